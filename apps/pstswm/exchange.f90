@@ -13,8 +13,10 @@
 !   nonblocking   MPI_Irecv              MPI_Isend                 MPI_Waitall
 !   ready         MPI_Irecv, the word    the word, MPI_Rsend       MPI_Waitall
 !   native                               both begin (native.c)     both are waited for
+!   sockets                              the same                  the same
 !
-! `native` is what a program could do without MPI: rings in the shared memory of one host.
+! The last two are what a program could do without MPI: rings in the shared memory of one host, and
+! plain TCP connections.
 !
 ! A ready send is right only if its receive has been posted. The receiver says so by an empty
 ! message, "the word".
@@ -37,7 +39,7 @@ module exchange
     integer :: to = 0, from = 0, tag = 0
     real(dp), pointer, contiguous :: out(:) => null(), in(:) => null()
     type(MPI_Request) :: requests(3)     ! the receive, the send, the word
-    integer :: world_to = -1, world_from = -1           ! for `native`
+    integer :: world_to = -1, world_from = -1           ! for `native` and `sockets`
     integer(c_int64_t) :: tickets(2) = 0
   end type
   public :: post, start, finish
@@ -82,14 +84,14 @@ contains
       call MPI_Recv(nothing, 0, MPI_DOUBLE_PRECISION, e%to, word_tag + e%tag, e%comm, &
         MPI_STATUS_IGNORE)
       call MPI_Rsend(e%out, size(e%out), MPI_DOUBLE_PRECISION, e%to, e%tag, e%comm)
-    case ('native')
+    case ('native', 'sockets')
       call start_native(e)
     end select
   end subroutine
 
   subroutine finish(e)
     type(exchange_type), intent(inout) :: e
-    if (protocol == 'native') then
+    if (is_native(protocol)) then
       call native_wait(e%tickets(1))
       call native_wait(e%tickets(2))
       return

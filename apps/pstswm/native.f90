@@ -1,10 +1,10 @@
-! native.f90: Fortran's view of native.c: messages of one host's ranks below MPI.
+! native.f90: Fortran's view of native.c: messages below MPI.
 module native
   use, intrinsic :: iso_c_binding
   use mpi_f08
   implicit none
   private
-  public :: make_native, native_send, native_receive, native_wait, world_rank
+  public :: is_native, make_native, native_send, native_receive, native_wait, world_rank
 
   interface
     integer(c_int) function native_open(name, ranks, rank, makes) bind(C)
@@ -16,6 +16,16 @@ module native
       import
       character(kind=c_char), intent(in) :: name(*)
     end subroutine
+    integer(c_int) function sockets_listen(one_host, here) bind(C)
+      import
+      integer(c_int), value :: one_host
+      character(kind=c_char), intent(out) :: here(*)
+    end function
+    integer(c_int) function sockets_connect(there, ranks, rank) bind(C)
+      import
+      character(kind=c_char), intent(in) :: there(*)
+      integer(c_int), value :: ranks, rank
+    end function
     integer(c_int64_t) function native_send(to, from, length) bind(C)
       import
       integer(c_int), value :: to
@@ -39,23 +49,40 @@ module native
 
 contains
 
-  ! Makes the rings of all ranks. `problem` is a sentence if that is not possible, else empty.
-  subroutine make_native(problem)
+  ! Whether messages by this protocol go below MPI.
+  pure logical function is_native(protocol)
+    character(len=*), intent(in) :: protocol
+    is_native = protocol == 'native' .or. protocol == 'sockets'
+  end function
+
+  ! Makes what messages by this protocol go through. `problem` is a sentence if that is not possible,
+  ! else empty.
+  subroutine make_native(protocol, problem)
+    character(len=*), intent(in) :: protocol
     character(len=:), allocatable, intent(out) :: problem
     type(MPI_Comm) :: host
-    character(len=40) :: name
-    integer :: rank, ranks, here, status
-    problem = ''
+    integer :: rank, ranks, here
     call MPI_Comm_rank(MPI_COMM_WORLD, rank)
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
     call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host)
     call MPI_Comm_size(host, here)
     call MPI_Comm_free(host)
     call MPI_Allreduce(MPI_IN_PLACE, here, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
-    if (here < ranks) then
+    if (protocol == 'sockets') then
+      call make_sockets(rank, ranks, here == ranks, problem)
+    else if (here < ranks) then
       problem = 'protocol=native needs all ranks on one host'
-      return
+    else
+      call make_rings(rank, ranks, problem)
     end if
+  end subroutine
+
+  subroutine make_rings(rank, ranks, problem)
+    integer, intent(in) :: rank, ranks
+    character(len=:), allocatable, intent(out) :: problem
+    character(len=40) :: name
+    integer :: status
+    problem = ''
     write (name, '("/pstswm.", i0, a)') getpid(), c_null_char
     call MPI_Bcast(name, len(name), MPI_CHARACTER, 0, MPI_COMM_WORLD)
     status = 0
@@ -65,6 +92,24 @@ contains
     call MPI_Allreduce(MPI_IN_PLACE, status, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
     if (rank == 0) call native_unlink(name)
     if (status /= 0) problem = 'protocol=native has found no shared memory for its rings'
+  end subroutine
+
+  subroutine make_sockets(rank, ranks, one_host, problem)
+    integer, intent(in) :: rank, ranks
+    logical, intent(in) :: one_host
+    character(len=:), allocatable, intent(out) :: problem
+    integer, parameter :: length = 16           ! of a struct sockaddr_in
+    character(len=length) :: mine, all(ranks)
+    integer :: status
+    problem = ''
+    status = sockets_listen(merge(1, 0, one_host), mine)
+    call MPI_Allreduce(MPI_IN_PLACE, status, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
+    if (status == 0) then
+      call MPI_Allgather(mine, length, MPI_CHARACTER, all, length, MPI_CHARACTER, MPI_COMM_WORLD)
+      status = sockets_connect(all, ranks, rank)
+      call MPI_Allreduce(MPI_IN_PLACE, status, 1, MPI_INTEGER, MPI_MIN, MPI_COMM_WORLD)
+    end if
+    if (status /= 0) problem = 'protocol=sockets has found no network between its ranks'
   end subroutine
 
   ! What a rank of a communicator is called in MPI_COMM_WORLD.

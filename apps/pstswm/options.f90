@@ -66,7 +66,8 @@ module options
     '                    irecv: MPI_Irecv and MPI_Send;', &
     '                    nonblocking: MPI_Irecv and MPI_Isend;', &
     '                    ready: MPI_Irecv, a word that it is posted, and MPI_Rsend;', &
-    '                    native: rings in shared memory, without MPI (all ranks on one host)', &
+    '                    native: rings in shared memory, without MPI (all ranks on one host);', &
+    '                    sockets: plain TCP connections, without MPI', &
     '  pattern=swap      transpose=hand: swap: pairs swap (PX is a power of 2);', &
     '                    ring: send to i + s, receive from i - s', &
     '  ahead=no          yes: post the receives of all exchanges of an operation at once', &
@@ -150,7 +151,7 @@ contains
     case ('batch')
       call get_integer(at_once, 0, 1000)
     case ('protocol')
-      call get_word(protocol, 'sendrecv ordered isend irecv nonblocking ready native')
+      call get_word(protocol, 'sendrecv ordered isend irecv nonblocking ready native sockets')
     case ('pattern')
       call get_word(pattern, 'swap ring')
     case ('ahead')

@@ -9,7 +9,7 @@ program pstswm
   use sphere, only: dp
   use clock, only: reset_clock
   use options, only: read_options, help, steps, protocol
-  use native, only: make_native
+  use native, only: is_native, make_native
   use mesh, only: make_mesh, world
   use legendre, only: make_legendre
   use transform, only: make_transform
@@ -26,7 +26,7 @@ program pstswm
   call read_options(problem, asks_help)
   if (asks_help) call give_help()
   if (problem == '') call make_mesh(problem)
-  if (problem == '' .and. protocol == 'native') call make_native(problem)
+  if (problem == '' .and. is_native(protocol)) call make_native(protocol, problem)
   call end_if(problem)
   call make_legendre()
   call make_transform()

@@ -56,11 +56,14 @@ class Reading:
     seconds: re.Pattern
     rate: re.Pattern = None
     verified: re.Pattern = None
+    messages: re.Pattern = None  # the per cent of its time that went into messages, of those that tell it
 
     def figures(self, text):
-        """{seconds, rate}; raises ValueError when there is no such figure, Unverified when the result
-        is not right."""
+        """{seconds, rate, messages}; raises ValueError when there is no such figure, Unverified when
+        the result is not right."""
         found = {"seconds": last(self.seconds, "time", text)} | ({"rate": last(self.rate, "rate", text)} if self.rate else {})
+        if self.messages and (told := self.messages.findall(text)):
+            found["messages"] = float(told[-1])
         if self.verified and not self.verified.search(text):
             raise Unverified(f"its result is not verified: {' '.join(text.split())[-200:]!r}")
         return found
@@ -79,7 +82,7 @@ def last(pattern, what, text):
 
 
 # What the programs of apps/ print.
-OURS_READ = Reading(pattern(r"^seconds +(\S+)$", 1), pattern(r"^Mop/s +(\S+)$", 1), pattern(r"^verified$", 0))
+OURS_READ = Reading(pattern(r"^seconds +(\S+)$", 1), pattern(r"^Mop/s +(\S+)$", 1), pattern(r"^verified$", 0), pattern(r"^messages +(\S+) % of the time", 1))
 
 
 def built():

@@ -3,7 +3,7 @@ pictures by size, the papers' tables beside today's, absolute times, and what we
 section takes the book and gives HTML, or nothing where nothing was measured."""
 import time
 
-from . import analysis, facts, fitted, nas, papers, plots, programs, regret, timelines, trust
+from . import analysis, facts, fitted, nas, papers, plots, programs, pstswm, regret, timelines, trust
 from .html import Ratio, folded, items, paragraph, table
 from .libraries import OURS, RATES
 from .plan import RANDOM
@@ -366,6 +366,6 @@ SECTIONS = [("machine", "Machine", machine), ("reading", "How to read this", rea
             ("overlap", "Overlap", overlap), ("waiting", "Waiting after computing", papers.waiting),
             ("receives", "Expected and unexpected receives", papers.receives), ("events", "With and without an event thread", papers.events), ("udp", "UDP beside TCP", papers.udp),
             ("mbcf", "MPI/MBCF, Table 1", papers.mbcf), ("npb", "MPI/MBCF, Tables 2 to 9: NAS kernels", nas.mbcf),
-            ("nas", "NAS kernels with and without an event thread", nas.thesis), ("give", "Broadcast or a loop of sends", papers.giving), ("timelines", "Time lines", timelines.section), ("modes", "Send modes", modes),
+            ("nas", "NAS kernels with and without an event thread", nas.thesis), ("pstswm", "PSTSWM: protocols, what lies below MPI, collectives", pstswm.section), ("give", "Broadcast or a loop of sends", papers.giving), ("timelines", "Time lines", timelines.section), ("modes", "Send modes", modes),
             ("start", "Start-up, memory, waiting", start), ("connections", "Latency with other peers connected", connections), ("streams", "Between hosts", streams), ("others", "Other programs", others),
             ("absolute", "Absolute times", absolute), ("failed", "What went wrong", failed)]

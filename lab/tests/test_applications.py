@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import script
 
-from kwlab import analysis, applications, libraries, nas, plan, programs, report, sections, trust
+from kwlab import analysis, applications, libraries, nas, plan, programs, pstswm, report, sections, trust
 from kwlab.applications import Reading, Unverified, pattern
 from kwlab.runner import Runner
 from kwlab.store import Store
@@ -199,6 +199,33 @@ def test_the_thesis_stands_beside_today(papers_store):
     page = nas.thesis(report.Book(papers_store))
     assert "9.2 %" in page and "8.73" in page  # the thesis'
     assert "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page  # ours: with : without, TCP : UDP
+
+
+def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
+    store = Store(tmp_path / "d.sqlite")
+    machine = store.machine({"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    costs = {"sendrecv": 1.2, "nonblocking": 1.1, "native": 0.8, "sockets": 1.0}
+    for cell in plan.cells(plan.load("seed003-pstswm")):
+        given = pstswm.options(" ".join(cell.args))
+        seconds = costs.get(given.get("protocol"), 1.5 if given.get("transpose", "hand") == "hand" else 0.99) * (4 / cell.ranks if "truncation" in given else 1)
+        for round in range(2):
+            told = [{"bench": "application", "op": cell.program, "mode": " ".join(cell.args), "seconds": seconds, "messages": 12.5}]
+            store.add("seed003-pstswm", cell, round, machine, "1", "ok", "", seconds, told, 0.0)
+    page = pstswm.section(report.Book(store))
+    found = [(pstswm.options(mode), net, ranks, of) for (_, mode, net, ranks), of in programs.cells(report.Book(store), "seed003-pstswm").items()]
+    small = [one for one in found if "truncation" not in one[0]]
+    assert ("TN", "shared memory", 4, "kittiwake", 1.2, 1.1, "protocol=nonblocking ahead=yes", "9.1 %") in pstswm.defaults(small)[1]
+    below = pstswm.natives(small)[1]
+    assert ("DP", "shared memory", 4, "kittiwake", 1.1, "rings in shared memory", 0.8, "37.5 %") in below
+    assert len([one for one in below if one[5] == "TCP connections"]) == 8  # two algorithms, networks, libraries
+    assert ("shared memory", 4, "kittiwake", "transpose=alltoallv sum=allreduce", 0.99, 1.1, "-10.0 %") in pstswm.collectives(small)[1]
+    assert "SHMEM" in page and "12.5" in page and "Figure 4" in page
+
+
+def test_what_a_program_tells_of_its_messages_is_read():
+    told = "seconds    1.5\nMop/s      10.00\nmessages   12.5 % of the time (Fourier 2.0 %, Legendre 10.5 %), mean of the ranks\nverified\n"
+    assert applications.OURS_READ.figures(told) == {"seconds": 1.5, "rate": 10.0, "messages": 12.5}
+    assert "messages" not in applications.OURS_READ.figures("seconds 1.5\nMop/s 10\nverified\n")
 
 
 def test_the_report_has_the_sections(papers_store, tmp_path):

@@ -12,7 +12,7 @@ from jobs import DIST, MPIEXEC, ROOT, mpiexec, run, told
 
 BUILD = ROOT / "build/pstswm"
 SHORT = "case=6 truncation=21 levels=2 steps=8".split()
-PROTOCOLS = "sendrecv ordered isend irecv nonblocking ready native".split()
+PROTOCOLS = "sendrecv ordered isend irecv nonblocking ready native sockets".split()
 
 
 @pytest.fixture(scope="module")
