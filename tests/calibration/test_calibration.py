@@ -9,7 +9,7 @@ import pytest
 
 from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, lab, start, wait_until
 
-LONG = "10"  # seconds from which on a job is long
+LONG = "5"  # seconds from which on a job is long
 
 
 @pytest.fixture(autouse=True)

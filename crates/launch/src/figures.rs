@@ -3,7 +3,7 @@
 //!
 //! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host that has no
 //! file of figures that counts: all processors are idle then as far as the job goes, no short job
-//! pays for it, and a long one at most 2 % of its time, once.
+//! pays for it, and a long one some 2 % of its time, once.
 
 use crate::choices::{self, messages};
 use crate::collectives::{self, collectives, prices};
@@ -16,7 +16,7 @@ use kw_sys::calibration as host;
 use std::time::Duration;
 
 /// A job that lasted so long can spare the time that measuring takes.
-const LONG_JOB: Duration = Duration::from_secs(10);
+const LONG_JOB: Duration = Duration::from_secs(5);
 
 /// Measures the host and keeps the figures; what is to be printed, and whether they could be kept.
 pub fn calibrate() -> (String, bool) {
