@@ -31,13 +31,13 @@ use kw_base::pool::{SLOT, piece_of};
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
-use super::segment::{Control, Lane, PIECES, PoolUse, SLOTS, USE_WORDS};
+use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
 
 /// The shortest lap, and the only one where ranks share cores.
 pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
-const CROWD: usize = PIECES;
+const CROWD: usize = UNDER_WAY;
 
 /// Slots that a sender takes at once at most, for pieces that follow each other.
 const AT_ONCE: u64 = 8;
@@ -72,7 +72,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// As the word of piece `number`: another one than what stands there since [`PIECES`] before.
+    /// As the word of piece `number`: another one than what stands there since [`UNDER_WAY`] before.
     fn published(self, number: u64) -> u16 {
         Piece::mark(number) | (self.count as u16 - 1) << 12 | self.first as u16
     }
@@ -87,7 +87,7 @@ impl Piece {
 
     /// Each time that the words of a pair are used again it is another one; they are zero at first.
     fn mark(number: u64) -> u16 {
-        match number / PIECES as u64 % 2 {
+        match number / UNDER_WAY as u64 % 2 {
             0 => MARK,
             _ => 0,
         }
@@ -210,10 +210,10 @@ impl Filler {
     /// `done`; how many went. None go while no slot is free, or too many are under way.
     pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, (done, len): (u64, u64)) -> u64 {
         let control = lane.control();
-        if self.filled - self.drained >= PIECES as u64 {
+        if self.filled - self.drained >= UNDER_WAY as u64 {
             // SYNC: bulk-drained.
             self.drained = control.drained.load(Ordering::Acquire);
-            if self.filled - self.drained >= PIECES as u64 {
+            if self.filled - self.drained >= UNDER_WAY as u64 {
                 return 0;
             }
         }
@@ -229,7 +229,7 @@ impl Filler {
             _ => buf.pack(from, bytes),
         }
         // SYNC: bulk-filled.
-        control.pieces[(self.pieces % PIECES as u64) as usize]
+        control.pieces[(self.pieces % UNDER_WAY as u64) as usize]
             .store(piece.published(self.pieces), Ordering::Release);
         self.pieces += 1;
         self.filled += piece.count as u64;
@@ -310,7 +310,7 @@ fn take_between(pool: &PoolUse, range: Range<usize>, wanted: u64) -> Option<Piec
 #[inline]
 fn look(control: &Control, number: u64) -> Option<Piece> {
     // SYNC: bulk-filled.
-    let word = control.pieces[(number % PIECES as u64) as usize].load(Ordering::Acquire);
+    let word = control.pieces[(number % UNDER_WAY as u64) as usize].load(Ordering::Acquire);
     Piece::found(word, number)
 }
 
@@ -354,15 +354,15 @@ mod tests {
         for number in [
             0,
             1,
-            PIECES as u64 - 1,
-            PIECES as u64,
-            5 * PIECES as u64 + 7,
+            UNDER_WAY as u64 - 1,
+            UNDER_WAY as u64,
+            5 * UNDER_WAY as u64 + 7,
         ] {
             for (first, count) in [(0, 1), (SLOTS - 1, 1), (SLOTS - 8, 8), (61, 3)] {
                 let word = Piece { first, count }.published(number);
                 let found = Piece::found(word, number).unwrap();
                 assert_eq!((found.first, found.count), (first, count));
-                assert!(Piece::found(word, number + PIECES as u64).is_none());
+                assert!(Piece::found(word, number + UNDER_WAY as u64).is_none());
             }
         }
     }

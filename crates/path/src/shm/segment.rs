@@ -34,7 +34,7 @@ pub const SLOTS: usize = 64 * USE_WORDS;
 /// Slots of one pair that may be under way at a time: as many as all senders use of a pool
 /// together, since of ranks that share cores the receiver runs when the sender has let it. A piece
 /// has one slot or more.
-pub const PIECES: usize = 192;
+pub const UNDER_WAY: usize = 192;
 
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
@@ -90,8 +90,8 @@ pub struct Control {
     /// Receiver: ring position up to which cells are free again.
     pub credit: AtomicU32,
     _a: [u32; 15],
-    /// Sender: where in the receiver's pool piece `k` lies, at `k % PIECES` (`bulk::Entry`).
-    pub pieces: [AtomicU16; PIECES],
+    /// Sender: where in the receiver's pool piece `k` lies, at `k % UNDER_WAY` (`bulk::Piece`).
+    pub pieces: [AtomicU16; UNDER_WAY],
     _b: [u64; 8],
     /// Receiver: slots ever emptied.
     pub drained: AtomicU64,
