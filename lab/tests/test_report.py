@@ -131,7 +131,7 @@ def strip_images(text):
 def test_every_section_is_there(text):
     reader = Reader()
     reader.feed(text)
-    assert reader.ids | {"applications", "npb", "nas", "regret", "timelines"} == {name for name, _, _ in report.SECTIONS}  # these: test_applications.py, test_machine.py, test_timelines.py
+    assert reader.ids | {"applications", "npb", "nas", "pstswm", "regret", "timelines"} == {name for name, _, _ in report.SECTIONS}  # these: test_applications.py, test_machine.py, test_timelines.py
 
 
 def test_what_is_measured_is_escaped_and_failures_are_listed(text):
