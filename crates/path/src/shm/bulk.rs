@@ -7,9 +7,10 @@
 //!
 //! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core
 //! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes
-//! again has left the other core's cache then, and is written without asking that core. Where ranks
-//! share cores the lap is short. Slots beyond a lap are for many senders at once, up to 1.5 MB of a
-//! pool ([`CROWD`]): what is never used costs no memory.
+//! again has left the other core's cache then, and is written without asking that core. The first
+//! use of a slot costs more than that saves, so a lap is short at first and grows with what is sent.
+//! Where ranks share cores it stays short. Slots beyond a lap are for many senders at once, up to 1.5
+//! MB of a pool ([`CROWD`]): what is never used costs no memory.
 //!
 //! What is published is one word a piece, which tells by itself that it is new ([`Piece::published`]):
 //! a receiver has a single line to fetch before it can copy. It looks at the word after that too:
@@ -33,7 +34,7 @@ use kw_sys::nontemporal::{self, NontemporalCopier};
 
 use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
 
-/// The shortest lap, and the only one where ranks share cores.
+/// The first lap, and the only one where ranks share cores.
 pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
@@ -45,6 +46,9 @@ const AT_ONCE: u64 = 8;
 /// Slots of a lap that are left out then: a processor that reads one fetches ahead beyond its end,
 /// and what lies there must not be what the sender writes at that moment.
 const GAP: usize = 1;
+
+/// A lap that has been gone round so often becomes twice as long.
+const ROUNDS: u32 = 4;
 
 /// Bytes of a core's own cache where the system does not say.
 const OWN_CACHE: usize = 1 << 20;
@@ -117,8 +121,11 @@ pub struct Filler {
     drained: u64,
     /// Slots taken and not used yet.
     held: Piece,
-    /// Slots that are gone round, and where the next one is looked for.
+    /// Slots that are gone round, how often they were, and how many they may become.
     lap: usize,
+    rounds: u32,
+    longest: usize,
+    /// Where the next one is looked for.
     next: usize,
     copier: NontemporalCopier,
 }
@@ -184,6 +191,8 @@ impl Default for Filler {
             drained: 0,
             held: Piece { first: 0, count: 0 },
             lap: SHORT_LAP,
+            rounds: 0,
+            longest: SHORT_LAP,
             next: 0,
             copier: NontemporalCopier::default(),
         }
@@ -191,9 +200,10 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// Goes round so many slots from now on; `crowded`: ranks share cores.
+    /// May go round so many slots from now on; `crowded`: ranks share cores.
     pub fn spread_out(&mut self, slots: usize, crowded: bool) {
-        self.lap = slots.clamp(SHORT_LAP, SLOTS);
+        self.longest = slots.clamp(SHORT_LAP, SLOTS);
+        self.lap = self.lap.min(self.longest);
         self.copier = NontemporalCopier::new(crowded);
     }
 
@@ -265,14 +275,23 @@ impl Filler {
                 let upto = among.end.min((at / 64 + 1) * 64);
                 if let Some(held) = take_between(pool, at..upto, wanted) {
                     self.held = held;
-                    let last = held.first + held.count;
-                    self.next = if last + GAP < end { last + GAP } else { 0 };
+                    self.next = held.first + held.count + GAP;
+                    if self.next >= end {
+                        self.end_round();
+                    }
                     return Some(());
                 }
                 at = upto;
             }
         }
         None
+    }
+
+    fn end_round(&mut self) {
+        (self.next, self.rounds) = (0, self.rounds + 1);
+        if self.rounds >= ROUNDS && self.lap < self.longest {
+            (self.lap, self.rounds) = ((self.lap * 2).min(self.longest), 0);
+        }
     }
 }
 
@@ -368,18 +387,40 @@ mod tests {
     }
 
     #[test]
-    fn a_lap_comes_to_every_slot_and_goes_on_beyond_it_when_none_is_free() {
+    fn every_slot_is_taken_once_and_those_of_the_lap_first() {
         let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
         let segment = std::sync::Arc::new(segment);
         let lane = segment.lane(0, 1);
         let mut filler = Filler::default();
         filler.spread_out(100, false);
         let mut next = || filler.take(&lane, 0, 1).map(|piece| piece.first);
-        let mut lap: Vec<usize> = (0..100).map(|_| next().unwrap()).collect();
-        assert!(lap[..50].iter().copied().eq((0..100).step_by(GAP + 1)));
-        lap.sort_unstable();
-        assert!(lap.into_iter().eq(0..100));
-        assert!((100..CROWD).all(|slot| next() == Some(slot)));
+        let mut taken: Vec<usize> = (0..CROWD).map(|_| next().unwrap()).collect();
+        assert!(taken[..16].iter().copied().eq((0..32).step_by(GAP + 1)));
+        taken.sort_unstable();
+        assert!(taken.into_iter().eq(0..CROWD));
         assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn a_lap_grows_with_what_is_sent_as_far_as_it_may() {
+        let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
+        let segment = std::sync::Arc::new(segment);
+        let lane = segment.lane(0, 1);
+        for (longest, crowded) in [(100, false), (SHORT_LAP, true)] {
+            let mut filler = Filler::default();
+            filler.spread_out(longest, crowded);
+            let mut laps = vec![];
+            for _ in 0..1000 {
+                let piece = filler.take(&lane, 0, 1).unwrap();
+                assert!(piece.first < longest);
+                // The receiver is quick.
+                let word = &lane.pool_use().taken[piece.first / 64];
+                word.fetch_and(!piece.bits(), Ordering::Relaxed);
+                laps.push(filler.lap);
+            }
+            laps.dedup();
+            let all: &[usize] = if crowded { &[32] } else { &[32, 64, 100] };
+            assert_eq!(laps, all);
+        }
     }
 }
