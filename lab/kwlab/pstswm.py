@@ -94,8 +94,9 @@ def defaults(found):
     """Head and rows of Figure 3."""
     rows = []
     for (name, net, ranks, who), some in by_place(found).items():
-        of, best = [one for given, one in by_hand(some) if given.get("protocol", DEFAULT) == DEFAULT], quickest(by_hand(some))
-        if of and len(by_hand(some)) > 1:
+        hand = by_hand(some)
+        of, best = [one for given, one in hand if given.get("protocol", DEFAULT) == DEFAULT], quickest(hand)
+        if of and len(hand) > 1:
             rows.append((name, NETWORK[net], ranks, who, of[0].measured, best[1].measured, way(best[0], ("steps", "mesh", "algorithm", "transpose", "sum")), degradation(of[0], best[1])))
     return ["Algorithm", "Network", "Ranks", "Library", "MPI_Sendrecv, s", "the quickest, s", "which", "Degradation"], rows
 

@@ -47,7 +47,8 @@ const AT_ONCE: u64 = 8;
 /// and what lies there must not be what the sender writes at that moment.
 const GAP: usize = 1;
 
-/// A lap that has been gone round so often becomes twice as long.
+/// A lap that has been gone round so often becomes twice as long: a starting value that nothing
+/// measures.
 const ROUNDS: u32 = 4;
 
 /// Bytes of a core's own cache where the system does not say.

@@ -239,8 +239,8 @@ impl ShmPath {
         }
     }
 
-    /// Where each rank has a core of its own, long payload goes round more memory than two of a
-    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
+    /// Where each rank has a core of its own, long payload may come to go round more memory than two
+    /// of a core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
     pub fn spread_out(&mut self, crowded: bool) {
         let lap = match crowded {
             true => bulk::SHORT_LAP,
