@@ -88,7 +88,7 @@ impl Part {
     /// First line of its file.
     fn title(self) -> &'static str {
         match self {
-            Part::Host => "kittiwake calibration 3",
+            Part::Host => "kittiwake calibration 4",
             Part::Network => "kittiwake network 1",
         }
     }
