@@ -11,7 +11,8 @@
 //! Strangers are bounded in number and time: when the room is full the oldest that has not shown
 //! the key is closed, and so is one that shows nothing for [`SILENT`]. One that has shown the key
 //! in its hello may take [`SLOW`] for the rest, since its rank may be computing. Closing is silent,
-//! and counted.
+//! and counted. Who hangs up without a word is not: a rank of the job does so when its peer's call
+//! to it was quicker.
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
@@ -240,9 +241,9 @@ impl Acceptor {
         let stranger = self.unauthenticated.get_mut(key)?;
         match stranger.step() {
             Ok(rank) => rank,
-            Err(known) => {
+            Err(friend) => {
                 self.unauthenticated.remove(key);
-                self.refused += u64::from(!known);
+                self.refused += u64::from(!friend);
                 None
             }
         }
@@ -305,13 +306,14 @@ impl Acceptor {
 
 impl Unauthenticated {
     /// Reads what has come and goes on as far as it leads; the rank when it has just been proven.
-    /// The error says whether the other side had shown the key.
+    /// The error says whether the other side may be of the job: it had shown the key, or has said
+    /// nothing.
     fn step(&mut self) -> Result<Option<u32>, bool> {
         loop {
             let mut bytes = [0; HELLO_LEN];
             let wants = self.wants();
-            let known = !matches!(self.state, State::Listening(_));
-            let Some(mut input) = hear(&self.sock, &mut bytes[..wants]).map_err(|_| known)? else {
+            let friend = !matches!(self.state, State::Listening(_)) || wants == HELLO_LEN;
+            let Some(mut input) = hear(&self.sock, &mut bytes[..wants]).map_err(|_| friend)? else {
                 return Ok(None);
             };
             match std::mem::replace(&mut self.state, State::Over) {

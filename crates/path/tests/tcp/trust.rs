@@ -132,6 +132,21 @@ fn a_truncated_hello_and_a_silent_stranger_cost_a_seat_for_a_while() {
     job.check();
 }
 
+#[test]
+fn who_hangs_up_without_a_word_is_no_stranger() {
+    let mut job = Job::new();
+    let (_, hello) = Identity::new(KEY, "test", 1, 2).offer(0, [0; 32]);
+    for _ in 0..3 {
+        drop(job.connect());
+    }
+    // Whoever comes later is looked at later.
+    let mut truncated = job.connect();
+    truncated.write_all(&hello[..1]).unwrap();
+    drop(truncated);
+    job.until_refused(1);
+    job.check();
+}
+
 /// Reads exactly so many bytes while the job goes on.
 fn read(job: &mut Job, from: &mut TcpStream, n: usize) -> Vec<u8> {
     let mut bytes = vec![0; n];
