@@ -178,6 +178,8 @@ impl Channel {
 #[derive(Debug, Default)]
 pub struct Channels {
     channels: Vec<Option<Box<Channel>>>,
+    /// Those for which this rank sleeps.
+    watched: Vec<ChannelId>,
     /// Some collective has ended, so the next one's turn has come.
     pub(super) turned: bool,
 }
@@ -322,13 +324,16 @@ impl Channels {
         {
             channel.watching = true;
             channel.board.watch(channel.places[member as usize]);
+            self.watched.push(watch.channel);
         }
     }
 
     /// This rank is awake.
     pub(crate) fn awake(&mut self) {
-        for channel in self.channels.iter_mut().flatten() {
-            if std::mem::take(&mut channel.watching) {
+        while let Some(id) = self.watched.pop() {
+            if let Some(channel) = self.get(id)
+                && std::mem::take(&mut channel.watching)
+            {
                 channel.board.watch_nobody();
             }
         }
