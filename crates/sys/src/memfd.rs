@@ -1,17 +1,28 @@
 //! Memory shared between processes: a memfd that has no name anywhere, and its mapping.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
+
+/// Bytes that a file may have at most; `u64::MAX` where there is no limit.
+pub fn most_of_file() -> u64 {
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
+}
+
+/// Bytes of addresses that this process may have at most; `u64::MAX` where there is no limit.
+pub fn most_of_addresses() -> u64 {
+    getrlimit(Resource::As).current.unwrap_or(u64::MAX)
+}
 
 /// Makes `len` bytes of zeroed shared memory. Pages cost memory only once touched; the size is
 /// sealed, so that no process can shrink it under another one. The kernel counts it as a file: a
 /// limit of file sizes is an error here, for the kernel would kill.
 pub fn create(len: usize) -> io::Result<OwnedFd> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if let Some(limit) = limit.filter(|l| *l < len as u64) {
+    let limit = most_of_file();
+    if limit < len as u64 {
         return Err(io::Error::other(format!(
             "shared memory of {len} bytes is wanted, but the limit of file sizes is {limit} bytes: raise it (ulimit -f unlimited), or \
              do without shared memory (KW_PATHS=self,tcp)"
@@ -26,7 +37,12 @@ pub fn create(len: usize) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A shared mapping of a whole memfd; unmapped when dropped.
+/// Bytes of a memfd.
+pub fn len(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    Ok(rustix::fs::fstat(fd)?.st_size as usize)
+}
+
+/// A shared mapping of the front of a memfd; unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
     base: *mut u8,
@@ -40,13 +56,13 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps all of `fd`, which must be `len` bytes long.
+    /// Maps the first `len` bytes of `fd`, which must have as many. They are left out of core dumps:
+    /// a dump would give every page memory that was never touched.
     pub fn of(fd: BorrowedFd<'_>, len: usize) -> io::Result<Mapping> {
-        let stat = rustix::fs::fstat(fd.as_fd())?;
-        if stat.st_size as u64 != len as u64 {
+        let has = self::len(fd)?;
+        if has < len {
             return Err(io::Error::other(format!(
-                "the shared segment has {} bytes instead of {len}",
-                stat.st_size
+                "the shared segment has {has} bytes instead of {len}"
             )));
         }
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
@@ -60,6 +76,9 @@ impl Mapping {
                 0,
             )?
         };
+        // SAFETY: the range was just mapped, and the advice changes no contents. Without it
+        // everything works, but for a dump.
+        let _ = unsafe { rustix::mm::madvise(base, len, Advice::LinuxDontDump) };
         Ok(Mapping {
             base: base as *mut u8,
             len,
@@ -90,6 +109,23 @@ impl Mapping {
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "offset {offset} of {}", self.len);
         self.base.wrapping_add(offset)
+    }
+
+    /// Gives the memory of whole pages back to the system, for all processes: they read zeroes
+    /// afterwards. Where the system cannot, all stays as it is. Nobody may use the pages meanwhile.
+    ///
+    /// # Panics
+    /// When they lie outside (a fault of our own).
+    pub fn give_back(&self, offset: usize, len: usize) {
+        assert!(
+            offset <= self.len && len <= self.len - offset,
+            "{len} bytes from {offset} on of {}",
+            self.len
+        );
+        let from = self.base.wrapping_add(offset);
+        // SAFETY: inside the mapping, and its bytes are shared ones, of which nobody assumes that
+        // they stay.
+        let _ = unsafe { rustix::mm::madvise(from.cast(), len, Advice::LinuxRemove) };
     }
 }
 

@@ -1,7 +1,9 @@
 //! Boards: memory through which the ranks of a node perform collectives together, without messages.
 //!
-//! A segment has [`BOARDS`] boards; a communicator claims one for as long as it lives. A rank owns
-//! in every board [`LINES`] *lines* (a word, 48 bytes, and what the rank says of its call, in one
+//! A segment has thousands of boards (`segment` says how many); a communicator claims one for as long
+//! as it lives, the first that is free, so that boards whose pages are there already come first. The
+//! first [`KEPT`] keep their pages when they are given back, the others give them back, too. A rank
+//! owns in every board [`LINES`] *lines* (a word, 48 bytes, and what the rank says of its call, in one
 //! cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the rank has
 //! come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and
 //! whose short area is `number % SLOTS`; it only grows.
@@ -26,14 +28,14 @@
 //! and looks again; a rank that raises looks at the count afterwards, and rings whoever watches it
 //! (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
-use super::segment::Segment;
+use super::segment::{PAGE, Segment};
 use kw_sys::doorbell::Ringer;
 use kw_sys::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Boards of a segment.
-pub const BOARDS: usize = 64;
+/// Boards that keep their pages when they are given back, and whose laps are of full length.
+pub const KEPT: u32 = 64;
 /// Collectives that a rank may be ahead of another one on a board, and one more, while they need no
 /// more than their lines.
 pub const LINES: u64 = 64;
@@ -56,7 +58,8 @@ const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;
 /// Bytes that the laps of all ranks have together. Lines that come again soon lie in the caches of
 /// those who have read them, and writing such a line takes two to three times as long as one that
 /// has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used over and
-/// over, 3.6 us when 2 MB are).
+/// over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps are the shorter, the more
+/// boards there are ([`Board::lap`]).
 const LAPS: usize = 4 << 20;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
@@ -117,7 +120,7 @@ fn ring_stride(n: usize) -> usize {
 
 /// Bytes of one board for `n` ranks.
 pub fn bytes(n: usize) -> usize {
-    (rings(n) + n * ring_stride(n)).next_multiple_of(4096)
+    (rings(n) + n * ring_stride(n)).next_multiple_of(PAGE)
 }
 
 /// The boards of a host, as one of its ranks sees them.
@@ -144,43 +147,41 @@ impl Boards {
         Ok(Boards::new(Arc::new(segment), 0, Arc::new(Ringer::new())))
     }
 
-    /// Takes a free board for a new communicator; `None` when all are in use.
+    /// Takes the first free board for a new communicator; `None` when all are in use.
     pub fn claim(&self) -> Option<u32> {
-        self.claim_one_of(BOARDS)
-    }
-
-    /// Takes a free board while less than half are in use.
-    pub fn claim_spare(&self) -> Option<u32> {
-        self.claim_one_of(BOARDS / 2)
-    }
-
-    fn claim_one_of(&self, most: usize) -> Option<u32> {
         let claims = self.segment.claims();
-        let mut taken = claims.load(Ordering::Relaxed);
-        while (taken.count_ones() as usize) < most {
-            let free = taken.trailing_ones();
-            // SYNC: board-claim. Whoever gave it back has wiped it.
-            match claims.compare_exchange_weak(
-                taken,
-                taken | 1 << free,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Some(free),
-                Err(now) => taken = now,
-            }
+        let first = (0..).zip(claims).find_map(|(word, taken)| {
+            let bit = claim_in(taken)?;
+            Some(word * 64 + bit)
+        });
+        if first.is_none() {
+            let all = claims.len() * 64;
+            tracing::debug!("shared memory: all {all} boards are in use, one more is wanted");
         }
-        None
+        first
+    }
+
+    /// Takes the first free board while less than half are in use.
+    pub fn claim_spare(&self) -> Option<u32> {
+        let claims = self.segment.claims();
+        let taken = claims
+            .iter()
+            .map(|w| w.load(Ordering::Relaxed).count_ones());
+        match (taken.sum::<u32>() as usize) < claims.len() * 64 / 2 {
+            true => self.claim(),
+            false => None,
+        }
     }
 
     /// Gives a board back that nobody has opened.
     pub fn unclaim(&self, number: u32) {
+        let bit = 1u64 << (number % 64);
+        let taken = self.segment.claim_of(number as usize);
         // SYNC: board-claim.
-        let bit = 1u64 << number;
-        self.segment.claims().fetch_and(!bit, Ordering::Release);
+        taken.fetch_and(!bit, Ordering::Release);
     }
 
-    /// A board that some rank of this host has claimed and said so; `number` is below [`BOARDS`].
+    /// A board that some rank of this host has claimed and said so.
     pub fn open(&self, number: u32) -> Board {
         let (base, n) = (self.segment.board(number as usize), self.segment.ranks());
         Board {
@@ -193,6 +194,25 @@ impl Boards {
             of: self.clone(),
         }
     }
+}
+
+/// Takes the first free board of one word; `None` when all are in use.
+fn claim_in(claims: &AtomicU64) -> Option<u32> {
+    let mut taken = claims.load(Ordering::Relaxed);
+    while taken != u64::MAX {
+        let free = taken.trailing_ones();
+        // SYNC: board-claim. Whoever gave it back has wiped it.
+        match claims.compare_exchange_weak(
+            taken,
+            taken | 1 << free,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => return Some(free),
+            Err(now) => taken = now,
+        }
+    }
+    None
 }
 
 /// One board, as one rank of a communicator sees it. Ranks are named by their places: their numbers
@@ -362,9 +382,12 @@ impl Board {
         (place as usize * areas.of_rank()) as i64
     }
 
-    /// Bytes of a rank's ring, if the rings of all ranks were to stay in a cache that they share.
+    /// Bytes of a rank's ring, if the rings of all ranks were to stay in a cache that they share. A
+    /// board of a higher number is one of many that are in use, and all of them together are to take
+    /// little memory: board `k` has [`KEPT`]` / k` of the first ones' lap.
     pub fn lap(&self) -> u64 {
-        (LAPS / self.n) as u64
+        let (kept, number) = (KEPT as usize, self.number as usize);
+        (LAPS * kept / number.max(kept) / self.n) as u64
     }
 
     /// Bytes of a rank's ring.
@@ -409,7 +432,7 @@ impl Board {
     }
 
     /// This rank will not touch the board again. The last rank to say so wipes it and gives it
-    /// back; `places` are those of all ranks, `last` is the number of the last collective.
+    /// back, and beyond the first [`KEPT`] boards its memory, too; `places` are those of all ranks, `last` is the number of the last collective.
     pub fn leave(self, places: &[u32], last: u64) {
         let left = self.count(4);
         // SYNC: board-leave. The last one sees that all others have ended.
@@ -422,6 +445,9 @@ impl Board {
             }
         }
         left.store(0, Ordering::Relaxed);
+        if self.number >= KEPT {
+            self.of.segment.give_back(self.number as usize);
+        }
         self.of.unclaim(self.number);
     }
 }
@@ -429,30 +455,109 @@ impl Board {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
+    use crate::shm::segment::BOARDS;
+    use std::fs::File;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::fs::MetadataExt;
 
-    fn two() -> (Boards, Boards) {
+    /// Of two ranks, and the file between them.
+    fn with_file() -> (Boards, Boards, OwnedFd) {
         let (mine, fd) = Segment::create(2).unwrap();
         let other = Segment::open(fd.as_fd(), 2).unwrap();
         let boards = |s, me| Boards::new(Arc::new(s), me, Arc::new(Ringer::new()));
-        (boards(mine, 0), boards(other, 1))
+        (boards(mine, 0), boards(other, 1), fd)
+    }
+
+    fn two() -> (Boards, Boards) {
+        let (a, b, _) = with_file();
+        (a, b)
     }
 
     #[test]
     fn boards_are_claimed_until_there_are_none_and_come_back_wiped() {
         let (a, b) = two();
-        let numbers: Vec<u32> = (0..BOARDS).map(|_| a.claim().unwrap()).collect();
-        assert_eq!(numbers, (0..BOARDS as u32).collect::<Vec<_>>());
+        let all = a.segment.claims().len() as u32 * 64;
+        assert_eq!(all as usize, BOARDS, "two ranks have the most boards");
+        for number in 0..all {
+            let half = number == all / 2;
+            assert_eq!(half.then(|| a.claim_spare()), half.then_some(None));
+            assert_eq!(a.claim(), Some(number));
+        }
         assert_eq!((b.claim(), b.claim_spare()), (None, None), "all are taken");
-        let (mine, theirs) = (a.open(7), b.open(7));
-        mine.raise(3, 2, 0);
-        assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
-        mine.leave(&[0, 1], 3);
-        assert_eq!(b.claim(), None, "one of two has left");
-        theirs.leave(&[0, 1], 3);
-        assert_eq!(b.claim_spare(), None, "less than half are free");
-        assert_eq!(b.claim(), Some(7));
-        assert_eq!(a.open(7).word(0, 3), 0);
+        for number in [7, all - 1] {
+            let (mine, theirs) = (a.open(number), b.open(number));
+            mine.raise(3, 2, 0);
+            assert_eq!(theirs.word(0, 3), 3 << STAGE_BITS | 2);
+            mine.leave(&[0, 1], 3);
+            assert_eq!(b.claim(), None, "one of two has left");
+            theirs.leave(&[0, 1], 3);
+            assert_eq!(b.claim_spare(), None, "less than half are free");
+            assert_eq!(b.claim(), Some(number));
+            assert_eq!(a.open(number).word(0, 3), 0);
+        }
+    }
+
+    #[test]
+    fn the_first_free_board_is_claimed_in_whichever_word_it_is() {
+        let (a, b) = two();
+        let numbers: Vec<u32> = (0..300).map(|_| a.claim().unwrap()).collect();
+        assert_eq!(numbers, (0..300).collect::<Vec<_>>());
+        for number in [63, 64, 200, 127, 128] {
+            b.unclaim(number);
+        }
+        let again: Vec<u32> = (0..7).map(|_| b.claim_spare().unwrap()).collect();
+        assert_eq!(again, [63, 64, 127, 128, 200, 300, 301]);
+    }
+
+    #[test]
+    fn nobody_has_a_board_that_another_has() {
+        let (a, b) = two();
+        let held: Vec<AtomicU32> = (0..BOARDS).map(|_| AtomicU32::new(0)).collect();
+        let claim_and_unclaim = &|boards: Boards| {
+            for round in 0..200 {
+                let mine: Vec<u32> = (0..50).map(|_| boards.claim().unwrap()).collect();
+                for &number in &mine {
+                    let before = held[number as usize].fetch_add(1, Ordering::Relaxed);
+                    assert_eq!(before, 0, "board {number} has two in round {round}");
+                }
+                for &number in &mine {
+                    held[number as usize].fetch_sub(1, Ordering::Relaxed);
+                    boards.unclaim(number);
+                }
+            }
+        };
+        std::thread::scope(|s| {
+            for boards in [a.clone(), b.clone(), a.clone(), b] {
+                s.spawn(move || claim_and_unclaim(boards));
+            }
+        });
+        assert_eq!(a.claim(), Some(0), "all have come back");
+    }
+
+    #[test]
+    fn the_first_boards_keep_their_memory_and_the_others_give_it_back() {
+        let (a, b, fd) = with_file();
+        let (file, data) = (File::from(fd), vec![1; ring(2)]);
+        let held = || file.metadata().unwrap().blocks() * 512;
+        let mut before = held();
+        for (number, keeps) in [(KEPT - 1, true), (KEPT, false), (4095, false)] {
+            let (mine, theirs) = (a.open(number), b.open(number));
+            mine.long(0, 0, ring(2) as u64).write(&data);
+            theirs.long(1, 0, ring(2) as u64).write(&data);
+            assert!(held() >= before + 2 * ring(2) as u64);
+            mine.leave(&[0, 1], 1);
+            theirs.leave(&[0, 1], 1);
+            assert_eq!(held() > before, keeps, "board {number}");
+            before = held();
+        }
+    }
+
+    #[test]
+    fn laps_of_all_boards_take_little_more_than_those_of_the_first() {
+        let (a, _) = two();
+        let laps = |boards: std::ops::Range<u32>| boards.map(|k| a.open(k).lap()).sum::<u64>();
+        assert_eq!(a.open(KEPT).lap(), LAPS as u64 / 2);
+        assert!(laps(0..BOARDS as u32) < 6 * laps(0..KEPT));
     }
 
     #[test]

@@ -69,13 +69,11 @@ impl ShmPath {
     /// [`Lead::serve`].
     pub fn lead(local: &Local) -> Result<Lead, ShmError> {
         let n = local.peers.len();
-        let (segment, fd) = Segment::create(n).map_err(failed(format!(
-            "making a segment of {} bytes for {n} ranks (memfd)",
-            super::segment::size(n)
-        )))?;
+        let (segment, fd) = Segment::create(n)
+            .map_err(failed(format!("making a segment for {n} ranks (memfd)")))?;
         tracing::debug!(
             "shared memory: made a segment of {} bytes for {n} ranks",
-            super::segment::size(n)
+            segment.bytes()
         );
         let random: [u8; 16] = unix::random().map_err(failed("asking for random bytes"))?;
         let name = format!("kittiwake-{}", unix::hex(&random));
@@ -100,8 +98,8 @@ impl ShmPath {
         };
         let fd = ask(address, local.index() as u32, key).map_err(failed(what()))?;
         let segment = Segment::open(fd.as_fd(), local.peers.len()).map_err(failed(what()))?;
+        let (bytes, lead) = (segment.bytes(), local.peers[0]);
         let path = ShmPath::new(local, segment).map_err(failed(what()))?;
-        let (bytes, lead) = (super::segment::size(local.peers.len()), local.peers[0]);
         tracing::debug!("shared memory: attached to the segment of rank {lead}, {bytes} bytes");
         Ok(path)
     }

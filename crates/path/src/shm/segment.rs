@@ -2,16 +2,18 @@
 //! it.
 //!
 //! ```text
-//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep
+//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep, number of boards
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
 //! claims     bitmap of the boards that are in use, in a page of its own
-//! boards     BOARDS boards (`board` says what lies in one)
+//! boards     up to BOARDS boards (`board` says what lies in one)
 //! ```
-//! Only what is used is ever touched: a pair that never talks costs no page. A pair block is 265
-//! cache lines long, so that the rings of different pairs do not fall on the same cache sets.
+//! Only what is used is ever touched: a pair that never talks costs no page. Addresses are all that
+//! a board costs before, so there are as many as fit into [`ADDRESSES`], fewer where a rank may have
+//! only few addresses ([`Segment::open`]). A pair block is 265 cache lines long, so that the rings
+//! of different pairs do not fall on the same cache sets.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -22,7 +24,6 @@ use kw_sys::doorbell::{DoorbellSlot, FenceGroup};
 use kw_sys::memfd::{self, Mapping};
 use kw_sys::region::Region;
 
-use super::board::BOARDS;
 use super::ring::Memory;
 
 /// Cells of a ring.
@@ -39,8 +40,22 @@ pub const UNDER_WAY: usize = 192;
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-const MAGIC: u64 = 0x0037_6b6f_6e77_6b03;
+/// Boards of a segment at most.
+pub const BOARDS: usize = 4096;
+/// Boards of a segment at least, whatever the limits are.
+pub const LEAST_BOARDS: usize = 64;
+/// Bytes of addresses that a segment takes at most, unless it needs more for the least of boards.
+const ADDRESSES: usize = 256 << 30;
+/// Where a process may have only so many addresses, the segment takes this part of them at most:
+/// they are the program's.
+const PART_OF_ADDRESSES: u64 = 16;
+
+const MAGIC: u64 = 0x0037_6b6f_6e77_6b04;
+/// Where the header says how many boards may be claimed.
+const CLAIMABLE: usize = 64;
 const RANKS: usize = 4096;
+/// Bytes of the longest pages that systems have: boards begin at multiples of it.
+pub const PAGE: usize = 64 << 10;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
 /// Where the first bitmap lies in a rank's block.
@@ -105,6 +120,8 @@ pub struct Segment {
     n: usize,
     /// Bytes of a rank's block.
     block: usize,
+    /// Boards that this rank sees.
+    boards: usize,
 }
 
 fn block(n: usize) -> usize {
@@ -129,25 +146,35 @@ fn claims(n: usize) -> usize {
 }
 
 fn boards(n: usize) -> usize {
-    claims(n) + 4096
+    (claims(n) + BOARDS.div_ceil(8)).next_multiple_of(PAGE)
 }
 
-/// Bytes of a segment for `n` ranks.
-pub fn size(n: usize) -> usize {
-    boards(n) + BOARDS * super::board::bytes(n)
+/// Bytes of a segment for `n` ranks that has so many boards.
+fn size(n: usize, count: usize) -> usize {
+    boards(n) + count * super::board::bytes(n)
+}
+
+/// Boards of a segment for `n` ranks that has so many bytes: whole words of the bitmap.
+fn count(n: usize, bytes: u64) -> usize {
+    let room = (bytes.min(ADDRESSES as u64) as usize).saturating_sub(boards(n));
+    (room / super::board::bytes(n)).clamp(LEAST_BOARDS, BOARDS) / 64 * 64
 }
 
 impl Segment {
     /// Makes the segment; the file descriptor is to be handed out and closed.
     pub fn create(n: usize) -> std::io::Result<(Segment, OwnedFd)> {
-        let fd = memfd::create(size(n))?;
+        let fd = memfd::create(size(n, count(n, memfd::most_of_file())))?;
         let segment = Segment::map(std::os::fd::AsFd::as_fd(&fd), n)?;
         segment.header(0).store(MAGIC, Ordering::Relaxed);
         segment.header(8).store(n as u64, Ordering::Relaxed);
+        let boards = segment.boards as u64;
+        segment.claimable().store(boards, Ordering::Relaxed);
         Ok((segment, fd))
     }
 
-    /// Maps the segment another rank made.
+    /// Maps the segment another rank made. A rank that can map only some of the boards has no others
+    /// claimed from then on. Those that were claimed before are not its own: no communicator has a
+    /// member that has not joined.
     pub fn open(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
         let segment = Segment::map(fd, n)?;
         let (magic, ranks) = (segment.header(0), segment.header(8));
@@ -156,15 +183,29 @@ impl Segment {
                 "the shared segment was made by another version of the library or for another number of ranks",
             ));
         }
+        let boards = segment.boards as u64;
+        segment.claimable().fetch_min(boards, Ordering::Relaxed);
         Ok(segment)
     }
 
     fn map(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
+        let room = memfd::most_of_addresses() / PART_OF_ADDRESSES;
+        let boards = count(n, room.min(memfd::len(fd)? as u64));
+        Segment::with(fd, n, boards).or_else(|_| Segment::with(fd, n, LEAST_BOARDS))
+    }
+
+    fn with(fd: BorrowedFd<'_>, n: usize, boards: usize) -> std::io::Result<Segment> {
         Ok(Segment {
-            map: Mapping::of(fd, size(n))?,
+            map: Mapping::of(fd, size(n, boards))?,
             n,
             block: block(n),
+            boards,
         })
+    }
+
+    /// Bytes of it that this rank sees.
+    pub fn bytes(&self) -> usize {
+        self.map.len()
     }
 
     fn header(&self, at: usize) -> &AtomicU64 {
@@ -238,16 +279,39 @@ impl Segment {
         self.n
     }
 
-    /// Which boards are in use, a bit each.
-    pub fn claims(&self) -> &AtomicU64 {
-        self.header(claims(self.n))
+    /// How many boards may be claimed: all ranks see as many.
+    fn claimable(&self) -> &AtomicU64 {
+        self.header(CLAIMABLE)
+    }
+
+    /// Which boards are in use, a bit each, of those that may be claimed.
+    pub fn claims(&self) -> &[AtomicU64] {
+        let boards = self.claimable().load(Ordering::Relaxed) as usize;
+        let words = boards.min(BOARDS) / 64;
+        // SAFETY: aligned, inside the mapping, and shared words are only ever touched as atomics.
+        unsafe { std::slice::from_raw_parts(self.header(claims(self.n)), words) }
+    }
+
+    /// The word of the bitmap that has a board's bit.
+    pub fn claim_of(&self, number: usize) -> &AtomicU64 {
+        assert!(number < self.boards, "board {number} of {}", self.boards);
+        self.header(claims(self.n) + number / 64 * 8)
+    }
+
+    fn at_board(&self, number: usize) -> usize {
+        assert!(number < self.boards, "board {number} of {}", self.boards);
+        boards(self.n) + number * super::board::bytes(self.n)
     }
 
     /// First byte of a board.
     pub fn board(&self, number: usize) -> *mut u8 {
-        assert!(number < BOARDS, "board {number}");
-        self.map
-            .at(boards(self.n) + number * super::board::bytes(self.n))
+        self.map.at(self.at_board(number))
+    }
+
+    /// Gives the memory of a board back to the system; nobody may use it meanwhile.
+    pub fn give_back(&self, number: usize) {
+        let bytes = super::board::bytes(self.n);
+        self.map.give_back(self.at_board(number), bytes);
     }
 
     fn pair(&self, from: usize, to: usize) -> usize {
