@@ -17,24 +17,78 @@ def messages(book):
     return "".join(parts)
 
 
+# Figure 1 of the paper, and the one size of which its text has what was measured.
+FIGURE_1 = (("MPICH-GM, Myrinet", "send"), ("MPJ/Ibis, Myrinet", "send"), ("ScaMPI, SCI single", "bcast"), ("MPJ/Ibis, SCI dual", "bcast"), ("ScaMPI, SCI single", "send"))
+
+
+def law(fit, op):
+    """The paper's model of a row of its tables, in us and bytes."""
+    return models.Collective(op, *(models.OfProcesses(*(scale * part for part in fit[name][:2]), fit[name][2]) for name, scale in (("t0", 1), ("ti", 1), ("tb", 1e-3))))
+
+
 def two_models(book):
     """The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, in the paper
     and of ours today, of a message and of a broadcast."""
-    panels = {}
-    for library, op in (("MPICH-GM, Myrinet", "send"), ("ScaMPI, SCI single", "bcast")):
-        entry = next(one for one in papers.seed("002")["model"] if one["library"] == library)
-        law = models.Collective(op, *(models.OfProcesses(*(scale * part for part in entry[op][name][:2]), entry[op][name][2])
-                                      for name, scale in (("t0", 1), ("ti", 1), ("tb", 1e-3)))).at(entry["processes"][-1])
-        panels[f"the paper: {op}, {library}"] = ({}, law, models.Hockney(law.t0, law.tb))
+    paper, panels = papers.seed("002"), {}
+    by_name, told = {one["library"]: one for one in paper["model"]}, paper["figure1"]
+    for library, op in FIGURE_1:
+        entry = by_name[library]
+        model = law(entry[op], op).at(entry["processes"][-1])
+        measured = {told["bytes"]: told["us"][0]} if (library, op) == (told["library"], "send") else {}
+        panels[f"the paper: {op}, {library}"] = (measured, model, models.Hockney(model.t0, model.tb))
     today = {f"today: a message, {NETWORK[net]}": one for (who, net, _, _), one in book.message_fits().items() if who == OURS}
     ranks = {net: plain_ranks(book, {p for _, n, p, _ in book.collective_fits() if n == net}) for net in {cell[1] for cell in book.collective_fits()}}
     today |= {f"today: bcast on {p}, {NETWORK[net]}": one for (who, net, p, op), one in book.collective_fits().items() if (who, op, p) == (OURS, "bcast", ranks[net])}
     if not today:
         return ""
     panels |= {name: (one.curve, one.three, one.models["Hockney"]) for name, one in today.items()}
+    us, hockney, three = told["us"]
     return paragraph("The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, drawn from the parameters of its tables; and of Kittiwake today, with what "
-                     "was measured. (The paper's Hockney has the t0 and tb of the other model; today's is fitted by itself.)") + \
+                     "was measured. (The paper's Hockney has the t0 and tb of the other model; today's is fitted by itself. The row of MPJ/Ibis for a broadcast on SCI single cannot be "
+                     f"read: SCI dual stands for it.) What the paper measured it tells of one size: {size(told['bytes'])} by {told['library']} took {us} us; {hockney} us by Hockney's model, "
+                     f"{three} us by three parameters.") + \
         book.picture("two-models", plots.two_models(panels, "Hockney's model and three parameters"), "Bandwidth by size of both models, the paper's and today's")
+
+
+PLATFORMS = ("Myrinet", "SCI single", "SCI dual", "SCI dual with hyperthreads")  # of Tables 1 to 4
+
+
+def of_platform(platform):
+    """library -> its row of models, and the fewest and most processes that they hold for."""
+    entries = [one for one in papers.seed("002")["model"] if one["library"].split(", ")[1] == platform]
+    return {one["library"].split(", ")[0]: one for one in entries}, entries[0]["processes"]
+
+
+def papers_curves(book):
+    """Tables 1 to 4 as pictures: the paper's models beside those fitted to Kittiwake today."""
+    ours = {(net, p, op): one for (who, net, p, op), one in book.collective_fits().items() if who == OURS}
+    ours |= {(net, p, "send"): one for (who, net, p, _), one in book.message_fits().items() if who == OURS}
+    parts = []
+    for number, platform in enumerate(PLATFORMS, 1):
+        libraries, (fewest, most) = of_platform(platform)
+        today = nearest(ours, fewest, most)
+        there = max((p for curves in today.values() for (_, p) in curves if fewest <= p <= most), default=fewest)
+        panels = {}
+        for op in dict.fromkeys(op for one in libraries.values() for op in one if op in today):
+            lines = {f"the paper: {who}": law(one[op], op).at(there) for who, one in libraries.items() if "tb" in one.get(op, {})}
+            panels[op] = lines, {f"today: {NETWORK[net]}": one for (net, _), one in today[op].items()}
+        if panels:
+            ranks = sorted({p for op, curves in today.items() for _, p in curves if op != "send"}) or [2]
+            title = f"Table {number}, {platform}: the paper's models on {there} processes, Kittiwake's today on {' and '.join(map(str, ranks))}"
+            parts.append(book.picture(f"papers-models-{number}", plots.models_beside(panels, title), title))
+    return parts and paragraph("The models of the paper's tables beside those fitted to Kittiwake today (marks: measured), time by the size of the message. The paper's machines are of 2000 to "
+                               "2003: what compares is the shape of a curve, where it leaves its floor, and which primitive is far from the others.") + "".join(parts) or ""
+
+
+def nearest(ours, fewest, most):
+    """op -> {(network, ranks): fit}: of each network the most ranks that a table holds for, or the
+    nearest that were measured; a message is between two."""
+    today = {}
+    for net, op in dict.fromkeys((net, op) for net, _, op in ours):
+        counts = [p for n, p, o in ours if (n, o) == (net, op)]
+        p = max([p for p in counts if fewest <= p <= most] or [min(counts, key=lambda p: min(abs(p - fewest), abs(p - most)))])
+        today.setdefault(op, {})[net, p] = ours[net, p, op]
+    return today
 
 
 def ordered(by_library):
@@ -153,8 +207,8 @@ def models_section(book):
     laws = analysis.collectives(coll)
     if laws:
         parts.append("<h3>Parameters as functions of the processes p</h3>" + paragraph("lp stands for log2 p. The paper's Tables 1 to 4 follow.", note=True))
-        parts.append(folded("today", table(*law_rows(laws))) + folded("the paper", papers_models()))
-    return "".join(parts) + two_models(book) + substitutions(coll) + detours({**send, **coll})
+        parts.append(folded("today", table(*law_rows(laws))) + papers_models())
+    return "".join(parts) + papers_curves(book) + two_models(book) + substitutions(coll) + detours({**send, **coll})
 
 
 def detours(found):
@@ -170,14 +224,16 @@ def detour_rows(found):
 
 
 def papers_models():
-    """The native libraries' rows of Tables 1 to 4."""
-    rows = []
-    for entry in papers.seed("002")["model"]:
-        for op, fit in entry.items():
-            if isinstance(fit, dict):
-                law = lambda part: " " + str(models.OfProcesses(*fit[part])) if part in fit else None
-                rows.append((op, entry["library"], law("t0"), law("ti"), law("tb"), fit.get("specific"), fit.get("bandwidth")))
-    return table(["Primitive", "Library", "t0(p), us", "ti(p), us", "tb(p), ns/B", "Peak specific, KB/s", "Peak bandwidth, MB/s"], rows)
+    """Tables 1 to 4 of the paper, a primitive's libraries one below the other."""
+    parts = []
+    for number, platform in enumerate(PLATFORMS, 1):
+        libraries, (fewest, most) = of_platform(platform)
+        ops = dict.fromkeys(op for one in libraries.values() for op, fit in one.items() if isinstance(fit, dict))
+        rows = [(op, who, *(" " + str(models.OfProcesses(*fit[part])) if part in fit else None for part in ("t0", "ti", "tb")), fit.get("specific"), fit.get("bandwidth"))
+                for op in ops for who, one in libraries.items() if (fit := one.get(op))]
+        parts.append(folded(f"the paper's Table {number}: {platform}, {fewest} to {most} processes", table(
+            ["Primitive", "Library", "t0(p), us", "ti(p), us", "tb(p), ns/B", "Peak specific, KB/s", "Peak bandwidth, MB/s"], rows)))
+    return "".join(parts)
 
 
 def substitutions(coll_fits):

@@ -110,16 +110,43 @@ def two_models(panels, title):
     """Bandwidth by size, by two models and measured: {panel: (curve, three parameters, Hockney)}."""
     figure, axes = grid(panels, 2, title, width=4.2)
     for axis, (name, (curve, three, hockney)) in zip(axes, panels.items()):
-        sizes = sorted(curve) or [8, 1 << 20]
+        sizes = sorted(curve) if len(curve) > 1 else [8, 1 << 20]
         fine = numpy.geomspace(sizes[0], sizes[-1], 200)
         if curve:
-            axis.plot(sizes, [n / curve[n] for n in sizes], linestyle="none", label="measured", **mark(OURS))
+            axis.plot([*curve], [n / us for n, us in curve.items()], linestyle="none", label="measured", **mark(OURS))
         axis.plot(fine, fine / three.time(fine), label="three parameters", color=COLOURS[OURS], linewidth=2)
         axis.plot(fine, fine / hockney.time(fine), label="Hockney", color=GREY, linestyle="--")
         axis.set_title(name, fontsize=10)
         sizes_axis(axis, sizes)
     legend_below(figure, axes[:len(panels)])
     figure.supylabel("bandwidth, MB/s", fontsize=10)
+    return figure
+
+
+PAPERS = {"MPICH-GM": "#c2571a", "ScaMPI": "#c2571a", "SCI-MPICH": "#6a8f2f", "mpiJava": "#b59a00", "MPJ/Ibis": "#8a4f9e"}  # libraries of a paper: dotted lines
+TODAY = ("#0b6e99", "#222222", "#5fb3d4", "#777777", "#003f5c")  # ours on several networks
+
+
+def models_beside(panels, title):
+    """Time by size, log-log: {panel: ({"the paper: who": model}, {"today: where": analysis.Judged})};
+    the paper's models are dotted, today's drawn with what was measured."""
+    figure, axes = grid(panels, 3, title)
+    places = list(dict.fromkeys(name for _, today in panels.values() for name in today))
+    for axis, (name, (paper, today)) in zip(axes, panels.items()):
+        sizes = sorted({n for one in today.values() for n in one.curve})
+        fine = numpy.geomspace(sizes[0], sizes[-1], 200)
+        for who, model in paper.items():
+            axis.plot(fine, model.time(fine), label=who, color=PAPERS[who.removeprefix("the paper: ")], linestyle=":", linewidth=1.8)
+        for where, one in today.items():
+            color = TODAY[places.index(where) % len(TODAY)]
+            own = numpy.geomspace(min(one.curve), max(one.curve), 200)
+            axis.plot(own, one.three.time(own), label=where, color=color, linewidth=1.5)
+            axis.plot([*one.curve], [*one.curve.values()], linestyle="none", color=color, marker="o", markersize=2.5)
+        axis.set_yscale("log")
+        axis.set_title(name, fontsize=10)
+        sizes_axis(axis, sizes)
+    legend_below(figure, axes[:len(panels)])
+    figure.supylabel("time, us", fontsize=10)
     return figure
 
 
@@ -261,9 +288,9 @@ def legend_below(figure, axes):
     figure.legend(found.values(), found, loc="outside lower center", frameon=False, fontsize=8, ncols=min(len(found), 5))
 
 
-def bars(groups, unit, title, low=None, high=None):
+def bars(groups, unit, title, low=None, high=None, one=False):
     """Values by library within groups: {group: {who: value}}; the axis is cut off at `low` and
-    `high`."""
+    `high`; `one`: a line at 1."""
     figure, axis = plt.subplots(figsize=(max(5.5, 1.25 * len(groups) + 2.5), 3.8), layout="constrained")
     who = list(dict.fromkeys(w for values in groups.values() for w in values))
     width = 0.8 / max(len(who), 1)
@@ -274,7 +301,7 @@ def bars(groups, unit, title, low=None, high=None):
         for bar, height in zip(drawn, heights):
             bar.set_alpha(0.3 if grey(height) else 1)
         spans(axis, at, heights, "#222222")
-    axis.axhline(0, color="#444444", linewidth=0.8)
+    axis.axhline(1 if one else 0, color="#444444", linewidth=0.8)
     axis.set_xticks(range(len(groups)), groups, fontsize=8)
     axis.set_ylabel(unit)
     axis.set_ylim(low, high)

@@ -175,8 +175,14 @@ def test_how_each_library_was_bound_is_shown(text):
 
 
 def test_the_papers_table_5_and_figures_are_drawn_beside_ours(text, place):
-    assert "64 KB on 8" in text and "ScaMPI, SCI dual with hyperthreads" in text
+    assert "64 KB on 8" in text and re.search(r'256 KB on 16</td><td>65 %', text) and "n &lt; 109 KB on 16" in text
     assert {"two-models.png", "give-product-shm-sizes.png", "events-tcp.png", "udp-tcp.png"} <= {path.name for path in place.glob("*.png")}
+
+
+def test_the_papers_models_stand_beside_todays(text, place):
+    """All libraries of Tables 1 to 4, as rows and as curves."""
+    assert all(f"paper&#x27;s Table {n}: " in text for n in (1, 2, 3, 4)) and re.search(r"allreduce</td><td[^>]*>MPJ/Ibis</td><td> -61 \+ 288", text)
+    assert "took 33 us; 20 us by Hockney" in text and {f"papers-models-{n}.png" for n in (1, 2, 3, 4)} <= {path.name for path in place.glob("*.png")}
 
 
 def test_udp_is_shown_beside_the_thesis(text):
