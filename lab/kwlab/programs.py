@@ -47,6 +47,13 @@ def digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def said(measured, words=digits):
+    """A figure with the range of its rounds, faint where it counts for nothing."""
+    low, high = getattr(measured, "span", (measured, measured))
+    told = words(measured) + (f" ({words(low)} to {words(high)})" if len(getattr(measured, "rounds", ())) > 1 else "")
+    return Faint(told) if trust.grey(measured) else told
+
+
 def plans(book):
     """The plans that have applications."""
     return list(dict.fromkeys(book.data[book.data.bench == "application"].plan))
@@ -103,21 +110,29 @@ def seconds_table(found):
 
 
 def rate_table(found):
-    """Head and rows: rates as the programs print them."""
+    """Head and rows: the best peer's rate over ours, then rates as the programs print them."""
     names = who(found)
-    rows = [(f"{op} {mode}".strip(), NETWORK[net], ranks, *(of[name].words(of[name].rates) if name in of else None for name in names))
+    rows = [(f"{op} {mode}".strip(), NETWORK[net], ranks, Ratio.of(rate_ratio(of)), *(of[name].words(of[name].rates) if name in of else None for name in names))
             for (op, mode, net, ranks), of in found.items() if any(one.rates for one in of.values())]
-    return ["Program", "Network", "Ranks", *names], rows
+    return ["Program", "Network", "Ranks", "Best peer : ours", *(f"{name}, rate" for name in names)], rows
+
+
+def rate_ratio(of):
+    """The best peer's rate over ours: below 1 ours does more."""
+    rates = {name: trust.Measured(numpy.median([*one.rates.values()]), one.rates, one.disturbed) for name, one in of.items() if one.rates and not one.unverified}
+    peers = [rate for name, rate in rates.items() if not name.startswith(OURS)]
+    return trust.against(max(peers), rates[OURS]) if peers and rates.get(OURS) else None
 
 
 def mean_table(found):
-    """Head and rows: geometric means of the cells that count, by network and ranks."""
+    """Head and rows: geometric means of the cells that count, by network and ranks, and of each
+    round."""
     ratios = {}
     for (_, _, net, ranks), of in found.items():
         best, _ = best_peer(of)
         if best and not best.grey:
-            ratios.setdefault((net, ranks), []).append(best.ratio)
-    rows = [(NETWORK[net], ranks, Ratio(analysis.geometric_mean(some)), max(some), len(some)) for (net, ranks), some in ratios.items()]
+            ratios.setdefault((net, ranks), []).append(best)
+    rows = [(NETWORK[net], ranks, Ratio.of(analysis.mean_of(some)), Ratio.of(max(some, key=lambda one: one.ratio)), len(some)) for (net, ranks), some in ratios.items()]
     return ["Network", "Ranks", "Ours : best peer", "The worst", "Programs"], rows
 
 
@@ -131,10 +146,11 @@ def section(book):
 
 
 def of_plan(book, plan):
-    """A plan's tables."""
+    """A plan's tables, of each network: means, seconds, rates."""
     found, parts = cells(book, plan), []
     for net in networks(net for _, _, net, _ in found):
         here = {cell: of for cell, of in found.items() if cell[2] == net}
-        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here)))
-    head, rows = rate_table(found)
-    return "".join(parts) + (folded(f"rates in millions of operations a second, or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else "")
+        head, rows = rate_table(here)
+        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here)) +
+                     (folded(f"rates, Mop/s or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else ""))
+    return "".join(parts)

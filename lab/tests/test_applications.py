@@ -192,13 +192,30 @@ def papers_store(tmp_path):
 def test_the_tables_of_mpi_mbcf_stand_beside_todays(papers_store):
     page = nas.mbcf(report.Book(papers_store))
     assert "7.74 [8.99]" in page and "97.15 %" in page  # the paper's: CG on 16, the availability of IS
-    assert "2 [4.00]" in page and "10.00 %" in page and "60.00 %" in page and "1.25" in page  # ours on 4, availability, NSR : SR
+    assert "2 (2 to 2) [4.00 (4.00 to 4.00)]" in page and "10.00 %" in page and "60.00 %" in page and "1.25 (1.25 to 1.25)" in page  # ours on 4, availability, NSR : SR
 
 
 def test_the_thesis_stands_beside_today(papers_store):
-    page = nas.thesis(report.Book(papers_store))
-    assert "9.2 %" in page and "8.73" in page  # the thesis'
+    book = report.Book(papers_store)
+    page = nas.thesis(book)
+    assert "9.2 %" in page and "8.73" in page and "8.238 GFLOPS" in page and "24696" in page  # the thesis'
+    assert "-9 % to -9 % in the rounds" in page and {"nas-event-thread-0", "nas-event-thread-1"} <= set(book.pictures)
     assert "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page  # ours: with : without, TCP : UDP
+
+
+def test_rounds_that_disagree_give_no_speed_up_and_a_faint_ratio():
+    steady, restless = programs.Figure({0: 4.0, 1: 4.0}, {}), programs.Figure({0: 1.0, 1: 2.0}, {})
+    assert nas.speed_up(restless, steady).endswith("[rounds disagree]") and trust.grey(nas.over({"a": steady, "b": restless}, "a", "b"))
+    assert nas.over({"a": steady}, "a", "b") is None and nas.mean_of([]) == "No pair counts."
+
+
+def test_means_and_rates_of_programs_have_ranges():
+    of = {"kittiwake": programs.Figure({0: 1.0, 1: 1.2}, {0: 4.0, 1: 5.0}), "mpich": programs.Figure({0: 2.0, 1: 2.0}, {0: 2.0, 1: 2.0})}
+    (_, _, mean, worst, _), = programs.mean_table({("ep", "W", "shm", 2): of})[1]
+    assert mean.range() == worst.range() == " <small>0.50 to 0.60</small>"
+    (_, _, _, ratio, ours, _), = programs.rate_table({("ep", "W", "shm", 2): of})[1]
+    assert ours == "4.5 (4 to 5)" and ratio.rounds == (0.5, 0.4)
+    assert programs.rate_ratio({"mpich": of["mpich"]}) is None
 
 
 def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
