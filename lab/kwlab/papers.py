@@ -53,13 +53,13 @@ def improvement(book, net, times):
         of = {(row.who, row.mode, row.bytes): row.value for row in found[~found.grey].itertuples()}
         for (who, mode, n), value in sorted(of.items(), key=lambda cell: cell[0][2]):
             if who == OURS and of.get((WITHOUT, mode, n), 0) > 0 and mode != "0M":
-                panels.setdefault(f"{what}, {mode.removesuffix('M')} million", {}).setdefault(OURS, {})[n] = 100 * (1 - value / of[WITHOUT, mode, n])
+                panels.setdefault(f"{what}, {increments(mode)}", {}).setdefault(OURS, {})[n] = 100 * (1 - value / of[WITHOUT, mode, n])
     if not panels:
         return ""
     paper = seed("001")["wait"]
     return (paragraph(f"Figures {paper['figures']} of the thesis show by how many per cent its event thread shortened both. {paper['words']} Below, Kittiwake with its event thread "
                       "against Kittiwake without.") +
-            book.picture(f"improvement-{net}", plots.lines(panels, "improvement, %", f"What the event thread saves, {NETWORK[net]}", zero=True),
+            book.picture(f"improvement-{net}", plots.lines(panels, "improvement, %", f"What the event thread saves, {NETWORK[net]}", zero=True, told=paper["told"]),
                          f"Improvement of wait time and total receive time, {NETWORK[net]}"))
 
 
@@ -88,8 +88,32 @@ def receives(book):
         parts.append(book.picture(f"load-{net}", plots.lines(load, "processor, %", f"Processor time of both sides, {NETWORK[net]}", zero=True),
                                   f"Processor time of sender and receiver, {NETWORK[net]}"))
         parts.append(folded("bandwidth and processor time in figures", table(["Cell", "Library", "MB/s", "Messages a second", "Sender's processor", "Receiver's processor"], rows)))
+        parts.append(thread_costs(book, net, lookup(times), use))
     return parts and paragraph("As in Figures 4.5 to 4.8 of High Performance MPI Libraries for Ethernet: receives posted before the messages come, or after. A library that "
                                "spins uses all of a processor whatever it does.") + "".join(parts)
+
+
+def thread_costs(book, net, times, use):
+    """Figures 4.4 to 4.8 as changes: what the event thread costs in bandwidth and processor time."""
+    paper, panels = seed("001")["receives"], {}
+    for op, name in (("stream", "expected"), ("unexpected", "unexpected")):
+        both = {n: ((OURS, net, 2, op, "isend", n), (WITHOUT, net, 2, op, "isend", n)) for _, at, ranks, o, _, n in times if (at, ranks, o) == (net, 2, op)}
+        both = {n: pair for n, pair in sorted(both.items()) if n and set(pair) <= set(times)}
+        found = {f"{name}: bandwidth": {n: trust.against(times[other], times[one]) for n, (one, other) in both.items()}}
+        for side, of in zip(("sender", "receiver"), use.values()):
+            found[f"{name}: processor of the {side}"] = {n: busier(one, other, times, of) for n, (one, other) in both.items() if of.get(one) and of.get(other)}
+        panels |= {what: ({n: ratio for n, ratio in some.items() if not ratio.grey}, {row["bytes"]: row["change"] for row in paper["row"] if row["panel"] == what}) for what, some in found.items() if some}
+    if not any(today for today, _ in panels.values()):
+        return ""
+    return paragraph(f"What the event thread changes, against Kittiwake without. {paper['words']}", note=True) + \
+        book.picture(f"thread-costs-{net}", plots.changes(panels, f"Bandwidth and processor time with the event thread, {NETWORK[net]}"),
+                     f"Changes of bandwidth and processor time with the event thread, today's and the thesis', {NETWORK[net]}")
+
+
+def busier(one, other, times, spent):
+    """The share of a processor with, over that without."""
+    share = lambda at: trust.Measured(spent[at] / times[at], {r: us / times[at].rounds[r] for r, us in spent[at].rounds.items() if times[at].rounds.get(r)}, trust.grey(spent[at]))
+    return trust.against(share(one), share(other))
 
 
 def cell(row):
@@ -120,8 +144,26 @@ def udp(book):
     every = [(f"{'latency' if op == 'pingpong' else 'bandwidth one way'}, {size(n)}", NETWORK[net], Ratio.of(trust.against(value, tcp)), value, tcp)
              for (who, net, _, op, _, n), value in times.items() if who == UDP and (tcp := times.get((OURS, net, 2, op, "isend", n)))]
     return (paragraph(f"{paper['udp_source']}. How latency and bandwidth change when the same library uses UDP and is reliable by itself; today's is Kittiwake over UDP against "
-                      "Kittiwake over TCP.") + table(["What", "Figure", "Network", "The thesis", "Today"], rows) + curves(book, paper["udp"], times, UDP, OURS, "udp") +
+                      "Kittiwake over TCP.") + table(["What", "Figure", "Network", "The thesis", "Today"], rows) + curves(book, paper["udp"], times, UDP, OURS, "udp") + bandwidths(book, paper["bandwidth"], times) +
             folded(f"all {len(every)} cells", table(["What", "Network", "UDP : TCP, of times", "UDP, us", "TCP, us"], every)))
+
+
+def bandwidths(book, paper, times):
+    """Figures 3.4 and 3.5: bandwidth one way over UDP and TCP, today's and what the thesis' text says."""
+    parts = []
+    for net in networks(net for who, net, *_ in times if who == UDP):
+        panels = {}
+        for way, who in (("UDP", UDP), ("TCP", OURS)):
+            curve = {n: us.map(lambda us, n=n: 8 * n / us) for (w, at, ranks, op, mode, n), us in sorted(times.items(), key=lambda one: one[0][-1])
+                     if (w, at, ranks, op, mode) == (who, net, 2, "stream", "isend") and n}
+            if curve:
+                panels[f"over {way}"] = {OURS: curve}, dict(paper[way.lower()])
+        if panels:
+            limit = paper["limit"]
+            parts.append(paragraph(f"Figures 3.4 and 3.5: bandwidth one way in Mb/s. The thesis' library never had more than {limit} Mb/s over UDP beyond 1 KB.", note=True) +
+                         book.picture(f"udp-bandwidth-{net}", plots.gains(panels, "Mb/s", f"Bandwidth one way, {NETWORK[net]}", True),
+                                      f"Bandwidth over UDP and TCP by size, today's and the thesis', {NETWORK[net]}"))
+    return "".join(parts)
 
 
 def changes(paper, times, one, other):
@@ -238,7 +280,31 @@ def by_size(book, here, of, name):
     panels = {f"{who}, {p} ranks": {way: {n / 1000: of[way, n, p, who].map(lambda us: us / 1000) for n in sorted(set(here.bytes)) if (way, n, p, who) in of}
                                     for way in dict.fromkeys(here["mode"])} for p in shown for who in analysis.names(here)}
     return paragraph("Completion by the size of the matrix, as in the paper's Figures 9 (5 processes) and 10 (10 processes):", note=True) + \
-        book.picture(f"{name}-sizes", plots.by_ranks(panels, "time, ms", "The matrix product", "KB"), "The matrix product: time by size of broadcast and loops")
+        book.picture(f"{name}-sizes", plots.by_ranks(panels, "time, ms", "The matrix product", "KB"), "The matrix product: time by size of broadcast and loops") + gains(book, here, of, name)
+
+
+def gains(book, here, of, name):
+    """What Table 1 has of Figures 9 and 10, and of the other numbers of processes: the gain by size,
+    the paper's and today's."""
+    paper, panels = seed("004"), {}
+    for p, best, shares in zip(paper["processes"], paper["best"], paper["gain_percent"]):
+        today = {who: curve for who in analysis.names(here) if (curve := {n / 1000: saved(of["bcast", n, p, who], of["isend", n, p, who]) for n in sorted(set(here.bytes))
+                                                                          if ("bcast", n, p, who) in of and ("isend", n, p, who) in of})}
+        if today:
+            panels[f"{p} processes"] = today, dict(zip(paper["sizes_kb"], shares if best == "bcast" else (-share for share in shares)))
+    if not panels:
+        return paragraph("Gains by size are not drawn: none of the paper's numbers of processes was measured with both ways.", note=True)
+    return paragraph("How much less time broadcast takes than the loop of isend (below 0: the loop takes less), by the size of the matrix; the paper's from its Table 1. The curves of its "
+                     "Figures 9 and 10 are only pictures in the paper.", note=True) + \
+        book.picture(f"{name}-gains", plots.gains(panels, "saved by broadcast, %", "Gain by size of the matrix, the paper's and today's"), "Gain of broadcast over isend by size, the paper's and today's")
+
+
+def saved(bcast, isend):
+    """By how many per cent broadcast takes less than isend; negative where isend takes less, by how
+    much that is."""
+    found = trust.against(bcast, isend)
+    share = lambda ratio: 100 * (1 - ratio) if ratio <= 1 else -100 * (1 - 1 / ratio)
+    return trust.Measured(share(found.ratio), {at: share(ratio) for at, ratio in enumerate(found.rounds)}, found.grey)
 
 
 def paper_rows(paper, counts):

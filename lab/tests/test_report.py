@@ -8,7 +8,7 @@ import sys
 import numpy
 import pytest
 
-from kwlab import analysis, cli, models, plan, report, sections
+from kwlab import analysis, cli, models, papers, plan, report, sections
 from kwlab.store import Store
 
 PEERS = {"kittiwake": 1.0, "mpich": 1.5, "openmpi": 2.0}
@@ -183,6 +183,23 @@ def test_the_papers_models_stand_beside_todays(text, place):
     """All libraries of Tables 1 to 4, as rows and as curves."""
     assert all(f"paper&#x27;s Table {n}: " in text for n in (1, 2, 3, 4)) and re.search(r"allreduce</td><td[^>]*>MPJ/Ibis</td><td> -61 \+ 288", text)
     assert "took 33 us; 20 us by Hockney" in text and {f"papers-models-{n}.png" for n in (1, 2, 3, 4)} <= {path.name for path in place.glob("*.png")}
+
+
+def test_the_thesis_bandwidths_and_processor_times_are_drawn(text, place):
+    assert "never had more than 500 Mb/s" in text and "8 to 10 %" in text
+    assert {"udp-bandwidth-tcp.png", "thread-costs-tcp.png"} <= {path.name for path in place.glob("*.png")}
+
+
+def test_gains_by_size_stand_beside_the_papers(store, tmp_path):
+    """Broadcast takes half the time of a loop: half is saved; on two ranks the paper has nothing."""
+    assert papers.saved(1.0, 2.0) == 50 and papers.saved(2.0, 1.0) == -50
+    assert "none of the paper" in papers.giving(report.Book(store))
+    found = Store(tmp_path / "d.sqlite")
+    machine = found.machine({"processor": "p", "cores": 2, "memory": "8 kB", "system": "s", "kernel": "k"})
+    for ranks in (5, 10):
+        found.add("p", plan.Cell("kittiwake", "give", (), ranks, "gigabit"), 0, machine, "1", "ok", "", 1, others(1.0)["give"])
+    book = report.Book(found)
+    assert "26 %" in papers.giving(book) and "give-product-gigabit-gains" in book.pictures
 
 
 def test_udp_is_shown_beside_the_thesis(text):
