@@ -1,7 +1,7 @@
 """The figures of the paper on PSTSWM beside today's (plan seed003-pstswm): how long, how much of it in
 messages, and what the default protocol, MPI and its collectives cost. The paper's measure is
 degradation: 100 (time - best time) / best time, of the whole program."""
-from . import programs, trust
+from . import plots, programs, trust
 from .html import Faint, paragraph, table
 from .papers import seed
 from .words import NETWORK
@@ -22,8 +22,62 @@ def section(book):
                              ("Figure 3: what the default protocol costs (T42)", "protocol", defaults(small)),
                              ("Figure 4: what MPI costs beside what lies below it (T42)", "native", natives(small)),
                              ("Figure 5: what the collectives cost beside what is written by hand (TN, T42)", "collectives", collectives(small))):
-        parts.append(f"<h3>{title}</h3>" + paragraph(paper[words], note=True) + table(*of))
+        parts.append(f"<h3>{title}</h3>" + paragraph(paper[words], note=True) + pictures(book, words, title, large if words == "runtime" else small) + table(*of))
     return "".join(parts)
+
+
+def pictures(book, name, title, found):
+    """A figure as bars, a picture a network."""
+    parts = []
+    for net in dict.fromkeys(net for _, net, _, _ in found):
+        groups = BARS[name]([one for one in found if one[1] == net])
+        unit = "s" if name == "runtime" else "degradation, %"
+        for at in range(0, len(groups), 7):
+            some = dict([*groups.items()][at:at + 7])
+            parts.append(book.picture(f"pstswm-{name}-{net}-{at // 7}", plots.bars(some, unit, f"{title.split(':')[0]}, {NETWORK[net]}"), f"{title}, {NETWORK[net]}"))
+    return "".join(parts)
+
+
+def short(words):
+    """Under a bar, in lines."""
+    return words.replace(" ", "\n")
+
+
+def runtime_bars(found):
+    """Seconds by algorithm, ranks and options."""
+    return {short(f"{algorithm(given)} {ranks} {given.get('mesh', '')} {way(given)}".replace(" as it is", "")): {who: one.measured for who, one in of.items() if one.counts}
+            for given, _, ranks, of in found}
+
+
+def grouped(found, choose):
+    """{group: {who: degradation}} of what `choose` makes of the runs of a place: (group, one, best)."""
+    groups = {}
+    for (name, _, _, who), some in by_place(found).items():
+        for group, one, best in choose(name, some):
+            ratio = trust.against(one.measured, best.measured)
+            groups.setdefault(short(group), {})[who] = trust.Measured(100 * (ratio.ratio - 1), {at: 100 * (of - 1) for at, of in enumerate(ratio.rounds)}, ratio.grey)
+    return groups
+
+
+def protocol_bars(found):
+    """Every protocol by hand over the quickest."""
+    without = ("steps", "mesh", "algorithm", "truncation", "transpose", "sum")
+    return grouped(found, lambda name, some: [(f"{name} {way(given, without)}".replace("protocol=", ""), one, quickest(by_hand(some))[1]) for given, one in by_hand(some)])
+
+
+def native_bars(found):
+    """The quickest of MPI over what lies below it."""
+    return grouped(found, lambda name, some: [(f"{name} over {given['protocol']}", quickest(by_hand(some))[1], one)
+                                              for given, one in some if by_hand(some) and given.get("protocol") in BELOW])
+
+
+def collective_bars(found):
+    """Collectives over the quickest by hand, of MPI and of all."""
+    return grouped(found, lambda name, some: [(f"{way(given)} over {words}", one, best[1]) for given, one in some if name == "TN" and not is_hand(given)
+                                              for words, best in (("MPI", quickest(by_hand(some))), ("all", quickest([pair for pair in some if is_hand(pair[0])]))) if best])
+
+
+BARS = {"runtime": runtime_bars, "protocol": protocol_bars, "native": native_bars, "collectives": collective_bars}
 
 
 def options(mode):
@@ -81,7 +135,7 @@ def quickest(some):
 def degradation(one, best):
     """In per cent."""
     found = trust.against(one.measured, best.measured)
-    words = f"{100 * (found.ratio - 1):.1f} %"
+    words = f"{100 * (found.ratio - 1):.1f} %" + (f" ({100 * (min(found.rounds) - 1):.1f} to {100 * (max(found.rounds) - 1):.1f})" if len(found.rounds) > 1 else "")
     return Faint(words) if found.grey else words
 
 
@@ -97,7 +151,7 @@ def defaults(found):
         hand = by_hand(some)
         of, best = [one for given, one in hand if given.get("protocol", DEFAULT) == DEFAULT], quickest(hand)
         if of and len(hand) > 1:
-            rows.append((name, NETWORK[net], ranks, who, of[0].measured, best[1].measured, way(best[0], ("steps", "mesh", "algorithm", "transpose", "sum")), degradation(of[0], best[1])))
+            rows.append((name, NETWORK[net], ranks, who, programs.said(of[0].measured), programs.said(best[1].measured), way(best[0], ("steps", "mesh", "algorithm", "transpose", "sum")), degradation(of[0], best[1])))
     return ["Algorithm", "Network", "Ranks", "Library", "MPI_Sendrecv, s", "the quickest, s", "which", "Degradation"], rows
 
 
@@ -106,7 +160,7 @@ def natives(found):
     rows = []
     for (name, net, ranks, who), some in by_place(found).items():
         best = quickest(by_hand(some))
-        rows += [(name, NETWORK[net], ranks, who, best[1].measured, BELOW[given["protocol"]], one.measured, degradation(best[1], one))
+        rows += [(name, NETWORK[net], ranks, who, programs.said(best[1].measured), BELOW[given["protocol"]], programs.said(one.measured), degradation(best[1], one))
                  for given, one in some if best and given.get("protocol") in BELOW]
     return ["Algorithm", "Network", "Ranks", "Library", "the quickest protocol of MPI, s", "Below MPI", "s", "Degradation"], rows
 
@@ -115,7 +169,7 @@ def collectives(found):
     """Head and rows of Figure 5."""
     rows = []
     for (name, net, ranks, who), some in by_place(found).items():
-        best = quickest(by_hand(some))
-        rows += [(NETWORK[net], ranks, who, way(given), one.measured, best[1].measured, degradation(one, best[1]))
+        best, every = quickest(by_hand(some)), quickest([pair for pair in some if is_hand(pair[0])])
+        rows += [(NETWORK[net], ranks, who, way(given), programs.said(one.measured), programs.said(best[1].measured), degradation(one, best[1]), programs.said(every[1].measured), degradation(one, every[1]))
                  for given, one in some if name == "TN" and best and not is_hand(given)]
-    return ["Network", "Ranks", "Library", "Collectives", "s", "the quickest by hand, s", "Degradation"], rows
+    return ["Network", "Ranks", "Library", "Collectives", "s", "the quickest by hand, s", "Degradation", "the quickest by hand or below MPI, s", "Degradation"], rows

@@ -228,14 +228,17 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         for round in range(2):
             told = [{"bench": "application", "op": cell.program, "mode": " ".join(cell.args), "seconds": seconds, "messages": 12.5}]
             store.add("seed003-pstswm", cell, round, machine, "1", "ok", "", seconds, told, 0.0)
-    page = pstswm.section(report.Book(store))
+    book = report.Book(store)
+    page = pstswm.section(book)
+    assert {f"pstswm-{name}-shm-0" for name in pstswm.BARS} <= set(book.pictures)
     found = [(pstswm.options(mode), net, ranks, of) for (_, mode, net, ranks), of in programs.cells(report.Book(store), "seed003-pstswm").items()]
     small = [one for one in found if "truncation" not in one[0]]
-    assert ("TN", "shared memory", 4, "kittiwake", 1.2, 1.1, "protocol=nonblocking ahead=yes", "9.1 %") in pstswm.defaults(small)[1]
+    assert ("TN", "shared memory", 4, "kittiwake", "1.2 (1.2 to 1.2)", "1.1 (1.1 to 1.1)", "protocol=nonblocking ahead=yes", "9.1 % (9.1 to 9.1)") in pstswm.defaults(small)[1]
     below = pstswm.natives(small)[1]
-    assert ("DP", "shared memory", 4, "kittiwake", 1.1, "rings in shared memory", 0.8, "37.5 %") in below
+    assert ("DP", "shared memory", 4, "kittiwake", "1.1 (1.1 to 1.1)", "rings in shared memory", "0.8 (0.8 to 0.8)", "37.5 % (37.5 to 37.5)") in below
     assert len([one for one in below if one[5] == "TCP connections"]) == 8  # two algorithms, networks, libraries
-    assert ("shared memory", 4, "kittiwake", "transpose=alltoallv sum=allreduce", 0.99, 1.1, "-10.0 %") in pstswm.collectives(small)[1]
+    assert ("shared memory", 4, "kittiwake", "transpose=alltoallv sum=allreduce", "0.99 (0.99 to 0.99)", "1.1 (1.1 to 1.1)", "-10.0 % (-10.0 to -10.0)",
+            "0.8 (0.8 to 0.8)", "23.7 % (23.7 to 23.7)") in pstswm.collectives(small)[1]
     assert "SHMEM" in page and "12.5" in page and "Figure 4" in page
 
 
