@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, timelines, trust, tune
+from . import VERSION, analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, timelines, trust, tune
 from . import export as exports
 from . import plan as plans
 from .runner import WIDTH, Runner
 from .store import Store
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures any MPI library, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
+app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures Kittiwake, MPICH, Open MPI and Intel MPI, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
                   context_settings={"help_option_names": ["-h", "--help"]})
 peers_app = typer.Typer(no_args_is_help=True, help="The libraries that Kittiwake is measured beside.")
 app.add_typer(peers_app, name="peers")
@@ -53,7 +53,21 @@ def program_names(incomplete: str):
     return [name for name in plans.programs() if name.startswith(incomplete)]
 
 
+def version(wanted: bool):
+    """Prints the version, if it is wanted."""
+    if wanted:
+        print(f"kwlab {VERSION}")
+        raise typer.Exit()
+
+
+@app.callback()
+def common(_: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="The version.")] = False):
+    pass
+
+
 PlanName = Annotated[str, typer.Argument(help="A plan that comes with the lab (`kwlab plans`), or a TOML file.", autocompletion=plan_names)]
+NETWORKS = "shm, tcp, gigabit, links, hosts (docs/lab.md says what they are)"
+Real = Annotated[str, typer.Option(help="Real hosts, a,b, or 'slurm' in an allocation: what goes over a network goes over theirs.")]
 Side = Annotated[str, typer.Argument(help="A library, with knobs if any: kittiwake:KW_WRITE=no", autocompletion=library_names)]
 
 
@@ -65,32 +79,68 @@ def existing(data):
 
 
 @app.command("plans")
-def list_plans():
-    """Lists the plans that come with the lab."""
-    table = Table("Plan", "What", "Runs")
+def list_plans(plan: Annotated[str, typer.Argument(help="Tell more of this plan.", autocompletion=plan_names)] = ""):
+    """Lists the plans that come with the lab, or says what one is about."""
+    if plan:
+        tell(plans.load(plan))
+        return
+    table = Table("Plan", "What", "Runs", "A round takes")
     for name in plans.names():
-        plan = plans.load(name)
-        more = " and those of every algorithm" if any(work.algorithms for work in plan.work) else ""
-        table.add_row(name, plan.title, f"{len(plans.cells(plan)) * plan.rounds}{more}")
+        found = plans.load(name)
+        table.add_row(name, found.title, runs_of(found), lasting(found.minutes))
     console.print(table)
+    console.print("A round takes so long on two cores, where the plan says so. `kwlab plans PLAN` tells more of one.", highlight=False)
+
+
+def tell(plan):
+    """A plan in some lines."""
+    for line in (plan.title, plan.about, f"{runs_of(plan)} runs in {plan.rounds} rounds" + (f" of {lasting(plan.minutes)}" if plan.minutes else "")
+                 + f", each up to {plan.limit:g} s; {what_it_has(plans.cells(plan))}"):
+        if line:
+            console.print(line, highlight=False, markup=False)
+
+
+def runs_of(plan):
+    """How many runs a plan has, in all its rounds."""
+    more = " and those of every algorithm" if any(work.algorithms for work in plan.work) else ""
+    return f"{len(plans.cells(plan)) * plan.rounds}{more}"
+
+
+def lasting(minutes):
+    """A time for people; nothing where none is said."""
+    return f"{minutes:g} min" if minutes >= 1 else f"{60 * minutes:.0f} s" if minutes else ""
+
+
+def what_it_has(cells):
+    """The programs, ranks, networks and libraries of some cells."""
+    every = lambda name: ", ".join(str(value) for value in dict.fromkeys(getattr(cell, name) for cell in cells))
+    ranks = ", ".join(map(str, sorted({cell.ranks for cell in cells})))
+    return f"programs {every('program')}; ranks {ranks}; networks {every('network')}; libraries {every('library')}"
+
+
+def wanted(command, plan):
+    """The plan that a command was given. Raises PlanError."""
+    if not plan:
+        raise plans.PlanError(f"{command}: which plan? `kwlab plans` lists those that come with the lab; `kwlab {command} quick` is the one to begin with")
+    return plan
 
 
 @app.command()
-def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS,
+def run(plan: PlanName = "", data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS,
         rounds: Annotated[Optional[int], typer.Option(min=1, help="Rounds, instead of the plan's.")] = None,
-        library: Annotated[Optional[list[str]], typer.Option(help="Only this library; may be given several times.", autocompletion=library_names)] = None,
+        library: Annotated[Optional[list[str]], typer.Option(help=f"Only this library ({', '.join(plans.KNOWN)}); may be given several times.", autocompletion=library_names)] = None,
         ranks: Annotated[Optional[list[int]], typer.Option(min=1, help="Only this number of ranks; may be given several times.")] = None,
-        network: Annotated[Optional[list[str]], typer.Option(help="Only this network; may be given several times.", autocompletion=network_names)] = None,
+        network: Annotated[Optional[list[str]], typer.Option(help=f"Only this network: {NETWORKS}, or with --hosts cluster; may be given several times.", autocompletion=network_names)] = None,
         seconds: Annotated[float, typer.Option("--for", min=0, show_default=False, help="Begin nothing after so many seconds; the same command goes on later.")] = math.inf,
         args: Annotated[str, typer.Option(help="Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'.")] = "",
-        hosts: Annotated[str, typer.Option(help="Real hosts, a,b, or 'slurm' in an allocation: what the plan does over a network goes over theirs.")] = "",
+        hosts: Real = "",
         install: Annotated[bool, typer.Option("--install", help="Install missing peers first, as `kwlab peers install` does.")] = False,
         again: Annotated[bool, typer.Option("--again", help="Measure anew what has been measured.")] = False,
         file: Annotated[Path, typer.Option(help="Of a plan that describes the machine: the file for others.")] = libraries.MADE / "lab/machine.json.gz",
-        names: Annotated[bool, typer.Option("--names", help="Leave the names of hosts, paths and commands in that file.")] = False):
+        names: Annotated[bool, typer.Option("--names", help="Keep the names of hosts, paths and commands in that file.")] = False):
     """Runs a plan; goes on where an interrupted run stopped."""
     until = time.monotonic() + seconds
-    found = plans.load(plan)
+    found = plans.load(wanted("run", plan))
     found = replace(found, rounds=rounds or found.rounds, work=tuple(replace(work, args=(*work.args, *args.split())) for work in found.work))
     if hosts:
         found = plans.on_cluster(found)
@@ -103,7 +153,7 @@ def run(plan: PlanName, data: Data = DATA, dist: Dist = DIST, peers: Peers = PEE
     runner = Runner(found, Store(data), libraries.known(dist, peers, hosts), lambda cell: all(
         not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))), hosts)
     if not runner.cells:
-        raise plans.PlanError(f"{plan}: the plan has no run like this; `kwlab plans` lists plans")
+        raise plans.PlanError(f"{plan}: the plan has no run like this; it has {what_it_has(plans.cells(found))}")
     if again:
         runner.store.forget(found.name, runner.machine, runner.cells)
     if found.profile:
@@ -155,7 +205,7 @@ def pack(runner, file, names):
     except ValueError as nothing:
         console.print(f"{file} is not written: {nothing}", soft_wrap=True)
         return
-    private = "It has the names of hosts, paths and commands in it." if names else "It names no host, address, person, path or command (--names leaves them in)."
+    private = "It has the names of hosts, paths and commands in it." if names else "It names no host, address, person, path or command (--names keeps them)."
     console.print(f"For others: {file} ({file.stat().st_size >> 10} KB). {private} `zcat` shows all that it says; `kwlab report {file}` draws it.", soft_wrap=True, markup=False)
 
 
@@ -195,7 +245,7 @@ def say_missing(runner):
 def compare_two(a: Side, b: Side,
                 program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.", autocompletion=program_names)] = "p2p",
                 ranks: Annotated[int, typer.Option(min=1, max=plans.MOST_RANKS)] = 2,
-                network: Annotated[str, typer.Option(help="shm, tcp or gigabit.", autocompletion=network_names)] = "shm",
+                network: Annotated[str, typer.Option(help=f"{NETWORKS}.", autocompletion=network_names)] = "shm",
                 pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20,
                 limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60, dist: Dist = DIST, peers: Peers = PEERS):
     """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
@@ -283,6 +333,7 @@ def check_files(files: Files, dist: Dist = DIST,
                 points: Annotated[bool, typer.Option("--points", help="Every point that the simulator is held against, too.")] = False):
     """Holds the library's starting values, the simulator's descriptions and the simulator itself
     against machines that were measured."""
+    libraries.tool(dist, "kwinfo")
     library, described, kwsim = machine.starting(dist), check.described(), dist / "bin/kwsim"
     for one in machine.read_all(files):
         console.rule(one.name)
@@ -304,11 +355,12 @@ def make_page(data: Data = DATA, out: Annotated[Path, typer.Option(help="The pag
 
 
 @app.command("show")
-def show_plan(plan: PlanName, data: Data = DATA):
+def show_plan(plan: PlanName = "", data: Data = DATA):
     """Shows a plan's figures: medians over the rounds, ratios, where a peer is ahead, what went
     wrong."""
-    book = report.Book(existing(data), Path(plan).stem)
-    if found := programs.cells(book, Path(plan).stem):
+    name = Path(wanted("show", plan)).stem
+    book = report.Book(existing(data), name)
+    if found := programs.cells(book, name):
         show("Whole programs: seconds", *programs.seconds_table(found))
         show("Whole programs: rates", *programs.rate_table(found))
         show("Whole programs: geometric means", *programs.mean_table(found))
@@ -357,8 +409,10 @@ def mean_rows(table):
 def export(out: Annotated[Path, typer.Argument(help="The file, .csv or .json.")], data: Data = DATA,
            plan: Annotated[Optional[str], typer.Option(help="Only this plan.", autocompletion=plan_names)] = None):
     """Writes every run and figure as CSV or JSON, for other programs."""
-    plans.known("export", "the name's end", out.suffix.removeprefix("."), exports.FORMATS)
-    out.write_text(exports.FORMATS[out.suffix.removeprefix(".")](existing(data), plan and Path(plan).stem))
+    kind = out.suffix.removeprefix(".")
+    if kind not in exports.FORMATS:
+        raise ValueError(f"{out}: the name of the file says what is written, and ends in {' or '.join(f'.{one}' for one in exports.FORMATS)}")
+    out.write_text(exports.FORMATS[kind](existing(data), plan and Path(plan).stem))
     console.print(f"{out}", soft_wrap=True)
 
 

@@ -327,6 +327,14 @@ def fortran_alone(compiler):
     return str(place)
 
 
+def tool(dist, name):
+    """Where a command of Kittiwake is. Raises Unavailable."""
+    found = dist / "bin" / name
+    if not found.exists():
+        raise Unavailable(f"{found} is not there; `make stage` builds it, --dist says where Kittiwake is installed")
+    return found
+
+
 def install(peers):
     """Installs missing peers from PyPI. Raises Unavailable when pip says no."""
     for name, package in PACKAGES.items():

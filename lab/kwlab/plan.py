@@ -3,6 +3,7 @@
     title = "Latency and bandwidth"
     rounds = 3                       # every library once in each round
     limit = 60                       # seconds a run may take
+    minutes = 2                      # that a round takes on two cores, about, for `kwlab plans`
     libraries = ["kittiwake", "mpich", "openmpi", "impi"]
 
     [[work]]
@@ -32,8 +33,10 @@ Whole programs stand in tables [[application]]: see `applications`.
 With `profile = true` a plan also describes the machine and has it measured by the library's own calibration, and what
 it has measured becomes one file for others (`machine`).
 
-A field that is unknown, missing or of the wrong kind is refused with its name."""
+A field that is unknown, missing or of the wrong kind is refused with its name. docs/lab.md lists all fields."""
+import difflib
 import random
+import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,6 +51,7 @@ KNOWN = (OURS, *PACKAGES)
 COLLECTIVES = "coll"  # the program that measures collectives
 MOST_RANKS = 1024
 MOST_HOSTS = 250
+FIRST = ("quick", "cluster", "grid")  # of the plans in a list
 
 
 def random_sizes():
@@ -94,8 +98,13 @@ class Plan:
     rounds: int = 3
     limit: float = 60.0
     about: str = ""
+    minutes: float = 0.0
     profile: bool = False
     timelines: tuple = ()
+
+    def brief(self):
+        """The title, and of what it is about the first sentence."""
+        return ". ".join(filter(None, [self.title, re.split(r"(?<=[.!?])\s", self.about)[0]]))
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,7 @@ class Cell:
 
 # field -> (kind, its name for people, of what if it is a list)
 PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
-               "limit": ((int, float), "seconds", None), "libraries": (list, "a list of libraries", str),
+               "limit": ((int, float), "seconds", None), "minutes": ((int, float), "minutes", None), "libraries": (list, "a list of libraries", str),
                "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
                "timeline": (list, "tables [[timeline]]", dict), "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
 WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
@@ -155,22 +164,24 @@ def checked(where, table, fields, needed):
     return found
 
 
-def parse(text, name, place=Path()):
-    """A plan from its text; `place` is where its programs are looked for."""
+def parse(text, name, place=Path(), where=""):
+    """A plan from its text; `place` is where its programs are looked for, `where` what errors call it."""
+    where = where or name
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{name}: {error}") from None
-    top = checked(name, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"])
+        raise PlanError(f"{where}: {error}") from None
+    top = checked(where, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"])
     defaults = {field: top.pop(field, {}) for field in ("run", "read")}
     for library in top.get("libraries", ()):
-        known(name, "libraries", library, KNOWN)
-    within(name, "rounds", top.get("rounds", 1), 1, 1000)
-    within(name, "limit", top.get("limit", 1), 1, 86400)
-    works = [parse_work(f"{name}: work {i + 1}", work) for i, work in enumerate(top.get("work", ()))]
-    works += [parse_application(f"{name}: application {i + 1}", one, defaults, place) for i, one in enumerate(top.pop("application", ()))]
+        known(where, "libraries", library, KNOWN)
+    within(where, "rounds", top.get("rounds", 1), 1, 1000)
+    within(where, "limit", top.get("limit", 1), 1, 86400)
+    within(where, "minutes", top.get("minutes", 0), 0, 100000)
+    works = [parse_work(f"{where}: work {i + 1}", work) for i, work in enumerate(top.get("work", ()))]
+    works += [parse_application(f"{where}: application {i + 1}", one, defaults, place) for i, one in enumerate(top.pop("application", ()))]
     top["work"] = tuple(works)
-    top["timelines"] = tuple(parse_timeline(f"{name}: timeline {i + 1}", one) for i, one in enumerate(top.pop("timeline", ())))
+    top["timelines"] = tuple(parse_timeline(f"{where}: timeline {i + 1}", one) for i, one in enumerate(top.pop("timeline", ())))
     return Plan(name=name, **top)
 
 
@@ -276,15 +287,18 @@ def load(name):
     try:
         text = path.read_text()
     except OSError as error:
-        raise PlanError(f"{name}: neither a plan that comes with the lab ({', '.join(names())}) nor a file ({error.strerror})") from None
+        like = difflib.get_close_matches(name, names(), n=2)
+        meant = f"did you mean {' or '.join(like)}? " if like else ""
+        raise PlanError(f"{name}: neither a plan that comes with the lab ({meant}`kwlab plans` lists them) nor a file ({error.strerror})") from None
     except UnicodeDecodeError:
         raise PlanError(f"{name}: no text in UTF-8") from None
-    return parse(text, path.stem, path.parent.resolve())
+    return parse(text, path.stem, path.parent.resolve(), str(name))
 
 
 def names():
-    """The plans that come with the lab."""
-    return sorted(p.stem for p in SHIPPED.glob("*.toml"))
+    """The plans that come with the lab: what to begin with, then the library's questions, then the papers'."""
+    order = lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name.startswith("seed"), name)
+    return sorted((p.stem for p in SHIPPED.glob("*.toml")), key=order)
 
 
 def on_cluster(plan):

@@ -23,7 +23,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from . import facts, models
-from .libraries import CLUSTER, OURS, ROOT
+from .libraries import CLUSTER, OURS, ROOT, tool
 from .plan import Plan, Work
 
 MODELS = ROOT / "crates/sim/src/measured.tsv"
@@ -42,8 +42,8 @@ GOOD = 0.01  # a model with this error needs no line
 
 
 def algorithms(dist):
-    """Collective -> [(label, need)], as kwinfo tells."""
-    text = subprocess.run([dist / "bin/kwinfo", "--algorithms"], check=True, text=True, stdout=subprocess.PIPE,
+    """Collective -> [(label, need)], as kwinfo tells. Raises Unavailable where it is not there."""
+    text = subprocess.run([tool(dist, "kwinfo"), "--algorithms"], check=True, text=True, stdout=subprocess.PIPE,
                           env={**os.environ, "COLUMNS": "160"}).stdout
     found = {op: [] for op in OPS}
     for line in text.splitlines()[2:]:

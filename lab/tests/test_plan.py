@@ -1,7 +1,10 @@
 """Plans: those that ship can be read, and a wrong field is refused with its name."""
-import pytest
+import tomllib
 
-from kwlab import plan
+import pytest
+from typer.testing import CliRunner
+
+from kwlab import cli, libraries, plan
 
 WORK = '[[work]]\nprogram = "p2p"\n'
 GOOD = 'title = "t"\n' + WORK
@@ -33,6 +36,25 @@ def test_a_wrong_field_is_refused_with_its_name(text, field):
 def test_what_is_no_toml_is_refused_with_the_line():
     with pytest.raises(plan.PlanError, match="line 1"):
         plan.parse("title == 3", "p")
+
+
+def test_lists_begin_with_what_to_begin_with_and_end_with_the_papers():
+    found = plan.names()
+    assert found[:3] == ["quick", "cluster", "grid"] and sorted(found) == sorted(set(found))
+    assert all(name.startswith("seed") for name in found[[name.startswith("seed") for name in found].index(True):])
+
+
+def test_a_plan_says_briefly_what_it_is_about():
+    assert plan.parse('about = "One thing. And another."\n' + GOOD, "p").brief() == "t. One thing." and plan.parse(GOOD, "p").brief() == "t"
+
+
+def test_kwlab_lists_plans_tells_of_one_and_knows_its_version():
+    say = lambda *words: CliRunner().invoke(cli.app, words).output
+    assert "3 min" in say("plans") and "Runs" in say("plans")
+    told = " ".join(say("plans", "quick").split())
+    assert "under ten minutes" in told and "156 runs in 3 rounds of 3 min" in told and "ranks 1, 2, 4, 16; networks shm, tcp" in told
+    packed = tomllib.loads((libraries.ROOT / "lab/pyproject.toml").read_text())["project"]["version"]
+    assert say("--version") == f"kwlab {packed}\n"
 
 
 def test_random_sizes_stand_in_order_among_others():

@@ -206,14 +206,19 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
 
 
 @pytest.mark.parametrize("args, words", [
-    (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this"),
+    (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this; it has programs p2p; ranks 2; networks shm; libraries kittiwake, mpich"),
+    (["run"], "`kwlab plans` lists"), (["show"], "`kwlab plans` lists"), (["run", "quikc"], "did you mean quick?"), (["run", "sub/torn.toml"], "sub/torn.toml: "),
+    (["run", "sub/torn.toml"], "line 2"), (["check", "f.json.gz", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"),
+    (["tune", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"), (["plans", "nonesuch"], "neither a plan"),
     (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
     (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
     (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
-    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["export", "figures.xls"], "'xls'"), (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"), (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
+    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["export", "figures.xls"], "ends in .csv or .json"), (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"), (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
 def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
     (tmp_path / "good.toml").write_text(PLAN)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/torn.toml").write_text('title = "t"\nrounds = = 3\n')
     command = [sys.executable, "-m", "kwlab.cli", *args]
     done = subprocess.run(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 2 and words in done.stderr, done
