@@ -156,6 +156,7 @@ def run(plan: PlanName = "", data: Data = DATA, dist: Dist = DIST, peers: Peers 
         raise plans.PlanError(f"{plan}: the plan has no run like this; it has {what_it_has(plans.cells(found))}")
     if again:
         runner.store.forget(found.name, runner.machine, runner.cells)
+    console.print(found.brief(), highlight=False, markup=False)
     if found.profile:
         describe(runner, hosts, again)
     try:
@@ -168,6 +169,10 @@ def run(plan: PlanName = "", data: Data = DATA, dist: Dist = DIST, peers: Peers 
             pack(runner, file, names)
     say_regret(runner)
     draw_timelines(runner, ranks, network, again, until)
+    if runner.measured():
+        there = "" if data == DATA else f" --data {data}"
+        console.print(f"Next: `kwlab show {plan}{there}` has the figures, `kwlab report{there}` makes a page of all plans that were run.",
+                      soft_wrap=True, highlight=False, markup=False)
 
 
 def draw_timelines(runner, ranks, network, again, until):
@@ -223,11 +228,16 @@ def say_regret(runner):
 def carry_out(runner, data, seconds):
     """Runs what is left, and says how it went."""
     say_missing(runner)
+    begun = len(runner.left())
     try:
         wrong, left = runner.run(seconds)
     except KeyboardInterrupt:  # here, because typer says nothing of it
         complain("interrupted; the same command goes on from here", 130)
-    console.print(f"{runner.plan.title}: in {data}" + (f"; {wrong} runs went wrong, `kwlab status` says why" if wrong else ""))
+    begun -= left
+    if begun and not runner.measured():
+        complain(f"{runner.plan.title}: all {begun} runs went wrong, and nothing is measured; `kwlab status` says why", 1)
+    went = f"; {wrong} of {begun} runs went wrong, `kwlab status` says why" if wrong else ""
+    console.print(f"{runner.plan.title}: in {data}{went}", highlight=False, markup=False)
     if left:
         console.print(f"{left} runs are left; the same command goes on with them")
 

@@ -140,6 +140,11 @@ class Runner:
         every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) not in SETTLED]
         return sorted(every, key=lambda one: (one[1].key(), one[0]) in self.tried)
 
+    def measured(self):
+        """Has any of its cells been measured, now or by an earlier command?"""
+        keys = {cell.key() for cell in self.cells}
+        return any(status in SETTLED and cell in keys for (cell, _), status in self.store.tried(self.plan.name, self.machine).items())
+
     def program(self, library, name):
         """Where a program is, compiled for a library once."""
         if (library.name, name) not in self.programs:
@@ -238,7 +243,7 @@ class Runner:
                 progress.update(task, description=f"round {round + 1}  {cell.label()}")
                 outcome = self.settle(round, cell)
                 if outcome.status != "ok":
-                    wrong += 1
+                    wrong += outcome.status not in SETTLED
                     self.say(progress.console, cell, outcome)
                 progress.advance(task)
             progress.update(task, description=f"{self.plan.title}: done")

@@ -205,6 +205,20 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     assert list(Store(tmp_path / "d.sqlite").runs().library) == ["mpich"]
 
 
+def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_path):
+    """Of what is measured some may fail, also of a later command all that it tries."""
+    (tmp_path / "small.toml").write_text('about = "About this. And that."\n' + PLAN)
+    none = kwlab(tmp_path, "run", "small.toml", "--library", "mpich")
+    out, err = none.communicate(timeout=LONG)
+    assert none.returncode == 1 and "all 2 runs went wrong" in err and "kwlab status" in err and "Next" not in out
+    home(tmp_path / "dist", tmp_path / "log")
+    for wrong in ("6 of 8", "6 of 6"):
+        some = kwlab(tmp_path, "run", "small.toml")
+        out, err = some.communicate(timeout=LONG)
+        assert some.returncode == 0 and f"{wrong} runs went wrong, `kwlab status` says why" in out, out + err
+        assert out.startswith("t. About this.") and f"Next: `kwlab show small.toml --data {tmp_path}/d.sqlite`" in out and "`kwlab report --data" in out
+
+
 @pytest.mark.parametrize("args, words", [
     (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this; it has programs p2p; ranks 2; networks shm; libraries kittiwake, mpich"),
     (["run"], "`kwlab plans` lists"), (["show"], "`kwlab plans` lists"), (["run", "quikc"], "did you mean quick?"), (["run", "sub/torn.toml"], "sub/torn.toml: "),
