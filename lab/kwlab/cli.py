@@ -154,6 +154,8 @@ def run(plan: PlanName = "", data: Data = DATA, dist: Dist = DIST, peers: Peers 
         not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))), hosts)
     if not runner.cells:
         raise plans.PlanError(f"{plan}: the plan has no run like this; it has {what_it_has(plans.cells(found))}")
+    if hosts and any(cell.network == libraries.CLUSTER for cell in runner.cells):
+        libraries.reach(hosts)
     if again:
         runner.store.forget(found.name, runner.machine, runner.cells)
     console.print(found.brief(), highlight=False, markup=False)

@@ -10,10 +10,12 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -38,6 +40,7 @@ MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it ha
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
+PROBE, PROBES = 4, 32  # seconds that a host has to take a connection of ssh, and how many hosts are asked at the same time
 KIND = 2  # seconds between asking a job to end and ending it
 
 
@@ -265,6 +268,32 @@ def hosts_of(text):
     if not all(re.fullmatch(r"[\w.-]+", name) for name in names):
         raise ValueError(f"--hosts: '{text}' is no list of hosts, as in a,b")
     return names
+
+
+def reach(hosts):
+    """Whether ssh reaches every one of them without a question, as launchers want it. Raises Unavailable, which names those
+    that it does not. In an allocation of Slurm nobody needs ssh."""
+    names = list(dict.fromkeys(hosts_of(hosts)))
+    with ThreadPoolExecutor(PROBES) as pool:
+        deaf = {name: why for name, why in zip(names, pool.map(unreachable, names)) if why}
+    if deaf:
+        raise Unavailable(f"--hosts: {'; '.join(f'{name} cannot be reached ({why})' for name, why in deaf.items())}. Launchers start their ranks there by ssh: "
+                          f"`ssh {next(iter(deaf))} true` must end well without a question (ssh-copy-id brings a key there), and all paths must be the same")
+
+
+def unreachable(name):
+    """Why ssh does not reach a host without a question; nothing where it does, or where the host is this one."""
+    own = socket.gethostname()
+    if name in ("localhost", own, own.partition(".")[0]):
+        return ""
+    command = [*shlex.split(os.environ.get("KW_SSH", f"ssh -o BatchMode=yes -o ConnectTimeout={PROBE}")), name, "true"]
+    try:
+        done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=2 * PROBE)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {2 * PROBE} s"
+    except OSError as why:
+        return f"{command[0]}: {why.strerror}"
+    return " ".join(done.stderr.split())[-200:] or f"status {done.returncode}" if done.returncode else ""
 
 
 def count_of(hosts):

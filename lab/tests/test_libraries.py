@@ -33,6 +33,20 @@ def test_hosts_that_are_none_are_refused(monkeypatch, tmp_path, hosts, words):
         libraries.known(tmp_path, tmp_path, hosts)
 
 
+def test_hosts_that_ssh_does_not_reach_are_named_before_anything_runs(monkeypatch, tmp_path):
+    stand_in = script(tmp_path / "ssh", '#!/bin/sh\n[ "$1 $2" != "b true" ] || { echo "port 22: No route" >&2; exit 255; }\n')
+    monkeypatch.setenv("KW_SSH", str(stand_in))
+    libraries.reach("a,c")
+    with pytest.raises(libraries.Unavailable, match=r"--hosts: b cannot be reached \(port 22: No route\). .*`ssh b true`"):
+        libraries.reach("a,b,c")
+    monkeypatch.setenv("KW_SSH", str(tmp_path / "nonesuch"))
+    libraries.reach("localhost")
+    with pytest.raises(libraries.Unavailable, match="a cannot be reached .*nonesuch: No such file"):
+        libraries.reach("a")
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    libraries.reach("slurm")
+
+
 def test_without_hosts_a_cluster_is_missing(tmp_path):
     with pytest.raises(libraries.Unavailable, match="no hosts were named"):
         libraries.known(tmp_path, tmp_path)[0].command("p2p", 2, "cluster")
