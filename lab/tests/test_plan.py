@@ -1,4 +1,5 @@
 """Plans: those that ship can be read, and a wrong field is refused with its name."""
+import re
 import tomllib
 
 import pytest
@@ -55,6 +56,14 @@ def test_kwlab_lists_plans_tells_of_one_and_knows_its_version():
     assert "under ten minutes" in told and "156 runs in 3 rounds of 3 min" in told and "ranks 1, 2, 4, 16; networks shm, tcp" in told
     packed = tomllib.loads((libraries.ROOT / "lab/pyproject.toml").read_text())["project"]["version"]
     assert say("--version") == f"kwlab {packed}\n"
+
+
+@pytest.mark.parametrize("head, fields", [("at the top", plan.PLAN_FIELDS), ("in `[[work]]`", plan.WORK_FIELDS), ("in `[[application]]`", plan.APPLICATION_FIELDS),
+                                          ("in `[[timeline]]`", plan.TIMELINE_FIELDS)])
+def test_the_page_of_the_laboratory_has_a_row_for_every_field(head, fields):
+    page = (libraries.ROOT / "docs/lab.md").read_text()
+    rows = page.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])) == sorted(fields)
 
 
 def test_random_sizes_stand_in_order_among_others():
