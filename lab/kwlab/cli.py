@@ -264,10 +264,19 @@ def compare_two(a: Side, b: Side,
     plans.known("compare", "--network", network, plans.NETWORKS)
     plans.known("compare", "--program", (program.split() or [""])[0], plans.programs())
     once = compare.live(a, b, libraries.known(dist, peers), program, ranks, network, limit)
-    verdicts = {}
+    verdicts, early = {}, None
     with console.status("pair 1") as shown:
-        for number, verdicts in enumerate(compare.pairs(once, pairs), 2):
-            shown.update(f"pair {number} done, at most {pairs}")
+        try:
+            for number, verdicts in enumerate(compare.pairs(once, pairs), 2):
+                shown.update(f"pair {number} done, at most {pairs}")
+                if not console.is_terminal and verdicts:
+                    print(f"pair {number} of at most {pairs}: {a} : {b} = {compare.together(verdicts):.3f} so far", file=sys.stderr, flush=True)
+        except (KeyboardInterrupt, SystemExit) as end:
+            early = end.code if isinstance(end, SystemExit) else 130
+    if early is not None:
+        if verdicts:
+            show_verdicts(a, b, verdicts)
+        complain(f"ended early, after {number} pairs of at most {pairs}; above is what they say" if verdicts else "ended before two pairs were run; nothing is known yet", early)
     if not verdicts:
         raise ValueError(f"{program}: the two sides printed no time in common")
     show_verdicts(a, b, verdicts)

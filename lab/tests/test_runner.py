@@ -205,6 +205,23 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     assert list(Store(tmp_path / "d.sqlite").runs().library) == ["mpich"]
 
 
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
+    """Off a terminal it tells each pair, so that whoever waits sees it move."""
+    log = tmp_path / "log"
+    home(tmp_path / "dist", log)
+    words = [sys.executable, "-m", "kwlab.cli", "compare", "kittiwake", "kittiwake:KW_SPIN=0", "--pairs", "100000", "--dist", tmp_path / "dist"]
+    held = (tmp_path / "dist/bin/mpiexec").read_text().replace("-ge 3", "-ge 7")
+    script(tmp_path / "dist/bin/mpiexec", held)  # the fourth pair does not come
+    (tmp_path / "held").touch()
+    running = subprocess.Popen([str(word) for word in words], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert "pair 2 of at most 100000" in running.stderr.readline() and "pair 3 of" in running.stderr.readline()
+    running.send_signal(number)
+    (tmp_path / "held").unlink()
+    out, err = running.communicate(timeout=LONG)
+    assert running.returncode == code and "ended early, after 3 pairs" in err and "geometric mean" in out, out + err
+
+
 def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_path):
     """Of what is measured some may fail, also of a later command all that it tries."""
     (tmp_path / "small.toml").write_text('about = "About this. And that."\n' + PLAN)
