@@ -18,7 +18,7 @@ from rich.text import Text
 from . import VERSION, analysis, attack, check, compare, facts, fitted, html, libraries, machine, machines, page, papers, plots, programs, regret, report, sections, substitute, timelines, trust, tune
 from . import export as exports
 from . import plan as plans
-from .runner import WIDTH, Runner
+from .runner import SETTLED, WIDTH, Runner
 from .store import Store
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Measures Kittiwake, MPICH, Open MPI and Intel MPI, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
@@ -257,13 +257,17 @@ def say_missing(runner):
 def compare_two(a: Side, b: Side,
                 program: Annotated[str, typer.Option(help="A program of bench/, with its arguments.", autocompletion=program_names)] = "p2p",
                 ranks: Annotated[int, typer.Option(min=1, max=plans.MOST_RANKS)] = 2,
-                network: Annotated[str, typer.Option(help=f"{NETWORKS}.", autocompletion=network_names)] = "shm",
+                network: Annotated[str, typer.Option(help=f"{NETWORKS}, or with --hosts cluster.", autocompletion=network_names)] = "shm",
                 pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20,
-                limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60, dist: Dist = DIST, peers: Peers = PEERS):
+                limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60, hosts: Real = "", dist: Dist = DIST, peers: Peers = PEERS):
     """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
     plans.known("compare", "--network", network, plans.NETWORKS)
     plans.known("compare", "--program", (program.split() or [""])[0], plans.programs())
-    once = compare.live(a, b, libraries.known(dist, peers), program, ranks, network, limit)
+    network = libraries.CLUSTER if hosts and network != "shm" else network
+    known = libraries.known(dist, peers, hosts)
+    if network == libraries.CLUSTER and hosts:
+        libraries.reach(hosts)
+    once = compare.live(a, b, known, program, ranks, network, limit)
     verdicts, early = {}, None
     with console.status("pair 1") as shown:
         try:
@@ -477,13 +481,35 @@ def cost_of_attacks(dist: Dist = DIST, rate: Annotated[int, typer.Option(min=1, 
 
 
 @app.command()
-def status(data: Data = DATA):
-    """What the dataset has: runs by plan, library and how they ended."""
-    runs = existing(data).runs()
-    table = Table("Plan", "Library", "Status", "Runs", "Example")
+def status(data: Data = DATA, dist: Dist = DIST):
+    """What the dataset has: runs by plan, library and how they ended; how many others disturbed, and
+    of plans that come with the lab how many are left on this machine."""
+    store = existing(data)
+    runs = store.runs()
+    table = Table("Plan", "Library", "Status", "Runs", "Disturbed", "Example")
     for (plan, library, how), some in runs.groupby(["plan", "library", "status"]):
-        table.add_row(plan, library, how, str(len(some)), some.message.iloc[0])
+        table.add_row(plan, library, how, str(len(some)), str((some.others > trust.DISTURBED).sum()), some.message.iloc[0])
     console.print(table)
+    for plan in dict.fromkeys(runs.plan):
+        if left := left_of(plan, store, dist):
+            console.print(f"{plan}: {left}", highlight=False, markup=False)
+
+
+def left_of(name, store, dist):
+    """What is left of a plan that comes with the lab, on this machine; nothing of others, and where the plan's algorithms cannot
+    be told."""
+    here = next((number for number, known in store.facts().items() if known == facts.machine()), None)
+    if name not in plans.names() or here is None:
+        return ""
+    try:
+        found = tune.expanded(plans.grown(plans.load(name), facts.machine()["cores"]), dist)
+    except libraries.Unavailable:
+        return ""
+    tried = store.tried(name, here)
+    left = [sum(tried.get((cell.key(), round)) not in SETTLED for cell in plans.cells(found)) for round in range(found.rounds)]
+    if not any(left):
+        return f"all {found.rounds} rounds are done"
+    return f"{sum(left)} runs of {sum(map(bool, left))} of its {found.rounds} rounds are left or went wrong"
 
 
 @peers_app.command("install")

@@ -2,6 +2,7 @@
 where it stopped."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,8 +10,9 @@ import time
 
 import pytest
 from conftest import BEHAVIOUR, COMPILER, LINE, script
+from typer.testing import CliRunner
 
-from kwlab import libraries, plan, runner, trust
+from kwlab import cli, facts, libraries, plan, runner, trust
 from kwlab.runner import Runner, counters
 from kwlab.store import Store
 
@@ -220,6 +222,21 @@ def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
     (tmp_path / "held").unlink()
     out, err = running.communicate(timeout=LONG)
     assert running.returncode == code and "ended early, after 3 pairs" in err and "geometric mean" in out, out + err
+
+
+def test_the_status_counts_what_others_disturbed_and_what_is_left(tmp_path):
+    store, found = Store(tmp_path / "d.sqlite"), plan.load("behind")
+    machine, cells = store.machine(facts.machine()), plan.cells(found)
+    for at, cell in enumerate(cells):
+        store.add("behind", cell, 0, machine, "1", "ok" if at else "failed", "no word", 1, [], 0.5 if at == 1 else 0.0)
+    said = " ".join(CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output.split())
+    assert f"behind: {len(cells) * 2 + 1} runs of 3 of its 3 rounds are left or went wrong" in said
+    rows = re.findall(r"behind │ (\w+) │ (\w+) │ (\d+) │ (\d+) │", said)
+    assert ("kittiwake", "failed", "1", "0") in rows and (cells[1].library, "ok", "1", "1") in rows
+    for round in range(3):
+        for cell in cells:
+            store.add("behind", cell, round, machine, "1", "ok", "", 1, [], 0.0)
+    assert "behind: all 3 rounds are done" in CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output
 
 
 def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_path):
