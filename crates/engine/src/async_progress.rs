@@ -95,6 +95,8 @@ impl AsyncState {
 pub struct Budget {
     /// That part, as a divisor.
     share: u32,
+    /// What may be spent before it is paid for.
+    advance: Duration,
     /// When all that was spent will be paid for.
     paid: Tick,
 }
@@ -105,23 +107,28 @@ impl Budget {
     /// The same of a rank that shares its processor with others, which spend as much: NPB's SP and
     /// BT and LULESH lost 2 to 3 % when each of them spent 0.5 %.
     pub const SHARE_CROWDED: u32 = 1600;
-    /// What may be spent in advance: some ten looks, so that who was quiet for long is answered at
-    /// once.
-    pub const ADVANCE: Duration = Duration::from_micros(200);
+    /// So many wake-ups may be spent in advance: some ten looks, so that who was quiet for long is
+    /// answered at once.
+    pub const ADVANCE: u32 = 13;
 
-    /// Of a rank on a host with more ranks than processors, or with a processor for each.
-    pub fn new(crowded: bool) -> Budget {
+    /// Of a rank on a host with more ranks than processors, or with a processor for each; `wake`:
+    /// what a wake-up takes.
+    pub fn new(crowded: bool, wake: Duration) -> Budget {
         let share = match crowded {
             true => Budget::SHARE_CROWDED,
             false => Budget::SHARE,
         };
         let paid = Tick::default();
-        Budget { share, paid }
+        Budget {
+            share,
+            advance: wake * Budget::ADVANCE,
+            paid,
+        }
     }
 
     /// So much was spent.
     pub fn spend(&mut self, now: Tick, cost: Duration) {
-        self.paid = self.paid.max(now - Budget::ADVANCE * self.share) + cost * self.share;
+        self.paid = self.paid.max(now - self.advance * self.share) + cost * self.share;
     }
 
     /// So much of what was spent was not in vain.
@@ -293,7 +300,9 @@ mod tests {
     fn looks_take_no_more_than_their_share() {
         for (crowded, share) in [(false, Budget::SHARE), (true, Budget::SHARE_CROWDED)] {
             let (start, cost) = (Tick(10_000_000_000), Duration::from_micros(20));
-            let (mut budget, mut now, mut spent) = (Budget::new(crowded), start, Duration::ZERO);
+            let wake = Duration::from_micros(15);
+            let (mut budget, mut now, mut spent) =
+                (Budget::new(crowded, wake), start, Duration::ZERO);
             let mut at_once = 0;
             while now.since(start) < Duration::from_secs(10) {
                 budget.spend(now, cost);
@@ -302,7 +311,7 @@ mod tests {
                 at_once += pause.is_zero() as u32;
                 now = now + pause.max(Duration::from_micros(50));
             }
-            assert!(spent <= now.since(start) / share + Budget::ADVANCE + cost);
+            assert!(spent <= now.since(start) / share + budget.advance + cost);
             assert!((9..12).contains(&at_once), "{at_once} at first");
             let pause = budget.pause(now);
             budget.spend(now, cost);

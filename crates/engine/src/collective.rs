@@ -42,6 +42,7 @@ pub(crate) use view::RunView;
 
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
+use crate::spin::Spin;
 use drive::{Driving, ended_on_board};
 use kw_base::counters::Counter;
 use kw_sys::nontemporal::NontemporalCopier;
@@ -52,8 +53,6 @@ use run::{Home, State};
 /// of shorter calls, after one of so many.
 const LONG_CALL: u64 = 16 << 10;
 const SHORT_CALLS: u32 = 16;
-/// Looks at a board before a wait.
-const LOOKS: u32 = 100;
 
 /// The collectives of one rank. What they send and receive are `messages`, given with each call:
 /// always the same.
@@ -121,18 +120,22 @@ impl Collectives {
         true
     }
 
-    /// Looks at a board for a moment, before the caller makes a proper wait of it: ranks that call
-    /// a collective together wait for little more than a cache line.
+    /// Looks at a board for as long as a blocking receive looks for its message, before the caller
+    /// makes a proper wait of it: ranks that call a collective together wait for little more than a
+    /// cache line.
     #[inline]
     pub fn linger(&mut self, messages: &mut Messages, watch: Watch) -> bool {
         if self.crowded || watch.is_turn() {
             return false;
         }
-        let came = (0..LOOKS).any(|_| self.channels.reached(watch));
-        if came {
-            messages.count(Counter::WaitsSpun, 1);
+        let mut spin = Spin::new(messages.at_once());
+        while !self.channels.reached(watch) {
+            if !spin.goes_on() {
+                return false;
+            }
         }
-        came
+        messages.count(Counter::WaitsSpun, 1);
+        true
     }
 
     /// Ends a run that can never come to its end. This rank's turn on the board passes on.

@@ -67,7 +67,7 @@ pub struct Messages {
     pub(crate) arrivals: u64,
     /// Frames have come during a send, whose consequences were not looked at.
     pub(crate) unsettled: bool,
-    /// How long [`Messages::recv_at_once`] looks.
+    /// See [`Messages::at_once`].
     at_once: Duration,
     /// `arrivals` when the program last asked in vain, and since when it has been so.
     quiet: (u64, Tick),
@@ -210,6 +210,12 @@ impl Messages {
         let key = self.machine.receiver().recv(want.pattern(), from, buf);
         self.flush_some();
         ReqId(key)
+    }
+
+    /// How long is looked for what is likely to come at once, before a proper wait.
+    #[inline]
+    pub(crate) fn at_once(&self) -> Duration {
+        self.at_once
     }
 
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a

@@ -36,10 +36,6 @@ use setup::{LAST_TAG, MOST_PIECES, MOST_TAGS, SETUP_LEN, SETUP_TAG, Setup};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// What is as long and not the last of an operation is fetched by the receiver, where it may: the
-/// sender goes on computing, and need not copy (bytes).
-const FETCHED: u64 = 64 << 10;
-
 /// Names a partitioned operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartId(Key);
@@ -365,11 +361,12 @@ impl Partitioned {
         };
         let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
         let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
-        let mode =
-            match !last && buf.len() >= FETCHED && messages.machine.peers.choice(to).can_get() {
-                true => SendMode::Fetched,
-                false => SendMode::Standard,
-            };
+        // While it is not the last of the operation, the sender goes on computing.
+        let may_fetch = !last && messages.machine.peers.choice(to).can_get();
+        let mode = match may_fetch && messages.paths.spares_copy(to, buf.len()) {
+            true => SendMode::Fetched,
+            false => SendMode::Standard,
+        };
         let started = messages.send(to, (context, source, tag), mode, &buf);
         let Some(op) = self.ops.get_mut(key) else {
             return;

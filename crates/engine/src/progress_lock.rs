@@ -152,7 +152,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             watch: Duration::ZERO,
             sleeper: None,
             predictor: ComputePredictor::default(),
-            budget: Budget::new(false),
+            budget: Budget::new(false, Duration::ZERO),
             alarm: false,
             event_thread: None,
             closing: false,
@@ -231,7 +231,7 @@ impl<T> Inner<T, Engine> {
             return Ok(());
         };
         self.crowded = engine.job.crowded();
-        self.budget = Budget::new(self.crowded);
+        self.budget = Budget::new(self.crowded, engine.wake_up());
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
         self.async_state = if crate::settings::wants_event_thread(engine.knobs()) {
             AsyncState::Idle

@@ -14,10 +14,10 @@ use std::time::Duration;
 const LINGER: Duration = Duration::from_secs(1);
 /// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come
 /// at once.
-const WAKES_ALONE: f64 = 4.0;
+const WAKES_ALONE: u32 = 4;
 /// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two
 /// hundredths.
-const WAKES: f64 = 64.0;
+const WAKES: u32 = 64;
 /// No wait polls longer unless `KW_SPIN` says so.
 const LONGEST_POLLING: Duration = Duration::from_millis(2);
 
@@ -38,11 +38,17 @@ impl Engine {
         }
     }
 
+    /// What it takes to wake a thread, as it was measured of the host.
+    pub(crate) fn wake_up(&self) -> Duration {
+        let wake = self.job.agreed.calibration().get_or_start(Figure::Wake);
+        Duration::from_nanos(wake as u64)
+    }
+
     /// How long a thread that waits polls before it lets others run between two looks, and before
     /// it sleeps.
     pub(crate) fn polling_times(&self) -> (Duration, Duration) {
-        let wake = self.job.agreed.calibration().get_or_start(Figure::Wake);
-        let times = |n: f64| Duration::from_nanos((n * wake) as u64).min(LONGEST_POLLING);
+        let wake = self.wake_up();
+        let times = |n: u32| (wake * n).min(LONGEST_POLLING);
         let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
         (times(WAKES_ALONE), said.unwrap_or(times(WAKES)))
     }

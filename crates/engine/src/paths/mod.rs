@@ -31,6 +31,10 @@ use seen::Seen;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+/// A call that fetches pays where it spares a copy that takes so many times as long; once for its
+/// two frames. A starting value.
+const FETCHED: f64 = 2.0;
+
 /// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a
 /// route.
 pub const UNROUTED: Choice = Choice {
@@ -304,6 +308,13 @@ impl Paths {
         line.map_or(Duration::ZERO, |line| {
             Duration::from_nanos(line.at(len) as u64)
         })
+    }
+
+    /// Whether a peer spares this rank a long copy when it fetches so many bytes itself: one that
+    /// takes twice as long as the call that fetches.
+    pub fn spares_copy(&self, peer: Peer, len: u64) -> bool {
+        let lines = self.lines(peer).and_then(|l| Some((l.stream, l.get?)));
+        lines.is_some_and(|(stream, get)| stream.tb * len as f64 > FETCHED * get.t0)
     }
 
     /// Knobs have changed, by which choices are made from now on.

@@ -55,12 +55,12 @@ pub const SMALL: usize = 1024;
 const RINGS: usize = 24 << 20;
 /// Bytes that a rank has at least, and at most.
 const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;
-/// Bytes that the laps of all ranks have together. Lines that come again soon lie in the caches of
-/// those who have read them, and writing such a line takes two to three times as long as one that
-/// has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used over and
-/// over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps are the shorter, the more
-/// boards there are ([`Board::lap`]).
-const LAPS: usize = 4 << 20;
+/// The laps of all ranks together are so many laps of long messages. Lines that come again soon lie
+/// in the caches of those who have read them, and writing such a line takes two to three times as
+/// long as one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB
+/// are used over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps are the
+/// shorter, the more boards there are ([`Board::lap`]).
+const LAPS: usize = 2;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
 
@@ -387,7 +387,8 @@ impl Board {
     /// little memory: board `k` has [`KEPT`]` / k` of the first ones' lap.
     pub fn lap(&self) -> u64 {
         let (kept, number) = (KEPT as usize, self.number as usize);
-        (LAPS * kept / number.max(kept) / self.n) as u64
+        let laps = LAPS * self.of.segment.lap();
+        (laps * kept / number.max(kept) / self.n) as u64
     }
 
     /// Bytes of a rank's ring.
@@ -556,7 +557,8 @@ mod tests {
     fn laps_of_all_boards_take_little_more_than_those_of_the_first() {
         let (a, _) = two();
         let laps = |boards: std::ops::Range<u32>| boards.map(|k| a.open(k).lap()).sum::<u64>();
-        assert_eq!(a.open(KEPT).lap(), LAPS as u64 / 2);
+        let all = LAPS * a.segment.lap();
+        assert_eq!(a.open(KEPT).lap(), all as u64 / 2);
         assert!(laps(0..BOARDS as u32) < 6 * laps(0..KEPT));
     }
 

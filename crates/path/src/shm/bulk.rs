@@ -51,18 +51,22 @@ const GAP: usize = 1;
 /// measures.
 const ROUNDS: u32 = 4;
 
-/// Bytes of a core's own cache where the system does not say.
+/// Bytes of a core's own cache where the system does not say: a starting value.
 const OWN_CACHE: usize = 1 << 20;
 /// A long lap is so many times as long as that.
 const LAP: usize = 2;
 /// Bytes that the laps of all ranks of a host have together at most.
 pub const POOLS: usize = 64 << 20;
 
-/// Slots of a lap that is longer than two of a core's own caches, as far as all ranks have room.
-pub fn long_lap(ranks: usize) -> usize {
-    let cache = kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE);
+/// Bytes after which lines have left a core's own cache.
+pub fn lap() -> usize {
+    LAP * kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE)
+}
+
+/// Slots of a lap of so many bytes, as far as all ranks have room.
+pub fn long_lap(ranks: usize, lap: usize) -> usize {
     let all = POOLS / ranks.max(1) / SLOT;
-    (LAP * cache / SLOT).min(all).max(SHORT_LAP)
+    (lap / SLOT).min(all).max(SHORT_LAP)
 }
 
 /// The bit of a piece's word that tells whether the word is new.

@@ -244,7 +244,7 @@ impl ShmPath {
     pub fn spread_out(&mut self, crowded: bool) {
         let lap = match crowded {
             true => bulk::SHORT_LAP,
-            false => bulk::long_lap(self.links.len()),
+            false => bulk::long_lap(self.links.len(), self.segment.lap()),
         };
         for link in &mut self.links {
             link.spread_out(lap, crowded);

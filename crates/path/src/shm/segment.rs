@@ -2,7 +2,7 @@
 //! it.
 //!
 //! ```text
-//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep, number of boards
+//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep, number of boards, bytes of a lap
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
@@ -53,6 +53,8 @@ const PART_OF_ADDRESSES: u64 = 16;
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b04;
 /// Where the header says how many boards may be claimed.
 const CLAIMABLE: usize = 64;
+/// Where the header has the bytes of a lap.
+const LAP: usize = 128;
 const RANKS: usize = 4096;
 /// Bytes of the longest pages that systems have: boards begin at multiples of it.
 pub const PAGE: usize = 64 << 10;
@@ -169,6 +171,8 @@ impl Segment {
         segment.header(8).store(n as u64, Ordering::Relaxed);
         let boards = segment.boards as u64;
         segment.claimable().store(boards, Ordering::Relaxed);
+        let lap = super::bulk::lap() as u64;
+        segment.header(LAP).store(lap, Ordering::Relaxed);
         Ok((segment, fd))
     }
 
@@ -277,6 +281,12 @@ impl Segment {
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.n
+    }
+
+    /// Bytes of a lap ([`super::bulk::lap`]), the same for all ranks: where the system hides its
+    /// caches from some of them, they could not find out alike.
+    pub fn lap(&self) -> usize {
+        self.header(LAP).load(Ordering::Relaxed) as usize
     }
 
     /// How many boards may be claimed: all ranks see as many.
