@@ -146,8 +146,17 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
                 "largest eager message between hosts".into()
             }
             _ if value != own => "all ranks on one host".into(),
-            Some(f) if c.has_measured(f) => format!("measured: {}", f.row().name),
-            Some(f) => format!("starting value of {}", f.row().name),
+            Some(f) => {
+                let origin = match c.has_measured(f) {
+                    true => "measured:",
+                    false => "starting value of",
+                };
+                let factor = match price.source.times() {
+                    1.0 => String::new(),
+                    times => format!(" x {times}"),
+                };
+                format!("{origin} {}{factor}", f.row().name)
+            }
             None => "starting value".into(),
         };
         vec![

@@ -48,6 +48,18 @@ impl<'a> Region<'a> {
         }
     }
 
+    /// Asks the system for large pages where these bytes have none yet: so many are there sooner.
+    pub fn want_large_pages(self) {
+        use rustix::mm::{Advice, madvise};
+        // No system has longer ordinary pages.
+        let page = 64 << 10;
+        let (from, to) = (self.at.next_multiple_of(page), self.at + self.len as usize);
+        let len = (to / page * page).saturating_sub(from);
+        // SAFETY: whole pages within the region; the advice changes none of their bytes. Where it is
+        // refused, pages are as they were.
+        let _ = unsafe { madvise(from as *mut _, len, Advice::LinuxHugepage) };
+    }
+
     /// How many there are.
     #[inline]
     pub fn len(self) -> u64 {

@@ -63,8 +63,9 @@ impl Tree {
     }
 }
 
-/// Bytes of the last cache of a hardware thread, and who shares it.
-fn last_cache(cpu: usize) -> Option<(u64, Vec<usize>)> {
+/// Bytes of the last cache of a hardware thread, and who shares it; `None` where the kernel does not
+/// say it.
+pub fn last_cache(cpu: usize) -> Option<(u64, Vec<usize>)> {
     let read = |index: u32, what: &str| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{what}");
         std::fs::read_to_string(path).ok()

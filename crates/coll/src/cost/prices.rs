@@ -27,6 +27,8 @@ pub enum Source {
     CombineNear(f64),
     /// Bytes that the caches of a socket hold.
     Cache,
+    /// A byte that no cache holds, of those that the cores of a last-level cache copy together.
+    Memory,
     /// A call that reads another process's memory; infinite where the host allows none.
     FetchCall,
     /// A byte of it.
@@ -51,10 +53,24 @@ impl Source {
             Source::CopyNear => c.get_or_start(Figure::CopyNear),
             Source::CombineNear(times) => times * c.get_or_start(Figure::CombineNear),
             Source::Cache => c.get_or_start(Figure::Cache),
+            Source::Memory => c.get_or_start(Figure::Memory),
             Source::FetchCall => c.fetch().map_or(f64::INFINITY, |f| f.t0),
             Source::FetchByte(times) => c.fetch().map_or(0.0, |f| times * f.tb),
             Source::RoundTrip(times) => times * c.get_or_start(Figure::NetTrip),
             Source::NetByte => c.get_or_start(Figure::NetByte),
+        }
+    }
+
+    /// How many times its figure the price is.
+    pub fn times(self) -> f64 {
+        match self {
+            Source::StreamNear(times)
+            | Source::StreamCache(times)
+            | Source::Stream(times)
+            | Source::CombineNear(times)
+            | Source::FetchByte(times)
+            | Source::RoundTrip(times) => times,
+            _ => 1.0,
         }
     }
 
@@ -76,6 +92,7 @@ impl Source {
             Source::CopyNear => &[Figure::CopyNear],
             Source::CombineNear(_) => &[Figure::CombineNear],
             Source::Cache => &[Figure::Cache],
+            Source::Memory => &[Figure::Memory],
             Source::FetchCall => &[Figure::FetchCall],
             Source::FetchByte(_) => &[Figure::FetchRate],
             Source::RoundTrip(_) => &[Figure::NetTrip],
@@ -128,7 +145,7 @@ macro_rules! prices {
 }
 
 use Source::{
-    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineCache, LineNear, NetByte,
+    Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineCache, LineNear, Memory, NetByte,
     RoundTrip, Start, Stream, StreamCache, StreamNear,
 };
 
@@ -167,7 +184,7 @@ prices! {
     sockets = "sockets", Start(1.0), "Sockets of a host.";
     caches = "caches", Start(1.0), "Last-level caches of a socket.";
     cache = "cache-bytes", Cache, "Bytes that the caches of a socket hold.";
-    memory = "memory-byte", Start(0.05), "A byte that no cache of its socket holds: so long is the socket's memory busy (assumed).";
+    memory = "memory-byte", Memory, "A byte that no cache of its socket holds: so long is the socket's memory busy.";
     switch = "switch", Start(550.0), "Another rank gets the core: so much for each rank of the core, because those that wait look in vain.";
 }
 

@@ -28,6 +28,10 @@ const NEAR: usize = 64 << 10;
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
+/// Bytes that all processors together copy from and to beyond their caches, at most.
+const MOST: u64 = 64 << 20;
+/// Pieces of [`NEAR`] that one copies in a batch.
+const TOGETHER: u32 = 64;
 /// Bytes of the area that two processors share.
 const AREA: usize = 2 << 20;
 /// Bytes of a piece, as of long messages.
@@ -58,9 +62,10 @@ pub fn measure() -> Calibration {
 fn measure_here() -> Calibration {
     let tree = topology::Tree::read();
     let shares = |a, b| matches!(topology::bound(&[a, b]), Some((_, Some(_))));
-    let pairs = pairs(&cpus::allowed(), |cpu| tree.place(cpu), shares);
+    let allowed = cpus::allowed();
+    let pairs = pairs(&allowed, |cpu| tree.place(cpu), shares);
     let first = pairs.iter().flatten().next().map(|(a, _)| *a);
-    let cache = first.or_else(|| cpus::allowed().first().copied());
+    let cache = first.or_else(|| allowed.first().copied());
     let cache = cache.and_then(|cpu| tree.cache(cpu)).unwrap_or(0);
     if let Some(cpu) = first {
         cpus::stay_on(cpu);
@@ -76,10 +81,13 @@ fn measure_here() -> Calibration {
         .next_back()
         .and_then(|(_, other)| wake(*other));
     let (call, rate) = fetch().unwrap_or_default();
+    let memory = crowd(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
+    let memory = memory.unwrap_or(0);
     Calibration::measured(|figure| match figure {
         Figure::CopyNear => near,
         Figure::Keep => kept,
         Figure::CombineNear => combined,
+        Figure::Memory => memory,
         Figure::Cache => cache >> 10,
         Figure::LineCore => between[0].line,
         Figure::LineCache => between[1].line,
@@ -150,11 +158,15 @@ fn per_kb(picos: u64, bytes: u64) -> u64 {
 /// Memory that has been touched.
 fn touched(len: usize) -> Option<Buf> {
     let buf = Buf::try_alloc(len)?;
-    let page = vec![1; 4096];
-    for at in (0..len as u64).step_by(page.len()) {
+    touch(&buf);
+    Some(buf)
+}
+
+fn touch(buf: &Buf) {
+    let page = [1; 4096];
+    for at in (0..buf.len()).step_by(page.len()) {
         buf.write(at, &page);
     }
-    Some(buf)
 }
 
 fn copy_near() -> u64 {
@@ -205,6 +217,109 @@ fn keep() -> u64 {
         1
     });
     per_kb(picos, FAR_STEP)
+}
+
+/// Processors that are to copy at the same time, a core each, all of which share the last cache of
+/// the first, and the bytes that each copies from and to. `None`: so much memory is too much here.
+fn crowd(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)> {
+    let (cache, sharing) = topology::last_cache(*allowed.first()?)?;
+    let all = (2 * cache).min(MOST);
+    let free = rustix::system::sysinfo();
+    let free = free.freeram as u64 * u64::from(free.mem_unit);
+    if all < cache + cache / 2 || all > free / 8 {
+        return None;
+    }
+    let mut cores = Vec::new();
+    let mut own_core = |cpu: &usize| {
+        let core = tree.place(*cpu);
+        let new = core.is_none() || !cores.contains(&core);
+        cores.push(core);
+        new
+    };
+    let mut cpus: Vec<usize> = allowed.to_vec();
+    cpus.retain(|cpu| sharing.contains(cpu) && own_core(cpu));
+    // What each copies is more than its core has for itself, too.
+    let own = 4 * cpus::own_cache().unwrap_or(1 << 20) as u64;
+    cpus.truncate((all / own).max(1) as usize);
+    let each = all / 2 / cpus.len() as u64;
+    Some((cpus, each / NEAR as u64 * NEAR as u64))
+}
+
+/// Memory that is copied from and to, piece by piece.
+struct Far {
+    from: Buf,
+    to: Buf,
+}
+
+impl Far {
+    fn new(each: u64) -> Option<Far> {
+        let far = || {
+            let buf = Buf::try_alloc(each as usize)?;
+            buf.region()?.want_large_pages();
+            touch(&buf);
+            Some(buf)
+        };
+        Some(Far {
+            from: far()?,
+            to: far()?,
+        })
+    }
+
+    fn copy(&self, number: u32) -> Option<()> {
+        let (from, to) = self.from.region().zip(self.to.region())?;
+        let at = u64::from(number) * NEAR as u64 % from.len();
+        from.part(at, NEAR as u64).copy_to(to.part(at, NEAR as u64));
+        Some(())
+    }
+}
+
+/// What the memory moves while so many processors copy what no cache holds; this thread is on the
+/// first.
+fn memory(cpus: &[usize], each: u64) -> Option<u64> {
+    let one = |&cpu: &usize| {
+        let shared = Arc::new(Shared::default());
+        let theirs = shared.clone();
+        let copies = move || {
+            cpus::stay_on(cpu);
+            let far = Far::new(each);
+            let mut steps = (1..OVER).take_while(|_| theirs.mine.get() != OVER);
+            far.and_then(|far| {
+                steps.try_for_each(|step| {
+                    far.copy(step)?;
+                    theirs.theirs.set(step);
+                    Some(())
+                })
+            });
+        };
+        Some((shared, threads::spawn("kw-calibrate", STACK, copies).ok()?))
+    };
+    let others: Vec<_> = cpus[1..].iter().filter_map(one).collect();
+    let picos = Far::new(each).and_then(|far| {
+        let begun = clock::now() + 2 * SHARE;
+        let waits = || others.iter().any(|(shared, _)| shared.theirs.get() == 0);
+        while waits() && clock::now() < begun {
+            thread::yield_now();
+        }
+        let sum = || -> u64 { others.iter().map(|(s, _)| u64::from(s.theirs.get())).sum() };
+        let mut step = 0;
+        (!waits()).then(|| {
+            best(|| {
+                let before = sum();
+                for _ in 0..TOGETHER {
+                    far.copy(step);
+                    step += 1;
+                }
+                sum() - before + u64::from(TOGETHER)
+            })
+        })
+    });
+    for (shared, _) in &others {
+        shared.mine.set(OVER);
+    }
+    for (_, thread) in others {
+        let _ = thread.join();
+    }
+    picos.map(|picos| per_kb(picos, NEAR as u64))
 }
 
 /// A word in a cache line of its own.
