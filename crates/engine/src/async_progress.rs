@@ -102,7 +102,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The part of a processor's time that may be spent, as a divisor: 0.25 %.
+    /// The part of a processor's time that may be spent, as a divisor: 0.25 %. A starting value,
+    /// as those that follow.
     pub const SHARE: u32 = 400;
     /// The same of a rank that shares its processor with others, which spend as much: NPB's SP and
     /// BT and LULESH lost 2 to 3 % when each of them spent 0.5 %.

@@ -50,7 +50,7 @@ use memory::Store;
 use run::{Home, State};
 
 /// Bytes of a call after which a rank that shares its core looks how ranks lie on the processors;
-/// of shorter calls, after one of so many.
+/// of shorter calls, after one of so many. Starting values.
 const LONG_CALL: u64 = 16 << 10;
 const SHORT_CALLS: u32 = 16;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// who hears none of them takes the rank for dead, which is no harm at the end.
 const LINGER: Duration = Duration::from_secs(1);
 /// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come
-/// at once.
+/// at once. This and the next are starting values.
 const WAKES_ALONE: u32 = 4;
 /// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two
 /// hundredths.

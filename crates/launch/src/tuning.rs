@@ -131,6 +131,32 @@ mod tests {
     }
 
     #[test]
+    fn every_number_in_the_source_is_where_the_page_says() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let (_, listed) = PAGE.split_once("### In the source").unwrap();
+        let (listed, _) = listed.split_once("\n## ").unwrap();
+        let rows = listed.lines().filter(|line| line.starts_with("| `"));
+        let quoted = |cell: &str| -> Vec<String> {
+            cell.split('`').skip(1).step_by(2).map(Into::into).collect()
+        };
+        let mut found = 0;
+        for row in rows {
+            let cells: Vec<&str> = row.split('|').collect();
+            let (names, file) = (quoted(cells[1]), &quoted(cells[2])[0]);
+            let (room, rest) = file.split_once('/').unwrap();
+            let text = std::fs::read_to_string(format!("{crates}/{room}/src/{rest}"));
+            let text = text.unwrap_or_else(|e| panic!("{file}: {e}"));
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            for name in names {
+                let there = text.split(|c| !is_word(c)).any(|word| word == name);
+                assert!(there, "{file} has no {name}");
+                found += 1;
+            }
+        }
+        assert!(found > 80, "{found}");
+    }
+
+    #[test]
     fn no_cell_breaks_its_table() {
         for list in [knobs(), counters(), events()] {
             for row in &list.rows {

@@ -22,7 +22,8 @@ use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
 
-/// Where ranks share cores: with fewer of them the root talks to each by itself.
+/// Where ranks share cores: with fewer of them the root talks to each by itself. A starting
+/// value.
 const FLAT: u32 = 128;
 
 /// What a message is for: its tag, in the contexts for making communicators. User tags, which

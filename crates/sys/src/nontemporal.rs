@@ -19,6 +19,7 @@ use crate::clock;
 use crate::region::Region;
 use kw_base::Tick;
 
+// Starting values, as all numbers here.
 /// Shortest copy that is streamed, bytes.
 const LONG: u64 = 2 << 10;
 /// The same where ranks share cores: what they copy lies in a cache that they share more often than

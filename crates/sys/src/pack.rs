@@ -72,7 +72,7 @@ unsafe fn strided(from: usize, from_stride: usize, to: usize, to_stride: usize, 
 }
 
 /// Records are packed together, member by member, so many that their bytes stay in the first-level
-/// cache.
+/// cache: a starting value, as the two below.
 const TILE: u64 = 8192;
 
 /// Cuts records into tiles: `(displacement, packed offset, how many)`.

@@ -7,7 +7,7 @@ const RUNS: usize = 256;
 /// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they
 /// fit into one call, that is when they have 1 KB on average. Shorter ones go through a contiguous
 /// piece: the kernel takes tens of nanoseconds for each run, even of a byte, and our own kernels
-/// copy 1 KB in that time.
+/// copy 1 KB in that time. A starting value.
 const PIECE: u64 = RUNS as u64 * 1024;
 
 /// This process's number.

@@ -4,7 +4,7 @@
 use super::{Distance, Prices};
 use crate::SHELF_LINE;
 
-/// Readers that the caches of one core serve at full speed.
+/// Readers that the caches of one core serve at full speed: a starting value.
 pub const PORTS: f64 = 8.0;
 
 /// What steps in memory cost by these prices. Times are nanoseconds, `b` bytes.

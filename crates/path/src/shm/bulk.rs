@@ -40,7 +40,7 @@ pub const SHORT_LAP: usize = 32;
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
 const CROWD: usize = UNDER_WAY;
 
-/// Slots that a sender takes at once at most, for pieces that follow each other.
+/// Slots that a sender takes at once at most, for pieces that follow each other: a starting value.
 const AT_ONCE: u64 = 8;
 
 /// Slots of a lap that are left out then: a processor that reads one fetches ahead beyond its end,

@@ -1,4 +1,5 @@
-//! The numbers of the TCP path, in one place, and where they come from.
+//! The numbers of the TCP path, in one place, and where they come from: starting values, measured on
+//! one machine.
 //!
 //! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way,
 //! both sides polling:

@@ -6,6 +6,7 @@ use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use std::collections::VecDeque;
 
+// Starting values; those below `LONGEST_COPY` bound memory.
 /// Payload up to this size is copied at once, and its sender is done with it.
 const COPIED: u64 = 2 << 10;
 /// Up to this size it is copied, too, but sent first ([`Queue::keep`]).

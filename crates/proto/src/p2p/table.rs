@@ -36,7 +36,7 @@ pub struct Lines {
 }
 
 /// Share of messages assumed to come before their receive (expected receives are the rule in the
-/// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart).
+/// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart). A starting value, as [`WORTH`].
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
 /// A handshake that wins less than this share of the message's time is not worth that the sender

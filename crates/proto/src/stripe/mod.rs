@@ -21,7 +21,7 @@
 
 use std::collections::VecDeque;
 
-/// Payloads from this size on are carried by all connections, bytes.
+/// Payloads from this size on are carried by all connections, bytes: a starting value.
 pub const STRIPE_FROM: u64 = 1 << 20;
 
 /// Names a connection that may break for good; zero is the first one, which may not.
