@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 
 /// Bytes that a file may have at most; `u64::MAX` where there is no limit.
@@ -47,6 +48,8 @@ pub fn len(fd: BorrowedFd<'_>) -> io::Result<usize> {
 pub struct Mapping {
     base: *mut u8,
     len: usize,
+    /// Bytes at the front that may be touched.
+    opened: AtomicUsize,
 }
 
 // SAFETY: a Mapping is an address range; whoever reads or writes through it answers for the order
@@ -58,7 +61,10 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the first `len` bytes of `fd`, which must have as many. They are left out of core dumps:
     /// a dump would give every page memory that was never touched.
-    pub fn of(fd: BorrowedFd<'_>, len: usize) -> io::Result<Mapping> {
+    ///
+    /// Only the first `opened` of them may be touched before [`Mapping::open_up_to`]: a program that
+    /// locks all its memory (mlockall) locks those alone.
+    pub fn of(fd: BorrowedFd<'_>, len: usize, opened: usize) -> io::Result<Mapping> {
         let has = self::len(fd)?;
         if has < len {
             return Err(io::Error::other(format!(
@@ -70,19 +76,37 @@ impl Mapping {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
                 len,
-                ProtFlags::READ | ProtFlags::WRITE,
+                ProtFlags::empty(),
                 MapFlags::SHARED | MapFlags::NORESERVE,
                 fd,
                 0,
             )?
         };
+        let mapping = Mapping {
+            base: base as *mut u8,
+            len,
+            opened: AtomicUsize::new(0),
+        };
         // SAFETY: the range was just mapped, and the advice changes no contents. Without it
         // everything works, but for a dump.
         let _ = unsafe { rustix::mm::madvise(base, len, Advice::LinuxDontDump) };
-        Ok(Mapping {
-            base: base as *mut u8,
-            len,
-        })
+        mapping.open_up_to(opened)?;
+        Ok(mapping)
+    }
+
+    /// So many bytes at the front, whole pages, may be touched from now on.
+    ///
+    /// # Panics
+    /// When there are not so many (a fault of our own).
+    pub fn open_up_to(&self, end: usize) -> io::Result<()> {
+        assert!(end <= self.len, "{end} bytes of {}", self.len);
+        if end > self.opened.load(Ordering::Relaxed) {
+            let all = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: our own mapping, of which more may be touched than before.
+            unsafe { rustix::mm::mprotect(self.base.cast(), end, all)? };
+            self.opened.fetch_max(end, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// First byte.

@@ -433,7 +433,8 @@ impl Board {
     }
 
     /// This rank will not touch the board again. The last rank to say so wipes it and gives it
-    /// back, and beyond the first [`KEPT`] boards its memory, too; `places` are those of all ranks, `last` is the number of the last collective.
+    /// back, and beyond the first [`KEPT`] boards its memory, too; `places` are those of all ranks,
+    /// `last` is the number of the last collective.
     pub fn leave(self, places: &[u32], last: u64) {
         let left = self.count(4);
         // SYNC: board-leave. The last one sees that all others have ended.

@@ -200,7 +200,7 @@ impl Segment {
 
     fn with(fd: BorrowedFd<'_>, n: usize, boards: usize) -> std::io::Result<Segment> {
         Ok(Segment {
-            map: Mapping::of(fd, size(n, boards))?,
+            map: Mapping::of(fd, size(n, boards), size(n, LEAST_BOARDS))?,
             n,
             block: block(n),
             boards,
@@ -313,9 +313,18 @@ impl Segment {
         boards(self.n) + number * super::board::bytes(self.n)
     }
 
-    /// First byte of a board.
+    /// First byte of a board, which may be touched from then on, as others may up to the next
+    /// multiple of [`LEAST_BOARDS`].
+    ///
+    /// # Panics
+    /// When the system does not let this process touch memory that it has mapped.
     pub fn board(&self, number: usize) -> *mut u8 {
-        self.map.at(self.at_board(number))
+        let at = self.at_board(number);
+        let opened = (number + 1).next_multiple_of(LEAST_BOARDS);
+        let end = size(self.n, opened.min(self.boards));
+        let done = self.map.open_up_to(end);
+        done.unwrap_or_else(|e| panic!("shared memory: board {number} cannot be opened ({e})"));
+        self.map.at(at)
     }
 
     /// Gives the memory of a board back to the system; nobody may use it meanwhile.
