@@ -65,6 +65,9 @@ pub enum Unreadable {
     /// A row that is no name, value and source.
     #[error("line {0} is no name, value and source, with tabs between")]
     Row(usize),
+    /// A row that stands there twice.
+    #[error("line {0} says {1} again")]
+    Again(usize, String),
     /// A value that is no number.
     #[error("{0} is no number, or a negative one")]
     Number(String),
@@ -146,7 +149,9 @@ impl Rows {
             if source.trim().is_empty() {
                 return Err(Unreadable::Row(at + 1));
             }
-            rows.insert(name.to_string(), value.to_string());
+            if rows.insert(name.to_string(), value.to_string()).is_some() {
+                return Err(Unreadable::Again(at + 1, name.to_string()));
+            }
         }
         Ok(Rows(rows))
     }
