@@ -303,20 +303,46 @@ impl<'a> Place<'a> {
     /// ranks, which do `each` besides. A rank that passes on a long piece receives the next one at
     /// the same time.
     pub fn pipeline(&self, n: u32, pieces: f64, b: f64, each: f64) -> f64 {
-        let two_at_once = |at: &Place| !at.net && at.is_long(b) && pieces > 1.0;
-        let hop = |at: &Place| at.one_way(b) + each;
-        let meanwhile = |at: &Place| {
-            if two_at_once(at) {
-                at.take(b) + each
-            } else {
-                0.0
-            }
-        };
+        let first = self.chain(n, |at| at.one_way(b) + each);
+        let (far, more) = (self.far(1), pieces - 1.0);
+        if more > 0.0 && !far.net && far.is_long(b) {
+            return first + far.queue(n, more, b, each);
+        }
         // The ends have one to deal with, and `next` counts what the rank before the last one does.
         let passes_on = n.saturating_sub(2).max(1);
-        self.chain(n, hop)
-            + self.chain(passes_on, meanwhile)
-            + (pieces - 1.0) * self.next(n, b, each)
+        let meanwhile = |at: &Place| match more > 0.0 && !at.net && at.is_long(b) {
+            true => at.take(b) + each,
+            false => 0.0,
+        };
+        first + self.chain(passes_on, meanwhile) + more * self.next(n, b, each)
+    }
+
+    /// How long after the first piece the last of `more` further long ones is at the end of a chain
+    /// in shared memory. A rank does what comes first: it takes pieces that wait for it before it
+    /// passes on those that it has taken.
+    ///
+    /// While a piece comes every `copy`, a rank that is busy with each for `takes` and `copy` falls
+    /// behind, and what it passes on comes `x` times as slowly as what it has taken, which comes `x`
+    /// times as slowly as what is sent to it: `x = takes / copy + 1 / x`. So when the last one has
+    /// come, a part `1 - 1 / x` of all follows without a pause, and the next rank falls behind by
+    /// that one.
+    fn queue(&self, n: u32, more: f64, b: f64, each: f64) -> f64 {
+        let p = self.p;
+        let (send, copy) = (p.step + p.send, b * p.long_byte);
+        let takes = p.step + self.take(b) + each;
+        // Meanwhile the first piece is announced and answered.
+        let meanwhile = 2.0 * self.way() + p.recv;
+        let ratio = (takes + send) / copy;
+        let behind = 1.0 - 2.0 / (ratio + (ratio * ratio + 4.0).sqrt());
+        let late = |row: f64| (row * (takes + send) - meanwhile).max(0.0);
+        let (mut row, mut between) = (more, n.saturating_sub(2));
+        let mut time = (more * send - meanwhile).max(0.0) + more * copy;
+        while row > 1.0 && between > 0 {
+            time += late(row);
+            (row, between) = (row * behind, between - 1);
+        }
+        let row = row.max(1.0);
+        time + f64::from(between) * late(row) + row * (takes - copy).max(0.0)
     }
 
     /// How long after a piece the next one comes to the end of a chain of `n` ranks, which do
