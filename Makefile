@@ -93,7 +93,8 @@ honesty: stage ## has the laboratory compare this library with itself, and with 
 	scripts/install-deps $(VENV)
 	$(VENV)/bin/python -m pytest -q -p no:cacheprovider -m machine lab/tests/test_honesty.py
 
-forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, every root (some minutes)
+forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, and every root with two sizes (some minutes)
+	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --sizes 8,256,2048,32768,1048576
 	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144
 
 petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (30 minutes)

@@ -3,7 +3,7 @@
 //! operations. With `n` no power of two, the first ranks pair up before and after.
 
 use crate::ask::parts_of;
-use crate::cost::{Place, halves};
+use crate::cost::{Place, binomial_down, binomial_up, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, Schedule};
@@ -42,6 +42,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+    // One element cannot be halved: it goes up a tree, and down.
+    if ask.count == 1 {
+        let up = binomial_up(at, ask.size, b, at.memory.combine(b));
+        return up + binomial_down(at, ask.size, b);
+    }
     let pair = if core.twins > 0 {
         2.0 * at.down(1).one_way(b) + at.memory.combine(b)
     } else {

@@ -20,26 +20,64 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let n = f64::from(ask.size);
-    pieces_cost(ask, at) + at.memory.look_alone(n)
+    let (pieces, work) = Work::of(ask, at);
+    if work.is_short {
+        // The root has the only part, or sees it last: the others have come long ago.
+        let others_came = at.p.step + (n - 1.0) * at.p.more;
+        let collects = work.collects - work.collect;
+        return work.shows + work.folds + collects + at.memory.look_alone(n) + others_came;
+    }
+    let first = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
+    // Later on the others are ahead of the root, which collects, and shows no sum.
+    let root = work.shows - work.sum + work.folds + work.collects + at.memory.look_alone(n);
+    let others = work.shows + work.folds + at.memory.look_at_all(n);
+    first + (pieces - 1.0) * root.max(others) + at.memory.look_alone(n)
 }
 
 /// The same where all want the result.
 pub fn cost_at_all(ask: &Ask, at: &Place) -> f64 {
     let n = f64::from(ask.size);
-    pieces_cost(ask, at) + at.memory.look_at_all(n)
+    let (pieces, work) = Work::of(ask, at);
+    let piece = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
+    pieces * piece + at.memory.look_at_all(n)
 }
 
-fn pieces_cost(ask: &Ask, at: &Place) -> f64 {
-    let (pieces, b) = cut::long_pieces_of(ask, 3);
-    let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
-    // Short data has fewer parts than there are ranks.
-    let parts = n.min(b / ask.unit_bytes().max(1) as f64).max(1.0);
-    let (part, long) = (b / parts, f64::INFINITY);
-    let shows =
-        at.memory.show_part(b - part, long) + at.memory.show_part(part, long) + 2.0 * at.p.step;
-    let reads =
-        others * at.memory.fold_part(part, long) + (parts - 1.0) * at.memory.read_part(part, long);
-    pieces * (shows + reads + at.memory.look_at_all(n))
+/// What a rank does with a piece, in nanoseconds.
+struct Work {
+    /// There are fewer elements than ranks.
+    is_short: bool,
+    /// Shows the piece, and its sum.
+    shows: f64,
+    /// Its sum alone.
+    sum: f64,
+    /// Combines its part.
+    folds: f64,
+    /// Reads one part of another.
+    collect: f64,
+    /// Reads the parts of the others.
+    collects: f64,
+}
+
+impl Work {
+    /// How many pieces there are, and what each is.
+    fn of(ask: &Ask, at: &Place) -> (f64, Work) {
+        let (pieces, b) = cut::long_pieces_of(ask, 3);
+        let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
+        // Short data has fewer parts than there are ranks.
+        let parts = n.min(b / ask.unit_bytes().max(1) as f64).max(1.0);
+        let (part, long) = (b / parts, f64::INFINITY);
+        let sum = at.memory.show_part(part, long);
+        let (collect, others_parts) = (at.memory.read_part(part, long), parts.min(others));
+        let work = Work {
+            is_short: parts < n,
+            shows: at.memory.show_part(b - part, long) + sum + 2.0 * at.p.step,
+            sum,
+            folds: others * at.memory.fold_part(part, long),
+            collect,
+            collects: others_parts * collect,
+        };
+        (pieces, work)
+    }
 }
 
 /// Combines everybody's data at the root, or at all ranks.

@@ -44,7 +44,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (pieces, b) = cut::block_pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let root = others * at.memory.show(b) + at.p.step;
-    let takes = at.memory.look() + at.memory.read(b);
+    let takes = at.memory.looks(others) + at.memory.read(b);
     let own = at.memory.copy(ask.bytes as f64);
     root + (pieces - 1.0) * root.max(takes) + takes.max(own)
 }

@@ -39,8 +39,12 @@ const COARSE: &[(&str, f64)] = &[
     ("scan doubling", 0.10),
     // The first rank only sends, and is ahead of those that combine.
     ("exscan chain", 0.10),
-    // Long pieces: many that follow one another wait for each other.
+    // Long pieces of a chain that combines wait for each other longer, where they are few.
     ("reduce chain", 0.10),
+    // The ranks that have no twin are ahead of the others.
+    ("reduce_scatter halving", 0.10),
+    // One's own shelf is read as memory of one's own, though the root has written it.
+    ("scatter board", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
     // The root alone waits at the end.
