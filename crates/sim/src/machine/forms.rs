@@ -49,6 +49,8 @@ const COARSE: &[(&str, f64)] = &[
     ("barrier tree", 0.10),
     // The root alone waits at the end.
     ("reduce board_parts", 0.10),
+    // Short data has fewer parts than there are ranks, and few of them have work.
+    ("allreduce board_parts", 0.10),
     ("reduce board_tree", 0.15),
     // A subtree that runs past the last rank, where rank 0 is not the root, is taken aside.
     ("gather binomial", 0.15),
