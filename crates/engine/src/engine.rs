@@ -58,6 +58,8 @@ impl Engine {
         joined: Joined,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
+        // Else the first reduction of the program does.
+        kw_sys::cpus::ask_abilities();
         let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
         introduce(&job);
         Ok(Engine::over(paths, launcher, job, knobs))

@@ -24,6 +24,13 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
+/// Asks the processor what it can, which whoever wants to know later then finds out at once: some ten
+/// questions, each of which leaves a virtual machine (4 us).
+pub fn ask_abilities() {
+    #[cfg(target_arch = "x86_64")]
+    let _ = std::arch::is_x86_feature_detected!("avx2");
+}
+
 /// How long this thread could have run since its start but another had the processor; zero where
 /// the system does not say.
 pub fn waited() -> std::time::Duration {

@@ -34,7 +34,10 @@ use kw_sys::nontemporal::{self, NontemporalCopier};
 
 use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
 
-/// The first lap, and the only one where ranks share cores.
+/// Slots of the first lap: the fewest of which some are free while a receiver keeps a few.
+const FIRST_LAP: usize = 16;
+
+/// Slots of the longest lap where ranks share cores.
 pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
@@ -48,8 +51,8 @@ const AT_ONCE: u64 = 8;
 const GAP: usize = 1;
 
 /// A lap that has been gone round so often becomes twice as long: a starting value that nothing
-/// measures.
-const ROUNDS: u32 = 4;
+/// measures. The first use of a page costs as much as some eight of one whose lines are near.
+const ROUNDS: u32 = 8;
 
 /// Bytes of a core's own cache where the system does not say: a starting value.
 const OWN_CACHE: usize = 1 << 20;
@@ -195,7 +198,7 @@ impl Default for Filler {
             filled: 0,
             drained: 0,
             held: Piece { first: 0, count: 0 },
-            lap: SHORT_LAP,
+            lap: FIRST_LAP,
             rounds: 0,
             longest: SHORT_LAP,
             next: 0,
@@ -400,7 +403,7 @@ mod tests {
         filler.spread_out(100, false);
         let mut next = || filler.take(&lane, 0, 1).map(|piece| piece.first);
         let mut taken: Vec<usize> = (0..CROWD).map(|_| next().unwrap()).collect();
-        assert!(taken[..16].iter().copied().eq((0..32).step_by(GAP + 1)));
+        assert!(taken[..8].iter().copied().eq((0..16).step_by(GAP + 1)));
         taken.sort_unstable();
         assert!(taken.into_iter().eq(0..CROWD));
         assert_eq!(next(), None);
@@ -415,7 +418,7 @@ mod tests {
             let mut filler = Filler::default();
             filler.spread_out(longest, crowded);
             let mut laps = vec![];
-            for _ in 0..1000 {
+            for _ in 0..2000 {
                 let piece = filler.take(&lane, 0, 1).unwrap();
                 assert!(piece.first < longest);
                 // The receiver is quick.
@@ -424,7 +427,11 @@ mod tests {
                 laps.push(filler.lap);
             }
             laps.dedup();
-            let all: &[usize] = if crowded { &[32] } else { &[32, 64, 100] };
+            let all: &[usize] = if crowded {
+                &[16, 32]
+            } else {
+                &[16, 32, 64, 100]
+            };
             assert_eq!(laps, all);
         }
     }
