@@ -47,21 +47,21 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
-    let (part, near, far) = (b / f64::from(core.size), at.across(1), at.far(at.node));
-    let scatter = binomial_scatter(at, core.size, part, 0.0);
-    // In the first round whoever sends has all, and sends it after its last part of the scatter.
-    let again = near.gap(part).max(near.take(part));
-    // Whoever has a twin sends it everything too: the root at once, the others after each round.
-    let (root, twin, on) = match core.twins {
-        0 => (0.0, false, 0.0),
-        1 => (far.gap(b), false, 0.0),
-        _ => (far.gap(b), true, far.one_way(b / 2.0)),
+    // Whoever has a twin sends it everything too.
+    let twin = |part: f64| {
+        if core.twins > 0 {
+            at.far(at.node).gap(part)
+        } else {
+            0.0
+        }
     };
-    let rounds = halves(at, core.size, b, |half| match twin {
-        true => far.gap(half),
-        false => 0.0,
-    });
-    scatter + rounds - near.exchange(part) + again.max(root) + on
+    let on = if core.twins > 0 {
+        at.far(at.node).one_way(b / 2.0)
+    } else {
+        0.0
+    };
+    let scatter = binomial_scatter(at, core.size, b / f64::from(core.size), 0.0);
+    scatter + halves(at, core.size, b, twin) + on
 }
 
 /// Whether the scatter has left at relative rank `v` what its partner in this round has.

@@ -272,9 +272,9 @@ algorithms! {
     Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
     Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
     ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
-    ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
+    ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
     Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;

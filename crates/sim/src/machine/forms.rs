@@ -33,7 +33,7 @@ impl Point {
 /// where ranks meet nobody but those they exchange data with. All others: [`MEAN`].
 const COARSE: &[(&str, f64)] = &[
     // Rounds in which some ranks have nothing to send or to receive.
-    ("bcast scatter_doubling", 0.25),
+    ("bcast scatter_doubling", 0.30),
     ("bcast scatter_ring", 0.15),
     ("exscan doubling", 0.10),
     ("scan doubling", 0.10),
