@@ -1,8 +1,8 @@
 //! Memory shared between processes: a memfd that has no name anywhere, and its mapping.
 
+use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
