@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(from(&start, "step"), "starting value");
         assert_eq!(from(&start, "line"), "starting value of line-package");
         let known = start.with_network(100_000_000, 0);
-        assert_eq!(from(&known, "latency"), "measured: net-round-trip");
+        assert_eq!(from(&known, "latency"), "measured: net-round-trip x 0.5");
         assert_eq!(from(&known, "link-byte"), "starting value of net-rate");
         assert_eq!(from(&known, "line"), "starting value of line-package");
     }
