@@ -279,7 +279,7 @@ algorithms! {
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
     Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
-    Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost_exclusive;
+    Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
     Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
     NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;

@@ -52,14 +52,8 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
     s.send(ask.rank + 1, on);
 }
 
-/// Nanoseconds of a scan, as [`crate::cost`] says.
+/// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + at.chain(ask.size, |at| at.one_way(b) + at.memory.combine(b))
-}
-
-/// Nanoseconds of an exscan, as [`crate::cost`] says.
-pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
-    let (b, between) = (ask.bytes as f64, f64::from(ask.size.max(2)) - 2.0);
-    at.chain(ask.size, |at| at.one_way(b)) + between * at.memory.combine(b)
 }
