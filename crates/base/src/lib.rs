@@ -10,6 +10,7 @@ pub mod counters;
 pub mod events;
 pub mod ids;
 pub mod knobs;
+pub mod lap;
 pub mod near;
 pub mod overheads;
 pub mod pool;

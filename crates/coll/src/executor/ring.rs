@@ -12,6 +12,7 @@
 //! first, and grows with what is given out. It has room for two parts, for a rank may be ahead of
 //! others by a collective.
 
+use kw_base::lap::Lap;
 use std::collections::VecDeque;
 
 /// Parts begin at multiples of so many bytes.
@@ -20,11 +21,6 @@ const ALIGN: u64 = 64;
 /// Bytes of the first lap: a starting value that nothing measures.
 const FIRST_LAP: u64 = 16 << 10;
 
-/// A lap that has been gone round so often becomes twice as long: a starting value that nothing
-/// measures. The first use of a page (2.4 us on a virtual machine) cost as much as eight uses of one
-/// whose lines another core has (.3 us).
-const ROUNDS: u32 = 8;
-
 /// Parts that a lap has room for, as long as the longest so far.
 const AHEAD: u64 = 2;
 
@@ -32,10 +28,8 @@ const AHEAD: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Ring {
     reach: u64,
-    /// Bytes that are gone round, how often they were, and how many they may become.
-    lap: u64,
-    rounds: u32,
-    longest: u64,
+    /// Bytes that are gone round.
+    lap: Lap,
     next: u64,
     /// Collective, first byte and end of the parts that nobody has got since, oldest first.
     parts: VecDeque<(u64, u64, u64)>,
@@ -44,12 +38,9 @@ pub(super) struct Ring {
 impl Ring {
     /// A ring of so many bytes, and its longest lap.
     pub(super) fn new(reach: u64, longest: u64) -> Ring {
-        let longest = longest.min(reach);
         Ring {
             reach,
-            lap: longest.min(FIRST_LAP),
-            rounds: 0,
-            longest,
+            lap: Lap::new(FIRST_LAP, longest.min(reach)),
             next: 0,
             parts: VecDeque::new(),
         }
@@ -67,12 +58,13 @@ impl Ring {
         assert!(bytes <= self.most(), "{bytes} bytes of a ring");
         let mut before = None;
         let room = self.parts.back().map_or(0, |p| p.1);
-        self.lap = self.lap.max((AHEAD * bytes).min(self.longest));
-        if self.next + bytes > self.lap && bytes <= room {
+        self.lap.stretch(AHEAD * bytes);
+        if self.next + bytes > self.lap.length() && bytes <= room {
             // Nobody gets what is left at the end now; whoever had it had it before those whose
             // parts come next.
             before = self.forget(self.next, self.reach);
-            self.end_round();
+            self.next = 0;
+            self.lap.end_round();
         }
         let (from, to) = (self.next, self.next + bytes);
         debug_assert!(to <= self.reach);
@@ -80,13 +72,6 @@ impl Ring {
         self.parts.push_back((number, from, to));
         self.next = to;
         (from, before)
-    }
-
-    fn end_round(&mut self) {
-        (self.next, self.rounds) = (0, self.rounds + 1);
-        if self.rounds >= ROUNDS && self.lap < self.longest {
-            (self.lap, self.rounds) = ((self.lap * 2).min(self.longest), 0);
-        }
     }
 
     /// Forgets the oldest parts as long as they meet these bytes; the last collective of them.
@@ -103,6 +88,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kw_base::lap::ROUNDS;
 
     #[test]
     fn whoever_had_a_byte_before_is_named_or_came_before_the_named() {

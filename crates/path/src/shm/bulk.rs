@@ -28,6 +28,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use kw_base::lap::Lap;
 use kw_base::pool::{SLOT, piece_of};
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
@@ -49,10 +50,6 @@ const AT_ONCE: u64 = 8;
 /// Slots of a lap that are left out then: a processor that reads one fetches ahead beyond its end,
 /// and what lies there must not be what the sender writes at that moment.
 const GAP: usize = 1;
-
-/// A lap that has been gone round so often becomes twice as long: a starting value that nothing
-/// measures. The first use of a page costs as much as some eight of one whose lines are near.
-const ROUNDS: u32 = 8;
 
 /// Bytes of a core's own cache where the system does not say: a starting value.
 const OWN_CACHE: usize = 1 << 20;
@@ -129,10 +126,8 @@ pub struct Filler {
     drained: u64,
     /// Slots taken and not used yet.
     held: Piece,
-    /// Slots that are gone round, how often they were, and how many they may become.
-    lap: usize,
-    rounds: u32,
-    longest: usize,
+    /// Slots that are gone round.
+    lap: Lap,
     /// Where the next one is looked for.
     next: usize,
     copier: NontemporalCopier,
@@ -198,9 +193,7 @@ impl Default for Filler {
             filled: 0,
             drained: 0,
             held: Piece { first: 0, count: 0 },
-            lap: FIRST_LAP,
-            rounds: 0,
-            longest: SHORT_LAP,
+            lap: Lap::new(FIRST_LAP as u64, SHORT_LAP as u64),
             next: 0,
             copier: NontemporalCopier::default(),
         }
@@ -210,8 +203,7 @@ impl Default for Filler {
 impl Filler {
     /// May go round so many slots from now on; `crowded`: ranks share cores.
     pub fn spread_out(&mut self, slots: usize, crowded: bool) {
-        self.longest = slots.clamp(SHORT_LAP, SLOTS);
-        self.lap = self.lap.min(self.longest);
+        self.lap.bound(slots.clamp(SHORT_LAP, SLOTS) as u64);
         self.copier = NontemporalCopier::new(crowded);
     }
 
@@ -276,7 +268,7 @@ impl Filler {
 
     /// Takes up to so many slots in a row: the next of the lap, or the first free ones.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
-        let end = self.lap;
+        let end = self.lap.length() as usize;
         for among in [self.next..end, 0..end, 0..end.max(CROWD)] {
             let mut at = among.start;
             while at < among.end {
@@ -285,7 +277,8 @@ impl Filler {
                     self.held = held;
                     self.next = held.first + held.count + GAP;
                     if self.next >= end {
-                        self.end_round();
+                        self.next = 0;
+                        self.lap.end_round();
                     }
                     return Some(());
                 }
@@ -293,13 +286,6 @@ impl Filler {
             }
         }
         None
-    }
-
-    fn end_round(&mut self) {
-        (self.next, self.rounds) = (0, self.rounds + 1);
-        if self.rounds >= ROUNDS && self.lap < self.longest {
-            (self.lap, self.rounds) = ((self.lap * 2).min(self.longest), 0);
-        }
     }
 }
 
@@ -424,7 +410,7 @@ mod tests {
                 // The receiver is quick.
                 let word = &lane.pool_use().taken[piece.first / 64];
                 word.fetch_and(!piece.bits(), Ordering::Relaxed);
-                laps.push(filler.lap);
+                laps.push(filler.lap.length() as usize);
             }
             laps.dedup();
             let all: &[usize] = if crowded {

@@ -81,7 +81,7 @@ fn measure_here() -> Calibration {
         .next_back()
         .and_then(|(_, other)| wake(*other));
     let (call, rate) = fetch().unwrap_or_default();
-    let memory = crowd(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
+    let memory = copiers(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
     let memory = memory.unwrap_or(0);
     Calibration::measured(|figure| match figure {
         Figure::CopyNear => near,
@@ -221,7 +221,7 @@ fn keep() -> u64 {
 
 /// Processors that are to copy at the same time, a core each, all of which share the last cache of
 /// the first, and the bytes that each copies from and to. `None`: so much memory is too much here.
-fn crowd(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)> {
+fn copiers(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)> {
     let (cache, sharing) = topology::last_cache(*allowed.first()?)?;
     let all = (2 * cache).min(MOST);
     let free = rustix::system::sysinfo();
