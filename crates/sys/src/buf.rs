@@ -8,6 +8,8 @@
 
 use crate::pack::Packer;
 use kw_types::layout::Layout;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// An address given to us by the caller of an MPI function, with the promise that goes with it.
@@ -76,8 +78,11 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
 /// Memory of our own, kept alive by the buffers that point into it.
 #[derive(Debug)]
 pub struct Block {
-    bytes: Box<[std::cell::UnsafeCell<u8>]>,
+    bytes: Box<[Byte]>,
 }
+
+/// A byte that others write as they please, and that nobody may have written yet.
+type Byte = UnsafeCell<MaybeUninit<u8>>;
 
 // SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of
 // the lock at a time).
@@ -163,18 +168,30 @@ impl Buf {
     pub fn try_alloc(len: usize) -> Option<Buf> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).ok()?;
-        bytes.resize(len, 0u8);
-        let bytes: Box<[u8]> = bytes.into_boxed_slice();
-        // SAFETY: UnsafeCell<u8> has the layout of u8, and the box is unique.
-        let bytes =
-            unsafe { Box::from_raw(Box::into_raw(bytes) as *mut [std::cell::UnsafeCell<u8>]) };
-        let block = Arc::new(Block { bytes });
-        Some(Buf {
+        bytes.resize_with(len, || Byte::new(MaybeUninit::new(0)));
+        Some(Buf::kept(bytes))
+    }
+
+    /// As [`Buf::try_alloc`], but nobody has written the bytes: who reads them before is told
+    /// anything.
+    fn try_alloc_unwritten(len: usize) -> Option<Buf> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        // SAFETY: there is room for so many, which need not be written to be bytes of this kind.
+        unsafe { bytes.set_len(len) };
+        Some(Buf::kept(bytes))
+    }
+
+    fn kept(bytes: Vec<Byte>) -> Buf {
+        let block = Arc::new(Block {
+            bytes: bytes.into_boxed_slice(),
+        });
+        Buf {
             base: block.bytes.as_ptr() as usize,
-            len: len as u64,
+            len: block.bytes.len() as u64,
             shape: Shape::Contiguous,
             keep: Some(block),
-        })
+        }
     }
 
     /// Bytes of packed data.
@@ -382,7 +399,7 @@ impl kw_proto::p2p::Memory for Buf {
     }
 
     fn alloc(len: u64) -> Option<Buf> {
-        Buf::try_alloc(usize::try_from(len).ok()?)
+        Buf::try_alloc_unwritten(usize::try_from(len).ok()?)
     }
 
     #[inline]

@@ -29,8 +29,10 @@ const LONG: u8 = 2;
 /// The peer will send nothing more.
 const BYE: u8 = 3;
 
-/// Frames handled from one peer before others get their turn.
-const TURN: usize = 64;
+/// Bytes of frames handled from one peer before others get their turn, and before whoever waits looks
+/// whether what it waits for is there: what has come early stays in shared memory, where it bounds
+/// how far its sender is ahead, and is not copied twice. A starting value.
+const TURN: u64 = 4 << 10;
 
 #[inline]
 const fn cells(body: usize) -> usize {
@@ -366,14 +368,22 @@ impl Link {
             ring: false,
             feed: false,
         };
-        for _ in 0..TURN {
-            if self.arriving.is_some() && !self.land(inbound, emptied, &mut moved) {
+        let mut taken = 0;
+        loop {
+            if let Some(a) = &self.arriving {
+                taken += a.len;
+                if !self.land(inbound, emptied, &mut moved) {
+                    break;
+                }
+            }
+            if taken >= TURN {
                 break;
             }
             let Some(found) = self.inn.peek() else {
                 break;
             };
             moved.any = true;
+            taken += (cells(found.len) * CELL) as u64;
             moved.ring |= self.take(found, inbound);
         }
         moved

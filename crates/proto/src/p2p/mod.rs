@@ -64,7 +64,7 @@ pub trait Memory: Clone {
     }
     /// Address that a peer may read from or write to, when the bytes lie in a row.
     fn address(&self) -> Option<u64>;
-    /// Fresh memory of our own; `None` when there is not enough.
+    /// Fresh memory of our own, to be written before it is read; `None` when there is not enough.
     fn alloc(len: u64) -> Option<Self>;
     /// A buffer of no bytes.
     fn nothing() -> Self;
