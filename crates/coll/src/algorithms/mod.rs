@@ -253,16 +253,15 @@ algorithms! {
     Reduce, "board_levels" / [4, 8, 16], LevelsFold, reduce_board_levels::emit, reduce_board_levels::cost, at_once;
     Reduce, "board_tree" / [4, 8, 16], Board, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
     Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
-    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
     Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
     Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost, at_once;
     Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
     Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit, reduce_rabenseifner::cost, at_once;
     Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost, at_once;
+    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
     Allreduce, "board_levels" / [4, 8, 16], LevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
     Allreduce, "board_tree" / [4, 8, 16], Board, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
     Allreduce, "board_parts" / KILOBYTES, Board, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
-    Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
     Allreduce, "board" / KILOBYTES, Board, allreduce_board::emit, allreduce_board::cost, at_once;
     Allreduce, "doubling", Nothing, allreduce_doubling::emit, allreduce_doubling::cost, at_once;
     Allreduce, "nodes", NodesFold, allreduce_nodes::emit, allreduce_nodes::cost, at_once;
@@ -271,16 +270,17 @@ algorithms! {
     Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
     Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
     Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
-    ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
+    Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
     ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
+    ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
-    Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
     Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
+    Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
-    Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
     Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
+    Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
     NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;
 }
