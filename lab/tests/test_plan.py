@@ -1,11 +1,12 @@
 """Plans: those that ship can be read, and a wrong field is refused with its name."""
+import importlib
 import re
 import tomllib
 
 import pytest
 from typer.testing import CliRunner
 
-from kwlab import cli, libraries, plan
+from kwlab import VERSION, cli, libraries, plan
 
 WORK = '[[work]]\nprogram = "p2p"\n'
 GOOD = 'title = "t"\n' + WORK
@@ -54,8 +55,14 @@ def test_kwlab_lists_plans_tells_of_one_and_knows_its_version():
     assert "3 min" in say("plans") and "Runs" in say("plans")
     told = " ".join(say("plans", "quick").split())
     assert "under ten minutes" in told and "156 runs in 3 rounds of 3 min" in told and "ranks 1, 2, 4, 16; networks shm, tcp" in told
-    packed = tomllib.loads((libraries.ROOT / "lab/pyproject.toml").read_text())["project"]["version"]
-    assert say("--version") == f"kwlab {packed}\n"
+    assert say("--version") == f"kwlab {VERSION}\n"
+
+
+def test_the_package_takes_its_version_from_the_module():
+    packed = tomllib.loads((libraries.ROOT / "lab/pyproject.toml").read_text())
+    assert packed["project"]["dynamic"] == ["version"] and "version" not in packed["project"]
+    module, _, name = packed["tool"]["setuptools"]["dynamic"]["version"]["attr"].rpartition(".")
+    assert getattr(importlib.import_module(module), name) == VERSION
 
 
 @pytest.mark.parametrize("head, fields", [("at the top", plan.PLAN_FIELDS), ("in `[[work]]`", plan.WORK_FIELDS), ("in `[[application]]`", plan.APPLICATION_FIELDS),
