@@ -129,7 +129,10 @@ class Application:
 
 def command(value):
     """The words of a command, given as text or as words; raises ValueError."""
-    words = shlex.split(value) if isinstance(value, str) else value
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as why:
+        raise ValueError(f"is no command ({why})") from None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise ValueError("takes a command")
     return words

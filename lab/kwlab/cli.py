@@ -150,7 +150,8 @@ def run(plan: PlanName = "", data: Data = DATA, dist: Dist = DIST, peers: Peers 
             plans.known("run", option, value, among)
     if install:
         libraries.install(peers)
-    runner = Runner(found, Store(data), libraries.known(dist, peers, hosts), lambda cell: all(
+    there = libraries.known(dist, peers, hosts, found.own)
+    runner = Runner(found, Store(data), there, lambda cell: all(
         not only or value in only for only, value in ((library, cell.library), (ranks, cell.ranks), (network, cell.network))), hosts)
     if not runner.cells:
         raise plans.PlanError(f"{plan}: the plan has no run like this; it has {what_it_has(plans.cells(found))}")
@@ -246,7 +247,8 @@ def carry_out(runner, data, seconds):
 
 def say_missing(runner):
     """Which libraries are not there, before anything is measured, and how to get them."""
-    absent = [lib.name for lib in runner.libraries.values() if not lib.there() and any(lib.name == cell.library for cell in runner.cells)]
+    wanted = {cell.library for cell in runner.cells} & {*plans.KNOWN}
+    absent = [name for name, lib in runner.libraries.items() if name in wanted and not lib.there()]
     runner.said |= {(name, "") for name in absent}
     if absent:
         console.print(f"Not installed: {', '.join(absent)}. The plan goes on without; `kwlab peers install` (or --install) installs peers from PyPI, "

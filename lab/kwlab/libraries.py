@@ -79,9 +79,22 @@ class Library:
         self.env = env or {}
         self.args = {"shm": list(shm), "tcp": list(tcp), **{network: [*lab, *tcp] for network in RATES}}
 
+    def lacks(self):
+        """What it wants in order to run, in words; nothing when it is installed."""
+        return "" if self.launcher.exists() and self.compiler.exists() else \
+            "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake"
+
     def there(self):
         """Is it installed?"""
-        return self.launcher.exists() and self.compiler.exists()
+        return not self.lacks()
+
+    def counted(self, ranks):
+        """The launcher's words that say how many ranks it starts."""
+        return ["-n", ranks]
+
+    def unreached(self):
+        """Why it cannot run on real hosts."""
+        return f"no hosts were named: --hosts a,b, or --hosts {SLURM} in an allocation"
 
     @functools.cache
     def version(self):
@@ -130,12 +143,12 @@ class Library:
     def command(self, program, ranks, network, *args, knobs=None):
         """Command line and environment that run `program` on `ranks` ranks over `network`."""
         if network not in self.args:
-            raise Unavailable(f"no hosts were named: --hosts a,b, or --hosts {SLURM} in an allocation")
+            raise Unavailable(self.unreached())
         options = [o for o in self.args[network] if "=" not in o or o.startswith("-")]
         extra = dict(o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-"))
         words = [program] if isinstance(program, (str, Path)) else list(program)
         env = {**os.environ, **self.env, **extra, **(knobs or {})}
-        line = [self.launcher, *options, "-n", ranks]
+        line = [self.launcher, *options, *self.counted(ranks)]
         if network in RATES:
             line, words = self.in_lab(network, line, ranks, words, env)
         return [str(word) for word in (*line, *words, *args)], env
@@ -188,6 +201,50 @@ class Library:
         if status:
             raise Failed(status, command, out.text(), err.text())
         return out.text(), err.text(), wall
+
+
+class Own(Library):
+    """A library that a plan describes. `launcher`: the words that start ranks, {ranks} among them;
+    options go behind the first. `cluster`: what has it use real hosts, {hosts} among it if it has
+    to name them. It needs compilers only where something is built."""
+
+    def __init__(self, name, launcher, compiler=None, cluster=None, **how):
+        super().__init__(name, compiler or "", launcher[0], **how)
+        self.start, self.has_compiler, self.cluster = launcher[1:], bool(compiler), cluster
+
+    def lacks(self):
+        wanted = [self.launcher, *([self.compiler] if self.has_compiler else [])]
+        absent = [str(path) for path in wanted if not path.exists()]
+        return f"there is no {' and no '.join(absent)}, which the plan names" if absent else ""
+
+    def counted(self, ranks):
+        return [word.replace("{ranks}", str(ranks)) for word in self.start]
+
+    def unreached(self):
+        if self.cluster is None:
+            return f"the plan has no words `cluster` for {self.name}"
+        return super().unreached()
+
+    def on_hosts(self, names):
+        """Its words on a cluster of these hosts, none where Slurm names them; None where the plan
+        has no such words. Raises ValueError."""
+        if not names and any("{hosts}" in word for word in self.cluster or ()):
+            raise ValueError(f"--hosts {SLURM}: the words `cluster` of {self.name} want {{hosts}}, "
+                             "which only --hosts a,b names")
+        return self.cluster and [word.replace("{hosts}", ",".join(names)) for word in self.cluster]
+
+    def build(self, name, *more):
+        self.want_compiler()
+        return super().build(name, *more)
+
+    def build_application(self, directory, name):
+        self.want_compiler()
+        return super().build_application(directory, name)
+
+    def want_compiler(self):
+        """Raises Unavailable."""
+        if not self.has_compiler:
+            raise Unavailable(f"the plan names no mpicc of {self.name} to build this with")
 
 
 class Output(threading.Thread):
@@ -306,17 +363,21 @@ def cluster(hosts):
     return os.environ["SLURM_JOB_NODELIST"] if hosts == SLURM and not hosts_of(hosts) else hosts
 
 
-def known(dist, peers, hosts=""):
-    """All of them, ours first, installed or not; with `hosts` each knows how to run on a cluster."""
-    found = here(dist, peers)
+def known(dist, peers, hosts="", own=()):
+    """All of them, ours first, then those of a plan (`Own`), installed or not; with `hosts` each
+    knows how to run on a cluster."""
+    found = [*here(dist, peers), *own]
     if hosts:
         names = hosts_of(hosts)
         hydra = [*(["-hosts", ",".join(names)] if names else []), "-ppn", "1"]
         slots = ",".join(f"{name}:{MOST_SLOTS}" for name in names)
         ways = {OURS: [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"], "mpich": hydra, "impi": hydra,
-                "openmpi": [*(["--host", slots] if names else []), "--map-by", "node", "--oversubscribe"]}
+                "openmpi": [*(["--host", slots] if names else []), "--map-by", "node",
+                            "--oversubscribe"],
+                **{library.name: library.on_hosts(names) for library in own}}
         for library in found:
-            library.args[CLUSTER] = ways[library.name]
+            if ways[library.name] is not None:
+                library.args[CLUSTER] = ways[library.name]
     return found
 
 

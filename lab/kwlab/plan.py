@@ -28,6 +28,15 @@
     words = "What it shows."
     phases = { "a broadcast" = 11 }  # a picture for each, by the level that the program gives MPI_Pcontrol
 
+    [[library]]                      # a library that is none of those that the lab knows by itself
+    name = "mvapich"                 # what libraries, only and run call it
+    launcher = "mpiexec.mvapich -n {ranks}"  # in PATH, or with a slash beside the plan
+    env = { MVP_DEBUG_SHOW = "0" }   # what launcher and ranks find in their environment
+    shm = ["MVP_USE_SHARED_MEM=1"]   # what makes it use that network: NAME=VALUE, or options of
+    tcp = ["FI_PROVIDER=tcp"]        # the launcher, behind its name; likewise lab, besides tcp in
+                                     # the host lab, and cluster, in which {hosts} may stand
+    mpicc = "/opt/mvapich/bin/mpicc" # and mpifort: for what has to be built
+
 Whole programs stand in tables [[application]]: see `applications`.
 
 With `profile = true` a plan also describes the machine and has it measured by the library's own calibration, and what
@@ -37,12 +46,13 @@ A field that is unknown, missing or of the wrong kind is refused with its name. 
 import difflib
 import random
 import re
+import shutil
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import applications
-from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT
+from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT, Own
 from .timelines import Timeline
 
 SHIPPED = Path(__file__).parent / "plans"
@@ -101,6 +111,7 @@ class Plan:
     minutes: float = 0.0
     profile: bool = False
     timelines: tuple = ()
+    own: tuple = ()  # libraries that it describes (`libraries.Own`)
 
     def brief(self):
         """The title, and of what it is about the first sentence."""
@@ -136,13 +147,21 @@ class Cell:
 PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
                "limit": ((int, float), "seconds", None), "minutes": ((int, float), "minutes", None), "libraries": (list, "a list of libraries", str),
                "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
-               "timeline": (list, "tables [[timeline]]", dict), "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
+               "timeline": (list, "tables [[timeline]]", dict),
+               "library": (list, "tables [[library]]", dict),
+               "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
 WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
                "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
                "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str),
                "grow": (bool, "true or false", None), "algorithms": (bool, "true or false", None)}
 TIMELINE_FIELDS = {"program": WORK_FIELDS["program"], "args": WORK_FIELDS["args"], "ranks": (int, "a whole number", None),
                    "network": (str, "one of " + ", ".join(NETWORKS), None), "words": (str, "text", None), "phases": (dict, "a table of whole numbers", None)}
+ON_NETWORK = ("shm", "tcp", "lab", "cluster")  # what makes a library use it
+LIBRARY_FIELDS = {"name": (str, "a name", None),
+                  "launcher": (str, "a command with {ranks} in it", None),
+                  "env": (dict, "a table of texts", None),
+                  **dict.fromkeys(ON_NETWORK, (list, "a list of words", str)),
+                  **dict.fromkeys(("mpicc", "mpifort"), (str, "a program", None))}
 APPLICATION_FIELDS = {"name": (str, "a name", None), "build": (str, "a directory of apps/", None), "run": PLAN_FIELDS["run"], "read": PLAN_FIELDS["read"],
                       **{name: how for name, how in WORK_FIELDS.items() if name not in ("program", "algorithms")}}
 
@@ -173,25 +192,68 @@ def parse(text, name, place=Path(), where=""):
         raise PlanError(f"{where}: {error}") from None
     top = checked(where, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"])
     defaults = {field: top.pop(field, {}) for field in ("run", "read")}
-    for library in top.get("libraries", ()):
-        known(where, "libraries", library, KNOWN)
+    own = tuple(parse_library(f"{where}: library {i + 1}", one, place)
+                for i, one in enumerate(top.pop("library", ())))
+    among = (*KNOWN, *(library.name for library in own))
+    if twice := next((name for name in among if among.count(name) > 1), ""):
+        raise PlanError(f"{where}: two libraries have the 'name' {twice!r}")
+    for library in top.setdefault("libraries", among):
+        known(where, "libraries", library, among)
     within(where, "rounds", top.get("rounds", 1), 1, 1000)
     within(where, "limit", top.get("limit", 1), 1, 86400)
     within(where, "minutes", top.get("minutes", 0), 0, 100000)
-    works = [parse_work(f"{where}: work {i + 1}", work) for i, work in enumerate(top.get("work", ()))]
-    works += [parse_application(f"{where}: application {i + 1}", one, defaults, place) for i, one in enumerate(top.pop("application", ()))]
+    works = [parse_work(f"{where}: work {i + 1}", work, among)
+             for i, work in enumerate(top.get("work", ()))]
+    works += [parse_application(f"{where}: application {i + 1}", one, defaults, place, among)
+              for i, one in enumerate(top.pop("application", ()))]
     top["work"] = tuple(works)
     top["timelines"] = tuple(parse_timeline(f"{where}: timeline {i + 1}", one) for i, one in enumerate(top.pop("timeline", ())))
-    return Plan(name=name, **top)
+    return Plan(name=name, own=own, **top)
 
 
-def parse_work(where, table):
+def parse_library(where, table, place):
+    """One table [[library]]."""
+    fields = checked(where, table, LIBRARY_FIELDS, ["name", "launcher"])
+    name = said(where, "name", own_name, fields["name"])
+    first, *start = said(where, "launcher", launching, fields["launcher"])
+    if not all(isinstance(value, str) for value in fields.get("env", {}).values()):
+        raise PlanError(f"{where}: 'env' is {fields['env']!r}, but it takes a table of texts")
+    mpicc, mpifort = (fields.get(field) and program_at(fields[field], place)
+                      for field in ("mpicc", "mpifort"))
+    how = {field: fields[field] for field in ("env", *ON_NETWORK) if field in fields}
+    return Own(name, [program_at(first, place), *start], mpicc, fortran=mpifort, **how)
+
+
+def own_name(name):
+    """A name that tells a library from the four; raises ValueError. What begins with ours is a
+    variant of ours wherever figures are compared."""
+    if not re.fullmatch(r"[\w.+-]+", name):
+        raise ValueError("takes letters, digits and . + - _")
+    if name.startswith(OURS) or name in KNOWN:
+        raise ValueError("takes the name of a library that the lab does not know by itself")
+    return name
+
+
+def launching(text):
+    """The words of a launcher; raises ValueError."""
+    words = applications.command(text)
+    if not any("{ranks}" in word for word in words[1:]):
+        raise ValueError("takes a command with {ranks} in it")
+    return words
+
+
+def program_at(name, place):
+    """Where a program is: with a slash in its name seen from `place`, else in PATH."""
+    return place / name if "/" in name else Path(shutil.which(name) or name)
+
+
+def parse_work(where, table, among=KNOWN):
     """One table [[work]]."""
     fields = checked(where, table, WORK_FIELDS, ["program"])
     known(where, "program", fields["program"], programs())
     if fields.get("algorithms") and (fields["program"] != COLLECTIVES or fields.get("variants")):
         raise PlanError(f"{where}: 'algorithms' goes with the program {COLLECTIVES} and no variants")
-    check_cells(where, fields)
+    check_cells(where, fields, among)
     return Work(**fields)
 
 
@@ -206,11 +268,12 @@ def parse_timeline(where, table):
     return Timeline(**{**fields, "phases": tuple(fields["phases"].items())})
 
 
-def parse_application(where, table, defaults, place):
-    """One table [[application]]; `defaults` is what the plan says for all that are not built."""
+def parse_application(where, table, defaults, place, among):
+    """One table [[application]]; `defaults` is what the plan says for all that are not built,
+    `among` the libraries that there are."""
     fields = checked(where, table if "build" in table else {**defaults, **table}, APPLICATION_FIELDS, ["name"])
     name, build, run, read = (fields.pop(field, "") for field in ("name", "build", "run", "read"))
-    check_cells(where, fields)
+    check_cells(where, fields, among)
     if build:
         known(where, "build", build, applications.built())
         known(where, "name", name, applications.kernels(build))
@@ -221,7 +284,7 @@ def parse_application(where, table, defaults, place):
         run = {library: said(where, f"run.{library}", applications.command, words) for library, words in run.items()}
         reading = parse_reading(where, read or {})
     for library in run:
-        known(where, "run", library, KNOWN)
+        known(where, "run", library, among)
     return Work(program=name, application=applications.Application(name, reading, run, build, place), **fields)
 
 
@@ -240,12 +303,12 @@ def said(where, name, make, value):
         raise PlanError(f"{where}: '{name}' is {value!r}, but it {why}") from None
 
 
-def check_cells(where, fields):
+def check_cells(where, fields, among=KNOWN):
     """What [[work]] and [[application]] have in common."""
     for network in fields.get("network", ()):
         known(where, "network", network, NETWORKS)
     for library in fields.get("only", ()):
-        known(where, "only", library, KNOWN)
+        known(where, "only", library, among)
     for ranks in fields.get("ranks", ()):
         within(where, "ranks", ranks, 1, MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS)
     for name, knobs in fields.get("variants", {}).items():

@@ -15,6 +15,16 @@ from .trust import grey
 COLOURS = {OURS: "#0b6e99", "mpich": "#c2571a", "openmpi": "#6a8f2f", "impi": "#8a4f9e"}
 GREY = "#777777"
 MARKS = {OURS: "o", "mpich": "s", "openmpi": "^", "impi": "D"}
+# Of libraries that plans describe.
+FURTHER = (("#b59a00", "v"), ("#c23a6b", "P"), ("#2a8f86", "X"), ("#5b4bb5", "*"))
+
+
+def adopt(libraries):
+    """Gives libraries that have no colour yet one of their own, and a mark, while there are any."""
+    used = set(COLOURS.values())
+    free = [pair for pair in FURTHER if pair[0] not in used]
+    for name, (color, sign) in zip(sorted(set(libraries) - COLOURS.keys()), free):
+        COLOURS[name], MARKS[name] = color, sign
 
 
 def colour(who):

@@ -22,6 +22,7 @@ class Book:
         # Algorithms that were forced are a matter of their own.
         self.data = self.every[~regret.is_forced(self.every)]
         self.facts = store.facts()[self.machine]
+        plots.adopt(self.runs.library)
         self.pictures, self.files = {}, {}
         self.timelines = store.timelines(self.machine, plan)
 

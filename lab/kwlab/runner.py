@@ -155,7 +155,7 @@ class Runner:
         """Runs a cell, and watches what others use of the processors meanwhile."""
         library = self.libraries[cell.library]
         if not library.there():
-            return Outcome("missing", "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake")
+            return Outcome("missing", library.lacks())
         try:
             words = self.words(library, cell) if cell.application else [self.program(library, cell.program)]
             command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs))

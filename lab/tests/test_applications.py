@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import script
 
-from kwlab import analysis, applications, libraries, nas, plan, programs, pstswm, report, sections, trust
+from kwlab import analysis, applications, libraries, nas, plan, plots, programs, pstswm, report, sections, trust
 from kwlab.applications import Reading, Unverified, pattern
 from kwlab.runner import Runner
 from kwlab.store import Store
@@ -93,6 +93,48 @@ def test_a_program_that_goes_wrong_is_a_row(tmp_path, fake, broken, status, word
 def test_a_program_that_is_not_there_is_a_row(tmp_path, fake):
     runs = measured(tmp_path, fake, PLAN.replace('"./{name}", "theirs"', '"./absent"')).runs()
     assert set(runs[runs.library == "mpich"].status) == {"missing"} and "there is no program" in runs[runs.library == "mpich"].message.iloc[0]
+
+
+def own(text):
+    """The plan with a library of its own, whose solver takes as long as theirs."""
+    text = text.replace('["kittiwake", "mpich"]', '["kittiwake", "mpich", "mvapich"]')
+    return text.replace("[read]", """mvapich = "./{name} theirs"
+[[library]]
+name = "mvapich"
+launcher = "./start {ranks}"
+shm = ["WAY=near"]
+[read]""").replace("rounds = 3", "rounds = 1")
+
+
+def test_a_library_of_the_plan_is_measured_like_the_others(tmp_path, fake, monkeypatch):
+    quiet(monkeypatch)
+    text = own(PLAN)
+    script(tmp_path / "solver", SOLVER)
+    start = '#!/bin/sh\n[ "$1" = 2 ] && [ "$WAY" = near ] && shift && exec "$@"\n'
+    script(tmp_path / "start", start)
+    store, found = Store(tmp_path / "d.sqlite"), plan.parse(text, "small", tmp_path)
+    known = [fake(name, "fine") for name in ("kittiwake", "mpich")]
+    Runner(found, store, [*known, *found.own]).run()
+    book = report.Book(store, "small")
+    assert set(book.runs.status) == {"ok"}, list(book.runs.message)
+    (_, of), = programs.cells(book, "small").items()
+    assert of["mvapich"].measured == 4 and plots.colour("mvapich") != plots.GREY
+
+
+def test_a_library_of_the_plan_that_is_not_there_or_cannot_compile_is_a_row(tmp_path, fake):
+    script(tmp_path / "solver", SOLVER)
+    text = own(PLAN) + '[[work]]\nprogram = "p2p"\nonly = ["mvapich"]\n'
+    known = [fake(name, "fine") for name in ("kittiwake", "mpich")]
+    found = plan.parse(text, "small", tmp_path)
+    absent = f"there is no {tmp_path}/start, which the plan names"
+    for data, words in (("absent", absent), ("there", "no mpicc of mvapich")):
+        if data == "there":
+            script(tmp_path / "start", "#!/bin/sh\nexit 1\n")
+        store = Store(tmp_path / f"{data}.sqlite")
+        Runner(found, store, [*known, *found.own]).run()
+        runs = store.runs()
+        of = runs[(runs.library == "mvapich") & (runs.program == "p2p")]
+        assert list(of.status) == ["missing"] and words in of.message.iloc[0]
 
 
 def test_a_library_without_a_command_is_left_out():

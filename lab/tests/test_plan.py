@@ -66,7 +66,8 @@ def test_the_package_takes_its_version_from_the_module():
 
 
 @pytest.mark.parametrize("head, fields", [("at the top", plan.PLAN_FIELDS), ("in `[[work]]`", plan.WORK_FIELDS), ("in `[[application]]`", plan.APPLICATION_FIELDS),
-                                          ("in `[[timeline]]`", plan.TIMELINE_FIELDS)])
+                                          ("in `[[timeline]]`", plan.TIMELINE_FIELDS),
+                                          ("in `[[library]]`", plan.LIBRARY_FIELDS)])
 def test_the_page_of_the_laboratory_has_a_row_for_every_field(head, fields):
     page = (libraries.ROOT / "docs/lab.md").read_text()
     rows = page.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
@@ -84,3 +85,66 @@ def test_random_sizes_stand_in_order_among_others():
 def test_the_random_sizes_are_no_sizes_that_plans_fit_to():
     assert len(set(plan.RANDOM)) == 20
     assert all(size % 8 == 0 and size & (size - 1) for size in plan.RANDOM)
+
+
+OWN = '''[[library]]
+name = "mvapich"
+launcher = "./mpirun -np {ranks} -x"
+'''
+def more(fields):
+    """The plan with these fields in its library."""
+    return OWN_PLAN.replace('-x"', f'-x"\n{fields}')
+
+
+OWN_PLAN = 'title = "t"\nrounds = 1\nlibraries = ["kittiwake", "mvapich"]\n' + OWN + WORK
+
+
+def test_a_plan_describes_a_library(tmp_path):
+    text = more('env = { E = "1" }\nshm = ["--near"]\ntcp = ["FAR=1"]\nlab = ["--lab"]\n'
+                'cluster = ["-H", "{hosts}"]')
+    found = plan.parse(text, "p", tmp_path)
+    assert {cell.library for cell in plan.cells(found)} == {"kittiwake", "mvapich"}
+    mvapich = libraries.known(tmp_path, tmp_path, "a,b", found.own)[-1]
+    words = lambda network: " ".join(mvapich.command("prog", 3, network, "arg")[0])
+    launcher = tmp_path / "mpirun"
+    assert words("shm") == f"{launcher} --near -np 3 -x prog arg"
+    assert words("cluster") == f"{launcher} -H a,b -np 3 -x prog arg"
+    line, env = mvapich.command("prog", 3, "tcp")
+    assert "FAR=1" not in line and env["FAR"] == "1" and env["E"] == "1"
+    assert f"-- {launcher} --lab -np 3 -x {libraries.HOSTS}/on prog arg" in words("gigabit")
+    assert str(launcher) in mvapich.lacks()
+
+
+def test_a_library_of_a_plan_stands_beside_the_four_unless_the_plan_chooses():
+    all_of_them = OWN_PLAN.replace('libraries = ["kittiwake", "mvapich"]', "")
+    assert plan.parse(all_of_them, "p").libraries == (*plan.KNOWN, "mvapich")
+    only = plan.parse(OWN_PLAN + 'only = ["mvapich"]\n', "p")
+    assert [cell.library for cell in plan.cells(only)] == ["mvapich"]
+
+
+def test_a_library_of_a_plan_wants_words_for_real_hosts(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    without, = plan.parse(OWN_PLAN, "p", tmp_path).own
+    with pytest.raises(libraries.Unavailable, match="no words `cluster` for mvapich"):
+        libraries.known(tmp_path, tmp_path, "a,b", [without])[-1].command("prog", 2, "cluster")
+    named, = plan.parse(more('cluster = ["{hosts}"]'), "p", tmp_path).own
+    with pytest.raises(ValueError, match="mvapich want {hosts}"):
+        libraries.known(tmp_path, tmp_path, "slurm", [named])
+    bare, = plan.parse(more("cluster = []"), "p", tmp_path).own
+    line, _ = libraries.known(tmp_path, tmp_path, "slurm", [bare])[-1].command("prog", 2, "cluster")
+    assert line[1:] == ["-np", "2", "-x", "prog"]
+
+
+@pytest.mark.parametrize("old, new, field", [
+    ('name = "mvapich"', "", "name"), ('name = "mvapich"', 'name = "mpich"', "name"),
+    ('name = "mvapich"', 'name = "kittiwake-old"', "name"),
+    ('name = "mvapich"', 'name = "a b"', "name"),
+    ("-np {ranks}", "-np 2", "launcher"), ('launcher = "./mpirun -np {ranks} -x"', "", "launcher"),
+    ("./mpirun", "'./mpirun", "launcher"), ('-x"', '-x"\nenv = { E = 1 }', "env"),
+    ('-x"', '-x"\nshm = "--near"', "shm"), ('-x"', '-x"\nmpicc = 3', "mpicc"),
+    ('-x"', '-x"\nudp = []', "udp"), ("[[library]]", OWN + "[[library]]", "name"),
+    ('"kittiwake", "mvapich"', '"kittiwake", "mvapich2"', "libraries")])
+def test_a_wrong_library_is_refused_with_the_field(old, new, field):
+    assert OWN_PLAN.count(old) == 1
+    with pytest.raises(plan.PlanError, match=f"'{field}'"):
+        plan.parse(OWN_PLAN.replace(old, new), "p")
