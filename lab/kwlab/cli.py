@@ -387,11 +387,17 @@ def show_plan(plan: PlanName = "", data: Data = DATA):
     wrong."""
     name = Path(wanted("show", plan)).stem
     book = report.Book(existing(data), name)
+    shown = {"application"}
     if found := programs.cells(book, name):
-        show("Whole programs: seconds", *programs.seconds_table(found))
+        counted = programs.counters(book, name)
+        if set(book.data[book.data.bench == "counters"].op) <= {op for op, *_ in found}:
+            shown.add("counters")
+        show("Whole programs: seconds", *programs.seconds_table(found, counted))
+        show("Whole programs: what Kittiwake sent, and how much of it could be written",
+             *programs.sent_table(counted))
         show("Whole programs: rates", *programs.rate_table(found))
         show("Whole programs: geometric means", *programs.mean_table(found))
-    for bench in dict.fromkeys(bench for bench in book.data.bench if bench != "application"):
+    for bench in dict.fromkeys(bench for bench in book.data.bench if bench not in shown):
         show(bench, *figure_rows(book, bench))
         show(f"{bench}: more than a tenth behind the best peer", *behind_rows(analysis.behind(book.data, bench)))
         show(f"{bench}: geometric means of our time over the best peer's", *mean_rows(book.medians(bench)))

@@ -7,7 +7,6 @@ from .papers import UDP, WITHOUT, seed
 from .words import NETWORK, change, networks, per_cent
 
 WRITE, NO_WRITE, SHORT = (f"{OURS} ({variant})" for variant in ("write", "no write", "short eager"))
-PROTOCOLS = ("eager", "rndv", "get", "write")
 
 
 def mbcf(book):
@@ -88,7 +87,7 @@ def sent(book, cell, of):
     """MB and messages a second, and the shares of the bytes that were written into announced
     receives, as it is and with short eager."""
     total, short = counted(book, cell, "write"), counted(book, cell, "short eager")
-    many, much = (sum(total.get(f"{how}_{what}", 0) for how in PROTOCOLS) for what in ("sent", "bytes"))
+    many, much = (programs.sent(total, what) for what in ("sent", "bytes"))
     seconds = of[WRITE].measured if WRITE in of and of[WRITE].counts else None
     return much / 1e6 / seconds if seconds else None, many / seconds if seconds else None, written(total), written(short)
 
@@ -102,8 +101,7 @@ def counted(book, cell, variant):
 
 def written(total):
     """The share of the bytes."""
-    much = sum(total.get(f"{how}_bytes", 0) for how in PROTOCOLS)
-    return per_cent(total.get("write_bytes", 0) / much, 2) if much else None
+    return per_cent(programs.written(total, "bytes"), 2)
 
 
 def thesis(book):
@@ -172,7 +170,7 @@ def messages(book, paper):
     counters = book.data[(book.data.bench == "counters") & book.data.op.isin(list({name.split()[0].lower() for name, *_ in paper["rows"]}))]
     for (op, mode, ranks, net), some in counters.groupby(["op", "mode", "ranks", "network"], sort=False):
         total = some[some.variant == some.variant.iloc[0]].groupby("metric")["median"].median().to_dict()
-        many, much = (sum(total.get(f"{how}_{what}", 0) for how in PROTOCOLS) for what in ("sent", "bytes"))
+        many, much = (programs.sent(total, what) for what in ("sent", "bytes"))
         rows.append((title((op, mode)), ranks, f"today, {NETWORK[net]}", int(many), much / 1e6, None))
     missing = "" if len(rows) > len(paper["rows"]) else " Nothing was counted today: plan `seed000-npb` does."
     return "<h3>Table 2.2: what the programs send</h3>" + paragraph(f"{paper['source']}. {paper['words']}{missing}") + folded(

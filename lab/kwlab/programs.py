@@ -1,6 +1,6 @@
 """What applications took: a cell of each library as a median with its spread, ours over the best
 peer's, and marks on what counts for nothing: results that were not verified, runs that others
-disturbed."""
+disturbed; and how much of what was sent Kittiwake could write, by its counters."""
 from dataclasses import dataclass
 
 import numpy
@@ -9,7 +9,10 @@ from . import analysis, trust
 from .html import Faint, Ratio, folded, paragraph, table, text
 from .libraries import OURS
 from .trust import DISTURBED
-from .words import NETWORK, networks
+from .words import NETWORK, networks, per_cent
+
+PROTOCOLS = ("eager", "rndv", "get", "write")
+LONG = PROTOCOLS[1:]  # those of messages that are too long to be sent at once
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,26 @@ def figure(data):
     return Figure(seconds, rates, disturbed=bool(data.disturbed.all()))
 
 
+def counters(book, plan):
+    """(program, arguments, network, ranks) -> {counter: median over the rounds}, of Kittiwake as it
+    is, summed over the ranks."""
+    data = book.data[(book.data.bench == "counters") & (book.data.plan == plan)]
+    data = data[data.variant == ""]
+    return {cell: some.groupby("metric")["median"].median().to_dict()
+            for cell, some in data.groupby(["op", "mode", "network", "ranks"], sort=False)}
+
+
+def sent(total, what, protocols=PROTOCOLS):
+    """Of counters: how many messages were sent (`what` is sent), or how many bytes."""
+    return sum(total.get(f"{protocol}_{what}", 0) for protocol in protocols)
+
+
+def written(total, what, protocols=PROTOCOLS):
+    """The share of them that was written into announced receives; None where nothing was sent."""
+    every = sent(total, what, protocols)
+    return total.get(f"write_{what}", 0) / every if every else None
+
+
 def best_peer(of):
     """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is. None
     and None where one is missing or was not verified."""
@@ -99,14 +122,30 @@ def who(found):
     return [name for name in every if name.startswith(OURS)] + [name for name in every if not name.startswith(OURS)]
 
 
-def seconds_table(found):
-    """Head and rows: ratios, then times."""
-    names, rows = who(found), []
-    for (op, mode, net, ranks), of in found.items():
+def seconds_table(found, counted=None):
+    """Head and rows: ratios, times, and the share of our messages that were written, where they
+    were counted (`counters`)."""
+    names, rows, last = who(found), [], ["Messages written"] if counted else []
+    for cell, of in found.items():
+        op, mode, net, ranks = cell
         best, peer = best_peer(of)
+        share = [per_cent(written(counted.get(cell, {}), "sent"))] if counted else []
         rows.append((f"{op} {mode}".strip(), NETWORK[net], ranks, best and Ratio(best.ratio, grey=best.grey), span(best), peer,
-                     *(of[name].words(of[name].seconds) if name in of else None for name in names)))
-    return ["Program", "Network", "Ranks", "Ours : best peer", "in the rounds", "Best peer", *(f"{name}, s" for name in names)], rows
+                     *(of[name].words(of[name].seconds) if name in of else None for name in names),
+                     *share))
+    head = ["Program", "Network", "Ranks", "Ours : best peer", "in the rounds", "Best peer"]
+    return [*head, *(f"{name}, s" for name in names), *last], rows
+
+
+def sent_table(counted):
+    """Head and rows: what Kittiwake sent, and the shares of it that were written."""
+    rows = []
+    for (op, mode, net, ranks), total in counted.items():
+        shares = written(total, "sent"), written(total, "sent", LONG), written(total, "bytes")
+        rows.append((f"{op} {mode}".strip(), NETWORK[net], ranks, int(sent(total, "sent")),
+                     sent(total, "bytes") / 1e6, *map(per_cent, shares)))
+    head = ["Program", "Network", "Ranks", "Messages", "MB"]
+    return [*head, "written", "of the long ones", "of the bytes"], rows
 
 
 def rate_table(found):
@@ -146,11 +185,22 @@ def section(book):
 
 
 def of_plan(book, plan):
-    """A plan's tables, of each network: means, seconds, rates."""
-    found, parts = cells(book, plan), []
+    """A plan's tables, of each network: means, seconds, rates; what was sent."""
+    found, counted, parts = cells(book, plan), counters(book, plan), []
     for net in networks(net for _, _, net, _ in found):
         here = {cell: of for cell, of in found.items() if cell[2] == net}
         head, rows = rate_table(here)
-        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here)) +
+        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here, counted)) +
                      (folded(f"rates, Mop/s or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else ""))
-    return "".join(parts)
+    return "".join(parts) + (what_was_sent(counted) if counted else "")
+
+
+def what_was_sent(counted):
+    """How many messages could be written."""
+    head, rows = sent_table(counted)
+    title = f"what Kittiwake sent, and how much of it could be written ({len(rows)} cells)"
+    return folded(title, paragraph(
+        "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is written "
+        "when its receive was announced before it left; long ones are those that were not sent "
+        "eagerly. Messages that collectives consist of count, what they pass on through shared "
+        "memory is no message.", note=True) + table(head, rows))

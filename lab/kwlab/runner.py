@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from . import applications, facts
-from .libraries import Failed, Late, Unavailable, cluster
+from .libraries import OURS, Failed, Late, Unavailable, cluster
 from .plan import cells
 from .store import measurements
 from .trust import Watch
@@ -28,7 +28,8 @@ PAUSES = 4  # or so many times as long as it was before, between two lines
 WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
 # What rank 0 says under KW_LOG=debug of a collective that it chooses an algorithm for.
 CHOICE = re.compile(r"^rank 0 on \S+: (\w+) of (\d+) bytes by (\w+) (\d+)$", re.MULTILINE)
-# What KW_STATS=yes prints for each rank at the end.
+# What KW_STATS=yes prints for each rank at the end. Kittiwake always counts, so applications are
+# always asked.
 COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
 
 
@@ -112,6 +113,12 @@ def counters(cell, text):
     return [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), **sums}] if sums else []
 
 
+def knobs(cell):
+    """The knobs that a cell runs with."""
+    asked = {"KW_STATS": "yes"} if cell.application and cell.library == OURS else {}
+    return asked | dict(cell.knobs)
+
+
 def choices(text):
     """Measurements that say by which algorithms collectives ran: the mode is its name and number."""
     found = {(re.sub(r"\B(?=[A-Z])", "_", coll).lower(), int(n)): f"{name}/{number}" for coll, n, name, number in CHOICE.findall(text)}
@@ -158,7 +165,7 @@ class Runner:
             return Outcome("missing", library.lacks())
         try:
             words = self.words(library, cell) if cell.application else [self.program(library, cell.program)]
-            command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs))
+            command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=knobs(cell))
         except (Failed, Unavailable, OSError) as why:
             return Outcome("missing" if isinstance(why, Unavailable) else "failed", str(why))
         watch = Watch()
@@ -170,7 +177,8 @@ class Runner:
         try:
             if cell.application:
                 return self.whole_program(library, cell, words)
-            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args,
+                                               knobs=knobs(cell), timeout=self.plan.limit)
             return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err), *self.chosen(library, cell, words)))
         except Late as late:
             return ended(late)
@@ -194,7 +202,8 @@ class Runner:
     def whole_program(self, library, cell, words):
         """Runs an application."""
         try:
-            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args, knobs=dict(cell.knobs), timeout=self.plan.limit)
+            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args,
+                                               knobs=knobs(cell), timeout=self.plan.limit)
             return Outcome("ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err)))
         except applications.Unverified as why:
             return Outcome("unverified", str(why))

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 from conftest import script
+from typer.testing import CliRunner
 
-from kwlab import analysis, applications, libraries, nas, plan, plots, programs, pstswm, report, sections, trust
+from kwlab import analysis, applications, cli, libraries, nas, plan, plots, programs, pstswm
+from kwlab import report, sections, trust
 from kwlab.applications import Reading, Unverified, pattern
 from kwlab.runner import Runner
 from kwlab.store import Store
@@ -93,6 +95,35 @@ def test_a_program_that_goes_wrong_is_a_row(tmp_path, fake, broken, status, word
 def test_a_program_that_is_not_there_is_a_row(tmp_path, fake):
     runs = measured(tmp_path, fake, PLAN.replace('"./{name}", "theirs"', '"./absent"')).runs()
     assert set(runs[runs.library == "mpich"].status) == {"missing"} and "there is no program" in runs[runs.library == "mpich"].message.iloc[0]
+
+
+def test_how_much_of_what_was_sent_could_be_written_is_told(tmp_path, fake, monkeypatch):
+    """Of 4 messages 3 were long, of which 1 was written, and 900 of 1000 bytes; others are not
+    asked."""
+    quiet(monkeypatch)
+    told = """[ "$KW_STATS" != yes ] || [ "$1" = ours ] || exit 9
+[ "$KW_STATS" = yes ] && {
+    echo 'rank 0: eager_sent 1, eager_bytes 10, rndv_sent 1, rndv_bytes 45'
+    echo 'rank 1: get_sent 1, get_bytes 45, write_sent 1, write_bytes 900'
+} >&2
+"""
+    solver = SOLVER.replace("echo", told + "echo", 1)
+    book = report.Book(measured(tmp_path, fake, solver=solver), "small")
+    counted = programs.counters(book, "small")
+    head, (row,) = programs.seconds_table(programs.cells(book, "small"), counted)
+    assert (head[-1], row[-1]) == ("Messages written", "25.0 %")
+    (*_, messages, megabytes, share, long, of_bytes), = programs.sent_table(counted)[1]
+    assert (messages, megabytes, share, long, of_bytes) == (4, 0.001, "25.0 %", "33.3 %", "90.0 %")
+    assert "could be written (1 cells)" in programs.section(book)
+    words = ["show", "small", "--data", str(tmp_path / "d.sqlite")]
+    say = CliRunner().invoke(cli.app, words).output
+    assert "90.0 %" in say and "eager_bytes" not in say
+
+
+def test_a_plan_without_counters_has_no_column_for_them():
+    of = {"kittiwake": programs.Figure({0: 1.0}, {})}
+    assert "Messages written" not in programs.seconds_table({("solver", "", "shm", 2): of}, {})[0]
+    assert programs.written({}, "sent") is None
 
 
 def own(text):
