@@ -348,6 +348,55 @@ def bars(groups, unit, title, low=None, high=None, one=False):
     return figure
 
 
+# Steps of an axis of ratios, by how many times the least the greatest is at most.
+STEPS = {1.5: [k / 20 for k in range(10, 41)],
+         4: (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3)}
+FAR = [2.0 ** k for k in range(-10, 11)]
+
+
+def ratios(panels, unit, title):
+    """Ratios with the range of their rounds, a mark for each library, and a line at 1: {panel:
+    {row: {who: trust.Measured}}}. The libraries of a row stand below each other."""
+    who = list(dict.fromkeys(w for rows in panels.values() for of in rows.values() for w in of))
+    rows = max(len(values) for values in panels.values())
+    size = (1.5 + 4.2 * len(panels), 1.3 + (0.2 + 0.11 * len(who)) * rows)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False,
+                                sharex=True)
+    for axis, (panel, values) in zip(axes[0], panels.items()):
+        for k, name in enumerate(who):
+            below = 0.7 * ((k + 0.5) / len(who) - 0.5)
+            drawn = {row + below: of[name] for row, of in enumerate(values.values()) if name in of}
+            low, high = ([one.span[end] for one in drawn.values()] for end in (0, 1))
+            axis.hlines([*drawn], low, high, color=colour(name), linewidth=1, alpha=0.6)
+            axis.plot([*drawn.values()], [*drawn], linestyle="", label=name, zorder=3, **mark(name))
+        axis.set_yticks(range(len(values)), values, fontsize=8)
+        axis.set_ylim(rows - 0.5, -0.5)
+        axis.axvline(1, color="#444444", linewidth=0.8)
+        axis.set_xlabel(unit, fontsize=9)
+        axis.tick_params(axis="x", labelsize=8)
+        axis.set_title(panel, fontsize=10)
+        plain(axis)
+        axis.grid(False, axis="y")
+        for row in range(1, rows):
+            axis.axhline(row - 0.5, color="#e4e4e4", linewidth=0.7)
+    every = [one for values in panels.values() for of in values.values() for one in of.values()]
+    ratio_axis(axes[0][0], [end for one in every for end in one.span])
+    legend_below(figure, axes[0])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def ratio_axis(axis, values):
+    """A logarithmic axis of ratios about 1."""
+    low, high = 0.97 * min(*values, 0.95), 1.03 * max(*values, 1.05)
+    steps = next((steps for most, steps in STEPS.items() if high < most * low), FAR)
+    ticks = [step for step in steps if low <= step <= high]
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    axis.set_xticks(ticks, [f"{step:.3g}" for step in ticks])
+    axis.minorticks_off()
+
+
 def dots(panels, unit, title):
     """Values on a logarithmic axis, a mark for each library: {panel: {row: {who: value}}}."""
     rows = max(len(values) for values in panels.values())

@@ -1,11 +1,12 @@
 """What applications took: a cell of each library as a median with its spread, ours over the best
 peer's, and marks on what counts for nothing: results that were not verified, runs that others
 disturbed; and how much of what was sent Kittiwake could write, by its counters."""
+import textwrap
 from dataclasses import dataclass
 
 import numpy
 
-from . import analysis, trust
+from . import analysis, plots, trust
 from .html import Faint, Ratio, folded, paragraph, table, text
 from .libraries import OURS
 from .trust import DISTURBED
@@ -175,6 +176,51 @@ def mean_table(found):
     return ["Network", "Ranks", "Ours : best peer", "The worst", "Programs"], rows
 
 
+def over_best(of):
+    """{who: time over the best peer's} of a cell; nothing where ours counts for nothing, and
+    without others that do."""
+    best, peer = best_peer(of)
+    if best is None or best.grey:
+        return {}
+    found = {name: trust.against(one.measured, of[peer].measured)
+             for name, one in of.items() if one.counts}
+    return {name: trust.Measured(one.ratio, enumerate(one.rounds))
+            for name, one in found.items() if not one.grey}
+
+
+LABEL = 34  # columns of a program's name in a picture
+
+
+def labels(cells):
+    """cell -> what a picture calls it: program and arguments without the words that all have."""
+    words = {cell: [cell[0], *cell[1].split()] for cell in cells}
+    common = set.intersection(*map(set, words.values()))
+    if len(set(map(tuple, words.values()))) == 1:
+        common = set()
+    told = {cell: " ".join(word for word in some if word not in common)
+            for cell, some in words.items()}
+    return {cell: textwrap.fill(said or cell[0], LABEL) for cell, said in told.items()}
+
+
+def picture(book, plan, net, found):
+    """Every program's ratios, a panel for each number of ranks."""
+    names, panels = labels(found), {}
+    for cell, of in found.items():
+        if drawn := over_best(of):
+            panels.setdefault(cell[3], {})[names[cell]] = drawn
+    if not panels:
+        return ""
+    compared = sum(best_peer(of)[0] is not None for of in found.values())
+    left = compared - sum(map(len, panels.values()))
+    title = f"{plan}, {NETWORK[net]}: time over the best peer's"
+    drawn = plots.ratios({f"{ranks} ranks": panels[ranks] for ranks in sorted(panels)},
+                         "time over the best peer's", title)
+    note = f" {left} cells are grey and not drawn." if left else ""
+    return book.picture(f"programs-{plan}-{net}", drawn, title) + paragraph(
+        "Below 1 a library takes less time than the best peer, which stands at 1; lines go from "
+        f"the least to the greatest round.{note}", note=True)
+
+
 def section(book):
     """The report's section."""
     if not (some := plans(book)):
@@ -190,7 +236,8 @@ def of_plan(book, plan):
     for net in networks(net for _, _, net, _ in found):
         here = {cell: of for cell, of in found.items() if cell[2] == net}
         head, rows = rate_table(here)
-        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) + table(*seconds_table(here, counted)) +
+        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) +
+                     picture(book, plan, net, here) + table(*seconds_table(here, counted)) +
                      (folded(f"rates, Mop/s or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else ""))
     return "".join(parts) + (what_was_sent(counted) if counted else "")
 

@@ -120,6 +120,53 @@ def test_how_much_of_what_was_sent_could_be_written_is_told(tmp_path, fake, monk
     assert "90.0 %" in say and "eager_bytes" not in say
 
 
+def of_rounds(**seconds):
+    """{who: Figure} of a cell."""
+    return {who: programs.Figure(dict(enumerate(rounds)), {}) for who, rounds in seconds.items()}
+
+
+def test_a_picture_has_what_counts_over_the_best_peer():
+    of = of_rounds(kittiwake=(1.0, 1.2), mpich=(2.0, 2.0), openmpi=(4.0, 4.0), impi=(3.0, 9.0))
+    found = programs.over_best(of)
+    assert found == {"kittiwake": 0.55, "mpich": 1, "openmpi": 2}  # impi's rounds disagree
+    assert found["kittiwake"].span == (0.5, 0.6)
+    assert not programs.over_best(of_rounds(kittiwake=(1.0, 2.0), mpich=(2.0, 2.0)))
+    assert not programs.over_best(of_rounds(kittiwake=(1.0,)))
+    disturbed = programs.Figure({0: 2.0}, {}, disturbed=True)
+    assert not programs.over_best({**of_rounds(kittiwake=(1.0,)), "mpich": disturbed})
+
+
+def test_a_picture_has_a_panel_for_each_number_of_ranks(tmp_path, fake, monkeypatch):
+    quiet(monkeypatch)
+    drawn, real = [], plots.ratios
+    keep = lambda panels, *words: drawn.append(panels) or real(panels, *words)
+    monkeypatch.setattr(plots, "ratios", keep)
+    text = PLAN + 'ranks = [2, 1]\nnetwork = ["shm", "tcp"]\n'
+    solver = SOLVER.replace('"$2$3" = 2big', '"$3" = big')
+    book = report.Book(measured(tmp_path, fake, text, solver), "small")
+    assert "are grey" not in programs.section(book)
+    assert set(book.pictures) == {"programs-small-shm", "programs-small-tcp"}
+    row = {"solver big": {"kittiwake": 0.5, "mpich": 1}}
+    assert drawn[0] == {"1 ranks": row, "2 ranks": row}
+
+
+def test_programs_are_called_by_what_tells_them_apart():
+    cells = [("p", f"steps=9 way={way}", "shm", 2) for way in ("hand", "all")]
+    called = lambda some: [*programs.labels(some).values()]
+    assert called(cells) == ["way=hand", "way=all"] and called(cells[:1]) == ["p steps=9 way=hand"]
+    assert called([*cells, ("p", "steps=9", "shm", 2)]) == ["way=hand", "way=all", "p"]
+
+
+@pytest.mark.parametrize("far, ticks", [
+    (1.2, {"0.95", "1", "1.2"}), (2.0, {"0.9", "1", "1.5"}), (50.0, {"1", "2", "32"})])
+def test_axes_of_ratios_have_steps_to_read_by(far, ticks):
+    row = {"kittiwake": trust.Measured(0.9, {0: 0.9}), "mpich": trust.Measured(far)}
+    figure = plots.ratios({"2 ranks": {"a": row}}, "u", "t")
+    told = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert ticks <= set(told) and len(told) < 12
+    plots.plt.close(figure)
+
+
 def test_a_plan_without_counters_has_no_column_for_them():
     of = {"kittiwake": programs.Figure({0: 1.0}, {})}
     assert "Messages written" not in programs.seconds_table({("solver", "", "shm", 2): of}, {})[0]
