@@ -2,12 +2,13 @@
 messages, and what the default protocol, MPI and its collectives cost. The paper's measure is
 degradation: 100 (time - best time) / best time, of the whole program."""
 from . import plots, programs, trust
-from .html import Faint, paragraph, table
+from .html import Faint, Ratio, paragraph, table
 from .papers import seed
 from .words import NETWORK
 
 PLAN, BELOW, DEFAULT = "seed003-pstswm", {"native": "rings in shared memory", "sockets": "TCP connections"}, "sendrecv"
 HAND = ("halving", "ring")
+ORDERS = ("row", "column", "cart")
 
 
 def section(book):
@@ -16,14 +17,47 @@ def section(book):
     if not found:
         return ""
     paper = seed("003")
-    large, small = ([one for one in found if (one[0].get("truncation") == "85") == is_large] for is_large in (True, False))
+    large, every = ([one for one in found if (one[0].get("truncation") == "85") == is_large]
+                    for is_large in (True, False))
+    small = [one for one in every if "order" not in one[0]]
     parts = [paragraph(f"{paper['source']}. The paper has graphs without numbers. Today: apps/pstswm, 16 levels, on few ranks; steps and meshes as in the plan.")]
     for title, words, of in (("Figures 1 and 2: time, and how much of it in messages (T85)", "runtime", runtimes(large, shares(book))),
                              ("Figure 3: what the default protocol costs (T42)", "protocol", defaults(small)),
                              ("Figure 4: what MPI costs beside what lies below it (T42)", "native", natives(small)),
                              ("Figure 5: what the collectives cost beside what is written by hand (TN, T42)", "collectives", collectives(small))):
         parts.append(f"<h3>{title}</h3>" + paragraph(paper[words], note=True) + pictures(book, words, title, large if words == "runtime" else small) + table(*of))
-    return "".join(parts)
+    return "".join(parts) + ordered(every)
+
+
+def ordered(found):
+    """Whether it matters which rank stands where in the mesh, where that was measured."""
+    head, rows = orders(found)
+    if not rows:
+        return ""
+    return "<h3>Which rank stands where in the mesh (T42)</h3>" + paragraph(
+        "No figure of the paper. Ranks by rows, by columns, or as MPI_Cart_create puts them "
+        "(`order=`); ratios are of times, below 1 the other order is quicker.",
+        note=True) + table(head, rows)
+
+
+def orders(found):
+    """Head and rows: the time by rows, and the other orders' with their ratio to it."""
+    by_options = {}
+    for given, net, ranks, of in found:
+        same, order = way(given, ("order", "steps")), given.get("order", ORDERS[0])
+        for who, one in of.items():
+            if one.counts:
+                by_options.setdefault((same, net, ranks, who), {})[order] = one.measured
+    rows = []
+    for (same, net, ranks, who), times in by_options.items():
+        if len(times) > 1:
+            first, *others = (times.get(order) for order in ORDERS)
+            ratios = [Ratio.of(trust.against(one, first)) if one and first else None
+                      for one in others]
+            seconds = [one and programs.said(one) for one in (first, *others)]
+            rows.append((same, NETWORK[net], ranks, who, *seconds, *ratios))
+    return ["Options", "Network", "Ranks", "Library", *(f"{order}, s" for order in ORDERS),
+            *(f"{order} : row" for order in ORDERS[1:])], rows
 
 
 def pictures(book, name, title, found):
