@@ -5,15 +5,23 @@ shows the result.
 | --- | --- |
 | `cli` | the command `kwlab` |
 | `plan` | what to measure: small TOML files |
+| `applications` | whole programs of a plan: what to start, and how to read what they print |
 | `libraries` | the MPI libraries: how to compile for each and run on it |
 | `runner` | carries a plan out, resumably |
-| `store` | the dataset: one SQLite file |
+| `trust` | what may be believed of a figure |
+| `store`, `export` | the dataset: one SQLite file, and the same for other programs |
 | `facts` | what is known of the machine |
 | `models` | cost models and their accuracy |
 | `substitute` | where two collectives in a row beat one |
 | `compare` | two libraries, interleaved; a ratio with its confidence |
 | `report`, `html`, `plots` | one HTML page, its pieces and its pictures |
-| `sections`, `fitted`, `papers` | what stands in it: ratios and the rest, models, the papers' tables (their figures are in `seeds/`) |
+| `sections`, `fitted`, `programs` | what stands in it: ratios and so on, models, applications |
+| `papers`, `nas`, `pstswm` | the papers' tables in it (their figures are in `seeds/`) |
+| `timelines` | traced runs of a plan, for it |
+| `page` | docs/benchmarks.md |
+| `regret`, `tune` | the chosen collective algorithm beside all, and rows for the selection table |
+| `machine`, `machines`, `check` | a machine as a file for others, drawn, and judged by |
+| `attack` | what strangers at the ports cost |
 | `words` | how sizes, networks and shares are written |
 | `analysis` | questions to the dataset |
 """
