@@ -8,6 +8,7 @@
 // away: rank 1 sleeps outside MPI, with nothing going on. busy: it sleeps while a send of its own
 // is under way that rank 0 receives at the end, so that a library with a thread for progress takes
 // messages in meanwhile.
+#include "proc.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,7 @@
 
 // Most memory that the process ever had resident, KB.
 static long peak(void) {
-    char line[256];
-    long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f)) sscanf(line, "VmHWM: %ld", &kb);
-    if (f) fclose(f);
-    return kb;
+    return own_kilobytes("status", "VmHWM");
 }
 
 static long send_all(long count, int bytes, char *m) {

@@ -3,24 +3,11 @@
  * of each rank, but are in memory once a host. "cpus_least" and "cpus_most" are on how many
  * processors a rank may run: how the launcher has bound them. */
 #define _GNU_SOURCE
+#include "proc.h"
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
-
-/* Kilobytes of pages that are no file's, now; -1 where the system does not say. */
-static long anonymous(void)
-{
-    char line[256];
-    long kb = -1;
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Anonymous: %ld", &kb) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kb;
-}
 
 /* On how many processors this rank may run. */
 static int processors(void)
@@ -48,7 +35,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     getrusage(RUSAGE_SELF, &u);
     mine[0] = u.ru_maxrss;
-    mine[1] = anonymous();
+    mine[1] = own_kilobytes("smaps_rollup", "Anonymous");
     mine[2] = processors();
     MPI_Reduce(mine, largest, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&mine[2], &least, 1, MPI_LONG, MPI_MIN, 0, MPI_COMM_WORLD);

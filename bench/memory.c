@@ -8,17 +8,11 @@
  * but one barrier's, and of all at the end. What the library needs is the end less the own data. */
 #define PROGRAM "memory"
 #include "options.h"
+#include "proc.h"
 
 static double own_mb(void)
 {
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
-    char line[256];
-    long kb = -1;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Pss: %ld", &kb) == 1)
-            break;
-    if (file)
-        fclose(file);
+    long kb = own_kilobytes("smaps_rollup", "Pss");
     if (kb < 0)
         give_up("memory cannot be read from", "/proc/self/smaps_rollup");
     return kb / 1024.;

@@ -72,6 +72,18 @@ static inline int check_end(void) {
     return check_failed != 0;
 }
 
+/* Kilobytes in the line of this name of /proc/self/status; 0 where the system does not say. */
+static inline long check_kilobytes(const char *name) {
+    char line[256];
+    long kb = 0;
+    size_t length = strlen(name);
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, name, length) == 0 && line[length] == ':') sscanf(line + length + 1, "%ld", &kb);
+    if (f) fclose(f);
+    return kb;
+}
+
 /* Everybody meets here, with point-to-point messages of their own communicator only. */
 static inline void meet(void) {
     int step;

@@ -29,12 +29,7 @@ static void watch_boards(void) {
 
 /* Shared memory that this rank sees, in KB. */
 static long shared_kb(void) {
-    char line[256];
-    long kb = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file)) sscanf(line, "RssShmem: %ld", &kb);
-    if (file) fclose(file);
-    return kb;
+    return check_kilobytes("RssShmem");
 }
 
 static void allreduce(MPI_Comm comm, int count, int salt) {

@@ -8,13 +8,8 @@
 #define N 1000000
 #define LARGE (4 << 20)
 
-static long long peak_kb(void) {
-    char line[256];
-    long long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f)) sscanf(line, "VmHWM: %lld", &kb);
-    if (f) fclose(f);
-    return kb;
+static long peak_kb(void) {
+    return check_kilobytes("VmHWM");
 }
 
 static MPI_T_pvar_session session;
@@ -63,7 +58,7 @@ int main(int argc, char **argv) {
     if (STRICT) told = count_of_times(check_rank == 0 ? "sends_held" : "holds_given");
     memset(large, 1, LARGE);
     meet();
-    long long before = peak_kb();
+    long before = peak_kb();
     pthread_t looker;
     if (check_rank == 1) close(mkstemp(seen));
     MPI_Bcast(seen, sizeof seen, MPI_CHAR, 1, check_comm);
@@ -81,7 +76,7 @@ int main(int argc, char **argv) {
         }
         OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
         CHECK_EQ(wrong, 0);
-        long long grew = (peak_kb() - before) * 1024;
+        long long grew = (peak_kb() - before) * 1024LL;
         if (grew > 2 * 8ll * N + (64 << 20)) FAILED("memory grew by %lld bytes", grew);
     }
     if (STRICT) CHECK(counted(told) > 0);
