@@ -231,14 +231,20 @@ static int go_on(void)
         o->left -= n;
         moved |= n > 0;
     }
-    while (first < next && operations[first % OPERATIONS].left == 0)
-        first++;
     return moved;
 }
 
-static void wait_until(int64_t end)
+static int is_done(int64_t ticket)
 {
-    for (int idle = 0; first < end;) {
+    while (first < next && operations[first % OPERATIONS].left == 0)
+        first++;
+    return ticket < first || operations[ticket % OPERATIONS].left == 0;
+}
+
+/* Returns when the operation is done. */
+void native_wait(int64_t ticket)
+{
+    for (int idle = 0; !is_done(ticket);) {
         if (go_on())
             idle = 0;
         else if (++idle > PATIENCE)
@@ -249,7 +255,7 @@ static void wait_until(int64_t end)
 static int64_t begin(int peer, char *at, size_t length, int sends)
 {
     if (next - first == OPERATIONS)
-        wait_until(first + 1);
+        native_wait(first);
     operations[next % OPERATIONS] = (struct operation){peer, at, length, sends};
     return next++;
 }
@@ -265,15 +271,4 @@ int64_t native_send(int to, void *from, size_t length)
 int64_t native_receive(int from, void *into, size_t length)
 {
     return begin(from, into, length, 0);
-}
-
-/* Returns when the operation is done. */
-void native_wait(int64_t ticket)
-{
-    for (int idle = 0; ticket >= first && operations[ticket % OPERATIONS].left > 0;) {
-        if (go_on())
-            idle = 0;
-        else if (++idle > PATIENCE)
-            sched_yield();
-    }
 }
