@@ -65,7 +65,7 @@ impl PendingAccept {
 
     /// Our address and the other side's.
     pub fn ends(&self) -> Option<(IpAddr, IpAddr)> {
-        let (here, there) = (self.sock.here().ok()?, self.sock.there().ok()?);
+        let (here, there) = self.sock.ends()?;
         Some((here.ip(), there.ip()))
     }
 

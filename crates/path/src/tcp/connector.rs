@@ -162,7 +162,7 @@ impl Connector {
             Dialled::Connected(sock, claim, others) => {
                 let stream = std::mem::take(&mut dialing.stream);
                 self.made.retain(|m| m.peer != peer);
-                if let (Ok(here), Ok(there)) = (sock.here(), sock.there()) {
+                if let Some((here, there)) = sock.ends() {
                     let ends = (here.ip(), there.ip());
                     self.made.push(Made { peer, ends, others });
                 }

@@ -314,8 +314,7 @@ impl Rails {
         (local, watcher): (&Local, &mut Watcher),
         peers: &Peers,
     ) {
-        let ends = sock.here().ok().zip(sock.there().ok());
-        let Some(ends) = ends.map(|(h, t)| (h.ip(), t.ip())) else {
+        let Some(ends) = sock.ends().map(|(h, t)| (h.ip(), t.ip())) else {
             return;
         };
         let other = self.is_other_link(peer, ends, local, peers);

@@ -67,14 +67,10 @@ pub enum Connect {
 #[derive(Debug)]
 pub struct Sock {
     fd: OwnedFd,
+    /// The other end of a connection.
+    there: Option<SocketAddr>,
     /// Bytes that must have come for a sleep on it to end.
     wakes_at: u32,
-}
-
-impl From<OwnedFd> for Sock {
-    fn from(fd: OwnedFd) -> Sock {
-        Sock { fd, wakes_at: 1 }
-    }
 }
 
 impl AsFd for Sock {
@@ -135,14 +131,17 @@ impl Sock {
         net::bind(&fd, &addr)?;
         net::listen(&fd, 4096)?;
         let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
-        Ok((fd.into(), at))
+        Ok((Sock::new(fd, None), at))
     }
 
     /// The next connection that waits on a listening socket.
     pub fn accept(&self) -> io::Result<Option<Sock>> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        match net::accept_with(&self.fd, flags) {
-            Ok(fd) => Sock::tuned(fd).map(Some),
+        match net::acceptfrom_with(&self.fd, flags) {
+            Ok((fd, there)) => {
+                let there = there.map(SocketAddr::try_from).transpose()?;
+                Sock::tuned(fd, there).map(Some)
+            }
             Err(Errno::AGAIN) => Ok(None),
             Err(e) => Err(e.into()),
         }
@@ -158,14 +157,23 @@ impl Sock {
             net::bind(&fd, &SocketAddr::new(from, 0))?;
         }
         match net::connect(&fd, &addr) {
-            Ok(()) | Err(Errno::INPROGRESS) => Sock::tuned(fd),
+            Ok(()) | Err(Errno::INPROGRESS) => Sock::tuned(fd, Some(addr)),
             Err(e) => Err(e.into()),
         }
     }
 
-    fn tuned(fd: OwnedFd) -> io::Result<Sock> {
+    fn new(fd: OwnedFd, there: Option<SocketAddr>) -> Sock {
+        let wakes_at = 1;
+        Sock {
+            fd,
+            there,
+            wakes_at,
+        }
+    }
+
+    fn tuned(fd: OwnedFd, there: Option<SocketAddr>) -> io::Result<Sock> {
         sockopt::set_tcp_nodelay(&fd, true)?;
-        Ok(fd.into())
+        Ok(Sock::new(fd, there))
     }
 
     /// Our own end.
@@ -173,12 +181,10 @@ impl Sock {
         Ok(SocketAddr::try_from(net::getsockname(&self.fd)?)?)
     }
 
-    /// The other end.
-    pub fn there(&self) -> io::Result<SocketAddr> {
-        match net::getpeername(&self.fd)? {
-            Some(addr) => Ok(SocketAddr::try_from(addr)?),
-            None => Err(Errno::NOTCONN.into()),
-        }
+    /// Both ends of a connection, ours first; also of one that was reset, whose other end the system
+    /// does not know any more.
+    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.here().ok().zip(self.there)
     }
 
     /// How the connect is getting on.
@@ -336,11 +342,7 @@ impl Sock {
 
     /// Whether the other end is this machine's loopback interface.
     pub fn is_loopback(&self) -> bool {
-        let peer = net::getpeername(&self.fd)
-            .ok()
-            .flatten()
-            .and_then(|a| SocketAddr::try_from(a).ok());
-        peer.is_some_and(|a| a.ip().is_loopback())
+        self.there.is_some_and(|a| a.ip().is_loopback())
     }
 
     /// Nothing more will be sent.

@@ -104,3 +104,20 @@ fn a_refused_connect_says_so() {
         io::ErrorKind::ConnectionRefused
     );
 }
+
+#[test]
+fn the_ends_of_a_connection_that_was_reset_are_known() {
+    for accepted in [false, true] {
+        let (a, b) = pair();
+        let (lost, other) = if accepted { (b, a) } else { (a, b) };
+        let ends = lost.ends();
+        sockopt::set_socket_linger(&other, Some(Duration::ZERO)).unwrap();
+        drop(other);
+        while let Ok(Got::Nothing) = lost.recv(&mut [0]) {}
+        assert!(net::getpeername(&lost).is_err());
+        let addresses =
+            |ends: Option<(SocketAddr, SocketAddr)>| ends.map(|(h, t)| (h.ip(), t.ip()));
+        assert!(ends.is_some());
+        assert_eq!(addresses(lost.ends()), addresses(ends));
+    }
+}

@@ -73,7 +73,7 @@ impl Link {
         };
         stream.open(segment, tuning);
         let mut link = Link {
-            way: sock.here().ok().zip(sock.there().ok()),
+            way: sock.ends(),
             sock,
             stream,
             coalescer: Coalescer::default(),
