@@ -5,6 +5,7 @@
 //! else, so that loom can stand in for them.
 #![forbid(unsafe_code)]
 
+pub mod boards;
 pub mod calibration;
 pub mod counters;
 pub mod events;

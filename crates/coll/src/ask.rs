@@ -6,6 +6,7 @@ use super::{
     Chooser, Coll, Levels, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice,
     front,
 };
+use kw_base::boards::{SHORT, ring};
 
 /// Where the blocks of the ranks lie.
 #[derive(Clone, Copy, Debug)]
@@ -90,17 +91,12 @@ pub struct Board {
     pub unit: u64,
 }
 
-/// Bytes that the rings of a host's ranks have together, and those that one has at least and at
-/// most, as `kw_path::shm` lays them out.
-const RINGS: (u64, std::ops::RangeInclusive<u64>) = (24 << 20, 768 << 10..=2 << 20);
-
 impl Board {
     /// What a host's `ranks` have by default; `unit`: see [`Board`].
     pub fn usual(ranks: u64, unit: u64) -> Board {
-        let (all, each) = RINGS;
-        let ring = (all / ranks.max(1)).clamp(*each.start(), *each.end());
+        let ring = ring(ranks as usize) as u64;
         Board {
-            short: 4096 + SHELF_LINE,
+            short: SHORT as u64 + SHELF_LINE,
             long: ring / 3 / 64 * 64 + SHELF_LINE,
             unit,
         }

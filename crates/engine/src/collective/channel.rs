@@ -7,9 +7,10 @@
 
 use super::run::Run;
 use crate::messages::Messages;
+use kw_base::boards::SHORT;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
 use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
-use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SHORT, SLOTS};
+use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SLOTS};
 use kw_sys::region::Region;
 use kw_types::comm::Group;
 

@@ -29,6 +29,7 @@
 //! (`SYNC: board-sleep`, the same bargain as the doorbell's).
 
 use super::segment::{PAGE, Segment};
+use kw_base::boards::{SHORT, ring};
 use kw_sys::doorbell::Ringer;
 use kw_sys::region::Region;
 use std::sync::Arc;
@@ -45,16 +46,8 @@ pub const SLOTS: u64 = 16;
 pub const LINE: usize = 48;
 /// Where what a rank says of its call begins in its line.
 const SIGNATURE: usize = 8 + LINE;
-/// Bytes of a short area.
-pub const SHORT: usize = 4096;
 /// Bytes of a small area, which stands in for a short one where data is no longer.
 pub const SMALL: usize = 1024;
-/// Bytes that the rings of all ranks have together, within the bounds below. Only what is used is
-/// ever touched, and that is little more than a lap; the rest is for long parts, so that long data
-/// needs few pieces.
-const RINGS: usize = 24 << 20;
-/// Bytes that a rank has at least, and at most.
-const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;
 /// The laps of all ranks together are so many laps of long messages. Lines that come again soon lie
 /// in the caches of those who have read them, and writing such a line takes two to three times as
 /// long as one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB
@@ -107,11 +100,6 @@ impl Areas {
 
 fn rings(n: usize) -> usize {
     Areas::short(n).end(n)
-}
-
-/// Bytes of a rank's ring where there are `n` ranks.
-pub fn ring(n: usize) -> usize {
-    (RINGS / n.max(1)).clamp(*RING.start(), *RING.end()) & !0xfff
 }
 
 fn ring_stride(n: usize) -> usize {
