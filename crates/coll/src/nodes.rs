@@ -143,6 +143,13 @@ impl Nodes {
         self.sizes.1
     }
 
+    /// Bytes of another node, on average of those that a node of `own` ranks deals with, where each
+    /// rank has `each`.
+    pub fn elsewhere(&self, own: u32, each: u64) -> u64 {
+        let others = self.of.len() as u64 - u64::from(own);
+        others * each / (u64::from(self.count()) - 1)
+    }
+
     /// Lowest rank of a node.
     #[inline]
     pub fn leader(&self, node: u32) -> u32 {

@@ -42,9 +42,18 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let all = ask.bytes * u64::from(ask.size);
     let copies = at.memory.copy(ask.bytes as f64) + at.memory.copy(all as f64);
     parts.inside(Coll::Gather, ask.bytes)
-        + parts.between(Coll::Allgather, all / u64::from(parts.nodes), 1)
+        + parts.between(
+            Coll::Allgather,
+            ask.nodes.map_or(all, |n| gets(n, ask.bytes)),
+            1,
+        )
         + parts.inside(Coll::Bcast, all)
         + copies
+}
+
+/// Bytes of a block among the leaders, by what the one has to get that has least.
+fn gets(nodes: &Nodes, each: u64) -> u64 {
+    nodes.elsewhere(nodes.fewest(), each)
 }
 
 /// What of `all`, in the order of nodes, belongs to the ranks of a node: `each` bytes a rank.
@@ -85,7 +94,7 @@ fn exchange(hierarchy: &Hierarchy, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut
         },
         ..between.ask(ask)
     };
-    between.run(Coll::Allgather, all.len / nodes.count() as u64, &part, s);
+    between.run(Coll::Allgather, gets(nodes, each), &part, s);
 }
 
 /// From the order of nodes to the order of ranks.

@@ -42,12 +42,19 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let parts = Parts::of(ask, at);
-    let (row, here) = (ask.bytes * u64::from(ask.size), u64::from(parts.per_node));
-    let cells = f64::from(ask.size) * here as f64;
+    let row = ask.bytes * u64::from(ask.size);
+    let cells = f64::from(ask.size) * f64::from(parts.per_node);
+    let bundle = ask.nodes.map_or(row, |n| bundle(n, ask.bytes));
     parts.inside(Coll::Gather, row)
-        + parts.between(Coll::Alltoall, here * here * ask.bytes, 1)
+        + parts.between(Coll::Alltoall, bundle, 1)
         + parts.inside(Coll::Scatter, row)
         + 2.0 * (cells * at.memory.copy(ask.bytes as f64) + at.memory.copy(row as f64))
+}
+
+/// Bytes of a bundle, by what the leader of the largest node has to send.
+fn bundle(nodes: &Nodes, each: u64) -> u64 {
+    let most = nodes.most();
+    u64::from(most) * nodes.elsewhere(most, each)
 }
 
 /// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or
@@ -124,12 +131,8 @@ fn exchange(
         recv: listed(RECV),
         ..between.ask(ask)
     };
-    between.run(
-        Coll::Alltoall,
-        out.len / leader.nodes.count() as u64,
-        &part,
-        s,
-    );
+    let bundle = bundle(leader.nodes, leader.each);
+    between.run(Coll::Alltoall, bundle, &part, s);
 }
 
 /// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's is

@@ -35,5 +35,11 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, hops) = (ask.bytes as f64 / pieces, f64::from(parts.nodes) - 1.0);
     let here = f64::from(ask.size) - 1.0 - hops;
     let way = hops * far.one_way(b) + here * near.one_way(b);
-    way + (pieces - 1.0) * far.relay(b, b).max(near.relay(b, b))
+    // Where nodes have several ranks nobody both gets pieces over the network and sends them.
+    let next = match (parts.per_node, parts.nodes) {
+        (1, 2) => far.gap(b).max(far.take(b)),
+        (1, _) => far.relay(b, b),
+        _ => (far.gap(b) + near.take(b)).max(near.gap(b) + far.take(b)),
+    };
+    way + (pieces - 1.0) * next.max(near.relay(b, b))
 }

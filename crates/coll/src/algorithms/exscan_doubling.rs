@@ -29,11 +29,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    let (b, at_first) = (ask.bytes as f64, at.far(1));
-    let passes = if ask.size > 2 {
-        at_first.exchange(b)
-    } else {
-        at_first.one_way(b)
+    let b = ask.bytes as f64;
+    let passes = |at: &Place| match ask.size {
+        0..=2 => at.one_way(b),
+        _ => at.exchange(b),
     };
-    passes + scan_doubling::prefix_cost(ask.size - 1, b, at)
+    scan_doubling::hop(1, b, at, passes) + scan_doubling::prefix_cost(ask.size - 1, b, at)
 }

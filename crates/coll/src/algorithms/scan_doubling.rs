@@ -25,15 +25,40 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
 pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
     let rounds = log2_up(n);
     let round = |k: u32| {
-        let at = at.far(1 << k);
-        let moves = if k + 1 < rounds {
-            at.exchange(b)
-        } else {
-            at.one_way(b)
+        let moves = |at: &Place| match k + 1 < rounds {
+            // Nobody is so far from rank 0 that it waits in every round.
+            true if k == 0 && !n.is_power_of_two() => at.relay(b, b),
+            true => at.exchange(b),
+            false => at.one_way(b),
+        };
+        let moves = match k + 1 < rounds {
+            true => hop(1 << k, b, at, moves),
+            false => far_hop(1 << k, b, at, moves),
         };
         moves + at.memory.combine(b)
     };
     (0..rounds).map(round).sum()
+}
+
+/// What everybody's message to the rank that is so far away takes. Who waits longest waits for a
+/// rank of its own node as long as there is one in reach; the links carry those of the others.
+pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
+    match by < at.node {
+        true => moves(&at.near()).max(at.far(by).on_link(b)),
+        false => far_hop(by, b, at, moves),
+    }
+}
+
+/// The same where it is a rank of another node.
+fn far_hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
+    let (far, p) = (at.far(by), at.p);
+    // The first ranks have nothing to wait for, and what they send ahead takes its turn on a link
+    // before what others wait for.
+    let ahead = match by > at.node && !far.is_long(b) {
+        true => far.on_link(b) - (p.net_send + p.latency + p.net_recv),
+        false => 0.0,
+    };
+    moves(&far) + ahead.max(0.0)
 }
 
 /// Inclusive scan of `acc` over the ranks from `first` on.

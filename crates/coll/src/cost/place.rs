@@ -196,6 +196,14 @@ impl<'a> Place<'a> {
         b * self.p.link * self.sharing
     }
 
+    /// How long a host's link is busy with one message of each rank that shares it.
+    pub fn on_link(&self, b: f64) -> f64 {
+        match self.net {
+            true => self.link(b),
+            false => 0.0,
+        }
+    }
+
     /// From one core to another.
     fn way(&self) -> f64 {
         self.p.line + self.p.way
