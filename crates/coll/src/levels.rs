@@ -38,6 +38,8 @@ pub struct Shape {
     /// How many meet at each level, from the outermost to the innermost, in the largest group; 1 or
     /// 0 where there is nothing.
     widths: [u32; 3],
+    /// The same without the outermost group that rank 0 is in.
+    others: [u32; 3],
     /// The outermost level is that of packages.
     pub packages: bool,
     /// Ranks of the package that has most.
@@ -68,6 +70,16 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Of each of those levels, how many meet in a group that rank 0 is not in.
+    pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let levels = self.widths.into_iter().zip(self.others);
+        levels
+            .filter(|(width, _)| *width > 1)
+            .map(|(_, other)| other)
+    }
+}
+
 impl Levels {
     /// From the domain of every rank.
     pub fn of(domains: &[Domain]) -> Levels {
@@ -95,7 +107,10 @@ impl Levels {
         let innermost = tiers.last();
         let inside_caches = known && (innermost == by_caches.as_ref() || cached == 1000);
         let shape = Shape {
-            widths: widths(&tiers, size),
+            widths: widths(&tiers, size, |_| true),
+            others: widths(&tiers, size, |r| {
+                tiers.first().is_some_and(|t| t.of(r) != t.of(0))
+            }),
             inside_caches,
             cached: if known { cached } else { 0 },
             packages: by_package,
@@ -130,21 +145,27 @@ fn near(groups: &Nodes, size: u32) -> u32 {
 }
 
 /// How many groups of each level are in one of the level before, at most, and ranks in one of the
-/// last.
-fn widths(tiers: &[Nodes], size: u32) -> [u32; 3] {
+/// last, where `counts` says so of a group's first rank; groups of the outermost all count.
+fn widths(tiers: &[Nodes], size: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
     let mut widths = [0; 3];
+    let heads = |tier: &Nodes| -> Vec<u32> { (0..tier.count()).map(|g| tier.leader(g)).collect() };
     for (level, tier) in tiers.iter().enumerate() {
         widths[level] = match level.checked_sub(1).and_then(|l| tiers.get(l)) {
             None => tier.count(),
             Some(outer) => {
-                let inside =
-                    |g: u32| (0..tier.count()).filter(move |&t| outer.of(tier.leader(t)) == g);
-                let most = (0..outer.count()).map(|g| inside(g).count() as u32).max();
-                most.unwrap_or(1)
+                let inside = |g: u32| heads(tier).into_iter().filter(move |h| outer.of(*h) == g);
+                let groups = (0..outer.count()).filter(|g| counts(outer.leader(*g)));
+                groups.map(|g| inside(g).count() as u32).max().unwrap_or(1)
             }
         };
     }
-    widths[tiers.len()] = tiers.last().map_or(size, Nodes::most);
+    widths[tiers.len()] = tiers.last().map_or(size, |last| {
+        let groups = (0..last.count()).filter(|g| counts(last.leader(*g)));
+        groups
+            .map(|g| last.ranks(g).len() as u32)
+            .max()
+            .unwrap_or(1)
+    });
     widths
 }
 

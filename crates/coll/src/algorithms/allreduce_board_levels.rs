@@ -34,11 +34,10 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
         return allreduce_board_parts::cost(ask, at);
     }
     let b = ask.bytes as f64;
-    let see = |(k, at): (u32, Place)| at.memory.see(f64::from(k) - 1.0, b);
-    let passed_on = |(_, at): (u32, Place)| at.memory.show(b) + at.p.step;
-    reduce_board_levels::up(ask, at)
-        + at.memory.fold(b)
-        + at.p.step
-        + at.levels().map(see).sum::<f64>()
-        + at.levels().skip(1).map(passed_on).sum::<f64>()
+    let readers = |k| f64::from(k) - 1.0;
+    let shows = |at: &Place| at.memory.show(b) + at.p.step;
+    let see = |k, at: &Place| shows(at) + at.memory.see(readers(k), b);
+    // The root combines where the others copy.
+    reduce_board_levels::up(ask, at) + at.memory.fold(b) + at.p.step - shows(at)
+        + at.release(b, readers, see)
 }

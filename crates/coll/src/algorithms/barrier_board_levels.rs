@@ -32,12 +32,11 @@ pub(super) fn wait_for_head(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    let level = |(k, at): (u32, Place)| {
+    let up = |(k, at): (u32, Place)| {
         let looks: u32 = children(ask.param, k).sum();
         let rows = children(ask.param, k).count() as f64;
-        f64::from(looks) * at.memory.look()
-            + (rows + 1.0) * at.p.step
-            + at.memory.looks(f64::from(k) - 1.0)
+        f64::from(looks) * at.memory.look() + (rows + 1.0) * at.p.step
     };
-    at.levels().map(level).sum()
+    let others = |k| f64::from(k) - 1.0;
+    at.levels().map(up).sum::<f64>() + at.release(0.0, others, |k, at| at.memory.looks(others(k)))
 }

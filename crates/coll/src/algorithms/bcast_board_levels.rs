@@ -64,14 +64,15 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let fan = ask.param;
     if ask.count <= ask.shelf_units().0 {
         let b = ask.bytes as f64;
-        return at.levels().map(|(k, at)| down(k, fan, b, &at)).sum();
+        let readers = |k| children(fan, k).map(f64::from).sum();
+        return at.release(b, readers, |k, at| down(k, fan, b, |_| *at));
     }
     // The first piece goes down, and then one after the other as quickly as the busiest rank is
     // through with one.
     let (pieces, b) = cut::long_pieces_of(&cut_as(ask), 2);
     let (mut first, mut each, mut readers) = (0.0, 0.0f64, 0.0);
     for (k, at) in at.levels() {
-        first += down(k, fan, b, &at);
+        first += down(k, fan, b, |_| at);
         let here: f64 = children(fan, k).map(f64::from).sum();
         readers += here;
         let passes_on = at.memory.look() + at.memory.pass_on(f64::from(fan), b) + at.p.step;

@@ -35,13 +35,14 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     if ask.size < 2 || ask.count > ask.shelf_units().0 {
         return bcast_board::cost(ask, at);
     }
-    down(ask.size, ask.param, ask.bytes as f64, at)
+    down(ask.size, ask.param, ask.bytes as f64, |n| at.within(n))
 }
 
-/// From the root of a tree of `n` ranks to all.
-pub(super) fn down(mut n: u32, fan: u32, b: f64, at: &Place) -> f64 {
+/// From the root of a tree of `n` ranks to all; `among`: where so many of them meet.
+pub(super) fn down<'a>(mut n: u32, fan: u32, b: f64, among: impl Fn(u32) -> Place<'a>) -> f64 {
     let mut ns = 0.0;
     while n > 1 {
+        let at = among(n);
         let readers = children(fan, n).map(f64::from).sum();
         ns += at.memory.show(b) + at.p.step + at.memory.see(readers, b);
         let (full, last) = subtrees(fan, n);

@@ -70,6 +70,53 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// From when rank 0 has raised until all have seen it, level by level from the outermost: `level`
+    /// of so many that meet, of whom `readers` see their head's line, and read `b` bytes.
+    pub fn release(
+        &self,
+        b: f64,
+        readers: impl Fn(u32) -> f64,
+        level: impl Fn(u32, &Place) -> f64,
+    ) -> f64 {
+        let nearest = self.levels().last().map_or(*self, |(_, at)| at).memory;
+        let mut inside: f64 = self.levels().map(|(k, _)| readers(k)).sum();
+        let others = self.shape.unwrap_or_default().others();
+        // By way of the largest group that rank 0 is not in, and within its own.
+        let [mut beyond, mut own] = [0.0; 2];
+        for (i, ((k, at), other)) in self.levels().zip(others).enumerate() {
+            inside -= readers(k);
+            // Those of the levels inside look at the line first.
+            let first = nearest.look() + nearest.convoy(inside + 1.0, b);
+            let late = match inside > 0.0 {
+                true => (first - at.memory.look()).max(0.0),
+                false => 0.0,
+            };
+            match (i, other > 1) {
+                (0, _) => beyond += late + level(k, &at),
+                (_, true) => beyond += late + level(other, &at),
+                (_, false) => {}
+            }
+            if i > 0 {
+                own += late + level(k, &at);
+            }
+        }
+        own.max(beyond)
+    }
+
+    /// Among `n` ranks of a host that follow one another.
+    pub fn within(self, n: u32) -> Place<'a> {
+        let in_order = self.shape.is_some_and(|s| s.in_order) && !self.net;
+        let mut span: u32 = self.levels().map(|(k, _)| k).product();
+        let meets = |&(k, _): &(u32, Place)| {
+            span /= k;
+            n > span
+        };
+        match in_order {
+            true => self.levels().find(meets).map_or(self, |(_, at)| at),
+            false => self,
+        }
+    }
+
     fn at(self, distance: &'a Distance) -> Place<'a> {
         Place {
             p: &distance.p,
