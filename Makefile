@@ -96,6 +96,8 @@ honesty: stage ## has the laboratory compare this library with itself, and with 
 forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, and every root with two sizes (some minutes)
 	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --sizes 8,256,2048,32768,1048576
 	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144
+	for ranks in 1 2 4 8; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --per-host $$ranks --machine 16-hosts || exit; done
+	for name in 64-cores 64-cores-8-caches; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --domains --machine $$name || exit; done
 
 petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (30 minutes)
 	scripts/install-deps - petsc

@@ -103,9 +103,13 @@ struct Formed {
     /// Every call of this algorithm
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
-    /// Ranks of each host; all of them where it is not given
+    /// Ranks of each host; all of them where it is not given. On several hosts only the algorithms
+    /// for several are held
     #[arg(long, value_name = "RANKS")]
     per_host: Option<u32>,
+    /// With the sockets and caches of the machine: the algorithms for several domains are held
+    #[arg(long)]
+    domains: bool,
     /// Bytes that are looked at
     #[arg(
         long,
@@ -227,13 +231,22 @@ fn machines(of: &Described) -> Said<String> {
 fn formed(of: &Formed) -> Said<(String, ExitCode)> {
     let all = Machine::all();
     let machine = all.iter().find(|m| m.name == of.machine);
-    let machine = forms::open(machine.ok_or("no machine is called so")?);
+    let machine = machine.ok_or("no machine is called so")?;
+    let machine = match of.domains {
+        true => forms::with_domains(machine),
+        false => forms::open(machine),
+    };
     let ranks = match of.to {
         Some(most) => (2..=most).collect(),
         None => of.ranks.clone(),
     };
     let host = |n| (n, of.per_host.unwrap_or(n));
-    let ranks: Vec<(u32, u32)> = ranks.into_iter().map(host).collect();
+    // Fewer are on one host, or in one domain.
+    let near = of.per_host.or(of.domains.then(|| machine.cache_cores()));
+    let apart = ranks
+        .into_iter()
+        .filter(|n| near.is_none_or(|near| *n > near));
+    let ranks: Vec<(u32, u32)> = apart.map(host).collect();
     let roots = if of.roots { Roots::Every } else { Roots::First };
     let points = forms::points(&machine, &ranks, (&of.sizes, roots), &Table::default())?;
     if let Some(name) = &of.algorithm {
@@ -260,7 +273,7 @@ fn formed(of: &Formed) -> Said<(String, ExitCode)> {
     let sentence = match wrong.is_empty() {
         true => format!(
             "All {} calls are within what their algorithm is allowed.\n",
-            points.len()
+            points.iter().filter(|p| p.held).count()
         ),
         false => format!("More than is allowed: {}.\n", wrong.join(", ")),
     };

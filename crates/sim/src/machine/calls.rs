@@ -3,10 +3,12 @@
 
 use super::Machine;
 use super::run::{Call, Outcome, Stuck, run};
-use kw_coll::algorithms::Algorithm;
+use kw_coll::algorithms::{Algorithm, Need};
 use kw_coll::cost::{able, price};
 use kw_coll::table::Site;
-use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Schedule, Table};
+use kw_coll::{
+    Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Neighbors, Nodes, Schedule, Table,
+};
 
 /// Most steps of all ranks of a schedule that is simulated.
 pub const MOST_STEPS: usize = 1 << 20;
@@ -26,6 +28,9 @@ pub const LOOKED_AT: [Coll; 11] = [
     Coll::Exscan,
 ];
 
+/// Collectives of neighbours, of which there is nothing to choose; ranks are in a ring.
+pub const OF_NEIGHBORS: [Coll; 2] = [Coll::NeighborAllgather, Coll::NeighborAlltoall];
+
 /// A collective call on a machine.
 #[derive(Debug)]
 pub struct Case<'a> {
@@ -33,6 +38,8 @@ pub struct Case<'a> {
     nodes: Option<Nodes>,
     /// Of ranks on one host that have a core each: they are bound to it.
     levels: Option<Levels>,
+    /// By rank; of a collective of neighbours.
+    neighbors: Vec<Neighbors>,
     /// Which collective.
     pub coll: Coll,
     /// Ranks.
@@ -68,9 +75,16 @@ impl<'a> Case<'a> {
         };
         let one_host = nodes.is_none();
         let nodes = nodes.map(|n| n.with_domains(|r| bound.then(|| domain(r))));
+        let around =
+            |r: u32| Neighbors::of_grid([(Some((r + n - 1) % n), Some((r + 1) % n))].into_iter());
+        let neighbors = match OF_NEIGHBORS.contains(&coll) {
+            true => (0..n).map(around).collect(),
+            false => Vec::new(),
+        };
         Case {
             machine,
             nodes,
+            neighbors,
             levels: (bound && one_host)
                 .then(|| Levels::of(&(0..n).map(domain).collect::<Vec<_>>())),
             coll,
@@ -97,6 +111,20 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Whether an algorithm with this need is for ranks that are placed so: on several hosts, in
+    /// several domains of one, or close to each other.
+    pub fn is_for(&self, need: Need) -> bool {
+        let apart = self.levels.as_ref().is_some_and(|l| !l.tiers().is_empty());
+        match (&self.nodes, apart) {
+            (Some(_), _) => matches!(
+                need,
+                Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart
+            ),
+            (None, true) => matches!(need, Need::Levels | Need::LevelsFold),
+            (None, false) => true,
+        }
+    }
+
     fn unit(&self) -> u64 {
         if self.coll.combines() { ELEMENT } else { 1 }
     }
@@ -118,6 +146,7 @@ impl<'a> Case<'a> {
                 site: self.site(),
             }),
             root: self.root,
+            neighbors: self.neighbors.get(rank as usize),
             ..Ask::ordinary(self.coll, rank, self.n, self.bytes)
         }
     }

@@ -6,9 +6,12 @@ use crate::machine::{Machine, forms};
 use kw_coll::Table;
 use std::collections::BTreeSet;
 
+fn named(name: &str) -> Machine {
+    Machine::all().into_iter().find(|m| m.name == name).unwrap()
+}
+
 fn open() -> Machine {
-    let all = Machine::all();
-    forms::open(all.iter().find(|m| m.name == "64-cores").unwrap())
+    forms::open(&named("64-cores"))
 }
 
 /// A sample; `make forms` looks at every number of ranks to 64 and every root.
@@ -31,9 +34,51 @@ fn closed_forms_hold_for_any_root() {
     assert_eq!(forms::beyond(&points), [""; 0]);
 }
 
+#[test]
+fn closed_forms_of_several_hosts_agree_with_the_simulator() {
+    let machine = forms::open(&named("16-hosts"));
+    let all = (2..=20).chain([31, 32, 33, 48, 63, 64]);
+    let placed = [1, 2, 4, 8].map(|host| {
+        all.clone()
+            .filter(move |n| *n > host)
+            .map(move |n| (n, host))
+    });
+    let ranks: Vec<(u32, u32)> = placed.into_iter().flatten().collect();
+    let sizes = (&[4096, 1 << 18][..], Roots::First);
+    let points = forms::points(&machine, &ranks, sizes, &Table::default()).unwrap();
+    assert_eq!(held(&points), ["nodes", "nodes_chain", "nodes_split"]);
+    assert_eq!(forms::beyond(&points), [""; 0]);
+}
+
+#[test]
+fn closed_forms_of_several_domains_agree_with_the_simulator() {
+    let samples: [(&str, &[u32]); 2] = [
+        ("64-cores", &[33, 40, 48, 55, 64]),
+        (
+            "64-cores-8-caches",
+            &[9, 12, 16, 20, 24, 32, 33, 40, 48, 63, 64],
+        ),
+    ];
+    for (name, ranks) in samples {
+        let ranks: Vec<(u32, u32)> = ranks.iter().map(|&n| (n, n)).collect();
+        let machine = forms::with_domains(&named(name));
+        let sizes = (&[8, 4096, 1 << 18][..], Roots::First);
+        let points = forms::points(&machine, &ranks, sizes, &Table::default()).unwrap();
+        assert_eq!(held(&points), ["board_levels"]);
+        assert_eq!(forms::beyond(&points), [""; 0], "{name}");
+    }
+}
+
+/// The names of the algorithms that are held, without their collectives.
+fn held(points: &[forms::Point]) -> Vec<&str> {
+    let held = points.iter().filter(|p| p.held);
+    let names: BTreeSet<&str> = held.filter_map(|p| p.algorithm.split(' ').nth(1)).collect();
+    names.into_iter().collect()
+}
+
 /// Cells of a machine with so many ranks, chosen by its own prices.
 fn cells(name: &str, ranks: &[(u32, u32)], sizes: &[u64]) -> Vec<Cell> {
-    let mut machine = Machine::all().into_iter().find(|m| m.name == name).unwrap();
+    let mut machine = named(name);
     machine.ranks = ranks.to_vec();
     let table = Table::default().priced(machine.prices);
     let cases = regret::cases(&machine, sizes);
