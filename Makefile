@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures check check-fast hang-alarms slurm bench flood forms loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -98,6 +98,9 @@ forms: ## holds the closed forms of collectives against the simulator: every num
 	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144
 	for ranks in 1 2 4 8; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --per-host $$ranks --machine 16-hosts || exit; done
 	for name in 64-cores 64-cores-8-caches; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --domains --machine $$name || exit; done
+
+machines: ## what is chosen on every machine that is described against the best of all algorithms, in all sizes: how many calls are beyond a tenth (some minutes)
+	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- machine --summary
 
 petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (30 minutes)
 	scripts/install-deps - petsc

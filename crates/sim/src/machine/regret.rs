@@ -152,8 +152,12 @@ pub const HEAD: [&str; 9] = [
 pub fn sentence(cells: &[Cell]) -> String {
     let all = summary(cells.iter());
     let mut text = format!(
-        "{} calls, regret {:.3} (geometric mean), worst {:.2}, {} within a tenth of the best\n",
-        all.cells, all.mean, all.worst, all.within
+        "{} calls, regret {:.3} (geometric mean), worst {:.2}, {} within a tenth of the best, {} beyond\n",
+        all.cells,
+        all.mean,
+        all.worst,
+        all.within,
+        all.cells - all.within
     );
     for coll in LOOKED_AT {
         let s = summary(cells.iter().filter(|c| c.coll == coll));
