@@ -224,10 +224,10 @@ algorithms! {
     Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
     Bcast, "nodes_chain" / [4, 16, 64], Nodes, bcast_nodes_chain::emit, bcast_nodes_chain::cost, at_once;
     Bcast, "linear", Nothing, bcast_linear::emit, bcast_linear::cost, at_once;
-    Bcast, "chain" / [2, 4, 8, 16, 64], Nothing, bcast_chain::emit, bcast_chain::cost, at_once;
     Bcast, "scatter_doubling", Nothing, bcast_scatter_doubling::emit, bcast_scatter_doubling::cost, at_once;
     Bcast, "scatter_ring", Nothing, bcast_scatter_ring::emit, bcast_scatter_ring::cost, at_once;
     Bcast, "binomial", Nothing, bcast_binomial::emit, bcast_binomial::cost, at_once;
+    Bcast, "chain" / [2, 4, 8, 16, 64], Nothing, bcast_chain::emit, bcast_chain::cost, at_once;
     Gather, "binomial", Even, gather_binomial::emit, gather_binomial::cost;
     Gather, "linear", Nothing, gather_linear::emit, gather_linear::cost;
     Gather, "board" / KILOBYTES, EvenBoard, gather_board::emit, gather_board::cost;
@@ -255,9 +255,9 @@ algorithms! {
     Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
     Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
     Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost, at_once;
-    Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
     Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit, reduce_rabenseifner::cost, at_once;
     Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost, at_once;
+    Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
     Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
     Allreduce, "board_levels" / [4, 8, 16], LevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
     Allreduce, "board_tree" / [4, 8, 16], Board, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
@@ -276,11 +276,11 @@ algorithms! {
     ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
     ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
-    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
+    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
-    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
     Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
+    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
     NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;
 }
