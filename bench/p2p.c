@@ -8,9 +8,11 @@
  *                 fewer, 64 MB in all), then one short answer; each message is received into memory of its own
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
+ *     pipeline    rank 0 sends, one message after the other; rank 1 receives each and adds it up, then asks for the next:
+ *                 whoever sends may be far ahead
  *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
  * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent.
- * rsend needs a posted receive, so it is measured in stream and exchange only.
+ * rsend needs a posted receive, so it is measured in stream and exchange only; bsend not in pipeline.
  *
  * Time is of one message in one direction. Method as in coll.c (also --turns): batches of
  * iterations between two looks at the clock, slower rank's time; order statistics of the
@@ -31,9 +33,9 @@
 #define ROOM (64 << 20) /* bytes in flight, if that is more than one message */
 #define LINE 64         /* bytes: where the memory of a message begins */
 
-enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, RAW_PINGPONG, RAW_STREAM, KINDS };
+enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, PIPELINE, RAW_PINGPONG, RAW_STREAM, KINDS };
 enum mode { SEND, SSEND, BSEND, RSEND, ISEND, PERSISTENT, MODES };
-static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange", "raw-pingpong", "raw-stream"};
+static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange", "pipeline", "raw-pingpong", "raw-stream"};
 static const char *const mode_names[] = {"send", "ssend", "bsend", "rsend", "isend", "persistent"};
 
 static int rank, size;
@@ -147,6 +149,21 @@ static void exchange(enum mode mode, int bytes)
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
 }
 
+static volatile unsigned long sum;
+
+static void pipeline(enum mode mode, int bytes)
+{
+    if (rank == 0) {
+        send_one(mode, bytes, 1);
+        return;
+    }
+    unsigned long added = 0;
+    receive_one(bytes, 0);
+    for (int i = 0; i < bytes / (int)sizeof added; i++)
+        added += ((unsigned long *)got)[i];
+    sum = added;
+}
+
 static int raw = -1;
 
 static void raw_pingpong(enum mode mode, int bytes)
@@ -174,12 +191,12 @@ static void raw_stream(enum mode mode, int bytes)
     }
 }
 
-static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, raw_pingpong, raw_stream};
+static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, pipeline, raw_pingpong, raw_stream};
 static int is_raw(enum kind kind) { return kind == RAW_PINGPONG || kind == RAW_STREAM; }
 
 static int messages(enum kind kind, int bytes)
 {
-    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE ? 1 : in_flight(bytes);
+    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE || kind == PIPELINE ? 1 : in_flight(bytes);
 }
 
 static double processor_time(void)
@@ -310,10 +327,13 @@ static int parse_names(char *text, const char *const *names, int count, int *fou
     return n;
 }
 
-/* A plain connection has no modes, and a ready send wants a posted receive. */
+/* A plain connection has no modes, a ready send wants a posted receive, and who is far ahead more
+ * buffer than was attached. */
 static int is_measured(enum kind kind, enum mode mode, int which)
 {
-    return is_raw(kind) ? which == 0 : mode != RSEND || kind == STREAM || kind == EXCHANGE;
+    if (is_raw(kind))
+        return which == 0;
+    return mode == RSEND ? kind == STREAM || kind == EXCHANGE : mode != BSEND || kind != PIPELINE;
 }
 
 static void prepare(int largest, size_t room)

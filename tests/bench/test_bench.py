@@ -13,8 +13,8 @@ OPS = "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather s
 OVERLAPPING = "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter iscan raw".split()
 # program, ranks, arguments, how many lines, arguments that are refused
 OTHERS = [
-    ("p2p", 2, ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange", "--modes", "send,ssend,bsend,rsend,isend,persistent", "--sizes", "0,8,65536"],
-     22 * 3, [["--turns", "200"], ["--kinds", "pong"], ["--modes", "fast"], ["--sizes", "-1"], ["--speed", "3"], ["--ms"]]),
+    ("p2p", 2, ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange,pipeline", "--modes", "send,ssend,bsend,rsend,isend,persistent", "--sizes", "0,8,65536"],
+     26 * 3, [["--turns", "200"], ["--kinds", "pong"], ["--modes", "fast"], ["--sizes", "-1"], ["--speed", "3"], ["--ms"]]),
     ("p2p", 4, ["--ms", "1", "--kinds", "pingpong,raw-pingpong,raw-stream", "--sizes", "8"], 3, []),
     ("p2p", 2, ["--ms", "1", "--turns", "5", "--kinds", "pingpong,stream,raw-pingpong", "--modes", "send,persistent", "--sizes", "8,65536"], 10, []),
     ("overlap", 4, ["--ms", "2", *(f"{op}:4096" for op in OVERLAPPING)], len(OVERLAPPING), [["exchange"], ["exchange:7"], ["sum:8"]]),
@@ -101,7 +101,7 @@ def test_turns_are_told_so_that_a_long_run_is_not_silent(measure):
 
 
 @pytest.mark.parametrize("name, args", [
-    ("p2p", ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange", "--sizes", "0,8,65536,3000000"]), ("behind", ["--every", "5", "--questions", "3"]),
+    ("p2p", ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange,pipeline", "--sizes", "0,8,65536,3000000"]), ("behind", ["--every", "5", "--questions", "3"]),
     ("overlap", ["--ms", "2", "exchange:4096"]), ("sweep", ["--points", "1000", "--halo", "100", "--steps", "2"]), ("memory", ["--rounds", "2"]), ("wait", ["--rounds", "3"]),
     ("rate", ["--ms", "2", "--sizes", "0,8,4096"])])
 def test_no_two_receives_share_memory(name, args, measure, program):

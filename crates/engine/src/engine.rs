@@ -19,7 +19,7 @@ use crate::messages::Messages;
 use crate::partitioned::Partitioned;
 use crate::paths::{Joined, Paths};
 use kw_base::counters::Counters;
-use kw_base::knobs::Knobs;
+use kw_base::knobs::{Id, Knobs};
 use kw_boot::{BootError, Job, Launcher};
 
 /// One rank's engine.
@@ -60,6 +60,7 @@ impl Engine {
     ) -> Result<Engine, BootError> {
         // Else the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
+        kw_sys::mem::keep_freed(knobs.number(Id::KeepFreed).unwrap_or(0));
         let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
         introduce(&job);
         Ok(Engine::over(paths, launcher, job, knobs))

@@ -1,6 +1,25 @@
-//! Memory given out to the user (MPI_Alloc_mem).
+//! Memory given out to the user (MPI_Alloc_mem), and what malloc does with what the user frees.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+/// Blocks that malloc asks the system for one by one at most, whatever was freed: what the GNU C
+/// library allows.
+const LARGEST_KEPT: u64 = 32 << 20;
+
+/// From now on malloc keeps what is freed in blocks of up to so many bytes, up to twice as many at
+/// the end of the heap. As the GNU C library begins, what lies there goes back to the system once it
+/// is more than 128 KB, and a program that asks for it again in each step pays for new pages: two
+/// fifths of the time of LULESH with 12 cubed elements a rank. The library learns from the largest
+/// block of its own mapping that is freed, so we free one, of which one page is touched. To other
+/// libraries it is a block like any other.
+pub fn keep_freed(bytes: u64) {
+    let bytes = bytes.min(LARGEST_KEPT) as usize;
+    if bytes > 0 {
+        // SAFETY: a block is asked for and given back; `free` takes null, too. `black_box` has the
+        // compiler leave both calls in.
+        unsafe { libc::free(std::hint::black_box(libc::malloc(bytes))) }
+    }
+}
 
 /// The least alignment given: a cache line, so that two blocks never share one.
 const ALIGN: usize = 64;
