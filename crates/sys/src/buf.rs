@@ -166,10 +166,10 @@ impl Buf {
 
     /// As [`Buf::alloc`]; `None` when there is not enough memory.
     pub fn try_alloc(len: usize) -> Option<Buf> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).ok()?;
-        bytes.resize_with(len, || Byte::new(MaybeUninit::new(0)));
-        Some(Buf::kept(bytes))
+        let buf = Buf::try_alloc_unwritten(len)?;
+        // SAFETY: these are its bytes, and nobody else knows of them yet.
+        unsafe { std::ptr::write_bytes(buf.base as *mut u8, 0, len) };
+        Some(buf)
     }
 
     /// As [`Buf::try_alloc`], but nobody has written the bytes: who reads them before is told
@@ -179,19 +179,15 @@ impl Buf {
         bytes.try_reserve_exact(len).ok()?;
         // SAFETY: there is room for so many, which need not be written to be bytes of this kind.
         unsafe { bytes.set_len(len) };
-        Some(Buf::kept(bytes))
-    }
-
-    fn kept(bytes: Vec<Byte>) -> Buf {
         let block = Arc::new(Block {
             bytes: bytes.into_boxed_slice(),
         });
-        Buf {
+        Some(Buf {
             base: block.bytes.as_ptr() as usize,
-            len: block.bytes.len() as u64,
+            len: len as u64,
             shape: Shape::Contiguous,
             keep: Some(block),
-        }
+        })
     }
 
     /// Bytes of packed data.
