@@ -68,9 +68,7 @@ impl Shape {
                 _ => (width, Apart::InPackage),
             })
     }
-}
 
-impl Shape {
     /// Of each of those levels, how many meet in a group that rank 0 is not in.
     pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let levels = self.widths.into_iter().zip(self.others);
@@ -148,12 +146,12 @@ fn near(groups: &Nodes, size: u32) -> u32 {
 /// last, where `counts` says so of a group's first rank; groups of the outermost all count.
 fn widths(tiers: &[Nodes], size: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
     let mut widths = [0; 3];
-    let heads = |tier: &Nodes| -> Vec<u32> { (0..tier.count()).map(|g| tier.leader(g)).collect() };
     for (level, tier) in tiers.iter().enumerate() {
         widths[level] = match level.checked_sub(1).and_then(|l| tiers.get(l)) {
             None => tier.count(),
             Some(outer) => {
-                let inside = |g: u32| heads(tier).into_iter().filter(move |h| outer.of(*h) == g);
+                let inside =
+                    |g: u32| (0..tier.count()).filter(move |&t| outer.of(tier.leader(t)) == g);
                 let groups = (0..outer.count()).filter(|g| counts(outer.leader(*g)));
                 groups.map(|g| inside(g).count() as u32).max().unwrap_or(1)
             }

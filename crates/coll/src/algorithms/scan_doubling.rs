@@ -25,17 +25,16 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
 pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
     let rounds = log2_up(n);
     let round = |k: u32| {
-        let moves = |at: &Place| match k + 1 < rounds {
+        let moves = |at: &Place| match k == 0 && !n.is_power_of_two() {
             // Nobody is so far from rank 0 that it waits in every round.
-            true if k == 0 && !n.is_power_of_two() => at.relay(b, b),
-            true => at.exchange(b),
-            false => at.one_way(b),
+            true => at.relay(b, b),
+            false => at.exchange(b),
         };
-        let moves = match k + 1 < rounds {
+        let took = match k + 1 < rounds {
             true => hop(1 << k, b, at, moves),
-            false => far_hop(1 << k, b, at, moves),
+            false => far_hop(1 << k, b, at, |at| at.one_way(b)),
         };
-        moves + at.memory.combine(b)
+        took + at.memory.combine(b)
     };
     (0..rounds).map(round).sum()
 }
