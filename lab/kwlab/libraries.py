@@ -203,7 +203,7 @@ class Library:
         return out.text(), err.text(), wall
 
 
-class Own(Library):
+class PlanLibrary(Library):
     """A library that a plan describes. `launcher`: the words that start ranks, {ranks} among them;
     options go behind the first. `cluster`: what has it use real hosts, {hosts} among it if it has
     to name them. It needs compilers only where something is built."""
@@ -364,7 +364,7 @@ def cluster(hosts):
 
 
 def known(dist, peers, hosts="", own=()):
-    """All of them, ours first, then those of a plan (`Own`), installed or not; with `hosts` each
+    """All of them, ours first, then those of a plan (`PlanLibrary`), installed or not; with `hosts` each
     knows how to run on a cluster."""
     found = [*here(dist, peers), *own]
     if hosts:

@@ -52,7 +52,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import applications
-from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT, Own
+from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT, PlanLibrary
 from .timelines import Timeline
 
 SHIPPED = Path(__file__).parent / "plans"
@@ -111,7 +111,7 @@ class Plan:
     minutes: float = 0.0
     profile: bool = False
     timelines: tuple = ()
-    own: tuple = ()  # libraries that it describes (`libraries.Own`)
+    own: tuple = ()  # libraries that it describes (`libraries.PlanLibrary`)
 
     def brief(self):
         """The title, and of what it is about the first sentence."""
@@ -221,7 +221,7 @@ def parse_library(where, table, place):
     mpicc, mpifort = (fields.get(field) and program_at(fields[field], place)
                       for field in ("mpicc", "mpifort"))
     how = {field: fields[field] for field in ("env", *ON_NETWORK) if field in fields}
-    return Own(name, [program_at(first, place), *start], mpicc, fortran=mpifort, **how)
+    return PlanLibrary(name, [program_at(first, place), *start], mpicc, fortran=mpifort, **how)
 
 
 def own_name(name):
