@@ -115,16 +115,27 @@ impl Budget {
     /// Of a rank on a host with more ranks than processors, or with a processor for each; `wake`:
     /// what a wake-up takes.
     pub fn new(crowded: bool, wake: Duration) -> Budget {
-        let share = match crowded {
+        let mut budget = Budget {
+            share: 0,
+            advance: wake * Budget::ADVANCE,
+            paid: Tick::default(),
+        };
+        budget.set_crowded(crowded);
+        budget
+    }
+
+    /// From now on the rank shares its processor with others that wait and compute as it does, or
+    /// does not.
+    pub fn set_crowded(&mut self, crowded: bool) {
+        self.share = match crowded {
             true => Budget::SHARE_CROWDED,
             false => Budget::SHARE,
         };
-        let paid = Tick::default();
-        Budget {
-            share,
-            advance: wake * Budget::ADVANCE,
-            paid,
-        }
+    }
+
+    /// Whether it shares it.
+    pub fn is_crowded(&self) -> bool {
+        self.share == Budget::SHARE_CROWDED
     }
 
     /// So much was spent.

@@ -141,7 +141,7 @@ impl Look {
         // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
         // cores, every kick takes the processor from one; elsewhere it makes this thread look
         // sooner.
-        let calls = lively && inner.crowded;
+        let calls = lively && inner.budget.is_crowded();
         match (inner.is_waited_in(), busy, lively) {
             (true, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,

@@ -17,6 +17,7 @@ mod locations;
 mod messages;
 #[cfg(all(test, loom))]
 mod models;
+mod neighbours;
 mod partitioned;
 pub mod paths;
 mod poll_backoff;

@@ -21,6 +21,7 @@ use crate::async_progress::{AsyncState, Budget, ComputePredictor};
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
 use crate::hang::LongWaits;
+use crate::neighbours::Neighbours;
 use crate::poll_backoff::PollBackoff;
 use crate::polled::{Polled, Sleep};
 use crate::wait::{WaitOn, Waiter};
@@ -66,11 +67,11 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) alone: Duration,
     /// How long it polls before it sleeps.
     pub(crate) spin: Duration,
-    /// Waits left that sleep at once, because others compute on this processor.
-    pub(crate) asleep: u32,
-    /// Whether there shall be such: not where ranks are known to share processors, nor where
+    /// What waits have learnt of others on this processor.
+    pub(crate) neighbours: Neighbours,
+    /// Whether they are to learn it: not where ranks are known to share processors, nor where
     /// `KW_SPIN` says how long waits poll.
-    pub(crate) gives_way: bool,
+    pub(crate) learns: bool,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
     /// Looks in vain of calls that do not wait.
@@ -145,8 +146,8 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             told: 0,
             alone: Duration::ZERO,
             spin: Duration::ZERO,
-            asleep: 0,
-            gives_way: false,
+            neighbours: Neighbours::default(),
+            learns: false,
             crowded: false,
             polls: PollBackoff::default(),
             watch: Duration::ZERO,
@@ -250,7 +251,7 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else { return };
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
         (self.alone, self.spin) = engine.polling_times();
-        self.gives_way = !self.crowded && !engine.is_spin_said();
+        self.learns = !self.crowded && !engine.is_spin_said();
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 

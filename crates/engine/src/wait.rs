@@ -8,6 +8,7 @@ use crate::departed::DOUBT;
 use crate::events::{self, Safety};
 use crate::hang::Lasting;
 use crate::messages::{ReqId, Want};
+use crate::neighbours::Beginning;
 use crate::polled::{Nap, Polled, Sleep};
 use crate::progress_lock::{Guard, Inner, ProgressLock, Role};
 use crate::spin::LOOKS_PER_CLOCK;
@@ -30,11 +31,6 @@ const AFTER_SLEEP: u32 = 4;
 /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at
 /// once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
-/// Others that had the processor for so long, while this thread let them run, have computed and not
-/// waited. The scheduler gives who computes at least 700 us (its base slice).
-const COMPUTED: Duration = Duration::from_micros(500);
-/// So many waits after that sleep at once.
-const WAITS_ASLEEP: u32 = 32;
 
 /// What a thread waits for, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,7 +163,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
-    let mut wait = Wait::new(on, guard.patience());
+    let mut wait = Wait::new(on, guard.spin, guard.neighbours.beginning());
     while let Some(engine) = guard.engine.as_mut() {
         if wait.look(engine) {
             if ready(guard) {
@@ -189,8 +185,10 @@ struct Wait<'a> {
     full: Duration,
     /// How long it polls now.
     spin: Duration,
-    /// It has polled for so long that others may run between two looks.
+    /// Others may run between two looks: they are known to want to, or it has polled for so long.
     shares: bool,
+    /// Whether they may from the first look on.
+    shares_at_once: bool,
     /// It has slept, and what woke it was something else.
     woken: bool,
     /// Looks in vain in a row.
@@ -204,12 +202,18 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     #[inline]
-    fn new(on: WaitOn<'_>, full: Duration) -> Wait<'_> {
+    fn new(on: WaitOn<'_>, spin: Duration, beginning: Beginning) -> Wait<'_> {
+        let full = match beginning {
+            Beginning::Asleep => Duration::ZERO,
+            Beginning::Alone | Beginning::Shared => spin,
+        };
+        let shares_at_once = beginning == Beginning::Shared;
         Wait {
             on,
             full,
             spin: full,
-            shares: false,
+            shares: shares_at_once,
+            shares_at_once,
             woken: false,
             idle: 0,
             since: None,
@@ -231,7 +235,7 @@ impl Wait<'_> {
 
     /// Something has come, though not what this waits for.
     fn begin_anew(&mut self) {
-        (self.idle, self.since, self.shares) = (0, None, false);
+        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         // What follows what woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = self.full;
@@ -262,21 +266,22 @@ impl Wait<'_> {
         false
     }
 
-    /// Lets others run on this processor. Where a stranger computes on it, this wait and those that
-    /// follow sleep at once: the scheduler puts who is woken before who computes, and who has only
-    /// let others run behind them, for as long as it lets a computation run. Ranks that are known to
-    /// share processors gain more by taking turns (`gives_way`).
+    /// Lets others run on this processor, and learns what they do unless that is known
+    /// (`learns`).
     fn let_others_run<T: Send + 'static, E: Polled>(&mut self, guard: &mut Guard<'_, T, E>) {
-        if !guard.gives_way {
+        if !guard.learns {
             return thread::yield_now();
         }
         let before = guard.engine.as_ref().map(E::clock);
         thread::yield_now();
         let now = guard.engine.as_ref().map(E::clock);
-        if before.zip(now).is_some_and(|(b, n)| n.since(b) >= COMPUTED) {
-            guard.asleep = WAITS_ASLEEP;
+        let lasted = before.zip(now).map(|(before, now)| now.since(before));
+        let Some(lasted) = lasted else { return };
+        if guard.neighbours.had_it(lasted) {
             (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
         }
+        let take_turns = guard.neighbours.take_turns();
+        guard.budget.set_crowded(take_turns);
     }
 
     /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
@@ -317,7 +322,7 @@ impl Wait<'_> {
     /// Whether it has polled for as long as it may.
     fn is_tired<T, E: Polled>(&mut self, inner: &Inner<T, E>, now: Tick) -> bool {
         let waited = now.since(*self.since.get_or_insert(now));
-        self.shares = waited >= inner.alone;
+        self.shares = self.shares_at_once || waited >= inner.alone;
         // The first time only: the peer may not have posted its receive.
         let longer = match inner.crowded || self.woken || self.spin.is_zero() {
             true => Duration::ZERO,
@@ -344,24 +349,12 @@ impl Wait<'_> {
         }
         // It woke for something else, after a long time: the next look in vain need not be as long.
         (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
-        (self.idle, self.since, self.shares) = (0, None, false);
+        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         false
     }
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// How long the next wait polls before it sleeps.
-    #[inline]
-    fn patience(&mut self) -> Duration {
-        match self.asleep.checked_sub(1) {
-            None => self.spin,
-            Some(left) => {
-                self.asleep = left;
-                Duration::ZERO
-            }
-        }
-    }
-
     /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks
     /// after the waits of threads that are parked, too.
     #[cold]
@@ -449,20 +442,4 @@ pub(crate) fn lasts_in_full<E: Polled>(
     let late = longest + LATE;
     let lasted = E::now().since(before);
     longest == LONGEST_SLEEP && !ended && (longest..late).contains(&lasted)
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::engine::Engine;
-
-    #[test]
-    fn waits_beside_a_computation_sleep_at_once_and_then_poll_again() {
-        let lock = ProgressLock::<(), Engine>::new(());
-        let mut guard = lock.look();
-        let spin = Duration::from_micros(7);
-        (guard.spin, guard.asleep) = (spin, 2);
-        let waits: Vec<Duration> = (0..4).map(|_| guard.patience()).collect();
-        assert_eq!(waits, [Duration::ZERO, Duration::ZERO, spin, spin]);
-    }
 }

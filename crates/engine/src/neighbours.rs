@@ -1,0 +1,132 @@
+//! What waits have learnt of others that run on their processor, though nobody said that there are
+//! any: other programs, ranks of another job, ranks of hosts that are not real ones.
+//!
+//! A wait that lets others run sees how long they had the processor. Long stretches are
+//! computations. From then on waits let others run from their first look in vain, as those of ranks
+//! do that are known to share processors: who waits too gives the processor back at once. Where the
+//! others *only* compute that is not enough: the scheduler lets them run for milliseconds before who
+//! has let them run has its turn again, but puts who is woken before them. So waits sleep at once
+//! there.
+//!
+//! Told by the thread that polls, with the lock held. The figures are starting values.
+
+use std::time::Duration;
+
+/// Others that had the processor for so long, while a wait let them run, have computed and not
+/// waited. The scheduler gives who computes at least 700 us (its base slice).
+pub(crate) const COMPUTED: Duration = Duration::from_micros(500);
+/// Who does nothing else than compute is told by that after so much of it.
+const LEARNT: Duration = Duration::from_millis(2);
+/// Others compute only where what they had in shorter stretches is less than this part.
+const PART_SHORT: u32 = 16;
+/// What counts is of so long ago at most, or so.
+const REMEMBERED: Duration = Duration::from_millis(100);
+/// So many waits after a computation let others run from the beginning.
+const WAITS_SHARED: u32 = 256;
+/// So many waits beside somebody who only computes sleep at once.
+const WAITS_ASLEEP: u32 = 32;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbours {
+    /// How long others had the processor lately, in stretches long enough for a computation.
+    computed: Duration,
+    /// The same in shorter ones.
+    short: Duration,
+    /// Waits left that let others run from the beginning.
+    shared: u32,
+    /// Waits left that sleep at once.
+    asleep: u32,
+}
+
+/// How a wait begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Beginning {
+    /// It polls alone.
+    Alone,
+    /// It polls, and lets others run between two looks.
+    Shared,
+    /// It sleeps.
+    Asleep,
+}
+
+impl Neighbours {
+    /// A wait begins.
+    #[inline]
+    pub fn beginning(&mut self) -> Beginning {
+        let (left, beginning) = match (self.asleep, self.shared) {
+            (0, 0) => return Beginning::Alone,
+            (0, _) => (&mut self.shared, Beginning::Shared),
+            _ => (&mut self.asleep, Beginning::Asleep),
+        };
+        *left -= 1;
+        beginning
+    }
+
+    /// Whether there are others that compute and wait.
+    #[inline]
+    pub fn take_turns(&self) -> bool {
+        self.shared > 0
+    }
+
+    /// A wait let others run, and they had the processor for so long. Says whether it and those that
+    /// follow sleep rather.
+    pub fn had_it(&mut self, lasted: Duration) -> bool {
+        if lasted < COMPUTED {
+            self.short += lasted;
+            return false;
+        }
+        self.computed += lasted;
+        let only_compute = self.computed >= LEARNT && self.short * PART_SHORT < self.computed;
+        if self.computed + self.short > REMEMBERED {
+            (self.computed, self.short) = (self.computed / 2, self.short / 2);
+        }
+        (self.shared, self.asleep) = match only_compute {
+            true => (0, WAITS_ASLEEP),
+            false => (WAITS_SHARED, 0),
+        };
+        only_compute
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLICE: Duration = Duration::from_millis(3);
+    const TURN: Duration = Duration::from_micros(2);
+
+    /// How waits begin after so many stretches of either kind.
+    fn beginnings(neighbours: &mut Neighbours, waits: u32) -> Vec<Beginning> {
+        (0..waits).map(|_| neighbours.beginning()).collect()
+    }
+
+    #[test]
+    fn waits_beside_nobody_poll_alone() {
+        let mut neighbours = Neighbours::default();
+        assert!(!(0..1000).any(|_| neighbours.had_it(TURN)));
+        assert_eq!(beginnings(&mut neighbours, 3), [Beginning::Alone; 3]);
+    }
+
+    #[test]
+    fn waits_beside_who_only_computes_sleep_and_now_and_then_look_whether_it_still_does() {
+        let mut neighbours = Neighbours::default();
+        assert!(neighbours.had_it(SLICE));
+        let waits = beginnings(&mut neighbours, WAITS_ASLEEP + 1);
+        assert!(waits.ends_with(&[Beginning::Asleep, Beginning::Alone]));
+        assert!(neighbours.had_it(SLICE));
+        assert_eq!(neighbours.beginning(), Beginning::Asleep);
+    }
+
+    #[test]
+    fn waits_beside_who_waits_too_take_turns() {
+        let mut neighbours = Neighbours::default();
+        for _ in 0..100 {
+            assert!(!(0..150).any(|_| neighbours.had_it(TURN)));
+            assert!(!neighbours.had_it(SLICE));
+            assert_eq!(neighbours.beginning(), Beginning::Shared);
+        }
+        let waits = beginnings(&mut neighbours, WAITS_SHARED);
+        assert_eq!(waits.last(), Some(&Beginning::Alone));
+    }
+}
