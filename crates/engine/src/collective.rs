@@ -27,6 +27,7 @@ mod signature;
 mod signature_check;
 mod user;
 mod view;
+mod yield_after;
 
 pub use channel::{ChannelId, Channels, Watch};
 pub use failure::{Failure, MessageFailure, Outcome};
@@ -39,6 +40,7 @@ pub use running::Running;
 pub use signature_check::{Judge, SignatureCheck, cut};
 pub use user::{Combining, UserFunction, UserStep};
 pub(crate) use view::RunView;
+pub use yield_after::let_others_go_on;
 
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
@@ -48,6 +50,7 @@ use kw_base::counters::Counter;
 use kw_sys::nontemporal::NontemporalCopier;
 use memory::Store;
 use run::{Home, State};
+use yield_after::YieldAfter;
 
 /// Bytes of a call after which a rank that shares its core looks how ranks lie on the processors;
 /// of shorter calls, after one of so many. Starting values.
@@ -71,6 +74,8 @@ pub struct Collectives {
     publisher: NontemporalCopier,
     /// More ranks than cores on this host: waiting means letting others run.
     crowded: bool,
+    /// Whether blocking calls let others run before they return, where that is so.
+    yield_after: YieldAfter,
     /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
     ended: u32,
 }
@@ -86,6 +91,7 @@ impl Collectives {
             store: Store::default(),
             publisher: NontemporalCopier::new(crowded),
             crowded,
+            yield_after: YieldAfter::default(),
             ended: 0,
         }
     }
@@ -136,6 +142,19 @@ impl Collectives {
         }
         messages.count(Counter::WaitsSpun, 1);
         true
+    }
+
+    /// A blocking call begins to wait for others.
+    pub fn begins_to_wait(&mut self, run: &Run) {
+        if self.crowded {
+            self.yield_after.begins(run.coll, kw_sys::clock::now);
+        }
+    }
+
+    /// It has waited, and its run has come to its end. Says whether others are to run before it
+    /// returns.
+    pub fn has_waited(&mut self, run: &Run) -> bool {
+        self.crowded && self.yield_after.ends(run.coll, kw_sys::clock::now)
     }
 
     /// Ends a run that can never come to its end. This rank's turn on the board passes on.

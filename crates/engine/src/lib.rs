@@ -33,7 +33,7 @@ mod wait;
 pub use collective::{
     Caller, ChannelId, Channels, Circle, Collectives, Combining, Drive, Failure, Judge, Memory,
     MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Run, Running,
-    SignatureCheck, UserFunction, UserStep, Watch, cut,
+    SignatureCheck, UserFunction, UserStep, Watch, cut, let_others_go_on,
 };
 pub use departed::Departed;
 pub use engine::Engine;

@@ -127,7 +127,7 @@ impl Planner {
             }
         }
         run.work().schedule = schedule;
-        (run.circle, run.bytes) = (Some(circle), bytes);
+        (run.circle, run.coll, run.bytes) = (Some(circle), Some(coll), bytes);
         run.progress = Progress::new(Reservation::NONE, signature);
         channels.enter(&mut run);
         run

@@ -15,8 +15,8 @@ use super::signature_check::SignatureCheck;
 use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
-use kw_coll::Table;
 use kw_coll::executor::{Op, Progress, Reservation};
+use kw_coll::{Coll, Table};
 use kw_coll::{SEND, Schedule, Slice, Step, is_shelf};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::region::Region;
@@ -124,6 +124,7 @@ pub struct Run {
     pub(super) at_home: u32,
     pub(super) home: Home,
     /// What the table was asked with.
+    pub(super) coll: Option<Coll>,
     pub(super) bytes: u64,
     /// What comes before, when the ranks compare their calls.
     pub(super) signature_check: Option<Box<SignatureCheck>>,
@@ -152,6 +153,7 @@ impl Default for Run {
             bound: Bound::Not,
             at_home: HOMELESS,
             home: Home::Nowhere,
+            coll: None,
             bytes: 0,
             signature_check: None,
             failure: None,

@@ -65,12 +65,19 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
 
 #[inline(never)]
 fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
+    if let Some(engine) = &mut guard.engine {
+        engine.collectives.begins_to_wait(&run);
+    }
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
         match engine.collectives.drive(&mut engine.messages, &mut run) {
             Drive::Done => {
+                let yields = engine.collectives.has_waited(&run);
                 let failure = engine.recycle(run);
                 guard.leave();
+                if yields {
+                    kw_engine::let_others_go_on();
+                }
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
             }
             Drive::Board(watch) if engine.collectives.linger(&mut engine.messages, watch) => {}
