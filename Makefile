@@ -10,7 +10,7 @@ BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures format check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -56,6 +56,9 @@ apps: ## builds, and builds the programs of apps/ into build/apps: the NAS kerne
 	$(MAKE) stage
 	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc apps/build apps/nas build/apps
 	MPIFC=$(DIST)/bin/mpifort MPICC=$(DIST)/bin/mpicc FLAGS="$${FLAGS:--O3 -g -march=native}" apps/build apps/pstswm build/apps
+
+format: ## formats Rust (cargo fmt) and Python (ruff), as the check wants them
+	CARGO="$(CARGO)" VENV=$(VENV) scripts/format
 
 check: ## every test, quick ones first
 	scripts/check

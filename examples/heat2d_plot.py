@@ -16,7 +16,9 @@ if side * side != field.size or side == 0:
     sys.exit(f"{sys.argv[1]} holds {field.size} numbers, which is no square field")
 figure, axes = plt.subplots(figsize=(7, 6))
 image = axes.imshow(field.reshape(side, side), cmap="inferno", origin="lower")
-axes.contour(field.reshape(side, side), levels=np.arange(10, 100, 10), colors="white", linewidths=0.4)
+axes.contour(
+    field.reshape(side, side), levels=np.arange(10, 100, 10), colors="white", linewidths=0.4
+)
 axes.set_title("Temperature of the plate")
 axes.set_xlabel("column")
 axes.set_ylabel("row")

@@ -42,7 +42,9 @@ def pytest_runtest_call(item):
     item.stash[BEFORE] = descendants()
     mark = item.get_closest_marker("limit")
     limit = mark.args[0] if mark else LIMIT
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"the test has not ended within {limit} s"))
+    signal.signal(
+        signal.SIGALRM, lambda *_: pytest.fail(f"the test has not ended within {limit} s")
+    )
     signal.alarm(limit)
     try:
         return (yield)
@@ -63,7 +65,12 @@ def pytest_runtest_teardown(item):
 def pytest_sessionfinish(session, exitstatus):
     """Where every test was skipped, nothing has passed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if exitstatus == 0 and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+    if (
+        exitstatus == 0
+        and reporter
+        and reporter.stats.get("skipped")
+        and not reporter.stats.get("passed")
+    ):
         session.exitstatus = SKIPPED
 
 
@@ -80,4 +87,5 @@ def program(tmp_path_factory):
             subprocess.run([compiler, "-o", path, ROOT / source, *flags], check=True)
             made[key] = path
         return made[key]
+
     return build

@@ -8,16 +8,22 @@ import pytest
 
 from jobs import ROOT, run, told
 
-MPI4PY = "mpi4py==" + re.search(r"^version=(.*)$", (ROOT / "tests/mpi4py/setup").read_text(), re.M)[1]
+MPI4PY = (
+    "mpi4py==" + re.search(r"^version=(.*)$", (ROOT / "tests/mpi4py/setup").read_text(), re.M)[1]
+)
 # what pip warns of when nothing answers
 UNREACHABLE = re.compile(r"broken by '\w*(Connection|Timeout|ProxyError|NameResolution)")
 
 
 def pip(commands, *words):
     """Runs the pip that lies in this directory of commands."""
-    p = run(commands / "python", "-m", "pip", "--disable-pip-version-check", "-q", *words, timeout=300)
+    p = run(
+        commands / "python", "-m", "pip", "--disable-pip-version-check", "-q", *words, timeout=300
+    )
     if p.returncode != 0 and UNREACHABLE.search(p.stderr):
-        pytest.skip(f"the index of Python's packages cannot be reached: {p.stderr.strip().splitlines()[-1]}")
+        pytest.skip(
+            f"the index of Python's packages cannot be reached: {p.stderr.strip().splitlines()[-1]}"
+        )
     assert p.returncode == 0, told(p)
 
 

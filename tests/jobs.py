@@ -19,8 +19,14 @@ SKIPPED = 77  # status of a step, a test program or the host lab that cannot be 
 
 def run(*words, env=None, timeout=WATCHDOG, **more):
     """A command that has ended, with its output and errors."""
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=timeout,
-                          env={**os.environ, **(env or {})}, **more)
+    return subprocess.run(
+        [str(w) for w in words],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **(env or {})},
+        **more,
+    )
 
 
 def told(p):
@@ -39,7 +45,9 @@ def mpiexec(*words, status=0, out=None, err=None, sentence=None, env=None, **mor
         assert err in p.stderr, f"errors should hold {err!r}: {told(p)}"
     if sentence is not None:
         lines = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
-        assert len(lines) == 1 and sentence in lines[0], f"one sentence should hold {sentence!r}: {told(p)}"
+        assert len(lines) == 1 and sentence in lines[0], (
+            f"one sentence should hold {sentence!r}: {told(p)}"
+        )
     elif status == 0:
         assert "mpiexec:" not in p.stderr or "-v" in words, f"nothing should be said: {told(p)}"
     return p
@@ -58,8 +66,13 @@ def lab(options, script, status=0, **env):
 @contextlib.contextmanager
 def hosts(number):
     """A host lab that stays: the prefix of its names, whose switch is PREFIXsw and whose hosts are PREFIXh0, ..."""
-    p = subprocess.Popen([LAB, "--hosts", str(number), "--", "sh", "-c", "echo $LAB; cat"], text=True,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen(
+        [LAB, "--hosts", str(number), "--", "sh", "-c", "echo $LAB; cat"],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     prefix = p.stdout.readline().strip()
     try:
         if not prefix:
@@ -73,8 +86,21 @@ def hosts(number):
 @contextlib.contextmanager
 def slurm(nodes=3):
     """A cluster of Slurm that stays (tests/slurm/cluster): srun and the others find it. Skips where there is none; fails then if NEED_SLURM=1."""
-    p = subprocess.Popen([ROOT / "tests/slurm/cluster", "--nodes", str(nodes), "--", "sh", "-c", "echo $SLURM_CONF; cat"], text=True,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen(
+        [
+            ROOT / "tests/slurm/cluster",
+            "--nodes",
+            str(nodes),
+            "--",
+            "sh",
+            "-c",
+            "echo $SLURM_CONF; cat",
+        ],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     conf = p.stdout.readline().strip()
     try:
         if not conf:
@@ -109,7 +135,13 @@ def sh(script):
 
 def start(*words, **more):
     """An mpiexec that runs, its output and errors in pipes."""
-    return subprocess.Popen([MPIEXEC, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    return subprocess.Popen(
+        [MPIEXEC, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
 
 
 def tag():
@@ -120,7 +152,11 @@ def tag():
 
 def processes():
     """The directories in /proc of all processes but this one."""
-    return [e for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and int(e.name) != os.getpid()]
+    return [
+        e
+        for e in pathlib.Path("/proc").iterdir()
+        if e.name.isdigit() and int(e.name) != os.getpid()
+    ]
 
 
 def parents():
@@ -146,11 +182,13 @@ def descendants(but=()):
 
 def living(tag):
     """Processes, not zombies, but this one, whose command line holds this tag."""
+
     def tagged(pid):
         try:
             return tag.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             return False
+
     return [pid for pid in parents() if pid != os.getpid() and tagged(pid)]
 
 

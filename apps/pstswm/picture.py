@@ -23,8 +23,21 @@ def height(mpiexec, ranks, pstswm, days):
     first step of one second leaves."""
     options = ["dt=1", "steps=1"] if days == 0 else [f"days={days}"]
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run([mpiexec, "-n", ranks, pstswm, "case=6", "truncation=42", "levels=2", *options, f"field={file.name}"],
-                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                mpiexec,
+                "-n",
+                ranks,
+                pstswm,
+                "case=6",
+                "truncation=42",
+                "levels=2",
+                *options,
+                f"field={file.name}",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         data = pathlib.Path(file.name).read_bytes()
     nx, ny = np.frombuffer(data, "i4", 2)
     field = np.frombuffer(data, "f8", offset=8).reshape(ny, nx)[::-1]
@@ -43,8 +56,12 @@ def on_disc(axes, longitudes, latitudes, field):
     rows = np.interp(np.degrees(latitude), latitudes, np.arange(len(latitudes)))
     i, j = np.floor(columns).astype(int), np.minimum(np.floor(rows).astype(int), len(latitudes) - 2)
     u, v = columns - i, rows - j
-    seen = ((1 - u) * (1 - v) * field[j, i] + u * (1 - v) * field[j, i + 1]
-            + (1 - u) * v * field[j + 1, i] + u * v * field[j + 1, i + 1])
+    seen = (
+        (1 - u) * (1 - v) * field[j, i]
+        + u * (1 - v) * field[j, i + 1]
+        + (1 - u) * v * field[j + 1, i]
+        + u * v * field[j + 1, i + 1]
+    )
     seen[x**2 + y**2 > 1] = np.nan
     levels = np.arange(8000, 10601, 200)
     image = axes.contourf(x, y, seen, levels, cmap="viridis", extend="both")
@@ -64,7 +81,9 @@ def main(mpiexec, ranks, pstswm, picture):
     figure.suptitle("The Rossby-Haurwitz wave, T42, by apps/pstswm", fontsize=11)
     file = io.BytesIO()
     figure.savefig(file, dpi=100)
-    Image.open(file).convert("RGB").quantize(64).save(picture, optimize=True)  # small: 64 colours are enough
+    Image.open(file).convert("RGB").quantize(64).save(
+        picture, optimize=True
+    )  # small: 64 colours are enough
 
 
 if __name__ == "__main__":

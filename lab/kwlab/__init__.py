@@ -25,4 +25,5 @@ shows the result.
 | `words` | how sizes, networks and shares are written |
 | `analysis` | questions to the dataset |
 """
+
 VERSION = "0.1.0"

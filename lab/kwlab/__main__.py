@@ -1,4 +1,5 @@
 """The command kwlab, also when what it stands on is not installed: `pip install kittiwake` brings the command alone."""
+
 import sys
 
 
@@ -7,7 +8,9 @@ def main():
     try:
         from .cli import main as command
     except ModuleNotFoundError as missing:
-        sys.exit(f"kwlab: the Python package {missing.name} is not installed: pip install 'kittiwake[lab]'")
+        sys.exit(
+            f"kwlab: the Python package {missing.name} is not installed: pip install 'kittiwake[lab]'"
+        )
     command()
 
 

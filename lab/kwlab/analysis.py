@@ -1,5 +1,6 @@
 """Questions to the dataset, answered as small tables: medians over rounds, ratios, fitted models.
 No drawing, no text."""
+
 import json
 from dataclasses import dataclass, field
 
@@ -23,25 +24,52 @@ def medians(data, bench, metric="us"):
     and highest run; `measured` is all that (`trust.Measured`), `grey` whether it counts for
     nothing. `data` is settled."""
     some = data[(data.bench == bench) & (data.metric == metric)].copy()
-    some["who"] = pandas.Series([called(row) for row in some.itertuples()], index=some.index, dtype=str)
+    some["who"] = pandas.Series(
+        [called(row) for row in some.itertuples()], index=some.index, dtype=str
+    )
     some["when"] = list(zip(some.plan, some["round"]))
     grouped = some.groupby(["who", *KEY], sort=False)
-    table = grouped.agg(value=("median", "median"), low=("median", "min"), high=("median", "max"), rounds=("median", "count"), grey=("disturbed", "all")).reset_index()
-    table["measured"] = pandas.Series([trust.Measured(numpy.median(one["median"]), zip(one.when, one["median"]), bool(one.disturbed.all())) for _, one in grouped],
-                                      index=table.index, dtype=object)
+    table = grouped.agg(
+        value=("median", "median"),
+        low=("median", "min"),
+        high=("median", "max"),
+        rounds=("median", "count"),
+        grey=("disturbed", "all"),
+    ).reset_index()
+    table["measured"] = pandas.Series(
+        [
+            trust.Measured(
+                numpy.median(one["median"]), zip(one.when, one["median"]), bool(one.disturbed.all())
+            )
+            for _, one in grouped
+        ],
+        index=table.index,
+        dtype=object,
+    )
     return table
 
 
-WALL = ("machine", "library", "variant", "args", "ranks", "network")  # what a run's start and end are compared by
+WALL = (
+    "machine",
+    "library",
+    "variant",
+    "args",
+    "ranks",
+    "network",
+)  # what a run's start and end are compared by
 
 
 def walls(runs, program):
     """ranks -> {library: seconds from its start to its end} of a program's runs without knobs."""
-    some = trust.settled(runs[(runs.program == program) & (runs.status == "ok") & (runs.variant == "")], WALL)
+    some = trust.settled(
+        runs[(runs.program == program) & (runs.status == "ok") & (runs.variant == "")], WALL
+    )
     found = {}
     for (ranks, library), one in some.groupby(["ranks", "library"]):
         rounds = zip(zip(one.plan, one["round"]), one.wall_s)
-        found.setdefault(ranks, {})[library] = trust.Measured(one.wall_s.median(), rounds, bool(one.disturbed.all()))
+        found.setdefault(ranks, {})[library] = trust.Measured(
+            one.wall_s.median(), rounds, bool(one.disturbed.all())
+        )
     return found
 
 
@@ -68,7 +96,16 @@ def ratios(table, key=KEY):
             continue
         best = peers.loc[peers.value.idxmin()]
         found = trust.against(ours.measured.iloc[0], best.measured)
-        rows.append(dict(zip(key, cell)) | {"ours": ours.value.iloc[0], "best": best.value, "peer": best.who, "ratio": found.ratio, "against": found})
+        rows.append(
+            dict(zip(key, cell))
+            | {
+                "ours": ours.value.iloc[0],
+                "best": best.value,
+                "peer": best.who,
+                "ratio": found.ratio,
+                "against": found,
+            }
+        )
     return rows
 
 
@@ -77,7 +114,14 @@ def mean_of(some):
     their first rounds, their second rounds and so on; None where none counts."""
     counting = [one for one in some if not one.grey]
     rounds = zip(*(one.rounds for one in counting)) if counting else ()
-    return trust.Against(geometric_mean(one.ratio for one in counting), tuple(geometric_mean(each) for each in rounds)) if counting else None
+    return (
+        trust.Against(
+            geometric_mean(one.ratio for one in counting),
+            tuple(geometric_mean(each) for each in rounds),
+        )
+        if counting
+        else None
+    )
 
 
 BEHIND = 1.10  # times the best peer's: below, it may be noise
@@ -87,6 +131,7 @@ BEHIND = 1.10  # times the best peer's: below, it may be noise
 class Behind:
     """A cell (`KEY`) in which the best peer takes less time, by more than a tenth of it. `rounds`:
     ours over that peer's in each round that both have."""
+
     cell: tuple
     ratio: float
     rounds: tuple
@@ -102,20 +147,33 @@ class Behind:
 
 def behind(data, bench):
     """The cells in which we are behind, the worst first."""
-    some = data[(data.bench == bench) & (data.metric == "us") & (data.variant == "") & ~data.bytes.isin(RANDOM)]
+    some = data[
+        (data.bench == bench)
+        & (data.metric == "us")
+        & (data.variant == "")
+        & ~data.bytes.isin(RANDOM)
+    ]
     found = []
     for cell, one in some.groupby(list(KEY), sort=False):
         if one.groupby("library").disturbed.all().any():
             continue
-        rounds = {who: dict(zip(runs["round"], runs["median"])) for who, runs in one.groupby("library")}
+        rounds = {
+            who: dict(zip(runs["round"], runs["median"])) for who, runs in one.groupby("library")
+        }
         medians = {who: float(numpy.median([*times.values()])) for who, times in rounds.items()}
         peers = [who for who in medians if who != OURS]
         if OURS not in medians or not peers:
             continue
         peer = min(peers, key=medians.get)
-        ratios = tuple(us / rounds[peer][r] for r, us in rounds[OURS].items() if rounds[peer].get(r))
+        ratios = tuple(
+            us / rounds[peer][r] for r, us in rounds[OURS].items() if rounds[peer].get(r)
+        )
         if medians[OURS] > BEHIND * medians[peer] > 0:
-            found.append(Behind(cell, medians[OURS] / medians[peer], ratios, medians[OURS], medians[peer], peer))
+            found.append(
+                Behind(
+                    cell, medians[OURS] / medians[peer], ratios, medians[OURS], medians[peer], peer
+                )
+            )
     return sorted(found, key=lambda one: -one.ratio)
 
 
@@ -156,7 +214,12 @@ def geometric_mean(values):
 
 FEWEST = 4  # sizes that a model is fitted to: any three parameters go through three
 # name -> how to fit it
-MODELS = {"three parameters": models.three_parameters, "Hockney": models.hockney, "LogGP": models.loggp, "pieces": models.pieces}
+MODELS = {
+    "three parameters": models.three_parameters,
+    "Hockney": models.hockney,
+    "LogGP": models.loggp,
+    "pieces": models.pieces,
+}
 
 
 @dataclass(frozen=True)
@@ -168,6 +231,7 @@ class Judged:
     `errors` are those on the random sizes, None where none were measured; `noise` is the round's,
     and `every` has the three-parameter model's errors in all rounds. `upper`: the upper quartile of
     the batches of each size."""
+
     curve: dict
     models: dict
     errors: dict
@@ -187,6 +251,7 @@ class Round:
     no accident, and a slow minute in the other half of the run does not change it. `noise`: how far
     apart the batches of a size lie, as the distance between their quartiles by the lower one, in
     the mean over all sizes. `uppers`: op -> {bytes: upper quartile}."""
+
     curves: dict
     noise: float = 0.0
     uppers: dict = field(default_factory=dict)
@@ -197,18 +262,39 @@ def as_message(cell, curve):
     sizes to judge by."""
     _, _, ranks, op = cell
     some = {n: t for n, t in curve.items() if n > 0}
-    return tuple({models.message(op, n, ranks): t for n, t in some.items() if (n in RANDOM) == random} for random in (False, True))
+    return tuple(
+        {models.message(op, n, ranks): t for n, t in some.items() if (n in RANDOM) == random}
+        for random in (False, True)
+    )
 
 
 def by_round(data, bench, mode):
     """(who, network, ranks) -> {(plan, round): Round}; libraries without knobs only."""
-    some = data[(data.bench == bench) & (data.metric == "us") & (data["mode"] == mode) & (data.variant == "") & (data["median"] > 0) & ~data.disturbed].copy()
+    some = data[
+        (data.bench == bench)
+        & (data.metric == "us")
+        & (data["mode"] == mode)
+        & (data.variant == "")
+        & (data["median"] > 0)
+        & ~data.disturbed
+    ].copy()
     quartiles = [numpy.quantile(json.loads(batches), (0.25, 0.75)) for batches in some.batches]
-    some["us"], some["upper"], some["apart"] = [q[0] for q in quartiles], [q[1] for q in quartiles], [q[1] / q[0] - 1 for q in quartiles]
+    some["us"], some["upper"], some["apart"] = (
+        [q[0] for q in quartiles],
+        [q[1] for q in quartiles],
+        [q[1] / q[0] - 1 for q in quartiles],
+    )
     found = {}
-    for (who, network, ranks, *when), run in some.groupby(["library", "network", "ranks", "plan", "round"], sort=False):
-        curves, uppers = ({op: dict(zip(one.bytes, one[which])) for op, one in run.groupby("op", sort=False)} for which in ("us", "upper"))
-        found.setdefault((who, network, ranks), {})[tuple(when)] = Round(curves, float(run.apart.mean()), uppers)
+    for (who, network, ranks, *when), run in some.groupby(
+        ["library", "network", "ranks", "plan", "round"], sort=False
+    ):
+        curves, uppers = (
+            {op: dict(zip(one.bytes, one[which])) for op, one in run.groupby("op", sort=False)}
+            for which in ("us", "upper")
+        )
+        found.setdefault((who, network, ranks), {})[tuple(when)] = Round(
+            curves, float(run.apart.mean()), uppers
+        )
     return found
 
 
@@ -216,6 +302,7 @@ def by_round(data, bench, mode):
 class Fit:
     """The three-parameter model of a curve, the sizes it was fitted to, and the random ones that it
     is judged by."""
+
     model: models.ThreeParameters
     fitting: dict
     judging: dict
@@ -223,7 +310,11 @@ class Fit:
 
     def error(self, model=None):
         """Of this or another model on the random sizes; None where there are too few."""
-        return models.error(model or self.model, [*self.judging], [*self.judging.values()]) if len(self.judging) > 1 else None
+        return (
+            models.error(model or self.model, [*self.judging], [*self.judging.values()])
+            if len(self.judging) > 1
+            else None
+        )
 
 
 def fit(cell, curve, upper):
@@ -233,17 +324,35 @@ def fit(cell, curve, upper):
     if len(fitting) < FEWEST:
         return None
     judging = {n: us for n, us in judging.items() if min(fitting) <= n <= max(fitting)}
-    return Fit(models.three_parameters([*fitting], [*fitting.values()]), fitting, judging, {n: us for part in as_message(cell, upper) for n, us in part.items()})
+    return Fit(
+        models.three_parameters([*fitting], [*fitting.values()]),
+        fitting,
+        judging,
+        {n: us for part in as_message(cell, upper) for n, us in part.items()},
+    )
 
 
 def judged(place, rounds):
     """op -> Judged, of one place (who, network, ranks); an op counts in the rounds that measured it
     at most sizes, a round when it has all ops."""
-    tried = [({op: one for op, curve in round.curves.items() if (one := fit((*place, op), curve, round.uppers.get(op, {})))}, round.noise) for round in rounds.values()]
+    tried = [
+        (
+            {
+                op: one
+                for op, curve in round.curves.items()
+                if (one := fit((*place, op), curve, round.uppers.get(op, {})))
+            },
+            round.noise,
+        )
+        for round in rounds.values()
+    ]
     most = {}
     for op, one in (pair for ops, _ in tried for pair in ops.items()):
         most[op] = max(most.get(op, 0), len(one.fitting))
-    richest = [({op: one for op, one in ops.items() if len(one.fitting) == most[op]}, noise) for ops, noise in tried]
+    richest = [
+        ({op: one for op, one in ops.items() if len(one.fitting) == most[op]}, noise)
+        for ops, noise in tried
+    ]
     return {op: judge(op, [(ops, noise) for ops, noise in richest if op in ops]) for op in most}
 
 
@@ -252,14 +361,27 @@ def judge(op, rounds):
     whole = max(len(ops) for ops, _ in rounds)
     ops, noise = min((one for one in rounds if len(one[0]) == whole), key=lambda one: one[1])
     quiet = ops[op]
-    by_name = {name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()}
+    by_name = {
+        name: how([*quiet.fitting], [*quiet.fitting.values()]) for name, how in MODELS.items()
+    }
     every = [one for ops, _ in rounds if (one := ops[op].error()) is not None]
-    return Judged({**quiet.fitting, **quiet.judging}, by_name, {name: quiet.error(model) for name, model in by_name.items()}, noise, tuple(every), quiet.upper)
+    return Judged(
+        {**quiet.fitting, **quiet.judging},
+        by_name,
+        {name: quiet.error(model) for name, model in by_name.items()},
+        noise,
+        tuple(every),
+        quiet.upper,
+    )
 
 
 def fits(places):
     """(who, network, ranks, op) -> Judged, of those with enough sizes."""
-    return {(*place, op): one for place, rounds in places.items() for op, one in judged(place, rounds).items()}
+    return {
+        (*place, op): one
+        for place, rounds in places.items()
+        for op, one in judged(place, rounds).items()
+    }
 
 
 def collectives(found):
@@ -269,15 +391,25 @@ def collectives(found):
     for (who, network, ranks, op), one in found.items():
         if op in models.MOVED:
             by_place.setdefault((who, network), {}).setdefault(op, {})[ranks] = one.three
-    return {place: {op: (models.collective(op, by_ranks), sorted(by_ranks)) for op, by_ranks in ops.items()} for place, ops in by_place.items()}
+    return {
+        place: {
+            op: (models.collective(op, by_ranks), sorted(by_ranks)) for op, by_ranks in ops.items()
+        }
+        for place, ops in by_place.items()
+    }
 
 
 def findings(coll_fits):
     """(who, network) -> substitutions that pay, by the models of `fits`."""
     by_place = {}
     for (who, network, ranks, op), one in coll_fits.items():
-        by_place.setdefault((who, network), {})[op, ranks] = substitute.Known(one.three, min(one.curve), max(one.curve))
-    return {(who, network): substitute.findings(who, known, sorted({p for _, p in known})) for (who, network), known in by_place.items()}
+        by_place.setdefault((who, network), {})[op, ranks] = substitute.Known(
+            one.three, min(one.curve), max(one.curve)
+        )
+    return {
+        (who, network): substitute.findings(who, known, sorted({p for _, p in known}))
+        for (who, network), known in by_place.items()
+    }
 
 
 def detours(found):
@@ -287,8 +419,10 @@ def detours(found):
     rows = []
     for cell, one in found.items():
         sizes = sorted(one.curve)
-        pairs = [(n, min(sizes[i + 1:], key=one.curve.get)) for i, n in enumerate(sizes[:-1])]
-        n, longer = max(pairs, key=lambda pair: one.curve[pair[0]] / one.curve[pair[1]], default=(0, 0))
+        pairs = [(n, min(sizes[i + 1 :], key=one.curve.get)) for i, n in enumerate(sizes[:-1])]
+        n, longer = max(
+            pairs, key=lambda pair: one.curve[pair[0]] / one.curve[pair[1]], default=(0, 0)
+        )
         if n and one.curve[n] > substitute.MARGIN * one.curve[longer]:
             rows.append((cell, n, one.curve[n], longer, one.curve[longer]))
     return rows
@@ -296,7 +430,10 @@ def detours(found):
 
 def errors(found):
     """model -> the errors of all cells that have one."""
-    return {name: [one.errors[name] for one in found.values() if one.errors[name] is not None] for name in MODELS}
+    return {
+        name: [one.errors[name] for one in found.values() if one.errors[name] is not None]
+        for name in MODELS
+    }
 
 
 def availability(data):
@@ -306,7 +443,10 @@ def availability(data):
     totals = some.groupby(["variant", "network", "mode", "metric"])["median"].sum()
     found = {}
     for place in {key[:3] for key in totals.index}:
-        sent = {p: float(totals.get((*place, f"{p}_bytes"), 0)) for p in ("eager", "rndv", "get", "write")}
+        sent = {
+            p: float(totals.get((*place, f"{p}_bytes"), 0))
+            for p in ("eager", "rndv", "get", "write")
+        }
         if sum(sent.values()) > 0:
             found[place] = (sent["write"] / sum(sent.values()), sum(sent.values()))
     return found
@@ -316,4 +456,7 @@ def failures(runs):
     """Runs that went wrong, one row for each library, cell and reason."""
     wrong = runs[runs.status != "ok"]
     columns = ["library", "status", "program", "network", "ranks", "message"]
-    return [tuple(row) for row in wrong.groupby(columns).size().reset_index(name="runs").itertuples(index=False)]
+    return [
+        tuple(row)
+        for row in wrong.groupby(columns).size().reset_index(name="runs").itertuples(index=False)
+    ]

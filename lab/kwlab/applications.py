@@ -25,6 +25,7 @@ start, and what in its output is the time, the rate and the word that the result
     build = "nas"
 
 A result that is not verified is no figure."""
+
 import os
 import re
 import shlex
@@ -45,23 +46,31 @@ def pattern(text, groups):
     except re.error as why:
         raise ValueError(f"is no regular expression ({why})") from None
     if found.groups != groups:
-        raise ValueError(f"takes a regular expression with {'one pair of' if groups else 'no'} brackets around the figure" if groups
-                         else "takes a regular expression without brackets")
+        raise ValueError(
+            f"takes a regular expression with {'one pair of' if groups else 'no'} brackets around the figure"
+            if groups
+            else "takes a regular expression without brackets"
+        )
     return found
 
 
 @dataclass(frozen=True)
 class Reading:
     """How the output of a program is read."""
+
     seconds: re.Pattern
     rate: re.Pattern = None
     verified: re.Pattern = None
-    messages: re.Pattern = None  # the per cent of its time that went into messages, of those that tell it
+    messages: re.Pattern = (
+        None  # the per cent of its time that went into messages, of those that tell it
+    )
 
     def figures(self, text):
         """{seconds, rate, messages}; raises ValueError when there is no such figure, Unverified when
         the result is not right."""
-        found = {"seconds": last(self.seconds, "time", text)} | ({"rate": last(self.rate, "rate", text)} if self.rate else {})
+        found = {"seconds": last(self.seconds, "time", text)} | (
+            {"rate": last(self.rate, "rate", text)} if self.rate else {}
+        )
         if self.messages and (told := self.messages.findall(text)):
             found["messages"] = float(told[-1])
         if self.verified and not self.verified.search(text):
@@ -75,14 +84,21 @@ def last(pattern, what, text):
     try:
         value = float(found[-1])
     except (IndexError, ValueError):
-        raise ValueError(f"no {what} in what it printed: {' '.join(text.split())[-200:]!r}") from None
+        raise ValueError(
+            f"no {what} in what it printed: {' '.join(text.split())[-200:]!r}"
+        ) from None
     if not 0 < value < float("inf"):
         raise ValueError(f"its {what} is {found[-1]}")
     return value
 
 
 # What the programs of apps/ print.
-OURS_READ = Reading(pattern(r"^seconds +(\S+)$", 1), pattern(r"^Mop/s +(\S+)$", 1), pattern(r"^verified$", 0), pattern(r"^messages +(\S+) % of the time", 1))
+OURS_READ = Reading(
+    pattern(r"^seconds +(\S+)$", 1),
+    pattern(r"^Mop/s +(\S+)$", 1),
+    pattern(r"^verified$", 0),
+    pattern(r"^messages +(\S+) % of the time", 1),
+)
 
 
 def built():
@@ -94,13 +110,18 @@ def kernels(directory):
     """The programs of a directory of apps/: the sources that are no parts of them."""
     place = ROOT / "apps" / directory
     parts = (place / "modules").read_text().split()
-    return sorted(path.stem for path in place.iterdir() if path.suffix in (".c", ".f90") and path.name not in parts)
+    return sorted(
+        path.stem
+        for path in place.iterdir()
+        if path.suffix in (".c", ".f90") and path.name not in parts
+    )
 
 
 @dataclass(frozen=True)
 class Application:
     """A program of a plan: `run` is what each library starts, unless it is built from
     apps/`build`."""
+
     name: str
     reading: Reading
     run: dict
@@ -115,7 +136,10 @@ class Application:
         """The command's words, of a library (`Library`). Raises Unavailable, Failed."""
         if self.build:
             return library.build_application(self.build, self.name)
-        words = [word.replace("{name}", self.name).replace("{ranks}", str(ranks)) for word in self.run[library.name]]
+        words = [
+            word.replace("{name}", self.name).replace("{ranks}", str(ranks))
+            for word in self.run[library.name]
+        ]
         if "/" in words[0]:
             words[0] = str(self.place / words[0])
             if not os.access(words[0], os.X_OK):
@@ -124,7 +148,12 @@ class Application:
 
     def line(self, cell, output):
         """The measurement of a run."""
-        return {"bench": "application", "op": self.name, "mode": " ".join(cell.args), **self.reading.figures(output)}
+        return {
+            "bench": "application",
+            "op": self.name,
+            "mode": " ".join(cell.args),
+            **self.reading.figures(output),
+        }
 
 
 def command(value):

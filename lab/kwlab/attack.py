@@ -9,6 +9,7 @@ of time and of the ranks' processor time for a round: the median, and an interva
 true median with 95 % (of the ratios in order, as the sign test has it). The first third of each
 turn is left out. It takes 2 x window x pairs seconds and wants the rights to make network
 namespaces."""
+
 import importlib.machinery
 import importlib.util
 import math
@@ -34,7 +35,9 @@ def tool():
 
 def build(dist):
     OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run([dist / "bin/mpicc", *FLAGS, "-o", OUT / "steady", ROOT / "bench/steady.c"], check=True)
+    subprocess.run(
+        [dist / "bin/mpicc", *FLAGS, "-o", OUT / "steady", ROOT / "bench/steady.c"], check=True
+    )
     subprocess.run(["gcc", *FLAGS, "-o", OUT / "strangers", ROOT / "bench/strangers.c"], check=True)
 
 
@@ -51,11 +54,15 @@ def inside(rate, window, pairs):
         at = at if len(at) == 2 else sorted(attack.listeners(None))
         time.sleep(0.001)
     sniff.close()
-    (OUT / "hellos").write_bytes(b"".join(talk[:SAID] for talk in talks.values() if len(talk) >= SAID))
+    (OUT / "hellos").write_bytes(
+        b"".join(talk[:SAID] for talk in talks.values() if len(talk) >= SAID)
+    )
     spaces = [f"/run/netns/{os.environ['LAB']}h{host}" for host in range(2)]
     where = [word for space, (host, port) in zip(spaces, at) for word in (space, f"{host}:{port}")]
     words = [OUT / "strangers", OUT / "hellos", rate, window, pairs, *where]
-    strangers = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=True)
+    strangers = subprocess.run(
+        [str(word) for word in words], stdout=subprocess.PIPE, text=True, check=True
+    )
     said, _ = job.communicate()
     print(strangers.stdout + "steady\n" + said, end="")
     sys.exit(job.returncode)
@@ -80,10 +87,19 @@ def interval(ratios):
 def report(text):
     """Lines for people."""
     windows, _, samples = text.partition("steady\n")
-    windows = [(float(b), float(e), who, int(n)) for b, e, who, n in map(str.split, windows.splitlines())]
-    samples = [(int(r), float(t), float(n), float(us)) for r, t, n, us in map(str.split, samples.splitlines())]
+    windows = [
+        (float(b), float(e), who, int(n)) for b, e, who, n in map(str.split, windows.splitlines())
+    ]
+    samples = [
+        (int(r), float(t), float(n), float(us))
+        for r, t, n, us in map(str.split, samples.splitlines())
+    ]
     costs = [per_round(samples, b, e) for b, e, _, _ in windows]
-    came = {who: sum(w[3] for w in windows if w[2] == who) / sum(w[1] - w[0] for w in windows if w[2] == who) for who in ("ranks", "decoy")}
+    came = {
+        who: sum(w[3] for w in windows if w[2] == who)
+        / sum(w[1] - w[0] for w in windows if w[2] == who)
+        for who in ("ranks", "decoy")
+    }
     yield f"connections a second: ranks {came['ranks']:.0f}, decoy {came['decoy']:.0f}; {len(windows) // 2} pairs of turns"
     for k, what in enumerate(("time of a round", "processor time of a round")):
         ratios, us = [], {"ranks": [], "decoy": []}
@@ -93,8 +109,10 @@ def report(text):
             for who, cost in pair.items():
                 us[who].append(cost)
         middle, low, high = interval(ratios)
-        yield (f"{what}: attacked {statistics.median(us['ranks']):.2f} us, decoy {statistics.median(us['decoy']):.2f} us; "
-               f"ratio {middle:.4f} ({low:.4f} to {high:.4f})")
+        yield (
+            f"{what}: attacked {statistics.median(us['ranks']):.2f} us, decoy {statistics.median(us['decoy']):.2f} us; "
+            f"ratio {middle:.4f} ({low:.4f} to {high:.4f})"
+        )
 
 
 def cost(dist, rate, window, pairs):
@@ -102,8 +120,14 @@ def cost(dist, rate, window, pairs):
     build(dist)
     words = ["-m", "kwlab.attack", rate, window, pairs]
     line = [HOSTS / "lab", "--hosts", 2, "--", sys.executable, *words]
-    env = {**os.environ, "LAB_PIN": "yes", "MPIEXEC": str(dist / "bin/mpiexec"), "LD_LIBRARY_PATH": str(dist / "lib"),
-           "KW_STATS": "yes", "PYTHONPATH": str(ROOT / "lab")}
+    env = {
+        **os.environ,
+        "LAB_PIN": "yes",
+        "MPIEXEC": str(dist / "bin/mpiexec"),
+        "LD_LIBRARY_PATH": str(dist / "lib"),
+        "KW_STATS": "yes",
+        "PYTHONPATH": str(ROOT / "lab"),
+    }
     done = subprocess.run([str(word) for word in line], env=env, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Unavailable(f"the attack in the host lab ended with status {done.returncode}")

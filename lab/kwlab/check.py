@@ -3,6 +3,7 @@ every figure, the prices of the simulator's descriptions, and the simulator itse
 machine's own prices beside what was measured of its collectives.
 
 A factor is what is assumed over what was measured: 2 assumes twice the time, 0.5 half of it."""
+
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,7 +23,14 @@ def starts(one, library):
         times, origin = here.get(name, ([], "start"))
         if origin == "measured" and times:
             middle = sorted(times)[len(times) // 2]
-            rows.append((name, machine.shown(start, unit), machine.shown(middle, unit), factor(float(start), middle)))
+            rows.append(
+                (
+                    name,
+                    machine.shown(start, unit),
+                    machine.shown(middle, unit),
+                    factor(float(start), middle),
+                )
+            )
     return rows
 
 
@@ -35,7 +43,11 @@ def described():
     """name -> {row: its value as text}, of the simulator's descriptions."""
     found = {}
     for path in sorted(DESCRIPTIONS.glob("*.tsv")):
-        rows = (line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+        rows = (
+            line.split("\t")
+            for line in path.read_text().splitlines()
+            if line and not line.startswith("#")
+        )
         found[path.stem] = {name: value for name, value, *_ in rows}
     return found
 
@@ -48,8 +60,16 @@ def prices(one, library, machines):
     for name, value, origin, _, _ in one.rows("prices"):
         if origin != "measured":
             continue
-        assumed = (described_price(rows_of.get(name), start.get(name)) for rows_of in machines.values())
-        rows.append((name, float(value), *(factor(value_of or 0, float(value)) for value_of in (start.get(name), *assumed))))
+        assumed = (
+            described_price(rows_of.get(name), start.get(name)) for rows_of in machines.values()
+        )
+        rows.append(
+            (
+                name,
+                float(value),
+                *(factor(value_of or 0, float(value)) for value_of in (start.get(name), *assumed)),
+            )
+        )
     return rows
 
 
@@ -64,24 +84,52 @@ def simulated(one, kwsim, points=False):
     some = every[regret.is_forced(every) & (every.metric == "us") & (every.network != CLUSTER)]
     found = tune.by_place(some.itertuples(), one.facts["cores"])
     if not found:
-        raise ValueError(f"{one.name} has no algorithms of collectives that the simulator could be held against")
+        raise ValueError(
+            f"{one.name} has no algorithms of collectives that the simulator could be held against"
+        )
     with tempfile.TemporaryDirectory() as place:
         measured, shm, net = (Path(place) / name for name in ("measured.tsv", "shm.tsv", "net.tsv"))
         measured.write_text(tune.measured_text(tune.model_lines(found), [f"# {one.name}"]))
         shm.write_text(description(one, "two-cores", 0))
         net.write_text(description(one, "two-cores-tcp", 1))
-        command = [kwsim, "check", "--measured", measured, "--described", shm, net, *(["--points"] if points else [])]
-        return subprocess.run(command, check=True, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout
+        command = [
+            kwsim,
+            "check",
+            "--measured",
+            measured,
+            "--described",
+            shm,
+            net,
+            *(["--points"] if points else []),
+        ]
+        return subprocess.run(
+            command, check=True, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ).stdout
 
 
 def description(one, like, network):
     """A description of the machine, one host of it: a line a row, as in crates/sim/machines. What its figures make is theirs;
     the rest is as in another description."""
     rows = described()[like]
-    measured = {name: value for name, value, origin, *_ in one.rows("prices") if origin == "measured"}
+    measured = {
+        name: value for name, value, origin, *_ in one.rows("prices") if origin == "measured"
+    }
     # What goes over a network stays on the loopback interface here.
-    measured = {name: value for name, value in measured.items() if name in rows and name not in ("latency", "link-byte")}
+    measured = {
+        name: value
+        for name, value in measured.items()
+        if name in rows and name not in ("latency", "link-byte")
+    }
     host = (one.profile.get("hosts") or [[{}, 1]])[0][0]
     sockets = int(host.get("sockets", 1)) or 1
-    own = {"hosts": 1, "sockets": sockets, "cores": max(1, one.facts["cores"] // sockets), "network-inside": network, **measured}
-    return "".join(f"{name}\t{own.get(name, value)}\t{'measured' if name in own else like}\n" for name, value in rows.items())
+    own = {
+        "hosts": 1,
+        "sockets": sockets,
+        "cores": max(1, one.facts["cores"] // sockets),
+        "network-inside": network,
+        **measured,
+    }
+    return "".join(
+        f"{name}\t{own.get(name, value)}\t{'measured' if name in own else like}\n"
+        for name, value in rows.items()
+    )

@@ -13,6 +13,7 @@ interval holds 1, or when the ratio lies within the smallest difference that is 
 One in a hundred comparisons may call a difference what is none. A comparison of many cells (sizes,
 operations) that is looked at after each pair has many chances to err, so each look takes its share
 of that hundredth (Bonferroni)."""
+
 from dataclasses import dataclass
 
 import numpy
@@ -31,6 +32,7 @@ TRIMMED = 0.2  # of the pairs, at either end
 @dataclass(frozen=True)
 class Verdict:
     """What is known of A : B after some pairs."""
+
     ratio: float
     low: float
     high: float
@@ -62,12 +64,23 @@ def verdict(a, b, errors=ERRORS, smallest=SMALLEST):
     low, high = mstats.trimmed_mean_ci(logs, limits=(TRIMMED, TRIMMED), alpha=errors)
     middle = (low + high) / 2
     reach = min((high - low) / 2, 50.0)
-    return Verdict(float(numpy.exp(middle)), float(numpy.exp(middle - reach)), float(numpy.exp(middle + reach)), len(a), errors, smallest)
+    return Verdict(
+        float(numpy.exp(middle)),
+        float(numpy.exp(middle - reach)),
+        float(numpy.exp(middle + reach)),
+        len(a),
+        errors,
+        smallest,
+    )
 
 
 def decided(found, wanted=0.02):
     """Whether more pairs would add little: the interval is narrow, or far from 1."""
-    return found.high / found.low - 1 < wanted or not found.same and (found.low > 1 + wanted or found.high < 1 - wanted)
+    return (
+        found.high / found.low - 1 < wanted
+        or not found.same
+        and (found.low > 1 + wanted or found.high < 1 - wanted)
+    )
 
 
 def side(text):
@@ -87,20 +100,35 @@ def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
     libraries = {lib.name: lib for lib in known}
     for library, _ in sides.values():
         if library not in libraries or not libraries[library].there():
-            raise PlanError(f"{library}: not installed, or not one of {', '.join(libraries)} (`kwlab peers install`)")
+            raise PlanError(
+                f"{library}: not installed, or not one of {', '.join(libraries)} (`kwlab peers install`)"
+            )
     programs = {library: libraries[library].build(name) for library, _ in sides.values()}
 
     def once(which):
         library, knobs = sides[which]
-        text, _ = libraries[library].run(programs[library], ranks, network, *arguments, knobs=knobs, timeout=limit)
+        text, _ = libraries[library].run(
+            programs[library], ranks, network, *arguments, knobs=knobs, timeout=limit
+        )
         return times(parse(text))
+
     return once
 
 
 def times(lines):
     """(bench, op, bytes, mode, metric) -> median microseconds, of a program's lines."""
-    return {(line["bench"], line.get("op", ""), line.get("bytes", 0), line.get("mode", ""), metric): value["median"]
-            for line in lines for metric, value in line.items() if isinstance(value, dict) and value["median"] > 0}
+    return {
+        (
+            line["bench"],
+            line.get("op", ""),
+            line.get("bytes", 0),
+            line.get("mode", ""),
+            metric,
+        ): value["median"]
+        for line in lines
+        for metric, value in line.items()
+        if isinstance(value, dict) and value["median"] > 0
+    }
 
 
 def pairs(once, most, seed=0):
@@ -119,7 +147,9 @@ def pairs(once, most, seed=0):
         if number < 2:
             continue
         share = ERRORS / len(times) / max(1, most - FIRST_LOOK) if times else ERRORS
-        verdicts = {what: verdict(*both, errors=share) for what, both in times.items() if len(both[0]) > 1}
+        verdicts = {
+            what: verdict(*both, errors=share) for what, both in times.items() if len(both[0]) > 1
+        }
         yield verdicts
         if number > FIRST_LOOK and verdicts and all(decided(v) for v in verdicts.values()):
             return

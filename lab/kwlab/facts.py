@@ -1,6 +1,7 @@
 """What is known of the machine that measures: kept with every run (`machine`), and the longer description that is sent to
 others (`described`), which names neither the host nor an address. As a program it prints that as JSON, so that a launcher can
 ask other hosts; it wants nothing but Python."""
+
 import json
 import os
 import platform
@@ -41,7 +42,11 @@ def machine():
 
 def described():
     """A host for others, by name: what it is made of, and nothing by which it or its owner could be found."""
-    cpus = [one for place in Path("/sys/devices/system/cpu").glob("cpu[0-9]*") if (one := place / "topology").is_dir()]
+    cpus = [
+        one
+        for place in Path("/sys/devices/system/cpu").glob("cpu[0-9]*")
+        if (one := place / "topology").is_dir()
+    ]
     packages = {text(cpu / "physical_package_id") for cpu in cpus}
     cores = {(text(cpu / "physical_package_id"), text(cpu / "core_id")) for cpu in cpus}
     known = machine()
@@ -68,7 +73,9 @@ def caches():
     found = []
     for place in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*")):
         sharing = counted(text(place / "shared_cpu_list"))
-        found.append(f"L{text(place / 'level')} {text(place / 'type').lower()} {text(place / 'size')} for {sharing}")
+        found.append(
+            f"L{text(place / 'level')} {text(place / 'type').lower()} {text(place / 'size')} for {sharing}"
+        )
     return ", ".join(found) or "unknown"
 
 
@@ -85,7 +92,10 @@ def domains():
 def counted(ranges):
     """How many numbers `0-3,8` has."""
     try:
-        return sum(int(last or first) - int(first) + 1 for first, _, last in (part.partition("-") for part in ranges.split(",")))
+        return sum(
+            int(last or first) - int(first) + 1
+            for first, _, last in (part.partition("-") for part in ranges.split(","))
+        )
     except ValueError:
         return 1
 
@@ -103,7 +113,11 @@ def networks(root=Path("/sys/class/net")):
         if not driver.exists() or text(place / "operstate") == "down":
             continue
         speed = text(place / "speed")
-        rate = f"{int(speed) / 1000:g} Gb/s" if speed.lstrip("-").isdigit() and int(speed) > 0 else "speed unknown"
+        rate = (
+            f"{int(speed) / 1000:g} Gb/s"
+            if speed.lstrip("-").isdigit() and int(speed) > 0
+            else "speed unknown"
+        )
         found.append(f"{driver.resolve().name}, {rate}, MTU {text(place / 'mtu')}")
     return "; ".join(found) or "none but loopback"
 

@@ -1,4 +1,5 @@
 """Pieces of a page that needs nothing else: text, tables, pictures inside the page."""
+
 import base64
 import html
 import io
@@ -42,7 +43,11 @@ def cell(value, left):
         return f'<td class="{value.side()}">{value.ratio:.2f}{value.range()}</td>'
     if grey(value):
         return f'<td class="{"text " if left else ""}grey">{text(figure(value))}</td>'
-    return f'<td class="text">{text(figure(value))}</td>' if left else f"<td>{text(figure(value))}</td>"
+    return (
+        f'<td class="text">{text(figure(value))}</td>'
+        if left
+        else f"<td>{text(figure(value))}</td>"
+    )
 
 
 def is_words(value):
@@ -61,6 +66,7 @@ def figure(value):
 
 class Faint(str):
     """Words that count for nothing."""
+
     grey = True
 
 
@@ -77,7 +83,11 @@ class Ratio:
 
     def range(self):
         """From the least to the greatest round."""
-        return f" <small>{min(self.rounds):.2f} to {max(self.rounds):.2f}</small>" if len(self.rounds) > 1 else ""
+        return (
+            f" <small>{min(self.rounds):.2f} to {max(self.rounds):.2f}</small>"
+            if len(self.rounds) > 1
+            else ""
+        )
 
     def side(self):
         """Which of the two is ahead, when it is worth a colour."""
@@ -89,9 +99,17 @@ class Ratio:
 def table(head, rows):
     """A table that scrolls by itself where the page is too narrow."""
     left = [any(is_words(row[k]) for row in rows) for k in range(len(head))]
-    top = "".join(f'<th class="text">{text(word)}</th>' if on_left else f"<th>{text(word)}</th>" for word, on_left in zip(head, left))
-    body = "".join("<tr>" + "".join(cell(value, on_left) for value, on_left in zip(row, left)) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    top = "".join(
+        f'<th class="text">{text(word)}</th>' if on_left else f"<th>{text(word)}</th>"
+        for word, on_left in zip(head, left)
+    )
+    body = "".join(
+        "<tr>" + "".join(cell(value, on_left) for value, on_left in zip(row, left)) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
 
 
 def folded(title, inner):
@@ -124,6 +142,11 @@ def preformatted(words):
 def page(title, sections):
     """The page; `sections` are (name, title, HTML)."""
     links = " ".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in sections)
-    body = "".join(f'<section id="{name}"><h2>{text(heading)}</h2>{inner}</section>' for name, heading, inner in sections)
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{text(title)}</title><style>{STYLE}</style></head><body><h1>{text(title)}</h1><nav>{links}</nav>{body}</body></html>\n")
+    body = "".join(
+        f'<section id="{name}"><h2>{text(heading)}</h2>{inner}</section>'
+        for name, heading, inner in sections
+    )
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{text(title)}</title><style>{STYLE}</style></head><body><h1>{text(title)}</h1><nav>{links}</nav>{body}</body></html>\n"
+    )

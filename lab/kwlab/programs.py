@@ -1,6 +1,7 @@
 """What applications took: a cell of each library as a median with its spread, ours over the best
 peer's, and marks on what counts for nothing: results that were not verified, runs that others
 disturbed; and how much of what was sent Kittiwake could write, by its counters."""
+
 import textwrap
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ LONG = PROTOCOLS[1:]  # those of messages that are too long to be sent at once
 class Figure:
     """A library's runs of a cell. `seconds` and `rates`: round -> value, of the undisturbed rounds,
     or of all when there is no other."""
+
     seconds: dict
     rates: dict
     disturbed: bool = False
@@ -41,7 +43,14 @@ class Figure:
             return Faint("NOT VERIFIED")
         if not values:
             return None
-        middle, low, high = (digits(one) for one in (float(numpy.median([*values.values()])), min(values.values()), max(values.values())))
+        middle, low, high = (
+            digits(one)
+            for one in (
+                float(numpy.median([*values.values()])),
+                min(values.values()),
+                max(values.values()),
+            )
+        )
         said = middle if len(values) == 1 else f"{middle} ({low} to {high})"
         return Faint(f"{said} disturbed") if self.disturbed else said
 
@@ -54,7 +63,9 @@ def digits(value):
 def said(measured, words=digits):
     """A figure with the range of its rounds, faint where it counts for nothing."""
     low, high = getattr(measured, "span", (measured, measured))
-    told = words(measured) + (f" ({words(low)} to {words(high)})" if len(getattr(measured, "rounds", ())) > 1 else "")
+    told = words(measured) + (
+        f" ({words(low)} to {words(high)})" if len(getattr(measured, "rounds", ())) > 1 else ""
+    )
     return Faint(told) if trust.grey(measured) else told
 
 
@@ -67,9 +78,16 @@ def cells(book, plan):
     """(program, arguments, network, ranks) -> {who: Figure} of a plan, in the order of the runs."""
     found = {}
     data = book.data[(book.data.bench == "application") & (book.data.plan == plan)]
-    for (op, mode, net, ranks), some in data.groupby(["op", "mode", "network", "ranks"], sort=False):
-        found[op, mode, net, ranks] = {analysis.called(next(one.itertuples())): figure(one) for _, one in some.groupby(["library", "variant"], sort=False)}
-    for run in book.runs[(book.runs.status == "unverified") & (book.runs.plan == plan)].itertuples():
+    for (op, mode, net, ranks), some in data.groupby(
+        ["op", "mode", "network", "ranks"], sort=False
+    ):
+        found[op, mode, net, ranks] = {
+            analysis.called(next(one.itertuples())): figure(one)
+            for _, one in some.groupby(["library", "variant"], sort=False)
+        }
+    for run in book.runs[
+        (book.runs.status == "unverified") & (book.runs.plan == plan)
+    ].itertuples():
         of = found.setdefault((run.program, run.args, run.network, run.ranks), {})
         of[analysis.called(run)] = Figure({}, {}, unverified=True)
     return found
@@ -77,7 +95,10 @@ def cells(book, plan):
 
 def figure(data):
     """Of the measurements of one library in one cell."""
-    seconds, rates = (dict(zip(some["round"], some["median"])) for some in (data[data.metric == metric] for metric in ("seconds", "rate")))
+    seconds, rates = (
+        dict(zip(some["round"], some["median"]))
+        for some in (data[data.metric == metric] for metric in ("seconds", "rate"))
+    )
     return Figure(seconds, rates, disturbed=bool(data.disturbed.all()))
 
 
@@ -86,8 +107,10 @@ def counters(book, plan):
     is, summed over the ranks."""
     data = book.data[(book.data.bench == "counters") & (book.data.plan == plan)]
     data = data[data.variant == ""]
-    return {cell: some.groupby("metric")["median"].median().to_dict()
-            for cell, some in data.groupby(["op", "mode", "network", "ranks"], sort=False)}
+    return {
+        cell: some.groupby("metric")["median"].median().to_dict()
+        for cell, some in data.groupby(["op", "mode", "network", "ranks"], sort=False)
+    }
 
 
 def sent(total, what, protocols=PROTOCOLS):
@@ -104,7 +127,11 @@ def written(total, what, protocols=PROTOCOLS):
 def best_peer(of):
     """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is. None
     and None where one is missing or was not verified."""
-    found = {who: one.measured for who, one in of.items() if one.seconds and (who == OURS or not who.startswith(OURS))}
+    found = {
+        who: one.measured
+        for who, one in of.items()
+        if one.seconds and (who == OURS or not who.startswith(OURS))
+    }
     ours = found.pop(OURS, None)
     if ours is None or not found:
         return None, None
@@ -120,7 +147,9 @@ def span(found):
 def who(found):
     """All libraries, ours first."""
     every = list(dict.fromkeys(name for of in found.values() for name in of))
-    return [name for name in every if name.startswith(OURS)] + [name for name in every if not name.startswith(OURS)]
+    return [name for name in every if name.startswith(OURS)] + [
+        name for name in every if not name.startswith(OURS)
+    ]
 
 
 def seconds_table(found, counted=None):
@@ -131,9 +160,18 @@ def seconds_table(found, counted=None):
         op, mode, net, ranks = cell
         best, peer = best_peer(of)
         share = [per_cent(written(counted.get(cell, {}), "sent"))] if counted else []
-        rows.append((f"{op} {mode}".strip(), NETWORK[net], ranks, best and Ratio(best.ratio, grey=best.grey), span(best), peer,
-                     *(of[name].words(of[name].seconds) if name in of else None for name in names),
-                     *share))
+        rows.append(
+            (
+                f"{op} {mode}".strip(),
+                NETWORK[net],
+                ranks,
+                best and Ratio(best.ratio, grey=best.grey),
+                span(best),
+                peer,
+                *(of[name].words(of[name].seconds) if name in of else None for name in names),
+                *share,
+            )
+        )
     head = ["Program", "Network", "Ranks", "Ours : best peer", "in the rounds", "Best peer"]
     return [*head, *(f"{name}, s" for name in names), *last], rows
 
@@ -143,8 +181,16 @@ def sent_table(counted):
     rows = []
     for (op, mode, net, ranks), total in counted.items():
         shares = written(total, "sent"), written(total, "sent", LONG), written(total, "bytes")
-        rows.append((f"{op} {mode}".strip(), NETWORK[net], ranks, int(sent(total, "sent")),
-                     sent(total, "bytes") / 1e6, *map(per_cent, shares)))
+        rows.append(
+            (
+                f"{op} {mode}".strip(),
+                NETWORK[net],
+                ranks,
+                int(sent(total, "sent")),
+                sent(total, "bytes") / 1e6,
+                *map(per_cent, shares),
+            )
+        )
     head = ["Program", "Network", "Ranks", "Messages", "MB"]
     return [*head, "written", "of the long ones", "of the bytes"], rows
 
@@ -152,14 +198,33 @@ def sent_table(counted):
 def rate_table(found):
     """Head and rows: the best peer's rate over ours, then rates as the programs print them."""
     names = who(found)
-    rows = [(f"{op} {mode}".strip(), NETWORK[net], ranks, Ratio.of(rate_ratio(of)), *(of[name].words(of[name].rates) if name in of else None for name in names))
-            for (op, mode, net, ranks), of in found.items() if any(one.rates for one in of.values())]
-    return ["Program", "Network", "Ranks", "Best peer : ours", *(f"{name}, rate" for name in names)], rows
+    rows = [
+        (
+            f"{op} {mode}".strip(),
+            NETWORK[net],
+            ranks,
+            Ratio.of(rate_ratio(of)),
+            *(of[name].words(of[name].rates) if name in of else None for name in names),
+        )
+        for (op, mode, net, ranks), of in found.items()
+        if any(one.rates for one in of.values())
+    ]
+    return [
+        "Program",
+        "Network",
+        "Ranks",
+        "Best peer : ours",
+        *(f"{name}, rate" for name in names),
+    ], rows
 
 
 def rate_ratio(of):
     """The best peer's rate over ours: below 1 ours does more."""
-    rates = {name: trust.Measured(numpy.median([*one.rates.values()]), one.rates, one.disturbed) for name, one in of.items() if one.rates and not one.unverified}
+    rates = {
+        name: trust.Measured(numpy.median([*one.rates.values()]), one.rates, one.disturbed)
+        for name, one in of.items()
+        if one.rates and not one.unverified
+    }
     peers = [rate for name, rate in rates.items() if not name.startswith(OURS)]
     return trust.against(max(peers), rates[OURS]) if peers and rates.get(OURS) else None
 
@@ -172,7 +237,16 @@ def mean_table(found):
         best, _ = best_peer(of)
         if best and not best.grey:
             ratios.setdefault((net, ranks), []).append(best)
-    rows = [(NETWORK[net], ranks, Ratio.of(analysis.mean_of(some)), Ratio.of(max(some, key=lambda one: one.ratio)), len(some)) for (net, ranks), some in ratios.items()]
+    rows = [
+        (
+            NETWORK[net],
+            ranks,
+            Ratio.of(analysis.mean_of(some)),
+            Ratio.of(max(some, key=lambda one: one.ratio)),
+            len(some),
+        )
+        for (net, ranks), some in ratios.items()
+    ]
     return ["Network", "Ranks", "Ours : best peer", "The worst", "Programs"], rows
 
 
@@ -182,10 +256,16 @@ def over_best(of):
     best, peer = best_peer(of)
     if best is None or best.grey:
         return {}
-    found = {name: trust.against(one.measured, of[peer].measured)
-             for name, one in of.items() if one.counts}
-    return {name: trust.Measured(one.ratio, enumerate(one.rounds))
-            for name, one in found.items() if not one.grey}
+    found = {
+        name: trust.against(one.measured, of[peer].measured)
+        for name, one in of.items()
+        if one.counts
+    }
+    return {
+        name: trust.Measured(one.ratio, enumerate(one.rounds))
+        for name, one in found.items()
+        if not one.grey
+    }
 
 
 LABEL = 34  # columns of a program's name in a picture
@@ -197,8 +277,9 @@ def labels(cells):
     common = set.intersection(*map(set, words.values()))
     if len(set(map(tuple, words.values()))) == 1:
         common = set()
-    told = {cell: " ".join(word for word in some if word not in common)
-            for cell, some in words.items()}
+    told = {
+        cell: " ".join(word for word in some if word not in common) for cell, some in words.items()
+    }
     return {cell: textwrap.fill(said or cell[0], LABEL) for cell, said in told.items()}
 
 
@@ -213,21 +294,30 @@ def picture(book, plan, net, found):
     compared = sum(best_peer(of)[0] is not None for of in found.values())
     left = compared - sum(map(len, panels.values()))
     title = f"{plan}, {NETWORK[net]}: time over the best peer's"
-    drawn = plots.ratios({f"{ranks} ranks": panels[ranks] for ranks in sorted(panels)},
-                         "time over the best peer's", title)
+    drawn = plots.ratios(
+        {f"{ranks} ranks": panels[ranks] for ranks in sorted(panels)},
+        "time over the best peer's",
+        title,
+    )
     note = f" {left} cells are grey and not drawn." if left else ""
     return book.picture(f"programs-{plan}-{net}", drawn, title) + paragraph(
         "Below 1 a library takes less time than the best peer, which stands at 1; lines go from "
-        f"the least to the greatest round.{note}", note=True)
+        f"the least to the greatest round.{note}",
+        note=True,
+    )
 
 
 def section(book):
     """The report's section."""
     if not (some := plans(book)):
         return ""
-    return paragraph(f"Seconds as the programs tell them: the median over the rounds, and the range. A run during which others used more than "
-                     f"{DISTURBED:.0%} of the processors counts only when there is no other; a cell that has no other is marked `disturbed`, one whose "
-                     "result was wrong in any round `NOT VERIFIED`, and both count for nothing, nor does a grey ratio, whose rounds disagree.".replace("%", " %")) + "".join(of_plan(book, plan) for plan in some)
+    return paragraph(
+        f"Seconds as the programs tell them: the median over the rounds, and the range. A run during which others used more than "
+        f"{DISTURBED:.0%} of the processors counts only when there is no other; a cell that has no other is marked `disturbed`, one whose "
+        "result was wrong in any round `NOT VERIFIED`, and both count for nothing, nor does a grey ratio, whose rounds disagree.".replace(
+            "%", " %"
+        )
+    ) + "".join(of_plan(book, plan) for plan in some)
 
 
 def of_plan(book, plan):
@@ -236,9 +326,20 @@ def of_plan(book, plan):
     for net in networks(net for _, _, net, _ in found):
         here = {cell: of for cell, of in found.items() if cell[2] == net}
         head, rows = rate_table(here)
-        parts.append(f"<h3>{text(plan)}, {NETWORK[net]}</h3>" + table(*mean_table(here)) +
-                     picture(book, plan, net, here) + table(*seconds_table(here, counted)) +
-                     (folded(f"rates, Mop/s or as the program tells them ({len(rows)} cells)", table(head, rows)) if rows else ""))
+        parts.append(
+            f"<h3>{text(plan)}, {NETWORK[net]}</h3>"
+            + table(*mean_table(here))
+            + picture(book, plan, net, here)
+            + table(*seconds_table(here, counted))
+            + (
+                folded(
+                    f"rates, Mop/s or as the program tells them ({len(rows)} cells)",
+                    table(head, rows),
+                )
+                if rows
+                else ""
+            )
+        )
     return "".join(parts) + (what_was_sent(counted) if counted else "")
 
 
@@ -246,8 +347,14 @@ def what_was_sent(counted):
     """How many messages could be written."""
     head, rows = sent_table(counted)
     title = f"what Kittiwake sent, and how much of it could be written ({len(rows)} cells)"
-    return folded(title, paragraph(
-        "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is written "
-        "when its receive was announced before it left; long ones are those that were not sent "
-        "eagerly. Messages that collectives consist of count, what they pass on through shared "
-        "memory is no message.", note=True) + table(head, rows))
+    return folded(
+        title,
+        paragraph(
+            "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is written "
+            "when its receive was announced before it left; long ones are those that were not sent "
+            "eagerly. Messages that collectives consist of count, what they pass on through shared "
+            "memory is no message.",
+            note=True,
+        )
+        + table(head, rows),
+    )

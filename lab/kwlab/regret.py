@@ -7,6 +7,7 @@ algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran
 figure is the mean of both. So a regret is above 1 only where another algorithm was quicker. It is
 still a little too large: the least of many restless figures is luck, too. Two rounds that disagree
 (`trust`) count for nothing, and a cell is stable when it has two that agree."""
+
 from dataclasses import dataclass
 
 from . import trust
@@ -30,6 +31,7 @@ def is_forced(data):
 class Cell:
     """What was chosen beside the best: microseconds (`trust.Measured`), the best one's name, and the
     ratio (`trust.Against`)."""
+
     network: str
     ranks: int
     op: str
@@ -50,12 +52,19 @@ class Cell:
 
 def cells(data):
     """Every cell of settled measurements that has what was chosen and an algorithm that was forced, in their order."""
-    some = data[(data.bench == COLLECTIVES) & (data.metric == "us") & (data.library == OURS) & (data["median"] > 0)]
+    some = data[
+        (data.bench == COLLECTIVES)
+        & (data.metric == "us")
+        & (data.library == OURS)
+        & (data["median"] > 0)
+    ]
     some = some.assign(label=some.variant.where(is_forced(some), CHOSEN))
     some = some[(some.label != CHOSEN) | (some.variant == "")]
     chosen = ran_by(data)
     found = []
-    for (args, network, ranks, op, n), one in some.groupby(["args", "network", "ranks", "op", "bytes"], sort=False):
+    for (args, network, ranks, op, n), one in some.groupby(
+        ["args", "network", "ranks", "op", "bytes"], sort=False
+    ):
         label = among(chosen.get((args, network, ranks, op, n)), set(one.label))
         one = one.assign(label=one.label.where(one.label != label, CHOSEN))
         of = {label: figure(rounds) for label, rounds in one.groupby("label", sort=False)}
@@ -67,7 +76,9 @@ def cells(data):
 def ran_by(data):
     """(arguments, network, ranks, collective, bytes) -> which algorithm was chosen, as `name/number`."""
     some = data[(data.bench == CHOICE) & (data.library == OURS)]
-    return {(one.args, one.network, one.ranks, one.op, one.bytes): one.mode for one in some.itertuples()}
+    return {
+        (one.args, one.network, one.ranks, one.op, one.bytes): one.mode for one in some.itertuples()
+    }
 
 
 def among(chosen, labels):
@@ -96,6 +107,7 @@ def cell(place, of):
 class Sum:
     """Some cells in one line: how many, those that count, their geometric mean (None where none does),
     the stable ones, and the worst of these (a Cell, or None)."""
+
     cells: int
     counting: int
     mean: float
@@ -105,9 +117,18 @@ class Sum:
 
 def summed(found):
     """Of some cells."""
-    counting, stable = [one for one in found if not one.against.grey], [one for one in found if one.stable]
+    counting, stable = (
+        [one for one in found if not one.against.grey],
+        [one for one in found if one.stable],
+    )
     mean = geometric_mean(one.regret for one in counting) if counting else None
-    return Sum(len(found), len(counting), mean, len(stable), max(stable, key=lambda one: one.regret, default=None))
+    return Sum(
+        len(found),
+        len(counting),
+        mean,
+        len(stable),
+        max(stable, key=lambda one: one.regret, default=None),
+    )
 
 
 def by(found, *fields):
@@ -120,4 +141,13 @@ def by(found, *fields):
 
 def ratios(found):
     """The cells as `plots.heat_map` takes them."""
-    return [{"ranks": one.ranks, "op": one.op, "bytes": one.bytes, "ratio": one.regret, "against": one.against} for one in found]
+    return [
+        {
+            "ranks": one.ranks,
+            "op": one.op,
+            "bytes": one.bytes,
+            "ratio": one.regret,
+            "against": one.against,
+        }
+        for one in found
+    ]

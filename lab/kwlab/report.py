@@ -1,5 +1,6 @@
 """The report: one HTML page that opens without a network, and its pictures beside it. What stands
 in it is in `sections`."""
+
 import time
 from functools import cache
 from pathlib import Path
@@ -13,12 +14,21 @@ class Book:
     machine's runs, and the pictures made so far."""
 
     def __init__(self, store, plan=None, cells=None):
-        runs, data = (table if cells is None else table[table.cell.isin(cells)] for table in (store.runs(plan), store.measurements(plan)))
+        runs, data = (
+            table if cells is None else table[table.cell.isin(cells)]
+            for table in (store.runs(plan), store.measurements(plan))
+        )
         if runs.empty:
-            raise ValueError(f"the dataset has no run of {plan}; `kwlab run {plan}` makes some" if plan
-                             else "the dataset is empty; `kwlab run quick` fills it")
+            raise ValueError(
+                f"the dataset has no run of {plan}; `kwlab run {plan}` makes some"
+                if plan
+                else "the dataset is empty; `kwlab run quick` fills it"
+            )
         self.machine = int(runs.machine.iloc[-1])
-        self.runs, self.every = runs[runs.machine == self.machine], trust.settled(data[data.machine == self.machine])
+        self.runs, self.every = (
+            runs[runs.machine == self.machine],
+            trust.settled(data[data.machine == self.machine]),
+        )
         # Algorithms that were forced are a matter of their own.
         self.data = self.every[~regret.is_forced(self.every)]
         self.facts = store.facts()[self.machine]

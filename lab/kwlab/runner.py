@@ -1,6 +1,7 @@
 """Carries a plan out: every cell on every library in interleaved rounds, each run kept as it ends,
 so that an interrupted plan goes on where it stopped. A run that goes wrong is a row that says so,
 and the plan goes on."""
+
 import itertools
 import json
 import math
@@ -10,7 +11,15 @@ import time
 from dataclasses import dataclass, replace
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from . import applications, facts
 from .libraries import OURS, Failed, Late, Unavailable, cluster
@@ -25,7 +34,9 @@ ENDLESS = ("hung", "late")
 HOPELESS = (*ENDLESS, "missing")
 PAUSE = 0.2  # of its limit a program may be silent before it is taken to hang,
 PAUSES = 4  # or so many times as long as it was before, between two lines
-WIDTH = shutil.get_terminal_size((160, 25)).columns  # of lines; what goes into a file or a pipe need not be narrow
+WIDTH = shutil.get_terminal_size(
+    (160, 25)
+).columns  # of lines; what goes into a file or a pipe need not be narrow
 # What rank 0 says under KW_LOG=debug of a collective that it chooses an algorithm for.
 CHOICE = re.compile(r"^rank 0 on \S+: (\w+) of (\d+) bytes by (\w+) (\d+)$", re.MULTILINE)
 # What KW_STATS=yes prints for each rank at the end. Kittiwake always counts, so applications are
@@ -36,6 +47,7 @@ COUNTERS = re.compile(r"^rank \d+: ((?:\w+ \d+(?:, )?)+)$", re.MULTILINE)
 @dataclass
 class Outcome:
     """How one run ended."""
+
     status: str
     message: str = ""
     wall: float = 0.0
@@ -46,7 +58,9 @@ class Outcome:
 
 def not_again(status):
     """Of a cell that came to no end before."""
-    return Outcome(status, "not run: in another round it " + ("hung" if status == "hung" else "did not end"))
+    return Outcome(
+        status, "not run: in another round it " + ("hung" if status == "hung" else "did not end")
+    )
 
 
 def ended(late):
@@ -56,11 +70,26 @@ def ended(late):
     lines = tuple(whole(late.output))
     had = f"with {len(lines)} measurements"
     if not late.pauses:
-        return Outcome("late", f"ended after {late.timeout:g} s: too slow, or it hangs; it had printed nothing", late.timeout, lines)
+        return Outcome(
+            "late",
+            f"ended after {late.timeout:g} s: too slow, or it hangs; it had printed nothing",
+            late.timeout,
+            lines,
+        )
     *before, last = late.pauses
     if last <= max(PAUSE * late.timeout, PAUSES * max(before[1:], default=0)):
-        return Outcome("slow", f"ended after {late.timeout:g} s, {had}; it was still printing", late.timeout, lines)
-    return Outcome("hung", f"ended after {late.timeout:g} s, {had}; it had printed nothing for {last:.0f} s", late.timeout, lines)
+        return Outcome(
+            "slow",
+            f"ended after {late.timeout:g} s, {had}; it was still printing",
+            late.timeout,
+            lines,
+        )
+    return Outcome(
+        "hung",
+        f"ended after {late.timeout:g} s, {had}; it had printed nothing for {last:.0f} s",
+        late.timeout,
+        lines,
+    )
 
 
 def parse(text):
@@ -85,7 +114,9 @@ def in_turn(cells, round):
     """The cells in the order of a round: in each another library comes first, so that none always
     runs after the same neighbour."""
     found = []
-    for _, group in itertools.groupby(cells, key=lambda cell: (cell.program, cell.args, cell.ranks, cell.network)):
+    for _, group in itertools.groupby(
+        cells, key=lambda cell: (cell.program, cell.args, cell.ranks, cell.network)
+    ):
         some = list(group)
         first = round % len(some)
         found += some[first:] + some[:first]
@@ -110,7 +141,11 @@ def counters(cell, text):
     for rank in COUNTERS.findall(text):
         for name, value in (pair.split() for pair in rank.split(", ")):
             sums[name] = sums.get(name, 0) + int(value)
-    return [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), **sums}] if sums else []
+    return (
+        [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), **sums}]
+        if sums
+        else []
+    )
 
 
 def knobs(cell):
@@ -121,8 +156,14 @@ def knobs(cell):
 
 def choices(text):
     """Measurements that say by which algorithms collectives ran: the mode is its name and number."""
-    found = {(re.sub(r"\B(?=[A-Z])", "_", coll).lower(), int(n)): f"{name}/{number}" for coll, n, name, number in CHOICE.findall(text)}
-    return [{"bench": "choice", "op": op, "bytes": n, "mode": label, "chosen": 1} for (op, n), label in found.items()]
+    found = {
+        (re.sub(r"\B(?=[A-Z])", "_", coll).lower(), int(n)): f"{name}/{number}"
+        for coll, n, name, number in CHOICE.findall(text)
+    }
+    return [
+        {"bench": "choice", "op": op, "bytes": n, "mode": label, "chosen": 1}
+        for (op, n), label in found.items()
+    ]
 
 
 class Runner:
@@ -137,20 +178,30 @@ class Runner:
         self.programs = {}
         self.hopeless = {}
         self.tried = store.tried(plan.name, self.machine)
-        self.endless = {cell: status for (cell, _), status in self.tried.items() if status in ENDLESS}  # by an earlier command, as keys
+        self.endless = {
+            cell: status for (cell, _), status in self.tried.items() if status in ENDLESS
+        }  # by an earlier command, as keys
         self.said = set()
 
     def left(self):
         """(round, cell) still to be run, in order; those that went wrong before come last, so that
         a plan of many short turns gets on."""
         self.tried = self.store.tried(self.plan.name, self.machine)
-        every = [(round, cell) for round in range(self.plan.rounds) for cell in in_turn(self.cells, round) if self.tried.get((cell.key(), round)) not in SETTLED]
+        every = [
+            (round, cell)
+            for round in range(self.plan.rounds)
+            for cell in in_turn(self.cells, round)
+            if self.tried.get((cell.key(), round)) not in SETTLED
+        ]
         return sorted(every, key=lambda one: (one[1].key(), one[0]) in self.tried)
 
     def measured(self):
         """Has any of its cells been measured, now or by an earlier command?"""
         keys = {cell.key() for cell in self.cells}
-        return any(status in SETTLED and cell in keys for (cell, _), status in self.store.tried(self.plan.name, self.machine).items())
+        return any(
+            status in SETTLED and cell in keys
+            for (cell, _), status in self.store.tried(self.plan.name, self.machine).items()
+        )
 
     def program(self, library, name):
         """Where a program is, compiled for a library once."""
@@ -164,7 +215,11 @@ class Runner:
         if not library.there():
             return Outcome("missing", library.lacks())
         try:
-            words = self.words(library, cell) if cell.application else [self.program(library, cell.program)]
+            words = (
+                self.words(library, cell)
+                if cell.application
+                else [self.program(library, cell.program)]
+            )
             command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=knobs(cell))
         except (Failed, Unavailable, OSError) as why:
             return Outcome("missing" if isinstance(why, Unavailable) else "failed", str(why))
@@ -177,9 +232,19 @@ class Runner:
         try:
             if cell.application:
                 return self.whole_program(library, cell, words)
-            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args,
-                                               knobs=knobs(cell), timeout=self.plan.limit)
-            return Outcome("ok", wall=wall, lines=(*parse(out), *counters(cell, err), *self.chosen(library, cell, words)))
+            out, err, wall = library.run_whole(
+                words,
+                cell.ranks,
+                cell.network,
+                *cell.args,
+                knobs=knobs(cell),
+                timeout=self.plan.limit,
+            )
+            return Outcome(
+                "ok",
+                wall=wall,
+                lines=(*parse(out), *counters(cell, err), *self.chosen(library, cell, words)),
+            )
         except Late as late:
             return ended(late)
         except Failed as error:
@@ -196,15 +261,32 @@ class Runner:
         say so."""
         if not cell.asked:
             return []
-        _, err, _ = library.run_whole(words, cell.ranks, cell.network, *cell.args, "--ms", "1", knobs={**dict(cell.knobs), "KW_LOG": "debug"}, timeout=self.plan.limit)
+        _, err, _ = library.run_whole(
+            words,
+            cell.ranks,
+            cell.network,
+            *cell.args,
+            "--ms",
+            "1",
+            knobs={**dict(cell.knobs), "KW_LOG": "debug"},
+            timeout=self.plan.limit,
+        )
         return choices(err)
 
     def whole_program(self, library, cell, words):
         """Runs an application."""
         try:
-            out, err, wall = library.run_whole(words, cell.ranks, cell.network, *cell.args,
-                                               knobs=knobs(cell), timeout=self.plan.limit)
-            return Outcome("ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err)))
+            out, err, wall = library.run_whole(
+                words,
+                cell.ranks,
+                cell.network,
+                *cell.args,
+                knobs=knobs(cell),
+                timeout=self.plan.limit,
+            )
+            return Outcome(
+                "ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err))
+            )
         except applications.Unverified as why:
             return Outcome("unverified", str(why))
         except Failed as error:  # some end with a status when their result is wrong
@@ -234,16 +316,37 @@ class Runner:
         else:
             outcome = self.hopeless.get(cell) or self.once(cell)
             if outcome.status in HOPELESS:
-                self.hopeless[cell] = not_again(outcome.status) if outcome.status in ENDLESS else outcome
+                self.hopeless[cell] = (
+                    not_again(outcome.status) if outcome.status in ENDLESS else outcome
+                )
         version = self.libraries[cell.library].version()
-        self.store.add(self.plan.name, cell, round, self.machine, version, outcome.status, outcome.message, outcome.wall, outcome.lines, outcome.others, outcome.command)
+        self.store.add(
+            self.plan.name,
+            cell,
+            round,
+            self.machine,
+            version,
+            outcome.status,
+            outcome.message,
+            outcome.wall,
+            outcome.lines,
+            outcome.others,
+            outcome.command,
+        )
         return outcome
 
     def run(self, seconds=math.inf):
         """Runs what is left, with a progress bar, and begins nothing after so many seconds. Says
         what went wrong; the number of runs that did, and of those that are left."""
         left, wrong, until = self.left(), 0, time.monotonic() + seconds
-        columns = [SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
+        columns = [
+            SpinnerColumn(),
+            BarColumn(20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+        ]
         with Progress(*columns, console=Console(width=WIDTH)) as progress:
             task = progress.add_task(self.plan.name, total=len(left))
             for number, (round, cell) in enumerate(left):
@@ -260,7 +363,11 @@ class Runner:
 
     def say(self, console, cell, outcome):
         """Says what went wrong; of a library that is not there, once."""
-        what = (cell.library, cell.network if "host lab" in outcome.message else "") if outcome.status == "missing" else cell
+        what = (
+            (cell.library, cell.network if "host lab" in outcome.message else "")
+            if outcome.status == "missing"
+            else cell
+        )
         if what not in self.said:
             self.said.add(what)
             where = cell.library if outcome.status == "missing" else cell.label()

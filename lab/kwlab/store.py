@@ -7,6 +7,7 @@ which to tell), `nonsense` (its output could not be read) or `unverified` (an ap
 wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
 processors that others used meanwhile (null: nobody has looked), `command` what started it. `profile` has what else is known of a machine,
 as JSON under a name (`machine`), `timeline` what traced runs look like (`timelines`)."""
+
 import json
 import math
 import os
@@ -61,10 +62,16 @@ class Store:
         try:
             version = self.db.execute("pragma user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
-            raise ValueError(f"{path} is no dataset of the laboratory ({error}); name another file with --data") from None
+            raise ValueError(
+                f"{path} is no dataset of the laboratory ({error}); name another file with --data"
+            ) from None
         if version not in (0, *range(1, VERSION + 1)):
-            raise ValueError(f"{path} was written by another version of the laboratory; name another file with --data")
-        self.db.executescript(f"begin immediate; {FROM_1 if version == 1 else ''} {SCHEMA} pragma user_version = {VERSION}; commit;")
+            raise ValueError(
+                f"{path} was written by another version of the laboratory; name another file with --data"
+            )
+        self.db.executescript(
+            f"begin immediate; {FROM_1 if version == 1 else ''} {SCHEMA} pragma user_version = {VERSION}; commit;"
+        )
 
     def machine(self, facts):
         """The number of the machine with these facts."""
@@ -75,39 +82,85 @@ class Store:
 
     def tried(self, plan, machine):
         """(cell, round) -> status of the plan's runs so far."""
-        found = self.db.execute("select cell, round, status from run where plan = ? and machine = ?", [plan, machine])
+        found = self.db.execute(
+            "select cell, round, status from run where plan = ? and machine = ?", [plan, machine]
+        )
         return {(cell, round): status for cell, round, status in found}
 
     def forget(self, plan, machine, cells):
         """Removes the runs of some of a plan's cells on a machine."""
         with self.db:
-            self.db.executemany("delete from run where plan = ? and machine = ? and cell = ?", [(plan, machine, cell.key()) for cell in cells])
+            self.db.executemany(
+                "delete from run where plan = ? and machine = ? and cell = ?",
+                [(plan, machine, cell.key()) for cell in cells],
+            )
 
-    def add(self, plan, cell, round, machine, version, status, message, wall, lines, others=None, command=""):
+    def add(
+        self,
+        plan,
+        cell,
+        round,
+        machine,
+        version,
+        status,
+        message,
+        wall,
+        lines,
+        others=None,
+        command="",
+    ):
         """Keeps a run with its measurements, in place of an earlier try, unless that went wrong too
         and has measured more."""
         rows = [row for line in lines for row in measurements(None, line)]
         if status != "ok" and len(rows) < self.measured(plan, cell, round, machine):
             return
         with self.db:
-            self.db.execute("delete from run where plan = ? and cell = ? and round = ? and machine = ?",
-                            [plan, cell.key(), round, machine])
+            self.db.execute(
+                "delete from run where plan = ? and cell = ? and round = ? and machine = ?",
+                [plan, cell.key(), round, machine],
+            )
             run = self.db.execute(
                 "insert into run (plan, cell, round, machine, library, version, program, args, ranks, network, variant, status, message,"
                 " wall_s, load, at, others, command) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [plan, cell.key(), round, machine, cell.library, version, cell.program, " ".join(cell.args), cell.ranks, cell.network,
-                 cell.variant, status, message, wall, os.getloadavg()[0], time.time(), others, command]).lastrowid
-            self.db.executemany("insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [[run, *row[1:]] for row in rows])
+                [
+                    plan,
+                    cell.key(),
+                    round,
+                    machine,
+                    cell.library,
+                    version,
+                    cell.program,
+                    " ".join(cell.args),
+                    cell.ranks,
+                    cell.network,
+                    cell.variant,
+                    status,
+                    message,
+                    wall,
+                    os.getloadavg()[0],
+                    time.time(),
+                    others,
+                    command,
+                ],
+            ).lastrowid
+            self.db.executemany(
+                "insert into measurement values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [[run, *row[1:]] for row in rows],
+            )
 
     def measured(self, plan, cell, round, machine):
         """How many figures an earlier try has."""
-        return self.db.execute("select count(*) from measurement join run on run = run.id where plan = ? and cell = ? and round = ? and machine = ?",
-                               [plan, cell.key(), round, machine]).fetchone()[0]
+        return self.db.execute(
+            "select count(*) from measurement join run on run = run.id where plan = ? and cell = ? and round = ? and machine = ?",
+            [plan, cell.key(), round, machine],
+        ).fetchone()[0]
 
     def runs(self, plan=None):
         """All runs, of one plan or of all, as a data frame."""
         where, values = ("where plan = ?", [plan]) if plan else ("", [])
-        return pandas.read_sql_query(f"select * from run {where} order by id", self.db, params=values)
+        return pandas.read_sql_query(
+            f"select * from run {where} order by id", self.db, params=values
+        )
 
     def measurements(self, plan=None):
         """All measurements with their runs, as a data frame."""
@@ -115,12 +168,17 @@ class Store:
         return pandas.read_sql_query(
             "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, others, bench, op, bytes, mode, metric,"
             f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
-            self.db, params=values)
+            self.db,
+            params=values,
+        )
 
     def describe(self, machine, name, content):
         """Keeps what is known of a machine under a name."""
         with self.db:
-            self.db.execute("insert or replace into profile values (?, ?, ?)", [machine, name, json.dumps(content)])
+            self.db.execute(
+                "insert or replace into profile values (?, ?, ?)",
+                [machine, name, json.dumps(content)],
+            )
 
     def profile(self, machine):
         """name -> what is known of a machine."""
@@ -130,23 +188,44 @@ class Store:
     def keep_timeline(self, plan, one, machine, outcome):
         """Keeps a plan's time line, in place of an earlier one."""
         with self.db:
-            self.db.execute("insert or replace into timeline values (?, ?, ?, ?, ?, ?, ?)",
-                            [plan, one.key(), machine, one.label(), one.words, json.dumps(asdict(outcome)), time.time()])
+            self.db.execute(
+                "insert or replace into timeline values (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    plan,
+                    one.key(),
+                    machine,
+                    one.label(),
+                    one.words,
+                    json.dumps(asdict(outcome)),
+                    time.time(),
+                ],
+            )
 
     def timelines(self, machine, plan=None):
         """(plan, label, words, outcome) of the time lines of a machine, in the order in which they were made."""
         where, values = ("and plan = ?", [machine, plan]) if plan else ("", [machine])
-        found = self.db.execute(f"select plan, label, words, outcome from timeline where machine = ? {where} order by at", values)
-        return [(name, label, words, Outcome(**json.loads(outcome))) for name, label, words, outcome in found]
+        found = self.db.execute(
+            f"select plan, label, words, outcome from timeline where machine = ? {where} order by at",
+            values,
+        )
+        return [
+            (name, label, words, Outcome(**json.loads(outcome)))
+            for name, label, words, outcome in found
+        ]
 
     def drawn(self, plan, machine):
         """Keys of the plan's time lines that were made."""
-        found = self.db.execute("select key, outcome from timeline where plan = ? and machine = ?", [plan, machine])
+        found = self.db.execute(
+            "select key, outcome from timeline where plan = ? and machine = ?", [plan, machine]
+        )
         return {key for key, outcome in found if json.loads(outcome)["status"] == MADE}
 
     def facts(self):
         """Machine number -> facts."""
-        return {number: json.loads(text) for number, text in self.db.execute("select id, facts from machine")}
+        return {
+            number: json.loads(text)
+            for number, text in self.db.execute("select id, facts from machine")
+        }
 
 
 def measurements(run, line):
@@ -163,8 +242,17 @@ def measurements(run, line):
             batches = json.dumps([number(one) for one in value["batches"]])
         else:
             order, batches = [number(value)] * 4, json.dumps([value])
-        yield [run, line["bench"], str(line.get("op", "")), int(line.get("bytes", 0)), str(line.get("mode", "")), metric, *order,
-               batches, text]
+        yield [
+            run,
+            line["bench"],
+            str(line.get("op", "")),
+            int(line.get("bytes", 0)),
+            str(line.get("mode", "")),
+            metric,
+            *order,
+            batches,
+            text,
+        ]
 
 
 def number(value):

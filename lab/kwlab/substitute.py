@@ -4,6 +4,7 @@ Message-Passing Libraries on High-Speed Clusters*, judged by fitted models, for 
 A library that beats itself has a badly chosen algorithm. For Kittiwake the finding can be acted
 upon: `rows` gives the rows for its selection table (KW_COLL takes a file of them; the columns are
 explained in coll/table.txt)."""
+
 import math
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy
 
 from .models import OF_BLOCKS
 
-SIZES = [8 * 4 ** k for k in range(10)]
+SIZES = [8 * 4**k for k in range(10)]
 MARGIN = 1.10
 
 # collective: pairs that do the same in a row on messages of the same size (models.message says what
@@ -23,13 +24,19 @@ SUBSTITUTES = {
     "allreduce": [("reduce", "bcast"), ("reduce_scatter", "allgather")],
 }
 # The algorithm of Kittiwake's that is the substitution in one schedule.
-ALGORITHM = {("bcast", "scatter"): "scatter_ring", ("allgather", "gather"): "gather_bcast", ("reduce_scatter", "reduce"): "reduce_scatterv",
-             ("allreduce", "reduce"): "reduce_bcast", ("allreduce", "reduce_scatter"): "rabenseifner"}
+ALGORITHM = {
+    ("bcast", "scatter"): "scatter_ring",
+    ("allgather", "gather"): "gather_bcast",
+    ("reduce_scatter", "reduce"): "reduce_scatterv",
+    ("allreduce", "reduce"): "reduce_bcast",
+    ("allreduce", "reduce_scatter"): "rabenseifner",
+}
 
 
 @dataclass(frozen=True)
 class Known:
     """A model of a collective, and between which sizes it was measured."""
+
     model: object
     least: float = 0
     most: float = math.inf
@@ -41,6 +48,7 @@ class Known:
 @dataclass(frozen=True)
 class Finding:
     """Sizes at which a pair beats the collective by more than a tenth."""
+
     library: str
     coll: str
     first: str
@@ -53,8 +61,10 @@ class Finding:
 
     def sentence(self):
         sizes = f"{self.low} B" if self.low == self.high else f"{self.low} to {self.high} B"
-        return (f"{self.library}: {self.coll} = {self.first} + {self.second} for {sizes} on {self.processes} processes; "
-                f"at {self.example} B {self.reduction:.0%} less time")
+        return (
+            f"{self.library}: {self.coll} = {self.first} + {self.second} for {sizes} on {self.processes} processes; "
+            f"at {self.example} B {self.reduction:.0%} less time"
+        )
 
 
 def findings(library, models, processes):
@@ -66,8 +76,21 @@ def findings(library, models, processes):
             for p in processes:
                 whole, one, two = (models.get((c, p)) for c in (coll, first, second))
                 if whole and one and two:
-                    sizes = [n for n in SIZES if all(part.least <= n <= part.most for part in (whole, one, two))]
-                    found += spans(library, coll, first, second, p, sizes, whole.time(sizes), one.time(sizes) + two.time(sizes))
+                    sizes = [
+                        n
+                        for n in SIZES
+                        if all(part.least <= n <= part.most for part in (whole, one, two))
+                    ]
+                    found += spans(
+                        library,
+                        coll,
+                        first,
+                        second,
+                        p,
+                        sizes,
+                        whole.time(sizes),
+                        one.time(sizes) + two.time(sizes),
+                    )
     return found
 
 
@@ -79,7 +102,19 @@ def spans(library, coll, first, second, p, sizes, now, then):
             start = i
         elif not win and start is not None:
             best = start + int(numpy.argmax(now[start:i] / then[start:i]))
-            found.append(Finding(library, coll, first, second, p, sizes[start], sizes[i - 1], sizes[best], float(1 - then[best] / now[best])))
+            found.append(
+                Finding(
+                    library,
+                    coll,
+                    first,
+                    second,
+                    p,
+                    sizes[start],
+                    sizes[i - 1],
+                    sizes[best],
+                    float(1 - then[best] / now[best]),
+                )
+            )
             start = None
     return found
 

@@ -3,6 +3,7 @@ each: one picture a phase, the page of the whole run, and what the summary says.
 be made, it keeps the reason.
 
 The other libraries record no trace, so a time line is Kittiwake's alone."""
+
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ LIMIT = 120  # seconds that kwtrace may take for one thing
 class Timeline:
     """One table [[timeline]] of a plan: what runs, what it shows (`words`), and the name of each of its phases, by the level
     that the program gives MPI_Pcontrol."""
+
     program: str
     args: tuple = ()
     ranks: int = 2
@@ -39,6 +41,7 @@ class Timeline:
 @dataclass(frozen=True)
 class Outcome:
     """What came of it. `phases`: (name, sentence, summary, picture) each; `page` is the whole run's."""
+
     status: str
     message: str = ""
     command: str = ""
@@ -74,7 +77,13 @@ def recorded(one, library, limit, trace):
         raise ValueError("the run has written no trace")
     phases = tuple(phase(tool, trace, name, level) for name, level in one.phases)
     page = drawn(tool, "view", trace)
-    return Outcome(MADE, "", library.told(program, one.ranks, one.network, *one.args, knobs={"KW_TRACE": trace.name}), phases, page)
+    return Outcome(
+        MADE,
+        "",
+        library.told(program, one.ranks, one.network, *one.args, knobs={"KW_TRACE": trace.name}),
+        phases,
+        page,
+    )
 
 
 def phase(tool, trace, name, level):
@@ -104,7 +113,15 @@ def drawn(tool, how, trace, *part):
 def asked(tool, *words):
     """What kwtrace answers. Raises Failed."""
     command = [str(word) for word in (tool, *words)]
-    done = subprocess.run(command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+    done = subprocess.run(
+        command,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=LIMIT,
+    )
     if done.returncode:
         raise Failed(done.returncode, command, done.stdout, done.stderr)
     return done.stdout
@@ -120,8 +137,10 @@ def lines(label, outcome):
 def section(book):
     """The report's section; its pictures and pages become files beside it."""
     parts = [part(book, number, *found) for number, found in enumerate(book.timelines, 1)]
-    return parts and paragraph("What each rank did over time, in one traced run apart from those that were timed. Colours are waits, by whom is waited for; sky blue is a rank in MPI that waits "
-                               "for nobody who is known: data moves. Only Kittiwake records a trace (`mpiexec --trace`), so the other libraries are not here.") + "".join(parts)
+    return parts and paragraph(
+        "What each rank did over time, in one traced run apart from those that were timed. Colours are waits, by whom is waited for; sky blue is a rank in MPI that waits "
+        "for nobody who is known: data moves. Only Kittiwake records a trace (`mpiexec --trace`), so the other libraries are not here."
+    ) + "".join(parts)
 
 
 def part(book, number, plan, label, words, outcome):
@@ -132,9 +151,17 @@ def part(book, number, plan, label, words, outcome):
     name = f"timeline-{plan}-{number}"
     pieces = [of_phase(book, f"{name}-{k}", *phase) for k, phase in enumerate(outcome.phases, 1)]
     book.files[f"{name}.html"] = outcome.page
-    return head + "".join(pieces) + f"<p>{link(f'{name}.html', 'The whole run, to zoom and to search')}. {text(f'Made by `{outcome.command}`')}</p>"
+    return (
+        head
+        + "".join(pieces)
+        + f"<p>{link(f'{name}.html', 'The whole run, to zoom and to search')}. {text(f'Made by `{outcome.command}`')}</p>"
+    )
 
 
 def of_phase(book, name, what, said, summary, picture):
     book.files[f"{name}.svg"] = picture
-    return paragraph(f"{what[0].upper()}{what[1:]}. {said}") + image(picture.encode(), f"Time line: {what}", "svg+xml") + folded("the whole summary of this part", preformatted(summary))
+    return (
+        paragraph(f"{what[0].upper()}{what[1:]}. {said}")
+        + image(picture.encode(), f"Time line: {what}", "svg+xml")
+        + folded("the whole summary of this part", preformatted(summary))
+    )

@@ -1,6 +1,7 @@
 """What may be believed of a figure. A run during which others used the machine counts only where
 there is no other of its cell, and a ratio whose rounds disagree says nothing: such figures are
 shown in grey and count for nothing."""
+
 import os
 import resource
 import time
@@ -22,13 +23,19 @@ class Watch:
     def foreign(self):
         """Their share of all processors; 0 when it is little."""
         seconds = (busy() - self.busy) - (own() - self.own)
-        return max(0.0, seconds) / ((time.monotonic() - self.began) * os.cpu_count()) if seconds > NOISE else 0.0
+        return (
+            max(0.0, seconds) / ((time.monotonic() - self.began) * os.cpu_count())
+            if seconds > NOISE
+            else 0.0
+        )
 
 
 def busy():
     """Seconds that processors have worked for processes, or were not given to this machine, since it
     was started."""
-    user, nice, system, _, _, _, _, steal = (int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    user, nice, system, _, _, _, _, steal = (
+        int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
     return (user + nice + system + steal) / TICK
 
 
@@ -38,7 +45,18 @@ def own():
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-CELL = ["machine", "library", "variant", "network", "ranks", "bench", "op", "mode", "bytes", "metric"]
+CELL = [
+    "machine",
+    "library",
+    "variant",
+    "network",
+    "ranks",
+    "bench",
+    "op",
+    "mode",
+    "bytes",
+    "metric",
+]
 
 
 def settled(data, cell=CELL):
@@ -62,12 +80,20 @@ class Measured(float):
 
     def map(self, function):
         """The same of every value, where `function` only grows or only falls."""
-        return Measured(function(float(self)), {at: function(value) for at, value in self.rounds.items()}, self.grey)
+        return Measured(
+            function(float(self)),
+            {at: function(value) for at, value in self.rounds.items()},
+            self.grey,
+        )
 
     @property
     def span(self):
         """The least and the greatest round."""
-        return (min(self.rounds.values()), max(self.rounds.values())) if self.rounds else (float(self), float(self))
+        return (
+            (min(self.rounds.values()), max(self.rounds.values()))
+            if self.rounds
+            else (float(self), float(self))
+        )
 
 
 def grey(value):
@@ -83,6 +109,7 @@ def counting(of):
 @dataclass(frozen=True)
 class Against:
     """A ratio of two figures: of their medians, and of each round that both have."""
+
     ratio: float
     rounds: tuple = ()
     disturbed: bool = False
@@ -99,4 +126,8 @@ class Against:
 def against(one, other):
     """The ratio of two figures."""
     mine, theirs = (getattr(value, "rounds", {}) for value in (one, other))
-    return Against(one / other, tuple(value / theirs[at] for at, value in mine.items() if theirs.get(at)), grey(one) or grey(other))
+    return Against(
+        one / other,
+        tuple(value / theirs[at] for at, value in mine.items() if theirs.get(at)),
+        grey(one) or grey(other),
+    )

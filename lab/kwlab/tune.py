@@ -14,6 +14,7 @@ size at which their models cross.
     kwsim consistency --measured build/lab/measured.tsv       judges the table in force by them
     kwlab tune --keep-models                      makes the models the library's own: `kwsim regret` judges its table by them
 """
+
 import datetime
 import math
 import os
@@ -28,11 +29,31 @@ from .plan import Plan, Work
 
 MODELS = ROOT / "crates/sim/src/measured.tsv"
 SIZES = [8, 128, 1024, 8192, 65536, 262144, 1048576]
-OPS = ["barrier", "bcast", "gather", "scatter", "allgather", "alltoall", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"]
+OPS = [
+    "barrier",
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+]
 # Algorithms that look at the number behind the slash of their row, and the numbers that are tried
 # besides the usual one.
-FANS = {"tree": [8, 16, 32], "gather_bcast": [32], "reduce_scatterv": [32], "chain": [2, 8, 16], "board_tree": [8],
-        "board": [8, 16, 32, 64, 128, 256, 512], "board_parts": [128, 512], "board_root": [256]}
+FANS = {
+    "tree": [8, 16, 32],
+    "gather_bcast": [32],
+    "reduce_scatterv": [32],
+    "chain": [2, 8, 16],
+    "board_tree": [8],
+    "board": [8, 16, 32, 64, 128, 256, 512],
+    "board_parts": [128, 512],
+    "board_root": [256],
+}
 # Those of that name that have no number.
 WITHOUT = {("scan", "chain"), ("exscan", "chain"), ("barrier", "board")}
 COLUMNS = "# coll\talgorithm\tpath\tload\tprocs\tfrom_bytes\tt0_us\tti_us\ttb_ns_per_byte\terror"
@@ -43,14 +64,22 @@ GOOD = 0.01  # a model with this error needs no line
 
 def algorithms(dist):
     """Collective -> [(label, need)], as kwinfo tells. Raises Unavailable where it is not there."""
-    text = subprocess.run([tool(dist, "kwinfo"), "--algorithms"], check=True, text=True, stdout=subprocess.PIPE,
-                          env={**os.environ, "COLUMNS": "160"}).stdout
+    text = subprocess.run(
+        [tool(dist, "kwinfo"), "--algorithms"],
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "COLUMNS": "160"},
+    ).stdout
     found = {op: [] for op in OPS}
     for line in text.splitlines()[2:]:
         coll, name, *need = line.split()
         if coll in found:
             fans = [] if (coll, name) in WITHOUT else FANS.get(name, [])
-            found[coll] += [(label, need[0] if need else "") for label in [name, *(f"{name}/{fan}" for fan in fans)]]
+            found[coll] += [
+                (label, need[0] if need else "")
+                for label in [name, *(f"{name}/{fan}" for fan in fans)]
+            ]
     return found
 
 
@@ -77,8 +106,16 @@ def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1)
     """Every algorithm of a collective that an ordinary call can use there, as a variant of Kittiwake; the libraries by
     themselves are measured beside them. `known`: see `algorithms`; `more`: for whom."""
     labels = [label for label, need in known[op] if usable(need, ranks, network, hosts)]
-    return replace(more, args=("--ops", op, *args), ranks=(ranks,), network=(network,), variants={label: {"KW_COLL": forced(op, label)} for label in labels},
-                   algorithms=False, asked=True, grow=False)
+    return replace(
+        more,
+        args=("--ops", op, *args),
+        ranks=(ranks,),
+        network=(network,),
+        variants={label: {"KW_COLL": forced(op, label)} for label in labels},
+        algorithms=False,
+        asked=True,
+        grow=False,
+    )
 
 
 def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
@@ -87,7 +124,12 @@ def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
     known = algorithms(dist)
     # The longest first: it touches the pages of shared memory, which the others then find.
     args = ("--ms", str(ms), "--sizes", ",".join(map(str, sorted(sizes, reverse=True))))
-    work = [every_algorithm(known, op, n, network, sized(op, args)) for network in networks for n in ranks for op in ops]
+    work = [
+        every_algorithm(known, op, n, network, sized(op, args))
+        for network in networks
+        for n in ranks
+        for op in ops
+    ]
     return Plan("tune", "Algorithms of collectives", tuple(work), (OURS,), rounds, limit)
 
 
@@ -118,16 +160,34 @@ def expanded(plan, dist, hosts=1):
             continue
         args, ops = without(work.args, "--ops")
         ops = [op for op in OPS if not ops or op in ops.split(",")]
-        found += [every_algorithm(known, op, n, network, sized(op, args), work, hosts) for network in work.network for n in work.ranks for op in ops]
+        found += [
+            every_algorithm(known, op, n, network, sized(op, args), work, hosts)
+            for network in work.network
+            for n in work.ranks
+            for op in ops
+        ]
     return replace(plan, work=tuple(found))
 
 
 def results(data, machine, plan):
     """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, of what the plan
     asks for."""
-    wanted = {(" ".join(work.args), n, network) for work in plan.work for n in work.ranks for network in work.network}
-    some = data[(data.machine == machine) & (data.bench == "coll") & (data.metric == "us") & (data.variant != "")]
-    return by_place((row for row in some.itertuples() if (row.args, row.ranks, row.network) in wanted), facts.machine()["cores"])
+    wanted = {
+        (" ".join(work.args), n, network)
+        for work in plan.work
+        for n in work.ranks
+        for network in work.network
+    }
+    some = data[
+        (data.machine == machine)
+        & (data.bench == "coll")
+        & (data.metric == "us")
+        & (data.variant != "")
+    ]
+    return by_place(
+        (row for row in some.itertuples() if (row.args, row.ranks, row.network) in wanted),
+        facts.machine()["cores"],
+    )
 
 
 def by_place(rows, cores):
@@ -135,7 +195,9 @@ def by_place(rows, cores):
     found = {}
     for row in rows:
         place = (row.op, "shm" if row.network == "shm" else "net", row.ranks, row.ranks > cores)
-        found.setdefault(place, {}).setdefault(row.variant, defaultdict(list))[row.bytes].append(row.median)
+        found.setdefault(place, {}).setdefault(row.variant, defaultdict(list))[row.bytes].append(
+            row.median
+        )
     return found
 
 
@@ -147,7 +209,11 @@ def straight(times):
 
 def fit(times):
     """The model of bytes -> microseconds; of one size, its time."""
-    return models.three_parameters([*times], [*times.values()]) if len(times) > 1 else models.ThreeParameters(*times.values(), 0.0, 0.0)
+    return (
+        models.three_parameters([*times], [*times.values()])
+        if len(times) > 1
+        else models.ThreeParameters(*times.values(), 0.0, 0.0)
+    )
 
 
 def off(model, times):
@@ -162,8 +228,11 @@ def pieces(times):
     if least < GOOD / 2:
         return best
     for k in range(FEWEST[0] - 1, len(sizes) - FEWEST[1] + 1):
-        low, high = ({n: times[n] for n in part} for part in (sizes[:k + 1], sizes[k:]))
-        two = [([*part], model, off(model, part)) for part, model in ((low, fit(low)), (high, straight(high)))]
+        low, high = ({n: times[n] for n in part} for part in (sizes[: k + 1], sizes[k:]))
+        two = [
+            ([*part], model, off(model, part))
+            for part, model in ((low, fit(low)), (high, straight(high)))
+        ]
         error = sum(len(part) * wrong for part, _, wrong in two) / (len(sizes) + 1)
         if error < least:
             best, least = two, error
@@ -177,7 +246,9 @@ def medians(rounds):
 def scatter(rounds):
     """How far a round is from the median, relative to it: the middle of the rounds, the mean of the
     sizes."""
-    return statistics.mean(statistics.median(abs(u / statistics.median(us) - 1) for u in us) for us in rounds.values())
+    return statistics.mean(
+        statistics.median(abs(u / statistics.median(us) - 1) for u in us) for us in rounds.values()
+    )
 
 
 def crossing(a, b, low, high):
@@ -216,14 +287,19 @@ def table_rows(found):
         for path in ("shm", "net"):
             places = sorted((n, shared) for (o, p, n, shared) in found if o == op and p == path)
             for i, (ranks, shared) in enumerate(places):
-                times = {label: medians(rounds) for label, rounds in found[op, path, ranks, shared].items()}
+                times = {
+                    label: medians(rounds)
+                    for label, rounds in found[op, path, ranks, shared].items()
+                }
                 procs = "-" if i == len(places) - 1 else ranks
                 # What shared memory wins on shared cores it wins on free ones; of messages that is
                 # not known.
                 load = "any" if path == "shm" or ranks == 2 else "shared" if shared else "free"
                 for size, label in winners(times):
                     size = "-" if size is None else size
-                    lines.append(f"{op:<15} {size:<8} {procs:<6} {'one':<6} {path:<6} {load:<7} {label}")
+                    lines.append(
+                        f"{op:<15} {size:<8} {procs:<6} {'one':<6} {path:<6} {load:<7} {label}"
+                    )
     return lines
 
 
@@ -236,15 +312,21 @@ def model_lines(found):
             start = 0
             for sizes, model, wrong in pieces(medians(rounds)):
                 error = math.hypot(wrong, scatter({n: rounds[n] for n in sizes}))
-                text = (f"{op}\t{label}\t{path}\t{load}\t{ranks}\t{start}\t{model.t0:.4g}\t{getattr(model, 'ti', 0):.4g}\t"
-                        f"{model.tb * 1000:.4g}\t{error:.3f}")
+                text = (
+                    f"{op}\t{label}\t{path}\t{load}\t{ranks}\t{start}\t{model.t0:.4g}\t{getattr(model, 'ti', 0):.4g}\t"
+                    f"{model.tb * 1000:.4g}\t{error:.3f}"
+                )
                 lines.setdefault((op, path, load, str(ranks)), []).append(text)
                 start = sizes[-1]
     return lines
 
 
 def measured_text(lines, origin):
-    head = ["# Cost of the collective algorithms: parameters of the model in model.rs, fitted to measurements.", *origin, COLUMNS]
+    head = [
+        "# Cost of the collective algorithms: parameters of the model in model.rs, fitted to measurements.",
+        *origin,
+        COLUMNS,
+    ]
     places = sorted(lines, key=lambda place: (OPS.index(place[0]), place[1], int(place[3])))
     return "\n".join(head + [line for place in places for line in lines[place]]) + "\n"
 

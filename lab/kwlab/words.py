@@ -1,10 +1,17 @@
 """Words and figures for people, as the sections of the report share them."""
+
 from . import plots
 from .html import Faint
 from .trust import grey
 
-NETWORK = {"shm": "shared memory", "tcp": "TCP on loopback", "gigabit": "hosts joined by 1 Gb/s", "links": "hosts joined by two links of 1 Gb/s",
-           "hosts": "hosts joined without a limit", "cluster": "several hosts"}
+NETWORK = {
+    "shm": "shared memory",
+    "tcp": "TCP on loopback",
+    "gigabit": "hosts joined by 1 Gb/s",
+    "links": "hosts joined by two links of 1 Gb/s",
+    "hosts": "hosts joined without a limit",
+    "cluster": "several hosts",
+}
 
 
 def size(n):
@@ -28,4 +35,10 @@ def change(value):
     if grey(value):
         return Faint(change(value.ratio))
     value = getattr(value, "ratio", value)
-    return None if value is None else "0 %" if round(100 * (value - 1)) == 0 else f"{value - 1:+.0%}".replace("%", " %")
+    return (
+        None
+        if value is None
+        else "0 %"
+        if round(100 * (value - 1)) == 0
+        else f"{value - 1:+.0%}".replace("%", " %")
+    )

@@ -1,15 +1,20 @@
 """Libraries made of small shell scripts: a compiler that makes a program of one line, and a
 launcher that behaves as told."""
+
 import pytest
 
 from kwlab import libraries
 
 LINE = '{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": 8, "ranks": 2, "us": {"min": 1, "median": 2, "low": 1, "high": 3, "batches": [2, 1, 3]}}'
-COMPILER = """#!/bin/sh
+COMPILER = (
+    """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
-printf '#!/bin/sh\\necho '"'%s'"'\\n' '""" + LINE + """' >"$2"
+printf '#!/bin/sh\\necho '"'%s'"'\\n' '"""
+    + LINE
+    + """' >"$2"
 chmod +x "$2"
 """
+)
 # What the launcher does after its options.
 BEHAVIOUR = {
     "fine": 'exec "$@"',
@@ -20,8 +25,8 @@ BEHAVIOUR = {
     "is slow": 'while "$@"; do sleep 0.1; done',
     "tells its turns": 'while echo "# turn"; do sleep 0.1; done',
     "nonsense": "printf 'Assertion \\377\\376 ok\\n'",
-    "broken line": "echo '{\"bench\": \"p2p\", \"us\": {\"median\": \"quick\"}}'",
-    "not a number": "echo '{\"bench\": \"p2p\", \"us\": NaN}'",
+    "broken line": 'echo \'{"bench": "p2p", "us": {"median": "quick"}}\'',
+    "not a number": 'echo \'{"bench": "p2p", "us": NaN}\'',
     "silent": "true",
     "endless": "exec yes",
 }
@@ -52,4 +57,5 @@ def fake(tmp_path, monkeypatch):
         if behaviour != "missing":
             script(run, launcher(behaviour))
         return libraries.Library(name, compiler, run)
+
     return make

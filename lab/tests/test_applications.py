@@ -1,5 +1,6 @@
 """Applications: commands of a plan are started as it says, read as it says, and compared when they
 count: a result that is not verified and a run that others disturbed do not."""
+
 import subprocess
 import sys
 
@@ -40,7 +41,11 @@ def measured(tmp_path, fake, text=PLAN, solver=SOLVER):
     """The store after a plan with a solver has run."""
     script(tmp_path / "solver", solver)
     store = Store(tmp_path / "d.sqlite")
-    Runner(plan.parse(text, "small", tmp_path), store, [fake(name, "fine") for name in ("kittiwake", "mpich")]).run()
+    Runner(
+        plan.parse(text, "small", tmp_path),
+        store,
+        [fake(name, "fine") for name in ("kittiwake", "mpich")],
+    ).run()
     return store
 
 
@@ -52,9 +57,13 @@ def test_a_program_is_started_read_and_compared(tmp_path, fake, monkeypatch):
     quiet(monkeypatch)
     book = report.Book(measured(tmp_path, fake), "small")
     assert set(book.runs.status) == {"ok"}, list(book.runs.message)
-    (cell, of), = programs.cells(book, "small").items()
+    ((cell, of),) = programs.cells(book, "small").items()
     assert cell == ("solver", "big", "shm", 2)
-    assert of["kittiwake"].measured == 2 and of["mpich"].measured == 4 and len(of["kittiwake"].seconds) == 3
+    assert (
+        of["kittiwake"].measured == 2
+        and of["mpich"].measured == 4
+        and len(of["kittiwake"].seconds) == 3
+    )
     best, who = programs.best_peer(of)
     assert best.ratio == 0.5 and who == "mpich" and best.rounds == (0.5, 0.5, 0.5)
     page = programs.section(book)
@@ -64,37 +73,73 @@ def test_a_program_is_started_read_and_compared(tmp_path, fake, monkeypatch):
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_result_that_is_not_verified_counts_for_nothing(tmp_path, fake, monkeypatch, status):
     quiet(monkeypatch)
-    store = measured(tmp_path, fake, solver=SOLVER.replace('echo "Result: OK"', '[ $s = 4 ] && echo "Result: OK" || { echo "Result: wrong"; exit STATUS; }'.replace("STATUS", str(status))))
+    store = measured(
+        tmp_path,
+        fake,
+        solver=SOLVER.replace(
+            'echo "Result: OK"',
+            '[ $s = 4 ] && echo "Result: OK" || { echo "Result: wrong"; exit STATUS; }'.replace(
+                "STATUS", str(status)
+            ),
+        ),
+    )
     book = report.Book(store, "small")
     wrong = book.runs[book.runs.status != "ok"]
-    assert set(wrong.library) == {"kittiwake"} and set(wrong.status) == {"unverified"} and "Result: wrong" in wrong.message.iloc[0]
-    (_, of), = programs.cells(book, "small").items()
+    assert (
+        set(wrong.library) == {"kittiwake"}
+        and set(wrong.status) == {"unverified"}
+        and "Result: wrong" in wrong.message.iloc[0]
+    )
+    ((_, of),) = programs.cells(book, "small").items()
     assert of["kittiwake"].unverified and programs.best_peer(of) == (None, None)
     assert "NOT VERIFIED" in programs.section(book) and "unverified" in sections.failed(book)
 
 
 def test_a_run_that_others_disturbed_counts_when_there_is_no_other(tmp_path, fake, monkeypatch):
-    shares = iter([0.5, 0.0, 0.0, 0.0, 0.5, 0.5])  # in the order of the runs: kittiwake's are 1, 4 and 5
+    shares = iter(
+        [0.5, 0.0, 0.0, 0.0, 0.5, 0.5]
+    )  # in the order of the runs: kittiwake's are 1, 4 and 5
     monkeypatch.setattr(trust.Watch, "foreign", lambda self: next(shares))
-    (_, of), = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
+    ((_, of),) = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
     assert not of["kittiwake"].disturbed and len(of["kittiwake"].seconds) == 1
     monkeypatch.setattr(trust.Watch, "foreign", lambda self: 0.5)
     (tmp_path / "d.sqlite").unlink()
-    (_, of), = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
-    assert of["kittiwake"].disturbed and programs.best_peer(of)[0].grey and not programs.mean_table({("solver", "", "shm", 2): of})[1] and of["kittiwake"].words(of["kittiwake"].seconds).endswith("disturbed")
+    ((_, of),) = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
+    assert (
+        of["kittiwake"].disturbed
+        and programs.best_peer(of)[0].grey
+        and not programs.mean_table({("solver", "", "shm", 2): of})[1]
+        and of["kittiwake"].words(of["kittiwake"].seconds).endswith("disturbed")
+    )
 
 
-@pytest.mark.parametrize("broken, status, words", [
-    ("echo hello", "nonsense", "no time"), ('echo "Time = quick"', "nonsense", "no time"), ('echo "Time = -1"', "nonsense", "its time is -1"),
-    ('echo "Time = 1"; echo "Result: OK"', "nonsense", "no rate"), ("echo oh >&2; exit 4", "failed", "status 4: oh"), ("sleep 60", "late", "ended after 1 s")])
+@pytest.mark.parametrize(
+    "broken, status, words",
+    [
+        ("echo hello", "nonsense", "no time"),
+        ('echo "Time = quick"', "nonsense", "no time"),
+        ('echo "Time = -1"', "nonsense", "its time is -1"),
+        ('echo "Time = 1"; echo "Result: OK"', "nonsense", "no rate"),
+        ("echo oh >&2; exit 4", "failed", "status 4: oh"),
+        ("sleep 60", "late", "ended after 1 s"),
+    ],
+)
 def test_a_program_that_goes_wrong_is_a_row(tmp_path, fake, broken, status, words):
-    runs = measured(tmp_path, fake, PLAN.replace("rounds = 3", "rounds = 1").replace("limit = 20", "limit = 1"), f"#!/bin/sh\n{broken}\n").runs()
+    runs = measured(
+        tmp_path,
+        fake,
+        PLAN.replace("rounds = 3", "rounds = 1").replace("limit = 20", "limit = 1"),
+        f"#!/bin/sh\n{broken}\n",
+    ).runs()
     assert set(runs.status) == {status} and words in runs.message.iloc[0], list(runs.message)
 
 
 def test_a_program_that_is_not_there_is_a_row(tmp_path, fake):
     runs = measured(tmp_path, fake, PLAN.replace('"./{name}", "theirs"', '"./absent"')).runs()
-    assert set(runs[runs.library == "mpich"].status) == {"missing"} and "there is no program" in runs[runs.library == "mpich"].message.iloc[0]
+    assert (
+        set(runs[runs.library == "mpich"].status) == {"missing"}
+        and "there is no program" in runs[runs.library == "mpich"].message.iloc[0]
+    )
 
 
 def test_how_much_of_what_was_sent_could_be_written_is_told(tmp_path, fake, monkeypatch):
@@ -112,7 +157,7 @@ def test_how_much_of_what_was_sent_could_be_written_is_told(tmp_path, fake, monk
     counted = programs.counters(book, "small")
     head, (row,) = programs.seconds_table(programs.cells(book, "small"), counted)
     assert (head[-1], row[-1]) == ("Messages written", "25.0 %")
-    (*_, messages, megabytes, share, long, of_bytes), = programs.sent_table(counted)[1]
+    ((*_, messages, megabytes, share, long, of_bytes),) = programs.sent_table(counted)[1]
     assert (messages, megabytes, share, long, of_bytes) == (4, 0.001, "25.0 %", "33.3 %", "90.0 %")
     assert "could be written (1 cells)" in programs.section(book)
     words = ["show", "small", "--data", str(tmp_path / "d.sqlite")]
@@ -157,8 +202,10 @@ def test_programs_are_called_by_what_tells_them_apart():
     assert called([*cells, ("p", "steps=9", "shm", 2)]) == ["way=hand", "way=all", "p"]
 
 
-@pytest.mark.parametrize("far, ticks", [
-    (1.2, {"0.95", "1", "1.2"}), (2.0, {"0.9", "1", "1.5"}), (50.0, {"1", "2", "32"})])
+@pytest.mark.parametrize(
+    "far, ticks",
+    [(1.2, {"0.95", "1", "1.2"}), (2.0, {"0.9", "1", "1.5"}), (50.0, {"1", "2", "32"})],
+)
 def test_axes_of_ratios_have_steps_to_read_by(far, ticks):
     row = {"kittiwake": trust.Measured(0.9, {0: 0.9}), "mpich": trust.Measured(far)}
     figure = plots.ratios({"2 ranks": {"a": row}}, "u", "t")
@@ -176,12 +223,15 @@ def test_a_plan_without_counters_has_no_column_for_them():
 def own(text):
     """The plan with a library of its own, whose solver takes as long as theirs."""
     text = text.replace('["kittiwake", "mpich"]', '["kittiwake", "mpich", "mvapich"]')
-    return text.replace("[read]", """mvapich = "./{name} theirs"
+    return text.replace(
+        "[read]",
+        """mvapich = "./{name} theirs"
 [[library]]
 name = "mvapich"
 launcher = "./start {ranks}"
 shm = ["WAY=near"]
-[read]""").replace("rounds = 3", "rounds = 1")
+[read]""",
+    ).replace("rounds = 3", "rounds = 1")
 
 
 def test_a_library_of_the_plan_is_measured_like_the_others(tmp_path, fake, monkeypatch):
@@ -195,7 +245,7 @@ def test_a_library_of_the_plan_is_measured_like_the_others(tmp_path, fake, monke
     Runner(found, store, [*known, *found.own]).run()
     book = report.Book(store, "small")
     assert set(book.runs.status) == {"ok"}, list(book.runs.message)
-    (_, of), = programs.cells(book, "small").items()
+    ((_, of),) = programs.cells(book, "small").items()
     assert of["mvapich"].measured == 4 and plots.colour("mvapich") != plots.GREY
 
 
@@ -223,28 +273,53 @@ def test_a_library_without_a_command_is_left_out():
 def test_the_plan_of_the_documents_can_be_read():
     text = (libraries.ROOT / "docs/apps.md").read_text().split("```toml\n")[1].split("```")[0]
     found = plan.parse(text, "npb")
-    assert {cell.program for cell in plan.cells(found)} == {"cg.W", "hpl"} and {cell.library for cell in plan.cells(found)} == {"kittiwake", "openmpi"}
+    assert {cell.program for cell in plan.cells(found)} == {"cg.W", "hpl"} and {
+        cell.library for cell in plan.cells(found)
+    } == {"kittiwake", "openmpi"}
 
 
 def test_each_application_is_started_by_its_own_command(tmp_path, fake):
     script(tmp_path / "other", SOLVER)
-    text = PLAN.replace("rounds = 3", "rounds = 1") + '[[application]]\nname = "solver"\nargs = ["small"]\nrun = { mpich = "./other theirs", kittiwake = "./absent" }\n'
+    text = (
+        PLAN.replace("rounds = 3", "rounds = 1")
+        + '[[application]]\nname = "solver"\nargs = ["small"]\nrun = { mpich = "./other theirs", kittiwake = "./absent" }\n'
+    )
     runs = measured(tmp_path, fake, text).runs()
     assert dict(zip(zip(runs.library, runs.args), runs.status)) == {
-        ("kittiwake", "big"): "ok", ("mpich", "big"): "ok", ("kittiwake", "small"): "missing", ("mpich", "small"): "ok"}, list(runs.message)
+        ("kittiwake", "big"): "ok",
+        ("mpich", "big"): "ok",
+        ("kittiwake", "small"): "missing",
+        ("mpich", "small"): "ok",
+    }, list(runs.message)
 
 
 def test_parts_of_programs_are_no_programs():
-    assert applications.built() == ["nas", "pstswm"] and applications.kernels("pstswm") == ["pstswm"]
+    assert applications.built() == ["nas", "pstswm"] and applications.kernels("pstswm") == [
+        "pstswm"
+    ]
     assert applications.kernels("nas") == ["bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"]
 
 
-@pytest.mark.parametrize("old, new, field", [
-    ('name = "solver"', "", "name"), ("[run]\n", "[walk]\n", "walk"), ("[read]", "[unread]", "unread"), ("seconds = '^Time = *(\\S+)'", "", "seconds"),
-    ("(\\S+)'\nrate", "\\S+'\nrate", "read.seconds"), ("'^Result: OK$'", "'^Result: (OK)$'", "read.verified"), ("'^Result: OK$'", "'('", "read.verified"),
-    ('"./{name} ours {ranks}"', "3", "run.kittiwake"), ('"./{name} ours {ranks}"', '""', "run.kittiwake"), ("kittiwake = ", "lam = ", "run"),
-    ('args = ["big"]', 'build = "hpl"', "build"), ('args = ["big"]', 'build = "nas"', "name"), ('args = ["big"]', 'network = ["air"]', "network"),
-    ('args = ["big"]', 'program = "p2p"', "program"), ("verified", "right", "right")])
+@pytest.mark.parametrize(
+    "old, new, field",
+    [
+        ('name = "solver"', "", "name"),
+        ("[run]\n", "[walk]\n", "walk"),
+        ("[read]", "[unread]", "unread"),
+        ("seconds = '^Time = *(\\S+)'", "", "seconds"),
+        ("(\\S+)'\nrate", "\\S+'\nrate", "read.seconds"),
+        ("'^Result: OK$'", "'^Result: (OK)$'", "read.verified"),
+        ("'^Result: OK$'", "'('", "read.verified"),
+        ('"./{name} ours {ranks}"', "3", "run.kittiwake"),
+        ('"./{name} ours {ranks}"', '""', "run.kittiwake"),
+        ("kittiwake = ", "lam = ", "run"),
+        ('args = ["big"]', 'build = "hpl"', "build"),
+        ('args = ["big"]', 'build = "nas"', "name"),
+        ('args = ["big"]', 'network = ["air"]', "network"),
+        ('args = ["big"]', 'program = "p2p"', "program"),
+        ("verified", "right", "right"),
+    ],
+)
 def test_a_wrong_field_is_refused_with_its_name(old, new, field):
     assert PLAN.count(old) == 1
     with pytest.raises(plan.PlanError, match=f"'{field}'"):
@@ -253,11 +328,19 @@ def test_a_wrong_field_is_refused_with_its_name(old, new, field):
 
 def test_programs_whose_rounds_disagree_are_in_no_mean():
     cell = ("solver", "", "shm", 2)
-    of = lambda *seconds: {"kittiwake": programs.Figure(dict(enumerate(seconds)), {}), "mpich": programs.Figure(dict.fromkeys(range(len(seconds)), 2.0), {})}
-    assert programs.mean_table({cell: of(1.0, 1.4)})[1] and not programs.mean_table({cell: of(1.0, 1.6)})[1]
-    (_, _, _, ratio, *_), = programs.seconds_table({cell: of(1.0, 1.6)})[1]
+    of = lambda *seconds: {
+        "kittiwake": programs.Figure(dict(enumerate(seconds)), {}),
+        "mpich": programs.Figure(dict.fromkeys(range(len(seconds)), 2.0), {}),
+    }
+    assert (
+        programs.mean_table({cell: of(1.0, 1.4)})[1]
+        and not programs.mean_table({cell: of(1.0, 1.6)})[1]
+    )
+    ((_, _, _, ratio, *_),) = programs.seconds_table({cell: of(1.0, 1.6)})[1]
     # the quickest peer was disturbed: that a slower one was not makes it no best peer
-    best, who = programs.best_peer({**of(1.0), "openmpi": programs.Figure({0: 0.5}, {}, disturbed=True)})
+    best, who = programs.best_peer(
+        {**of(1.0), "openmpi": programs.Figure({0: 0.5}, {}, disturbed=True)}
+    )
     assert who == "openmpi" and best.ratio == 2 and best.grey
     assert ratio.grey and ratio.side() == "grey"
 
@@ -271,7 +354,9 @@ def test_the_last_figure_counts():
         Reading(pattern("t=(.*)", 1), verified=pattern("right", 0)).figures("t=1\n")
 
 
-@pytest.mark.parametrize("busy, own, share", [(1.0, 1.0, 0.0), (1.0, 0.5, 0.25), (1.0, 1.1, 0.0), (0.54, 0.5, 0.0)])
+@pytest.mark.parametrize(
+    "busy, own, share", [(1.0, 1.0, 0.0), (1.0, 0.5, 0.25), (1.0, 1.1, 0.0), (0.54, 0.5, 0.0)]
+)
 def test_what_others_use_of_the_processors_is_what_was_not_ours(monkeypatch, busy, own, share):
     for name, before, after in (("busy", 7.0, 7.0 + busy), ("own", 3.0, 3.0 + own)):
         values = iter([before, after])
@@ -284,12 +369,23 @@ def test_what_others_use_of_the_processors_is_what_was_not_ours(monkeypatch, bus
 
 def test_work_of_a_child_is_counted():
     busy, own = trust.busy(), trust.own()
-    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True
+    )
     assert trust.own() - own >= 0.5 and trust.busy() - busy >= 0.3  # which counts in ticks
 
 
 def kept(store, plan_name, cell, round, machine, seconds, counters=()):
-    lines = [{"bench": "application", "op": cell.program, "mode": " ".join(cell.args), "seconds": seconds, "rate": 1 / seconds}, *counters]
+    lines = [
+        {
+            "bench": "application",
+            "op": cell.program,
+            "mode": " ".join(cell.args),
+            "seconds": seconds,
+            "rate": 1 / seconds,
+        },
+        *counters,
+    ]
     store.add(plan_name, cell, round, machine, "1", "ok", "", seconds, lines, 0.0)
 
 
@@ -297,50 +393,104 @@ def kept(store, plan_name, cell, round, machine, seconds, counters=()):
 def papers_store(tmp_path):
     """Both seeds' plans, of made-up measurements."""
     store = Store(tmp_path / "d.sqlite")
-    machine = store.machine({"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
-    factor = {"": 1.0, "write": 1.0, "no write": 1.25, "short eager": 1.0, "no event thread": 1.1, "udp": 1.5}
+    machine = store.machine(
+        {"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"}
+    )
+    factor = {
+        "": 1.0,
+        "write": 1.0,
+        "no write": 1.25,
+        "short eager": 1.0,
+        "no event thread": 1.1,
+        "udp": 1.5,
+    }
     for name in ("seed000-npb", "seed001-nas"):
         for cell in plan.cells(plan.load(name)):
             written = {"write": 10, "short eager": 60}.get(cell.variant, 0)
-            counters = [{"bench": "counters", "op": cell.program, "mode": " ".join(cell.args), "eager_sent": 5, "write_sent": 5, "eager_bytes": 100 - written,
-                         "write_bytes": written}] if cell.variant in factor and name == "seed000-npb" and cell.variant else []
+            counters = (
+                [
+                    {
+                        "bench": "counters",
+                        "op": cell.program,
+                        "mode": " ".join(cell.args),
+                        "eager_sent": 5,
+                        "write_sent": 5,
+                        "eager_bytes": 100 - written,
+                        "write_bytes": written,
+                    }
+                ]
+                if cell.variant in factor and name == "seed000-npb" and cell.variant
+                else []
+            )
             for round in range(2):
-                kept(store, name, cell, round, machine, factor[cell.variant] * (2 if cell.library != "kittiwake" else 1) * 8 / cell.ranks, counters)
+                kept(
+                    store,
+                    name,
+                    cell,
+                    round,
+                    machine,
+                    factor[cell.variant]
+                    * (2 if cell.library != "kittiwake" else 1)
+                    * 8
+                    / cell.ranks,
+                    counters,
+                )
     return store
 
 
 def test_the_tables_of_mpi_mbcf_stand_beside_todays(papers_store):
     page = nas.mbcf(report.Book(papers_store))
-    assert "7.74 [8.99]" in page and "97.15 %" in page  # the paper's: CG on 16, the availability of IS
-    assert "2 (2 to 2) [4.00 (4.00 to 4.00)]" in page and "10.00 %" in page and "60.00 %" in page and "1.25 (1.25 to 1.25)" in page  # ours on 4, availability, NSR : SR
+    assert (
+        "7.74 [8.99]" in page and "97.15 %" in page
+    )  # the paper's: CG on 16, the availability of IS
+    assert (
+        "2 (2 to 2) [4.00 (4.00 to 4.00)]" in page
+        and "10.00 %" in page
+        and "60.00 %" in page
+        and "1.25 (1.25 to 1.25)" in page
+    )  # ours on 4, availability, NSR : SR
 
 
 def test_the_thesis_stands_beside_today(papers_store):
     book = report.Book(papers_store)
     page = nas.thesis(book)
-    assert "9.2 %" in page and "8.73" in page and "8.238 GFLOPS" in page and "24696" in page  # the thesis'
-    assert "-9 % to -9 % in the rounds" in page and {"nas-event-thread-0", "nas-event-thread-1"} <= set(book.pictures)
-    assert "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page  # ours: with : without, TCP : UDP
+    assert (
+        "9.2 %" in page and "8.73" in page and "8.238 GFLOPS" in page and "24696" in page
+    )  # the thesis'
+    assert "-9 % to -9 % in the rounds" in page and {
+        "nas-event-thread-0",
+        "nas-event-thread-1",
+    } <= set(book.pictures)
+    assert (
+        "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page
+    )  # ours: with : without, TCP : UDP
 
 
 def test_rounds_that_disagree_give_no_speed_up_and_a_faint_ratio():
     steady, restless = programs.Figure({0: 4.0, 1: 4.0}, {}), programs.Figure({0: 1.0, 1: 2.0}, {})
-    assert nas.speed_up(restless, steady).endswith("[rounds disagree]") and trust.grey(nas.over({"a": steady, "b": restless}, "a", "b"))
+    assert nas.speed_up(restless, steady).endswith("[rounds disagree]") and trust.grey(
+        nas.over({"a": steady, "b": restless}, "a", "b")
+    )
     assert nas.over({"a": steady}, "a", "b") is None and nas.mean_of([]) == "No pair counts."
 
 
 def test_means_and_rates_of_programs_have_ranges():
-    of = {"kittiwake": programs.Figure({0: 1.0, 1: 1.2}, {0: 4.0, 1: 5.0}), "mpich": programs.Figure({0: 2.0, 1: 2.0}, {0: 2.0, 1: 2.0})}
-    (_, _, mean, worst, _), = programs.mean_table({("ep", "W", "shm", 2): of})[1]
+    of = {
+        "kittiwake": programs.Figure({0: 1.0, 1: 1.2}, {0: 4.0, 1: 5.0}),
+        "mpich": programs.Figure({0: 2.0, 1: 2.0}, {0: 2.0, 1: 2.0}),
+    }
+    ((_, _, mean, worst, _),) = programs.mean_table({("ep", "W", "shm", 2): of})[1]
     assert mean.range() == worst.range() == " <small>0.50 to 0.60</small>"
-    (_, _, _, ratio, ours, _), = programs.rate_table({("ep", "W", "shm", 2): of})[1]
+    ((_, _, _, ratio, ours, _),) = programs.rate_table({("ep", "W", "shm", 2): of})[1]
     assert ours == "4.5 (4 to 5)" and ratio.rounds == (0.5, 0.4)
     assert programs.rate_ratio({"mpich": of["mpich"]}) is None
 
 
 def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
     store = Store(tmp_path / "d.sqlite")
-    machine = store.machine({"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    machine = store.machine(
+        {"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"}
+    )
     costs = {"sendrecv": 1.2, "nonblocking": 1.1, "native": 0.8, "sockets": 1.0}
     for cell in plan.cells(plan.load("seed003-pstswm")):
         given = pstswm.options(" ".join(cell.args))
@@ -349,23 +499,65 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         times = 4 / cell.ranks if "truncation" in given else 1
         seconds = costs.get(given.get("protocol"), else_) * times
         for round in range(2):
-            told = [{"bench": "application", "op": cell.program, "mode": " ".join(cell.args), "seconds": seconds, "messages": 12.5}]
+            told = [
+                {
+                    "bench": "application",
+                    "op": cell.program,
+                    "mode": " ".join(cell.args),
+                    "seconds": seconds,
+                    "messages": 12.5,
+                }
+            ]
             store.add("seed003-pstswm", cell, round, machine, "1", "ok", "", seconds, told, 0.0)
     book = report.Book(store)
     page = pstswm.section(book)
     assert {f"pstswm-{name}-shm-0" for name in pstswm.BARS} <= set(book.pictures)
-    found = [(pstswm.options(mode), net, ranks, of) for (_, mode, net, ranks), of in programs.cells(report.Book(store), "seed003-pstswm").items()]
+    found = [
+        (pstswm.options(mode), net, ranks, of)
+        for (_, mode, net, ranks), of in programs.cells(
+            report.Book(store), "seed003-pstswm"
+        ).items()
+    ]
     small = [one for one in found if "truncation" not in one[0]]
-    assert ("TN", "shared memory", 4, "kittiwake", "1.2 (1.2 to 1.2)", "1.1 (1.1 to 1.1)", "protocol=nonblocking ahead=yes", "9.1 % (9.1 to 9.1)") in pstswm.defaults(small)[1]
+    assert (
+        "TN",
+        "shared memory",
+        4,
+        "kittiwake",
+        "1.2 (1.2 to 1.2)",
+        "1.1 (1.1 to 1.1)",
+        "protocol=nonblocking ahead=yes",
+        "9.1 % (9.1 to 9.1)",
+    ) in pstswm.defaults(small)[1]
     below = pstswm.natives(small)[1]
-    assert ("DP", "shared memory", 4, "kittiwake", "1.1 (1.1 to 1.1)", "rings in shared memory", "0.8 (0.8 to 0.8)", "37.5 % (37.5 to 37.5)") in below
-    assert len([one for one in below if one[5] == "TCP connections"]) == 8  # two algorithms, networks, libraries
-    assert ("shared memory", 4, "kittiwake", "transpose=alltoallv sum=allreduce", "0.99 (0.99 to 0.99)", "1.1 (1.1 to 1.1)", "-10.0 % (-10.0 to -10.0)",
-            "0.8 (0.8 to 0.8)", "23.7 % (23.7 to 23.7)") in pstswm.collectives(small)[1]
+    assert (
+        "DP",
+        "shared memory",
+        4,
+        "kittiwake",
+        "1.1 (1.1 to 1.1)",
+        "rings in shared memory",
+        "0.8 (0.8 to 0.8)",
+        "37.5 % (37.5 to 37.5)",
+    ) in below
+    assert (
+        len([one for one in below if one[5] == "TCP connections"]) == 8
+    )  # two algorithms, networks, libraries
+    assert (
+        "shared memory",
+        4,
+        "kittiwake",
+        "transpose=alltoallv sum=allreduce",
+        "0.99 (0.99 to 0.99)",
+        "1.1 (1.1 to 1.1)",
+        "-10.0 % (-10.0 to -10.0)",
+        "0.8 (0.8 to 0.8)",
+        "23.7 % (23.7 to 23.7)",
+    ) in pstswm.collectives(small)[1]
     assert "SHMEM" in page and "12.5" in page and "Figure 4" in page
     every, mesh = pstswm.orders(found)[1], "transpose=alltoallv sum=allreduce mesh=2x2"
     place = (mesh, "shared memory", 4, "kittiwake")
-    (column, cart), = (row[-2:] for row in every if row[:4] == place)
+    ((column, cart),) = (row[-2:] for row in every if row[:4] == place)
     assert len(every) == 4 and column.ratio == 1 and cart.ratio == pytest.approx(2 / 3)
     assert "order=cart" not in page and "cart : row" in page
 

@@ -1,5 +1,6 @@
 """Honesty of comparisons, on data whose truth is known: drifting machines, spikes, and a planted
 difference."""
+
 import numpy
 import pytest
 
@@ -24,7 +25,9 @@ def test_a_machine_with_two_speeds_is_no_difference_between_equals(runs):
     """Three runs in ten take half as long again; by the promise of one wrong verdict in a hundred,
     16 of 800 have odds of one in a hundred."""
     random = numpy.random.default_rng(9)
-    times = random.normal(1, 0.02, (800, runs, 2)) * numpy.where(random.random((800, runs, 2)) < 0.3, 1.5, 1)
+    times = random.normal(1, 0.02, (800, runs, 2)) * numpy.where(
+        random.random((800, runs, 2)) < 0.3, 1.5, 1
+    )
     assert sum(not compare.verdict(*one.T).same for one in times) < 16
 
 
@@ -39,7 +42,11 @@ def test_five_percent_planted_are_found():
 
 
 def test_words_name_the_quicker_one():
-    assert compare.verdict([1.0, 1.01, 0.99], [2.0, 2.02, 1.99]).words("ours", "theirs").startswith("ours is quicker")
+    assert (
+        compare.verdict([1.0, 1.01, 0.99], [2.0, 2.02, 1.99])
+        .words("ours", "theirs")
+        .startswith("ours is quicker")
+    )
 
 
 @pytest.mark.parametrize("a, b", [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, 0.0], [1.0, 1.0])])
@@ -56,7 +63,16 @@ def once(seed, planted=1.0, cells=5):
     def run(which):
         drift[:] *= numpy.exp(random.normal(0, 0.01, cells))
         spikes = numpy.where(random.random(cells) < 0.05, random.uniform(1.3, 3, cells), 1)
-        return dict(enumerate(10 * drift * random.normal(1, 0.02, cells) * spikes * (planted if which == "a" else 1)))
+        return dict(
+            enumerate(
+                10
+                * drift
+                * random.normal(1, 0.02, cells)
+                * spikes
+                * (planted if which == "a" else 1)
+            )
+        )
+
     return run
 
 
@@ -71,9 +87,14 @@ def test_looking_after_each_pair_at_many_cells_finds_no_difference_between_equal
 
 
 def test_looking_after_each_pair_finds_five_percent():
-    found = [all(not v.same and v.ratio > 1 for v in last(seed, planted=1.05, cells=1).values()) for seed in range(50)]
+    found = [
+        all(not v.same and v.ratio > 1 for v in last(seed, planted=1.05, cells=1).values())
+        for seed in range(50)
+    ]
     assert sum(found) >= 48
 
 
 def test_all_cells_together():
-    assert compare.together({1: compare.verdict([2, 2], [1, 1]), 2: compare.verdict([1, 1], [2, 2])}) == pytest.approx(1)
+    assert compare.together(
+        {1: compare.verdict([2, 2], [1, 1]), 2: compare.verdict([1, 1], [2, 2])}
+    ) == pytest.approx(1)

@@ -3,6 +3,7 @@ programs are built from the same source with the same flags.
 
 What is restless here is made, so that the answers are the same on every machine, however busy. On
 the machine as it is: `make honesty`."""
+
 import subprocess
 from pathlib import Path
 
@@ -20,7 +21,10 @@ def made(fake, tmp_path):
     """Two libraries that run made.c; `slow` says that it takes 5 % longer."""
     found = [fake("steady", "fine"), fake("slow", "fine")]
     for library in found:
-        script(library.compiler, f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nexec cc -O2 -o "$2" {HERE / "made.c"} -lm\n')
+        script(
+            library.compiler,
+            f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nexec cc -O2 -o "$2" {HERE / "made.c"} -lm\n',
+        )
         library.env["RUNS"] = str(tmp_path / "runs")
     found[1].env["SLOWER"] = "1.05"
     return found
@@ -70,16 +74,25 @@ def last(a, b, known, program, ranks, most, seed):
 def test_five_percent_planted_in_this_library_are_found(ours, tmp_path):
     """One rank, whose MPI_Allreduce takes made time."""
     clock = tmp_path / "clock.so"
-    subprocess.run([ours[0].compiler, "-shared", "-fPIC", "-O2", "-o", clock, HERE / "clock.c", "-lm"], check=True)
+    subprocess.run(
+        [ours[0].compiler, "-shared", "-fPIC", "-O2", "-o", clock, HERE / "clock.c", "-lm"],
+        check=True,
+    )
     side = f"kittiwake:LD_PRELOAD={clock},RUNS={tmp_path / 'runs'},SLOWER="
-    found = last(side + "1.05", side + "1", ours, "coll --ms 4 --ops allreduce --sizes 65536", 1, 80, 0)[0]
+    found = last(
+        side + "1.05", side + "1", ours, "coll --ms 4 --ops allreduce --sizes 65536", 1, 80, 0
+    )[0]
     assert not found.same and found.low < 1.05 < found.high, found
 
 
 @machine
 def test_this_library_against_itself_is_the_same_nineteen_times_of_twenty(ours):
     """Messages between two ranks."""
-    assert nineteen_of_twenty(lambda seed: all(v.same for v in last("kittiwake", "kittiwake", ours, "p2p --ms 2 --sizes 8", 2, 5, seed)))
+    assert nineteen_of_twenty(
+        lambda seed: all(
+            v.same for v in last("kittiwake", "kittiwake", ours, "p2p --ms 2 --sizes 8", 2, 5, seed)
+        )
+    )
 
 
 @machine
@@ -88,7 +101,10 @@ def test_five_percent_more_work_is_found(ours):
     the question may be asked three times."""
     program = "coll --ms 4 --ops allreduce --sizes "
     for seed in range(3):
-        once = [compare.live("kittiwake", "kittiwake", ours, program + size, 1) for size in ("68813", "65536")]
+        once = [
+            compare.live("kittiwake", "kittiwake", ours, program + size, 1)
+            for size in ("68813", "65536")
+        ]
         both = lambda which: {"allreduce": next(iter(once[which == "b"](which).values()))}
         *_, verdicts = compare.pairs(both, 80, seed=seed)
         if not verdicts["allreduce"].same:
@@ -107,7 +123,9 @@ def test_compiler_wrappers_add_no_flags_that_make_programs_faster():
     """Of the libraries that are installed here."""
     for lib in libraries.known(libraries.ROOT / "dist", libraries.ROOT / "build/peers"):
         if lib.there():
-            shown = subprocess.run([lib.compiler, "-show"], text=True, stdout=subprocess.PIPE, timeout=30).stdout.split()
-            assert not [word for word in shown if word.startswith(("-O", "-m", "-f", "-g", "-D"))], (lib.name, shown)
-
-
+            shown = subprocess.run(
+                [lib.compiler, "-show"], text=True, stdout=subprocess.PIPE, timeout=30
+            ).stdout.split()
+            assert not [
+                word for word in shown if word.startswith(("-O", "-m", "-f", "-g", "-D"))
+            ], (lib.name, shown)

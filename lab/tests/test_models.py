@@ -1,4 +1,5 @@
 """The models against data made from them, and against what the paper says of them."""
+
 import numpy
 import pytest
 
@@ -36,11 +37,13 @@ def test_one_unlucky_size_does_not_bend_the_curve():
     for unlucky in range(len(SIZES)):
         times = made.time(SIZES)
         times[unlucky] *= 4
-        assert models.error(models.three_parameters(SIZES, times), SIZES, made.time(SIZES)) < 0.12, SIZES[unlucky]
+        assert (
+            models.error(models.three_parameters(SIZES, times), SIZES, made.time(SIZES)) < 0.12
+        ), SIZES[unlucky]
 
 
 def test_pieces_find_a_change_of_protocol():
-    n = numpy.array([8 * 2 ** k for k in range(16)], float)
+    n = numpy.array([8 * 2**k for k in range(16)], float)
     t = numpy.where(n <= 4096, 2 + 0.001 * n, 9 + 0.0002 * n)
     found = models.pieces(n, t)
     assert len(found.t0) == 2 and found.to == (4096.0,)
@@ -48,31 +51,41 @@ def test_pieces_find_a_change_of_protocol():
 
 
 def test_straight_data_is_one_piece():
-    n = numpy.array([8 * 2 ** k for k in range(12)], float)
+    n = numpy.array([8 * 2**k for k in range(12)], float)
     assert len(models.pieces(n, 3 + 0.001 * n).t0) == 1
 
 
 def test_loggp_keeps_the_overhead_apart():
     found = models.loggp([1, 1000, 100000], [10.0, 11.0, 110.0], overhead=2.0)
-    assert found.latency == pytest.approx(6.0, rel=0.1) and found.gap == pytest.approx(0.001, rel=0.05)
+    assert found.latency == pytest.approx(6.0, rel=0.1) and found.gap == pytest.approx(
+        0.001, rel=0.05
+    )
 
 
 def test_no_model_says_that_longer_messages_take_less_time():
     """Four sizes of a bad hour, between two of which the time fell: the best curve through them
     dives below zero."""
-    found = models.three_parameters([8, 64, 512, 4096, 65536, 1048576], [4000, 4000, 4000, 4000, 60, 180])
+    found = models.three_parameters(
+        [8, 64, 512, 4096, 65536, 1048576], [4000, 4000, 4000, 4000, 60, 180]
+    )
     fine = numpy.geomspace(8, 1 << 20, 200)
     assert numpy.all(numpy.diff(found.time(fine)) > -1e-6 * found.t0) and found.ti >= -found.t0
 
 
-@pytest.mark.parametrize("by, g", [("p", lambda p: p), ("lp", lambda p: int(numpy.ceil(numpy.log2(p))))])
+@pytest.mark.parametrize(
+    "by, g", [("p", lambda p: p), ("lp", lambda p: int(numpy.ceil(numpy.log2(p))))]
+)
 def test_parameters_grow_with_processes_as_they_were_made(by, g):
     found = models.of_processes({p: 3 + 2.5 * g(p) for p in (2, 4, 8, 16)})
-    assert found.by == by and found.constant == pytest.approx(3) and found.factor == pytest.approx(2.5)
+    assert (
+        found.by == by and found.constant == pytest.approx(3) and found.factor == pytest.approx(2.5)
+    )
 
 
 def test_a_collective_has_the_peaks_of_its_largest_count():
-    found = models.collective("bcast", {p: models.ThreeParameters(2.0 * p, 1.0, 0.001 * p) for p in (2, 4, 8)})
+    found = models.collective(
+        "bcast", {p: models.ThreeParameters(2.0 * p, 1.0, 0.001 * p) for p in (2, 4, 8)}
+    )
     assert found.peak_bandwidth([2, 4, 8]) == pytest.approx(7 / 0.008, rel=0.01)
 
 

@@ -1,6 +1,7 @@
 """The page docs/benchmarks.md and `kwlab show`, of made-up runs: ratios are right, what is behind
 only at times is not called behind, failures are named, and the page keeps to its length and
 width."""
+
 import sys
 
 import pytest
@@ -12,7 +13,13 @@ PEERS = {"kittiwake": 1.0, "mpich": 2.0, "openmpi": 4.0}
 
 
 def line(bench, op, n, median, mode="send"):
-    return {"bench": bench, "op": op, "mode": mode, "bytes": n, "us": dict.fromkeys(("min", "median", "low", "high"), median) | {"batches": [median]}}
+    return {
+        "bench": bench,
+        "op": op,
+        "mode": mode,
+        "bytes": n,
+        "us": dict.fromkeys(("min", "median", "low", "high"), median) | {"batches": [median]},
+    }
 
 
 def lines(program, by, round):
@@ -20,30 +27,70 @@ def lines(program, by, round):
     at times."""
     ours = by == 1.0
     return {
-        "p2p": [line("p2p", "pingpong", n, by) for n in (0, 8)] + [line("p2p", "stream", 1 << 20, 100 * by, "isend")],
-        "coll": [line("coll", "barrier", 0, by, "back-to-back"), line("coll", "bcast", 8, by, "back-to-back"),
-                 line("coll", "bcast", 1024, 3.0 if ours else by, "back-to-back"),
-                 line("coll", "bcast", 65536, (3.0 if round else 1.0) if ours else by, "back-to-back")],
+        "p2p": [line("p2p", "pingpong", n, by) for n in (0, 8)]
+        + [line("p2p", "stream", 1 << 20, 100 * by, "isend")],
+        "coll": [
+            line("coll", "barrier", 0, by, "back-to-back"),
+            line("coll", "bcast", 8, by, "back-to-back"),
+            line("coll", "bcast", 1024, 3.0 if ours else by, "back-to-back"),
+            line("coll", "bcast", 65536, (3.0 if round else 1.0) if ours else by, "back-to-back"),
+        ],
         "overlap": [{"bench": "overlap", "op": "exchange", "bytes": 65536, "overlap": 0.8 / by}],
-        "hello": [{"bench": "hello", "resident_kb": 1024 * by, "anonymous_kb": 512 * by}], "idle": [{"bench": "idle", "cpu_percent": by}]}[program]
+        "hello": [{"bench": "hello", "resident_kb": 1024 * by, "anonymous_kb": 512 * by}],
+        "idle": [{"bench": "idle", "cpu_percent": by}],
+    }[program]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     found = Store(tmp_path_factory.mktemp("data") / "d.sqlite")
-    machine = found.machine({"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    machine = found.machine(
+        {"processor": "Abacus", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"}
+    )
     for round in range(3):
         for library, by in PEERS.items():
             for program in ("p2p", "coll", "overlap", "hello", "idle"):
-                found.add("page", plan.Cell(library, program, (), 2, "shm"), round, machine, f"{library} 1", "ok", "", by, lines(program, by, round))
-        found.add("page", plan.Cell("impi", "coll", (), 2, "shm"), round, machine, "impi 1", "hung", f"ended in {round}", 9, [])
-    found.add("older", plan.Cell("impi", "p2p", (), 2, "shm"), 0, machine, "impi 1", "ok", "", 1, lines("p2p", 0.1, 0))
+                found.add(
+                    "page",
+                    plan.Cell(library, program, (), 2, "shm"),
+                    round,
+                    machine,
+                    f"{library} 1",
+                    "ok",
+                    "",
+                    by,
+                    lines(program, by, round),
+                )
+        found.add(
+            "page",
+            plan.Cell("impi", "coll", (), 2, "shm"),
+            round,
+            machine,
+            "impi 1",
+            "hung",
+            f"ended in {round}",
+            9,
+            [],
+        )
+    found.add(
+        "older",
+        plan.Cell("impi", "p2p", (), 2, "shm"),
+        0,
+        machine,
+        "impi 1",
+        "ok",
+        "",
+        1,
+        lines("p2p", 0.1, 0),
+    )
     return found
 
 
 @pytest.fixture(scope="module")
 def text(store, tmp_path_factory):
-    return page.write(report.Book(store, page.PLAN), tmp_path_factory.mktemp("page") / "page.md").read_text()
+    return page.write(
+        report.Book(store, page.PLAN), tmp_path_factory.mktemp("page") / "page.md"
+    ).read_text()
 
 
 def test_every_question_has_its_table(text):
@@ -87,7 +134,11 @@ def test_the_page_has_a_picture_of_who_is_quickest(store, tmp_path):
     made = page.write(book, tmp_path / "page.md")
     assert "](pictures/benchmarks.png)" in made.read_text()
     assert (tmp_path / "pictures/benchmarks.png").read_bytes().startswith(b"\x89PNG")
-    assert page.beside(book)["shared memory"]["barrier"] == {"kittiwake": 1, "mpich": 2, "openmpi": 4}
+    assert page.beside(book)["shared memory"]["barrier"] == {
+        "kittiwake": 1,
+        "mpich": 2,
+        "openmpi": 4,
+    }
 
 
 def test_a_plan_that_was_not_run_is_named(store):
@@ -103,14 +154,24 @@ def test_show_has_figures_means_and_what_is_behind(store, monkeypatch, capsys):
         cli.main()
     shown = " ".join(capsys.readouterr().out.split())
     assert not ended.value.code
-    assert "bcast back-to-back 1 KB shm 2 us 3 2 4 1.5" in shown and "1.5 1.50 to 1.50 3 2 mpich every round" in shown
+    assert (
+        "bcast back-to-back 1 KB shm 2 us 3 2 4 1.5" in shown
+        and "1.5 1.50 to 1.50 3 2 mpich every round" in shown
+    )
     assert "hello" in shown and "resident_kb" in shown and "ended in 2" in shown
 
 
 def test_cells_that_the_plan_had_before_are_not_on_the_page(tmp_path):
     found = Store(tmp_path / "d.sqlite")
-    machine = found.machine({"processor": "p", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"})
+    machine = found.machine(
+        {"processor": "p", "cores": 2, "memory": "8 GB", "system": "Linux", "kernel": "6"}
+    )
     now = [cell for cell in plan.cells(plan.load(page.PLAN)) if cell.program == "p2p"][0]
-    for cell, median in ((now, 3.0), (plan.Cell(now.library, "p2p", ("--ms", "1"), now.ranks, now.network), 1.0)):
-        found.add(page.PLAN, cell, 0, machine, "1", "ok", "", 1, [line("p2p", "pingpong", 8, median)])
+    for cell, median in (
+        (now, 3.0),
+        (plan.Cell(now.library, "p2p", ("--ms", "1"), now.ranks, now.network), 1.0),
+    ):
+        found.add(
+            page.PLAN, cell, 0, machine, "1", "ok", "", 1, [line("p2p", "pingpong", 8, median)]
+        )
     assert [*page.book_of(found).medians("p2p").value] == [3.0]

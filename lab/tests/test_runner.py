@@ -1,5 +1,6 @@
 """Whatever a library does is a row that says so, and the plan goes on; an interrupted plan goes on
 where it stopped."""
+
 import json
 import os
 import re
@@ -19,18 +20,36 @@ from kwlab.store import Store
 PLAN = 'title = "t"\nrounds = 2\nlimit = 30\n[[work]]\nprogram = "p2p"\n'
 IMPATIENT = PLAN.replace("limit = 30", "limit = 3")  # for libraries that hang
 LONG = 300  # seconds after which what does not end counts as hung, on a machine that is busy with other things
-EXPECTED = {"fine": ("ok", ""), "missing": ("missing", "not installed"), "crashes": ("failed", "segmentation fault"), "breaks off": ("failed", "no word why"),
-            "hangs": ("late", "it had printed nothing"), "hangs later": ("hung", "with 1 measurements; it had printed nothing for"),
-            "is slow": ("slow", "measurements; it was still printing"), "tells its turns": ("slow", "with 0 measurements"), "nonsense": ("nonsense", "no measurement"),
-            "broken line": ("nonsense", "line 1 is no measurement"), "not a number": ("nonsense", "line 1"), "silent": ("nonsense", "no measurement"),
-            "endless": ("nonsense", "more than 4 MB")}
+EXPECTED = {
+    "fine": ("ok", ""),
+    "missing": ("missing", "not installed"),
+    "crashes": ("failed", "segmentation fault"),
+    "breaks off": ("failed", "no word why"),
+    "hangs": ("late", "it had printed nothing"),
+    "hangs later": ("hung", "with 1 measurements; it had printed nothing for"),
+    "is slow": ("slow", "measurements; it was still printing"),
+    "tells its turns": ("slow", "with 0 measurements"),
+    "nonsense": ("nonsense", "no measurement"),
+    "broken line": ("nonsense", "line 1 is no measurement"),
+    "not a number": ("nonsense", "line 1"),
+    "silent": ("nonsense", "no measurement"),
+    "endless": ("nonsense", "more than 4 MB"),
+}
 
 
 def run(tmp_path, behaviours, fake):
     """The runs of a small plan in which each library behaves as told."""
     store = Store(tmp_path / "d.sqlite")
-    text = IMPATIENT if any(EXPECTED[how][0] in ("late", "hung", "slow") for how in behaviours) else PLAN
-    Runner(plan.parse(text, "small"), store, [fake(name, how) for name, how in zip(plan.KNOWN, behaviours)]).run()
+    text = (
+        IMPATIENT
+        if any(EXPECTED[how][0] in ("late", "hung", "slow") for how in behaviours)
+        else PLAN
+    )
+    Runner(
+        plan.parse(text, "small"),
+        store,
+        [fake(name, how) for name, how in zip(plan.KNOWN, behaviours)],
+    ).run()
     return store
 
 
@@ -56,15 +75,34 @@ def test_every_behaviour_is_expected():
 def test_what_hung_under_an_earlier_command_is_tried_again_once_and_last(tmp_path, fake):
     """Else a plan in short turns would hang in each of them."""
     store, others = Store(tmp_path / "d.sqlite"), [fake(name, "fine") for name in plan.KNOWN[1:]]
-    Runner(plan.parse(IMPATIENT.replace("rounds = 2", "rounds = 1"), "small"), store, [fake("kittiwake", "hangs"), *others]).run()
+    Runner(
+        plan.parse(IMPATIENT.replace("rounds = 2", "rounds = 1"), "small"),
+        store,
+        [fake("kittiwake", "hangs"), *others],
+    ).run()
     Runner(plan.parse(PLAN, "small"), store, [fake("kittiwake", "fine"), *others]).run()
     ours = store.runs().query("library == 'kittiwake'")
-    assert dict(zip(ours["round"], ours.status)) == {0: "ok", 1: "late"} and "another round" in ours[ours.status == "late"].message.iloc[0]
-    assert set(store.runs().query("library != 'kittiwake'").status) == {"ok"} and len(store.runs()) == 8
+    assert (
+        dict(zip(ours["round"], ours.status)) == {0: "ok", 1: "late"}
+        and "another round" in ours[ours.status == "late"].message.iloc[0]
+    )
+    assert (
+        set(store.runs().query("library != 'kittiwake'").status) == {"ok"}
+        and len(store.runs()) == 8
+    )
 
 
-@pytest.mark.parametrize("pauses, status", [
-    ([], "late"), ([0.1, 9.9], "hung"), ([9.5, 0.5], "slow"), ([1, 1, 1, 7], "hung"), ([0.5, 2, 2, 5.5], "slow"), ([7.9, 2.1], "hung")])
+@pytest.mark.parametrize(
+    "pauses, status",
+    [
+        ([], "late"),
+        ([0.1, 9.9], "hung"),
+        ([9.5, 0.5], "slow"),
+        ([1, 1, 1, 7], "hung"),
+        ([0.5, 2, 2, 5.5], "slow"),
+        ([7.9, 2.1], "hung"),
+    ],
+)
 def test_slow_is_who_was_not_silent_for_much_longer_than_before(pauses, status):
     """The pause before the first line is the start's, not a measurement's."""
     late = libraries.Late(["p2p"], 10, LINE, "")
@@ -74,7 +112,10 @@ def test_slow_is_who_was_not_silent_for_much_longer_than_before(pauses, status):
 
 def test_what_is_slow_is_measured_in_every_round_and_done_with_then(tmp_path, fake):
     store = run(tmp_path, ["is slow", "fine", "fine", "fine"], fake)
-    assert list(store.runs().query("library == 'kittiwake'").status) == ["slow", "slow"] and store.measurements().query("library == 'kittiwake'")["round"].nunique() == 2
+    assert (
+        list(store.runs().query("library == 'kittiwake'").status) == ["slow", "slow"]
+        and store.measurements().query("library == 'kittiwake'")["round"].nunique() == 2
+    )
     assert Runner(plan.parse(IMPATIENT, "small"), store, []).left() == []
 
 
@@ -97,8 +138,12 @@ def test_how_a_run_was_started_and_what_others_used_is_kept(tmp_path, fake, monk
     runs = store.runs()
     assert set(runs.others) == {0.25} and set(store.measurements().others) == {0.25}
     said = {(run.library, run.variant): run.command for run in runs.itertuples()}
-    assert said["kittiwake", ""].startswith(f"env KW_PATHS=self,shm {tmp_path}/kittiwake/bin/mpiexec -n 2 ")
-    assert said["kittiwake", "v"].startswith("env KW_PATHS=self,shm KW_SPIN=0 ") and said["mpich", ""].startswith("env 'SOME=a b' ")
+    assert said["kittiwake", ""].startswith(
+        f"env KW_PATHS=self,shm {tmp_path}/kittiwake/bin/mpiexec -n 2 "
+    )
+    assert said["kittiwake", "v"].startswith("env KW_PATHS=self,shm KW_SPIN=0 ") and said[
+        "mpich", ""
+    ].startswith("env 'SOME=a b' ")
 
 
 def test_a_dataset_of_the_first_version_is_read(tmp_path):
@@ -106,7 +151,9 @@ def test_a_dataset_of_the_first_version_is_read(tmp_path):
     machine = store.machine({"processor": "p"})
     line = {"bench": "application", "op": "cg", "seconds": 1.0, "foreign": 0.5}
     store.add("p", cell, 0, machine, "1", "ok", "", 1, [line])
-    store.db.executescript("alter table run drop column others; alter table run drop column command; pragma user_version = 1;")
+    store.db.executescript(
+        "alter table run drop column others; alter table run drop column command; pragma user_version = 1;"
+    )
     store.db.close()
     again = Store(tmp_path / "d.sqlite")
     assert list(again.runs().others) == [0.5] and list(again.measurements().metric) == ["seconds"]
@@ -115,7 +162,9 @@ def test_a_dataset_of_the_first_version_is_read(tmp_path):
 def test_what_hung_leaves_no_process(tmp_path, fake, monkeypatch):
     started = []
     real = subprocess.Popen
-    monkeypatch.setattr(libraries.subprocess, "Popen", lambda *a, **k: started.append(real(*a, **k)) or started[-1])
+    monkeypatch.setattr(
+        libraries.subprocess, "Popen", lambda *a, **k: started.append(real(*a, **k)) or started[-1]
+    )
     run(tmp_path, ["hangs", "fine", "fine", "fine"], fake)
     assert started and all(libraries.session(process.pid) == [] for process in started)
 
@@ -127,7 +176,9 @@ def test_a_host_lab_that_is_refused_is_a_row(tmp_path, fake, monkeypatch):
     text = PLAN + 'network = ["gigabit", "shm"]\n'
     Runner(plan.parse(text, "small"), store, [fake(name, "fine") for name in plan.KNOWN]).run()
     runs = store.runs()
-    assert set(runs[runs.network == "gigabit"].status) == {"missing"} and set(runs[runs.network == "shm"].status) == {"ok"}
+    assert set(runs[runs.network == "gigabit"].status) == {"missing"} and set(
+        runs[runs.network == "shm"].status
+    ) == {"ok"}
     assert "no namespaces for you" in runs[runs.network == "gigabit"].message.iloc[0]
 
 
@@ -135,14 +186,22 @@ def test_a_compiler_that_fails_is_a_row(tmp_path, fake):
     library = fake("kittiwake", "fine")
     script(library.compiler, "#!/bin/sh\necho 'no mpi.h' >&2\nexit 1\n")
     store = Store(tmp_path / "d.sqlite")
-    Runner(plan.parse(PLAN.replace("rounds", 'libraries = ["kittiwake"]\nrounds'), "small"), store, [library]).run()
+    Runner(
+        plan.parse(PLAN.replace("rounds", 'libraries = ["kittiwake"]\nrounds'), "small"),
+        store,
+        [library],
+    ).run()
     assert set(store.runs().status) == {"failed"} and "no mpi.h" in store.runs().message.iloc[0]
 
 
 def test_counters_are_summed_over_ranks():
     cell = plan.Cell("kittiwake", "p2p", ("--sizes", "8"), 2, "shm")
-    found = counters(cell, "noise\nrank 0: eager_sent 8, write_bytes 24\nrank 1: eager_sent 2, write_bytes 6\n")
-    assert found == [{"bench": "counters", "op": "p2p", "mode": "--sizes 8", "eager_sent": 10, "write_bytes": 30}]
+    found = counters(
+        cell, "noise\nrank 0: eager_sent 8, write_bytes 24\nrank 1: eager_sent 2, write_bytes 6\n"
+    )
+    assert found == [
+        {"bench": "counters", "op": "p2p", "mode": "--sizes 8", "eager_sent": 10, "write_bytes": 30}
+    ]
     assert counters(cell, "rank 1: died\n") == []
 
 
@@ -150,17 +209,38 @@ def home(place, log):
     """A directory that looks like an installation whose launcher notes each run; the third one and
     those after it last as long as there is a file `held` beside the notes."""
     script(place / "bin/mpicc", COMPILER)
-    script(place / "bin/mpiexec", f'''#!/bin/sh
+    script(
+        place / "bin/mpiexec",
+        f"""#!/bin/sh
 [ "$1" != --version ] || exit 0
 echo run >>{log}
 while [ -e {log.parent}/held ] && [ $(wc -l <{log}) -ge 3 ]; do sleep 0.05; done
 echo '{LINE}'
-''')
+""",
+    )
 
 
 def kwlab(tmp_path, *args, **more):
-    command = [sys.executable, "-m", "kwlab.cli", *args, "--data", tmp_path / "d.sqlite", "--dist", tmp_path / "dist", "--peers", tmp_path / "peers"]
-    return subprocess.Popen([str(word) for word in command], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    command = [
+        sys.executable,
+        "-m",
+        "kwlab.cli",
+        *args,
+        "--data",
+        tmp_path / "d.sqlite",
+        "--dist",
+        tmp_path / "dist",
+        "--peers",
+        tmp_path / "peers",
+    ]
+    return subprocess.Popen(
+        [str(word) for word in command],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **more,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -169,7 +249,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     log, held = tmp_path / "log", tmp_path / "held"
     held.touch()
     home(tmp_path / "dist", log)
-    text = PLAN.replace("rounds = 2", 'rounds = 8\nlibraries = ["kittiwake"]').replace("limit = 30", f"limit = {LONG}")
+    text = PLAN.replace("rounds = 2", 'rounds = 8\nlibraries = ["kittiwake"]').replace(
+        "limit = 30", f"limit = {LONG}"
+    )
     (tmp_path / "small.toml").write_text(text)
     runs = lambda: len(log.read_text().split()) if log.exists() else 0
     first = kwlab(tmp_path, "run", "small.toml")
@@ -195,15 +277,39 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     home(tmp_path / "dist", log)
     (tmp_path / "small.toml").write_text(PLAN)
     none = kwlab(tmp_path, "run", "small.toml", "--for", "0").communicate(timeout=60)[0]
-    assert "8 runs are left" in none and "Not installed: mpich, openmpi, impi" in none and not log.exists()
-    part = kwlab(tmp_path, "run", "small.toml", "--library", "mpich", "--library", "kittiwake", "--rounds", "1")
+    assert (
+        "8 runs are left" in none
+        and "Not installed: mpich, openmpi, impi" in none
+        and not log.exists()
+    )
+    part = kwlab(
+        tmp_path,
+        "run",
+        "small.toml",
+        "--library",
+        "mpich",
+        "--library",
+        "kittiwake",
+        "--rounds",
+        "1",
+    )
     part.communicate(timeout=60)
     runs = Store(tmp_path / "d.sqlite").runs()
     assert list(zip(runs.library, runs.status)) == [("kittiwake", "ok"), ("mpich", "missing")]
     store = Store(tmp_path / "d.sqlite")
     left = Runner(plan.parse(PLAN, "small"), store, []).left()
-    assert [cell.library for _, cell in left] == ["openmpi", "impi", "mpich", "openmpi", "impi", "kittiwake", "mpich"]
-    kwlab(tmp_path, "run", "small.toml", "--library", "kittiwake", "--again", "--for", "0").communicate(timeout=60)
+    assert [cell.library for _, cell in left] == [
+        "openmpi",
+        "impi",
+        "mpich",
+        "openmpi",
+        "impi",
+        "kittiwake",
+        "mpich",
+    ]
+    kwlab(
+        tmp_path, "run", "small.toml", "--library", "kittiwake", "--again", "--for", "0"
+    ).communicate(timeout=60)
     assert list(Store(tmp_path / "d.sqlite").runs().library) == ["mpich"]
 
 
@@ -212,31 +318,71 @@ def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
     """Off a terminal it tells each pair, so that whoever waits sees it move."""
     log = tmp_path / "log"
     home(tmp_path / "dist", log)
-    words = [sys.executable, "-m", "kwlab.cli", "compare", "kittiwake", "kittiwake:KW_SPIN=0", "--pairs", "100000", "--dist", tmp_path / "dist"]
+    words = [
+        sys.executable,
+        "-m",
+        "kwlab.cli",
+        "compare",
+        "kittiwake",
+        "kittiwake:KW_SPIN=0",
+        "--pairs",
+        "100000",
+        "--dist",
+        tmp_path / "dist",
+    ]
     held = (tmp_path / "dist/bin/mpiexec").read_text().replace("-ge 3", "-ge 7")
     script(tmp_path / "dist/bin/mpiexec", held)  # the fourth pair does not come
     (tmp_path / "held").touch()
-    running = subprocess.Popen([str(word) for word in words], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert "pair 2 of at most 100000" in running.stderr.readline() and "pair 3 of" in running.stderr.readline()
+    running = subprocess.Popen(
+        [str(word) for word in words],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert (
+        "pair 2 of at most 100000" in running.stderr.readline()
+        and "pair 3 of" in running.stderr.readline()
+    )
     running.send_signal(number)
     (tmp_path / "held").unlink()
     out, err = running.communicate(timeout=LONG)
-    assert running.returncode == code and "ended early, after 3 pairs" in err and "geometric mean" in out, out + err
+    assert (
+        running.returncode == code
+        and "ended early, after 3 pairs" in err
+        and "geometric mean" in out
+    ), out + err
 
 
 def test_the_status_counts_what_others_disturbed_and_what_is_left(tmp_path):
     store, found = Store(tmp_path / "d.sqlite"), plan.load("behind")
     machine, cells = store.machine(facts.machine()), plan.cells(found)
     for at, cell in enumerate(cells):
-        store.add("behind", cell, 0, machine, "1", "ok" if at else "failed", "no word", 1, [], 0.5 if at == 1 else 0.0)
-    said = " ".join(CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output.split())
+        store.add(
+            "behind",
+            cell,
+            0,
+            machine,
+            "1",
+            "ok" if at else "failed",
+            "no word",
+            1,
+            [],
+            0.5 if at == 1 else 0.0,
+        )
+    said = " ".join(
+        CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output.split()
+    )
     assert f"behind: {len(cells) * 2 + 1} runs of 3 of its 3 rounds are left or went wrong" in said
     rows = re.findall(r"behind │ (\w+) │ (\w+) │ (\d+) │ (\d+) │", said)
     assert ("kittiwake", "failed", "1", "0") in rows and (cells[1].library, "ok", "1", "1") in rows
     for round in range(3):
         for cell in cells:
             store.add("behind", cell, round, machine, "1", "ok", "", 1, [], 0.0)
-    assert "behind: all 3 rounds are done" in CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output
+    assert (
+        "behind: all 3 rounds are done"
+        in CliRunner().invoke(cli.app, ["status", "--data", str(tmp_path / "d.sqlite")]).output
+    )
 
 
 def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_path):
@@ -244,31 +390,71 @@ def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_p
     (tmp_path / "small.toml").write_text('about = "About this. And that."\n' + PLAN)
     none = kwlab(tmp_path, "run", "small.toml", "--library", "mpich")
     out, err = none.communicate(timeout=LONG)
-    assert none.returncode == 1 and "all 2 runs went wrong" in err and "kwlab status" in err and "Next" not in out
+    assert (
+        none.returncode == 1
+        and "all 2 runs went wrong" in err
+        and "kwlab status" in err
+        and "Next" not in out
+    )
     home(tmp_path / "dist", tmp_path / "log")
     for wrong in ("6 of 8", "6 of 6"):
         some = kwlab(tmp_path, "run", "small.toml")
         out, err = some.communicate(timeout=LONG)
         said = " ".join(out.split())  # lines are as long as there is room for
-        assert some.returncode == 0 and f"{wrong} runs went wrong, `kwlab status` says why" in said, out + err
-        assert out.startswith("t. About this.") and f"Next: `kwlab show small.toml --data {tmp_path}/d.sqlite`" in out and "`kwlab report --data" in out
+        assert (
+            some.returncode == 0 and f"{wrong} runs went wrong, `kwlab status` says why" in said
+        ), out + err
+        assert (
+            out.startswith("t. About this.")
+            and f"Next: `kwlab show small.toml --data {tmp_path}/d.sqlite`" in out
+            and "`kwlab report --data" in out
+        )
 
 
-@pytest.mark.parametrize("args, words", [
-    (["run", "good.toml", "--library", "lam"], "'lam'"), (["run", "good.toml", "--network", "ib"], "'ib'"), (["run", "good.toml", "--ranks", "3"], "no run like this; it has programs p2p; ranks 2; networks shm; libraries kittiwake, mpich"),
-    (["run"], "`kwlab plans` lists"), (["show"], "`kwlab plans` lists"), (["run", "quikc"], "did you mean quick?"), (["run", "sub/torn.toml"], "sub/torn.toml: "),
-    (["run", "sub/torn.toml"], "line 2"), (["check", "f.json.gz", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"),
-    (["tune", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"), (["plans", "nonesuch"], "neither a plan"),
-    (["run", "nonesuch"], "neither a plan"), (["run", "bad.toml"], "'ranks'"), (["compare", "kittiwake", "nonesuch"], "not one of"),
-    (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"), (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
-    (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"), (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
-    (["report", "--data", "nowhere"], "nowhere: no dataset"), (["export", "figures.xls"], "ends in .csv or .json"), (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"), (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"), (["run", "good.toml", "--data", "good.toml/d"], "good.toml")])
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (["run", "good.toml", "--library", "lam"], "'lam'"),
+        (["run", "good.toml", "--network", "ib"], "'ib'"),
+        (
+            ["run", "good.toml", "--ranks", "3"],
+            "no run like this; it has programs p2p; ranks 2; networks shm; libraries kittiwake, mpich",
+        ),
+        (["run"], "`kwlab plans` lists"),
+        (["show"], "`kwlab plans` lists"),
+        (["run", "quikc"], "did you mean quick?"),
+        (["run", "sub/torn.toml"], "sub/torn.toml: "),
+        (["run", "sub/torn.toml"], "line 2"),
+        (
+            ["check", "f.json.gz", "--dist", "nowhere"],
+            "nowhere/bin/kwinfo is not there; `make stage`",
+        ),
+        (["tune", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"),
+        (["plans", "nonesuch"], "neither a plan"),
+        (["run", "nonesuch"], "neither a plan"),
+        (["run", "bad.toml"], "'ranks'"),
+        (["compare", "kittiwake", "nonesuch"], "not one of"),
+        (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"),
+        (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
+        (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"),
+        (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
+        (["report", "--data", "nowhere"], "nowhere: no dataset"),
+        (["export", "figures.xls"], "ends in .csv or .json"),
+        (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"),
+        (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"),
+        (["run", "good.toml", "--data", "good.toml/d"], "good.toml"),
+    ],
+)
 def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
     (tmp_path / "good.toml").write_text(PLAN)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/torn.toml").write_text('title = "t"\nrounds = = 3\n')
     command = [sys.executable, "-m", "kwlab.cli", *args]
-    done = subprocess.run(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run(
+        command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+    )
     assert done.returncode == 2 and words in done.stderr, done
-    assert len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stdout + done.stderr
+    assert (
+        len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stdout + done.stderr
+    )

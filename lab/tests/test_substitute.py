@@ -1,4 +1,5 @@
 """Substitutions against the paper's own models."""
+
 import tomllib
 from pathlib import Path
 
@@ -16,7 +17,9 @@ def of_the_paper(library, processes):
     found = {}
     for coll, fit in entry.items():
         if isinstance(fit, dict) and "tb" in fit:
-            part = lambda name, scale=1.0: models.OfProcesses(fit[name][0] * scale, fit[name][1] * scale, fit[name][2])
+            part = lambda name, scale=1.0: models.OfProcesses(
+                fit[name][0] * scale, fit[name][1] * scale, fit[name][2]
+            )
             whole = models.Collective(coll, part("t0"), part("ti"), part("tb", 0.001))
             found.update({(coll, p): whole.at(p) for p in processes})
     return found
@@ -42,28 +45,53 @@ def test_the_papers_models_give_the_papers_table_5():
 
 def test_the_papers_peak_bandwidths_follow_from_its_models():
     """Table 1, last column, in MB/s."""
-    for coll, bandwidth in (("bcast", 663.3), ("scatter", 158.9), ("gather", 165.4), ("allgather", 1653), ("alltoall", 1004),
-                            ("reduce", 326.0), ("allreduce", 437.2), ("reduce_scatter", 303.2)):
-        ours = max(models.MOVED[coll](p) / m.tb for (c, p), m in of_the_paper("MPICH-GM", range(2, 17)).items() if c == coll)
+    for coll, bandwidth in (
+        ("bcast", 663.3),
+        ("scatter", 158.9),
+        ("gather", 165.4),
+        ("allgather", 1653),
+        ("alltoall", 1004),
+        ("reduce", 326.0),
+        ("allreduce", 437.2),
+        ("reduce_scatter", 303.2),
+    ):
+        ours = max(
+            models.MOVED[coll](p) / m.tb
+            for (c, p), m in of_the_paper("MPICH-GM", range(2, 17)).items()
+            if c == coll
+        )
         assert abs(ours / bandwidth - 1) < 0.02, coll
 
 
 # Peaks that the paper prints and that do not follow from the parameters beside them.
-OTHERWISE = {("mpiJava, Myrinet", "gather"), ("mpiJava, Myrinet", "alltoall"), ("ScaMPI, SCI single", "allgather"), ("MPJ/Ibis, SCI dual", "allgather"),
-             ("MPJ/Ibis, SCI dual with hyperthreads", "allreduce")}
+OTHERWISE = {
+    ("mpiJava, Myrinet", "gather"),
+    ("mpiJava, Myrinet", "alltoall"),
+    ("ScaMPI, SCI single", "allgather"),
+    ("MPJ/Ibis, SCI dual", "allgather"),
+    ("MPJ/Ibis, SCI dual with hyperthreads", "allreduce"),
+}
 
 
 @pytest.mark.parametrize("entry", seed("002")["model"], ids=lambda entry: entry["library"])
 def test_the_parameters_of_tables_1_to_4_are_those_that_its_metrics_follow_from(entry):
     """Who has copied one wrong would see another peak bandwidth, or another f(p)/t0(p)."""
-    counts = [p for p in (2, 4, 8, 16, 32) if entry["processes"][0] <= p <= entry["processes"][1]]  # which it measured
+    counts = [
+        p for p in (2, 4, 8, 16, 32) if entry["processes"][0] <= p <= entry["processes"][1]
+    ]  # which it measured
     for coll, fit in ((name, fit) for name, fit in entry.items() if isinstance(fit, dict)):
-        if coll == "barrier" or (entry["library"], coll) in OTHERWISE:  # of a barrier the paper counts more messages
+        if (
+            coll == "barrier" or (entry["library"], coll) in OTHERWISE
+        ):  # of a barrier the paper counts more messages
             continue
         t0, tb = models.OfProcesses(*fit["t0"]), models.OfProcesses(*fit["tb"])
-        assert max(models.MOVED[coll](p) / t0.at(p) * 1000 for p in counts) == pytest.approx(fit["specific"], rel=0.005), coll
+        assert max(models.MOVED[coll](p) / t0.at(p) * 1000 for p in counts) == pytest.approx(
+            fit["specific"], rel=0.005
+        ), coll
         if "bandwidth" in fit:
-            assert max(models.MOVED[coll](p) / tb.at(p) * 1000 for p in counts) == pytest.approx(fit["bandwidth"], rel=0.005), coll
+            assert max(models.MOVED[coll](p) / tb.at(p) * 1000 for p in counts) == pytest.approx(
+                fit["bandwidth"], rel=0.005
+            ), coll
 
 
 def test_rows_are_of_the_tables_form():

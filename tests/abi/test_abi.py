@@ -20,9 +20,11 @@ def mpich():
 @pytest.fixture
 def says(mpich):
     """says(EXPECTED, LIBRARY, COMMAND...): a command with a library on its way prints this."""
+
     def check(expected, library, *words):
         p = run(*words, env={"LD_LIBRARY_PATH": str(library / "lib")} if library else {})
         assert p.returncode == 0 and p.stdout.strip() == expected, told(p)
+
     return check
 
 
@@ -52,11 +54,27 @@ def test_our_program_on_their_library(says, ours, mpich):
     says("4 ranks on MPICH Ver", mpich, mpich / "bin/mpiexec", "-n", 4, ours)
 
 
-@pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed (scripts/install-deps - fortran)")
+@pytest.mark.skipif(
+    not shutil.which("gfortran"),
+    reason="gfortran is not installed (scripts/install-deps - fortran)",
+)
 def test_our_fortran_on_their_library(mpich, tmp_path):
-    p = run(DIST / "bin/mpifort", "-O1", "-o", tmp_path / "heat2d", ROOT / "examples/heat2d.f90", cwd=tmp_path)
+    p = run(
+        DIST / "bin/mpifort",
+        "-O1",
+        "-o",
+        tmp_path / "heat2d",
+        ROOT / "examples/heat2d.f90",
+        cwd=tmp_path,
+    )
     assert p.returncode == 0, told(p)
-    p = run(mpich / "bin/mpiexec", "-n", 2, tmp_path / "heat2d", env={"LD_LIBRARY_PATH": str(mpich / "lib")})
+    p = run(
+        mpich / "bin/mpiexec",
+        "-n",
+        2,
+        tmp_path / "heat2d",
+        env={"LD_LIBRARY_PATH": str(mpich / "lib")},
+    )
     assert p.returncode == 0 and "as it must be" in p.stdout, told(p)
 
 
@@ -65,6 +83,16 @@ def test_a_program_without_a_launcher(says, theirs):
 
 
 def test_values_are_the_same(mpich):
-    words = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "-p", "kw-abi", "--test", "header", "--", "--include-ignored"]
+    words = [
+        os.environ.get("CARGO", "cargo"),
+        "test",
+        "--quiet",
+        "-p",
+        "kw-abi",
+        "--test",
+        "header",
+        "--",
+        "--include-ignored",
+    ]
     p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{mpich}/include"})
     assert p.returncode == 0, told(p)

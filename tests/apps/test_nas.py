@@ -11,17 +11,37 @@ from jobs import DIST, ROOT, mpiexec, run, told
 NAS = ROOT / "apps/nas"
 KERNELS = ["ep", "is", "cg", "mg", "ft", "lu", "bt", "sp"]
 SQUARE = ["bt", "sp"]  # go on 1, 4, 9 ... ranks
-PLACES = [(kernel, network, ranks * ranks if kernel in SQUARE else ranks) for kernel in KERNELS
-          for network, ranks in [("shm", 1), ("shm", 2), *([] if kernel in SQUARE else [("shm", 4)]), ("tcp", 2)]]
+PLACES = [
+    (kernel, network, ranks * ranks if kernel in SQUARE else ranks)
+    for kernel in KERNELS
+    for network, ranks in [
+        ("shm", 1),
+        ("shm", 2),
+        *([] if kernel in SQUARE else [("shm", 4)]),
+        ("tcp", 2),
+    ]
+]
 # A published value of class S, and another in its place.
-OTHER = {"ep": ("-3.247834652034740e3_dp", "-3.247834752034740e3_dp"), "is": ("{0, 18, 346, 64917, 65463}", "{0, 18, 346, 64918, 65463}"),
-         "cg": ("8.5971775078648_dp", "8.5971775178648_dp"), "mg": ("0.5307707005734e-04", "0.5307708005734e-04"),
-         "ft": ("4.932597244941e+02", "4.932597245941e+02"), "lu": ("8.4144342047347926e-05", "8.4144352047347926e-05"),
-         "bt": ("4.9976913345811579e-04", "4.9976923345811579e-04"), "sp": ("1.0360746705285417e-02", "1.0360756705285417e-02")}
+OTHER = {
+    "ep": ("-3.247834652034740e3_dp", "-3.247834752034740e3_dp"),
+    "is": ("{0, 18, 346, 64917, 65463}", "{0, 18, 346, 64918, 65463}"),
+    "cg": ("8.5971775078648_dp", "8.5971775178648_dp"),
+    "mg": ("0.5307707005734e-04", "0.5307708005734e-04"),
+    "ft": ("4.932597244941e+02", "4.932597245941e+02"),
+    "lu": ("8.4144342047347926e-05", "8.4144352047347926e-05"),
+    "bt": ("4.9976913345811579e-04", "4.9976923345811579e-04"),
+    "sp": ("1.0360746705285417e-02", "1.0360756705285417e-02"),
+}
 
 
 def build(source, place, *programs, **env):
-    p = run(ROOT / "apps/build", source, place, *programs, env={"MPIFC": DIST / "bin/mpifort", "MPICC": DIST / "bin/mpicc", **env})
+    p = run(
+        ROOT / "apps/build",
+        source,
+        place,
+        *programs,
+        env={"MPIFC": DIST / "bin/mpifort", "MPICC": DIST / "bin/mpicc", **env},
+    )
     assert p.returncode == 0, told(p)
     return place
 
@@ -36,7 +56,10 @@ def nas(tmp_path_factory):
 
 def figures(out):
     """The figures of a kernel's report, by their names."""
-    return {name: float(value) for name, value in re.findall(r"^(ranks|seconds|Mop/s) +(\d+(?:\.\d+)?)$", out, re.M)}
+    return {
+        name: float(value)
+        for name, value in re.findall(r"^(ranks|seconds|Mop/s) +(\d+(?:\.\d+)?)$", out, re.M)
+    }
 
 
 @pytest.mark.parametrize("kernel, network, ranks", PLACES)
@@ -47,21 +70,49 @@ def test_class_s_is_verified(nas, kernel, network, ranks):
     assert found["ranks"] == ranks and found["seconds"] > 0 and found["Mop/s"] > 0, told(p)
 
 
-@pytest.mark.parametrize("kernel, ranks", [("ep", 3), ("is", 3), ("is", 7), ("cg", 8), ("mg", 8), ("mg", 16), ("ft", 8), ("lu", 6), ("lu", 9), ("bt", 9), ("sp", 16)])
+@pytest.mark.parametrize(
+    "kernel, ranks",
+    [
+        ("ep", 3),
+        ("is", 3),
+        ("is", 7),
+        ("cg", 8),
+        ("mg", 8),
+        ("mg", 16),
+        ("ft", 8),
+        ("lu", 6),
+        ("lu", 9),
+        ("bt", 9),
+        ("sp", 16),
+    ],
+)
 def test_more_ranks_of_other_shapes(nas, kernel, ranks):
     assert mpiexec("-n", ranks, nas / kernel, "S").stdout.endswith("\nverified\n")
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("what, right", [("R", True), ("E", True), ("W", False), ("N", False), ("L", False), ("P", False)])
+@pytest.mark.parametrize(
+    "what, right",
+    [("R", True), ("E", True), ("W", False), ("N", False), ("L", False), ("P", False)],
+)
 def test_verdict(verdict, what, right, ranks):
-    p = mpiexec("-n", ranks, verdict, what, status=0 if right else 1, sentence=None if right else "exited with status 1")
+    p = mpiexec(
+        "-n",
+        ranks,
+        verdict,
+        what,
+        status=0 if right else 1,
+        sentence=None if right else "exited with status 1",
+    )
     assert p.stdout.splitlines()[-1] == ("verified" if right else "NOT VERIFIED"), told(p)
 
 
 @pytest.fixture(scope="session")
 def verdict(nas, tmp_path_factory):
-    return build(NAS, tmp_path_factory.mktemp("verdict"), ROOT / "tests/apps/verdict.f90", FLAGS="-O1") / "verdict"
+    return (
+        build(NAS, tmp_path_factory.mktemp("verdict"), ROOT / "tests/apps/verdict.f90", FLAGS="-O1")
+        / "verdict"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -73,28 +124,65 @@ def mistaken(nas, tmp_path_factory):
         text = path.read_text()
         assert text.count(value) == 1, f"{value} should stand once in {path}"
         path.write_text(text.replace(value, other))
-    return build(source, tmp_path_factory.mktemp("mistaken-nas"), FLAGS="-O1")  # which the compiler does sooner
+    return build(
+        source, tmp_path_factory.mktemp("mistaken-nas"), FLAGS="-O1"
+    )  # which the compiler does sooner
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_result_that_is_not_the_published_one_is_told(mistaken, kernel):
-    p = mpiexec("-n", 1 if kernel in SQUARE else 2, mistaken / kernel, "S", status=1, sentence="exited with status 1")
+    p = mpiexec(
+        "-n",
+        1 if kernel in SQUARE else 2,
+        mistaken / kernel,
+        "S",
+        status=1,
+        sentence="exited with status 1",
+    )
     assert p.stdout.splitlines()[-1] == "NOT VERIFIED", told(p)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_class_that_is_not_there_is_refused(nas, kernel):
     p = mpiexec("-n", 2, nas / kernel, "Q", status=2, out="", sentence="exited with status 2")
-    assert f"{kernel} takes the class of the problem as its argument: one of S, W, A" in p.stderr, told(p)
-    mpiexec("-n", 1, nas / kernel, status=2, out="", err="one of S, W, A", sentence="exited with status 2")
+    assert f"{kernel} takes the class of the problem as its argument: one of S, W, A" in p.stderr, (
+        told(p)
+    )
+    mpiexec(
+        "-n",
+        1,
+        nas / kernel,
+        status=2,
+        out="",
+        err="one of S, W, A",
+        sentence="exited with status 2",
+    )
 
 
 @pytest.mark.parametrize("kernel", ["cg", "mg", "ft", "bt", "sp"])
 def test_ranks_that_the_problem_does_not_allow_are_refused(nas, kernel):
     which = "square" if kernel in SQUARE else "power of two"
-    mpiexec("-n", 3, nas / kernel, "S", status=2, out="", err=f"{kernel} goes on a number of ranks that is a {which}", sentence="exited with status 2")
+    mpiexec(
+        "-n",
+        3,
+        nas / kernel,
+        "S",
+        status=2,
+        out="",
+        err=f"{kernel} goes on a number of ranks that is a {which}",
+        sentence="exited with status 2",
+    )
 
 
 @pytest.mark.parametrize("kernel", ["lu", "bt"])
 def test_a_problem_that_is_too_small_for_the_ranks_is_refused(nas, kernel):
-    mpiexec("-n", 25, nas / kernel, "S", status=2, out="", err=f"{kernel} has too few points in this class for so many ranks", sentence="exited with status 2")
+    mpiexec(
+        "-n",
+        25,
+        nas / kernel,
+        "S",
+        status=2,
+        out="",
+        err=f"{kernel} has too few points in this class for so many ranks",
+        sentence="exited with status 2",
+    )

@@ -13,27 +13,131 @@ OPS = "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather s
 OVERLAPPING = "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter iscan raw".split()
 # program, ranks, arguments, how many lines, arguments that are refused
 OTHERS = [
-    ("p2p", 2, ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange,pipeline", "--modes", "send,ssend,bsend,rsend,isend,persistent", "--sizes", "0,8,65536"],
-     26 * 3, [["--turns", "200"], ["--kinds", "pong"], ["--modes", "fast"], ["--sizes", "-1"], ["--speed", "3"], ["--ms"]]),
+    (
+        "p2p",
+        2,
+        [
+            "--ms",
+            "1",
+            "--kinds",
+            "pingpong,stream,unexpected,exchange,pipeline",
+            "--modes",
+            "send,ssend,bsend,rsend,isend,persistent",
+            "--sizes",
+            "0,8,65536",
+        ],
+        26 * 3,
+        [
+            ["--turns", "200"],
+            ["--kinds", "pong"],
+            ["--modes", "fast"],
+            ["--sizes", "-1"],
+            ["--speed", "3"],
+            ["--ms"],
+        ],
+    ),
     ("p2p", 4, ["--ms", "1", "--kinds", "pingpong,raw-pingpong,raw-stream", "--sizes", "8"], 3, []),
-    ("p2p", 2, ["--ms", "1", "--turns", "5", "--kinds", "pingpong,stream,raw-pingpong", "--modes", "send,persistent", "--sizes", "8,65536"], 10, []),
-    ("overlap", 4, ["--ms", "2", *(f"{op}:4096" for op in OVERLAPPING)], len(OVERLAPPING), [["exchange"], ["exchange:7"], ["sum:8"]]),
-    ("parts", 2, ["--sizes", "1024,65536", "--parts", "1,16", "--work", "10", "--rounds", "3"], 8, [["--sizes", "1000"], ["--parts", "0"], ["--rounds", "102"], ["--rounds"]]),
-    ("wait", 2, ["--sizes", "8,65536", "--work", "0,1", "--rounds", "3"], 4, [["--sizes", "-8"], ["--work", "9999"], ["--rounds", "102"], ["--rounds"], ["--speed", "3"]]),
-    ("sweep", 3, ["--points", "1000", "--halo", "100", "--steps", "2"], 3, [["--kinds", "behind"], ["--points", "2"], ["--halo", "-1"], ["--speed"]]),
+    (
+        "p2p",
+        2,
+        [
+            "--ms",
+            "1",
+            "--turns",
+            "5",
+            "--kinds",
+            "pingpong,stream,raw-pingpong",
+            "--modes",
+            "send,persistent",
+            "--sizes",
+            "8,65536",
+        ],
+        10,
+        [],
+    ),
+    (
+        "overlap",
+        4,
+        ["--ms", "2", *(f"{op}:4096" for op in OVERLAPPING)],
+        len(OVERLAPPING),
+        [["exchange"], ["exchange:7"], ["sum:8"]],
+    ),
+    (
+        "parts",
+        2,
+        ["--sizes", "1024,65536", "--parts", "1,16", "--work", "10", "--rounds", "3"],
+        8,
+        [["--sizes", "1000"], ["--parts", "0"], ["--rounds", "102"], ["--rounds"]],
+    ),
+    (
+        "wait",
+        2,
+        ["--sizes", "8,65536", "--work", "0,1", "--rounds", "3"],
+        4,
+        [
+            ["--sizes", "-8"],
+            ["--work", "9999"],
+            ["--rounds", "102"],
+            ["--rounds"],
+            ["--speed", "3"],
+        ],
+    ),
+    (
+        "sweep",
+        3,
+        ["--points", "1000", "--halo", "100", "--steps", "2"],
+        3,
+        [["--kinds", "behind"], ["--points", "2"], ["--halo", "-1"], ["--speed"]],
+    ),
     ("memory", 3, ["--rounds", "2"], 1, [["--size", "0"], ["--rounds"], ["--speed", "3"]]),
     ("forms", 3, ["--ms", "1", "--sizes", "8,4096"], 11 + 10, [["--sizes", "7"], ["--speed", "3"]]),
-    ("give", 3, ["--sizes", "4000,80000", "--rounds", "3"], 12, [["--speed", "3"], ["--rounds", "0"], ["--sizes", "80x"], ["--product"]]),
-    ("rate", 4, ["--ms", "2", "--sizes", "0,8,4096"], 3, [["--sizes", "-8"], ["--threads", "0"], ["--speed", "3"], ["--ms"]]),
+    (
+        "give",
+        3,
+        ["--sizes", "4000,80000", "--rounds", "3"],
+        12,
+        [["--speed", "3"], ["--rounds", "0"], ["--sizes", "80x"], ["--product"]],
+    ),
+    (
+        "rate",
+        4,
+        ["--ms", "2", "--sizes", "0,8,4096"],
+        3,
+        [["--sizes", "-8"], ["--threads", "0"], ["--speed", "3"], ["--ms"]],
+    ),
     ("rate", 2, ["--ms", "2", "--threads", "3", "--sizes", "8"], 1, []),
-    ("tails", 3, ["--count", "100"], 5, [["--count", "9"], ["--ops", "barrier,scan"], ["--speed", "3"], ["--sizes"]]),
-    ("layouts", 2, ["--ms", "2", "--sizes", "1024,65536"], 22, [["--sizes", "1000"], ["--speed", "3"], ["--ms"]]),
-    ("first", 3, ["--op", "allreduce", "--sizes", "4116", "--calls", "6"], 4, [["--op", "scan"], ["--sizes", "6"], ["--calls", "0"], ["--speed", "3"], ["--op"]]),
+    (
+        "tails",
+        3,
+        ["--count", "100"],
+        5,
+        [["--count", "9"], ["--ops", "barrier,scan"], ["--speed", "3"], ["--sizes"]],
+    ),
+    (
+        "layouts",
+        2,
+        ["--ms", "2", "--sizes", "1024,65536"],
+        22,
+        [["--sizes", "1000"], ["--speed", "3"], ["--ms"]],
+    ),
+    (
+        "first",
+        3,
+        ["--op", "allreduce", "--sizes", "4116", "--calls", "6"],
+        4,
+        [["--op", "scan"], ["--sizes", "6"], ["--calls", "0"], ["--speed", "3"], ["--op"]],
+    ),
     ("first", 2, ["--op", "alltoallv", "--sizes", "4096,65536"], 10, []),
     ("first", 4, ["--op", "halo", "--sizes", "8192"], 5, []),
     ("idle", 2, ["1"], 1, [["0"], ["long"]]),
     ("comm", 3, ["4", "3"], 9, []),
-    ("behind", 2, ["--every", "5", "--questions", "3"], 1, [["--questions", "0"], ["--speed", "3"]]),
+    (
+        "behind",
+        2,
+        ["--every", "5", "--questions", "3"],
+        1,
+        [["--questions", "0"], ["--speed", "3"]],
+    ),
     ("flood", 2, ["1000", "8", "away"], 1, []),
     ("hello", 3, [], 1, []),
 ]
@@ -42,9 +146,13 @@ OTHERS = [
 @pytest.fixture
 def measure(program):
     """measure(NAME, RANKS, ARGUMENT...): a program of bench/ that has run."""
+
     def measured(name, ranks, *args, preload=None):
         under = ["env", f"LD_PRELOAD={preload}"] if preload else []
-        return run(MPIEXEC, "-n", ranks, *under, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args)
+        return run(
+            MPIEXEC, "-n", ranks, *under, program(f"bench/{name}.c", "-O2", "-Wall", "-lm"), *args
+        )
+
     return measured
 
 
@@ -54,16 +162,23 @@ def measurements(p):
 
 
 def in_order(times):
-    assert times["min"] <= times["low"] <= times["median"] <= times["high"], f"figures out of order: {times}"
+    assert times["min"] <= times["low"] <= times["median"] <= times["high"], (
+        f"figures out of order: {times}"
+    )
 
 
-@pytest.mark.parametrize("ranks, mode", [(1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))])
+@pytest.mark.parametrize(
+    "ranks, mode",
+    [(1, ()), (3, ("--turns", "4")), (4, ("--apart",)), (2, ("--apart", "--turns", "3"))],
+)
 def test_collective_operations(ranks, mode, measure):
     p = measure("coll", ranks, "--ms", "1", "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
     lines = measurements(p)
     expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
     assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), told(p)
-    for us in [one["us"] for one in lines] + [one["barrier_us"] for one in lines if "--apart" in mode]:
+    for us in [one["us"] for one in lines] + [
+        one["barrier_us"] for one in lines if "--apart" in mode
+    ]:
         in_order(us)
         assert len(us["batches"]) >= 3 and min(us["batches"]) == us["min"], f"too few batches: {us}"
 
@@ -83,7 +198,10 @@ def test_a_program(name, ranks, args, wanted, measure):
         in_order(times)
 
 
-@pytest.mark.parametrize("name, ranks, wrong", [(name, ranks, wrong) for name, ranks, _, _, refused in OTHERS for wrong in refused])
+@pytest.mark.parametrize(
+    "name, ranks, wrong",
+    [(name, ranks, wrong) for name, ranks, _, _, refused in OTHERS for wrong in refused],
+)
 def test_a_program_refuses(name, ranks, wrong, measure):
     p = measure(name, ranks, *wrong)
     assert p.returncode != 0 and f"{name}: " in p.stderr, told(p)
@@ -91,7 +209,14 @@ def test_a_program_refuses(name, ranks, wrong, measure):
 
 def test_tails_are_in_order(measure):
     for line in measurements(measure("tails", 2, "--count", "1000")):
-        assert 0 < line["p50_us"] <= line["p90_us"] <= line["p99_us"] <= line["p999_us"] <= line["most_us"], line
+        assert (
+            0
+            < line["p50_us"]
+            <= line["p90_us"]
+            <= line["p99_us"]
+            <= line["p999_us"]
+            <= line["most_us"]
+        ), line
 
 
 def test_turns_are_told_so_that_a_long_run_is_not_silent(measure):
@@ -100,12 +225,32 @@ def test_turns_are_told_so_that_a_long_run_is_not_silent(measure):
         assert lines[:2] == ["# turn 1 of 3", "# turn 2 of 3"] and len(lines) == 3, lines
 
 
-@pytest.mark.parametrize("name, args", [
-    ("p2p", ["--ms", "1", "--kinds", "pingpong,stream,unexpected,exchange,pipeline", "--sizes", "0,8,65536,3000000"]), ("behind", ["--every", "5", "--questions", "3"]),
-    ("overlap", ["--ms", "2", "exchange:4096"]), ("sweep", ["--points", "1000", "--halo", "100", "--steps", "2"]), ("memory", ["--rounds", "2"]), ("wait", ["--rounds", "3"]),
-    ("rate", ["--ms", "2", "--sizes", "0,8,4096"])])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        (
+            "p2p",
+            [
+                "--ms",
+                "1",
+                "--kinds",
+                "pingpong,stream,unexpected,exchange,pipeline",
+                "--sizes",
+                "0,8,65536,3000000",
+            ],
+        ),
+        ("behind", ["--every", "5", "--questions", "3"]),
+        ("overlap", ["--ms", "2", "exchange:4096"]),
+        ("sweep", ["--points", "1000", "--halo", "100", "--steps", "2"]),
+        ("memory", ["--rounds", "2"]),
+        ("wait", ["--rounds", "3"]),
+        ("rate", ["--ms", "2", "--sizes", "0,8,4096"]),
+    ],
+)
 def test_no_two_receives_share_memory(name, args, measure, program):
     """MPI forbids it (MPI 5.0, 3.7.2): the results would be whatever came last."""
     watch = program("tests/bench/receives.c", "-shared", "-fPIC", "-O2", "-Wall")
     p = measure(name, 2, *args, preload=watch)
-    assert not p.returncode and re.search(r"^[1-9]\d* receives were watched$", p.stderr, re.MULTILINE), told(p)
+    assert not p.returncode and re.search(
+        r"^[1-9]\d* receives were watched$", p.stderr, re.MULTILINE
+    ), told(p)

@@ -25,8 +25,15 @@ def exchange(program):
 
 def run(*words, cache, status=0, **env):
     """Runs a command that keeps its figures there; its output and errors together."""
-    p = subprocess.run([str(w) for w in words], env={**os.environ, "XDG_CACHE_HOME": str(cache), **env}, timeout=WATCHDOG,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    p = subprocess.run(
+        [str(w) for w in words],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), **env},
+        timeout=WATCHDOG,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert p.returncode == status, f"{words}: status {p.returncode}, not {status}: {p.stdout}"
     return p.stdout
 
@@ -109,7 +116,13 @@ def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
     assert "figures: starting values" in eager(exchange, "/proc")[1]
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
     clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
-    p = subprocess.run([DIST / "bin/kwinfo", "--choices"], env=clean, capture_output=True, text=True, timeout=WATCHDOG)
+    p = subprocess.run(
+        [DIST / "bin/kwinfo", "--choices"],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG,
+    )
     assert p.returncode == 0 and "neither XDG_CACHE_HOME nor HOME" in p.stdout, p
 
 
@@ -124,8 +137,19 @@ def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
     older = the_file(cache["older"])
     older.write_text(older.read_text().replace("\nversion ", "\nversion 0.0.0 before "))
     assert "starting values" in kwinfo("--choices", cache=cache["older"])
-    jobs = [(name, start("-n", 1, "sleep", LONG, env={**os.environ, "XDG_CACHE_HOME": str(cache[name]), **cases[name]}))
-            for name in [*cases, "both"]]
+    jobs = [
+        (
+            name,
+            start(
+                "-n",
+                1,
+                "sleep",
+                LONG,
+                env={**os.environ, "XDG_CACHE_HOME": str(cache[name]), **cases[name]},
+            ),
+        )
+        for name in [*cases, "both"]
+    ]
     run(MPIEXEC, "-n", "1", "true", cache=cache["short"])
     for name, job in jobs:
         out, err = job.communicate(timeout=WATCHDOG)
@@ -155,8 +179,12 @@ def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path)
     assert used(job(40_000_000)) == start
     (name,) = files(tmp_path)
     assert name.startswith("kittiwake/network-"), name
-    for _ in range(5):  # until the system has seen a rate: where nothing but the network held the sender up
-        trip, rate = [int(n) for n in re.findall(r"^net-\S+ (\d+) ", (tmp_path / name).read_text(), re.M)]
+    for _ in range(
+        5
+    ):  # until the system has seen a rate: where nothing but the network held the sender up
+        trip, rate = [
+            int(n) for n in re.findall(r"^net-\S+ (\d+) ", (tmp_path / name).read_text(), re.M)
+        ]
         if rate:
             break
         job(40_000_000)
@@ -165,30 +193,54 @@ def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path)
     assert used(job(4)) == f"{trip / 1e6:.3f} us, {byte}" != start
     told = kwinfo("--choices", cache=tmp_path)
     assert f"Figures of its network: measured, from {tmp_path / name}" in told, told
-    assert re.search(r"latency +\S+ +measured: net-round-trip", told) and re.search(r"send +\S+ +starting value ", told), told
+    assert re.search(r"latency +\S+ +measured: net-round-trip", told) and re.search(
+        r"send +\S+ +starting value ", told
+    ), told
     link = "measured: net-rate" if rate else "starting value of net-rate"
     assert re.search(rf"link-byte +\S+ +{link} ", told), told
 
 
 def choices_of(*words, cache, **env):
     """What is chosen in a job: collective and bytes -> algorithm, and by what."""
-    text = run(DIST / "bin/kwinfo", "--choices", "--tsv", *words, cache=cache, KW_CALIBRATE="no", **env)
+    text = run(
+        DIST / "bin/kwinfo", "--choices", "--tsv", *words, cache=cache, KW_CALIBRATE="no", **env
+    )
     rows = [line.split("\t")[1:] for line in text.splitlines() if line.startswith("collective\t")]
     return {(name, int(size)): (chosen, by) for name, _, _, size, chosen, _, by in rows}, text
 
 
 def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
-    text = run(DIST / "bin/kwinfo", "--choices", "-n", "16", "--hosts", "4", "--cores", "4", "--domains", "0.0.1.1", cache=tmp_path)
-    assert text.startswith("16 ranks on 4 hosts (4 on each), a core for each rank; domains of a host's ranks: 0.0.1.1."), text
+    text = run(
+        DIST / "bin/kwinfo",
+        "--choices",
+        "-n",
+        "16",
+        "--hosts",
+        "4",
+        "--cores",
+        "4",
+        "--domains",
+        "0.0.1.1",
+        cache=tmp_path,
+    )
+    assert text.startswith(
+        "16 ranks on 4 hosts (4 on each), a core for each rank; domains of a host's ranks: 0.0.1.1."
+    ), text
     assert "shm within a host" in text and "tcp between hosts" in text, text
     by_price, tsv = choices_of("-n", "16", "--hosts", "4", "--cores", "4", cache=tmp_path)
     assert {by for _, by in by_price.values()} == {"least price"}
-    assert re.search(r"^messages\tshm\t16\t\d+\t", tsv, re.M) and re.search(r"^messages\ttcp\t16\t\d+\t", tsv, re.M), tsv
-    knob, _ = choices_of("-n", "4", "--cores", "4", cache=tmp_path, KW_COLL="bcast - - any any any linear")
+    assert re.search(r"^messages\tshm\t16\t\d+\t", tsv, re.M) and re.search(
+        r"^messages\ttcp\t16\t\d+\t", tsv, re.M
+    ), tsv
+    knob, _ = choices_of(
+        "-n", "4", "--cores", "4", cache=tmp_path, KW_COLL="bcast - - any any any linear"
+    )
     assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in knob.items()), knob
     crowded, _ = choices_of("-n", "4", "--cores", "2", cache=tmp_path)
     assert "row of the table" in {by for _, by in crowded.values()}
-    domains, _ = choices_of("-n", "8", "--cores", "8", "--domains", "0.0.0.0.1.1.1.1", cache=tmp_path)
+    domains, _ = choices_of(
+        "-n", "8", "--cores", "8", "--domains", "0.0.0.0.1.1.1.1", cache=tmp_path
+    )
     assert any(chosen.startswith("board_levels/") for chosen, _ in domains.values()), domains
 
 
@@ -200,12 +252,20 @@ def test_a_job_that_cannot_be_is_refused(tmp_path):
 def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
     """Two hosts by name, two domains on each: the ranks' log and kwinfo name the same algorithm."""
     calls = program("tests/calibration/collectives.c", "-O1")
-    hosts = [word for name in "ab" for word in ("-n", "4", "-env", "KW_HOST", name, calls, ":")][:-1]
+    hosts = [word for name in "ab" for word in ("-n", "4", "-env", "KW_HOST", name, calls, ":")][
+        :-1
+    ]
     knobs = {"KW_CALIBRATE": "no", "KW_DOMAINS": "0.0.1.1"}
     text = run(MPIEXEC, *hosts, cache=tmp_path, KW_LOG="debug", **knobs)
     assert text.count("is done") == 8, text
-    said, _ = choices_of("-n", "8", "--hosts", "2", "--cores", "4", cache=tmp_path, KW_DOMAINS="0.0.1.1")
-    for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 8), ("allreduce", "Allreduce", 65536):
+    said, _ = choices_of(
+        "-n", "8", "--hosts", "2", "--cores", "4", cache=tmp_path, KW_DOMAINS="0.0.1.1"
+    )
+    for name, spelt, size in (
+        ("bcast", "Bcast", 2048),
+        ("allreduce", "Allreduce", 8),
+        ("allreduce", "Allreduce", 65536),
+    ):
         used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", text))
         algorithm, number = said[name, size][0].split("/")
         assert used == {(algorithm, number)}, (name, size, used, said[name, size])
@@ -216,13 +276,46 @@ def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
     the ranks' log and the page name the same algorithm."""
     kwinfo("--calibrate", cache=tmp_path)
     calls = program("tests/calibration/collectives.c", "-O1")
-    hosts = ["-n", "5", "-env", "KW_HOST", "a", calls, "wait", ":", "-n", "3", "-env", "KW_HOST", "b", calls, "wait"]
-    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "KW_DOMAINS": "0.0.1.1", "KW_COLL": "bcast - - any any any linear", "KW_LOG": "debug"}
+    hosts = [
+        "-n",
+        "5",
+        "-env",
+        "KW_HOST",
+        "a",
+        calls,
+        "wait",
+        ":",
+        "-n",
+        "3",
+        "-env",
+        "KW_HOST",
+        "b",
+        calls,
+        "wait",
+    ]
+    env = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(tmp_path),
+        "KW_DOMAINS": "0.0.1.1",
+        "KW_COLL": "bcast - - any any any linear",
+        "KW_LOG": "debug",
+    }
     with open(tmp_path / "said", "w") as said:
-        p = subprocess.Popen([MPIEXEC, *hosts], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True)
+        p = subprocess.Popen(
+            [MPIEXEC, *hosts],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
     try:
-        assert sorted(p.stdout.readline() for _ in range(8)) == [f"rank {r} is done\n" for r in range(8)]
-        assert "what its job chooses" in run(DIST / "bin/kwinfo", "--job", p.pid, "--choices", cache=tmp_path / "another")
+        assert sorted(p.stdout.readline() for _ in range(8)) == [
+            f"rank {r} is done\n" for r in range(8)
+        ]
+        assert "what its job chooses" in run(
+            DIST / "bin/kwinfo", "--job", p.pid, "--choices", cache=tmp_path / "another"
+        )
         page = lambda: (tmp_path / "said").read_text().split("mpiexec: what the job chooses:\n")[1:]
         wait_until(page, "mpiexec does not answer")
         p.communicate("", timeout=WATCHDOG)
@@ -231,11 +324,19 @@ def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
         p.wait()
     assert p.returncode == 0
     (text,), log = page(), (tmp_path / "said").read_text()
-    assert text.startswith("8 ranks on 2 hosts (3 to 5 on each), ") and "; domains of a host's ranks: 0.0.1.1.\n" in text, text
-    assert "Figures of rank 0's host: measured.\nFigures of its network: starting values.\n" in text, text
+    assert (
+        text.startswith("8 ranks on 2 hosts (3 to 5 on each), ")
+        and "; domains of a host's ranks: 0.0.1.1.\n" in text
+    ), text
+    assert (
+        "Figures of rank 0's host: measured.\nFigures of its network: starting values.\n" in text
+    ), text
     for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 65536):
         used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", log))
-        assert used == set(re.findall(rf"^{name} +{size} +(\w+)/(\d+) ", text, re.M)) and len(used) == 1, (name, size, used, text)
+        assert (
+            used == set(re.findall(rf"^{name} +{size} +(\w+)/(\d+) ", text, re.M))
+            and len(used) == 1
+        ), (name, size, used, text)
     assert re.search(r"^bcast +2048 +linear/\d+ .* KW_COLL", text, re.M), text
 
 
@@ -243,8 +344,15 @@ def test_a_job_whose_ranks_have_not_met_does_not_know_what_it_chooses():
     p = start("-n", 2, "sh", "-c", "echo here; cat", stdin=subprocess.PIPE)
     try:
         assert [p.stdout.readline() for _ in range(2)] == ["here\n"] * 2
-        assert subprocess.run([DIST / "bin/kwinfo", "--job", str(p.pid), "--choices"], timeout=WATCHDOG).returncode == 0
-        assert p.stderr.readline().startswith("mpiexec: what the job chooses is not known: its ranks have not met")
+        assert (
+            subprocess.run(
+                [DIST / "bin/kwinfo", "--job", str(p.pid), "--choices"], timeout=WATCHDOG
+            ).returncode
+            == 0
+        )
+        assert p.stderr.readline().startswith(
+            "mpiexec: what the job chooses is not known: its ranks have not met"
+        )
         p.communicate("", timeout=WATCHDOG)
         assert p.returncode == 0
     finally:

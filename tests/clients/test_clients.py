@@ -28,7 +28,9 @@ RUNS = [
 @pytest.fixture(scope="module")
 def sources():
     """Where the sources of the packages are, which hold the tests; the packages are installed."""
-    subprocess.run([ROOT / "tests/mpi4py/setup", MPI4PY], check=True, env={**os.environ, "DIST": str(DIST)})
+    subprocess.run(
+        [ROOT / "tests/mpi4py/setup", MPI4PY], check=True, env={**os.environ, "DIST": str(DIST)}
+    )
     made = WORK / ".made"
     if not made.exists() or made.read_text() != str(PACKAGES):
         install()
@@ -44,13 +46,28 @@ def install():
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "-q"]
     subprocess.run([*pip, "install", "pytest", "dill", *PACKAGES], check=True)
     for package in PACKAGES:
-        subprocess.run([*pip, "download", "--no-deps", "--no-binary", ":all:", "-d", WORK / "source", package], check=True)
+        subprocess.run(
+            [*pip, "download", "--no-deps", "--no-binary", ":all:", "-d", WORK / "source", package],
+            check=True,
+        )
     for archive in (WORK / "source").glob("*.tar.gz"):
         subprocess.run(["tar", "-xzf", archive, "-C", WORK / "source"], check=True)
 
 
-@pytest.mark.parametrize("directory, n, arguments", [(directory, n, words) for directory, sizes, words in RUNS for n in sizes])
+@pytest.mark.parametrize(
+    "directory, n, arguments",
+    [(directory, n, words) for directory, sizes, words in RUNS for n in sizes],
+)
 def test_a_package(directory, n, arguments, sources):
-    p = run(MPIEXEC, "-n", n, PYTHON, *arguments.format(n=n).split(), cwd=sources / directory, timeout=SECONDS, errors="replace",
-            stdin=subprocess.DEVNULL)
+    p = run(
+        MPIEXEC,
+        "-n",
+        n,
+        PYTHON,
+        *arguments.format(n=n).split(),
+        cwd=sources / directory,
+        timeout=SECONDS,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+    )
     assert p.returncode == 0, told(p)

@@ -9,7 +9,10 @@ from jobs import DIST, run, told
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
 FORTRAN = PROJECT.parent / "fortran"
-gfortran = pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed (scripts/install-deps - fortran)")
+gfortran = pytest.mark.skipif(
+    not shutil.which("gfortran"),
+    reason="gfortran is not installed (scripts/install-deps - fortran)",
+)
 
 
 def mpicc(*words, **how):
@@ -23,14 +26,36 @@ def good(*words, **how):
     return p.stdout
 
 
-@pytest.mark.parametrize("word", ["-show", "-showme", "-compile_info", "-link_info", "-showme:compile", "-showme:link", "-showme:libdirs"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "-show",
+        "-showme",
+        "-compile_info",
+        "-link_info",
+        "-showme:compile",
+        "-showme:link",
+        "-showme:libdirs",
+    ],
+)
 def test_mpicc_names_the_installation(word):
     assert str(DIST) in mpicc(word).stdout
 
 
 @gfortran
 @pytest.mark.parametrize("name", ["mpifort", "mpif90", "mpif77"])
-@pytest.mark.parametrize("word", ["-show", "-showme", "-compile_info", "-link_info", "-showme:compile", "-showme:link", "-showme:libdirs"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "-show",
+        "-showme",
+        "-compile_info",
+        "-link_info",
+        "-showme:compile",
+        "-showme:link",
+        "-showme:libdirs",
+    ],
+)
 def test_mpifort_names_the_installation(name, word):
     assert str(DIST) in good(DIST / "bin" / name, word)
 
@@ -40,11 +65,15 @@ def test_mpifort_says_what_it_links_and_where_modules_are():
     mpifort = DIST / "bin/mpifort"
     assert good(mpifort, "-showme:libs").split() == ["mpifort_modules", "mpifort_abi", "mpi_abi"]
     include, modules = good(mpifort, "-showme:incdirs").split()
-    assert (pathlib.Path(include) / "mpif.h").exists() and (pathlib.Path(modules) / "mpi_f08.mod").exists()
+    assert (pathlib.Path(include) / "mpif.h").exists() and (
+        pathlib.Path(modules) / "mpi_f08.mod"
+    ).exists()
     assert good(mpifort, "-showme:version").startswith("mpifort (Kittiwake) ")
     assert good(mpifort, "-fc=gfortran-of-mine", "-showme:command").strip() == "gfortran-of-mine"
     assert "KW_FC" in good(mpifort, "-help")
-    assert not [word for word in good(mpifort, "-c", "-show", "x.f90").split() if word.startswith("-l")]
+    assert not [
+        word for word in good(mpifort, "-c", "-show", "x.f90").split() if word.startswith("-l")
+    ]
 
 
 def test_mpicc_says_where_headers_are():
@@ -95,7 +124,9 @@ int main(void) {
     p = mpicc("-c", "-o", tmp_path / "old.o", source)
     assert p.returncode == 0 and not p.stderr, told(p)
     p = mpicc("-DKITTIWAKE_WARN_DEPRECATED", "-c", "-o", tmp_path / "old.o", source)
-    warned = any("deprecated" in line and "use MPI_Comm_get_attr" in line for line in p.stderr.splitlines())
+    warned = any(
+        "deprecated" in line and "use MPI_Comm_get_attr" in line for line in p.stderr.splitlines()
+    )
     assert p.returncode == 0 and warned, told(p)
 
 
@@ -108,7 +139,13 @@ def test_the_tree_may_be_moved_and_commands_may_be_links(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 def test_pkg_config(tmp_path):
-    flags = good("pkg-config", "--cflags", "--libs", "kittiwake", env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"}).split()
+    flags = good(
+        "pkg-config",
+        "--cflags",
+        "--libs",
+        "kittiwake",
+        env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"},
+    ).split()
     good("cc", "-o", tmp_path / "hello", PROJECT / "hello.c", *flags)
     good(tmp_path / "hello")
 
@@ -116,7 +153,13 @@ def test_pkg_config(tmp_path):
 @gfortran
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 def test_pkg_config_for_fortran(tmp_path):
-    flags = good("pkg-config", "--cflags", "--libs", "kittiwake-fortran", env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"}).split()
+    flags = good(
+        "pkg-config",
+        "--cflags",
+        "--libs",
+        "kittiwake-fortran",
+        env={"PKG_CONFIG_PATH": f"{DIST}/lib/pkgconfig"},
+    ).split()
     good("gfortran", "-o", tmp_path / "hello", FORTRAN / "hello.f90", *flags)
     good(tmp_path / "hello")
 

@@ -15,7 +15,9 @@ from jobs import MPIEXEC, ROOT, run, told
 
 SECONDS = 300
 # The MPI libraries themselves: a program finds these under its own, and ours where they would be.
-LIBRARIES = re.compile(r"lib(mpi|mpich|mpichfort|mpichcxx|mpi_\w+(-gfortran)?|open-rte|open-pal|ompitrace)\.so")
+LIBRARIES = re.compile(
+    r"lib(mpi|mpich|mpichfort|mpichcxx|mpi_\w+(-gfortran)?|open-rte|open-pal|ompitrace)\.so"
+)
 OWN = {"mpich": ["mpich", "libmpich12"], "openmpi": ["openmpi-bin", "libopenmpi3"]}
 
 
@@ -24,6 +26,7 @@ class Client:
     """A program: the package that it comes from, what it is called with, and what of its output are results. `inputs` are files that it
     finds where it runs: texts, or paths in the packages, which may hold a `*`. `before` is what a shell does there first, with the
     packages' commands; `env` are variables, in which {root} stands for where the packages are."""
+
     name: str
     mpi: str  # the library that it was compiled for
     packages: list
@@ -229,43 +232,173 @@ PETSc.Sys.Print("result", k.getIterationNumber(), "%.10e" % x.norm())
 PYTHON = {"program": "/usr/bin/python3", "arguments": "program.py", "results": r"^result.*"}
 PACKAGES_OF_PYTHON = "{root}/usr/lib/python3/dist-packages"
 
-NETPIPE = {"arguments": "-u 8192 -o netpipe.out", "output": "netpipe.out", "well": r"^ *8192 ", "ranks": (2,)}
-MUMPS = {"mpi": "openmpi", "packages": ["mumps-test"], "arguments": "<input", "results": r"Solution is.*"}
-SCALAPACK = {"packages": ["scalapack-mpi-test", "scalapack-test-common"], "well": r"^ *0 tests completed and failed", "ranks": (4,)}
+NETPIPE = {
+    "arguments": "-u 8192 -o netpipe.out",
+    "output": "netpipe.out",
+    "well": r"^ *8192 ",
+    "ranks": (2,),
+}
+MUMPS = {
+    "mpi": "openmpi",
+    "packages": ["mumps-test"],
+    "arguments": "<input",
+    "results": r"Solution is.*",
+}
+SCALAPACK = {
+    "packages": ["scalapack-mpi-test", "scalapack-test-common"],
+    "well": r"^ *0 tests completed and failed",
+    "ranks": (4,),
+}
 TESTS = "usr/lib/*/scalapack/{mpi}-tests"
 
 CLIENTS = [
     Client("netpipe", "mpich", ["netpipe-mpich2"], "usr/bin/NPmpich2", **NETPIPE),
     Client("netpipe", "openmpi", ["netpipe-openmpi"], "usr/bin/NPopenmpi", **NETPIPE),
-    Client("hpcc", "openmpi", ["hpcc"], "usr/bin/hpcc", well=r"Success=1", results=r"PASSED|FAILED|\d+ tests completed.*|Success=\d",
-           output="hpccoutf.txt", inputs={"hpccinf.txt": "usr/share/doc/hpcc/examples/_hpccinf.txt"}, ranks=(4,)),
-    Client("lammps", "openmpi", ["lammps"], "usr/bin/lmp", "-in melt", r"^ +\d+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ *$", inputs={"melt": MELT}),
+    Client(
+        "hpcc",
+        "openmpi",
+        ["hpcc"],
+        "usr/bin/hpcc",
+        well=r"Success=1",
+        results=r"PASSED|FAILED|\d+ tests completed.*|Success=\d",
+        output="hpccoutf.txt",
+        inputs={"hpccinf.txt": "usr/share/doc/hpcc/examples/_hpccinf.txt"},
+        ranks=(4,),
+    ),
+    Client(
+        "lammps",
+        "openmpi",
+        ["lammps"],
+        "usr/bin/lmp",
+        "-in melt",
+        r"^ +\d+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ +[-\d.]+ *$",
+        inputs={"melt": MELT},
+    ),
     # a molecule in water with PPPM: distributed FFTs, constraints
-    Client("peptide", "openmpi", ["lammps", "lammps-examples"], "usr/bin/lmp", "-in in.peptide", r"^(TotEng|PotEng|E_bond|E_impro|E_coul) .*",
-           inputs={name: f"usr/share/lammps/examples/peptide/{name}" for name in ("in.peptide", "data.peptide")}),
-    Client("silicon", "openmpi", ["quantum-espresso", "quantum-espresso-data"], "usr/bin/pw.x", "-in silicon", r"^! +total energy.*",
-           inputs={"silicon": SILICON, "pseudo.UPF": "usr/share/espresso/pseudo/Si*.UPF"}),
+    Client(
+        "peptide",
+        "openmpi",
+        ["lammps", "lammps-examples"],
+        "usr/bin/lmp",
+        "-in in.peptide",
+        r"^(TotEng|PotEng|E_bond|E_impro|E_coul) .*",
+        inputs={
+            name: f"usr/share/lammps/examples/peptide/{name}"
+            for name in ("in.peptide", "data.peptide")
+        },
+    ),
+    Client(
+        "silicon",
+        "openmpi",
+        ["quantum-espresso", "quantum-espresso-data"],
+        "usr/bin/pw.x",
+        "-in silicon",
+        r"^! +total energy.*",
+        inputs={"silicon": SILICON, "pseudo.UPF": "usr/share/espresso/pseudo/Si*.UPF"},
+    ),
     # the last digits of a sum depend on the order, which differs
-    Client("molecule", "openmpi", ["cp2k", "cp2k-data"], "usr/bin/cp2k.psmp", "-i molecule", r"ENERGY.*: +-[\d.]{14}", inputs={"molecule": MOLECULE},
-           env={"CP2K_DATA_DIR": "{root}/usr/share/cp2k"}),
-    Client("crystal", "openmpi", ["abinit", "abinit-data"], "usr/bin/abinit", "crystal.abi", r"^ +etotal.*", output="crystal.abo",
-           inputs={"crystal.abi": CRYSTAL, "14si.pspnc": "usr/share/abinit/psp/14si.pspnc"}),
-    Client("water", "openmpi", ["gromacs", "gromacs-data"], "usr/bin/gmx_mpi", "-quiet mdrun -s water.tpr -g water.log -ntomp 1 -reprod",
-           r"^ +LJ \(SR\).*\n.*\n.*\n.*", output="water.log", inputs={"water.mdp": WATER, "topol.top": TOPOLOGY}, env={"GMXLIB": "{root}/usr/share/gromacs/top"},
-           before="gmx -quiet solvate -cs spc216.gro -box 2.5 2.5 2.5 -o water.gro -p topol.top && gmx -quiet grompp -f water.mdp -c water.gro -o water.tpr -maxwarn 2"),
-    Client("cavity", "openmpi", ["openfoam", "openfoam-examples"], "usr/bin/icoFoam", "-parallel", r"^.*Solving for.*", ranks=(2,),
-           inputs={"decomposition": DECOMPOSITION}, env={"WM_PROJECT_DIR": "{root}/usr/share/openfoam"},
-           before=f"cp -r $ROOT/{CAVITY}/* . && find . -name '*.gz' -exec gunzip {{}} + && cp decomposition system/decomposeParDict && blockMesh && decomposePar"),
-    Client("rmpi", "openmpi", ["r-cran-rmpi", "r-base-core"], "usr/lib/R/bin/exec/R", "--no-echo --no-save --no-environ --file=program.R",
-           well=r"^result (2 3 47.12389 2 3 0 1 0 1|4 10 47.12389 2 3 0 1 4 9 0 1 2 3) $", inputs={"program.R": IN_R}, env={"R_HOME": "{root}/usr/lib/R", "EDITOR": "vi", "PAGER": "cat", "R_LIBS": "{root}/usr/lib/R/site-library:{root}/usr/lib/R/library"}),
-    Client("boost", "openmpi", ["libboost-mpi-python1.74.0"], inputs={"program.py": IN_BOOST}, env={"PYTHONPATH": PACKAGES_OF_PYTHON}, **PYTHON),
-    Client("slepc", "openmpi", ["python3-slepc4py-real3.18", "python3-petsc4py-real3.18"], inputs={"program.py": IN_SLEPC},
-           env={"PYTHONPATH": f"{PACKAGES_OF_PYTHON}:{{slepc}}:{{petsc}}"}, **PYTHON),
-    *(Client(f"mumps-{kind}", program=f"usr/lib/mumps/{kind}simpletest",
-             inputs={"input": f"usr/lib/mumps/input_simpletest_{'real' if kind in 'sd' else 'cmplx'}"}, **MUMPS) for kind in "sdcz"),
-    *(Client(f"scalapack-{kind}", mpi, program=f"{TESTS.format(mpi=mpi)}/x{kind}", inputs={data: f"{TESTS.format(mpi=mpi)}/{data}"}, **SCALAPACK)
-      for mpi in ("mpich", "openmpi")
-      for kind, data in (("dlu", "LU.dat"), ("sinv", "INV.dat"), ("zqr", "QR.dat"), ("dsep", "SEP.dat"))),
+    Client(
+        "molecule",
+        "openmpi",
+        ["cp2k", "cp2k-data"],
+        "usr/bin/cp2k.psmp",
+        "-i molecule",
+        r"ENERGY.*: +-[\d.]{14}",
+        inputs={"molecule": MOLECULE},
+        env={"CP2K_DATA_DIR": "{root}/usr/share/cp2k"},
+    ),
+    Client(
+        "crystal",
+        "openmpi",
+        ["abinit", "abinit-data"],
+        "usr/bin/abinit",
+        "crystal.abi",
+        r"^ +etotal.*",
+        output="crystal.abo",
+        inputs={"crystal.abi": CRYSTAL, "14si.pspnc": "usr/share/abinit/psp/14si.pspnc"},
+    ),
+    Client(
+        "water",
+        "openmpi",
+        ["gromacs", "gromacs-data"],
+        "usr/bin/gmx_mpi",
+        "-quiet mdrun -s water.tpr -g water.log -ntomp 1 -reprod",
+        r"^ +LJ \(SR\).*\n.*\n.*\n.*",
+        output="water.log",
+        inputs={"water.mdp": WATER, "topol.top": TOPOLOGY},
+        env={"GMXLIB": "{root}/usr/share/gromacs/top"},
+        before="gmx -quiet solvate -cs spc216.gro -box 2.5 2.5 2.5 -o water.gro -p topol.top && gmx -quiet grompp -f water.mdp -c water.gro -o water.tpr -maxwarn 2",
+    ),
+    Client(
+        "cavity",
+        "openmpi",
+        ["openfoam", "openfoam-examples"],
+        "usr/bin/icoFoam",
+        "-parallel",
+        r"^.*Solving for.*",
+        ranks=(2,),
+        inputs={"decomposition": DECOMPOSITION},
+        env={"WM_PROJECT_DIR": "{root}/usr/share/openfoam"},
+        before=f"cp -r $ROOT/{CAVITY}/* . && find . -name '*.gz' -exec gunzip {{}} + && cp decomposition system/decomposeParDict && blockMesh && decomposePar",
+    ),
+    Client(
+        "rmpi",
+        "openmpi",
+        ["r-cran-rmpi", "r-base-core"],
+        "usr/lib/R/bin/exec/R",
+        "--no-echo --no-save --no-environ --file=program.R",
+        well=r"^result (2 3 47.12389 2 3 0 1 0 1|4 10 47.12389 2 3 0 1 4 9 0 1 2 3) $",
+        inputs={"program.R": IN_R},
+        env={
+            "R_HOME": "{root}/usr/lib/R",
+            "EDITOR": "vi",
+            "PAGER": "cat",
+            "R_LIBS": "{root}/usr/lib/R/site-library:{root}/usr/lib/R/library",
+        },
+    ),
+    Client(
+        "boost",
+        "openmpi",
+        ["libboost-mpi-python1.74.0"],
+        inputs={"program.py": IN_BOOST},
+        env={"PYTHONPATH": PACKAGES_OF_PYTHON},
+        **PYTHON,
+    ),
+    Client(
+        "slepc",
+        "openmpi",
+        ["python3-slepc4py-real3.18", "python3-petsc4py-real3.18"],
+        inputs={"program.py": IN_SLEPC},
+        env={"PYTHONPATH": f"{PACKAGES_OF_PYTHON}:{{slepc}}:{{petsc}}"},
+        **PYTHON,
+    ),
+    *(
+        Client(
+            f"mumps-{kind}",
+            program=f"usr/lib/mumps/{kind}simpletest",
+            inputs={
+                "input": f"usr/lib/mumps/input_simpletest_{'real' if kind in 'sd' else 'cmplx'}"
+            },
+            **MUMPS,
+        )
+        for kind in "sdcz"
+    ),
+    *(
+        Client(
+            f"scalapack-{kind}",
+            mpi,
+            program=f"{TESTS.format(mpi=mpi)}/x{kind}",
+            inputs={data: f"{TESTS.format(mpi=mpi)}/{data}"},
+            **SCALAPACK,
+        )
+        for mpi in ("mpich", "openmpi")
+        for kind, data in (
+            ("dlu", "LU.dat"),
+            ("sinv", "INV.dat"),
+            ("zqr", "QR.dat"),
+            ("dsep", "SEP.dat"),
+        )
+    ),
 ]
 
 
@@ -280,7 +413,13 @@ def unpacked(clients, work):
     """Has the packages of these clients in work/root, and besides, in work/libs, links to all libraries but MPI's. Gives work."""
     if not shutil.which("apt-get"):
         pytest.skip("this system has no packages of Debian")
-    wanted = sorted({name for client in clients for name in (*client.packages, *(OWN[client.mpi] if client.results else ()))})
+    wanted = sorted(
+        {
+            name
+            for client in clients
+            for name in (*client.packages, *(OWN[client.mpi] if client.results else ()))
+        }
+    )
     stamp = work / "unpacked"
     if not stamp.exists() or stamp.read_text() != str(wanted):
         shutil.rmtree(work, ignore_errors=True)
@@ -293,7 +432,10 @@ def apt(*words, **more):
     """What apt-get has printed. Skips the test where it gives no packages: it has no lists of them, or they are others."""
     p = run("apt-get", *words, timeout=SECONDS, **more)
     if p.returncode:
-        pytest.skip("apt-get has not these packages: " + (p.stderr.strip().splitlines() or ["it says nothing"])[-1])
+        pytest.skip(
+            "apt-get has not these packages: "
+            + (p.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        )
     return p.stdout
 
 
@@ -301,7 +443,11 @@ def unpack(wanted, work):
     """Downloads and unpacks packages, and those that they need and this system does not have."""
     debs = work / "debs"
     debs.mkdir(parents=True)
-    names = {line.split()[1] for line in apt("--simulate", "--no-install-recommends", "install", *wanted).splitlines() if line.startswith("Inst ")}
+    names = {
+        line.split()[1]
+        for line in apt("--simulate", "--no-install-recommends", "install", *wanted).splitlines()
+        if line.startswith("Inst ")
+    }
     apt("-qq", "download", *sorted(names | set(wanted)), cwd=debs)
     for deb in debs.glob("*.deb"):
         subprocess.run(["dpkg-deb", "--extract", deb, work / "root"], check=True)
@@ -309,8 +455,14 @@ def unpack(wanted, work):
     for kind in ("libs", "own"):
         (work / kind).mkdir()
     # also those in directories that alternatives would choose: linear algebra
-    for path in sorted((work / "root/usr/lib").rglob("*.so*")) + sorted((work / "root/lib").rglob("*.so*")):
-        if len(path.relative_to(work / "root").parts) > 5 or "dummy" in path.parts or not re.search(r"\.so(\.[\d.]+)?$", path.name):
+    for path in sorted((work / "root/usr/lib").rglob("*.so*")) + sorted(
+        (work / "root/lib").rglob("*.so*")
+    ):
+        if (
+            len(path.relative_to(work / "root").parts) > 5
+            or "dummy" in path.parts
+            or not re.search(r"\.so(\.[\d.]+)?$", path.name)
+        ):
             continue
         link = work / ("own" if LIBRARIES.match(path.name) else "libs") / path.name
         if not link.exists():
@@ -325,10 +477,18 @@ def own(mpi, work):
     env = {"LD_LIBRARY_PATH": f"{work}/own:{work}/libs:{libraries}"}
     if mpi == "mpich":
         return [root / "usr/bin/mpiexec.hydra"], env
-    places = {"OPAL_PREFIX": root / "usr", "OPAL_LIBDIR": libraries, "OPAL_PKGLIBDIR": libraries / "openmpi",
-              "OMPI_MCA_mca_base_component_path": libraries / "openmpi/lib/openmpi3"}
+    places = {
+        "OPAL_PREFIX": root / "usr",
+        "OPAL_LIBDIR": libraries,
+        "OPAL_PKGLIBDIR": libraries / "openmpi",
+        "OMPI_MCA_mca_base_component_path": libraries / "openmpi/lib/openmpi3",
+    }
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return [root / "usr/bin/orterun", "--oversubscribe"], {**env, **allowed, **{k: str(v) for k, v in places.items()}}
+    return [root / "usr/bin/orterun", "--oversubscribe"], {
+        **env,
+        **allowed,
+        **{k: str(v) for k, v in places.items()},
+    }
 
 
 def ran(client, work, place, words, env):
@@ -340,15 +500,47 @@ def ran(client, work, place, words, env):
             (place / name).write_text(what)
         else:
             shutil.copy(one(root, what), place / name)
-    python = {name: ":".join(map(str, root.glob(f"usr/lib/{name}dir/*/*-real/lib/python3/dist-packages"))) for name in ("petsc", "slepc")}
-    env = {**env, "OMP_NUM_THREADS": "1", **{name: value.format(root=root, **python) for name, value in client.env.items()}}
+    python = {
+        name: ":".join(map(str, root.glob(f"usr/lib/{name}dir/*/*-real/lib/python3/dist-packages")))
+        for name in ("petsc", "slepc")
+    }
+    env = {
+        **env,
+        "OMP_NUM_THREADS": "1",
+        **{name: value.format(root=root, **python) for name, value in client.env.items()},
+    }
     if client.before:
-        tools = {"ROOT": str(root), "PATH": f"{root}/usr/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": own("openmpi", work)[1]["LD_LIBRARY_PATH"]}
-        p = run("sh", "-c", client.before, cwd=place, env={**env, **tools}, timeout=SECONDS, errors="replace")
+        tools = {
+            "ROOT": str(root),
+            "PATH": f"{root}/usr/bin:{os.environ['PATH']}",
+            "LD_LIBRARY_PATH": own("openmpi", work)[1]["LD_LIBRARY_PATH"],
+        }
+        p = run(
+            "sh",
+            "-c",
+            client.before,
+            cwd=place,
+            env={**env, **tools},
+            timeout=SECONDS,
+            errors="replace",
+        )
         assert p.returncode == 0, told(p)
     arguments = [word for word in client.arguments.split() if not word.startswith("<")]
-    given = open(place / client.arguments.split("<")[1]) if "<" in client.arguments else subprocess.DEVNULL
-    p = run(*words, one(root, client.program), *arguments, cwd=place, env=env, stdin=given, timeout=SECONDS, errors="replace")
+    given = (
+        open(place / client.arguments.split("<")[1])
+        if "<" in client.arguments
+        else subprocess.DEVNULL
+    )
+    p = run(
+        *words,
+        one(root, client.program),
+        *arguments,
+        cwd=place,
+        env=env,
+        stdin=given,
+        timeout=SECONDS,
+        errors="replace",
+    )
     assert p.returncode == 0, told(p)
     return (place / client.output).read_text(errors="replace") if client.output else p.stdout
 
@@ -358,12 +550,16 @@ def results(client, text):
 
 
 def check(client, text):
-    assert re.search(client.well, text, re.MULTILINE), f"it does not say {client.well!r}: {text[-3000:]}"
+    assert re.search(client.well, text, re.MULTILINE), (
+        f"it does not say {client.well!r}: {text[-3000:]}"
+    )
 
 
 def same(client, n, work, place):
     """The client computes on n ranks what it computes under its own library."""
-    ours = ran(client, work, place / "ours", [MPIEXEC, "-n", n], {"LD_LIBRARY_PATH": str(work / "libs")})
+    ours = ran(
+        client, work, place / "ours", [MPIEXEC, "-n", n], {"LD_LIBRARY_PATH": str(work / "libs")}
+    )
     check(client, ours)
     if not client.results:
         return  # it judges itself
@@ -376,4 +572,7 @@ def same(client, n, work, place):
 
 def each(clients):
     """Clients with their numbers of ranks, as cases of a test."""
-    return pytest.mark.parametrize("client, n", [pytest.param(c, n, id=f"{c.mpi}-{c.name}-{n}") for c in clients for n in c.ranks])
+    return pytest.mark.parametrize(
+        "client, n",
+        [pytest.param(c, n, id=f"{c.mpi}-{c.name}-{n}") for c in clients for n in c.ranks],
+    )

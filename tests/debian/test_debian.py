@@ -9,7 +9,12 @@ from jobs import ROOT
 from packages import CLIENTS, SECONDS, each, same, unpacked
 
 WHICH = os.environ.get("CLIENTS", "small")
-CHOSEN = [client for client in CLIENTS if WHICH == "all" or client.name in (("netpipe", "mumps-d") if WHICH == "small" else WHICH.split(","))]
+CHOSEN = [
+    client
+    for client in CLIENTS
+    if WHICH == "all"
+    or client.name in (("netpipe", "mumps-d") if WHICH == "small" else WHICH.split(","))
+]
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,10 @@ import subprocess
 from jobs import DIST, ROOT
 
 LIBRARIES = {"mpich": DIST / "lib/mpich/libmpi.so.12", "openmpi": DIST / "lib/openmpi/libmpi.so.40"}
-FORTRAN = {"mpich": DIST / "lib/mpich/libmpifort.so.12", "openmpi": DIST / "lib/openmpi/libmpi_mpifh.so.40"}
+FORTRAN = {
+    "mpich": DIST / "lib/mpich/libmpifort.so.12",
+    "openmpi": DIST / "lib/openmpi/libmpi_mpifh.so.40",
+}
 F08 = FORTRAN["openmpi"].with_name("libmpi_usempif08.so.40")
 STATUS_SIZE = {"mpich": 5, "openmpi": 6}
 # mpif.h declares no buffers, so a scalar and an array may stand in the same place
@@ -17,8 +20,13 @@ GFORTRAN = ["-O1", "-cpp", "-w", "-fallow-argument-mismatch", "-ffree-line-lengt
 
 def generated(file, what, abi):
     """Writes what apigen says, if it is not there; what is the same stays as old as it is."""
-    made = subprocess.run([os.environ.get("CARGO", "cargo"), "run", "--quiet", "-p", "kw-apigen", "--", what, abi],
-                          cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(
+        [os.environ.get("CARGO", "cargo"), "run", "--quiet", "-p", "kw-apigen", "--", what, abi],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     if not file.exists() or file.read_text() != made:
         file.write_text(made)
 
@@ -32,10 +40,14 @@ def prefix(abi):
     generated(home / "include/mpi.h", "abi-header", abi)
     generated(home / "include/mpif.h", "abi-mpif", abi)
     mpifort = home / "bin/mpifort"
-    mpifort.write_text(f'#!/bin/sh\nexec gfortran "-I{home}/include" "$@" "{FORTRAN[abi]}" -Wl,--allow-shlib-undefined\n')
+    mpifort.write_text(
+        f'#!/bin/sh\nexec gfortran "-I{home}/include" "$@" "{FORTRAN[abi]}" -Wl,--allow-shlib-undefined\n'
+    )
     mpifort.chmod(0o755)
     mpicc = home / "bin/mpicc"
-    mpicc.write_text(f'#!/bin/sh\nexec cc "-I{home}/include" "$@" "{LIBRARIES[abi]}" -Wl,--allow-shlib-undefined\n')
+    mpicc.write_text(
+        f'#!/bin/sh\nexec cc "-I{home}/include" "$@" "{LIBRARIES[abi]}" -Wl,--allow-shlib-undefined\n'
+    )
     mpicc.chmod(0o755)
     for name in ("mpiexec", "kwinfo"):
         link = home / "bin" / name
@@ -58,4 +70,10 @@ def module():
 
 def conditions(abi, interface):
     """For the preprocessor: which interface the programs of tests/fortran are compiled for, and whose."""
-    return [*GFORTRAN, f"-D{interface}", "-DKW_FOREIGN", f"-DKW_STATUS_SIZE={STATUS_SIZE[abi]}", f"-I{ROOT / 'tests/fortran'}"]
+    return [
+        *GFORTRAN,
+        f"-D{interface}",
+        "-DKW_FOREIGN",
+        f"-DKW_STATUS_SIZE={STATUS_SIZE[abi]}",
+        f"-I{ROOT / 'tests/fortran'}",
+    ]

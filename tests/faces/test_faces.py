@@ -13,12 +13,25 @@ from environments import MPI4PY, environment
 from jobs import ROOT, mpiexec, run, told
 
 DIRECTORIES = [library.parent.resolve() for library in LIBRARIES.values()]
-BUILDS = [("mpich", ()), ("openmpi", ()), ("openmpi", ("-fno-pic", "-no-pie"))]  # the last has copies of the library's objects
+BUILDS = [
+    ("mpich", ()),
+    ("openmpi", ()),
+    ("openmpi", ("-fno-pic", "-no-pie")),
+]  # the last has copies of the library's objects
 
 
 def build(abi, options, out):
     program = out / "foreign"
-    p = run(prefix(abi) / "bin/mpicc", "-std=c99", "-Wall", "-Werror", *options, "-o", program, ROOT / "tests/faces/foreign.c")
+    p = run(
+        prefix(abi) / "bin/mpicc",
+        "-std=c99",
+        "-Wall",
+        "-Werror",
+        *options,
+        "-o",
+        program,
+        ROOT / "tests/faces/foreign.c",
+    )
     assert p.returncode == 0, told(p)
     return program
 
@@ -38,7 +51,15 @@ def foreign(tmp_path_factory):
 @pytest.mark.parametrize("abi", LIBRARIES)
 def test_conformance(abi):
     """All programs of tests/c; -DSTRICT as for our own library."""
-    p = run(ROOT / "tests/run-c", "--mpi", prefix(abi), "--smallest", "--build", ROOT / "build/faces/c" / abi, timeout=580)
+    p = run(
+        ROOT / "tests/run-c",
+        "--mpi",
+        prefix(abi),
+        "--smallest",
+        "--build",
+        ROOT / "build/faces/c" / abi,
+        timeout=580,
+    )
     assert p.returncode == 0, p.stdout[-8000:] + p.stderr
     passed = re.search(r"(\d+) passed", p.stdout.splitlines()[-1])
     assert int(passed[1]) >= 75, p.stdout.splitlines()[-1]
@@ -59,7 +80,10 @@ def test_functions_are_called_back_with_their_own_handles(any_foreign):
 
 def test_handles_that_are_none_are_errors(any_foreign):
     abi, program = any_foreign
-    kind = {"mpich": "(the program gave 0x4c000405: of another kind, or freed?", "openmpi": "(freed?"}[abi]
+    kind = {
+        "mpich": "(the program gave 0x4c000405: of another kind, or freed?",
+        "openmpi": "(freed?",
+    }[abi]
     constant = "(the program gave 0x101: a constant of another ABI"
     for what, why in (("standard", constant), ("number", constant), ("kind", kind)):
         p = mpiexec("-n", 1, program, what, status=None)
@@ -74,8 +98,12 @@ def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
 @pytest.mark.parametrize("name", ("libmpi.so.12", "libmpi.so.40"))
 def test_a_function_that_no_library_of_ours_has_is_named_before_the_program_runs(linked, name):
     p = mpiexec("-n", 2, linked(name, beyond="MPIX_Of_tomorrow"), status=127)
-    assert p.stderr.count(f"wants MPIX_Of_tomorrow, which Kittiwake's {name} does not have") == 1, told(p)
-    assert p.stderr.index("wants MPIX_Of_tomorrow") < p.stderr.index("undefined symbol: MPIX_Of_tomorrow"), told(p)
+    assert p.stderr.count(f"wants MPIX_Of_tomorrow, which Kittiwake's {name} does not have") == 1, (
+        told(p)
+    )
+    assert p.stderr.index("wants MPIX_Of_tomorrow") < p.stderr.index(
+        "undefined symbol: MPIX_Of_tomorrow"
+    ), told(p)
     p = mpiexec("-n", 2, linked(name))
     assert "wants" not in p.stderr, told(p)
 
@@ -106,9 +134,12 @@ def test_without_mpiexec_there_is_one_rank(any_foreign):
 def linked(tmp_path):
     """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name. One lies in tmp_path that is no MPI: with that one the
     program fails. `beyond`: a function that the program calls, too, and that only that library has."""
+
     def link(name, *options, beyond=None):
-        source = "".join(f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\nint {start}MPI_Finalize(void) {{ return 1; }}\n"
-                         for start in ("", "P")) + (f"int {beyond}(void) {{ return 0; }}\n" if beyond else "")
+        source = "".join(
+            f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\nint {start}MPI_Finalize(void) {{ return 1; }}\n"
+            for start in ("", "P")
+        ) + (f"int {beyond}(void) {{ return 0; }}\n" if beyond else "")
         call = f"""int MPI_Init(int *, char ***), MPI_Finalize(void), {beyond or "main"}(void);
 int run(void) {{ return MPI_Init(0, 0) || MPI_Finalize(){f" || {beyond}()" if beyond else ""}; }}
 int main(void) {{ return run(); }}
@@ -118,15 +149,36 @@ int main(void) {{ return run(); }}
         subprocess.run(["cc", *words], input=source, text=True, check=True)
         inside = name == "inside.so"
         words = ["-o", program, "-xc", "-", *options] + ([] if inside else ["-xnone", library])
-        subprocess.run(["cc", *words], input=(source if inside else "") + call, text=True, check=True)
+        subprocess.run(
+            ["cc", *words], input=(source if inside else "") + call, text=True, check=True
+        )
         return program
+
     return link
 
 
 def test_what_cannot_be_served_is_refused(linked, tmp_path):
-    mpiexec("-n", 2, linked("libmpi.so.20"), status=126, sentence="is linked with libmpi.so.20 of Open MPI, in whose place")
-    mpiexec("-n", 2, linked("libmpi_java.so.40"), status=126, sentence="needs libmpi_java.so.40, which this installation of Kittiwake does not")
-    mpiexec("-n", 2, linked("inside.so"), status=126, sentence="has an MPI library inside, linked statically")
+    mpiexec(
+        "-n",
+        2,
+        linked("libmpi.so.20"),
+        status=126,
+        sentence="is linked with libmpi.so.20 of Open MPI, in whose place",
+    )
+    mpiexec(
+        "-n",
+        2,
+        linked("libmpi_java.so.40"),
+        status=126,
+        sentence="needs libmpi_java.so.40, which this installation of Kittiwake does not",
+    )
+    mpiexec(
+        "-n",
+        2,
+        linked("inside.so"),
+        status=126,
+        sentence="has an MPI library inside, linked statically",
+    )
 
 
 AUDITED = ("libmpi.so.12", "libmpi.so.40")
@@ -137,7 +189,9 @@ def without_glibc_2_35():
     return name != "glibc" or tuple(map(int, version.split("."))) < (2, 35)
 
 
-audited = pytest.mark.skipif(without_glibc_2_35(), reason="LD_AUDIT is used with glibc 2.35 and later")
+audited = pytest.mark.skipif(
+    without_glibc_2_35(), reason="LD_AUDIT is used with glibc 2.35 and later"
+)
 
 
 def rpath(directory):
@@ -158,7 +212,13 @@ def test_a_program_with_an_rpath(linked, tmp_path, name):
 def test_a_module_with_an_rpath(linked, tmp_path, name):
     # as the packages of Conda have them
     module = linked(name, "-shared", "-fPIC", *rpath(tmp_path))
-    mpiexec("-n", 2, sys.executable, "-c", f"import ctypes; raise SystemExit(ctypes.CDLL('{module}').run())")
+    mpiexec(
+        "-n",
+        2,
+        sys.executable,
+        "-c",
+        f"import ctypes; raise SystemExit(ctypes.CDLL('{module}').run())",
+    )
 
 
 @audited
@@ -178,8 +238,14 @@ def test_a_library_that_is_opened_by_its_path(linked, tmp_path, name):
     (tmp_path / name).rename(tmp_path / f"{name}.3.4")
     for before in ("", f"ctypes.CDLL('{name}'); "):
         asked = "libmpi.so" if before else tmp_path / "libmpi.so"
-        mpiexec("-n", 2, sys.executable, "-c", f"import ctypes; {before}m = ctypes.CDLL('{asked}'); "
-                "raise SystemExit(m.MPI_Init(None, None) or m.MPI_Finalize())")
+        mpiexec(
+            "-n",
+            2,
+            sys.executable,
+            "-c",
+            f"import ctypes; {before}m = ctypes.CDLL('{asked}'); "
+            "raise SystemExit(m.MPI_Init(None, None) or m.MPI_Finalize())",
+        )
 
 
 @audited
@@ -192,7 +258,9 @@ def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
     abi, foreign = any_foreign
     own, other = LIBRARIES[abi].name, LIBRARIES["mpich" if abi == "openmpi" else "openmpi"]
     made = tmp_path / "libmpi.so.20"
-    subprocess.run(["cc", "-shared", "-Wl,-soname,libmpi.so.20", "-o", made, "-xc", "/dev/null"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-Wl,-soname,libmpi.so.20", "-o", made, "-xc", "/dev/null"], check=True
+    )
     for library in (made, other):
         p = mpiexec("-n", 1, foreign, status=None, env={"LD_PRELOAD": str(library)})
         sentence = r"one part of this program uses (\S+), another (\S+):"
@@ -201,10 +269,24 @@ def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
 
 
 def test_options_of_other_launchers(foreign):
-    p = mpiexec("--oversubscribe", "--mca", "btl", "self,vader", "--bind-to", "socket", "-n", 2, foreign, "callbacks", status=None)
+    p = mpiexec(
+        "--oversubscribe",
+        "--mca",
+        "btl",
+        "self,vader",
+        "--bind-to",
+        "socket",
+        "-n",
+        2,
+        foreign,
+        "callbacks",
+        status=None,
+    )
     said = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
-    assert p.returncode == 0 and said == ["mpiexec: --mca btl self,vader has no meaning here, and is ignored",
-                                          "mpiexec: --bind-to socket has no meaning here, and is ignored"], told(p)
+    assert p.returncode == 0 and said == [
+        "mpiexec: --mca btl self,vader has no meaning here, and is ignored",
+        "mpiexec: --bind-to socket has no meaning here, and is ignored",
+    ], told(p)
 
 
 @pytest.fixture(scope="module")

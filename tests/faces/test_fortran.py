@@ -15,8 +15,21 @@ SOURCES = ROOT / "tests/fortran"
 sys.path.append(str(SOURCES))
 from calls import linker_names, read  # noqa: E402
 
-CHAPTERS = ["point", "complete", "datatypes", "numbers", "collectives", "forms", "communicators", "attributes", "topologies", "environment",
-            "callbacks", "plain", "rest"]
+CHAPTERS = [
+    "point",
+    "complete",
+    "datatypes",
+    "numbers",
+    "collectives",
+    "forms",
+    "communicators",
+    "attributes",
+    "topologies",
+    "environment",
+    "callbacks",
+    "plain",
+    "rest",
+]
 ABIS = sorted(STATUS_SIZE)
 
 
@@ -32,9 +45,12 @@ def compiled(tmp_path_factory):
         if program not in made:
             program.parent.mkdir(exist_ok=True)
             words = [*conditions(abi, "KW_MPIF"), "-o", program, *sources, LIBRARIES[abi]]
-            made[program] = run(prefix(abi) / "bin/mpifort", *words, cwd=program.parent, timeout=300)
+            made[program] = run(
+                prefix(abi) / "bin/mpifort", *words, cwd=program.parent, timeout=300
+            )
         assert made[program].returncode == 0, told(made[program])
         return program
+
     return compile
 
 
@@ -46,8 +62,25 @@ def suite(compiled, tmp_path_factory):
     def get(abi):
         crossing = place / f"{abi}.o"
         if not crossing.exists():
-            subprocess.run(["cc", f"-I{prefix(abi)}/include", "-O1", "-c", "-o", crossing, SOURCES / "crossing.c"], check=True)
-        return compiled(abi, "suite", *(SOURCES / f"{name}.F90" for name in ["checks", *CHAPTERS, "suite"]), crossing)
+            subprocess.run(
+                [
+                    "cc",
+                    f"-I{prefix(abi)}/include",
+                    "-O1",
+                    "-c",
+                    "-o",
+                    crossing,
+                    SOURCES / "crossing.c",
+                ],
+                check=True,
+            )
+        return compiled(
+            abi,
+            "suite",
+            *(SOURCES / f"{name}.F90" for name in ["checks", *CHAPTERS, "suite"]),
+            crossing,
+        )
+
     return get
 
 
@@ -60,7 +93,9 @@ def test_a_chapter(abi, chapter, n, suite):
 
 @pytest.mark.parametrize("abi", ABIS)
 def test_an_abort(abi, suite):
-    mpiexec("-n", 2, suite(abi), "abort", status=7, sentence="MPI_Abort was called with error code 7")
+    mpiexec(
+        "-n", 2, suite(abi), "abort", status=7, sentence="MPI_Abort was called with error code 7"
+    )
 
 
 @pytest.mark.parametrize("abi", ABIS)
@@ -69,15 +104,31 @@ def test_what_the_standard_abi_has_not(abi, compiled):
 
 
 def test_the_descriptors_of_mpi_f08(compiled):
-    mpiexec("-n", 2, compiled("mpich", "descriptors", ROOT / "tests/faces/descriptors.f90"), out="passed\n")
+    mpiexec(
+        "-n",
+        2,
+        compiled("mpich", "descriptors", ROOT / "tests/faces/descriptors.f90"),
+        out="passed\n",
+    )
 
 
 @pytest.mark.parametrize("abi", ABIS)
 def test_a_program_that_needs_the_library_of_fortran_alone(abi, tmp_path, compiled):
     source = tmp_path / "alone.f90"
-    source.write_text("include 'mpif.h'\ninteger :: ierr\ncall MPI_Init(ierr)\ncall MPI_Finalize(ierr)\nprint '(a)', 'passed'\nend\n")
+    source.write_text(
+        "include 'mpif.h'\ninteger :: ierr\ncall MPI_Init(ierr)\ncall MPI_Finalize(ierr)\nprint '(a)', 'passed'\nend\n"
+    )
     program = tmp_path / "alone"
-    p = run("gfortran", f"-I{prefix(abi)}/include", "-o", program, source, FORTRAN[abi], "-Wl,--allow-shlib-undefined", cwd=tmp_path)
+    p = run(
+        "gfortran",
+        f"-I{prefix(abi)}/include",
+        "-o",
+        program,
+        source,
+        FORTRAN[abi],
+        "-Wl,--allow-shlib-undefined",
+        cwd=tmp_path,
+    )
     assert p.returncode == 0, told(p)
     needed = re.findall(r"NEEDED.*\[(libmpi.*)\]", run("readelf", "-d", program).stdout)
     assert needed == [FORTRAN[abi].name]
@@ -87,7 +138,10 @@ def test_a_program_that_needs_the_library_of_fortran_alone(abi, tmp_path, compil
 
 
 def exported(abi):
-    return {line.split()[-1] for line in run("nm", "-D", "--defined-only", FORTRAN[abi]).stdout.splitlines()}
+    return {
+        line.split()[-1]
+        for line in run("nm", "-D", "--defined-only", FORTRAN[abi]).stdout.splitlines()
+    }
 
 
 @pytest.mark.parametrize("abi", ABIS)
@@ -103,7 +157,9 @@ def test_every_function_has_its_names(abi):
 
 @pytest.mark.parametrize("abi", ABIS)
 def test_nothing_else_is_exported(abi):
-    known = re.compile(r"p?mpix?_\w+|P?MPIX?_[A-Z0-9_]+|mpi(priv|fcmb)\w_|pmpir_\w+_f08(ts)?_(large_)?|__mpi_\w+_MOD_\w+|MPIR_F08_MPI_\w+|"
-                       r"ompi_f08_mpi_\w+")
+    known = re.compile(
+        r"p?mpix?_\w+|P?MPIX?_[A-Z0-9_]+|mpi(priv|fcmb)\w_|pmpir_\w+_f08(ts)?_(large_)?|__mpi_\w+_MOD_\w+|MPIR_F08_MPI_\w+|"
+        r"ompi_f08_mpi_\w+"
+    )
     others = {name for name in exported(abi) if not known.fullmatch(name)}
     assert not others, others

@@ -57,7 +57,10 @@ def kill_the_last(killed, size, how, **env):
             p.kill()
 
 
-@pytest.mark.parametrize("setting", ["KW_EVENT_THREAD=yes", "KW_EVENT_THREAD=no", "KW_SPIN=10000000", "KW_PATHS=self,shm,tcp"])
+@pytest.mark.parametrize(
+    "setting",
+    ["KW_EVENT_THREAD=yes", "KW_EVENT_THREAD=no", "KW_SPIN=10000000", "KW_PATHS=self,shm,tcp"],
+)
 def test_a_rank_that_is_killed_is_noticed_by_shared_memory(build, setting):
     env = dict([setting.split("=")])
     for how in "recv", "wait", "test", "probe", "ssend", "barrier", "allreduce":
@@ -78,15 +81,24 @@ def test_exceptions_pass(build):
 
 def test_an_exception_that_cannot_pass_ends_the_job_with_a_sentence(build):
     p = run(MPIEXEC, "-n", 2, build("throws.cc"), "background")
-    assert p.returncode == 128 + 6 and "an exception left the function of a reduction in the background" in p.stderr, told(p)
+    assert (
+        p.returncode == 128 + 6
+        and "an exception left the function of a reduction in the background" in p.stderr
+    ), told(p)
     p = run(MPIEXEC, "-n", 1, build("throws.cc"), "event")
-    assert p.returncode == 128 + 6 and "an exception left a function that MPI_T_event_register_callback took" in p.stderr, told(p)
+    assert (
+        p.returncode == 128 + 6
+        and "an exception left a function that MPI_T_event_register_callback took" in p.stderr
+    ), told(p)
 
 
 def test_a_forked_child_is_told_that_it_may_not_call_mpi(build):
     p = run(MPIEXEC, "-n", 2, build("forks.c"))
     assert p.returncode == 0 and p.stdout == "a line\n" * 2, told(p)
-    assert p.stderr.count("MPI_Send was called in a child that a process of the job made with fork()") == 2, told(p)
+    assert (
+        p.stderr.count("MPI_Send was called in a child that a process of the job made with fork()")
+        == 2
+    ), told(p)
 
 
 def test_a_limit_of_file_sizes_is_named(end):
@@ -94,12 +106,19 @@ def test_a_limit_of_file_sizes_is_named(end):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
     p = run(MPIEXEC, "-n", 2, end, "none", preexec_fn=limit)
-    assert p.returncode not in (0, 3, 128 + 25) and "ulimit -f" in p.stderr and "SIGXFSZ" not in p.stderr, told(p)
+    assert (
+        p.returncode not in (0, 3, 128 + 25)
+        and "ulimit -f" in p.stderr
+        and "SIGXFSZ" not in p.stderr
+    ), told(p)
     p = run(MPIEXEC, "-n", 2, end, "none", preexec_fn=limit, env={"KW_PATHS": "self,tcp"})
     assert p.returncode == 3, f"what the sentence proposes helps: {told(p)}"
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the numbers of this processor's system calls are not known here")
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"),
+    reason="the numbers of this processor's system calls are not known here",
+)
 def test_a_sandbox_that_refuses_to_name_processors_stops_nobody():
     def refuse_affinity():
         refuse({"x86_64": 204, "aarch64": 123}[platform.machine()])

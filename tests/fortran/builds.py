@@ -9,23 +9,62 @@ from jobs import DIST, run, told
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTERFACES = {"mpi_f08": "-DKW_F08", "mpi": "-DKW_MPI", "mpif.h": "-DKW_MPIF"}
-CHAPTERS = ["point", "complete", "datatypes", "numbers", "collectives", "forms", "communicators", "attributes", "topologies", "environment",
-            "callbacks", "plain", "rest", "sections", "completed_in_c", "modern", "large"]
-SOURCES = ["checks.F90", *(f"{chapter}.F90" for chapter in CHAPTERS), "suite.F90", "crossing.o", "completed_in_c.o"]
-NOT_IN = {"mpif.h": ["sections", "completed_in_c", "modern", "large"], "mpi": ["modern", "large"], "mpi_f08": []}
+CHAPTERS = [
+    "point",
+    "complete",
+    "datatypes",
+    "numbers",
+    "collectives",
+    "forms",
+    "communicators",
+    "attributes",
+    "topologies",
+    "environment",
+    "callbacks",
+    "plain",
+    "rest",
+    "sections",
+    "completed_in_c",
+    "modern",
+    "large",
+]
+SOURCES = [
+    "checks.F90",
+    *(f"{chapter}.F90" for chapter in CHAPTERS),
+    "suite.F90",
+    "crossing.o",
+    "completed_in_c.o",
+]
+NOT_IN = {
+    "mpif.h": ["sections", "completed_in_c", "modern", "large"],
+    "mpi": ["modern", "large"],
+    "mpi_f08": [],
+}
 COMPILERS = ["gfortran", "flang"]
 
 
 def find(compiler):
     """The command of a compiler, or None."""
-    names = ["gfortran"] if compiler == "gfortran" else ["flang-new", "flang", *(f"flang-new-{n}" for n in range(30, 14, -1)),
-                                                         *(f"flang-{n}" for n in range(30, 14, -1))]
+    names = (
+        ["gfortran"]
+        if compiler == "gfortran"
+        else [
+            "flang-new",
+            "flang",
+            *(f"flang-new-{n}" for n in range(30, 14, -1)),
+            *(f"flang-{n}" for n in range(30, 14, -1)),
+        ]
+    )
     return next(filter(None, map(shutil.which, names)), None)
 
 
 def options(compiler):
     """What keeps a compiler quiet about lines that macros have made long, and about what mpif.h cannot declare."""
-    return ["-O1", "-cpp", *(["-w", "-ffree-line-length-none"] if compiler == "gfortran" else ["-w"])]
+    return [
+        "-O1",
+        "-cpp",
+        *(["-w", "-ffree-line-length-none"] if compiler == "gfortran" else ["-w"]),
+    ]
 
 
 class Builder:
@@ -34,7 +73,10 @@ class Builder:
     def __init__(self, place):
         self.place, self.made = place, {}
         for name in ("crossing", "completed_in_c", "tool"):
-            subprocess.run([DIST / "bin/mpicc", "-O1", "-c", "-o", place / f"{name}.o", HERE / f"{name}.c"], check=True)
+            subprocess.run(
+                [DIST / "bin/mpicc", "-O1", "-c", "-o", place / f"{name}.o", HERE / f"{name}.c"],
+                check=True,
+            )
         text, self.numbers = calls.program()
         (place / "calls.F90").write_text(text)
 
@@ -47,8 +89,18 @@ class Builder:
         """The path of a program; fails with what the compiler says."""
         there = self.directory(compiler, interface)
         words = [self.place / s if (self.place / s).exists() else HERE / s for s in sources]
-        p = run(DIST / "bin/mpifort", *options(compiler), INTERFACES[interface], f"-I{HERE}", "-o", there / program, *words, cwd=there,
-                env={"KW_FC": find(compiler)}, timeout=300)
+        p = run(
+            DIST / "bin/mpifort",
+            *options(compiler),
+            INTERFACES[interface],
+            f"-I{HERE}",
+            "-o",
+            there / program,
+            *words,
+            cwd=there,
+            env={"KW_FC": find(compiler)},
+            timeout=300,
+        )
         assert p.returncode == 0, told(p)
         return there / program
 

@@ -12,24 +12,62 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HANDLES = ("Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Session", "Win")
+HANDLES = (
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+)
 # what Fortran does not have, or only as something else
 ONLY_C = re.compile(r"MPI_T_|MPI_\w+_(to|from)int$|MPI_Abi_[gs]et_fortran_booleans$")
-NOT_IN_F08 = ("MPI_Attr_delete", "MPI_Attr_get", "MPI_Attr_put", "MPI_Keyval_create", "MPI_Keyval_free")
+NOT_IN_F08 = (
+    "MPI_Attr_delete",
+    "MPI_Attr_get",
+    "MPI_Attr_put",
+    "MPI_Keyval_create",
+    "MPI_Keyval_free",
+)
 # twins whose callbacks differ, by which no generic name can be resolved
 OWN_NAME = ("MPI_Op_create_c", "MPI_Register_datarep_c")
 # what is compiled only: it ends MPI or the process, or is given an address of nothing
-NOT_CALLED = ("MPI_Abort", "MPI_Finalize", "MPI_Init", "MPI_Init_thread", "MPI_Free_mem", "MPI_Abi_set_fortran_info",
-              "MPI_Remove_error_class", "MPI_Remove_error_code", "MPI_Remove_error_string")
+NOT_CALLED = (
+    "MPI_Abort",
+    "MPI_Finalize",
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Free_mem",
+    "MPI_Abi_set_fortran_info",
+    "MPI_Remove_error_class",
+    "MPI_Remove_error_code",
+    "MPI_Remove_error_string",
+)
 CALLBACKS = {
-    "MPI_User_function": "user_op", "MPI_User_function_c": "user_op_c", "MPI_Copy_function": "copy_1", "MPI_Delete_function": "delete_1",
-    "MPI_Comm_copy_attr_function": "copy_comm", "MPI_Comm_delete_attr_function": "delete_comm",
-    "MPI_Type_copy_attr_function": "copy_type", "MPI_Type_delete_attr_function": "delete_type",
-    "MPI_Win_copy_attr_function": "copy_win", "MPI_Win_delete_attr_function": "delete_win",
-    "MPI_Comm_errhandler_function": "handle_comm", "MPI_File_errhandler_function": "handle_file",
-    "MPI_Win_errhandler_function": "handle_win", "MPI_Session_errhandler_function": "handle_session",
-    "MPI_Grequest_query_function": "query", "MPI_Grequest_free_function": "release", "MPI_Grequest_cancel_function": "cancel",
-    "MPI_Datarep_extent_function": "extent_of", "MPI_Datarep_conversion_function": "convert",
+    "MPI_User_function": "user_op",
+    "MPI_User_function_c": "user_op_c",
+    "MPI_Copy_function": "copy_1",
+    "MPI_Delete_function": "delete_1",
+    "MPI_Comm_copy_attr_function": "copy_comm",
+    "MPI_Comm_delete_attr_function": "delete_comm",
+    "MPI_Type_copy_attr_function": "copy_type",
+    "MPI_Type_delete_attr_function": "delete_type",
+    "MPI_Win_copy_attr_function": "copy_win",
+    "MPI_Win_delete_attr_function": "delete_win",
+    "MPI_Comm_errhandler_function": "handle_comm",
+    "MPI_File_errhandler_function": "handle_file",
+    "MPI_Win_errhandler_function": "handle_win",
+    "MPI_Session_errhandler_function": "handle_session",
+    "MPI_Grequest_query_function": "query",
+    "MPI_Grequest_free_function": "release",
+    "MPI_Grequest_cancel_function": "cancel",
+    "MPI_Datarep_extent_function": "extent_of",
+    "MPI_Datarep_conversion_function": "convert",
     "MPI_Datarep_conversion_function_c": "convert_c",
 }
 
@@ -78,7 +116,11 @@ def fortran_type(p):
         return f"HANDLE(MPI_{base[4:]})", shape
     if p.c_type.endswith("[][3]"):
         return "integer", "(3, 8)"
-    kinds = {"MPI_Aint": "(MPI_ADDRESS_KIND)", "MPI_Count": "(MPI_COUNT_KIND)", "MPI_Offset": "(MPI_OFFSET_KIND)"}
+    kinds = {
+        "MPI_Aint": "(MPI_ADDRESS_KIND)",
+        "MPI_Count": "(MPI_COUNT_KIND)",
+        "MPI_Offset": "(MPI_OFFSET_KIND)",
+    }
     return "integer" + kinds.get(base, ""), shape
 
 
@@ -95,15 +137,27 @@ def linker_names(f, interface):
     if f.twin_of:
         return []
     pointer = any(p.kind == "C_BUFFER" for p in f.params)
-    return [f"{f.name.lower()}_fts_" if choice and interface == "mpi" else f"{f.name.lower()}_",
-            *([f"{f.name.lower()}_cptr_"] if pointer and interface == "mpi" else [])]
+    return [
+        f"{f.name.lower()}_fts_" if choice and interface == "mpi" else f"{f.name.lower()}_",
+        *([f"{f.name.lower()}_cptr_"] if pointer and interface == "mpi" else []),
+    ]
 
 
 def fails_without_handles(f):
     """Whether a null handle among its arguments is a fault whatever the others are."""
     if re.fullmatch(r"MPI_\w+_get_name|MPI_File_\w+_errhandler", f.name):
         return False  # null handles have names, and no file has the error handler of files to come
-    needed = ("COMMUNICATOR", "GROUP", "DATATYPE", "ERRHANDLER", "OPERATION", "WINDOW", "FILE", "SESSION", "MESSAGE")
+    needed = (
+        "COMMUNICATOR",
+        "GROUP",
+        "DATATYPE",
+        "ERRHANDLER",
+        "OPERATION",
+        "WINDOW",
+        "FILE",
+        "SESSION",
+        "MESSAGE",
+    )
     return any(p.kind in needed and p.direction != "out" and "[" not in p.c_type for p in f.params)
 
 
@@ -125,18 +179,49 @@ def call(f, name, declared):
     words = names(f, declared)
     if f.code and f.name != "MPI_Pcontrol":
         words.append("ierr")
-    return f"call {name}( &\n      " + ", &\n      ".join(words) + ")" if words else f"call {name}()"
+    return (
+        f"call {name}( &\n      " + ", &\n      ".join(words) + ")" if words else f"call {name}()"
+    )
 
 
 # Fitting arguments for one process and one integer: by the end of a parameter's kind or its name.
-FITTING_CHAPTERS = ("collectives", "topologies", "point-to-point", "partitioned", "datatypes", "external")
+FITTING_CHAPTERS = (
+    "collectives",
+    "topologies",
+    "point-to-point",
+    "partitioned",
+    "datatypes",
+    "external",
+)
 FITTING = {
-    "COMMUNICATOR": "MPI_COMM_SELF", "DATATYPE": "MPI_INTEGER", "OPERATION": "MPI_SUM", "INFO": "MPI_INFO_NULL", "TAG": "0", "PARTITION": "1",
-    "MESSAGE": "MPI_MESSAGE_NO_PROC", "root": "0", "RANK": "MPI_PROC_NULL", "RANK_NNI": "0", "ORDER": "MPI_ORDER_FORTRAN",
-    "DISTRIB_ENUM": "MPI_DISTRIBUTE_BLOCK", "DTYPE_DISTRIBUTION": "MPI_DISTRIBUTE_DFLT_DARG", "PROCESS_GRID_SIZE": "1", "COMM_SIZE_PI": "1",
-    "ARRAY_LENGTH_PI": "1", "POLYDTYPE_NUM_ELEM_PI": "1", "array_of_starts": "0", "POLYDTYPE_STRIDE_BYTES": "4", "datarep": "'external32'",
-    "XFER_NUM_ELEM": "1", "XFER_NUM_ELEM_NNI": "1", "DTYPE_NUM_ELEM": "1", "DTYPE_NUM_ELEM_NNI": "1", "insize": "32", "outsize": "32",
-    "LOGICAL": ".true.", "position": "0",
+    "COMMUNICATOR": "MPI_COMM_SELF",
+    "DATATYPE": "MPI_INTEGER",
+    "OPERATION": "MPI_SUM",
+    "INFO": "MPI_INFO_NULL",
+    "TAG": "0",
+    "PARTITION": "1",
+    "MESSAGE": "MPI_MESSAGE_NO_PROC",
+    "root": "0",
+    "RANK": "MPI_PROC_NULL",
+    "RANK_NNI": "0",
+    "ORDER": "MPI_ORDER_FORTRAN",
+    "DISTRIB_ENUM": "MPI_DISTRIBUTE_BLOCK",
+    "DTYPE_DISTRIBUTION": "MPI_DISTRIBUTE_DFLT_DARG",
+    "PROCESS_GRID_SIZE": "1",
+    "COMM_SIZE_PI": "1",
+    "ARRAY_LENGTH_PI": "1",
+    "POLYDTYPE_NUM_ELEM_PI": "1",
+    "array_of_starts": "0",
+    "POLYDTYPE_STRIDE_BYTES": "4",
+    "datarep": "'external32'",
+    "XFER_NUM_ELEM": "1",
+    "XFER_NUM_ELEM_NNI": "1",
+    "DTYPE_NUM_ELEM": "1",
+    "DTYPE_NUM_ELEM_NNI": "1",
+    "insize": "32",
+    "outsize": "32",
+    "LOGICAL": ".true.",
+    "position": "0",
 }
 
 
@@ -144,14 +229,24 @@ def value(p):
     """What fits a parameter: a constant, "" where its start does, None where nothing is known to."""
     if p.kind in ("BUFFER", "POLYFUNCTION") or "DISPLACEMENT" in p.kind or p.direction == "out":
         return ""
-    return next((FITTING[key] for key in (p.name, p.kind, p.kind.removeprefix("POLY")) if key in FITTING), None)
+    return next(
+        (FITTING[key] for key in (p.name, p.kind, p.kind.removeprefix("POLY")) if key in FITTING),
+        None,
+    )
 
 
 def fitting(f, variables):
     """The lines before and after a call that give it fitting arguments; None for what the chapters must call."""
     buffers = sum(p.kind == "BUFFER" for p in f.params)
-    constructs = any(p.name == "newtype" for p in f.params) and re.match("MPI_Type_(con|cre|ind|vec)", f.name)
-    if f.chapter not in FITTING_CHAPTERS or not (buffers or constructs or "Pack" in f.name) or "attach" in f.name or "address" in f.name:
+    constructs = any(p.name == "newtype" for p in f.params) and re.match(
+        "MPI_Type_(con|cre|ind|vec)", f.name
+    )
+    if (
+        f.chapter not in FITTING_CHAPTERS
+        or not (buffers or constructs or "Pack" in f.name)
+        or "attach" in f.name
+        or "address" in f.name
+    ):
         return None
     before, after = [], []
     for p, name in zip(f.params, variables):
@@ -214,29 +309,55 @@ def program():
             lines += [f"  call told({number}, ierr)"]
         if fits := fitting(f, names(f, variables)):
             before, after = fits
-            lines += [*before, "  ierr = -1", f"  {text}", f"  call told({number + FITS}, ierr)", *after]
+            lines += [
+                *before,
+                "  ierr = -1",
+                f"  {text}",
+                f"  call told({number + FITS}, ierr)",
+                *after,
+            ]
             numbers[number + FITS] = f
         lines += ["end subroutine"]
-        condition = "defined(KW_F08) && !defined(KW_FOREIGN)" if f.twin_of else "!defined(KW_F08)" if f.name in NOT_IN_F08 else "1"
+        condition = (
+            "defined(KW_F08) && !defined(KW_FOREIGN)"
+            if f.twin_of
+            else "!defined(KW_F08)"
+            if f.name in NOT_IN_F08
+            else "1"
+        )
         parts.append((condition, lines, f.name in NOT_CALLED, number))
         numbers[number] = f
-    return "\n".join(["! Made by calls.py.", '#include "forms.h"', HEAD, *body(parts)]) + "\n", numbers
+    return "\n".join(
+        ["! Made by calls.py.", '#include "forms.h"', HEAD, *body(parts)]
+    ) + "\n", numbers
 
 
 def body(parts):
     # all in one module: it reads that of MPI once
     for condition, lines, _, _ in parts:
         yield from [f"#if {condition}", *lines, "#endif"]
-    yield from ["end module", "program every_call", "  use calls", "  implicit none", "  integer :: ierr", "  call MPI_Init(ierr)",
-                "  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)",
-                "  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)",
-                "  call MPI_Cart_create(MPI_COMM_SELF, 1, [1], [.true.], .false., ring, ierr)"]
+    yield from [
+        "end module",
+        "program every_call",
+        "  use calls",
+        "  implicit none",
+        "  integer :: ierr",
+        "  call MPI_Init(ierr)",
+        "  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)",
+        "  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)",
+        "  call MPI_Cart_create(MPI_COMM_SELF, 1, [1], [.true.], .false., ring, ierr)",
+    ]
     for condition, _, never, number in parts:
-        yield from [f"#if {condition}", f"  if (never) call call_{number}" if never else f"  call call_{number}", "#endif"]
+        yield from [
+            f"#if {condition}",
+            f"  if (never) call call_{number}" if never else f"  call call_{number}",
+            "#endif",
+        ]
     yield from ["  call MPI_Finalize(ierr)", "end program"]
 
 
-HEAD = """
+HEAD = (
+    """
 #if defined(KW_F08)
 #define POINTER type(c_ptr)
 #else
@@ -259,8 +380,10 @@ contains
     if (code /= MPI_SUCCESS .and. code /= -1) call MPI_Error_class(code, class, ierr)
     print '(i0, 1x, i0)', number, class
   end subroutine
-""" + "".join(f"""
-#if {'defined(KW_F08)' if large else '1'}
+"""
+    + "".join(
+        f"""
+#if {"defined(KW_F08)" if large else "1"}
 #if defined(KW_F08)
   subroutine {name}(invec, inoutvec, len, datatype)
     type(c_ptr), value :: invec, inoutvec
@@ -268,13 +391,17 @@ contains
   subroutine {name}(invec, inoutvec, len, datatype)
     integer :: invec(*), inoutvec(*)
 #endif
-    integer{'(MPI_COUNT_KIND)' if large else ''} :: len
+    integer{"(MPI_COUNT_KIND)" if large else ""} :: len
     HANDLE(MPI_Datatype) :: datatype
   end subroutine
 #else
   subroutine {name}
   end subroutine
-#endif""" for name, large in (("user_op", False), ("user_op_c", True))) + "".join(f"""
+#endif"""
+        for name, large in (("user_op", False), ("user_op_c", True))
+    )
+    + "".join(
+        f"""
   subroutine copy_{name}(object, keyval, extra, value_in, value_out, flag, ierror)
     {handle} :: object
     integer :: keyval, ierror
@@ -287,13 +414,23 @@ contains
     integer :: keyval, ierror
     {value} :: value, extra
     ierror = MPI_SUCCESS
-  end subroutine""" for name, handle, value in (("1", "integer", "integer"), ("comm", "HANDLE(MPI_Comm)", "integer(MPI_ADDRESS_KIND)"),
-                                               ("type", "HANDLE(MPI_Datatype)", "integer(MPI_ADDRESS_KIND)"),
-                                               ("win", "HANDLE(MPI_Win)", "integer(MPI_ADDRESS_KIND)"))) + "".join(f"""
+  end subroutine"""
+        for name, handle, value in (
+            ("1", "integer", "integer"),
+            ("comm", "HANDLE(MPI_Comm)", "integer(MPI_ADDRESS_KIND)"),
+            ("type", "HANDLE(MPI_Datatype)", "integer(MPI_ADDRESS_KIND)"),
+            ("win", "HANDLE(MPI_Win)", "integer(MPI_ADDRESS_KIND)"),
+        )
+    )
+    + "".join(
+        f"""
   subroutine handle_{name.lower()}(object, code)
     HANDLE(MPI_{name}) :: object
     integer :: code
-  end subroutine""" for name in ("Comm", "File", "Win", "Session")) + """
+  end subroutine"""
+        for name in ("Comm", "File", "Win", "Session")
+    )
+    + """
   subroutine query(extra, status, ierror)
     integer(MPI_ADDRESS_KIND) :: extra
     A_STATUS(status)
@@ -316,7 +453,9 @@ contains
     integer(MPI_ADDRESS_KIND) :: extent, extra
     integer :: ierror
     ierror = MPI_SUCCESS
-  end subroutine""" + "".join(f"""
+  end subroutine"""
+    + "".join(
+        f"""
 #if defined(KW_F08)
   subroutine {name}(userbuf, datatype, count, filebuf, position, extra, ierror)
     type(c_ptr), value :: userbuf, filebuf
@@ -330,4 +469,8 @@ contains
     integer(MPI_ADDRESS_KIND) :: extra
     integer :: ierror
     ierror = MPI_SUCCESS
-  end subroutine""" for name, kind in (("convert", ""), ("convert_c", "(MPI_COUNT_KIND)"))) + "\n"
+  end subroutine"""
+        for name, kind in (("convert", ""), ("convert_c", "(MPI_COUNT_KIND)"))
+    )
+    + "\n"
+)

@@ -19,15 +19,19 @@ def builder(tmp_path_factory):
         for compiler in filter(find, COMPILERS):
             for interface in INTERFACES:
                 for what in ("suite", "every_call"):
-                    builder.made[compiler, interface, what] = pool.submit(getattr(builder, what), compiler, interface)
+                    builder.made[compiler, interface, what] = pool.submit(
+                        getattr(builder, what), compiler, interface
+                    )
     return builder
 
 
 @pytest.fixture
 def built(builder):
     """built(COMPILER, INTERFACE, PROGRAM): the path of a program of the session. Skips where there is no such compiler."""
+
     def get(compiler, interface, what):
         if not find(compiler):
             pytest.skip(f"{compiler} is not installed")
         return builder.made[compiler, interface, what].result()
+
     return get

@@ -16,22 +16,55 @@ HUNG, TIMED_OUT = 123, 124
 HANGS = {
     "sends": (2, "0 -> 1 -> 0, each in MPI_Send, tag 3, on MPI_COMM_WORLD at {sends}"),
     "receives": (2, "0 -> 1 -> 0, each in MPI_Recv, tag 5, on MPI_COMM_WORLD at {recv_word}"),
-    "tag": (2, "a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7"),
-    "comm": (2, "a message of rank 1 with tag 7 on other lies unexpected at rank 0: the communicator wanted is MPI_COMM_WORLD"),
-    "missing": (3, "ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at {missing} for rank 2, which is in MPI_Recv at {recv_word}"),
-    "again": (3, "ranks 0-1 wait in MPI_Allreduce on MPI_COMM_WORLD at {again} for rank 2, which is in MPI_Recv at {recv_word}"),
-    "differ": (3, "rank 1 calls MPI_Bcast at {bcast} and rank 0 calls MPI_Reduce at {differ} as the same collective of MPI_COMM_WORLD"),
+    "tag": (
+        2,
+        "a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7",
+    ),
+    "comm": (
+        2,
+        "a message of rank 1 with tag 7 on other lies unexpected at rank 0: the communicator wanted is MPI_COMM_WORLD",
+    ),
+    "missing": (
+        3,
+        "ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at {missing} for rank 2, which is in MPI_Recv at {recv_word}",
+    ),
+    "again": (
+        3,
+        "ranks 0-1 wait in MPI_Allreduce on MPI_COMM_WORLD at {again} for rank 2, which is in MPI_Recv at {recv_word}",
+    ),
+    "differ": (
+        3,
+        "rank 1 calls MPI_Bcast at {bcast} and rank 0 calls MPI_Reduce at {differ} as the same collective of MPI_COMM_WORLD",
+    ),
     "cycle": (3, "0 -> 1 -> 2 -> 0, each in MPI_Recv, tag 11, on MPI_COMM_WORLD at {recv_word}"),
-    "any": (3, "rank 0 is in MPI_Waitany at {any} and waits for one of 2 requests, the first for a message of rank 1, tag 4, on "
-               "MPI_COMM_WORLD; only ranks 1-2 can serve it, and all of them wait themselves"),
-    "probe": (3, "rank 0 is in MPI_Probe at {probe} and waits for a message of any rank, tag 6, on MPI_COMM_WORLD; only ranks 1-2"),
-    "barrier": (2, "rank 1 waits in MPI_Barrier on MPI_COMM_WORLD at {in_barrier} for rank 0, which is in MPI_Send at {barrier} and waits "
-                   "for rank 1 to receive its message, tag 2"),
+    "any": (
+        3,
+        "rank 0 is in MPI_Waitany at {any} and waits for one of 2 requests, the first for a message of rank 1, tag 4, on "
+        "MPI_COMM_WORLD; only ranks 1-2 can serve it, and all of them wait themselves",
+    ),
+    "probe": (
+        3,
+        "rank 0 is in MPI_Probe at {probe} and waits for a message of any rank, tag 6, on MPI_COMM_WORLD; only ranks 1-2",
+    ),
+    "barrier": (
+        2,
+        "rank 1 waits in MPI_Barrier on MPI_COMM_WORLD at {in_barrier} for rank 0, which is in MPI_Send at {barrier} and waits "
+        "for rank 1 to receive its message, tag 2",
+    ),
     "inter": (2, "0 -> 1 -> 0, each in MPI_Recv, tag 12, on both at {recv_word}"),
-    "background": (3, "ranks 0-1 wait in MPI_Wait on MPI_COMM_WORLD at {background} for rank 2, which is in MPI_Recv at {recv_word}"),
-    "making": (3, "ranks 0-1 wait in MPI_Comm_split on MPI_COMM_WORLD at {making} for rank 2, which is in MPI_Recv at {recv_word}"),
-    "part": (3, "rank 1 waits in MPI_Barrier on part at {part} for rank 2, which is in MPI_Recv at {recv_word} and waits for a message of "
-                "rank 0, tag 9, on MPI_COMM_WORLD"),
+    "background": (
+        3,
+        "ranks 0-1 wait in MPI_Wait on MPI_COMM_WORLD at {background} for rank 2, which is in MPI_Recv at {recv_word}",
+    ),
+    "making": (
+        3,
+        "ranks 0-1 wait in MPI_Comm_split on MPI_COMM_WORLD at {making} for rank 2, which is in MPI_Recv at {recv_word}",
+    ),
+    "part": (
+        3,
+        "rank 1 waits in MPI_Barrier on part at {part} for rank 2, which is in MPI_Recv at {recv_word} and waits for a message of "
+        "rank 0, tag 9, on MPI_COMM_WORLD",
+    ),
 }
 
 
@@ -60,10 +93,14 @@ def sentence(p):
 @pytest.mark.parametrize("how", HANGS)
 def test_a_deadlock_is_proven_and_named(hangs, how, paths):
     size, expected = HANGS[how]
-    p = run(MPIEXEC, "--end-hung", "-n", size, hangs, how, env={"KW_HANG": "0.3", "KW_PATHS": paths})
+    p = run(
+        MPIEXEC, "--end-hung", "-n", size, hangs, how, env={"KW_HANG": "0.3", "KW_PATHS": paths}
+    )
     said = sentence(p)
     assert said.startswith("deadlock: ") and expected.format(**lines()) in said, told(p)
-    assert p.returncode == HUNG and p.stderr.endswith("mpiexec: the job was ended because it hangs (--end-hung)\n"), told(p)
+    assert p.returncode == HUNG and p.stderr.endswith(
+        "mpiexec: the job was ended because it hangs (--end-hung)\n"
+    ), told(p)
 
 
 def test_ranks_of_other_hosts_are_asked_too(hangs, tmp_path):
@@ -92,21 +129,48 @@ def held_open():
 
 
 @pytest.mark.parametrize("paths", PATHS)
-@pytest.mark.parametrize("how, expected", [
-    # Its place is known where the system lets mpiexec look.
-    ("computes", r"not a deadlock: rank 2 is outside MPI \((computes|sleeps)[^)]*\)( at {spin})?[;.]"),
-    ("sleeps", r"not a deadlock: rank 2 is outside MPI \(sleeps.*; rank 1 has waited for it for "),
-    ("input", r"not a deadlock: rank 0 is outside MPI \(sleeps"),
-    ("looks", r"not proven to be a deadlock: rank 0 calls MPI_Test at hangs.c:\d+ again and again"),
-])
+@pytest.mark.parametrize(
+    "how, expected",
+    [
+        # Its place is known where the system lets mpiexec look.
+        (
+            "computes",
+            r"not a deadlock: rank 2 is outside MPI \((computes|sleeps)[^)]*\)( at {spin})?[;.]",
+        ),
+        (
+            "sleeps",
+            r"not a deadlock: rank 2 is outside MPI \(sleeps.*; rank 1 has waited for it for ",
+        ),
+        ("input", r"not a deadlock: rank 0 is outside MPI \(sleeps"),
+        (
+            "looks",
+            r"not proven to be a deadlock: rank 0 calls MPI_Test at hangs.c:\d+ again and again",
+        ),
+    ],
+)
 def test_who_does_something_else_is_named_when_the_time_is_over(hangs, how, expected, paths):
     size = 2 if how == "looks" else 3
     env = {"KW_HANG": "0.1", "KW_PATHS": paths}
     with held_open() as nothing_comes:
-        p = run(MPIEXEC, "--timeout", 1, "--end-hung", "-n", size, hangs, how, env=env, stdin=nothing_comes)
+        p = run(
+            MPIEXEC,
+            "--timeout",
+            1,
+            "--end-hung",
+            "-n",
+            size,
+            hangs,
+            how,
+            env=env,
+            stdin=nothing_comes,
+        )
     said = sentence(p)
-    assert re.match(expected.replace("{spin}", lines()["spin"]), said) and p.returncode == TIMED_OUT, told(p)
-    assert p.stderr.endswith("mpiexec: the job was ended because its time was over (--timeout)\n"), told(p)
+    assert (
+        re.match(expected.replace("{spin}", lines()["spin"]), said) and p.returncode == TIMED_OUT
+    ), told(p)
+    assert p.stderr.endswith(
+        "mpiexec: the job was ended because its time was over (--timeout)\n"
+    ), told(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -132,6 +196,7 @@ def test_sigquit_prints_where_every_rank_is_and_a_second_one_ends_the_job(hangs)
             if p.poll() is None:
                 p.send_signal(signal.SIGQUIT)
             return p.poll() is not None
+
         wait_until(ended, "the second SIGQUIT has ended nothing")
         assert p.returncode == 128 + signal.SIGQUIT
     finally:

@@ -29,21 +29,39 @@ def test_the_status_is_the_commands():
 
 def test_collective_operations_go_through_the_network(program):
     coll = program("bench/coll.c", "-O1", "-lm")
-    out, err = lab("--hosts 3", f"{HERE}/mpiexec -n 6 {coll} --ms 1 --sizes 8,1048576; {HERE}/on 0 cat /proc/net/dev", MPIEXEC=MPIEXEC)
+    out, err = lab(
+        "--hosts 3",
+        f"{HERE}/mpiexec -n 6 {coll} --ms 1 --sizes 8,1048576; {HERE}/on 0 cat /proc/net/dev",
+        MPIEXEC=MPIEXEC,
+    )
     assert len([line for line in out.splitlines() if line.startswith("{")]) == 13, out + err
-    assert int(re.search(r"^ *eth0: *(\d+)", out, re.M)[1]) > 1_000_000, f"nothing went through the network: {out}"
+    assert int(re.search(r"^ *eth0: *(\d+)", out, re.M)[1]) > 1_000_000, (
+        f"nothing went through the network: {out}"
+    )
 
 
 @pytest.mark.parametrize("name", ["coll_move", "coll_reduce"])
 def test_a_network_that_loses_packets(name, program):
     """Every twentieth: everything arrives over UDP, and packets were sent again."""
     test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
-    out, err = lab("--hosts 4 --loss 5", f"{HERE}/mpiexec -n 4 {test}", MPIEXEC=MPIEXEC, KW_PATHS="self,udp", KW_STATS="yes")
-    assert re.search("udp_repeated [1-9]", out + err), f"nothing was sent again at 5 % loss: {out}{err}"
+    out, err = lab(
+        "--hosts 4 --loss 5",
+        f"{HERE}/mpiexec -n 4 {test}",
+        MPIEXEC=MPIEXEC,
+        KW_PATHS="self,udp",
+        KW_STATS="yes",
+    )
+    assert re.search("udp_repeated [1-9]", out + err), (
+        f"nothing was sent again at 5 % loss: {out}{err}"
+    )
 
 
 def namespaces(prefix):
-    return [name for name in run("ip", "netns", "list").stdout.splitlines() if re.match(f"{prefix}(sw|h)", name)]
+    return [
+        name
+        for name in run("ip", "netns", "list").stdout.splitlines()
+        if re.match(f"{prefix}(sw|h)", name)
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -9,8 +9,10 @@ from jobs import DIST, ROOT, run, told
 
 COMMANDS = "mpicc mpicxx mpic++ mpifort mpif90 mpif77 mpiexec mpirun kwinfo kwtrace".split()
 
-pytestmark = [pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg is not here"),
-              pytest.mark.skipif(os.geteuid() != 0, reason="dpkg installs as root only")]
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg is not here"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="dpkg installs as root only"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,16 @@ def dpkg(tmp_path_factory):
 
     def call(*words):
         # what it depends on is outside of the directory
-        p = run("dpkg", f"--root={root}", "--force-script-chrootless", "--force-depends", "--log=/dev/null", *words)
+        p = run(
+            "dpkg",
+            f"--root={root}",
+            "--force-script-chrootless",
+            "--force-depends",
+            "--log=/dev/null",
+            *words,
+        )
         assert p.returncode == 0, told(p)
+
     call.root = root
     return call
 
@@ -68,11 +78,21 @@ def test_it_is_installed_offered_as_an_alternative_and_removed(package, dpkg, tm
     assert p.returncode == 0 and "rank 1 of 2" in p.stdout, told(p)
 
     dpkg("--purge", "kittiwake")
-    left = [path for path in root.rglob("*") if not path.is_dir() and "var" not in path.relative_to(root).parts]
+    left = [
+        path
+        for path in root.rglob("*")
+        if not path.is_dir() and "var" not in path.relative_to(root).parts
+    ]
     assert not left
 
 
 def test_what_it_says_of_itself(package):
     p = run("dpkg-deb", "--field", package, "Package", "Version", "Depends")
-    version = next(line.split('"')[1] for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version"))
-    assert p.returncode == 0 and f"Version: {version}" in p.stdout and "libc6 (>= 2." in p.stdout, told(p)
+    version = next(
+        line.split('"')[1]
+        for line in (ROOT / "Cargo.toml").read_text().splitlines()
+        if line.startswith("version")
+    )
+    assert p.returncode == 0 and f"Version: {version}" in p.stdout and "libc6 (>= 2." in p.stdout, (
+        told(p)
+    )

@@ -33,11 +33,17 @@ def test_it_says_which_systems_it_is_for(wheel):
 
 def test_the_stock_wheel_of_mpi4py_finds_it(commands):
     p = run(commands / "mpiexec", "-n", 4, commands / "python", "-m", "mpi4py.bench", "helloworld")
-    assert p.returncode == 0 and sum("of 4 on" in line for line in p.stdout.splitlines()) == 4, told(p)
+    assert p.returncode == 0 and sum("of 4 on" in line for line in p.stdout.splitlines()) == 4, (
+        told(p)
+    )
 
 
 def test_also_without_mpiexec(commands):
-    p = run(commands / "python", "-c", "from mpi4py import MPI; print(MPI.Get_library_version(), MPI.COMM_WORLD.size)")
+    p = run(
+        commands / "python",
+        "-c",
+        "from mpi4py import MPI; print(MPI.Get_library_version(), MPI.COMM_WORLD.size)",
+    )
     assert p.returncode == 0 and "Kittiwake" in p.stdout, told(p)
 
 
@@ -58,13 +64,17 @@ def test_the_laboratory_measures_outside_a_clone(commands, tmp_path):
     [site] = (commands.parent / "lib").glob("python*/site-packages")
     code = f"import sys; sys.prefix = {str(commands.parent)!r}; sys.path.insert(0, {str(site)!r}); from kwlab.__main__ import main; main()"
     plan = tmp_path / "plan.toml"
-    plan.write_text('title = "One"\nlibraries = ["kittiwake"]\nrounds = 1\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "1", "--sizes", "8"]\n')
+    plan.write_text(
+        'title = "One"\nlibraries = ["kittiwake"]\nrounds = 1\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "1", "--sizes", "8"]\n'
+    )
     p = run(sys.executable, "-c", code, "run", plan, cwd=tmp_path)
     assert p.returncode == 0 and (tmp_path / "kwlab/lab/results.sqlite").exists(), told(p)
 
 
 def files(place):
-    return {path for path in place.rglob("*") if not path.is_dir() and "__pycache__" not in path.parts}
+    return {
+        path for path in place.rglob("*") if not path.is_dir() and "__pycache__" not in path.parts
+    }
 
 
 def test_it_goes_as_it_came(wheel, tmp_path):

@@ -1,6 +1,7 @@
 """How many instructions an 8-byte call executes that does not have to wait, between two ranks of one host: counts, not times, so they
 are the same on a busy machine. The cheapest of many calls counts, by valgrind's callgrind. A bound is a tenth above what was
 counted when it was set; raise one only with the reason in the commit's message, lower it when a call has become cheaper."""
+
 import shutil
 
 import pytest
@@ -9,30 +10,58 @@ from counting import counts, in_fortran, needs_valgrind
 from jobs import DIST
 
 # instructions of one call, with the three or so that hand it its arguments; waitall: of 40 receives that have ended
-BOUNDS = {"send": 415, "recv": 410, "bcast": 615, "allreduce": 765, "isend": 425, "irecv": 620, "waitall": 40 * 300}
+BOUNDS = {
+    "send": 415,
+    "recv": 410,
+    "bcast": 615,
+    "allreduce": 765,
+    "isend": 425,
+    "irecv": 620,
+    "waitall": 40 * 300,
+}
 RECORDED = 155  # what mpiexec --profile adds to each of them
 # what mpiexec --trace adds
-TRACED = {"rank": 235, "send": 325, "recv": 420, "bcast": 295, "allreduce": 295, "isend": 335, "irecv": 700}
+TRACED = {
+    "rank": 235,
+    "send": 325,
+    "recv": 420,
+    "bcast": 295,
+    "allreduce": 295,
+    "isend": 335,
+    "irecv": 700,
+}
 # what Fortran adds to C's call, with what the program does to describe its buffers; at most as much again as a tenth of it. A scalar
 # from either module comes with a descriptor.
-FORTRAN = {"mpi_f08": {"send": 46, "recv": 54, "bcast": 44, "allreduce": 66, "isend": 78, "irecv": 78},
-           "mpi": {"send": 46, "recv": 54}, "mpif.h": {"send": 37, "recv": 44}}
+FORTRAN = {
+    "mpi_f08": {"send": 46, "recv": 54, "bcast": 44, "allreduce": 66, "isend": 78, "irecv": 78},
+    "mpi": {"send": 46, "recv": 54},
+    "mpif.h": {"send": 37, "recv": 44},
+}
 
 
 @needs_valgrind
 @pytest.mark.parametrize("call", BOUNDS)
 def test_an_8_byte_call(call, program, tmp_path):
-    executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path), default=0)
+    executed = min(
+        counts(program("tests/instructions/program.c", "-O2"), call, tmp_path), default=0
+    )
     print(f"{call}: {executed} instructions, {BOUNDS[call]} at most")
-    assert 0 < executed <= BOUNDS[call], f"an 8-byte {call} executes {executed} instructions, {BOUNDS[call]} at most are allowed"
+    assert 0 < executed <= BOUNDS[call], (
+        f"an 8-byte {call} executes {executed} instructions, {BOUNDS[call]} at most are allowed"
+    )
 
 
 @needs_valgrind
 @pytest.mark.parametrize("call", ["send", "allreduce"])
 def test_what_recording_adds(call, program, tmp_path):
-    executed = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path, "--profile"), default=0)
+    executed = min(
+        counts(program("tests/instructions/program.c", "-O2"), call, tmp_path, "--profile"),
+        default=0,
+    )
     print(f"{call}: {executed} instructions, recorded")
-    assert 0 < executed <= BOUNDS[call] + RECORDED, f"a recorded {call} executes {executed} instructions"
+    assert 0 < executed <= BOUNDS[call] + RECORDED, (
+        f"a recorded {call} executes {executed} instructions"
+    )
 
 
 @needs_valgrind
@@ -41,18 +70,31 @@ def test_what_a_trace_adds(call, program, tmp_path):
     program = program("tests/instructions/program.c", "-O2")
     (tmp_path / "traced").mkdir()
     plain = min(counts(program, call, tmp_path), default=0)
-    traced = min(counts(program, call, tmp_path / "traced", "--trace", tmp_path / "trace"), default=0)
+    traced = min(
+        counts(program, call, tmp_path / "traced", "--trace", tmp_path / "trace"), default=0
+    )
     print(f"{call}: {traced} instructions, traced, {traced - plain} more, {TRACED[call]} at most")
-    assert 0 < plain < traced <= plain + TRACED[call], f"a traced {call} executes {traced - plain} instructions more"
+    assert 0 < plain < traced <= plain + TRACED[call], (
+        f"a traced {call} executes {traced - plain} instructions more"
+    )
 
 
 @needs_valgrind
-@pytest.mark.parametrize("interface, call", [(interface, call) for interface, calls in FORTRAN.items() for call in calls])
+@pytest.mark.parametrize(
+    "interface, call", [(interface, call) for interface, calls in FORTRAN.items() for call in calls]
+)
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed")
 def test_what_fortran_adds(interface, call, program, tmp_path):
     own, bound = tmp_path / "own", FORTRAN[interface][call]
     own.mkdir()
     plain = min(counts(program("tests/instructions/program.c", "-O2"), call, tmp_path), default=0)
-    executed = min(counts(in_fortran(own, interface, DIST / "bin/mpicc", DIST / "bin/mpifort"), call, own), default=0)
-    print(f"{call} from {interface}: {executed} instructions, {executed - plain} more than from C, {bound} at most")
-    assert plain > 0 and executed > 0 and executed - plain <= bound, f"{call} from {interface}: {executed - plain} instructions more than from C"
+    executed = min(
+        counts(in_fortran(own, interface, DIST / "bin/mpicc", DIST / "bin/mpifort"), call, own),
+        default=0,
+    )
+    print(
+        f"{call} from {interface}: {executed} instructions, {executed - plain} more than from C, {bound} at most"
+    )
+    assert plain > 0 and executed > 0 and executed - plain <= bound, (
+        f"{call} from {interface}: {executed - plain} instructions more than from C"
+    )

@@ -10,7 +10,9 @@ def pmi(program):
 
 @pytest.fixture(scope="session")
 def crashing(program):
-    return program("tests/launch/crash.c", "-g", "-O0", "-Wall", "-Wno-infinite-recursion", "-pthread")
+    return program(
+        "tests/launch/crash.c", "-g", "-O0", "-Wall", "-Wno-infinite-recursion", "-pthread"
+    )
 
 
 @pytest.fixture

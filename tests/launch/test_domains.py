@@ -5,25 +5,43 @@ import pytest
 
 from jobs import MPIEXEC, mpiexec, run, told
 
-ROWS = ";".join(f"{coll} - - any any any board_levels/{fan}" for coll, fan in
-                [("barrier", 4), ("bcast", 4), ("reduce", 2), ("allreduce", 4)])
+ROWS = ";".join(
+    f"{coll} - - any any any board_levels/{fan}"
+    for coll, fan in [("barrier", 4), ("bcast", 4), ("reduce", 2), ("allreduce", 4)]
+)
 
 
 @pytest.mark.parametrize("domains", ["0.0.1.1", "0.0.0.0.0.1.1", "0.1.1", "1.0"])
 @pytest.mark.parametrize("name", ["coll_move", "coll_reduce", "coll_ahead"])
 def test_collectives_follow_the_domains(name, domains, program, tmp_path):
     job = ["-n", 7, program(f"tests/c/{name}.c", "-O1", "-lm")]
-    p = run(MPIEXEC, *job, cwd=tmp_path, env={"KW_DOMAINS": domains, "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"})
+    p = run(
+        MPIEXEC,
+        *job,
+        cwd=tmp_path,
+        env={"KW_DOMAINS": domains, "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"},
+    )
     assert p.returncode == 0, told(p)
     assert "by board_levels" in p.stderr, told(p)
 
 
 def test_without_domains_nothing_follows_them(program, tmp_path):
     job = ["-n", 3, program("tests/c/coll_reduce.c", "-O1", "-lm")]
-    p = run(MPIEXEC, *job, cwd=tmp_path, env={"KW_DOMAINS": "none", "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"})
+    p = run(
+        MPIEXEC,
+        *job,
+        cwd=tmp_path,
+        env={"KW_DOMAINS": "none", "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"},
+    )
     assert p.returncode == 0 and "by board_levels" not in p.stderr, told(p)
 
 
 def test_domains_that_are_none_are_refused(program):
-    mpiexec("-n", 2, program("tests/c/coll_reduce.c", "-O1", "-lm"), status=None, env={"KW_DOMAINS": "0,1"},
-            err="KW_DOMAINS is '0,1', wants auto, none, or numbers with dots between (0.0.1.1)")
+    mpiexec(
+        "-n",
+        2,
+        program("tests/c/coll_reduce.c", "-O1", "-lm"),
+        status=None,
+        env={"KW_DOMAINS": "0,1"},
+        err="KW_DOMAINS is '0,1', wants auto, none, or numbers with dots between (0.0.1.1)",
+    )

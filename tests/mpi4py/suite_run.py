@@ -1,5 +1,6 @@
 """Runs suite.py on several processes and reads what it wrote: outcomes by test, and where every rank stood when a run
 ended early."""
+
 import json
 import os
 import pathlib
@@ -28,7 +29,9 @@ class Lists:
                 self.left_out[words[1]] = " ".join(words[2:])
             elif words:
                 self.modules.append(words[0])
-                self.patterns += [f"{words[0]}.*{x}*" for x in words[1:] if x not in ("-x", "alone")]
+                self.patterns += [
+                    f"{words[0]}.*{x}*" for x in words[1:] if x not in ("-x", "alone")
+                ]
                 if "alone" in words:
                     self.alone.add(words[0])
 
@@ -78,8 +81,14 @@ def attempt(command, n, options, modules, source, logs, outcome):
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
     out = open(logs / "output", "w+", encoding="utf-8", errors="replace")
-    p = subprocess.Popen([*command(n), str(HERE / "suite.py"), str(logs), str(source), *options, *modules], cwd=source,
-                         stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+    p = subprocess.Popen(
+        [*command(n), str(HERE / "suite.py"), str(logs), str(source), *options, *modules],
+        cwd=source,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     fault = watch(p, logs)
     stands = {rank: outcome.read(rank, read(logs / str(rank))) for rank in range(n)}
     if fault is None and p.returncode != 0 and not outcome.failed:
@@ -130,7 +139,7 @@ def suite(command, n, modules, patterns, source, logs, options=()):
         at = [rest.index(m) for m in (w.split(".")[0] for w in stands.values() if w) if m in rest]
         at = min(at, default=len(rest) - 1 if not any(stands.values()) else 0)
         outcome.failed[rest[at]] = fault
-        rest = rest[at + 1:]
+        rest = rest[at + 1 :]
         if not rest:
             return outcome
     for name in rest:

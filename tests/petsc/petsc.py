@@ -27,8 +27,13 @@ FILES = {"vec_vec_tutorials-ex5f_1", "vec_vec_tutorials-ex5f_2"}
 def make(*words, log, seconds):
     """PETSc's make; what it said is in WORK/LOG."""
     with open(WORK / log, "w") as out:
-        return subprocess.run(["make", *(f"{k}={v}" for k, v in WHERE.items()), *words], cwd=SOURCE, stdout=out, stderr=subprocess.STDOUT,
-                              timeout=seconds).returncode
+        return subprocess.run(
+            ["make", *(f"{k}={v}" for k, v in WHERE.items()), *words],
+            cwd=SOURCE,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+        ).returncode
 
 
 def ending(log):
@@ -41,13 +46,41 @@ def petsc():
     WORK.mkdir(parents=True, exist_ok=True)
     if not SOURCE.exists():
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-        subprocess.run([*pip, "download", "--no-deps", "--no-binary", ":all:", "-d", WORK, f"petsc=={VERSION}"], check=True)
+        subprocess.run(
+            [
+                *pip,
+                "download",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+                "-d",
+                WORK,
+                f"petsc=={VERSION}",
+            ],
+            check=True,
+        )
         subprocess.run(["tar", "-xzf", WORK / f"petsc-{VERSION}.tar.gz", "-C", WORK], check=True)
     tools = {"cc": "mpicc", "fc": "mpifort", "mpiexec": "mpiexec"}
     configured = subprocess.run(
-        [sys.executable, "configure", "--with-cxx=0", "--with-debugging=0", "--with-x=0", "--with-blaslapack-lib=-llapack -lblas", "COPTFLAGS=-O1",
-         "FOPTFLAGS=-O1", f"PETSC_ARCH={WHERE['PETSC_ARCH']}", *(f"--with-{what}={DIST}/bin/{name}" for what, name in tools.items())],
-        cwd=SOURCE, capture_output=True, text=True, errors="replace", timeout=1200, env={**os.environ, "PETSC_DIR": str(SOURCE)})
+        [
+            sys.executable,
+            "configure",
+            "--with-cxx=0",
+            "--with-debugging=0",
+            "--with-x=0",
+            "--with-blaslapack-lib=-llapack -lblas",
+            "COPTFLAGS=-O1",
+            "FOPTFLAGS=-O1",
+            f"PETSC_ARCH={WHERE['PETSC_ARCH']}",
+            *(f"--with-{what}={DIST}/bin/{name}" for what, name in tools.items()),
+        ],
+        cwd=SOURCE,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=1200,
+        env={**os.environ, "PETSC_DIR": str(SOURCE)},
+    )
     assert configured.returncode == 0, told(configured)
     assert make("all", log="make.log", seconds=5400) == 0, ending("make.log")
 
@@ -57,7 +90,15 @@ def petsc():
 def test_fortran_examples(room, petsc):
     """PETSc's harness prints a line of TAP for each example: none of them is "not ok", but for those that want files."""
     log = f"{room}.log"
-    make("-f", "gmakefile.test", "test", f"search={FORTRAN.format(room=room)}", "timeout=120", log=log, seconds=3600)
+    make(
+        "-f",
+        "gmakefile.test",
+        "test",
+        f"search={FORTRAN.format(room=room)}",
+        "timeout=120",
+        log=log,
+        seconds=3600,
+    )
     lines = open(WORK / log, errors="replace").read().splitlines()
     failed = {found[1] for line in lines if (found := re.match(r"\s*not ok (\S+)", line))}
     assert failed <= FILES, f"{sorted(failed - FILES)}: see build/petsc/{log}"

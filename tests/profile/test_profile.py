@@ -40,7 +40,9 @@ def found(told_by_json, source):
     calls = {}
     for call in told_by_json["calls"]:
         if call["source"] == source:
-            calls.setdefault(call["line"], []).append((call["function"], call["count"], call["bytes"]))
+            calls.setdefault(call["line"], []).append(
+                (call["function"], call["count"], call["bytes"])
+            )
     return calls
 
 
@@ -49,8 +51,14 @@ def same(told_by_json, source):
     assert len(wanted) >= 3
     for line, (function, count, amount) in wanted.items():
         name = function if source.endswith((".c", ".cc")) else None  # Fortran has other capitals
-        here = [c for c in calls.get(line, []) if name in (c[0], None) and (name or c[0].upper() == function.upper())]
-        assert [c[1:] for c in here] == [(count, amount)], f"{source}:{line}: {function} {count} {amount}, but it tells {calls.get(line)}"
+        here = [
+            c
+            for c in calls.get(line, [])
+            if name in (c[0], None) and (name or c[0].upper() == function.upper())
+        ]
+        assert [c[1:] for c in here] == [(count, amount)], (
+            f"{source}:{line}: {function} {count} {amount}, but it tells {calls.get(line)}"
+        )
 
 
 def sane(told_by_json, ranks):
@@ -78,8 +86,12 @@ def test_calls_and_bytes_by_place(calls, tmp_path):
     assert barrier["waits"] and barrier["caller"] == "collective" and barrier["file"] == str(calls)
     assert not next(c for c in got["calls"] if c["function"] == "MPI_Isend")["waits"]
     line = next(n for n, line in expected("calls.c").items() if line[0] == "MPI_Barrier")
-    assert re.search(rf"^ +\d+\.\d % .* 2 +0 +MPI_Barrier +calls.c:{line} \(collective\)$", p.stderr, re.M), told(p)
-    assert re.search(r"^  in MPI +\d+\.\d % mean", p.stderr, re.M) and "2 of 2 ranks" in p.stderr, told(p)
+    assert re.search(
+        rf"^ +\d+\.\d % .* 2 +0 +MPI_Barrier +calls.c:{line} \(collective\)$", p.stderr, re.M
+    ), told(p)
+    assert re.search(r"^  in MPI +\d+\.\d % mean", p.stderr, re.M) and "2 of 2 ranks" in p.stderr, (
+        told(p)
+    )
 
 
 @pytest.mark.parametrize("abi", LIBRARIES)
@@ -93,7 +105,9 @@ def test_a_program_of_another_abi(abi, tmp_path):
 
 
 def test_threads(program, tmp_path):
-    got, _ = profile(tmp_path, "--bind", "none", "-n", 2, program("tests/profile/threads.c", "-g", "-pthread"))
+    got, _ = profile(
+        tmp_path, "--bind", "none", "-n", 2, program("tests/profile/threads.c", "-g", "-pthread")
+    )
     same(got, "threads.c")
 
 
@@ -109,7 +123,12 @@ def gfortran():
 
 
 def test_fortran(gfortran, program, tmp_path):
-    got, _ = profile(tmp_path, "-n", 2, program("tests/profile/calls.F90", "-g", "-O1", compiler=DIST / "bin/mpifort"))
+    got, _ = profile(
+        tmp_path,
+        "-n",
+        2,
+        program("tests/profile/calls.F90", "-g", "-O1", compiler=DIST / "bin/mpifort"),
+    )
     same(got, "calls.F90")
     assert {c["caller"] for c in got["calls"] if c["function"] == "MPI_Sendrecv"} == {"again_"}
 
@@ -117,7 +136,17 @@ def test_fortran(gfortran, program, tmp_path):
 @pytest.mark.parametrize("abi", FORTRAN)
 def test_fortran_of_another_abi(abi, gfortran, tmp_path):
     foreign = tmp_path / "calls"
-    p = run(prefix(abi) / "bin/mpifort", *GFORTRAN, "-DKW_MPIF", "-g", "-o", foreign, HERE / "calls.F90", LIBRARIES[abi], cwd=tmp_path)
+    p = run(
+        prefix(abi) / "bin/mpifort",
+        *GFORTRAN,
+        "-DKW_MPIF",
+        "-g",
+        "-o",
+        foreign,
+        HERE / "calls.F90",
+        LIBRARIES[abi],
+        cwd=tmp_path,
+    )
     assert p.returncode == 0, told(p)
     got, _ = profile(tmp_path, "-n", 2, foreign)
     same(got, "calls.F90")
@@ -127,12 +156,16 @@ def test_python(tmp_path):
     """Its MPI is opened by an extension, so that nobody else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
     script = "from mpi4py import MPI\nfor i in range(5): MPI.COMM_WORLD.bcast(i)\nMPI.COMM_WORLD.Barrier()"
-    got, _ = profile(tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")})
+    got, _ = profile(
+        tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")}
+    )
     barriers = [c for c in got["calls"] if c["function"] == "MPI_Barrier"]
     assert sum(c["count"] for c in barriers) == 2, barriers
 
 
-@pytest.mark.parametrize("end, status", [("abort", 7), ("exit", 5), ("crash", 128 + signal.SIGKILL)])
+@pytest.mark.parametrize(
+    "end, status", [("abort", 7), ("exit", 5), ("crash", 128 + signal.SIGKILL)]
+)
 def test_a_job_that_does_not_finalize(end, status, calls, tmp_path):
     got, p = profile(tmp_path, "-n", 2, calls, end, status=status)
     sane(got, [0, 1])
@@ -149,7 +182,9 @@ def test_programs_without_mpi(tmp_path):
 
 
 def test_one_rank_of_two_without_mpi(program, tmp_path):
-    got, p = profile(tmp_path, "-n", 1, "true", ":", "-n", 1, program("tests/profile/alone.c", "-g"))
+    got, p = profile(
+        tmp_path, "-n", 1, "true", ":", "-n", 1, program("tests/profile/alone.c", "-g")
+    )
     assert [r["rank"] for r in got["ranks"]] == [1]
     assert "  rank 0 called no function of MPI\n" in p.stderr, told(p)
 
@@ -165,12 +200,16 @@ def test_a_file_that_cannot_be_written(calls, tmp_path):
         p = mpiexec("--profile-json", file, "-n", 2, *words, status=None)
         assert p.returncode == status, told(p)
         sentences = [line for line in p.stderr.splitlines() if "cannot be written" in line]
-        assert len(sentences) == 1 and sentences[0].startswith(f"mpiexec: the profile cannot be written to '{file}': "), told(p)
+        assert len(sentences) == 1 and sentences[0].startswith(
+            f"mpiexec: the profile cannot be written to '{file}': "
+        ), told(p)
 
 
 def test_what_the_user_loads_before_the_program(calls, tmp_path):
     tool = tmp_path / "tool.so"
-    subprocess.run([DIST / "bin/mpicc", "-shared", "-fPIC", "-o", tool, HERE / "tool.c"], check=True)
+    subprocess.run(
+        [DIST / "bin/mpicc", "-shared", "-fPIC", "-o", tool, HERE / "tool.c"], check=True
+    )
     got, p = profile(tmp_path, "-n", 2, "-env", "LD_PRELOAD", tool, calls)
     same(got, "calls.c")
     assert sorted(p.stdout.splitlines()) == ["15 sends", "15 sends"], told(p)
@@ -178,7 +217,9 @@ def test_what_the_user_loads_before_the_program(calls, tmp_path):
 
 def test_a_job_whose_other_ranks_are_started_elsewhere(calls):
     p = mpiexec("--profile", "--rendezvous", "localhost:1", "-n", 2, calls, status=None)
-    assert p.returncode != 0 and "it takes no hosts, binding, labels, profile or time" in p.stderr, told(p)
+    assert (
+        p.returncode != 0 and "it takes no hosts, binding, labels, profile or time" in p.stderr
+    ), told(p)
 
 
 def test_a_limit_of_file_sizes(calls):
@@ -187,7 +228,14 @@ def test_a_limit_of_file_sizes(calls):
 
 
 def test_nothing_is_loaded_without_it(calls):
-    p = mpiexec("-n", 1, "sh", "-c", "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd", status=None)
+    p = mpiexec(
+        "-n",
+        1,
+        "sh",
+        "-c",
+        "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd",
+        status=None,
+    )
     assert p.stdout == "\n0\n" and "profile" not in p.stderr, told(p)
 
 
@@ -218,7 +266,9 @@ class Live:
     def __init__(self, *words):
         self.p = start("--profile", *words, "wait")
         self.said = []
-        self.reader = threading.Thread(target=lambda: self.said.extend(iter(self.p.stderr.readline, "")))
+        self.reader = threading.Thread(
+            target=lambda: self.said.extend(iter(self.p.stderr.readline, ""))
+        )
         self.reader.start()
 
     def asked(self):
@@ -236,7 +286,11 @@ class Live:
 
     def receives(self):
         """How long the rank has waited, as it is told; nothing before it does."""
-        rows = re.findall(r"^ +\d+[.]\d % +([\d.]+) .* 1 +0 +MPI_Recv +calls[.]c:\d+ \(main\)$", self.asked(), re.M)
+        rows = re.findall(
+            r"^ +\d+[.]\d % +([\d.]+) .* 1 +0 +MPI_Recv +calls[.]c:\d+ \(main\)$",
+            self.asked(),
+            re.M,
+        )
         return [float(seconds) for seconds in rows]
 
     def end(self):

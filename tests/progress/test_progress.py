@@ -12,13 +12,30 @@ def says_ok(name, program, ranks, directory, **env):
     assert p.returncode == 0 and f"{name}: ok" in p.stdout, told(p)
 
 
-@pytest.mark.parametrize("setting", ["KW_PATHS=self,shm", "KW_PATHS=self,tcp", "KW_PATHS=self,udp", "KW_SINGLE_COPY=no", "KW_WRITE=no", "KW_SPIN=0"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "KW_PATHS=self,shm",
+        "KW_PATHS=self,tcp",
+        "KW_PATHS=self,udp",
+        "KW_SINGLE_COPY=no",
+        "KW_WRITE=no",
+        "KW_SPIN=0",
+    ],
+)
 def test_a_rank_that_computes_is_served(setting, program, tmp_path):
     says_ok("async", program, 2, tmp_path, **dict([setting.split("=")]))
 
 
 def test_a_collective_that_waits_for_the_end_of_a_send_goes_on(program, tmp_path):
-    says_ok("held", program, 3, tmp_path, KW_PATHS="self,tcp", KW_COLL="alltoall - - any any any pairwise")
+    says_ok(
+        "held",
+        program,
+        3,
+        tmp_path,
+        KW_PATHS="self,tcp",
+        KW_COLL="alltoall - - any any any pairwise",
+    )
 
 
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])

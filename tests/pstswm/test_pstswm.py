@@ -19,8 +19,22 @@ PROTOCOLS = "sendrecv ordered isend irecv nonblocking ready native sockets".spli
 def pstswm():
     if not shutil.which("gfortran"):
         pytest.skip("gfortran is not installed")
-    subprocess.run([ROOT / "apps/build", ROOT / "apps/pstswm", BUILD, "pstswm", ROOT / "tests/pstswm/transforms.f90"],
-                   env={**os.environ, "MPIFC": str(DIST / "bin/mpifort"), "MPICC": str(DIST / "bin/mpicc"), "FLAGS": "-O1"}, check=True)
+    subprocess.run(
+        [
+            ROOT / "apps/build",
+            ROOT / "apps/pstswm",
+            BUILD,
+            "pstswm",
+            ROOT / "tests/pstswm/transforms.f90",
+        ],
+        env={
+            **os.environ,
+            "MPIFC": str(DIST / "bin/mpifort"),
+            "MPICC": str(DIST / "bin/mpicc"),
+            "FLAGS": "-O1",
+        },
+        check=True,
+    )
     return BUILD / "pstswm"
 
 
@@ -40,6 +54,7 @@ def state(pstswm, tmp_path_factory):
         p = mpiexec("-n", nx * ny, pstswm, *SHORT, f"mesh={mesh}", *options, f"state={path}")
         assert p.stdout.endswith("\nverified\n"), told(p)
         return path.read_bytes()
+
     return computed
 
 
@@ -56,13 +71,21 @@ def differ(a, b):
     for variable in range(3):
         mine, others = a[variable::3], b[variable::3]
         largest = max(abs(x) for four in mine for x in four)
-        worst = max(worst, max(abs(x - y) for p, q in zip(mine, others) for x, y in zip(p, q)) / largest)
+        worst = max(
+            worst, max(abs(x - y) for p, q in zip(mine, others) for x, y in zip(p, q)) / largest
+        )
     return worst
 
 
-@pytest.mark.parametrize("ranks,options", [(1, "truncation=85 levels=2"), (2, "truncation=31 levels=2 mesh=2x1"),
-                                           (4, "truncation=21 levels=2 mesh=2x2 algorithm=DP"),
-                                           (3, "truncation=21 levels=4 mesh=3x1")])
+@pytest.mark.parametrize(
+    "ranks,options",
+    [
+        (1, "truncation=85 levels=2"),
+        (2, "truncation=31 levels=2 mesh=2x1"),
+        (4, "truncation=21 levels=2 mesh=2x2 algorithm=DP"),
+        (3, "truncation=21 levels=4 mesh=3x1"),
+    ],
+)
 def test_transforms_are_exact(transforms, ranks, options):
     mpiexec("-n", ranks, transforms, *options.split())
 
@@ -77,33 +100,74 @@ def test_solid_body_rotation_stays_for_five_days(pstswm, options):
 def test_rossby_haurwitz_wave_keeps_mass_energy_and_enstrophy(pstswm):
     p = mpiexec("-n", 2, pstswm, "case=6", "truncation=42", "levels=2")
     changes = [abs(float(c)) for c in re.findall(r"change *(\S+)", p.stdout)]
-    assert len(changes) == 3 and changes[0] < 1e-13 and changes[1] < 5e-5 and changes[2] < 5e-4, told(p)
+    assert len(changes) == 3 and changes[0] < 1e-13 and changes[1] < 5e-5 and changes[2] < 5e-4, (
+        told(p)
+    )
 
 
-@pytest.mark.parametrize("mesh,options", [
-    ("1x2", ""), ("2x1", ""), ("3x1", ""), ("1x3", ""), ("4x1", ""), ("1x4", ""), ("2x2", ""),
-    ("2x2", "order=column batch=4"), ("3x1", "batch=6 transpose=hand pattern=ring overlap=yes"), ("2x2", "algorithm=TP batch=2 transpose=alltoallv_init"),
-    ("2x2", "order=cart"), ("2x2", "algorithm=TP"), ("2x2", "algorithm=DN"), ("4x1", "algorithm=DP"),
-    ("1x3", "algorithm=DP overlap=yes"),
-    *[("2x2", f"transpose={t} sum={s}") for t, s in (
-        ("alltoallv_init", "allreduce_init"), ("neighbor", "reduce_scatter"), ("neighbor_init", "reduce_scatter_init"))]])
+@pytest.mark.parametrize(
+    "mesh,options",
+    [
+        ("1x2", ""),
+        ("2x1", ""),
+        ("3x1", ""),
+        ("1x3", ""),
+        ("4x1", ""),
+        ("1x4", ""),
+        ("2x2", ""),
+        ("2x2", "order=column batch=4"),
+        ("3x1", "batch=6 transpose=hand pattern=ring overlap=yes"),
+        ("2x2", "algorithm=TP batch=2 transpose=alltoallv_init"),
+        ("2x2", "order=cart"),
+        ("2x2", "algorithm=TP"),
+        ("2x2", "algorithm=DN"),
+        ("4x1", "algorithm=DP"),
+        ("1x3", "algorithm=DP overlap=yes"),
+        *[
+            ("2x2", f"transpose={t} sum={s}")
+            for t, s in (
+                ("alltoallv_init", "allreduce_init"),
+                ("neighbor", "reduce_scatter"),
+                ("neighbor_init", "reduce_scatter_init"),
+            )
+        ],
+    ],
+)
 def test_every_algorithm_computes_what_one_rank_does(state, serial, mesh, options):
     assert differ(serial, state(mesh, *options.split())) < 1e-11
 
 
-@pytest.mark.parametrize("mesh,options", [
-    ("2x2", "algorithm=DP"), ("2x2", "transpose=hand sum=ring"), ("1x4", "sum=halving"), ("3x1", "transpose=hand pattern=ring")])
+@pytest.mark.parametrize(
+    "mesh,options",
+    [
+        ("2x2", "algorithm=DP"),
+        ("2x2", "transpose=hand sum=ring"),
+        ("1x4", "sum=halving"),
+        ("3x1", "transpose=hand pattern=ring"),
+    ],
+)
 def test_every_protocol_computes_the_same_bits(state, serial, mesh, options):
     first = state(mesh, *options.split())
     assert differ(serial, first) < 1e-11
     for i, protocol in enumerate(PROTOCOLS):
         ahead, overlap = (i // 2 + 1) % 2, i % 2
         for more in ((ahead, overlap), (1 - ahead, 1 - overlap)):
-            chosen = [f"protocol={protocol}", *(f"{n}={'yes' if m else 'no'}" for n, m in zip(("ahead", "overlap"), more))]
+            chosen = [
+                f"protocol={protocol}",
+                *(f"{n}={'yes' if m else 'no'}" for n, m in zip(("ahead", "overlap"), more)),
+            ]
             assert state(mesh, *options.split(), *chosen) == first, chosen
 
 
-@pytest.mark.parametrize("mesh,sum_by", [("1x4", "halving"), ("1x3", "ring"), ("2x2", "reduce_scatter"), ("1x5", "reduce_scatter_init")])
+@pytest.mark.parametrize(
+    "mesh,sum_by",
+    [
+        ("1x4", "halving"),
+        ("1x3", "ring"),
+        ("2x2", "reduce_scatter"),
+        ("1x5", "reduce_scatter_init"),
+    ],
+)
 def test_it_does_not_matter_who_steps_a_coefficient_forward(state, mesh, sum_by):
     assert state(mesh, f"sum={sum_by}", "update=own") == state(mesh, f"sum={sum_by}")
 
@@ -113,26 +177,50 @@ def test_wrong_results_are_called_wrong(pstswm):
     assert p.returncode == 1 and p.stdout.endswith("\nNOT VERIFIED\n"), told(p)
 
 
-@pytest.mark.parametrize("option,sentence", [
-    ("nonsense", 'an option has the form NAME=VALUE, "nonsense" has not; help lists them'),
-    ("speed=3", 'there is no option "speed"; help lists them'),
-    ("truncation=43", "truncation=43 is not possible: truncation must be one of 21 31 42 63 85 106 170"),
-    ("levels=3", "levels=3 is not possible: levels must be even: two levels are one complex line"),
-    ("levels=", "levels= is not possible: levels must be a whole number from 2 to 1000"),
-    ("dt=fast", "dt=fast is not possible: dt must be a number from 1 to 86400"),
-    ("ahead=maybe", "ahead=maybe is not possible: ahead must be yes or no"),
-    ("sum=hand", "sum=hand is not possible: sum must be one of allreduce allreduce_init reduce_scatter reduce_scatter_init halving ring"),
-    ("mesh=2by2", "mesh=2by2 is not possible: mesh must be two numbers of ranks, such as 2x4"),
-    ("mesh=2x2", "mesh=2x2 needs 4 ranks, but there are 3"),
-    ("mesh=3x1 algorithm=DP", "algorithm=DP needs a PX that is a power of 2 and divides the 128 longitudes, PX is 3"),
-    ("mesh=3x1 transpose=hand", "pattern=swap needs a PX that is a power of 2, PX is 3: take pattern=ring"),
-    ("mesh=1x3 sum=halving", "sum=halving needs a PY that is a power of 2, PY is 3: take sum=ring"),
-    ("update=own", "update=own needs a sum in two halves: not sum=allreduce"),
-    ("truncation=21 levels=2 steps=1 state=/nowhere/state", "cannot write /nowhere/state: ")])
+@pytest.mark.parametrize(
+    "option,sentence",
+    [
+        ("nonsense", 'an option has the form NAME=VALUE, "nonsense" has not; help lists them'),
+        ("speed=3", 'there is no option "speed"; help lists them'),
+        (
+            "truncation=43",
+            "truncation=43 is not possible: truncation must be one of 21 31 42 63 85 106 170",
+        ),
+        (
+            "levels=3",
+            "levels=3 is not possible: levels must be even: two levels are one complex line",
+        ),
+        ("levels=", "levels= is not possible: levels must be a whole number from 2 to 1000"),
+        ("dt=fast", "dt=fast is not possible: dt must be a number from 1 to 86400"),
+        ("ahead=maybe", "ahead=maybe is not possible: ahead must be yes or no"),
+        (
+            "sum=hand",
+            "sum=hand is not possible: sum must be one of allreduce allreduce_init reduce_scatter reduce_scatter_init halving ring",
+        ),
+        ("mesh=2by2", "mesh=2by2 is not possible: mesh must be two numbers of ranks, such as 2x4"),
+        ("mesh=2x2", "mesh=2x2 needs 4 ranks, but there are 3"),
+        (
+            "mesh=3x1 algorithm=DP",
+            "algorithm=DP needs a PX that is a power of 2 and divides the 128 longitudes, PX is 3",
+        ),
+        (
+            "mesh=3x1 transpose=hand",
+            "pattern=swap needs a PX that is a power of 2, PX is 3: take pattern=ring",
+        ),
+        (
+            "mesh=1x3 sum=halving",
+            "sum=halving needs a PY that is a power of 2, PY is 3: take sum=ring",
+        ),
+        ("update=own", "update=own needs a sum in two halves: not sum=allreduce"),
+        ("truncation=21 levels=2 steps=1 state=/nowhere/state", "cannot write /nowhere/state: "),
+    ],
+)
 def test_wrong_options_give_a_sentence(pstswm, option, sentence):
     p = run(MPIEXEC, "-n", 3, pstswm, *option.split())
     lines = [line for line in p.stderr.splitlines() if not line.startswith("mpiexec: ")]
-    assert p.returncode == 2 and len(lines) == 1 and lines[0].startswith(f"pstswm: {sentence}"), told(p)
+    assert p.returncode == 2 and len(lines) == 1 and lines[0].startswith(f"pstswm: {sentence}"), (
+        told(p)
+    )
 
 
 def test_help_lists_every_option(pstswm):

@@ -36,16 +36,28 @@ class Set:
 
     def start(self, rank, bound=None, log=None, **more):
         """Starts a rank; `log`: a file that it tells how it gets on."""
-        env = {"KW_RENDEZVOUS": f"localhost:{self.port}", "KW_SIZE": str(self.size), "KW_RANK": str(rank), "KW_KEY": KEY,
-               "KW_HOST": f"h{rank}", **({"KW_LOG": "debug"} if log else {}), **self.env, **more}
+        env = {
+            "KW_RENDEZVOUS": f"localhost:{self.port}",
+            "KW_SIZE": str(self.size),
+            "KW_RANK": str(rank),
+            "KW_KEY": KEY,
+            "KW_HOST": f"h{rank}",
+            **({"KW_LOG": "debug"} if log else {}),
+            **self.env,
+            **more,
+        }
         words = [self.program] if bound is None else [self.program, str(bound)]
         said = open(log, "w") if log else subprocess.PIPE
-        return subprocess.Popen(words, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=said, text=True)
+        return subprocess.Popen(
+            words, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=said, text=True
+        )
 
 
 def says(log, sentence, times=1):
     """Waits until a rank has said this in its log so often."""
-    wait_until(lambda: log.read_text().count(sentence) >= times, f"'{sentence}' is not said {times} times")
+    wait_until(
+        lambda: log.read_text().count(sentence) >= times, f"'{sentence}' is not said {times} times"
+    )
 
 
 @pytest.fixture
@@ -110,8 +122,23 @@ def test_mpiexec_says_it_with_options(meet):
 
     def begin(*words):
         at = f"localhost:{job.port}"
-        return subprocess.Popen([MPIEXEC, "--rendezvous", at, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    met(ends([begin("-n", "3", "--rank", str(r), "-env", "KW_HOST", f"h{r}", meet) for r in (2, 0, 1)]), 3)
+        return subprocess.Popen(
+            [MPIEXEC, "--rendezvous", at, *words],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    met(
+        ends(
+            [
+                begin("-n", "3", "--rank", str(r), "-env", "KW_HOST", f"h{r}", meet)
+                for r in (2, 0, 1)
+            ]
+        ),
+        3,
+    )
     for words, status, sentence in (
         (["--rank", "0", "--hosts", "a", meet], 1, "takes no hosts"),
         (["-n", "2", meet, ":", meet], 1, "one program"),
@@ -132,9 +159,15 @@ def test_who_waits_for_a_rank_that_has_finished_hears_of_it(program):
 def test_who_never_comes_is_named(meet):
     job = Set(meet, 4, KW_RENDEZVOUS_WAIT="3")
     for out, err, status in ends([job.start(r) for r in (0, 2)]):
-        assert status != 0 and "ranks 1, 3 did not come to the rendezvous" in err and "ranks 0, 2 did" in err, (out, err, status)
+        assert (
+            status != 0
+            and "ranks 1, 3 did not come to the rendezvous" in err
+            and "ranks 0, 2 did" in err
+        ), (out, err, status)
     for _, err, status in ends([job.start(1, KW_RENDEZVOUS_WAIT="2")]):
-        assert status != 0 and "rank 1 did not find rank 0 at localhost" in err and "refused" in err, err
+        assert (
+            status != 0 and "rank 1 did not find rank 0 at localhost" in err and "refused" in err
+        ), err
 
 
 def test_mistakes_get_one_sentence(meet):
@@ -178,7 +211,13 @@ def test_strangers_change_nothing(meet):
     job = Set(meet, 2)
     zero = job.start(0)
     held = []
-    for what in (b"", b"GET / HTTP/1.0\r\n\r\n", os.urandom(300), b"KWhs", b"KWhs" + os.urandom(92)) * 10:
+    for what in (
+        b"",
+        b"GET / HTTP/1.0\r\n\r\n",
+        os.urandom(300),
+        b"KWhs",
+        b"KWhs" + os.urandom(92),
+    ) * 10:
         wait_until(lambda: reach(job.port, held), "rank 0 does not listen")
         held[-1].send(what)
     met(ends([zero, job.start(1)]), 2)
@@ -188,16 +227,27 @@ def test_ranks_may_run_on_different_processors(cores):
     cpus = sorted(os.sched_getaffinity(0))
     job = Set(cores, 2, KW_HOST="one")
     results = ends([job.start(0), job.start(1, bound=cpus[-1])])
-    assert all(status == 0 for _, _, status in results) and "rank 1 of 2 right" in results[1][0], results
+    assert all(status == 0 for _, _, status in results) and "rank 1 of 2 right" in results[1][0], (
+        results
+    )
 
 
 def test_knobs_that_differ_are_named(meet):
-    for knob, own in (("KW_CHECK", "yes"), ("KW_PATHS", "self,tcp"), ("KW_COLL", "bcast - - any any any linear"), ("KW_CPUS", "77")):
+    for knob, own in (
+        ("KW_CHECK", "yes"),
+        ("KW_PATHS", "self,tcp"),
+        ("KW_COLL", "bcast - - any any any linear"),
+        ("KW_CPUS", "77"),
+    ):
         job = Set(meet, 3, KW_HOST="one")
         results = ends([job.start(r, **({knob: own} if r == 1 else {})) for r in range(3)])
         assert all(status != 0 for _, _, status in results), results
         said = results[0][1]
-        assert f"{knob} must be the same on all ranks" in said and f"'{own}' on rank 1" in said and "on ranks 0, 2" in said, results
+        assert (
+            f"{knob} must be the same on all ranks" in said
+            and f"'{own}' on rank 1" in said
+            and "on ranks 0, 2" in said
+        ), results
 
 
 def test_slow_strangers_take_no_place(meet):
@@ -214,7 +264,7 @@ def test_slow_strangers_take_no_place(meet):
                 count, when = sent.get(stranger, (0, 0))
                 try:
                     if time.monotonic() > when + 2:
-                        stranger.send((b"KWhs" + bytes(92))[count:count + 1])
+                        stranger.send((b"KWhs" + bytes(92))[count : count + 1])
                         sent[stranger] = count + 1, time.monotonic()
                     stranger.setblocking(False)
                     gone = stranger.recv(1) == b""
@@ -226,6 +276,7 @@ def test_slow_strangers_take_no_place(meet):
                     held.remove(stranger)
                     stranger.close()
                     reach(job.port, held)
+
     for _ in range(60):
         wait_until(lambda: reach(job.port, held), "rank 0 does not listen")
     keeper = threading.Thread(target=keep_on)
@@ -276,9 +327,18 @@ def relay(port, inject):
 def test_a_man_in_the_middle_is_not_obeyed(meet):
     for who, word, lie, sentence in (
         (None, None, None, None),
-        ("guest", b"cmd=get_maxes", b"cmd=abort exitcode=9\n", (0, "the connection of rank 1 is broken: a line came")),
-        ("host", b"cmd=response_to_init", b"cmd=maxes kvsname_max=1 keylen_max=1 vallen_max=1\n",
-         (1, "the connection of rank 1 to rank 0 is broken: a line came")),
+        (
+            "guest",
+            b"cmd=get_maxes",
+            b"cmd=abort exitcode=9\n",
+            (0, "the connection of rank 1 is broken: a line came"),
+        ),
+        (
+            "host",
+            b"cmd=response_to_init",
+            b"cmd=maxes kvsname_max=1 keylen_max=1 vallen_max=1\n",
+            (1, "the connection of rank 1 to rank 0 is broken: a line came"),
+        ),
     ):
         told = []
 
@@ -287,6 +347,7 @@ def test_a_man_in_the_middle_is_not_obeyed(meet):
                 told.append(lie)
                 return lie
             return b""
+
         job = Set(meet, 2)
         through = relay(job.port, inject)
         results = ends([job.start(0), job.start(1, KW_RENDEZVOUS=f"localhost:{through}")])
@@ -295,7 +356,10 @@ def test_a_man_in_the_middle_is_not_obeyed(meet):
             continue
         rank, expected = sentence
         assert told and all(status != 0 for _, _, status in results), (told, results)
-        assert expected in results[rank][1] and "aborted it" not in results[0][1], (expected, results)
+        assert expected in results[rank][1] and "aborted it" not in results[0][1], (
+            expected,
+            results,
+        )
 
 
 def test_an_end_is_the_end_of_all(program):
@@ -315,9 +379,25 @@ def test_a_set_of_pods_with_late_names(meet, tmp_path):
 
     def pod(number, log=None):
         script = f"hostname solver-{number}; mount --bind {names} /etc/hosts; exec {meet}"
-        env = {**os.environ, "KW_RENDEZVOUS": "solver-0.solver:7000", "KW_SIZE": "3", "KW_KEY_FILE": str(tmp_path / "key"),
-               **({"KW_LOG": "debug"} if log else {})}
-        words = ["ip", "netns", "exec", f"{lab}h{number}", "unshare", "--uts", "--mount", "sh", "-c", script]
+        env = {
+            **os.environ,
+            "KW_RENDEZVOUS": "solver-0.solver:7000",
+            "KW_SIZE": "3",
+            "KW_KEY_FILE": str(tmp_path / "key"),
+            **({"KW_LOG": "debug"} if log else {}),
+        }
+        words = [
+            "ip",
+            "netns",
+            "exec",
+            f"{lab}h{number}",
+            "unshare",
+            "--uts",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+        ]
         said = open(log, "w") if log else subprocess.PIPE
         return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=said, text=True)
 
@@ -337,34 +417,86 @@ def test_a_set_of_pods_with_late_names(meet, tmp_path):
 
 def container(host, name, *words, **env):
     """A command in a container with the network of a host of the lab; it is process 1 there."""
-    namespaces = ["unshare", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return subprocess.Popen(["ip", "netns", "exec", host, *namespaces, ROOT / "tests/rendezvous/container", name, *map(str, words)],
-                            env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    namespaces = [
+        "unshare",
+        "--uts",
+        "--mount",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]
+    return subprocess.Popen(
+        [
+            "ip",
+            "netns",
+            "exec",
+            host,
+            *namespaces,
+            ROOT / "tests/rendezvous/container",
+            name,
+            *map(str, words),
+        ],
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def took(err, name):
     return sum(int(n) for n in re.findall(rf"{name}\D+(\d+)", err)) > 0
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the numbers of this processor's system calls are not known here")
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"),
+    reason="the numbers of this processor's system calls are not known here",
+)
 def test_containers_of_every_kind(alltoall):
     """Programs that exchange long messages in them."""
+
     def both(where, names, ranks):
         def one(number):
-            start = "".join(f"KW_RANK={number * ranks + r} {alltoall} 5 100000 & pids=\"$pids $!\"; " for r in range(ranks))
+            start = "".join(
+                f'KW_RANK={number * ranks + r} {alltoall} 5 100000 & pids="$pids $!"; '
+                for r in range(ranks)
+            )
             wait = "for pid in $pids; do wait $pid || exit; done"
-            env = {"KW_RENDEZVOUS": "10.77.0.1:7000", "KW_SIZE": str(2 * ranks), "KW_KEY": KEY, "KW_STATS": "yes"}
-            return container(f"{lab}h{where[number]}", names[number], "sh", "-c", start + wait, **env)
+            env = {
+                "KW_RENDEZVOUS": "10.77.0.1:7000",
+                "KW_SIZE": str(2 * ranks),
+                "KW_KEY": KEY,
+                "KW_STATS": "yes",
+            }
+            return container(
+                f"{lab}h{where[number]}", names[number], "sh", "-c", start + wait, **env
+            )
+
         results = ends([one(1), one(0)])
         assert all(status == 0 for *_, status in results) and "right" in results[1][0], results
         return "".join(err for _, err, _ in results)
 
     with hosts(2) as lab:
-        [(out, err, status)] = ends([container(f"{lab}h0", "alone", MPIEXEC, "-n", "4", alltoall, "5", "100000", KW_STATS="yes")])
-        assert status == 0 and "right" in out and not took(err, "tcp_sent"), ("one container", out, err, status)
+        [(out, err, status)] = ends(
+            [
+                container(
+                    f"{lab}h0", "alone", MPIEXEC, "-n", "4", alltoall, "5", "100000", KW_STATS="yes"
+                )
+            ]
+        )
+        assert status == 0 and "right" in out and not took(err, "tcp_sent"), (
+            "one container",
+            out,
+            err,
+            status,
+        )
         err = both((0, 1), ("one", "two"), 2)
         assert took(err, "shm_sent") and took(err, "tcp_sent"), ("a bridge", err)
         err = both((0, 0), ("same", "same"), 1)
-        assert took(err, "shm_sent") and not took(err, "tcp_sent"), ("the host's network and name", err)
+        assert took(err, "shm_sent") and not took(err, "tcp_sent"), (
+            "the host's network and name",
+            err,
+        )
         err = both((0, 0), ("one", "two"), 1)
         assert took(err, "tcp_sent"), ("the host's network, names of their own", err)

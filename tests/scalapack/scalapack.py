@@ -36,18 +36,28 @@ LIBS = -llapack -lblas
 PROGRAMS = {
     "BLACS/TESTING": ["xFbtest", "xCbtest"],
     "PBLAS/TESTING": [f"x{letter}pblas{level}tst" for letter in PRECISIONS for level in (1, 2, 3)],
-    "REDIST/TESTING": [f"x{letter}{what}mr" for letter in ("i", *PRECISIONS) for what in ("ge", "tr")],
+    "REDIST/TESTING": [
+        f"x{letter}{what}mr" for letter in ("i", *PRECISIONS) for what in ("ge", "tr")
+    ],
     "LIN": [f"x{letter}{what}" for letter in PRECISIONS for what in ("lu", "llt")],
 }
 # passed, skipped and failed in what a tester prints: one line for many tests, or each
 COUNTS = [
-    re.compile(r"TESTS;\s+(?P<passed>\d+) PASSED,\s+(?P<skipped>\d+) SKIPPED,\s+(?P<failed>\d+) FAILED"),
-    re.compile(r"^\s*\|\s+\w+\s+\d+\s+(?P<passed>\d+)\s+(?P<failed>\d+)\s+(?P<skipped>\d+)\s*$", re.M),
+    re.compile(
+        r"TESTS;\s+(?P<passed>\d+) PASSED,\s+(?P<skipped>\d+) SKIPPED,\s+(?P<failed>\d+) FAILED"
+    ),
+    re.compile(
+        r"^\s*\|\s+\w+\s+\d+\s+(?P<passed>\d+)\s+(?P<failed>\d+)\s+(?P<skipped>\d+)\s*$", re.M
+    ),
     re.compile(r"(?P<passed>\d+) tests completed and passed"),
     re.compile(r"(?P<failed>\d+) tests completed and failed"),
     re.compile(r"(?P<skipped>\d+) tests skipped"),
 ]
-LINES = {"passed": r"^TEST PASSED OK|^ PASSED ", "skipped": r"^ SKIPPED ", "failed": r"^TEST FAILED|^ FAILED "}
+LINES = {
+    "passed": r"^TEST PASSED OK|^ PASSED ",
+    "skipped": r"^ SKIPPED ",
+    "failed": r"^TEST FAILED|^ FAILED ",
+}
 
 
 def counted(text):
@@ -62,26 +72,34 @@ def counted(text):
 def get_source():
     """A copy of the source, without what was built there."""
     if given := os.environ.get("SCALAPACK"):
-        shutil.copytree(given, SOURCE, ignore=shutil.ignore_patterns("*.o", "*.a", "x[Ficdsz]*", ".git"))
+        shutil.copytree(
+            given, SOURCE, ignore=shutil.ignore_patterns("*.o", "*.a", "x[Ficdsz]*", ".git")
+        )
         return
     said = run("apt-get", "source", "--download-only", "scalapack", cwd=WORK)
     archives = sorted(WORK.glob("scalapack_*.orig.tar.*"))
     if not archives:
-        pytest.skip(f"ScaLAPACK's source cannot be had: 'apt-get source scalapack' says '{said.stderr.strip().splitlines()[-1]}'; "
-                    "add Debian's sources (deb-src), or name a directory: make scalapack SCALAPACK=DIR")
+        pytest.skip(
+            f"ScaLAPACK's source cannot be had: 'apt-get source scalapack' says '{said.stderr.strip().splitlines()[-1]}'; "
+            "add Debian's sources (deb-src), or name a directory: make scalapack SCALAPACK=DIR"
+        )
     SOURCE.mkdir()
     subprocess.run(["tar", "-xf", archives[-1], "--strip-components=1", "-C", SOURCE], check=True)
 
 
 def make(where, *targets):
     with open(WORK / "make.log", "a") as log:
-        status = subprocess.run(["make", "-C", SOURCE / where, *targets], stdout=log, stderr=subprocess.STDOUT).returncode
+        status = subprocess.run(
+            ["make", "-C", SOURCE / where, *targets], stdout=log, stderr=subprocess.STDOUT
+        ).returncode
     assert status == 0, "".join(open(WORK / "make.log", errors="replace").readlines()[-20:])
 
 
 def linear():
     """Where the testers of LU and Cholesky are."""
-    return next(place for place in ("TESTING/traditional", "TESTING") if (SOURCE / place / "LIN").exists())
+    return next(
+        place for place in ("TESTING/traditional", "TESTING") if (SOURCE / place / "LIN").exists()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +120,19 @@ def scalapack():
     make(f"{linear()}/LIN", *(f"../{program}" for program in PROGRAMS["LIN"]))
 
 
-@pytest.mark.parametrize("room, program", [(room, program) for room, programs in PROGRAMS.items() for program in programs])
+@pytest.mark.parametrize(
+    "room, program",
+    [(room, program) for room, programs in PROGRAMS.items() for program in programs],
+)
 def test_a_tester(room, program, scalapack):
-    p = run(DIST / "bin/mpiexec", "-n", 4, f"./{program}", cwd=SOURCE / (linear() if room == "LIN" else room), timeout=570)
+    p = run(
+        DIST / "bin/mpiexec",
+        "-n",
+        4,
+        f"./{program}",
+        cwd=SOURCE / (linear() if room == "LIN" else room),
+        timeout=570,
+    )
     (WORK / f"{program}.log").write_text(p.stdout + p.stderr)
     counts = counted(p.stdout)
     print(f"{program}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))

@@ -36,9 +36,17 @@ class Place:
         """Runs a command as another user: its status, and what it printed."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("KW_", "PMI"))}
         p = subprocess.run(
-            [str(w) for w in words], env={**clean, **env}, cwd="/", stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=WATCHDOG,
-            user=NOBODY, group=NOBODY, extra_groups=[],
+            [str(w) for w in words],
+            env={**clean, **env},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=WATCHDOG,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
         )
         return p.returncode, p.stdout
 
@@ -72,7 +80,9 @@ def test_a_library_that_the_caller_names_is_not_loaded(place):
 def test_the_first_line_of_a_file_is_not_printed(place):
     status, text = place.run(place.program, KW_COLL=f"@{place.secret}")
     untouched(text)
-    assert status == 0 and "started, 1 of 1" in text, f"the knob does not count, the program runs: {text}"
+    assert status == 0 and "started, 1 of 1" in text, (
+        f"the knob does not count, the program runs: {text}"
+    )
     assert text.count(IGNORED) == 1 and "KW_COLL" in text, f"one sentence says so: {text}"
 
 
@@ -88,7 +98,12 @@ def test_the_figures_of_the_caller_are_not_used(place):
 
 
 def test_the_file_of_a_secret_is_not_read(place):
-    at = {"KW_RENDEZVOUS": "localhost:1", "KW_SIZE": "1", "KW_RANK": "0", "KW_KEY_FILE": str(place.secret)}
+    at = {
+        "KW_RENDEZVOUS": "localhost:1",
+        "KW_SIZE": "1",
+        "KW_RANK": "0",
+        "KW_KEY_FILE": str(place.secret),
+    }
     status, text = place.run(place.program, **at)
     untouched(text)
     assert status != 0 and IGNORED in text and "KW_KEY" in text, text

@@ -75,21 +75,44 @@ def test_ranks_may_be_spread_unevenly(mpi, rank, tmp_path):
     # three on the first node, one on each of the others
     hosts = tmp_path / f"hosts-{mpi}"
     hosts.write_text("n1\nn2\nn1\nn3\nn1\n")
-    found = met(srun(mpi, "-N", 3, "-n", 5, "--overcommit", "-m", "arbitrary", rank, SLURM_HOSTFILE=str(hosts)), 5)
+    found = met(
+        srun(
+            mpi,
+            "-N",
+            3,
+            "-n",
+            5,
+            "--overcommit",
+            "-m",
+            "arbitrary",
+            rank,
+            SLURM_HOSTFILE=str(hosts),
+        ),
+        5,
+    )
     assert [f[0] for f in found] == [3, 1, 3, 1, 3], found
 
 
 @both
 def test_binding_is_respected(mpi, rank):
     text = srun(mpi, "-N", 1, "-n", 2, "--cpu-bind=map_cpu:1,0", rank, "processors")
-    assert sorted(re.findall(r"^rank (\d) on (\d+): (.*)$", text, re.M)) == [("0", "1", "1"), ("1", "1", "0")], text
+    assert sorted(re.findall(r"^rank (\d) on (\d+): (.*)$", text, re.M)) == [
+        ("0", "1", "1"),
+        ("1", "1", "0"),
+    ], text
 
 
 @both
 def test_heterogeneous_parts_are_one_job(mpi, rank):
     # Slurm 22.05's srun does not always end after such a job under PMIx, not even one of /bin/true: it may be late, our ranks may not
     words = f"timeout -s KILL {WATCHDOG} srun --quiet --mpi={mpi} --job-name parts -N 1 -n 1 {rank} : -N 1 -n 2 {rank}"
-    job = subprocess.Popen(words.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    job = subprocess.Popen(
+        words.split(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
     found = met("".join(job.stdout.readline() for _ in range(3)), 3)
     assert [f[0] for f in found] == [1, 2, 2], found
     gone(rank)
@@ -111,16 +134,27 @@ def test_steps_of_one_allocation_follow_each_other(mpi, rank):
 
 @both
 def test_two_jobs_at_once_do_not_mix(mpi, rank):
-    jobs = [subprocess.Popen(["srun", "--quiet", f"--mpi={mpi}", "-n", "2", "-N", "1", "--exclusive", rank], text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
+    jobs = [
+        subprocess.Popen(
+            ["srun", "--quiet", f"--mpi={mpi}", "-n", "2", "-N", "1", "--exclusive", rank],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for _ in range(2)
+    ]
     for job in jobs:
         met(job.communicate(timeout=WATCHDOG)[0], 2)
 
 
 @both
 def test_cancel_leaves_nothing(mpi, rank):
-    job = subprocess.Popen(["srun", f"--mpi={mpi}", "-N", "3", "-n", "6", "--job-name", "to-cancel", rank, "wait"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    job = subprocess.Popen(
+        ["srun", f"--mpi={mpi}", "-N", "3", "-n", "6", "--job-name", "to-cancel", rank, "wait"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     for _ in range(6):
         line = job.stdout.readline()
         assert " is up" in line, line + job.stderr.read()
@@ -140,14 +174,27 @@ def test_abort_ends_all_nodes(mpi, rank, tmp_path):
 
 @both
 def test_a_rank_that_dies_ends_the_job(mpi, rank, tmp_path):
-    srun(mpi, "--kill-on-bad-exit=1", "-N", 2, "-n", 4, rank, "die", tmp_path / "last-words", status="not 0")
+    srun(
+        mpi,
+        "--kill-on-bad-exit=1",
+        "-N",
+        2,
+        "-n",
+        4,
+        rank,
+        "die",
+        tmp_path / "last-words",
+        status="not 0",
+    )
     assert (tmp_path / "last-words").exists(), "the ranks have not met"
     gone(rank)
 
 
 def test_without_pmi_it_is_refused_with_the_command_that_works(rank):
     text = srun("none", "-n", 2, rank, status="not 0")
-    assert "started by Slurm's srun" in text and "srun --mpi=pmi2 -n 2" in text and "of 1 " not in text, text
+    assert (
+        "started by Slurm's srun" in text and "srun --mpi=pmi2 -n 2" in text and "of 1 " not in text
+    ), text
 
 
 def test_a_batch_script_may_run_a_program_alone(rank, tmp_path):
@@ -172,12 +219,28 @@ def test_our_mpiexec_uses_the_allocation(rank):
 
 
 def test_the_laboratory_measures_over_the_nodes_of_an_allocation(tmp_path):
-    (tmp_path / "small.toml").write_text('title = "t"\nrounds = 1\nlibraries = ["kittiwake"]\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "5", "--sizes", "8"]\nnetwork = ["tcp"]\n')
+    (tmp_path / "small.toml").write_text(
+        'title = "t"\nrounds = 1\nlibraries = ["kittiwake"]\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "5", "--sizes", "8"]\nnetwork = ["tcp"]\n'
+    )
     kwlab = pathlib.Path(sys.executable).parent / "kwlab"
-    text = salloc(2, 2, kwlab, "run", tmp_path / "small.toml", "--hosts", "slurm", "--data", tmp_path / "d.sqlite", "--dist", DIST)
+    text = salloc(
+        2,
+        2,
+        kwlab,
+        "run",
+        tmp_path / "small.toml",
+        "--hosts",
+        "slurm",
+        "--data",
+        tmp_path / "d.sqlite",
+        "--dist",
+        DIST,
+    )
     call(kwlab, "export", tmp_path / "d.json", "--data", tmp_path / "d.sqlite")
-    found, = json.loads((tmp_path / "d.json").read_text())["runs"]
-    assert (found["status"], found["network"]) == ("ok", "cluster") and found["figures"][0]["median"] > 0, (text, found)
+    (found,) = json.loads((tmp_path / "d.json").read_text())["runs"]
+    assert (found["status"], found["network"]) == ("ok", "cluster") and found["figures"][0][
+        "median"
+    ] > 0, (text, found)
 
 
 def test_our_mpiexec_uses_the_allocation_of_a_batch_script(rank, tmp_path):
@@ -188,15 +251,21 @@ def test_our_mpiexec_uses_the_allocation_of_a_batch_script(rank, tmp_path):
 
 def test_our_mpiexec_ends_as_everywhere(rank, tmp_path):
     assert "rank 3 on n2 exited with status 7" in salloc(2, 4, MPIEXEC, rank, "exit", 7, status=7)
-    assert "rank 3 on n2 aborted the job with status 9" in salloc(2, 4, MPIEXEC, rank, "abort", tmp_path / "last-words", 9, status=9)
+    assert "rank 3 on n2 aborted the job with status 9" in salloc(
+        2, 4, MPIEXEC, rank, "abort", tmp_path / "last-words", 9, status=9
+    )
     salloc(2, 4, MPIEXEC, rank, "die", tmp_path / "last-words", status="not 0")
     gone(rank)
 
 
 def test_cancel_of_an_allocation_ends_our_mpiexec(rank, tmp_path):
     out = tmp_path / "cancelled.out"
-    job = call("sbatch", "--parsable", "-N", 3, "-n", 6, "-o", out, "--wrap", f"{MPIEXEC} {rank} wait").strip()
-    wait_until(lambda: out.exists() and out.read_text().count(" is up") == 6, "the ranks do not come up")
+    job = call(
+        "sbatch", "--parsable", "-N", 3, "-n", 6, "-o", out, "--wrap", f"{MPIEXEC} {rank} wait"
+    ).strip()
+    wait_until(
+        lambda: out.exists() and out.read_text().count(" is up") == 6, "the ranks do not come up"
+    )
     call("scancel", job)
     gone(rank)
 
@@ -207,6 +276,7 @@ def left(rank):
             return os.readlink(p / "exe") == str(rank)
         except OSError:
             return False
+
     return [p.name for p in pathlib.Path("/proc").glob("[0-9]*") if ours(p)]
 
 

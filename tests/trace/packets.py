@@ -63,7 +63,12 @@ class Sequence:
             a = one(data)
             name = a[10].decode() if 10 in a else self.names[3, a[1]]
             (kind,) = set(a) - {1, 10}
-            found[name] = {3: lambda v: v, 4: signed, 6: lambda v: v.decode(), 17: lambda v: self.names[29, v]}[kind](a[kind])
+            found[name] = {
+                3: lambda v: v,
+                4: signed,
+                6: lambda v: v.decode(),
+                17: lambda v: self.names[29, v],
+            }[kind](a[kind])
         return found
 
 
@@ -73,7 +78,14 @@ class Trace:
 
     def __init__(self, data):
         self.processes, self.threads = {}, {}
-        self.calls, self.received, self.phases, self.ends, self.library, self.neighbours = [], [], [], [], [], []
+        self.calls, self.received, self.phases, self.ends, self.library, self.neighbours = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         self.counters, self.names = {}, {}
         self.sequences, self.open, self.packets = {}, {}, 0
         for number, packet in fields(data):
@@ -98,7 +110,10 @@ class Trace:
         rank = (t[1] >> 16) - 1
         if 3 in t:
             process = list(fields(t[3]))
-            self.processes[rank] = (dict(process)[6].decode(), [v.decode() for n, v in process if n == 8])
+            self.processes[rank] = (
+                dict(process)[6].decode(),
+                [v.decode() for n, v in process if n == 8],
+            )
         elif 4 in t:
             self.threads[rank, (t[1] & 0xFFFF) - 1] = one(t[4])[2]
         elif 8 in t:
@@ -116,7 +131,13 @@ class Trace:
         if e[9] == 4:
             self.counters.setdefault(self.names[track], []).append((time, e[30]))
             return
-        what = {"rank": rank, "thread": thread, "time": time, "name": names.names[2, e[10]], **names.arguments(data)}
+        what = {
+            "rank": rank,
+            "thread": thread,
+            "time": time,
+            "name": names.names[2, e[10]],
+            **names.arguments(data),
+        }
         category = names.names[1, e[3]]
         if e[9] == 1:
             assert category == "mpi"

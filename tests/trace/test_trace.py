@@ -21,7 +21,19 @@ HERE = ROOT / "tests/trace"
 # (source, dest, tag, bytes) of each message of calls.c, by the first two ranks in MPI_COMM_WORLD
 MESSAGES = [(0, 1, 7, 12)] * 5 + [(0, 1, 8, 8), (1, 0, 40, 4)]
 for me in (0, 1):
-    for tag, amounts in {20: [16], 21: [20], 22: [24], 23: [28], 24: [4, 8, 12], 25: [20], 26: [24], 27: [16], 30: [28] * 3, 31: [36] * 2, 41: [4]}.items():
+    for tag, amounts in {
+        20: [16],
+        21: [20],
+        22: [24],
+        23: [28],
+        24: [4, 8, 12],
+        25: [20],
+        26: [24],
+        27: [16],
+        30: [28] * 3,
+        31: [36] * 2,
+        41: [4],
+    }.items():
         MESSAGES += [(me, 1 - me, tag, amount) for amount in amounts]
 
 
@@ -42,7 +54,11 @@ def sane(t, ranks):
         assert "end" not in c or c["time"] <= c["end"], c
     for m in t.received:
         assert m["posted"] <= m["time"], m
-        end = max(c["end"] for c in t.of(m["rank"]) if c["thread"] == m["thread"] and c["time"] <= m["time"] and "end" in c)
+        end = max(
+            c["end"]
+            for c in t.of(m["rank"])
+            if c["thread"] == m["thread"] and c["time"] <= m["time"] and "end" in c
+        )
         assert m["time"] == end, m
 
 
@@ -56,7 +72,10 @@ def joined(t):
         c = begins[flow]
         assert c["rank"] == m["source"], (c, m)
         if not c["name"].startswith("MPI_Start"):
-            assert (c["dest"], c["tag"], c["comm_id"]) == (m["rank"], m["tag"], m["comm_id"]), (c, m)
+            assert (c["dest"], c["tag"], c["comm_id"]) == (m["rank"], m["tag"], m["comm_id"]), (
+                c,
+                m,
+            )
             assert c["bytes"] == m["bytes"], (c, m)
         assert c["time"] <= m["time"] + 1000, (c, m)
     return begins, ends
@@ -83,10 +102,22 @@ def collectives(t, ranks):
         root = [(c["comm"], c["root"], c["bytes"]) for c in t.of(rank, "MPI_Bcast")]
         world = ("MPI_COMM_WORLD", 0, 24)
         assert root == ([("copy", 1, 24), world] if rank < 2 else [world]), root
-    by_member = [[(c["name"], c["comm_id"], c["coll"]) for c in t.of(r) if "coll" in c and c["comm"] != "copy"] for r in ranks]
+    by_member = [
+        [
+            (c["name"], c["comm_id"], c["coll"])
+            for c in t.of(r)
+            if "coll" in c and c["comm"] != "copy"
+        ]
+        for r in ranks
+    ]
     world = t.of(0, "MPI_Barrier")[0]["comm_id"]
     of_world = [[c for c in calls if c[1] == world] for calls in by_member]
-    assert [c[0] for c in of_world[0]] == ["MPI_Comm_split", "MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"]
+    assert [c[0] for c in of_world[0]] == [
+        "MPI_Comm_split",
+        "MPI_Barrier",
+        "MPI_Bcast",
+        "MPI_Allreduce",
+    ]
     assert [c[2] for c in of_world[0]] == [0, 1, 2, 3]
     assert all(calls == of_world[0] for calls in of_world)
     ids = {c["comm_id"] for c in t.calls if c.get("tag") in (40, 41)}
@@ -105,8 +136,17 @@ def test_calls_and_messages(calls, tmp_path):
     collectives(t, [0, 1])
     assert all("end" in c for c in t.calls) and all(e["lost"] == 0 for e in t.ends)
     assert [(c["rank"], c["level"]) for c in t.phases] in ([(0, 2), (1, 2)], [(1, 2), (0, 2)])
-    assert {c["name"] for c in t.calls if c["rank"] == 0} >= {"MPI_Init", "MPI_Finalize", "MPI_Cancel", "MPI_Mrecv"}
-    send = next(n for n, line in enumerate((HERE / "calls.c").read_text().splitlines(), 1) if "MPI_Send(a, 3" in line)
+    assert {c["name"] for c in t.calls if c["rank"] == 0} >= {
+        "MPI_Init",
+        "MPI_Finalize",
+        "MPI_Cancel",
+        "MPI_Mrecv",
+    }
+    send = next(
+        n
+        for n, line in enumerate((HERE / "calls.c").read_text().splitlines(), 1)
+        if "MPI_Send(a, 3" in line
+    )
     assert t.of(0, "MPI_Send")[0]["at"] == f"calls.c:{send} (blocking)"
     name, labels = t.processes[1]
     assert name.startswith("rank 1 on ") and str(calls) in labels
@@ -133,12 +173,18 @@ def test_a_program_of_another_abi(abi, tmp_path):
 
 
 def test_threads(program, tmp_path):
-    t, _ = trace(tmp_path, "--bind", "none", "-n", 2, program("tests/trace/threads.c", "-g", "-pthread"))
+    t, _ = trace(
+        tmp_path, "--bind", "none", "-n", 2, program("tests/trace/threads.c", "-g", "-pthread")
+    )
     sane(t, [0, 1])
     joined(t)
     for rank in (0, 1):
         assert len({t.threads[c["rank"], c["thread"]] for c in t.of(rank, "MPI_Send")}) == 3
-        assert len(t.of(rank, "MPI_Send")) == len([m for m in t.received if m["rank"] == rank]) == 3 * 50
+        assert (
+            len(t.of(rank, "MPI_Send"))
+            == len([m for m in t.received if m["rank"] == rank])
+            == 3 * 50
+        )
 
 
 @pytest.fixture
@@ -156,14 +202,25 @@ def fortran(t):
 
 
 def test_fortran(gfortran, program, tmp_path):
-    t, _ = trace(tmp_path, "-n", 2, program("tests/trace/calls.F90", "-g", compiler=DIST / "bin/mpifort"))
+    t, _ = trace(
+        tmp_path, "-n", 2, program("tests/trace/calls.F90", "-g", compiler=DIST / "bin/mpifort")
+    )
     fortran(t)
 
 
 @pytest.mark.parametrize("abi", FORTRAN)
 def test_fortran_of_another_abi(abi, gfortran, tmp_path):
     foreign = tmp_path / "calls"
-    p = run(prefix(abi) / "bin/mpifort", *GFORTRAN, "-g", "-o", foreign, HERE / "calls.F90", LIBRARIES[abi], cwd=tmp_path)
+    p = run(
+        prefix(abi) / "bin/mpifort",
+        *GFORTRAN,
+        "-g",
+        "-o",
+        foreign,
+        HERE / "calls.F90",
+        LIBRARIES[abi],
+        cwd=tmp_path,
+    )
     assert p.returncode == 0, told(p)
     t, _ = trace(tmp_path, "-n", 2, foreign)
     fortran(t)
@@ -173,7 +230,9 @@ def test_python(tmp_path):
     """Its MPI is opened by an extension, so that nobody else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
     script = "from mpi4py import MPI\nc = MPI.COMM_WORLD\nprint(c.sendrecv('hello', 1 - c.rank, 3, None, 1 - c.rank, 3))"
-    t, _ = trace(tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")})
+    t, _ = trace(
+        tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")}
+    )
     joined(t)
     assert sorted((m["source"], m["rank"], m["tag"]) for m in t.received) == [(0, 1, 3), (1, 0, 3)]
 
@@ -197,7 +256,9 @@ def test_a_file_that_is_torn(calls, tmp_path):
     data = (tmp_path / "job.trace").read_bytes()
     whole = Trace(data)
     half = Trace(data[: len(data) // 2])
-    assert 0 < half.packets < whole.packets and half.calls[0] | {"end": 0} == whole.calls[0] | {"end": 0}
+    assert 0 < half.packets < whole.packets and half.calls[0] | {"end": 0} == whole.calls[0] | {
+        "end": 0
+    }
 
 
 def test_rings_that_are_full_lose_events_and_count_them(calls, tmp_path):
@@ -229,7 +290,9 @@ def test_whom_ranks_wait_for(waited):
     assert p.returncode == 0, told(p)
     calls = json.loads(p.stdout)["calls"]
     place = lambda c: re.sub(r".*\((.*)\)", r"\1", c["at"])
-    found = collections.Counter((c["rank"], c["function"], place(c), c["wait"]) for c in calls if c.get("wait"))
+    found = collections.Counter(
+        (c["rank"], c["function"], place(c), c["wait"]) for c in calls if c.get("wait")
+    )
     for rank, function, place, wait, count in [
         (0, "MPI_Wait", "late_receiver", "late receiver", 1),
         (1, "MPI_Probe", "probes", "late sender", 1),
@@ -270,8 +333,15 @@ def test_neighbours_in_another_abi(abi, tmp_path):
 def test_what_the_library_says(waited):
     """Long messages are offered, and the one whose receive is late waits for it."""
     _, t = waited
-    said = [(m["rank"], m["name"], m.get("dest"), m.get("source"), m["tag"], m["bytes"]) for m in t.library if m["tag"] == 1]
-    assert sorted(said) == [(0, "rendezvous", 1, None, 1, 4 << 20), (1, "rendezvous waits", None, 0, 1, 4 << 20)]
+    said = [
+        (m["rank"], m["name"], m.get("dest"), m.get("source"), m["tag"], m["bytes"])
+        for m in t.library
+        if m["tag"] == 1
+    ]
+    assert sorted(said) == [
+        (0, "rendezvous", 1, None, 1, 4 << 20),
+        (1, "rendezvous waits", None, 0, 1, 4 << 20),
+    ]
     (receive,) = [c for c in t.of(1, "MPI_Recv") if c["tag"] == 1]
     (send,) = [c for c in t.of(0, "MPI_Isend") if c["tag"] == 1]
     assert all(send["time"] <= m["time"] <= receive["end"] for m in t.library if m["tag"] == 1)
@@ -280,7 +350,14 @@ def test_what_the_library_says(waited):
 def test_counters(waited):
     """Sums over time never fall, and end with what the run was."""
     _, t = waited
-    names = {"bytes sent", "bytes received", "unexpected messages", "unexpected bytes", "unexpected messages waiting", "event thread woke"}
+    names = {
+        "bytes sent",
+        "bytes received",
+        "unexpected messages",
+        "unexpected bytes",
+        "unexpected messages waiting",
+        "event thread woke",
+    }
     for rank in (0, 1, 2):
         for name in names:
             values = t.counters[rank, name]
@@ -297,7 +374,9 @@ def test_counters(waited):
 def test_a_file_that_cannot_be_written(calls, tmp_path):
     file = tmp_path / "no/such/directory"
     p = mpiexec("--trace", file, "-n", 2, calls, status=None)
-    assert p.returncode == 1 and p.stderr.startswith(f"mpiexec: the trace cannot be written to '{file}': "), told(p)
+    assert p.returncode == 1 and p.stderr.startswith(
+        f"mpiexec: the trace cannot be written to '{file}': "
+    ), told(p)
     assert len(p.stderr.splitlines()) == 1, told(p)
 
 
@@ -305,12 +384,22 @@ def test_a_disk_that_is_full(calls, tmp_path):
     p = mpiexec("--trace", "/dev/full", "-n", 2, calls, "exit", status=None)
     assert p.returncode == 5, told(p)
     said = [line for line in p.stderr.splitlines() if "cannot be written" in line]
-    assert len(said) == 1 and said[0].startswith("mpiexec: the trace cannot be written to '/dev/full' any more: "), told(p)
+    assert len(said) == 1 and said[0].startswith(
+        "mpiexec: the trace cannot be written to '/dev/full' any more: "
+    ), told(p)
 
 
 def test_the_variable(calls, tmp_path):
     file = tmp_path / "by.variable"
-    p = mpiexec("-n", 2, "sh", "-c", f"echo ${{KW_TRACE-none}}; {calls}", status=None, env={"KW_TRACE": str(file)})
+    p = mpiexec(
+        "-n",
+        2,
+        "sh",
+        "-c",
+        f"echo ${{KW_TRACE-none}}; {calls}",
+        status=None,
+        env={"KW_TRACE": str(file)},
+    )
     assert p.returncode == 0 and p.stdout == "none\nnone\n", told(p)
     known(Trace(file.read_bytes()))
 
@@ -322,7 +411,14 @@ def test_with_a_profile(calls, tmp_path):
 
 
 def test_nothing_is_loaded_without_it(calls):
-    p = mpiexec("-n", 1, "sh", "-c", "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd", status=None)
+    p = mpiexec(
+        "-n",
+        1,
+        "sh",
+        "-c",
+        "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd",
+        status=None,
+    )
     assert p.stdout == "\n0\n", told(p)
 
 
