@@ -1,5 +1,5 @@
-"""What pytest needs to know of the tests of whole programs (README.md): programs are built once, whatever a test starts ends with it, what
-is skipped is never green."""
+"""What pytest needs to know of the tests of whole programs (README.md): programs are built once,
+whatever a test starts ends with it, what is skipped is never green."""
 
 import ctypes
 import os
@@ -11,13 +11,16 @@ import pytest
 
 from jobs import DIST, ROOT, SKIPPED, descendants
 
-LIMIT = 600  # seconds after which a test is ended, unless it is marked with `limit`; each wait in it has a limit of its own (WATCHDOG)
+# Seconds after which a test is ended, unless it is marked with `limit`; each wait in it has a limit
+# of its own (WATCHDOG).
+LIMIT = 600
 BEFORE = pytest.StashKey()  # the processes that a test found
 PR_SET_CHILD_SUBREAPER = 36
 
 # Orphans of what a test starts become children of this process, which ends them.
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-# Started in the background of a script, this process ignores interrupts, by nohup hang-ups; what it tests must not.
+# Started in the background of a script, this process ignores interrupts, by nohup hang-ups; what it
+# tests must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -54,7 +57,8 @@ def pytest_runtest_call(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
-    """When its fixtures have had their turn, what a test has started ends; what they had started before it stays, and goes on."""
+    """When its fixtures have had their turn, what a test has started ends; what they had started
+    before it stays, and goes on."""
     try:
         return (yield)
     finally:
@@ -76,8 +80,8 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """program(SOURCE, FLAG...): the path of a program that the library's compiler (or another) has made of a file below the project; made
-    once."""
+    """program(SOURCE, FLAG...): the path of a program that the library's compiler (or another) has
+    made of a file below the project; made once."""
     made = {}
 
     def build(source, *flags, compiler=None):

@@ -1,4 +1,5 @@
-"""Environments of Python with packages of the index. A test that wants one is skipped where the index cannot be reached."""
+"""Environments of Python with packages of the index. A test that wants one is skipped where the
+index cannot be reached."""
 
 import re
 import subprocess

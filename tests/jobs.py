@@ -1,4 +1,5 @@
-"""Where things are, how processes of a job are started, found and waited for, and networks of pretended hosts (tests/hosts/lab)."""
+"""Where things are, how processes of a job are started, found and waited for, and networks of
+pretended hosts (tests/hosts/lab)."""
 
 import contextlib
 import ctypes
@@ -31,12 +32,15 @@ def run(*words, env=None, timeout=WATCHDOG, **more):
 
 def told(p):
     """What a command has said, for the sentence of an assertion."""
-    return f"{' '.join(p.args)}\nstatus {p.returncode}\nout {p.stdout[-3000:]!r}\nerr {p.stderr[-3000:]!r}"
+    return (
+        f"{' '.join(p.args)}\nstatus {p.returncode}\nout {p.stdout[-3000:]!r}\n"
+        f"err {p.stderr[-3000:]!r}"
+    )
 
 
 def mpiexec(*words, status=0, out=None, err=None, sentence=None, env=None, **more):
-    """Runs mpiexec; checks exit status, output (exact), a part of its errors, and that it says exactly one sentence, or none where all
-    is well."""
+    """Runs mpiexec; checks exit status, output (exact), a part of its errors, and that it says
+    exactly one sentence, or none where all is well."""
     p = run(MPIEXEC, *words, env=env, **more)
     assert status is None or p.returncode == status, f"status should be {status}: {told(p)}"
     if out is not None:
@@ -54,8 +58,8 @@ def mpiexec(*words, status=0, out=None, err=None, sentence=None, env=None, **mor
 
 
 def lab(options, script, status=0, **env):
-    """Output and errors of a shell script in a host lab, which ends with this status (None: any but 0).
-    Skips the test where the machine allows no such lab."""
+    """Output and errors of a shell script in a host lab, which ends with this status (None: any but
+    0). Skips the test where the machine allows no such lab."""
     p = run(LAB, *options.split(), "--", "sh", "-c", script, env=env)
     if p.returncode == SKIPPED and p.stderr.startswith("lab: "):
         pytest.skip(p.stderr.strip())
@@ -65,7 +69,8 @@ def lab(options, script, status=0, **env):
 
 @contextlib.contextmanager
 def hosts(number):
-    """A host lab that stays: the prefix of its names, whose switch is PREFIXsw and whose hosts are PREFIXh0, ..."""
+    """A host lab that stays: the prefix of its names, whose switch is PREFIXsw and whose hosts are
+    PREFIXh0, ..."""
     p = subprocess.Popen(
         [LAB, "--hosts", str(number), "--", "sh", "-c", "echo $LAB; cat"],
         text=True,
@@ -85,7 +90,8 @@ def hosts(number):
 
 @contextlib.contextmanager
 def slurm(nodes=3):
-    """A cluster of Slurm that stays (tests/slurm/cluster): srun and the others find it. Skips where there is none; fails then if NEED_SLURM=1."""
+    """A cluster of Slurm that stays (tests/slurm/cluster): srun and the others find it. Skips where
+    there is none; fails then if NEED_SLURM=1."""
     p = subprocess.Popen(
         [
             ROOT / "tests/slurm/cluster",

@@ -5,8 +5,10 @@ import struct
 
 
 def refuse(*calls):
-    """From here on these system calls, by their numbers, are refused to this process and its children (EPERM, by seccomp)."""
-    # load the number; one comparison for each call, which leads to the refusal behind them; else allowed
+    """From here on these system calls, by their numbers, are refused to this process and its
+    children (EPERM, by seccomp)."""
+    # load the number; one comparison for each call, which leads to the refusal behind them; else
+    # allowed
     tests = [(0x15, len(calls) - i, 0, number) for i, number in enumerate(calls)]
     words = [(0x20, 0, 0, 0), *tests, (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050001)]
     rules = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *w) for w in words))

@@ -1,5 +1,6 @@
-"""Draws the Rossby-Haurwitz wave: picture.py MPIEXEC RANKS PSTSWM PICTURE runs PSTSWM for 0, 7 and 14 days at T42 and draws the height
-of the fluid on the globe, seen from above the middle latitudes."""
+"""Draws the Rossby-Haurwitz wave: picture.py MPIEXEC RANKS PSTSWM PICTURE runs PSTSWM for 0, 7 and
+14 days at T42 and draws the height of the fluid on the globe, seen from above the middle
+latitudes."""
 
 import io
 import pathlib
@@ -19,8 +20,8 @@ ABOVE = np.radians((0, 35))  # longitude and latitude of the point in the middle
 
 
 def height(mpiexec, ranks, pstswm, days):
-    """Longitudes, latitudes (degrees, from the south) and the height in metres on them, after so many days. The beginning is what a
-    first step of one second leaves."""
+    """Longitudes, latitudes (degrees, from the south) and the height in metres on them, after so
+    many days. The beginning is what a first step of one second leaves."""
     options = ["dt=1", "steps=1"] if days == 0 else [f"days={days}"]
     with tempfile.NamedTemporaryFile() as file:
         subprocess.run(
@@ -81,9 +82,8 @@ def main(mpiexec, ranks, pstswm, picture):
     figure.suptitle("The Rossby-Haurwitz wave, T42, by apps/pstswm", fontsize=11)
     file = io.BytesIO()
     figure.savefig(file, dpi=100)
-    Image.open(file).convert("RGB").quantize(64).save(
-        picture, optimize=True
-    )  # small: 64 colours are enough
+    # small: 64 colours are enough
+    Image.open(file).convert("RGB").quantize(64).save(picture, optimize=True)
 
 
 if __name__ == "__main__":

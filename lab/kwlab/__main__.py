@@ -1,4 +1,5 @@
-"""The command kwlab, also when what it stands on is not installed: `pip install kittiwake` brings the command alone."""
+"""The command kwlab, also when what it stands on is not installed: `pip install kittiwake` brings
+the command alone."""
 
 import sys
 
@@ -9,7 +10,8 @@ def main():
         from .cli import main as command
     except ModuleNotFoundError as missing:
         sys.exit(
-            f"kwlab: the Python package {missing.name} is not installed: pip install 'kittiwake[lab]'"
+            f"kwlab: the Python package {missing.name} is not installed: "
+            "pip install 'kittiwake[lab]'"
         )
     command()
 

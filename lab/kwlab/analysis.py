@@ -49,14 +49,8 @@ def medians(data, bench, metric="us"):
     return table
 
 
-WALL = (
-    "machine",
-    "library",
-    "variant",
-    "args",
-    "ranks",
-    "network",
-)  # what a run's start and end are compared by
+# what a run's start and end are compared by
+WALL = ("machine", "library", "variant", "args", "ranks", "network")
 
 
 def walls(runs, program):
@@ -184,8 +178,8 @@ def by_cell(table):
 
 
 def beside_best(of):
-    """{library: time} as {library: time over the least}, nothing where something counts for nothing;
-    and ours over the best peer's (`trust.Against`; None without one)."""
+    """{library: time} as {library: time over the least}, nothing where something counts for
+    nothing; and ours over the best peer's (`trust.Against`; None without one)."""
     peers = [us for who, us in of.items() if who != OURS]
     ours = trust.against(of[OURS], min(peers)) if OURS in of and peers else None
     if not of or trust.grey(ours) or any(map(trust.grey, of.values())):
@@ -196,8 +190,8 @@ def beside_best(of):
 
 def means(cells):
     """Of cells {library: time}: each library's geometric mean of its time over the quickest
-    library's, and of ours over the best peer's (`mean_of`). A library without a figure in a cell counts in the
-    others."""
+    library's, and of ours over the best peer's (`mean_of`). A library without a figure in a cell
+    counts in the others."""
     found, ours = {}, []
     for of in cells:
         shares, ratio = beside_best(of)
@@ -279,11 +273,9 @@ def by_round(data, bench, mode):
         & ~data.disturbed
     ].copy()
     quartiles = [numpy.quantile(json.loads(batches), (0.25, 0.75)) for batches in some.batches]
-    some["us"], some["upper"], some["apart"] = (
-        [q[0] for q in quartiles],
-        [q[1] for q in quartiles],
-        [q[1] / q[0] - 1 for q in quartiles],
-    )
+    some["us"] = [q[0] for q in quartiles]
+    some["upper"] = [q[1] for q in quartiles]
+    some["apart"] = [q[1] / q[0] - 1 for q in quartiles]
     found = {}
     for (who, network, ranks, *when), run in some.groupby(
         ["library", "network", "ranks", "plan", "round"], sort=False
@@ -318,8 +310,9 @@ class Fit:
 
 
 def fit(cell, curve, upper):
-    """A model is judged between the sizes it was fitted to only: beyond them it knows nothing, and a
-    curve that was measured as far as 512 bytes says nothing of what a byte of a megabyte costs."""
+    """A model is judged between the sizes it was fitted to only: beyond them it knows nothing, and
+    a curve that was measured as far as 512 bytes says nothing of what a byte of a megabyte
+    costs."""
     fitting, judging = as_message(cell, curve)
     if len(fitting) < FEWEST:
         return None

@@ -6,8 +6,8 @@ start, and what in its output is the time, the rate and the word that the result
     limit = 120
 
     [run]                                   # library -> command; {name} and {ranks} are replaced. A
-    kittiwake = "kittiwake/{name}"          # program with a slash that is not absolute is looked for
-    openmpi = ["/opt/npb/ompi/{name}"]      # beside the plan. Who has no command is left out
+    kittiwake = "kittiwake/{name}"          # program with a slash that is not absolute is looked
+    openmpi = ["/opt/npb/ompi/{name}"]      # for beside the plan. Who has no command is left out
     [read]                                  # regular expressions; what their brackets hold is the
     seconds = 'Time in seconds = +(\\S+)'    # figure, and the last line counts
     rate = 'Mop/s total = +(\\S+)'           # may be left out,
@@ -46,11 +46,8 @@ def pattern(text, groups):
     except re.error as why:
         raise ValueError(f"is no regular expression ({why})") from None
     if found.groups != groups:
-        raise ValueError(
-            f"takes a regular expression with {'one pair of' if groups else 'no'} brackets around the figure"
-            if groups
-            else "takes a regular expression without brackets"
-        )
+        brackets = "with one pair of brackets around the figure" if groups else "without brackets"
+        raise ValueError(f"takes a regular expression {brackets}")
     return found
 
 
@@ -66,8 +63,8 @@ class Reading:
     )
 
     def figures(self, text):
-        """{seconds, rate, messages}; raises ValueError when there is no such figure, Unverified when
-        the result is not right."""
+        """{seconds, rate, messages}; raises ValueError when there is no such figure, Unverified
+        when the result is not right."""
         found = {"seconds": last(self.seconds, "time", text)} | (
             {"rate": last(self.rate, "rate", text)} if self.rate else {}
         )

@@ -100,7 +100,10 @@ def report(text):
         / sum(w[1] - w[0] for w in windows if w[2] == who)
         for who in ("ranks", "decoy")
     }
-    yield f"connections a second: ranks {came['ranks']:.0f}, decoy {came['decoy']:.0f}; {len(windows) // 2} pairs of turns"
+    yield (
+        f"connections a second: ranks {came['ranks']:.0f}, decoy {came['decoy']:.0f}; "
+        f"{len(windows) // 2} pairs of turns"
+    )
     for k, what in enumerate(("time of a round", "processor time of a round")):
         ratios, us = [], {"ranks": [], "decoy": []}
         for i in range(0, len(windows), 2):
@@ -110,7 +113,8 @@ def report(text):
                 us[who].append(cost)
         middle, low, high = interval(ratios)
         yield (
-            f"{what}: attacked {statistics.median(us['ranks']):.2f} us, decoy {statistics.median(us['decoy']):.2f} us; "
+            f"{what}: attacked {statistics.median(us['ranks']):.2f} us, "
+            f"decoy {statistics.median(us['decoy']):.2f} us; "
             f"ratio {middle:.4f} ({low:.4f} to {high:.4f})"
         )
 

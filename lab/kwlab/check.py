@@ -1,6 +1,7 @@
-"""Holds what the library and its simulator assume against a machine that was measured (`machine`): the starting value of
-every figure, the prices of the simulator's descriptions, and the simulator itself, which runs a description made of the
-machine's own prices beside what was measured of its collectives.
+"""Holds what the library and its simulator assume against a machine that was measured (`machine`):
+the starting value of every figure, the prices of the simulator's descriptions, and the simulator
+itself, which runs a description made of the machine's own prices beside what was measured of its
+collectives.
 
 A factor is what is assumed over what was measured: 2 assumes twice the time, 0.5 half of it."""
 
@@ -15,8 +16,8 @@ DESCRIPTIONS = ROOT / "crates/sim/machines"
 
 
 def starts(one, library):
-    """Rows of the starting values of a library's figures (`machine.starting`) beside those of a machine: name, starting value,
-    what was measured, factor."""
+    """Rows of the starting values of a library's figures (`machine.starting`) beside those of a
+    machine: name, starting value, what was measured, factor."""
     here = {name: (times, origin) for name, _, _, origin, _, times in one.rows("figures")}
     rows = []
     for name, _, unit, _, start in library["figure"]:
@@ -53,8 +54,8 @@ def described():
 
 
 def prices(one, library, machines):
-    """Rows of the prices that a figure of the machine makes: name, nanoseconds, the factor of the library's starting value, and
-    those of each description."""
+    """Rows of the prices that a figure of the machine makes: name, nanoseconds, the factor of the
+    library's starting value, and those of each description."""
     start = {name: float(value) for name, _, _, _, value in library["price"]}
     rows = []
     for name, value, origin, _, _ in one.rows("prices"):
@@ -78,8 +79,8 @@ def described_price(text, start):
 
 
 def simulated(one, kwsim, points=False):
-    """What `kwsim check` says of the machine's collectives, by a description made of its own prices. Raises ValueError where
-    none were measured."""
+    """What `kwsim check` says of the machine's collectives, by a description made of its own
+    prices. Raises ValueError where none were measured."""
     every = one.book.every
     some = every[regret.is_forced(every) & (every.metric == "us") & (every.network != CLUSTER)]
     found = tune.by_place(some.itertuples(), one.facts["cores"])
@@ -108,8 +109,8 @@ def simulated(one, kwsim, points=False):
 
 
 def description(one, like, network):
-    """A description of the machine, one host of it: a line a row, as in crates/sim/machines. What its figures make is theirs;
-    the rest is as in another description."""
+    """A description of the machine, one host of it: a line a row, as in crates/sim/machines. What
+    its figures make is theirs; the rest is as in another description."""
     rows = described()[like]
     measured = {
         name: value for name, value, origin, *_ in one.rows("prices") if origin == "measured"

@@ -48,7 +48,11 @@ from .store import Store
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
-    help="Measures Kittiwake, MPICH, Open MPI and Intel MPI, fits cost models, and shows the result beside the papers'. Begin with `kwlab run quick`, then `kwlab report`.",
+    help=(
+        "Measures Kittiwake, MPICH, Open MPI and Intel MPI, fits cost models, "
+        "and shows the result beside the papers'. Begin with `kwlab run quick`, "
+        "then `kwlab report`."
+    ),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 peers_app = typer.Typer(
@@ -60,11 +64,9 @@ console = Console(width=WIDTH)
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
 Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]
 Peers = Annotated[Path, typer.Option("--peers", help="Where the peers are installed.")]
-DATA, DIST, PEERS = (
-    libraries.MADE / "lab/results.sqlite",
-    libraries.PREFIX,
-    libraries.MADE / "peers",
-)
+DATA = libraries.MADE / "lab/results.sqlite"
+DIST = libraries.PREFIX
+PEERS = libraries.MADE / "peers"
 
 
 def plan_names(incomplete: str):
@@ -114,7 +116,10 @@ NETWORKS = "shm, tcp, gigabit, links, hosts (docs/lab.md says what they are)"
 Real = Annotated[
     str,
     typer.Option(
-        help="Real hosts, a,b, or 'slurm' in an allocation: what goes over a network goes over theirs."
+        help=(
+            "Real hosts, a,b, or 'slurm' in an allocation: "
+            "what goes over a network goes over theirs."
+        )
     ),
 ]
 Side = Annotated[
@@ -148,7 +153,8 @@ def list_plans(
         table.add_row(name, found.title, runs_of(found), lasting(found.minutes))
     console.print(table)
     console.print(
-        "A round takes so long on two cores, where the plan says so. `kwlab plans PLAN` tells more of one.",
+        "A round takes so long on two cores, where the plan says so. "
+        "`kwlab plans PLAN` tells more of one.",
         highlight=False,
     )
 
@@ -183,14 +189,18 @@ def what_it_has(cells):
         str(value) for value in dict.fromkeys(getattr(cell, name) for cell in cells)
     )
     ranks = ", ".join(map(str, sorted({cell.ranks for cell in cells})))
-    return f"programs {every('program')}; ranks {ranks}; networks {every('network')}; libraries {every('library')}"
+    return (
+        f"programs {every('program')}; ranks {ranks}; networks {every('network')}; "
+        f"libraries {every('library')}"
+    )
 
 
 def wanted(command, plan):
     """The plan that a command was given. Raises PlanError."""
     if not plan:
         raise plans.PlanError(
-            f"{command}: which plan? `kwlab plans` lists those that come with the lab; `kwlab {command} quick` is the one to begin with"
+            f"{command}: which plan? `kwlab plans` lists those that come with the lab; "
+            f"`kwlab {command} quick` is the one to begin with"
         )
     return plan
 
@@ -218,7 +228,10 @@ def run(
     network: Annotated[
         Optional[list[str]],
         typer.Option(
-            help=f"Only this network: {NETWORKS}, or with --hosts cluster; may be given several times.",
+            help=(
+                f"Only this network: {NETWORKS}, or with --hosts cluster; "
+                "may be given several times."
+            ),
             autocompletion=network_names,
         ),
     ] = None,
@@ -234,7 +247,9 @@ def run(
     args: Annotated[
         str,
         typer.Option(
-            help="Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'."
+            help=(
+                "Further arguments of the programs, after the plan's: --args '--ops bcast --ms 20'."
+            )
         ),
     ] = "",
     hosts: Real = "",
@@ -315,7 +330,8 @@ def run(
     if runner.measured():
         there = "" if data == DATA else f" --data {data}"
         console.print(
-            f"Next: `kwlab show {plan}{there}` has the figures, `kwlab report{there}` makes a page of all plans that were run.",
+            f"Next: `kwlab show {plan}{there}` has the figures, "
+            f"`kwlab report{there}` makes a page of all plans that were run.",
             soft_wrap=True,
             highlight=False,
             markup=False,
@@ -323,7 +339,8 @@ def run(
 
 
 def draw_timelines(runner, ranks, network, again, until):
-    """Makes the plan's time lines that are wanted and not there yet, unless the time is over; says what they show."""
+    """Makes the plan's time lines that are wanted and not there yet, unless the time is over; says
+    what they show."""
     ours = runner.libraries[libraries.OURS]
     if not any(cell.library == ours.name for cell in runner.cells):
         return
@@ -374,14 +391,16 @@ def pack(runner, file, names):
         else "It names no host, address, person, path or command (--names keeps them)."
     )
     console.print(
-        f"For others: {file} ({file.stat().st_size >> 10} KB). {private} `zcat` shows all that it says; `kwlab report {file}` draws it.",
+        f"For others: {file} ({file.stat().st_size >> 10} KB). "
+        f"{private} `zcat` shows all that it says; `kwlab report {file}` draws it.",
         soft_wrap=True,
         markup=False,
     )
 
 
 def say_regret(runner):
-    """The mean and the worst stable cell, by network and ranks, and the worst cells, where a plan forces algorithms."""
+    """The mean and the worst stable cell, by network and ranks, and the worst cells, where a plan
+    forces algorithms."""
     keys = {cell.key() for cell in runner.cells if libraries.OURS == cell.library}
     data = trust.settled(runner.store.measurements(runner.plan.name))
     if found := regret.cells(data[(data.machine == runner.machine) & data.cell.isin(keys)]):
@@ -392,7 +411,8 @@ def say_regret(runner):
         show("The worst stable cells", *sections.worst_table(found, most=10))
         if not regret.summed(found).counting:
             console.print(
-                "No cell counts: others used the machine during every round, or the rounds disagree."
+                "No cell counts: others used the machine during every round, "
+                "or the rounds disagree."
             )
 
 
@@ -407,7 +427,8 @@ def carry_out(runner, data, seconds):
     begun -= left
     if begun and not runner.measured():
         complain(
-            f"{runner.plan.title}: all {begun} runs went wrong, and nothing is measured; `kwlab status` says why",
+            f"{runner.plan.title}: all {begun} runs went wrong, and nothing is measured; "
+            "`kwlab status` says why",
             1,
         )
     went = f"; {wrong} of {begun} runs went wrong, `kwlab status` says why" if wrong else ""
@@ -423,8 +444,9 @@ def say_missing(runner):
     runner.said |= {(name, "") for name in absent}
     if absent:
         console.print(
-            f"Not installed: {', '.join(absent)}. The plan goes on without; `kwlab peers install` (or --install) installs peers from PyPI, "
-            "`make stage` Kittiwake, and the same command then measures what is missing."
+            f"Not installed: {', '.join(absent)}. The plan goes on without; `kwlab peers install` "
+            "(or --install) installs peers from PyPI, `make stage` Kittiwake, and the same "
+            "command then measures what is missing."
         )
 
 
@@ -462,7 +484,8 @@ def compare_two(
                 shown.update(f"pair {number} done, at most {pairs}")
                 if not console.is_terminal and verdicts:
                     print(
-                        f"pair {number} of at most {pairs}: {a} : {b} = {compare.together(verdicts):.3f} so far",
+                        f"pair {number} of at most {pairs}: {a} : {b} = "
+                        f"{compare.together(verdicts):.3f} so far",
                         file=sys.stderr,
                         flush=True,
                     )
@@ -498,8 +521,9 @@ def show_verdicts(a, b, verdicts):
     console.print(table)
     different = [v for v in verdicts.values() if not v.same]
     console.print(
-        f"{'Different' if different else 'Same'}: {len(different)} of {len(verdicts)} differ; {a} : {b} = "
-        f"{compare.together(verdicts):.3f} (geometric mean); below 1, {a} takes less time"
+        f"{'Different' if different else 'Same'}: {len(different)} of {len(verdicts)} differ; "
+        f"{a} : {b} = {compare.together(verdicts):.3f} (geometric mean); "
+        f"below 1, {a} takes less time"
     )
 
 
@@ -517,10 +541,12 @@ def model(
     send, coll = book.message_fits(), book.collective_fits()
     if not send and not coll:
         raise ValueError(
-            "no curve with three sizes is in the dataset; `kwlab run quick` or `kwlab run seed002-models` measures some"
+            "no curve with three sizes is in the dataset; "
+            "`kwlab run quick` or `kwlab run seed002-models` measures some"
         )
     show(
-        "Errors of the models on 20 random sizes that they did not see: mean (range over the curves)",
+        "Errors of the models on 20 random sizes that they did not see: "
+        "mean (range over the curves)",
         *fitted.accuracy_rows({**send, **coll}, book.facts["cores"]),
     )
     console.print(f"{fitted.PAPER_ERRORS} {fitted.ROUNDS}", highlight=False)
@@ -583,7 +609,10 @@ def make_report(
     files: Annotated[
         Optional[list[Path]],
         typer.Argument(
-            help="Files of `kwlab run machine`: several machines side by side, in place of the dataset."
+            help=(
+                "Files of `kwlab run machine`: several machines side by side, "
+                "in place of the dataset."
+            )
         ),
     ] = None,
     data: Data = DATA,
@@ -618,7 +647,8 @@ def check_files(
             check.starts(one, library),
         )
         show(
-            "Prices of collectives that figures make: nanoseconds here, and factors of what is assumed",
+            "Prices of collectives that figures make: nanoseconds here, "
+            "and factors of what is assumed",
             ["Price", "Measured", "starting value", *described],
             check.prices(one, library, described),
         )
@@ -629,7 +659,8 @@ def check_files(
             )
             continue
         console.print(
-            "The simulator, by a description of the machine's own prices, beside its measured collectives (docs/machines.md):"
+            "The simulator, by a description of the machine's own prices, "
+            "beside its measured collectives (docs/machines.md):"
         )
         print(check.simulated(one, kwsim, points))
 
@@ -768,7 +799,8 @@ def export(
     kind = out.suffix.removeprefix(".")
     if kind not in exports.FORMATS:
         raise ValueError(
-            f"{out}: the name of the file says what is written, and ends in {' or '.join(f'.{one}' for one in exports.FORMATS)}"
+            f"{out}: the name of the file says what is written, "
+            f"and ends in {' or '.join(f'.{one}' for one in exports.FORMATS)}"
         )
     out.write_text(exports.FORMATS[kind](existing(data), plan and Path(plan).stem))
     console.print(f"{out}", soft_wrap=True)
@@ -861,8 +893,8 @@ def cost_of_attacks(
 
 @app.command()
 def status(data: Data = DATA, dist: Dist = DIST):
-    """What the dataset has: runs by plan, library and how they ended; how many others disturbed, and
-    of plans that come with the lab how many are left on this machine."""
+    """What the dataset has: runs by plan, library and how they ended; how many others disturbed,
+    and of plans that come with the lab how many are left on this machine."""
     store = existing(data)
     runs = store.runs()
     table = Table("Plan", "Library", "Status", "Runs", "Disturbed", "Example")
@@ -882,8 +914,8 @@ def status(data: Data = DATA, dist: Dist = DIST):
 
 
 def left_of(name, store, dist):
-    """What is left of a plan that comes with the lab, on this machine; nothing of others, and where the plan's algorithms cannot
-    be told."""
+    """What is left of a plan that comes with the lab, on this machine; nothing of others, and where
+    the plan's algorithms cannot be told."""
     here = next(
         (number for number, known in store.facts().items() if known == facts.machine()), None
     )
@@ -900,7 +932,10 @@ def left_of(name, store, dist):
     ]
     if not any(left):
         return f"all {found.rounds} rounds are done"
-    return f"{sum(left)} runs of {sum(map(bool, left))} of its {found.rounds} rounds are left or went wrong"
+    return (
+        f"{sum(left)} runs of {sum(map(bool, left))} of its {found.rounds} rounds are left or went "
+        "wrong"
+    )
 
 
 @peers_app.command("install")
@@ -921,9 +956,8 @@ def list_peers(dist: Dist = DIST, peers: Peers = PEERS):
 
 def main():
     """Runs the command; errors of the user are one sentence and status 2."""
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(143)
-    )  # so that a run under `timeout` ends its ranks
+    # so that a run under `timeout` ends its ranks
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         app()
     except (plans.PlanError, ValueError, libraries.Unavailable, libraries.Failed) as error:

@@ -101,7 +101,8 @@ def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
     for library, _ in sides.values():
         if library not in libraries or not libraries[library].there():
             raise PlanError(
-                f"{library}: not installed, or not one of {', '.join(libraries)} (`kwlab peers install`)"
+                f"{library}: not installed, or not one of {', '.join(libraries)} "
+                "(`kwlab peers install`)"
             )
     programs = {library: libraries[library].build(name) for library, _ in sides.values()}
 

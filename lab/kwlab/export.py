@@ -1,5 +1,6 @@
-"""The dataset for other programs: CSV, a row a figure, or JSON, an object a run with its figures and
-the machines. Both have every run, also those that went wrong (in CSV a row without a figure)."""
+"""The dataset for other programs: CSV, a row a figure, or JSON, an object a run with its figures
+and the machines. Both have every run, also those that went wrong (in CSV a row without a
+figure)."""
 
 import csv
 import io
@@ -28,7 +29,8 @@ FIGURE = ["bench", "op", "mode", "bytes", "metric", "min", "median", "low", "hig
 
 
 def rows(store, plan=None, more=()):
-    """(run, its figures) of a plan or of all, both as dictionaries; `more`: further columns of a run."""
+    """(run, its figures) of a plan or of all, both as dictionaries; `more`: further columns of a
+    run."""
     where, values = ("where plan = ?", [plan]) if plan else ("", [])
     names = [*RUN, *more]
     for number, *run in store.db.execute(

@@ -1,6 +1,7 @@
-"""What is known of the machine that measures: kept with every run (`machine`), and the longer description that is sent to
-others (`described`), which names neither the host nor an address. As a program it prints that as JSON, so that a launcher can
-ask other hosts; it wants nothing but Python."""
+"""What is known of the machine that measures: kept with every run (`machine`), and the longer
+description that is sent to others (`described`), which names neither the host nor an address. As a
+program it prints that as JSON, so that a launcher can ask other hosts; it wants nothing but
+Python."""
 
 import json
 import os
@@ -41,7 +42,8 @@ def machine():
 
 
 def described():
-    """A host for others, by name: what it is made of, and nothing by which it or its owner could be found."""
+    """A host for others, by name: what it is made of, and nothing by which it or its owner could be
+    found."""
     cpus = [
         one
         for place in Path("/sys/devices/system/cpu").glob("cpu[0-9]*")
@@ -74,7 +76,8 @@ def caches():
     for place in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*")):
         sharing = counted(text(place / "shared_cpu_list"))
         found.append(
-            f"L{text(place / 'level')} {text(place / 'type').lower()} {text(place / 'size')} for {sharing}"
+            f"L{text(place / 'level')} {text(place / 'type').lower()} {text(place / 'size')} for "
+            f"{sharing}"
         )
     return ", ".join(found) or "unknown"
 
@@ -106,7 +109,8 @@ def chosen(words):
 
 
 def networks(root=Path("/sys/class/net")):
-    """Interfaces of devices that are up, by driver and speed alone: names may have hardware addresses in them."""
+    """Interfaces of devices that are up, by driver and speed alone: names may have hardware
+    addresses in them."""
     found = []
     for place in sorted(root.glob("*")):
         driver = place / "device/driver"
@@ -125,7 +129,10 @@ def networks(root=Path("/sys/class/net")):
 def sentence(facts):
     """The facts in one line."""
     virtual = ", virtual" if facts.get("virtual") == "yes" else ""
-    return f"{facts['processor']}, {facts['cores']} cores, {memory(facts['memory'])}, {facts['system']} {facts['kernel']}{virtual}"
+    return (
+        f"{facts['processor']}, {facts['cores']} cores, {memory(facts['memory'])}, "
+        f"{facts['system']} {facts['kernel']}{virtual}"
+    )
 
 
 def memory(text):

@@ -45,8 +45,8 @@ def law(fit, op):
 
 
 def two_models(book):
-    """The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, in the paper
-    and of ours today, of a message and of a broadcast."""
+    """The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, in the
+    paper and of ours today, of a message and of a broadcast."""
     paper, panels = papers.seed("002"), {}
     by_name, told = {one["library"]: one for one in paper["model"]}, paper["figure1"]
     for library, op in FIGURE_1:
@@ -79,10 +79,13 @@ def two_models(book):
     panels |= {name: (one.curve, one.three, one.models["Hockney"]) for name, one in today.items()}
     us, hockney, three = told["us"]
     return paragraph(
-        "The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, drawn from the parameters of its tables; and of Kittiwake today, with what "
-        "was measured. (The paper's Hockney has the t0 and tb of the other model; today's is fitted by itself. The row of MPJ/Ibis for a broadcast on SCI single cannot be "
-        f"read: SCI dual stands for it.) What the paper measured it tells of one size: {size(told['bytes'])} by {told['library']} took {us} us; {hockney} us by Hockney's model, "
-        f"{three} us by three parameters."
+        "The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, "
+        "drawn from the parameters of its tables; and of Kittiwake today, with what was "
+        "measured. (The paper's Hockney has the t0 and tb of the other model; today's is fitted "
+        "by itself. The row of MPJ/Ibis for a broadcast on SCI single cannot be read: "
+        "SCI dual stands for it.) What the paper measured it tells of one size: "
+        f"{size(told['bytes'])} by {told['library']} took {us} us; {hockney} us by Hockney's "
+        f"model, {three} us by three parameters."
     ) + book.picture(
         "two-models",
         plots.two_models(panels, "Hockney's model and three parameters"),
@@ -136,15 +139,20 @@ def papers_curves(book):
             ranks = sorted(
                 {p for op, curves in today.items() for _, p in curves if op != "send"}
             ) or [2]
-            title = f"Table {number}, {platform}: the paper's models on {there} processes, Kittiwake's today on {' and '.join(map(str, ranks))}"
+            title = (
+                f"Table {number}, {platform}: the paper's models on {there} processes, "
+                f"Kittiwake's today on {' and '.join(map(str, ranks))}"
+            )
             parts.append(
                 book.picture(f"papers-models-{number}", plots.models_beside(panels, title), title)
             )
     return (
         parts
         and paragraph(
-            "The models of the paper's tables beside those fitted to Kittiwake today (marks: measured), time by the size of the message. The paper's machines are of 2000 to "
-            "2003: what compares is the shape of a curve, where it leaves its floor, and which primitive is far from the others."
+            "The models of the paper's tables beside those fitted to Kittiwake today (marks: "
+            "measured), time by the size of the message. The paper's machines are of 2000 to "
+            "2003: what compares is the shape of a curve, where it leaves its floor, and which "
+            "primitive is far from the others."
         )
         + "".join(parts)
         or ""
@@ -194,8 +202,9 @@ def collectives(book):
             )
         )
     return parts and paragraph(
-        "Bandwidth is the message, as the paper counts it, over the time; marks are measured, lines are the three-parameter model (the paper's Figures 3 "
-        "and 4). The number of ranks is the largest that gives each a processor of its own."
+        "Bandwidth is the message, as the paper counts it, over the time; marks are measured, "
+        "lines are the three-parameter model (the paper's Figures 3 and 4). The number of ranks "
+        "is the largest that gives each a processor of its own."
     ) + "".join(parts)
 
 
@@ -344,11 +353,15 @@ def loggp_rows(book):
     )
 
 
-PAPER_ERRORS = "The paper's errors on 20 random sizes: 7 % (send) and below 7 % (collectives) for three parameters; 18 % (send) and 28 % (collectives) for Hockney's."
+PAPER_ERRORS = (
+    "The paper's errors on 20 random sizes: 7 % (send) and below 7 % (collectives) for three "
+    "parameters; 18 % (send) and 28 % (collectives) for Hockney's."
+)
 ROUNDS = (
-    "Every round of a plan is fitted and judged by itself, to the lower quartile of the batches of each size; figures are of the quietest round, the one in which "
-    "the batches of a size lie least far apart (noise: the distance between their quartiles), and the range over all rounds stands beside. No model and no random size has "
-    "a say in which round that is."
+    "Every round of a plan is fitted and judged by itself, to the lower quartile of the batches "
+    "of each size; figures are of the quietest round, the one in which the batches of a size lie "
+    "least far apart (noise: the distance between their quartiles), and the range over all rounds "
+    "stands beside. No model and no random size has a say in which round that is."
 )
 
 
@@ -359,11 +372,10 @@ def models_section(book):
         return ""
     parts = [
         paragraph(
-            "T(n) = t0 + ti tb n / (t0 + tb n) + tb n is the paper's model of a primitive (Performance Analysis of Message-Passing Libraries on "
-            "High-Speed Clusters). Errors are mean absolute relative errors on 20 random sizes that the models did not see. "
-            + PAPER_ERRORS
-            + " "
-            + ROUNDS
+            "T(n) = t0 + ti tb n / (t0 + tb n) + tb n is the paper's model of a primitive "
+            "(Performance Analysis of Message-Passing Libraries on High-Speed Clusters). "
+            "Errors are mean absolute relative errors on 20 random sizes that the models did not "
+            "see. " + PAPER_ERRORS + " " + ROUNDS
         )
     ]
     for name, found in (("A message", send), ("Collectives", coll)):
@@ -383,8 +395,9 @@ def models_section(book):
         parts.append(
             "<h3>LogGP of a message</h3>"
             + paragraph(
-                "o is the sender's processor time for a message of 8 bytes in a stream, g the time between two; "
-                "of a library that spins, o is at most this. L is what is left of t0.",
+                "o is the sender's processor time for a message of 8 bytes in a stream, "
+                "g the time between two; of a library that spins, o is at most this. "
+                "L is what is left of t0.",
                 note=True,
             )
             + table(head, rows)
@@ -495,7 +508,10 @@ def substitutions(coll_fits):
         for (who, net), found in analysis.findings(coll_fits).items()
         for f in found
     ]
-    words = "Where two collectives in a row take less time than one, by the fitted models, by more than a tenth (the paper's Table 5). "
+    words = (
+        "Where two collectives in a row take less time than one, by the fitted models, "
+        "by more than a tenth (the paper's Table 5). "
+    )
     paper = folded(
         "the paper's Table 5",
         table(

@@ -9,14 +9,29 @@ from .trust import grey
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; } h3 { margin-bottom: .3rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem;
+  margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
+h3 { margin-bottom: .3rem; }
 img { max-width: 100%; height: auto; display: block; margin: .7rem 0; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; } th { background: #f4f4f4; }
-td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 5rem; } code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; } td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; } td.grey { color: #9a9a9a; } td small { color: #777; }
-pre { font-size: .8rem; overflow-x: auto; } p.note { color: #555; font-size: .9rem; } nav a { margin-right: .9rem; white-space: nowrap; } summary { cursor: pointer; color: #0b6e99; }
-@media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; } .wide { overflow: visible; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .86rem; margin: .5rem 0;
+  font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: right; }
+th { background: #f4f4f4; }
+td { white-space: nowrap; }
+th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 5rem; }
+code { font-size: .9em; background: #f4f4f4; padding: 0 .2em; }
+td.ahead { color: #0b5e2a; } td.behind { color: #a3260b; } td.grey { color: #9a9a9a; }
+td small { color: #777; }
+pre { font-size: .8rem; overflow-x: auto; }
+p.note { color: #555; font-size: .9rem; }
+nav a { margin-right: .9rem; white-space: nowrap; }
+summary { cursor: pointer; color: #0b6e99; }
+@media print { nav { display: none; } h2 { break-after: avoid; } img, tr { break-inside: avoid; }
+  .wide { overflow: visible; }
   table { font-size: .7rem; } body { max-width: none; padding: 0; } }
 """
 
@@ -37,8 +52,8 @@ def items(words):
 
 
 def cell(value, left):
-    """A cell of a table, on the left of its column or on the right; a Ratio is coloured, what counts
-    for nothing is grey."""
+    """A cell of a table, on the left of its column or on the right; a Ratio is coloured, what
+    counts for nothing is grey."""
     if isinstance(value, Ratio):
         return f'<td class="{value.side()}">{value.ratio:.2f}{value.range()}</td>'
     if grey(value):
@@ -126,7 +141,10 @@ def png(figure):
 
 def image(content, words, kind="png"):
     """A picture inside the page, of the bytes of its file."""
-    return f'<img alt="{html.escape(words, quote=True)}" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
+    return (
+        f'<img alt="{html.escape(words, quote=True)}" '
+        f'src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
+    )
 
 
 def link(target, words):
@@ -147,6 +165,7 @@ def page(title, sections):
         for name, heading, inner in sections
     )
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width, initial-scale=1">'
         f"<title>{text(title)}</title><style>{STYLE}</style></head><body><h1>{text(title)}</h1><nav>{links}</nav>{body}</body></html>\n"
     )

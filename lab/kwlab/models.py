@@ -1,12 +1,14 @@
 """Cost models of communication: time in microseconds as a function of the size in bytes, fitted to
 measurements.
 
-| model | T(n) | source |
-| --- | --- | --- |
-| Hockney | t0 + tb n | as *Performance Analysis of Message-Passing Libraries on High-Speed Clusters* (below: the paper) uses it, section 2 |
-| three parameters | t0 + ti tb n / (t0 + tb n) + tb n | the paper, section 3 |
-| LogGP | L + 2 o + (n - 1) G, with o from one-sided times where they are measured | section 2 of the paper names it |
-| pieces | straight lines between sizes at which the protocol changes | the paper, section 3, as the alternative that wants to know them |
+The paper is *Performance Analysis of Message-Passing Libraries on High-Speed Clusters*.
+
+- Hockney: t0 + tb n, as the paper uses it in section 2.
+- Three parameters: t0 + ti tb n / (t0 + tb n) + tb n (section 3).
+- LogGP: L + 2 o + (n - 1) G, with o from one-sided times where they are measured; section 2 names
+  it.
+- Pieces: straight lines between sizes at which the protocol changes; in section 3 the alternative
+  that wants to know them.
 
 The paper fits by least squares on T(n) - t0, with t0 the time of nothing. Ours fit the *relative*
 error, because the paper judges its models by the relative error; `paper=True` fits as the paper
@@ -253,10 +255,8 @@ def g(by, p):
 def of_processes(values):
     """Fits a parameter (process count -> value) by whichever of p and ceil(log2 p) leaves less
     error."""
-    p, v = (
-        numpy.asarray(sorted(values), float),
-        numpy.asarray([values[k] for k in sorted(values)], float),
-    )
+    p = numpy.asarray(sorted(values), float)
+    v = numpy.asarray([values[k] for k in sorted(values)], float)
     if len(p) < 2:
         return OfProcesses(float(v[0]), 0.0, "p")
     found = []

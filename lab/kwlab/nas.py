@@ -18,9 +18,13 @@ def mbcf(book):
     paper = seed("000")["npb"]
     return (
         paragraph(
-            f"{paper['source']}. Today: the kernels of apps/nas, not NASA's programs; their class W is the paper's problem. SR is with remote write (`KW_WRITE=yes`), "
-            "NSR without. Today most messages of a program are short enough to be sent eagerly, straight into a receive that is posted already, and nothing is announced; `short eager` "
-            "is SR with that limit at 1 KB. The paper's MG and LU ask for messages from any source, which forbids remote write; ours name the source. FT, which it could not compile, has rows of today only."
+            f"{paper['source']}. Today: the kernels of apps/nas, not NASA's programs; "
+            "their class W is the paper's problem. SR is with remote write (`KW_WRITE=yes`), "
+            "NSR without. Today most messages of a program are short enough to be sent eagerly, "
+            "straight into a receive that is posted already, and nothing is announced; "
+            "`short eager` is SR with that limit at 1 KB. The paper's MG and LU ask for messages "
+            "from any source, which forbids remote write; ours name the source. FT, which it "
+            "could not compile, has rows of today only."
         )
         + "<h3>Table 2: what the programs do</h3>"
         + characteristics(book, found, paper)
@@ -97,7 +101,8 @@ def with_speed_up(figures, counts):
 
 
 def speed_up(figure, alone):
-    """Seconds, and the speed-up where both count and their rounds agree; with the ranges of the rounds."""
+    """Seconds, and the speed-up where both count and their rounds agree; with the ranges of the
+    rounds."""
     told = figure.words(figure.seconds)
     if not figure.counts or not alone or not alone.counts:
         return told
@@ -164,7 +169,8 @@ def characteristics(book, found, paper):
 
 
 def over(of, one, other):
-    """The ratio of two libraries' times and its range, where both count; faint where rounds disagree."""
+    """The ratio of two libraries' times and its range, where both count; faint where rounds
+    disagree."""
     if one not in of or other not in of or not of[one].counts or not of[other].counts:
         return None
     return programs.said(
@@ -235,8 +241,8 @@ def thesis(book):
     parts.append(
         "<h3>Over UDP and over TCP</h3>"
         + paragraph(
-            udp["source"]
-            + ". Ratios are of times, those of HPL of its inverse rates. Today HPL is not among the programs."
+            f"{udp['source']}. Ratios are of times, those of HPL of its inverse rates. "
+            "Today HPL is not among the programs."
         )
         + table(["Program", *udp["columns"], "TCP : UDP"], rows)
         + compared(["TCP, s", "UDP, s", "TCP : UDP"], both)
@@ -259,9 +265,9 @@ def normalised(book, pairs, paper):
             groups[f"{name}\n{one['what']}"] = {THESIS: reach(one["ratio"])}
         for which, net, ranks, one, other in (pair for pair in pairs if pair[0].split()[0] == name):
             if one.counts and other.counts:
-                groups[
-                    f"{name}\n{which.split()[-1]}, {ranks}{'' if net == NETWORK['gigabit'] else ' ' + net}"
-                ] = {OURS: measured(trust.against(one.measured, other.measured))}
+                where = "" if net == NETWORK["gigabit"] else f" {net}"
+                group = f"{name}\n{which.split()[-1]}, {ranks}{where}"
+                groups[group] = {OURS: measured(trust.against(one.measured, other.measured))}
     if not any(OURS in of for of in groups.values()):
         return paragraph(
             "Today no pair of runs with and without the event thread counts.", note=True
@@ -279,12 +285,15 @@ def normalised(book, pairs, paper):
                     None,
                     one=True,
                 ),
-                "Time of NAS programs with the event thread over the time without, the thesis' and today's",
+                "Time of NAS programs with the event thread over the time without, "
+                "the thesis' and today's",
             )
         )
     return paragraph(
-        "Figure 4.12 as bars, below 1 the thread saves time; under each name the class and the number of ranks. Of the thesis' 15 bars the text gives two, the means of IS and of all, "
-        "and the range of the other programs' means (a line); the rest is only a picture in the thesis.",
+        "Figure 4.12 as bars, below 1 the thread saves time; under each name the class and the "
+        "number of ranks. Of the thesis' 15 bars the text gives two, the means of IS and of all, "
+        "and the range of the other programs' means (a line); the rest is only a picture in the "
+        "thesis.",
         note=True,
     ) + "".join(parts)
 

@@ -20,10 +20,10 @@ This page is written by `kwlab run page && kwlab page`; do not edit it. Everythi
 run of that plan:
 
 {facts}
-Every figure is the median of {rounds} rounds in which the libraries take turns. Compare within a row:
-figures move from machine to machine and from hour to hour. The last column is below 1 where we are
-ahead, and has the range over the rounds behind it. A dash: the library has no figure there ("What
-went wrong", below). What *slants* counts for nothing: it was measured while others used the
+Every figure is the median of {rounds} rounds in which the libraries take turns. Compare within a
+row: figures move from machine to machine and from hour to hour. The last column is below 1 where we
+are ahead, and has the range over the rounds behind it. A dash: the library has no figure there
+("What went wrong", below). What *slants* counts for nothing: it was measured while others used the
 machine, in every round, or the ratios of its rounds are further apart than {disagree:g} : 1. The
 programs are `bench/*.c`; [lab.md](lab.md) says how they measure,
 [measurements/](measurements/README.md) has the experiments that decided something.
@@ -36,7 +36,8 @@ def book_of(store):
 
 
 def write(book, page, note=""):
-    """Writes the page, with a note on how it was made if there is one. Raises ValueError where the runs have no figures of ours."""
+    """Writes the page, with a note on how it was made if there is one. Raises ValueError where the
+    runs have no figures of ours."""
     parts = [
         HEAD.format(
             facts=provenance(book) + (item(note) if note else ""),
@@ -47,7 +48,8 @@ def write(book, page, note=""):
     parts += [f"## {title}\n\n{text}" for title, make in SECTIONS if (text := make(book))]
     if len(parts) < 3:
         raise ValueError(
-            f"the runs of {PLAN} have too few figures for a page; `kwlab status` says what went wrong"
+            f"the runs of {PLAN} have too few figures for a page; "
+            "`kwlab status` says what went wrong"
         )
     if panels := beside(book):
         picture = page.parent / PICTURE
@@ -61,7 +63,8 @@ def write(book, page, note=""):
 
 
 def beside(book):
-    """What the picture shows: of each network, by kind of message and collective, a library's time over the quickest's."""
+    """What the picture shows: of each network, by kind of message and collective, a library's time
+    over the quickest's."""
     panels, one_way, whole = {}, book.medians("p2p"), book.medians("coll")
     for (net, _, _, _, n), of in analysis.by_cell(one_way[one_way.op == "pingpong"]):
         panels.setdefault(NETWORK[net], {})[f"message {plots.size_label(n)}"] = (
@@ -183,8 +186,9 @@ def overlap(book):
         for (_, _, op, _, n), of in analysis.by_cell(found)
     ]
     text = (
-        "100 % when a transfer costs nothing beside computation, 0 when it does not begin before the wait; two ranks on "
-        "hosts joined by 1 Gb/s, a processor each. The copies of TCP itself run on the processor that computes."
+        "100 % when a transfer costs nothing beside computation, 0 when it does not begin before "
+        "the wait; two ranks on hosts joined by 1 Gb/s, a processor each. The copies of TCP "
+        "itself run on the processor that computes."
     )
     return rows and paragraph(text) + table("per cent", analysis.names(found), rows, None)
 
@@ -203,8 +207,9 @@ def collectives(book):
     sizes = ", ".join(plots.size_label(n) for n in sorted(set(found.bytes)) if n)
     ranks = ", ".join(map(str, sorted(set(found.ranks))))
     text = (
-        f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} cores) of a library's time over the "
-        "quickest library's: 1 is the quickest everywhere. A library without a figure in a cell counts in the others."
+        f"Geometric means over sizes ({sizes}) and ranks ({ranks}, on {book.facts['cores']} "
+        "cores) of a library's time over the quickest library's: 1 is the quickest everywhere. "
+        "A library without a figure in a cell counts in the others."
     )
     return (
         paragraph(text)
@@ -223,7 +228,8 @@ def behind(book):
         net, ranks, op, _, n = one.cell
         place = places.setdefault(f"{NETWORK[net]}, {ranks} ranks", [])
         place.append(
-            f"{op} {plots.size_label(n)} {one.ratio:.2f} ({figure(one.ours)} us, {one.peer} {figure(one.best)})"
+            f"{op} {plots.size_label(n)} {one.ratio:.2f} ({figure(one.ours)} us, "
+            f"{one.peer} {figure(one.best)})"
         )
     count = f"{len(cells)} of {len(analysis.by_cell(book.medians('coll')))} cells"
     more = item(f"and {len(cells) - MOST_BEHIND} more") if len(cells) > MOST_BEHIND else ""
@@ -284,7 +290,8 @@ def waiting(book):
 def failed(book):
     rows = merged(analysis.failures(book.runs))
     text = (
-        "A run that takes longer than the plan allows is ended: slow if it was still printing, hung if it had stopped, late if it had printed nothing. "
+        "A run that takes longer than the plan allows is ended: "
+        "slow if it was still printing, hung if it had stopped, late if it had printed nothing. "
         "What it had measured counts."
     )
     return rows and paragraph(text) + "".join(

@@ -47,8 +47,9 @@ def waiting(book):
             )
         parts.append(improvement(book, net, times))
     return parts and paragraph(
-        "The program of Figure 4.9 of High Performance MPI Libraries for Ethernet (section 4.4.1): post a receive, compute, wait. A library that "
-        "receives while the program computes has nothing left to wait for."
+        "The program of Figure 4.9 of High Performance MPI Libraries for Ethernet (section "
+        "4.4.1): post a receive, compute, wait. A library that receives while the program "
+        "computes has nothing left to wait for."
     ) + "".join(parts)
 
 
@@ -72,8 +73,9 @@ def improvement(book, net, times):
         return ""
     paper = seed("001")["wait"]
     return paragraph(
-        f"Figures {paper['figures']} of the thesis show by how many per cent its event thread shortened both. {paper['words']} Below, Kittiwake with its event thread "
-        "against Kittiwake without."
+        f"Figures {paper['figures']} of the thesis show by how many per cent its event thread "
+        f"shortened both. {paper['words']} Below, Kittiwake with its event thread against "
+        "Kittiwake without."
     ) + book.picture(
         f"improvement-{net}",
         plots.lines(
@@ -89,10 +91,8 @@ def improvement(book, net, times):
 
 def receives(book):
     """Expected and unexpected receives: bandwidth and the processors' time."""
-    times, use = (
-        book.medians("p2p"),
-        {side: lookup(book.medians("p2p", side)) for side in ("cpu0_us", "cpu1_us")},
-    )
+    times = book.medians("p2p")
+    use = {side: lookup(book.medians("p2p", side)) for side in ("cpu0_us", "cpu1_us")}
     times = times[times.op.isin(["stream", "unexpected"]) & (times["mode"] == "isend")]
     parts = []
     for net in networks(times.network):
@@ -159,13 +159,15 @@ def receives(book):
         )
         parts.append(thread_costs(book, net, lookup(times), use))
     return parts and paragraph(
-        "As in Figures 4.5 to 4.8 of High Performance MPI Libraries for Ethernet: receives posted before the messages come, or after. A library that "
-        "spins uses all of a processor whatever it does."
+        "As in Figures 4.5 to 4.8 of High Performance MPI Libraries for Ethernet: "
+        "receives posted before the messages come, or after. "
+        "A library that spins uses all of a processor whatever it does."
     ) + "".join(parts)
 
 
 def thread_costs(book, net, times, use):
-    """Figures 4.4 to 4.8 as changes: what the event thread costs in bandwidth and processor time."""
+    """Figures 4.4 to 4.8 as changes: what the event thread costs in bandwidth and processor
+    time."""
     paper, panels = seed("001")["receives"], {}
     for op, name in (("stream", "expected"), ("unexpected", "unexpected")):
         both = {
@@ -202,21 +204,19 @@ def thread_costs(book, net, times, use):
         plots.changes(
             panels, f"Bandwidth and processor time with the event thread, {NETWORK[net]}"
         ),
-        f"Changes of bandwidth and processor time with the event thread, today's and the thesis', {NETWORK[net]}",
+        "Changes of bandwidth and processor time with the event thread, today's and the thesis', "
+        f"{NETWORK[net]}",
     )
 
 
 def busier(one, other, times, spent):
     """The share of a processor with, over that without."""
-    share = lambda at: trust.Measured(
-        spent[at] / times[at],
-        {
-            r: us / times[at].rounds[r]
-            for r, us in spent[at].rounds.items()
-            if times[at].rounds.get(r)
-        },
-        trust.grey(spent[at]),
-    )
+
+    def share(at):
+        whole = times[at].rounds
+        rounds = {r: us / whole[r] for r, us in spent[at].rounds.items() if whole.get(r)}
+        return trust.Measured(spent[at] / times[at], rounds, trust.grey(spent[at]))
+
     return trust.against(share(one), share(other))
 
 
@@ -237,7 +237,8 @@ def events(book):
         return ""
     return (
         paragraph(
-            f"{paper['source']}. How latency and bandwidth change with the thread; today's is Kittiwake with its thread against Kittiwake without."
+            f"{paper['source']}. How latency and bandwidth change with the thread; "
+            "today's is Kittiwake with its thread against Kittiwake without."
         )
         + table(["What", "Figure", "Network", "The thesis", "Today"], rows)
         + curves(book, paper["row"], times, OURS, WITHOUT, "events")
@@ -264,8 +265,9 @@ def udp(book):
     ]
     return (
         paragraph(
-            f"{paper['udp_source']}. How latency and bandwidth change when the same library uses UDP and is reliable by itself; today's is Kittiwake over UDP against "
-            "Kittiwake over TCP."
+            f"{paper['udp_source']}. How latency and bandwidth change when the same library uses "
+            "UDP and is reliable by itself; today's is Kittiwake over UDP against Kittiwake over "
+            "TCP."
         )
         + table(["What", "Figure", "Network", "The thesis", "Today"], rows)
         + curves(book, paper["udp"], times, UDP, OURS, "udp")
@@ -278,7 +280,8 @@ def udp(book):
 
 
 def bandwidths(book, paper, times):
-    """Figures 3.4 and 3.5: bandwidth one way over UDP and TCP, today's and what the thesis' text says."""
+    """Figures 3.4 and 3.5: bandwidth one way over UDP and TCP, today's and what the thesis' text
+    says."""
     parts = []
     for net in networks(net for who, net, *_ in times if who == UDP):
         panels = {}
@@ -296,7 +299,8 @@ def bandwidths(book, paper, times):
             limit = paper["limit"]
             parts.append(
                 paragraph(
-                    f"Figures 3.4 and 3.5: bandwidth one way in Mb/s. The thesis' library never had more than {limit} Mb/s over UDP beyond 1 KB.",
+                    "Figures 3.4 and 3.5: bandwidth one way in Mb/s. "
+                    f"The thesis' library never had more than {limit} Mb/s over UDP beyond 1 KB.",
                     note=True,
                 )
                 + book.picture(
@@ -444,8 +448,8 @@ def mbcf(book):
     ]
     return (
         paragraph(
-            paper["source"]
-            + ". SR is with remote write, NSR without. Ratios are of times, so that below 1 is better: SR to MPICH in the paper, ours to the best peer's today."
+            f"{paper['source']}. SR is with remote write, NSR without. Ratios are of times, "
+            "so that below 1 is better: SR to MPICH in the paper, ours to the best peer's today."
         )
         + table(["The paper", "Network", "Ratio", *paper["columns"]], then)
         + table(["Today", "Network", "Ratio", *who], rows)
@@ -470,8 +474,9 @@ def availability(book):
     return (
         "<h3>Availability rate of remote write</h3>"
         + paragraph(
-            "Share of the bytes sent that were written straight into announced receives, from Kittiwake's counters (the paper's Table 2 has it for its programs: 0.02 to 97.15 %). "
-            "Short messages are sent at once and never announced."
+            "Share of the bytes sent that were written straight into announced receives, "
+            "from Kittiwake's counters (the paper's Table 2 has it for its programs: 0.02 to "
+            "97.15 %). Short messages are sent at once and never announced."
         )
         + table(
             [
@@ -497,18 +502,17 @@ def giving(book):
     if not parts:
         return ""
     return paragraph(
-        f"{paper['source']}: the quicker of broadcast and a loop of isend, and how much less time it takes (same: within 2 %). {paper['words']}"
+        f"{paper['source']}: the quicker of broadcast and a loop of isend, "
+        f"and how much less time it takes (same: within 2 %). {paper['words']}"
     ) + "".join(parts)
 
 
 def given(book, here, name, what, paper):
     """Ratios to the best peer, who wins in each library and won in the paper, and times by ranks as
     in its Figures 4, 5, 7 and 8."""
-    counts, sizes, ways = (
-        sorted(set(here.ranks)),
-        sorted(set(here.bytes)),
-        list(dict.fromkeys(here["mode"])),
-    )
+    counts = sorted(set(here.ranks))
+    sizes = sorted(set(here.bytes))
+    ways = list(dict.fromkeys(here["mode"]))
     head = [f"{p} ranks" for p in counts]
     of = {(row.mode, row.bytes, row.ranks, row.who): row.measured for row in here.itertuples()}
     at = lambda way, n, p: {
@@ -577,7 +581,8 @@ def by_size(book, here, of, name):
     }
     return (
         paragraph(
-            "Completion by the size of the matrix, as in the paper's Figures 9 (5 processes) and 10 (10 processes):",
+            "Completion by the size of the matrix, as in the paper's Figures 9 (5 processes) and "
+            "10 (10 processes):",
             note=True,
         )
         + book.picture(
@@ -590,8 +595,8 @@ def by_size(book, here, of, name):
 
 
 def gains(book, here, of, name):
-    """What Table 1 has of Figures 9 and 10, and of the other numbers of processes: the gain by size,
-    the paper's and today's."""
+    """What Table 1 has of Figures 9 and 10, and of the other numbers of processes: the gain by
+    size, the paper's and today's."""
     paper, panels = seed("004"), {}
     for p, best, shares in zip(paper["processes"], paper["best"], paper["gain_percent"]):
         today = {
@@ -617,11 +622,13 @@ def gains(book, here, of, name):
             )
     if not panels:
         return paragraph(
-            "Gains by size are not drawn: none of the paper's numbers of processes was measured with both ways.",
+            "Gains by size are not drawn: none of the paper's numbers of processes was measured "
+            "with both ways.",
             note=True,
         )
     return paragraph(
-        "How much less time broadcast takes than the loop of isend (below 0: the loop takes less), by the size of the matrix; the paper's from its Table 1. The curves of its "
+        "How much less time broadcast takes than the loop of isend (below 0: the loop takes "
+        "less), by the size of the matrix; the paper's from its Table 1. The curves of its "
         "Figures 9 and 10 are only pictures in the paper.",
         note=True,
     ) + book.picture(

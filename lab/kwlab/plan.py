@@ -8,25 +8,31 @@
 
     [[work]]
     program = "p2p"                  # bench/p2p.c
-    args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all (RANDOM); the list is then in order
+    args = ["--sizes", "8,1024"]     # @random among sizes stands for twenty drawn once for all
+                                     # (RANDOM); the list is then in order
     ranks = [2]                      # a run for each ...
-    network = ["shm", "tcp"]         # ... and each: shm, tcp, or a host of the host lab for each rank: gigabit (1 Gb/s
-                                     # between them), links (two links of 1 Gb/s), hosts (no limit);
+    network = ["shm", "tcp"]         # ... and each: shm, tcp, or a host of the host lab for each
+                                     # rank: gigabit (1 Gb/s between them), links (two links of
+                                     # 1 Gb/s), hosts (no limit);
                                      # cluster: the real hosts of `kwlab run --hosts`
     only = ["kittiwake"]             # some of the plan's libraries (all when left out)
-    grow = true                      # also on 32, 64, ... ranks up to the processors of this machine, and on as many as there are
-    algorithms = true                # of coll alone: every algorithm of every collective too, each forced, as variants; a run for
-                                     # each collective, so that all its algorithms and libraries take turns (`tune`)
+    grow = true                      # also on 32, 64, ... ranks up to the processors of this
+                                     # machine, and on as many as there are
+    algorithms = true                # of coll alone: every algorithm of every collective too, each
+                                     # forced, as variants; a run for each collective, so that all
+                                     # its algorithms and libraries take turns (`tune`)
     [work.variants]                  # further runs of Kittiwake alone, with knobs set
     nsr = { KW_WRITE = "no" }
 
-    [[timeline]]                     # a traced run of Kittiwake, once and apart from the rounds, whose time line the report shows
+    [[timeline]]                     # a traced run of Kittiwake, once and apart from the rounds,
+                                     # whose time line the report shows
     program = "give"
     args = ["--sizes", "80000"]
     ranks = 12
     network = "gigabit"
     words = "What it shows."
-    phases = { "a broadcast" = 11 }  # a picture for each, by the level that the program gives MPI_Pcontrol
+    phases = { "a broadcast" = 11 }  # a picture for each, by the level that the program gives
+                                     # MPI_Pcontrol
 
     [[library]]                      # a library that is none of those that the lab knows by itself
     name = "mvapich"                 # what libraries, only and run call it
@@ -39,10 +45,11 @@
 
 Whole programs stand in tables [[application]]: see `applications`.
 
-With `profile = true` a plan also describes the machine and has it measured by the library's own calibration, and what
-it has measured becomes one file for others (`machine`).
+With `profile = true` a plan also describes the machine and has it measured by the library's own
+calibration, and what it has measured becomes one file for others (`machine`).
 
-A field that is unknown, missing or of the wrong kind is refused with its name. docs/lab.md lists all fields."""
+A field that is unknown, missing or of the wrong kind is refused with its name. docs/lab.md lists
+all fields."""
 
 import difflib
 import random
@@ -235,7 +242,8 @@ def checked(where, table, fields, needed):
 
 
 def parse(text, name, place=Path(), where=""):
-    """A plan from its text; `place` is where its programs are looked for, `where` what errors call it."""
+    """A plan from its text; `place` is where its programs are looked for, `where` what errors call
+    it."""
     where = where or name
     try:
         table = tomllib.loads(text)
@@ -408,7 +416,8 @@ def check_cells(where, fields, among=KNOWN):
     for name, knobs in fields.get("variants", {}).items():
         if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
             raise PlanError(
-                f"{where}: 'variants.{name}' is {knobs!r}, but it takes a table of knobs with text values"
+                f"{where}: 'variants.{name}' is {knobs!r}, "
+                "but it takes a table of knobs with text values"
             )
     fields["args"] = tuple(with_random(where, word) for word in fields.get("args", ()))
 
@@ -451,7 +460,8 @@ def load(name):
         like = difflib.get_close_matches(name, names(), n=2)
         meant = f"did you mean {' or '.join(like)}? " if like else ""
         raise PlanError(
-            f"{name}: neither a plan that comes with the lab ({meant}`kwlab plans` lists them) nor a file ({error.strerror})"
+            f"{name}: neither a plan that comes with the lab ({meant}`kwlab plans` lists them) "
+            f"nor a file ({error.strerror})"
         ) from None
     except UnicodeDecodeError:
         raise PlanError(f"{name}: no text in UTF-8") from None
@@ -459,7 +469,8 @@ def load(name):
 
 
 def names():
-    """The plans that come with the lab: what to begin with, then the library's questions, then the papers'."""
+    """The plans that come with the lab: what to begin with, then the library's questions, then the
+    papers'."""
     order = lambda name: (
         FIRST.index(name) if name in FIRST else len(FIRST),
         name.startswith("seed"),
@@ -482,7 +493,8 @@ def on_cluster(plan):
 
 
 def grown(plan, processors):
-    """The same plan with the ranks that those of its parts that grow have on a machine of so many processors."""
+    """The same plan with the ranks that those of its parts that grow have on a machine of so many
+    processors."""
     return replace(
         plan,
         work=tuple(

@@ -148,7 +148,8 @@ def bandwidths(panels, title):
 
 
 def two_models(panels, title):
-    """Bandwidth by size, by two models and measured: {panel: (curve, three parameters, Hockney)}."""
+    """Bandwidth by size, by two models and measured: {panel: (curve, three parameters,
+    Hockney)}."""
     figure, axes = grid(panels, 2, title, width=4.2)
     for axis, (name, (curve, three, hockney)) in zip(axes, panels.items()):
         sizes = sorted(curve) if len(curve) > 1 else [8, 1 << 20]
@@ -176,19 +177,20 @@ def two_models(panels, title):
     return figure
 
 
+# libraries of a paper: dotted lines
 PAPERS = {
     "MPICH-GM": "#c2571a",
     "ScaMPI": "#c2571a",
     "SCI-MPICH": "#6a8f2f",
     "mpiJava": "#b59a00",
     "MPJ/Ibis": "#8a4f9e",
-}  # libraries of a paper: dotted lines
+}
 TODAY = ("#0b6e99", "#222222", "#5fb3d4", "#777777", "#003f5c")  # ours on several networks
 
 
 def models_beside(panels, title):
-    """Time by size, log-log: {panel: ({"the paper: who": model}, {"today: where": analysis.Judged})};
-    the paper's models are dotted, today's drawn with what was measured."""
+    """Time by size, log-log: {panel: ({"the paper: who": model}, {"today: where":
+    analysis.Judged})}; the paper's models are dotted, today's drawn with what was measured."""
     figure, axes = grid(panels, 3, title)
     places = list(dict.fromkeys(name for _, today in panels.values() for name in today))
     for axis, (name, (paper, today)) in zip(axes, panels.items()):
@@ -241,8 +243,8 @@ WAYS = {"bcast": "#0b6e99", "send": "#c2571a", "isend": "#6a8f2f"}
 
 
 def by_ranks(panels, unit, title, along="ranks"):
-    """Times by number of ranks, or `along` something else: {panel: {way of sending: {ranks: value}}},
-    as many panels a row as there are libraries; a row shares its axis of times."""
+    """Times by number of ranks, or `along` something else: {panel: {way of sending: {ranks:
+    value}}}, as many panels a row as there are libraries; a row shares its axis of times."""
     columns = len({name.split(",")[0] for name in panels})
     figure, axes = grid(panels, columns, title, sharey="row")
     for number, (axis, (name, curves)) in enumerate(zip(axes, panels.items())):
@@ -262,17 +264,16 @@ def by_ranks(panels, unit, title, along="ranks"):
         if number % columns == 0:
             axis.set_ylabel(unit, fontsize=9)
         plain(axis)
-    for axis in axes[
-        : len(panels)
-    ]:  # after all are drawn: a row grows together until its limits are set
+    # after all are drawn: a row grows together until its limits are set
+    for axis in axes[: len(panels)]:
         axis.set_ylim(bottom=0)
     legend_below(figure, axes[: len(panels)])
     return figure
 
 
 def heat_map(ratios, title, label="our time : best peer's"):
-    """Ratio of our time to the best peer's or to another, collectives by size, one panel a process count, three
-    panels a row."""
+    """Ratio of our time to the best peer's or to another, collectives by size, one panel a process
+    count, three panels a row."""
     counts, ops = sorted({r["ranks"] for r in ratios}), list(dict.fromkeys(r["op"] for r in ratios))
     columns, rows = min(3, len(counts)), -(-len(counts) // 3)
     figure, axes = plt.subplots(
@@ -333,7 +334,8 @@ def heat_panel(axis, ratios, ops):
 
 def lines(panels, unit, title, zero=False, told=()):
     """Values by size: {panel: {who: {bytes: value}}}; all panels share their axis of values, no
-    more than three stand in a row. `told`: what a paper says of sizes, rows of panel, bytes and words."""
+    more than three stand in a row. `told`: what a paper says of sizes, rows of panel, bytes and
+    words."""
     columns = len(panels) if len(panels) < 4 else 2
     figure, axes = grid(panels, columns, title, width=4.2, height=3.2, sharey=True)
     for axis, (name, curves) in zip(axes, panels.items()):
@@ -396,8 +398,8 @@ def side_by_side(panels, unit, title):
 
 
 def gains(panels, unit, title, of_bytes=False):
-    """Values by size beside a paper's: {panel: ({who: {size: value}}, {size: the paper's})}; sizes in
-    bytes, or in KB."""
+    """Values by size beside a paper's: {panel: ({who: {size: value}}, {size: the paper's})}; sizes
+    in bytes, or in KB."""
     figure, axes = grid(panels, 3, title, width=3.6)
     for axis, (name, (today, paper)) in zip(axes, panels.items()):
         for who, curve in today.items():
@@ -431,8 +433,8 @@ def gains(panels, unit, title, of_bytes=False):
 
 
 def changes(panels, title):
-    """By how much something grows, per cent, by size: {panel: ({bytes: trust.Against} of today, {bytes:
-    change} of a paper)}."""
+    """By how much something grows, per cent, by size: {panel: ({bytes: trust.Against} of today,
+    {bytes: change} of a paper)}."""
     figure, axes = grid(panels, 2, title, width=4.2)
     for axis, (name, (today, paper)) in zip(axes, panels.items()):
         sizes = [*today]

@@ -125,8 +125,8 @@ def written(total, what, protocols=PROTOCOLS):
 
 
 def best_peer(of):
-    """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is. None
-    and None where one is missing or was not verified."""
+    """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is.
+    None and None where one is missing or was not verified."""
     found = {
         who: one.measured
         for who, one in of.items()
@@ -312,11 +312,11 @@ def section(book):
     if not (some := plans(book)):
         return ""
     return paragraph(
-        f"Seconds as the programs tell them: the median over the rounds, and the range. A run during which others used more than "
-        f"{DISTURBED:.0%} of the processors counts only when there is no other; a cell that has no other is marked `disturbed`, one whose "
-        "result was wrong in any round `NOT VERIFIED`, and both count for nothing, nor does a grey ratio, whose rounds disagree.".replace(
-            "%", " %"
-        )
+        "Seconds as the programs tell them: the median over the rounds, and the range. "
+        f"A run during which others used more than {DISTURBED:.0%} of the processors counts only "
+        "when there is no other; a cell that has no other is marked `disturbed`, one whose "
+        "result was wrong in any round `NOT VERIFIED`, and both count for nothing, nor does a "
+        "grey ratio, whose rounds disagree.".replace("%", " %")
     ) + "".join(of_plan(book, plan) for plan in some)
 
 
@@ -350,10 +350,10 @@ def what_was_sent(counted):
     return folded(
         title,
         paragraph(
-            "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is written "
-            "when its receive was announced before it left; long ones are those that were not sent "
-            "eagerly. Messages that collectives consist of count, what they pass on through shared "
-            "memory is no message.",
+            "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is "
+            "written when its receive was announced before it left; long ones are those that were "
+            "not sent eagerly. Messages that collectives consist of count, what they pass on "
+            "through shared memory is no message.",
             note=True,
         )
         + table(head, rows),

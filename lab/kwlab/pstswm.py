@@ -1,5 +1,5 @@
-"""The figures of the paper on PSTSWM beside today's (plan seed003-pstswm): how long, how much of it in
-messages, and what the default protocol, MPI and its collectives cost. The paper's measure is
+"""The figures of the paper on PSTSWM beside today's (plan seed003-pstswm): how long, how much of it
+in messages, and what the default protocol, MPI and its collectives cost. The paper's measure is
 degradation: 100 (time - best time) / best time, of the whole program."""
 
 from . import plots, programs, trust
@@ -7,11 +7,9 @@ from .html import Faint, Ratio, paragraph, table
 from .papers import seed
 from .words import NETWORK
 
-PLAN, BELOW, DEFAULT = (
-    "seed003-pstswm",
-    {"native": "rings in shared memory", "sockets": "TCP connections"},
-    "sendrecv",
-)
+PLAN = "seed003-pstswm"
+BELOW = {"native": "rings in shared memory", "sockets": "TCP connections"}
+DEFAULT = "sendrecv"
 HAND = ("halving", "ring")
 ORDERS = ("row", "column", "cart")
 
@@ -32,7 +30,8 @@ def section(book):
     small = [one for one in every if "order" not in one[0]]
     parts = [
         paragraph(
-            f"{paper['source']}. The paper has graphs without numbers. Today: apps/pstswm, 16 levels, on few ranks; steps and meshes as in the plan."
+            f"{paper['source']}. The paper has graphs without numbers. Today: "
+            "apps/pstswm, 16 levels, on few ranks; steps and meshes as in the plan."
         )
     ]
     for title, words, of in (
@@ -137,7 +136,8 @@ def runtime_bars(found):
 
 
 def grouped(found, choose):
-    """{group: {who: degradation}} of what `choose` makes of the runs of a place: (group, one, best)."""
+    """{group: {who: degradation}} of what `choose` makes of the runs of a place: (group, one,
+    best)."""
     groups = {}
     for (name, _, _, who), some in by_place(found).items():
         for group, one, best in choose(name, some):
@@ -323,10 +323,8 @@ def defaults(found):
     rows = []
     for (name, net, ranks, who), some in by_place(found).items():
         hand = by_hand(some)
-        of, best = (
-            [one for given, one in hand if given.get("protocol", DEFAULT) == DEFAULT],
-            quickest(hand),
-        )
+        of = [one for given, one in hand if given.get("protocol", DEFAULT) == DEFAULT]
+        best = quickest(hand)
         if of and len(hand) > 1:
             rows.append(
                 (

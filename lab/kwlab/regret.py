@@ -1,12 +1,12 @@
-"""Regret: how much longer a collective takes with the algorithm that Kittiwake chooses than with the
-best of all, each forced by KW_COLL and measured in the same turn (`tune.every_algorithm`).
+"""Regret: how much longer a collective takes with the algorithm that Kittiwake chooses than with
+the best of all, each forced by KW_COLL and measured in the same turn (`tune.every_algorithm`).
 
 A cell is a collective on so many ranks of a network with so many bytes. The best is the algorithm
-with the least median over the rounds. What was chosen is measured by itself, and its ranks say which
-algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a round's
-figure is the mean of both. So a regret is above 1 only where another algorithm was quicker. It is
-still a little too large: the least of many restless figures is luck, too. Two rounds that disagree
-(`trust`) count for nothing, and a cell is stable when it has two that agree."""
+with the least median over the rounds. What was chosen is measured by itself, and its ranks say
+which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a
+round's figure is the mean of both. So a regret is above 1 only where another algorithm was quicker.
+It is still a little too large: the least of many restless figures is luck, too. Two rounds that
+disagree (`trust`) count for nothing, and a cell is stable when it has two that agree."""
 
 from dataclasses import dataclass
 
@@ -29,8 +29,8 @@ def is_forced(data):
 
 @dataclass(frozen=True)
 class Cell:
-    """What was chosen beside the best: microseconds (`trust.Measured`), the best one's name, and the
-    ratio (`trust.Against`)."""
+    """What was chosen beside the best: microseconds (`trust.Measured`), the best one's name, and
+    the ratio (`trust.Against`)."""
 
     network: str
     ranks: int
@@ -51,7 +51,8 @@ class Cell:
 
 
 def cells(data):
-    """Every cell of settled measurements that has what was chosen and an algorithm that was forced, in their order."""
+    """Every cell of settled measurements that has what was chosen and an algorithm that was forced,
+    in their order."""
     some = data[
         (data.bench == COLLECTIVES)
         & (data.metric == "us")
@@ -74,7 +75,8 @@ def cells(data):
 
 
 def ran_by(data):
-    """(arguments, network, ranks, collective, bytes) -> which algorithm was chosen, as `name/number`."""
+    """(arguments, network, ranks, collective, bytes) -> which algorithm was chosen, as
+    `name/number`."""
     some = data[(data.bench == CHOICE) & (data.library == OURS)]
     return {
         (one.args, one.network, one.ranks, one.op, one.bytes): one.mode for one in some.itertuples()
@@ -82,8 +84,8 @@ def ran_by(data):
 
 
 def among(chosen, labels):
-    """The algorithm among those that were forced; None where it was not, or nobody said. Those that do not look at a number
-    are forced without one, and so is the usual one."""
+    """The algorithm among those that were forced; None where it was not, or nobody said. Those that
+    do not look at a number are forced without one, and so is the usual one."""
     name, _, number = (chosen or "").partition("/")
     usual = number == USUAL or not any(label.startswith(f"{name}/") for label in labels)
     return next((label for label in (chosen, name if usual else None) if label in labels), None)
@@ -105,8 +107,8 @@ def cell(place, of):
 
 @dataclass(frozen=True)
 class Sum:
-    """Some cells in one line: how many, those that count, their geometric mean (None where none does),
-    the stable ones, and the worst of these (a Cell, or None)."""
+    """Some cells in one line: how many, those that count, their geometric mean (None where none
+    does), the stable ones, and the worst of these (a Cell, or None)."""
 
     cells: int
     counting: int
@@ -117,10 +119,8 @@ class Sum:
 
 def summed(found):
     """Of some cells."""
-    counting, stable = (
-        [one for one in found if not one.against.grey],
-        [one for one in found if one.stable],
-    )
+    counting = [one for one in found if not one.against.grey]
+    stable = [one for one in found if one.stable]
     mean = geometric_mean(one.regret for one in counting) if counting else None
     return Sum(
         len(found),

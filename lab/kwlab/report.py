@@ -10,8 +10,8 @@ from .sections import SECTIONS
 
 
 class Book:
-    """A dataset, or one plan of it, or some cells of that (by their keys), that is being reported: one
-    machine's runs, and the pictures made so far."""
+    """A dataset, or one plan of it, or some cells of that (by their keys), that is being reported:
+    one machine's runs, and the pictures made so far."""
 
     def __init__(self, store, plan=None, cells=None):
         runs, data = (
@@ -25,10 +25,8 @@ class Book:
                 else "the dataset is empty; `kwlab run quick` fills it"
             )
         self.machine = int(runs.machine.iloc[-1])
-        self.runs, self.every = (
-            runs[runs.machine == self.machine],
-            trust.settled(data[data.machine == self.machine]),
-        )
+        self.runs = runs[runs.machine == self.machine]
+        self.every = trust.settled(data[data.machine == self.machine])
         # Algorithms that were forced are a matter of their own.
         self.data = self.every[~regret.is_forced(self.every)]
         self.facts = store.facts()[self.machine]
@@ -65,7 +63,8 @@ class Book:
 
 
 def write(store, out):
-    """Writes index.html, its pictures and the pages of time lines into the directory `out`; the page's path."""
+    """Writes index.html, its pictures and the pages of time lines into the directory `out`; the
+    page's path."""
     book = Book(store)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

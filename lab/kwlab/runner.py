@@ -28,8 +28,8 @@ from .store import measurements
 from .trust import Watch
 
 SETTLED = ("ok", "slow")  # how a run ends that is not tried again
-# A library that came to no end in a cell, and was not just slow, or is not there, is not tried again
-# in later rounds: it would cost its limit each time.
+# A library that came to no end in a cell, and was not just slow, or is not there, is not tried
+# again in later rounds: it would cost its limit each time.
 ENDLESS = ("hung", "late")
 HOPELESS = (*ENDLESS, "missing")
 PAUSE = 0.2  # of its limit a program may be silent before it is taken to hang,
@@ -64,9 +64,9 @@ def not_again(status):
 
 
 def ended(late):
-    """How a run ended that was ended after its limit (`libraries.Late`). A program that prints lines
-    until the end is slow, one that has stopped hangs, and of one that has printed none nobody can
-    tell."""
+    """How a run ended that was ended after its limit (`libraries.Late`). A program that prints
+    lines until the end is slow, one that has stopped hangs, and of one that has printed none nobody
+    can tell."""
     lines = tuple(whole(late.output))
     had = f"with {len(lines)} measurements"
     if not late.pauses:
@@ -155,7 +155,8 @@ def knobs(cell):
 
 
 def choices(text):
-    """Measurements that say by which algorithms collectives ran: the mode is its name and number."""
+    """Measurements that say by which algorithms collectives ran: the mode is its name and
+    number."""
     found = {
         (re.sub(r"\B(?=[A-Z])", "_", coll).lower(), int(n)): f"{name}/{number}"
         for coll, n, name, number in CHOICE.findall(text)
@@ -178,9 +179,10 @@ class Runner:
         self.programs = {}
         self.hopeless = {}
         self.tried = store.tried(plan.name, self.machine)
+        # of cells that came to no end by an earlier command, by their keys
         self.endless = {
             cell: status for (cell, _), status in self.tried.items() if status in ENDLESS
-        }  # by an earlier command, as keys
+        }
         self.said = set()
 
     def left(self):
@@ -257,8 +259,8 @@ class Runner:
             return Outcome("failed", f"cannot be started: {error}")
 
     def chosen(self, library, cell, words):
-        """Which algorithms a cell of collectives is run by, where that is asked: from a short run of its own, in which the ranks
-        say so."""
+        """Which algorithms a cell of collectives is run by, where that is asked: from a short run
+        of its own, in which the ranks say so."""
         if not cell.asked:
             return []
         _, err, _ = library.run_whole(

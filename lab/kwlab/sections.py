@@ -42,7 +42,10 @@ def machine(book):
         ("runs", f"{len(runs)}, of which {int((runs.status != 'ok').sum())} went wrong"),
         (
             "load of the machine",
-            f"{runs.load.median():.1f} runnable in the middle, {runs.load.max():.1f} at most, on {book.facts['cores']} cores",
+            (
+                f"{runs.load.median():.1f} runnable in the middle, {runs.load.max():.1f} at most, "
+                f"on {book.facts['cores']} cores"
+            ),
         ),
         ("disturbed", disturbed(runs)),
     ]
@@ -58,7 +61,10 @@ def machine(book):
 def disturbed(runs):
     """In how many runs others used the machine."""
     watched = runs[runs.others.notna()]
-    return f"{int((watched.others > trust.DISTURBED).sum())} of {len(watched)} runs, during which others used more than {per_cent(trust.DISTURBED, 0)} of the processors"
+    return (
+        f"{int((watched.others > trust.DISTURBED).sum())} of {len(watched)} runs, "
+        f"during which others used more than {per_cent(trust.DISTURBED, 0)} of the processors"
+    )
 
 
 def started(book):
@@ -81,18 +87,25 @@ def started(book):
 def reading(book):
     return items(
         [
-            "A ratio is our time over the best peer's in the same cell: below 1 Kittiwake takes less time. Compare within a row; absolute times move "
-            "from machine to machine and from hour to hour.",
-            "A time is the median over the rounds of the plan; in a round it is the median of batches, each as long as its slowest rank. There is no "
-            "mean after a barrier: a mean hides what the slowest did, and a barrier lets ranks go at different times.",
-            "In every round the libraries take turns on each cell, so that a machine whose speed drifts treats them alike. "
+            "A ratio is our time over the best peer's in the same cell: "
+            "below 1 Kittiwake takes less time. Compare within a row; "
+            "absolute times move from machine to machine and from hour to hour.",
+            "A time is the median over the rounds of the plan; in a round it is the median of "
+            "batches, each as long as its slowest rank. There is no mean after a barrier: "
+            "a mean hides what the slowest did, and a barrier lets ranks go at different times.",
+            "In every round the libraries take turns on each cell, "
+            "so that a machine whose speed drifts treats them alike. "
             "All programs are compiled from the same source with the same flags.",
-            f"Behind a ratio stands its range over the rounds that both libraries have. A round during which others used more than {per_cent(trust.DISTURBED, 0)} of the "
+            "Behind a ratio stands its range over the rounds that both libraries have. "
+            f"A round during which others used more than {per_cent(trust.DISTURBED, 0)} of the "
             "processors counts only where a cell has no other.",
-            f"Grey counts for nothing, in no mean and in no list: the cell was disturbed in every round, or the ratios of its rounds lie further apart than {trust.DISAGREE:g} : 1. "
+            "Grey counts for nothing, in no mean and in no list: the cell was disturbed in every "
+            f"round, or the ratios of its rounds lie further apart than {trust.DISAGREE:g} : 1. "
             "`kwlab compare A B` says with its confidence whether a difference is one.",
-            "Marks in a picture are measured, bars at them go from the least to the greatest round (of a model's marks, which are of one round: over the middle half of its batches), "
-            "lines are fitted models. Dashed lines and hatched bars are Kittiwake with a knob set.",
+            "Marks in a picture are measured, bars at them go from the least to the greatest "
+            "round (of a model's marks, which are of one round: over the middle half of its "
+            "batches), lines are fitted models. Dashed lines and hatched bars are Kittiwake with "
+            "a knob set.",
         ]
     )
 
@@ -206,10 +219,12 @@ def streams(book):
         for (net, op, n), of in cells.items()
     ]
     return rows and paragraph(
-        "MB/s, of the round that was quickest: a machine with two speeds shows both to everybody only in enough rounds. Plain TCP is a loop over send and recv."
+        "MB/s, of the round that was quickest: a machine with two speeds shows both to everybody "
+        "only in enough rounds. Plain TCP is a loop over send and recv."
     ) + folded(f"all {len(rows)} cells", table(["Message", "Network", *who], rows))
 
 
+# what other sections show
 SHOWN = (
     "p2p",
     "coll",
@@ -225,7 +240,7 @@ SHOWN = (
     "rate",
     "layouts",
     "choice",
-)  # by the other sections
+)
 
 
 def others(book):
@@ -282,8 +297,10 @@ def regrets(book):
         return ""
     parts = [
         paragraph(
-            "Time of what was chosen over the best of all algorithms, each forced by `KW_COLL` and measured in the same turn: 1 is the best choice everywhere. "
-            f"Wanted: a mean of {regret.LIMITS[0]:.2f}, and no stable cell (two rounds that agree) above {regret.LIMITS[1]:.2f}."
+            "Time of what was chosen over the best of all algorithms, each forced by `KW_COLL` "
+            "and measured in the same turn: 1 is the best choice everywhere. Wanted: "
+            f"a mean of {regret.LIMITS[0]:.2f}, and no stable cell (two rounds that agree) above "
+            f"{regret.LIMITS[1]:.2f}."
         ),
         table(*regret_table(found, lambda net: NETWORK[net])),
     ]
@@ -399,8 +416,9 @@ def overlap(book):
                     )
                 )
     return parts and paragraph(
-        "1 - (total - computation) / communication alone: 100 % when communication costs nothing beside computation, 0 when it does not begin "
-        "before the wait, below when both together take longer than one after the other. Bars are cut off at -50 and 110 %."
+        "1 - (total - computation) / communication alone: 100 % when communication costs nothing "
+        "beside computation, 0 when it does not begin before the wait, below when both together "
+        "take longer than one after the other. Bars are cut off at -50 and 110 %."
     ) + "".join(parts)
 
 
@@ -415,7 +433,8 @@ def forms(book):
         return ""
     return (
         paragraph(
-            "The same operation as a blocking call, as a non-blocking one with its wait at once, and as a start of a persistent one with its wait at once."
+            "The same operation as a blocking call, as a non-blocking one with its wait at once, "
+            "and as a start of a persistent one with its wait at once."
         )
         + form_means(tables)
         + form_cells(tables)
@@ -478,8 +497,9 @@ def tails(book):
     """The times that so many of the operations do not exceed."""
     parts = [beside(book, "tails", metric, f"{share} of them") for metric, share in SHARES.items()]
     return "".join(parts) and paragraph(
-        "Every operation timed by itself: microseconds that a share of them does not exceed. What the machine takes from a rank is in them, so a "
-        "difference counts only when rounds agree."
+        "Every operation timed by itself: microseconds that a share of them does not exceed. "
+        "What the machine takes from a rank is in them, "
+        "so a difference counts only when rounds agree."
     ) + "".join(parts)
 
 
@@ -489,8 +509,9 @@ def rates(book):
     return (
         part
         and paragraph(
-            "Messages a second of all pairs of ranks and all their threads together, 64 in flight for each. Ratios are of the times of a message: below 1 more of "
-            "ours pass."
+            "Messages a second of all pairs of ranks and all their threads together, "
+            "64 in flight for each. Ratios are of the times of a message: "
+            "below 1 more of ours pass."
         )
         + beside(book, "rate", "us", "ratios of times")
         + part
@@ -526,13 +547,11 @@ def beside(book, bench, metric, title):
 def layouts(book):
     """Datatypes beside copying by hand."""
     found = book.medians("layouts")
-    who, of = (
-        analysis.names(found),
-        {
-            (row.network, row.op, row.bytes, row.mode, row.who): row.measured
-            for row in found.itertuples()
-        },
-    )
+    who = analysis.names(found)
+    of = {
+        (row.network, row.op, row.bytes, row.mode, row.who): row.measured
+        for row in found.itertuples()
+    }
     rows = [
         (
             f"{op} {size(n)}",
@@ -549,7 +568,9 @@ def layouts(book):
         )
     ]
     return rows and paragraph(
-        "A message that does not lie in one piece, by its datatype, over the same message copied into one piece by the program: above 1 who writes loops gains."
+        "A message that does not lie in one piece, by its datatype, "
+        "over the same message copied into one piece by the program: "
+        "above 1 who writes loops gains."
     ) + table(["Layout", "Network", *who], rows) + beside(book, "layouts", "us", "microseconds")
 
 
@@ -632,7 +653,8 @@ def connections(book):
             continue
         rows.append((who, NETWORK[net], size(n), *(of.get(p) for p in counts)))
     return paragraph(
-        "Time of a message, us, between two ranks while the others hold a connection to both and wait."
+        "Time of a message, us, between two ranks while the others hold a connection to both and "
+        "wait."
     ) + table(["Library", "Network", "Bytes", *(f"{p} ranks" for p in counts)], rows)
 
 

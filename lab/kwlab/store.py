@@ -3,10 +3,11 @@
 A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not
 installed), `failed` (it ended with an error), `slow` (it was ended after its limit and was still
 printing), `hung` (likewise, but it had stopped), `late` (likewise, and it had printed nothing by
-which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result is
-wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
-processors that others used meanwhile (null: nobody has looked), `command` what started it. `profile` has what else is known of a machine,
-as JSON under a name (`machine`), `timeline` what traced runs look like (`timelines`)."""
+which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result
+is wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
+processors that others used meanwhile (null: nobody has looked), `command` what started it.
+`profile` has what else is known of a machine, as JSON under a name (`machine`), `timeline` what
+traced runs look like (`timelines`)."""
 
 import json
 import math
@@ -25,18 +26,23 @@ MEMORY = ":memory:"  # the path of a dataset that is no file
 SCHEMA = """
 create table if not exists machine (id integer primary key, facts text unique not null);
 create table if not exists run (
-    id integer primary key, plan text not null, cell text not null, round integer not null, machine integer not null references machine,
-    library text not null, version text not null, program text not null, args text not null, ranks integer not null,
-    network text not null, variant text not null, status text not null, message text not null, wall_s real not null, load real not null, at real not null,
-    others real, command text not null default '',
+    id integer primary key, plan text not null, cell text not null, round integer not null,
+    machine integer not null references machine, library text not null, version text not null,
+    program text not null, args text not null, ranks integer not null, network text not null,
+    variant text not null, status text not null, message text not null, wall_s real not null,
+    load real not null, at real not null, others real, command text not null default '',
     unique (plan, cell, round, machine));
 create table if not exists measurement (
-    run integer not null references run on delete cascade, bench text not null, op text not null, bytes integer not null,
-    mode text not null, metric text not null, min real, median real, low real, high real, batches text not null, line text not null);
-create table if not exists profile (machine integer not null references machine, name text not null, content text not null, unique (machine, name));
+    run integer not null references run on delete cascade, bench text not null, op text not null,
+    bytes integer not null, mode text not null, metric text not null, min real, median real,
+    low real, high real, batches text not null, line text not null);
+create table if not exists profile (
+    machine integer not null references machine, name text not null, content text not null,
+    unique (machine, name));
 create table if not exists timeline (
-    plan text not null, key text not null, machine integer not null references machine, label text not null, words text not null,
-    outcome text not null, at real not null, unique (plan, key, machine));
+    plan text not null, key text not null, machine integer not null references machine,
+    label text not null, words text not null, outcome text not null, at real not null,
+    unique (plan, key, machine));
 create index if not exists measurement_of_run on measurement (run);
 """
 # Of applications version 1 had what others used among their measurements.
@@ -67,10 +73,12 @@ class Store:
             ) from None
         if version not in (0, *range(1, VERSION + 1)):
             raise ValueError(
-                f"{path} was written by another version of the laboratory; name another file with --data"
+                f"{path} was written by another version of the laboratory; "
+                "name another file with --data"
             )
         self.db.executescript(
-            f"begin immediate; {FROM_1 if version == 1 else ''} {SCHEMA} pragma user_version = {VERSION}; commit;"
+            f"begin immediate; {FROM_1 if version == 1 else ''} {SCHEMA} pragma user_version = "
+            f"{VERSION}; commit;"
         )
 
     def machine(self, facts):
@@ -120,8 +128,9 @@ class Store:
                 [plan, cell.key(), round, machine],
             )
             run = self.db.execute(
-                "insert into run (plan, cell, round, machine, library, version, program, args, ranks, network, variant, status, message,"
-                " wall_s, load, at, others, command) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into run (plan, cell, round, machine, library, version, program, args, "
+                "ranks, network, variant, status, message, wall_s, load, at, others, command) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     plan,
                     cell.key(),
@@ -151,7 +160,8 @@ class Store:
     def measured(self, plan, cell, round, machine):
         """How many figures an earlier try has."""
         return self.db.execute(
-            "select count(*) from measurement join run on run = run.id where plan = ? and cell = ? and round = ? and machine = ?",
+            "select count(*) from measurement join run on run = run.id where plan = ? and cell = "
+            "? and round = ? and machine = ?",
             [plan, cell.key(), round, machine],
         ).fetchone()[0]
 
@@ -166,8 +176,9 @@ class Store:
         """All measurements with their runs, as a data frame."""
         where, values = ("where plan = ?", [plan]) if plan else ("", [])
         return pandas.read_sql_query(
-            "select plan, cell, round, machine, library, version, program, args, ranks, network, variant, others, bench, op, bytes, mode, metric,"
-            f" min, median, low, high, batches, line from measurement join run on run = run.id {where} order by run.id",
+            "select plan, cell, round, machine, library, version, program, args, ranks, network, "
+            "variant, others, bench, op, bytes, mode, metric, min, median, low, high, batches, "
+            f"line from measurement join run on run = run.id {where} order by run.id",
             self.db,
             params=values,
         )
@@ -202,10 +213,12 @@ class Store:
             )
 
     def timelines(self, machine, plan=None):
-        """(plan, label, words, outcome) of the time lines of a machine, in the order in which they were made."""
+        """(plan, label, words, outcome) of the time lines of a machine, in the order in which they
+        were made."""
         where, values = ("and plan = ?", [machine, plan]) if plan else ("", [machine])
         found = self.db.execute(
-            f"select plan, label, words, outcome from timeline where machine = ? {where} order by at",
+            f"select plan, label, words, outcome from timeline where machine = ? {where} order by "
+            "at",
             values,
         )
         return [

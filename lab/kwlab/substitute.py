@@ -62,8 +62,8 @@ class Finding:
     def sentence(self):
         sizes = f"{self.low} B" if self.low == self.high else f"{self.low} to {self.high} B"
         return (
-            f"{self.library}: {self.coll} = {self.first} + {self.second} for {sizes} on {self.processes} processes; "
-            f"at {self.example} B {self.reduction:.0%} less time"
+            f"{self.library}: {self.coll} = {self.first} + {self.second} for {sizes} on "
+            f"{self.processes} processes; at {self.example} B {self.reduction:.0%} less time"
         )
 
 

@@ -1,6 +1,6 @@
-"""Time lines of a plan: runs of Kittiwake under `mpiexec --trace`, apart from those that are timed, and what `kwtrace` makes of
-each: one picture a phase, the page of the whole run, and what the summary says. The dataset keeps them; where one could not
-be made, it keeps the reason.
+"""Time lines of a plan: runs of Kittiwake under `mpiexec --trace`, apart from those that are timed,
+and what `kwtrace` makes of each: one picture a phase, the page of the whole run, and what the
+summary says. The dataset keeps them; where one could not be made, it keeps the reason.
 
 The other libraries record no trace, so a time line is Kittiwake's alone."""
 
@@ -19,8 +19,8 @@ LIMIT = 120  # seconds that kwtrace may take for one thing
 
 @dataclass(frozen=True)
 class Timeline:
-    """One table [[timeline]] of a plan: what runs, what it shows (`words`), and the name of each of its phases, by the level
-    that the program gives MPI_Pcontrol."""
+    """One table [[timeline]] of a plan: what runs, what it shows (`words`), and the name of each of
+    its phases, by the level that the program gives MPI_Pcontrol."""
 
     program: str
     args: tuple = ()
@@ -40,7 +40,8 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it. `phases`: (name, sentence, summary, picture) each; `page` is the whole run's."""
+    """What came of it. `phases`: (name, sentence, summary, picture) each; `page` is the whole
+    run's."""
 
     status: str
     message: str = ""
@@ -93,7 +94,8 @@ def phase(tool, trace, name, level):
 
 
 def sentence(summary):
-    """Of a summary the run in a few words, and the largest loss with what happened; notes are left out, and what would help."""
+    """Of a summary the run in a few words, and the largest loss with what happened; notes are left
+    out, and what would help."""
     first, *others = summary.split("\n\n")
     lines = first.splitlines()
     start = next((k for k, line in enumerate(lines) if " ran for " in line), 0)
@@ -138,8 +140,10 @@ def section(book):
     """The report's section; its pictures and pages become files beside it."""
     parts = [part(book, number, *found) for number, found in enumerate(book.timelines, 1)]
     return parts and paragraph(
-        "What each rank did over time, in one traced run apart from those that were timed. Colours are waits, by whom is waited for; sky blue is a rank in MPI that waits "
-        "for nobody who is known: data moves. Only Kittiwake records a trace (`mpiexec --trace`), so the other libraries are not here."
+        "What each rank did over time, in one traced run apart from those that were timed. "
+        "Colours are waits, by whom is waited for; sky blue is a rank in MPI that waits for "
+        "nobody who is known: data moves. Only Kittiwake records a trace (`mpiexec --trace`), "
+        "so the other libraries are not here."
     ) + "".join(parts)
 
 
@@ -154,7 +158,10 @@ def part(book, number, plan, label, words, outcome):
     return (
         head
         + "".join(pieces)
-        + f"<p>{link(f'{name}.html', 'The whole run, to zoom and to search')}. {text(f'Made by `{outcome.command}`')}</p>"
+        + (
+            f"<p>{link(f'{name}.html', 'The whole run, to zoom and to search')}. "
+            f"{text(f'Made by `{outcome.command}`')}</p>"
+        )
     )
 
 

@@ -31,8 +31,8 @@ class Watch:
 
 
 def busy():
-    """Seconds that processors have worked for processes, or were not given to this machine, since it
-    was started."""
+    """Seconds that processors have worked for processes, or were not given to this machine, since
+    it was started."""
     user, nice, system, _, _, _, _, steal = (
         int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
@@ -60,8 +60,8 @@ CELL = [
 
 
 def settled(data, cell=CELL):
-    """Measurements (or runs, with what their `cell` is) without those of disturbed runs, where the cell
-    has others; `disturbed`: it has none. What nobody has watched is taken for undisturbed."""
+    """Measurements (or runs, with what their `cell` is) without those of disturbed runs, where the
+    cell has others; `disturbed`: it has none. What nobody has watched is taken for undisturbed."""
     data = data.assign(disturbed=data.others.fillna(0) > DISTURBED)
     if data.empty:
         return data

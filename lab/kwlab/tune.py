@@ -9,10 +9,13 @@ over, if the error is half of it then. The error is that of the fit and the scat
 follow: the quickest measured algorithm at each size; between two sizes with different winners, the
 size at which their models cross.
 
-    kwlab tune                                    rows on the terminal; build/lab/rows.txt and build/lab/measured.tsv
-    KW_COLL=@build/lab/rows.txt mpiexec ...       uses them
-    kwsim consistency --measured build/lab/measured.tsv       judges the table in force by them
-    kwlab tune --keep-models                      makes the models the library's own: `kwsim regret` judges its table by them
+    kwlab tune                                  rows on the terminal, and in build/lab/rows.txt;
+                                                figures in build/lab/measured.tsv
+    KW_COLL=@build/lab/rows.txt mpiexec ...     uses the rows
+    kwsim consistency --measured build/lab/measured.tsv
+                                                judges the table in force by the figures
+    kwlab tune --keep-models                    makes the models the library's own: `kwsim regret`
+                                                judges its table by them
 """
 
 import datetime
@@ -84,7 +87,8 @@ def algorithms(dist):
 
 
 def usable(need, ranks, network, hosts=1):
-    """Whether an ordinary call of so many ranks, on one host or round several, meets an algorithm's need."""
+    """Whether an ordinary call of so many ranks, on one host or round several, meets an algorithm's
+    need."""
     several = network == CLUSTER and ranks > hosts > 1
     if need == "InPlace" or need.startswith("Node"):
         return several and need != "InPlace"
@@ -103,8 +107,9 @@ def forced(op, label):
 
 
 def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1):
-    """Every algorithm of a collective that an ordinary call can use there, as a variant of Kittiwake; the libraries by
-    themselves are measured beside them. `known`: see `algorithms`; `more`: for whom."""
+    """Every algorithm of a collective that an ordinary call can use there, as a variant of
+    Kittiwake; the libraries by themselves are measured beside them. `known`: see `algorithms`;
+    `more`: for whom."""
     labels = [label for label, need in known[op] if usable(need, ranks, network, hosts)]
     return replace(
         more,
@@ -312,10 +317,9 @@ def model_lines(found):
             start = 0
             for sizes, model, wrong in pieces(medians(rounds)):
                 error = math.hypot(wrong, scatter({n: rounds[n] for n in sizes}))
-                text = (
-                    f"{op}\t{label}\t{path}\t{load}\t{ranks}\t{start}\t{model.t0:.4g}\t{getattr(model, 'ti', 0):.4g}\t"
-                    f"{model.tb * 1000:.4g}\t{error:.3f}"
-                )
+                parameters = model.t0, getattr(model, "ti", 0), model.tb * 1000
+                figures = [*(f"{one:.4g}" for one in parameters), f"{error:.3f}"]
+                text = "\t".join(map(str, (op, label, path, load, ranks, start, *figures)))
                 lines.setdefault((op, path, load, str(ranks)), []).append(text)
                 start = sizes[-1]
     return lines
@@ -323,7 +327,10 @@ def model_lines(found):
 
 def measured_text(lines, origin):
     head = [
-        "# Cost of the collective algorithms: parameters of the model in model.rs, fitted to measurements.",
+        (
+            "# Cost of the collective algorithms: parameters of the model in model.rs, "
+            "fitted to measurements."
+        ),
         *origin,
         COLUMNS,
     ]
@@ -346,7 +353,10 @@ def keep_models(found, origin, file=MODELS):
 def write(found, out, command, keep=False):
     """Writes rows.txt and measured.tsv into `out` and, if asked for, into the library; gives the
     rows."""
-    origin = f"# Made by `{command}` on {datetime.date.today().isoformat()} ({facts.sentence(facts.machine())})."
+    origin = (
+        f"# Made by `{command}` on {datetime.date.today().isoformat()} "
+        f"({facts.sentence(facts.machine())})."
+    )
     rows = table_rows(found)
     out.mkdir(parents=True, exist_ok=True)
     (out / "measured.tsv").write_text(measured_text(model_lines(found), [origin]))

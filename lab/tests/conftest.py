@@ -5,7 +5,10 @@ import pytest
 
 from kwlab import libraries
 
-LINE = '{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": 8, "ranks": 2, "us": {"min": 1, "median": 2, "low": 1, "high": 3, "batches": [2, 1, 3]}}'
+LINE = (
+    '{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": 8, "ranks": 2, "us": {"min": '
+    '1, "median": 2, "low": 1, "high": 3, "batches": [2, 1, 3]}}'
+)
 COMPILER = (
     """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
@@ -42,7 +45,10 @@ def script(path, text):
 
 def launcher(behaviour):
     """A launcher's text."""
-    return f'#!/bin/sh\n[ "$1" != --version ] || {{ echo "made of shell 1.0"; exit; }}\nshift 2\n{BEHAVIOUR[behaviour]}\n'
+    return (
+        f'#!/bin/sh\n[ "$1" != --version ] || {{ echo "made of shell 1.0"; exit; }}\nshift 2\n'
+        f"{BEHAVIOUR[behaviour]}\n"
+    )
 
 
 @pytest.fixture

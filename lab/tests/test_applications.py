@@ -96,9 +96,8 @@ def test_a_result_that_is_not_verified_counts_for_nothing(tmp_path, fake, monkey
 
 
 def test_a_run_that_others_disturbed_counts_when_there_is_no_other(tmp_path, fake, monkeypatch):
-    shares = iter(
-        [0.5, 0.0, 0.0, 0.0, 0.5, 0.5]
-    )  # in the order of the runs: kittiwake's are 1, 4 and 5
+    # in the order of the runs: kittiwake's are 1, 4 and 5
+    shares = iter([0.5, 0.0, 0.0, 0.0, 0.5, 0.5])
     monkeypatch.setattr(trust.Watch, "foreign", lambda self: next(shares))
     ((_, of),) = programs.cells(report.Book(measured(tmp_path, fake), "small"), "small").items()
     assert not of["kittiwake"].disturbed and len(of["kittiwake"].seconds) == 1
@@ -280,9 +279,9 @@ def test_the_plan_of_the_documents_can_be_read():
 
 def test_each_application_is_started_by_its_own_command(tmp_path, fake):
     script(tmp_path / "other", SOLVER)
-    text = (
-        PLAN.replace("rounds = 3", "rounds = 1")
-        + '[[application]]\nname = "solver"\nargs = ["small"]\nrun = { mpich = "./other theirs", kittiwake = "./absent" }\n'
+    text = PLAN.replace("rounds = 3", "rounds = 1") + (
+        '[[application]]\nname = "solver"\nargs = ["small"]\n'
+        'run = { mpich = "./other theirs", kittiwake = "./absent" }\n'
     )
     runs = measured(tmp_path, fake, text).runs()
     assert dict(zip(zip(runs.library, runs.args), runs.status)) == {
@@ -440,30 +439,28 @@ def papers_store(tmp_path):
 
 def test_the_tables_of_mpi_mbcf_stand_beside_todays(papers_store):
     page = nas.mbcf(report.Book(papers_store))
-    assert (
-        "7.74 [8.99]" in page and "97.15 %" in page
-    )  # the paper's: CG on 16, the availability of IS
+    # the paper's: CG on 16, the availability of IS
+    assert "7.74 [8.99]" in page and "97.15 %" in page
+    # ours on 4, availability, NSR : SR
     assert (
         "2 (2 to 2) [4.00 (4.00 to 4.00)]" in page
         and "10.00 %" in page
         and "60.00 %" in page
         and "1.25 (1.25 to 1.25)" in page
-    )  # ours on 4, availability, NSR : SR
+    )
 
 
 def test_the_thesis_stands_beside_today(papers_store):
     book = report.Book(papers_store)
     page = nas.thesis(book)
-    assert (
-        "9.2 %" in page and "8.73" in page and "8.238 GFLOPS" in page and "24696" in page
-    )  # the thesis'
+    # the thesis'
+    assert "9.2 %" in page and "8.73" in page and "8.238 GFLOPS" in page and "24696" in page
     assert "-9 % to -9 % in the rounds" in page and {
         "nas-event-thread-0",
         "nas-event-thread-1",
     } <= set(book.pictures)
-    assert (
-        "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page
-    )  # ours: with : without, TCP : UDP
+    # ours: with : without, TCP : UDP
+    assert "0.91" in page and "-9 %" in page and "0.67" in page and "-33 %" in page
 
 
 def test_rounds_that_disagree_give_no_speed_up_and_a_faint_ratio():
@@ -540,9 +537,8 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         "0.8 (0.8 to 0.8)",
         "37.5 % (37.5 to 37.5)",
     ) in below
-    assert (
-        len([one for one in below if one[5] == "TCP connections"]) == 8
-    )  # two algorithms, networks, libraries
+    # two algorithms, networks, libraries
+    assert len([one for one in below if one[5] == "TCP connections"]) == 8
     assert (
         "shared memory",
         4,
@@ -563,7 +559,10 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
 
 
 def test_what_a_program_tells_of_its_messages_is_read():
-    told = "seconds    1.5\nMop/s      10.00\nmessages   12.5 % of the time (Fourier 2.0 %, Legendre 10.5 %), mean of the ranks\nverified\n"
+    told = (
+        "seconds    1.5\nMop/s      10.00\nmessages   12.5 % of the time (Fourier 2.0 %, "
+        "Legendre 10.5 %), mean of the ranks\nverified\n"
+    )
     assert applications.OURS_READ.figures(told) == {"seconds": 1.5, "rate": 10.0, "messages": 12.5}
     assert "messages" not in applications.OURS_READ.figures("seconds 1.5\nMop/s 10\nverified\n")
 

@@ -23,7 +23,8 @@ def made(fake, tmp_path):
     for library in found:
         script(
             library.compiler,
-            f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nexec cc -O2 -o "$2" {HERE / "made.c"} -lm\n',
+            '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n'
+            f'exec cc -O2 -o "$2" {HERE / "made.c"} -lm\n',
         )
         library.env["RUNS"] = str(tmp_path / "runs")
     found[1].env["SLOWER"] = "1.05"

@@ -1,5 +1,6 @@
-"""Regret, and a machine in one file: of made data and libraries of shell scripts. What is sent says nothing of who sends it;
-what is torn, foreign or nonsense gets a sentence; several files stand side by side; what is assumed is held against them."""
+"""Regret, and a machine in one file: of made data and libraries of shell scripts. What is sent says
+nothing of who sends it; what is torn, foreign or nonsense gets a sentence; several files stand side
+by side; what is assumed is held against them."""
 
 import gzip
 import json
@@ -27,7 +28,10 @@ from kwlab import (
     tune,
 )
 
-ALGORITHMS = "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  Board\nbcast  nodes  Nodes\nbarrier  dissemination\n"
+ALGORITHMS = (
+    "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  Board\n"
+    "bcast  nodes  Nodes\nbarrier  dissemination\n"
+)
 CHOICES = (
     "figure\tcopy-near\t{near}\tps/KB\t{origin}\t22528\n"
     "figure\tline-core\t0\tps\tstart\t0\n"
@@ -43,12 +47,16 @@ SIZES = (8, 1024)
 
 def kwinfo(place, near=45056):
     """A kwinfo that has measured, or not, as it is told."""
-    measured, start = (
-        CHOICES.format(near=near, origin="measured", price=near / 1024e3),
-        CHOICES.format(near=22528, origin="start", price=0.022),
+    measured = CHOICES.format(near=near, origin="measured", price=near / 1024e3)
+    start = CHOICES.format(near=22528, origin="start", price=0.022)
+    text = (
+        f"#!/bin/sh\ncase $1 in --algorithms) printf '%b' '{ALGORITHMS}';; "
+        "--calibrate) touch $XDG_CACHE_HOME/measured;; *)\n"
     )
-    text = f"#!/bin/sh\ncase $1 in --algorithms) printf '%b' '{ALGORITHMS}';; --calibrate) touch $XDG_CACHE_HOME/measured;; *)\n"
-    text += f"if [ $KW_CALIBRATE = yes ]; then [ -e $XDG_CACHE_HOME/measured ] || exit 3; cat <<'END'\n{measured}END\nelse cat <<'END'\n{start}END\nfi;; esac\n"
+    text += (
+        "if [ $KW_CALIBRATE = yes ]; then [ -e $XDG_CACHE_HOME/measured ] || exit 3; cat <<'END'\n"
+        f"{measured}END\nelse cat <<'END'\n{start}END\nfi;; esac\n"
+    )
     return script(place / "bin/kwinfo", text)
 
 
@@ -152,7 +160,10 @@ def test_regret_is_what_was_chosen_over_the_best_of_the_same_turn(tmp_path):
 
 
 def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
-    said = "rank 0 on a: Bcast of 8 bytes by tree 4\nrank 1 on a: Bcast of 8 bytes by linear 4\nrank 0 on a: ReduceScatter of 0 bytes by board_tree 8\nrank 0 on a: joined\n"
+    said = (
+        "rank 0 on a: Bcast of 8 bytes by tree 4\nrank 1 on a: Bcast of 8 bytes by linear 4\n"
+        "rank 0 on a: ReduceScatter of 0 bytes by board_tree 8\nrank 0 on a: joined\n"
+    )
     assert [(one["op"], one["bytes"], one["mode"]) for one in runner.choices(said)] == [
         ("bcast", 8, "tree/4"),
         ("reduce_scatter", 0, "board_tree/8"),
@@ -182,7 +193,8 @@ def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
     assert cell.asked
     lines = [line("coll", "bcast", n, 1.2 * (1 + n / 1000)) for n in SIZES] + runner.choices(said)
     store_.add("machine", cell, 0, number, "1", "ok", "", 1.0, lines, 0.0, "")
-    # 8 bytes ran by the best algorithm, and what they took once is no regret; of 1024 nobody has said so.
+    # 8 bytes ran by the best algorithm, and what they took once is no regret; of 1024 nobody has
+    # said so.
     assert [
         (one.bytes, round(one.regret, 6), one.algorithm) for one in report.Book(store_).regret()
     ] == [(8, 1.0, regret.CHOSEN), (1024, 1.2, "tree")]
@@ -232,7 +244,10 @@ def test_forced_algorithms_are_in_no_other_table(tmp_path):
 
 def test_a_plan_asks_for_every_algorithm_and_grows_with_the_machine(tmp_path):
     kwinfo(tmp_path)
-    text = 'title = "t"\nprofile = true\n[[work]]\nprogram = "coll"\nalgorithms = true\ngrow = true\nargs = ["--ms", "1", "--sizes", "8"]\nnetwork = ["shm", "tcp"]\n'
+    text = (
+        'title = "t"\nprofile = true\n[[work]]\nprogram = "coll"\nalgorithms = true\ngrow = true\n'
+        'args = ["--ms", "1", "--sizes", "8"]\nnetwork = ["shm", "tcp"]\n'
+    )
     some = tune.expanded(plan.grown(plan.parse(text, "p"), 6), tmp_path)
     assert {work.ranks for work in some.work} == {(2,), (4,), (6,)} and some.profile
     of = {(work.args, work.network[0]): set(work.variants) for work in some.work}
@@ -471,11 +486,13 @@ def test_a_machine_is_measured_into_a_file_and_the_same_command_goes_on(
     script(dist / "bin/mpicc", COMPILER)
     script(
         dist / "bin/mpiexec",
-        f"#!/bin/sh\n[ \"$1\" != --version ] || exit 0\ncat <<'END'\n{json.dumps(line('coll', 'bcast', 8, 1.0))}\nEND\n",
+        "#!/bin/sh\n[ \"$1\" != --version ] || exit 0\ncat <<'END'\n"
+        f"{json.dumps(line('coll', 'bcast', 8, 1.0))}\nEND\n",
     )
     kwinfo(dist)
     (tmp_path / "small.toml").write_text(
-        'title = "Small"\nrounds = 2\nlibraries = ["kittiwake"]\nprofile = true\n[[work]]\nprogram = "coll"\nalgorithms = true\n'
+        'title = "Small"\nrounds = 2\nlibraries = ["kittiwake"]\nprofile = true\n[[work]]\n'
+        'program = "coll"\nalgorithms = true\n'
         'args = ["--ops", "bcast", "--sizes", "8"]\n'
     )
     monkeypatch.chdir(tmp_path)

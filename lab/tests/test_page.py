@@ -108,8 +108,8 @@ def test_nothing_of_another_plan_is_on_the_page(text):
 
 
 def test_means_are_over_the_quickest_and_over_the_best_peer(text):
-    """barrier: ours 1 of 1, 2, 4. bcast: 1 and 3 where the best peer has 2; its third cell's rounds are
-    1, 3 and 3, disagree, and count for nothing."""
+    """barrier: ours 1 of 1, 2, 4. bcast: 1 and 3 where the best peer has 2; its third cell's rounds
+    are 1, 3 and 3, disagree, and count for nothing."""
     assert "| barrier, shared memory | 1 | 2 | 4 | 0.50 |" in text
     assert "| bcast, shared memory | 1.22 | 1.41 | 2.83 | 0.87 |" in text
 

@@ -255,9 +255,10 @@ def strip_images(text):
 def test_every_section_is_there(text):
     reader = Reader()
     reader.feed(text)
+    # these: test_applications.py, test_machine.py, test_timelines.py
     assert reader.ids | {"applications", "npb", "nas", "pstswm", "regret", "timelines"} == {
         name for name, _, _ in report.SECTIONS
-    }  # these: test_applications.py, test_machine.py, test_timelines.py
+    }
 
 
 def test_what_is_measured_is_escaped_and_failures_are_listed(text):
@@ -275,7 +276,8 @@ def test_ratios_stand_before_times_and_are_right(text):
 
 def test_programs_without_a_section_are_shown(text):
     assert re.search(
-        r"away  8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>seconds</td><td>2</td><td>3</td><td>4",
+        r"away  8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>seconds</td><td>2</td>"
+        r"<td>3</td><td>4",
         text,
     )
 
@@ -296,7 +298,8 @@ def test_the_event_thread_is_shown_beside_the_thesis(text):
 def test_the_forms_of_collectives_are_shown(text):
     """Non-blocking takes twice what blocking does; ours two thirds of the best peer's."""
     assert re.search(
-        r'scan 8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>kittiwake</td><td>1</td><td class="behind">2\.00</td><td class="">1\.00',
+        r"scan 8 B</td><td[^>]*>shared memory</td><td>2</td><td[^>]*>kittiwake</td><td>1</td>"
+        r'<td class="behind">2\.00</td><td class="">1\.00',
         text,
     )
     assert re.search(r'non-blocking</td><td class="ahead">0\.67', text)
@@ -318,7 +321,8 @@ def test_tails_rates_and_layouts_are_shown(text):
 
 def test_how_each_library_was_bound_is_shown(text):
     assert re.search(
-        r"processors that a rank may run on, 2 ranks</td><td>–</td><td>1</td><td>1</td><td>1 to 2</td>",
+        r"processors that a rank may run on, 2 ranks</td><td>–</td><td>1</td><td>1</td>"
+        r"<td>1 to 2</td>",
         text,
     )
 
@@ -352,7 +356,8 @@ def test_the_thesis_bandwidths_and_processor_times_are_drawn(text, place):
 
 
 def test_gains_by_size_stand_beside_the_papers(store, tmp_path):
-    """Broadcast takes half the time of a loop: half is saved; on two ranks the paper has nothing."""
+    """Broadcast takes half the time of a loop: half is saved; on two ranks the paper has
+    nothing."""
     assert papers.saved(1.0, 2.0) == 50 and papers.saved(2.0, 1.0) == -50
     assert "none of the paper" in papers.giving(report.Book(store))
     found = Store(tmp_path / "d.sqlite")
@@ -383,7 +388,8 @@ def test_udp_is_shown_beside_the_thesis(text):
         text,
     )
     assert re.search(
-        r"bandwidth one way, 1 KB</td><td>3\.4</td><td[^>]*>TCP on loopback</td><td>-24 %</td><td>-50 %",
+        r"bandwidth one way, 1 KB</td><td>3\.4</td><td[^>]*>TCP on loopback</td><td>-24 %</td>"
+        r"<td>-50 %",
         text,
     )
 

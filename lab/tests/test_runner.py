@@ -19,7 +19,7 @@ from kwlab.store import Store
 
 PLAN = 'title = "t"\nrounds = 2\nlimit = 30\n[[work]]\nprogram = "p2p"\n'
 IMPATIENT = PLAN.replace("limit = 30", "limit = 3")  # for libraries that hang
-LONG = 300  # seconds after which what does not end counts as hung, on a machine that is busy with other things
+LONG = 300  # seconds after which what does not end counts as hung, on a machine that is busy
 EXPECTED = {
     "fine": ("ok", ""),
     "missing": ("missing", "not installed"),
@@ -152,7 +152,8 @@ def test_a_dataset_of_the_first_version_is_read(tmp_path):
     line = {"bench": "application", "op": "cg", "seconds": 1.0, "foreign": 0.5}
     store.add("p", cell, 0, machine, "1", "ok", "", 1, [line])
     store.db.executescript(
-        "alter table run drop column others; alter table run drop column command; pragma user_version = 1;"
+        "alter table run drop column others; alter table run drop column command; "
+        "pragma user_version = 1;"
     )
     store.db.close()
     again = Store(tmp_path / "d.sqlite")
@@ -245,7 +246,8 @@ def kwlab(tmp_path, *args, **more):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
-    """It is interrupted in its third run, however slow the machine is just then: that one is held until the signal is there."""
+    """It is interrupted in its third run, however slow the machine is just then: that one is held
+    until the signal is there."""
     log, held = tmp_path / "log", tmp_path / "held"
     held.touch()
     home(tmp_path / "dist", log)
@@ -418,7 +420,10 @@ def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_p
         (["run", "good.toml", "--network", "ib"], "'ib'"),
         (
             ["run", "good.toml", "--ranks", "3"],
-            "no run like this; it has programs p2p; ranks 2; networks shm; libraries kittiwake, mpich",
+            (
+                "no run like this; it has programs p2p; ranks 2; networks shm; "
+                "libraries kittiwake, mpich"
+            ),
         ),
         (["run"], "`kwlab plans` lists"),
         (["show"], "`kwlab plans` lists"),

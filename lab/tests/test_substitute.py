@@ -76,13 +76,11 @@ OTHERWISE = {
 @pytest.mark.parametrize("entry", seed("002")["model"], ids=lambda entry: entry["library"])
 def test_the_parameters_of_tables_1_to_4_are_those_that_its_metrics_follow_from(entry):
     """Who has copied one wrong would see another peak bandwidth, or another f(p)/t0(p)."""
-    counts = [
-        p for p in (2, 4, 8, 16, 32) if entry["processes"][0] <= p <= entry["processes"][1]
-    ]  # which it measured
+    # which it measured
+    counts = [p for p in (2, 4, 8, 16, 32) if entry["processes"][0] <= p <= entry["processes"][1]]
     for coll, fit in ((name, fit) for name, fit in entry.items() if isinstance(fit, dict)):
-        if (
-            coll == "barrier" or (entry["library"], coll) in OTHERWISE
-        ):  # of a barrier the paper counts more messages
+        # of a barrier the paper counts more messages
+        if coll == "barrier" or (entry["library"], coll) in OTHERWISE:
             continue
         t0, tb = models.OfProcesses(*fit["t0"]), models.OfProcesses(*fit["tb"])
         assert max(models.MOVED[coll](p) / t0.at(p) * 1000 for p in counts) == pytest.approx(

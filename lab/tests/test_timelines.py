@@ -1,5 +1,5 @@
-"""Time lines of a plan: a traced run is drawn once and kept; where there is none, one sentence says why, and nothing else
-changes."""
+"""Time lines of a plan: a traced run is drawn once and kept; where there is none, one sentence says
+why, and nothing else changes."""
 
 import pytest
 from conftest import script
@@ -19,7 +19,11 @@ words = "Figure <2>"
 phases = { "a broadcast" = 11, "a loop" = 12 }
 """
 # What the summary of a trace looks like.
-SUMMARY = r"Note: 3 events\nhad no room.\n2 ranks ran for 5 ms: 44 calls\nof MPI.\n\nThe largest losses:\n\n1. Late sender: 4 ms, 9 %% of the run\n   Rank 1 waits.\n   What would help: less.\n\n2. More\n"
+SUMMARY = (
+    r"Note: 3 events\nhad no room.\n2 ranks ran for 5 ms: 44 calls\nof MPI.\n\nThe largest "
+    r"losses:\n\n1. Late sender: 4 ms, 9 %% of the run\n   Rank 1 waits.\n   What would help: "
+    r"less.\n\n2. More\n"
+)
 KWTRACE = f"""#!/bin/sh
 case $1 in
 summary) printf '{SUMMARY}' ;;
@@ -76,9 +80,8 @@ def test_a_traced_run_is_drawn_and_said(tmp_path, fake, ours, capsys):
     )
     said = capsys.readouterr().out
     assert f"Time line of {label}, a broadcast: {SAID}" in said and "a loop: " in said
-    assert (
-        set(store.runs().status) == {"ok"} and len(store.runs()) == 2
-    )  # the traced run is none of those that are timed
+    # the traced run is none of those that are timed
+    assert set(store.runs().status) == {"ok"} and len(store.runs()) == 2
 
 
 def test_the_report_has_the_pictures_and_the_page_beside_it(tmp_path, fake, ours):

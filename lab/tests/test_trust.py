@@ -21,7 +21,8 @@ def line(n, us, op="bcast"):
 
 
 def book_of(tmp_path, figures, plan_name="p"):
-    """A book of {library: rounds}, a round a time and what others used, or {bytes: time} and that."""
+    """A book of {library: rounds}, a round a time and what others used, or {bytes: time} and
+    that."""
     store = Store(tmp_path / "d.sqlite")
     machine = store.machine(
         {"processor": "p", "cores": 2, "memory": "8 kB", "system": "s", "kernel": "k"}
@@ -73,9 +74,10 @@ def test_disturbed_rounds_do_not_count_where_there_are_others(tmp_path):
         ([(1, QUIET)] * 2, [(2, QUIET)] * 2, False),
         ([(1, QUIET), (1.6, QUIET)], [(2, QUIET)] * 2, True),
         ([(1, QUIET), (1.4, QUIET)], [(2, QUIET)] * 2, False),
+        # a slow round is slow for both
         ([(1, QUIET), (4, QUIET)], [(2, QUIET), (8, QUIET)], False),
     ],
-)  # a slow round is slow for both
+)
 def test_a_ratio_is_grey_when_it_was_disturbed_or_its_rounds_disagree(tmp_path, ours, theirs, grey):
     book = book_of(tmp_path, {"kittiwake": ours, "mpich": theirs})
     assert ratio_of(book).grey == grey
@@ -143,8 +145,8 @@ def test_no_model_is_made_of_disturbed_runs(tmp_path):
 
 
 def test_a_model_is_judged_between_the_sizes_it_was_fitted_to():
-    """Times that do not grow up to 512 bytes say nothing of a megabyte: such a model was called 40,000 %
-    wrong."""
+    """Times that do not grow up to 512 bytes say nothing of a megabyte: such a model was called
+    40,000 % wrong."""
     true = models.ThreeParameters(2.0, 3.0, 0.001)
     curve = {
         n: float(true.time(n)) * (1.3 if n == 64 else 1) for n in (8, 16, 32, 64, 128, 256, 512)

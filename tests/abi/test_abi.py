@@ -1,6 +1,7 @@
-"""Programs of the standard ABI run unchanged on another library. A program built by MPICH's mpicc_abi runs on ours, under our mpiexec and
-under MPICH's; one built by our mpicc runs on MPICH's library. The two mpi.h agree on every value. MPICH=DIR names an installation;
-else one is put into build/mpich."""
+"""Programs of the standard ABI run unchanged on another library. A program built by MPICH's
+mpicc_abi runs on ours, under our mpiexec and under MPICH's; one built by our mpicc runs on MPICH's
+library. The two mpi.h agree on every value. MPICH=DIR names an installation; else one is put into
+build/mpich."""
 
 import os
 import pathlib

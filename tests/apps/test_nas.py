@@ -124,9 +124,8 @@ def mistaken(nas, tmp_path_factory):
         text = path.read_text()
         assert text.count(value) == 1, f"{value} should stand once in {path}"
         path.write_text(text.replace(value, other))
-    return build(
-        source, tmp_path_factory.mktemp("mistaken-nas"), FLAGS="-O1"
-    )  # which the compiler does sooner
+    # which the compiler does sooner
+    return build(source, tmp_path_factory.mktemp("mistaken-nas"), FLAGS="-O1")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,6 +1,6 @@
-"""The measuring programs: every operation of bench/coll.c gives right data and a whole line in both modes, the other programs
-print what they should, and nonsense is refused. Nothing here depends on how fast anything is. (What reads the lines is tested
-in lab/tests.)"""
+"""The measuring programs: every operation of bench/coll.c gives right data and a whole line in both
+modes, the other programs print what they should, and nonsense is refused. Nothing here depends on
+how fast anything is. (What reads the lines is tested in lab/tests.)"""
 
 import json
 import re
@@ -9,8 +9,13 @@ import pytest
 
 from jobs import MPIEXEC, run, told
 
-OPS = "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan".split()
-OVERLAPPING = "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter iscan raw".split()
+OPS = (
+    "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan"
+).split()
+OVERLAPPING = (
+    "exchange ibcast ireduce iallreduce iallgather igather iscatter ialltoall ireduce_scatter "
+    "iscan raw"
+).split()
 # program, ranks, arguments, how many lines, arguments that are refused
 OTHERS = [
     (

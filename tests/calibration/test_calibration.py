@@ -1,5 +1,6 @@
-"""The figures of a host: who measures them and when, where they are kept, that all ranks of a job use the same, and that no
-file of figures and no lack of one disturbs a job. Nothing here asserts a time or a figure that was measured."""
+"""The figures of a host: who measures them and when, where they are kept, that all ranks of a job
+use the same, and that no file of figures and no lack of one disturbs a job. Nothing here asserts a
+time or a figure that was measured."""
 
 import os
 import re
@@ -179,9 +180,8 @@ def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path)
     assert used(job(40_000_000)) == start
     (name,) = files(tmp_path)
     assert name.startswith("kittiwake/network-"), name
-    for _ in range(
-        5
-    ):  # until the system has seen a rate: where nothing but the network held the sender up
+    # until the system has seen a rate: where nothing but the network held the sender up
+    for _ in range(5):
         trip, rate = [
             int(n) for n in re.findall(r"^net-\S+ (\d+) ", (tmp_path / name).read_text(), re.M)
         ]
@@ -272,8 +272,8 @@ def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
 
 
 def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
-    """With its hosts (here by name), its domains, and the figures that rank 0 has handed round, whatever the environment of who asks:
-    the ranks' log and the page name the same algorithm."""
+    """With its hosts (here by name), its domains, and the figures that rank 0 has handed round,
+    whatever the environment of who asks: the ranks' log and the page name the same algorithm."""
     kwinfo("--calibrate", cache=tmp_path)
     calls = program("tests/calibration/collectives.c", "-O1")
     hosts = [

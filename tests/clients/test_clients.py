@@ -1,5 +1,5 @@
-"""Packages of other people that run on mpi4py: their own tests, under our mpiexec. They are fetched from PyPI into build/clients and use
-the mpi4py that tests/mpi4py/setup builds."""
+"""Packages of other people that run on mpi4py: their own tests, under our mpiexec. They are fetched
+from PyPI into build/clients and use the mpi4py that tests/mpi4py/setup builds."""
 
 import os
 import pathlib
@@ -17,7 +17,8 @@ SECONDS = 120
 PACKAGES = ["schwimmbad==0.4.2", "mpi-pytest==2026.0"]
 WITH_PYTEST = "-m pytest -q -p no:cacheprovider -m parallel[{n}] tests"
 
-# directory of the source, numbers of processes, arguments behind the interpreter ({n}: number of processes)
+# directory of the source, numbers of processes, arguments behind the interpreter ({n}: number of
+# processes)
 RUNS = [
     ("schwimmbad-0.4.2", (2, 4), "tests/test_mpi.py"),
     ("schwimmbad-0.4.2", (2, 4), "tests/test_mpi_with_dill.py"),

@@ -1,6 +1,7 @@
-"""Programs of Debian's packages as they come, on the library for the ABI that each was compiled for. The packages are unpacked, not
-installed, so root is not needed. Programs that do not verify their own results run under the MPI library that they were compiled for, too,
-and must compute the same."""
+"""Programs of Debian's packages as they come, on the library for the ABI that each was compiled
+for. The packages are unpacked, not installed, so root is not needed. Programs that do not verify
+their own results run under the MPI library that they were compiled for, too, and must compute the
+same."""
 
 import dataclasses
 import os
@@ -23,9 +24,10 @@ OWN = {"mpich": ["mpich", "libmpich12"], "openmpi": ["openmpi-bin", "libopenmpi3
 
 @dataclasses.dataclass
 class Client:
-    """A program: the package that it comes from, what it is called with, and what of its output are results. `inputs` are files that it
-    finds where it runs: texts, or paths in the packages, which may hold a `*`. `before` is what a shell does there first, with the
-    packages' commands; `env` are variables, in which {root} stands for where the packages are."""
+    """A program: the package that it comes from, what it is called with, and what of its output are
+    results. `inputs` are files that it finds where it runs: texts, or paths in the packages, which
+    may hold a `*`. `before` is what a shell does there first, with the packages' commands; `env`
+    are variables, in which {root} stands for where the packages are."""
 
     name: str
     mpi: str  # the library that it was compiled for
@@ -167,7 +169,8 @@ water
 [ molecules ]
 """
 
-DECOMPOSITION = """FoamFile { version 2.0; format ascii; class dictionary; object decomposeParDict; }
+DECOMPOSITION = """FoamFile { version 2.0; format ascii; class dictionary;
+  object decomposeParDict; }
 numberOfSubdomains 2;
 method simple;
 simpleCoeffs { n (2 1 1); delta 0.001; }
@@ -327,7 +330,10 @@ CLIENTS = [
         output="water.log",
         inputs={"water.mdp": WATER, "topol.top": TOPOLOGY},
         env={"GMXLIB": "{root}/usr/share/gromacs/top"},
-        before="gmx -quiet solvate -cs spc216.gro -box 2.5 2.5 2.5 -o water.gro -p topol.top && gmx -quiet grompp -f water.mdp -c water.gro -o water.tpr -maxwarn 2",
+        before=(
+            "gmx -quiet solvate -cs spc216.gro -box 2.5 2.5 2.5 -o water.gro -p topol.top && "
+            "gmx -quiet grompp -f water.mdp -c water.gro -o water.tpr -maxwarn 2"
+        ),
     ),
     Client(
         "cavity",
@@ -339,7 +345,10 @@ CLIENTS = [
         ranks=(2,),
         inputs={"decomposition": DECOMPOSITION},
         env={"WM_PROJECT_DIR": "{root}/usr/share/openfoam"},
-        before=f"cp -r $ROOT/{CAVITY}/* . && find . -name '*.gz' -exec gunzip {{}} + && cp decomposition system/decomposeParDict && blockMesh && decomposePar",
+        before=(
+            f"cp -r $ROOT/{CAVITY}/* . && find . -name '*.gz' -exec gunzip {{}} + && "
+            "cp decomposition system/decomposeParDict && blockMesh && decomposePar"
+        ),
     ),
     Client(
         "rmpi",
@@ -410,7 +419,8 @@ def one(root, pattern):
 
 
 def unpacked(clients, work):
-    """Has the packages of these clients in work/root, and besides, in work/libs, links to all libraries but MPI's. Gives work."""
+    """Has the packages of these clients in work/root, and besides, in work/libs, links to all
+    libraries but MPI's. Gives work."""
     if not shutil.which("apt-get"):
         pytest.skip("this system has no packages of Debian")
     wanted = sorted(
@@ -429,7 +439,8 @@ def unpacked(clients, work):
 
 
 def apt(*words, **more):
-    """What apt-get has printed. Skips the test where it gives no packages: it has no lists of them, or they are others."""
+    """What apt-get has printed. Skips the test where it gives no packages: it has no lists of them,
+    or they are others."""
     p = run("apt-get", *words, timeout=SECONDS, **more)
     if p.returncode:
         pytest.skip(
@@ -471,7 +482,8 @@ def unpack(wanted, work):
 
 
 def own(mpi, work):
-    """How to start programs under the library that they were compiled for: words and environment."""
+    """How to start programs under the library that they were compiled for: words and
+    environment."""
     root = work / "root"
     libraries = next((root / "usr/lib").glob("*-linux-gnu"))
     env = {"LD_LIBRARY_PATH": f"{work}/own:{work}/libs:{libraries}"}

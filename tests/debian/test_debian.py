@@ -1,5 +1,5 @@
-"""Programs of Debian's packages: those that are small, or all of packages.py where CLIENTS is `all` (`make debian`: 25 minutes, two
-gigabytes), or those that CLIENTS names, with commas between."""
+"""Programs of Debian's packages: those that are small, or all of packages.py where CLIENTS is `all`
+(`make debian`: 25 minutes, two gigabytes), or those that CLIENTS names, with commas between."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Programs of another ABI without that library: a mpi.h, a mpif.h and a module mpi_f08 that apigen writes from the table of the ABI, and ours
-in the libraries' place."""
+"""Programs of another ABI without that library: a mpi.h, a mpif.h and a module mpi_f08 that apigen
+writes from the table of the ABI, and ours in the libraries' place."""
 
 import functools
 import os
@@ -33,7 +33,8 @@ def generated(file, what, abi):
 
 @functools.cache
 def prefix(abi):
-    """What `tests/run-c --mpi` takes for an installation: mpicc and mpifort for the other ABI, our mpiexec and kwinfo."""
+    """What `tests/run-c --mpi` takes for an installation: mpicc and mpifort for the other ABI, our
+    mpiexec and kwinfo."""
     home = ROOT / "build/faces" / abi
     for directory in ("bin", "include"):
         (home / directory).mkdir(parents=True, exist_ok=True)
@@ -41,12 +42,14 @@ def prefix(abi):
     generated(home / "include/mpif.h", "abi-mpif", abi)
     mpifort = home / "bin/mpifort"
     mpifort.write_text(
-        f'#!/bin/sh\nexec gfortran "-I{home}/include" "$@" "{FORTRAN[abi]}" -Wl,--allow-shlib-undefined\n'
+        f'#!/bin/sh\nexec gfortran "-I{home}/include" "$@" "{FORTRAN[abi]}" '
+        "-Wl,--allow-shlib-undefined\n"
     )
     mpifort.chmod(0o755)
     mpicc = home / "bin/mpicc"
     mpicc.write_text(
-        f'#!/bin/sh\nexec cc "-I{home}/include" "$@" "{LIBRARIES[abi]}" -Wl,--allow-shlib-undefined\n'
+        f'#!/bin/sh\nexec cc "-I{home}/include" "$@" "{LIBRARIES[abi]}" '
+        "-Wl,--allow-shlib-undefined\n"
     )
     mpicc.chmod(0o755)
     for name in ("mpiexec", "kwinfo"):
@@ -58,8 +61,8 @@ def prefix(abi):
 
 @functools.cache
 def module():
-    """The options with which gfortran finds a module mpi_f08 whose programs want of Open MPI's library what those want that were compiled
-    with its own."""
+    """The options with which gfortran finds a module mpi_f08 whose programs want of Open MPI's
+    library what those want that were compiled with its own."""
     home = prefix("openmpi") / "f08"
     home.mkdir(exist_ok=True)
     generated(home / "mpi_f08.f90", "abi-f08", "openmpi")
@@ -69,7 +72,8 @@ def module():
 
 
 def conditions(abi, interface):
-    """For the preprocessor: which interface the programs of tests/fortran are compiled for, and whose."""
+    """For the preprocessor: which interface the programs of tests/fortran are compiled for, and
+    whose."""
     return [
         *GFORTRAN,
         f"-D{interface}",

@@ -1,5 +1,6 @@
-"""Fortran programs with Open MPI's modules run unchanged on our libmpi_usempif08.so.40: the conformance programs of tests/fortran, compiled
-with a module mpi_f08 that wants the same of the library, and, where its package is installed, with Open MPI's own by its wrapper."""
+"""Fortran programs with Open MPI's modules run unchanged on our libmpi_usempif08.so.40: the
+conformance programs of tests/fortran, compiled with a module mpi_f08 that wants the same of the
+library, and, where its package is installed, with Open MPI's own by its wrapper."""
 
 import re
 import shutil
@@ -27,8 +28,9 @@ CHAPTERS = [
     "rest",
     "modern",
 ]
-# What Open MPI 4's own modules can compile: the others use sessions, MPI_ABI_VERSION or texts that are shorter than its names. And with its
-# module mpi gfortran does not see that a variable whose address MPI has got changes.
+# What Open MPI 4's own modules can compile: the others use sessions, MPI_ABI_VERSION or texts that
+# are shorter than its names. And with its module mpi gfortran does not see that a variable whose
+# address MPI has got changes.
 BOTH = ["point", "complete", "numbers", "collectives", "forms", "attributes", "topologies"]
 WITH_ITS_OWN = {"KW_F08": [*BOTH, "plain"], "KW_MPI": [*BOTH, "datatypes", "callbacks", "rest"]}
 WRAPPER = "mpif90.openmpi"  # Debian's name: the package libopenmpi-dev
@@ -85,7 +87,8 @@ def suite(tmp_path_factory, crossing):
 
 @pytest.fixture(scope="module")
 def debian(tmp_path_factory, crossing):
-    """debian(INTERFACE): what Open MPI 4 has not, the program finds in ours; the chapters that cannot be compiled are empty."""
+    """debian(INTERFACE): what Open MPI 4 has not, the program finds in ours; the chapters that
+    cannot be compiled are empty."""
     made = {}
 
     def get(interface):
@@ -176,10 +179,8 @@ def test_what_the_modules_have_beside_procedures(tmp_path):
         F08,
         LIBRARIES["openmpi"],
     ]
-    for how in (
-        ["-fpie", "-pie"],
-        ["-fno-pic", "-no-pie"],
-    ):  # the last has copies of the library's variables
+    # the last has copies of the library's variables
+    for how in (["-fpie", "-pie"], ["-fno-pic", "-no-pie"]):
         program = link(
             tmp_path, "modules", ["gfortran", *how, *words, "-Wl,--allow-shlib-undefined"]
         )
@@ -227,7 +228,8 @@ def test_a_program_gets_each_library_that_it_names(tmp_path):
 
 def test_what_its_own_wrapper_links(tmp_path):
     (tmp_path / "sized.f90").write_text(
-        "use mpi\nreal :: x(2)\ninteger :: n, ierr\ncall MPI_Init(ierr)\ncall MPI_Sizeof(x, n, ierr)\n"
+        "use mpi\nreal :: x(2)\ninteger :: n, ierr\ncall MPI_Init(ierr)\n"
+        "call MPI_Sizeof(x, n, ierr)\n"
         "call MPI_Finalize(ierr)\nprint '(i0)', n\nend\n"
     )
     program = theirs(tmp_path, "sized", "sized.f90")

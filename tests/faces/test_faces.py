@@ -1,5 +1,6 @@
-"""Programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance programs of tests/c, compiled with a mpi.h of that
-ABI, on our libmpi.so.12 and libmpi.so.40; what mpiexec puts in front of which program, and what it refuses; mpi4py's stock wheel."""
+"""Programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance programs of
+tests/c, compiled with a mpi.h of that ABI, on our libmpi.so.12 and libmpi.so.40; what mpiexec puts
+in front of which program, and what it refuses; mpi4py's stock wheel."""
 
 import platform
 import re
@@ -13,11 +14,8 @@ from environments import MPI4PY, environment
 from jobs import ROOT, mpiexec, run, told
 
 DIRECTORIES = [library.parent.resolve() for library in LIBRARIES.values()]
-BUILDS = [
-    ("mpich", ()),
-    ("openmpi", ()),
-    ("openmpi", ("-fno-pic", "-no-pie")),
-]  # the last has copies of the library's objects
+# the last has copies of the library's objects
+BUILDS = [("mpich", ()), ("openmpi", ()), ("openmpi", ("-fno-pic", "-no-pie"))]
 
 
 def build(abi, options, out):
@@ -132,12 +130,16 @@ def test_without_mpiexec_there_is_one_rank(any_foreign):
 
 @pytest.fixture
 def linked(tmp_path):
-    """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name. One lies in tmp_path that is no MPI: with that one the
-    program fails. `beyond`: a function that the program calls, too, and that only that library has."""
+    """linked(LIBRARY, OPTION...): a program that needs an MPI library of this name. One lies in
+    tmp_path that is no MPI: with that one the program fails. `beyond`: a function that the program
+    calls, too, and that only that library has."""
 
     def link(name, *options, beyond=None):
         source = "".join(
-            f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\nint {start}MPI_Finalize(void) {{ return 1; }}\n"
+            (
+                f"int {start}MPI_Init(int *a, char ***b) {{ return 1; }}\n"
+                f"int {start}MPI_Finalize(void) {{ return 1; }}\n"
+            )
             for start in ("", "P")
         ) + (f"int {beyond}(void) {{ return 0; }}\n" if beyond else "")
         call = f"""int MPI_Init(int *, char ***), MPI_Finalize(void), {beyond or "main"}(void);
@@ -232,7 +234,8 @@ def test_a_script_that_puts_its_libraries_first(linked, tmp_path, name):
 @audited
 @pytest.mark.parametrize("name", AUDITED)
 def test_a_library_that_is_opened_by_its_path(linked, tmp_path, name):
-    # as Julia does; the name without a version is a link, or follows one that is loaded already, as in R
+    # as Julia does; the name without a version is a link, or follows one that is loaded already, as
+    # in R
     linked(name)
     (tmp_path / "libmpi.so").symlink_to(f"{name}.3.4")
     (tmp_path / name).rename(tmp_path / f"{name}.3.4")
@@ -301,7 +304,10 @@ def wheel():
 
 @pytest.mark.parametrize("abi", LIBRARIES)
 def test_the_stock_wheel_of_mpi4py_finds_the_library(wheel, abi):
-    code = "from mpi4py import MPI, rc; import mpi4py; print(MPI.__file__.split('/')[-1].split('.')[1], MPI.Get_library_version().split()[0])"
+    code = (
+        "from mpi4py import MPI, rc; import mpi4py; "
+        "print(MPI.__file__.split('/')[-1].split('.')[1], MPI.Get_library_version().split()[0])"
+    )
     env = {"MPI4PY_MPIABI": abi}
     p = mpiexec("-n", 2, wheel, "-c", code, status=0, env=env)
     assert p.stdout == f"{abi} Kittiwake\n" * 2, told(p)

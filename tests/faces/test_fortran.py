@@ -1,5 +1,6 @@
-"""Fortran programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance programs of tests/fortran that include mpif.h,
-compiled with that ABI's, on our libmpifort.so.12 and libmpi_mpifh.so.40."""
+"""Fortran programs compiled for MPICH, Intel MPI or Open MPI run unchanged: the conformance
+programs of tests/fortran that include mpif.h, compiled with that ABI's, on our libmpifort.so.12 and
+libmpi_mpifh.so.40."""
 
 import re
 import shutil
@@ -116,7 +117,8 @@ def test_the_descriptors_of_mpi_f08(compiled):
 def test_a_program_that_needs_the_library_of_fortran_alone(abi, tmp_path, compiled):
     source = tmp_path / "alone.f90"
     source.write_text(
-        "include 'mpif.h'\ninteger :: ierr\ncall MPI_Init(ierr)\ncall MPI_Finalize(ierr)\nprint '(a)', 'passed'\nend\n"
+        "include 'mpif.h'\ninteger :: ierr\ncall MPI_Init(ierr)\ncall MPI_Finalize(ierr)\n"
+        "print '(a)', 'passed'\nend\n"
     )
     program = tmp_path / "alone"
     p = run(

@@ -1,4 +1,5 @@
-"""What a call costs more in a Fortran program that was compiled for another MPI than in one of the standard ABI, in instructions."""
+"""What a call costs more in a Fortran program that was compiled for another MPI than in one of the
+standard ABI, in instructions."""
 
 import shutil
 
@@ -8,7 +9,8 @@ from builds import F08, LIBRARIES, module, prefix
 from counting import counts, in_fortran, needs_valgrind
 from jobs import DIST
 
-# a tenth above what was counted: both handles and the status are converted, by functions of the library for C
+# a tenth above what was counted: both handles and the status are converted, by functions of the
+# library for C
 BOUNDS = {
     ("openmpi", "mpi_f08"): {"send": 105, "recv": 120},
     ("openmpi", "mpif.h"): {"send": 115, "recv": 130},
@@ -38,6 +40,7 @@ def test_an_8_byte_call(abi, interface, call, tmp_path):
         )
     standard, foreign = executed
     print(
-        f"{call} from {abi}'s {interface}: {foreign} instructions, {foreign - standard} more than in a program of the standard ABI"
+        f"{call} from {abi}'s {interface}: {foreign} instructions, "
+        f"{foreign - standard} more than in a program of the standard ABI"
     )
     assert 0 < standard and 0 < foreign and foreign - standard <= BOUNDS[abi, interface][call]

@@ -1,4 +1,5 @@
-"""Which programs this directory has, and how they are built: in a directory of its own for each interface and compiler."""
+"""Which programs this directory has, and how they are built: in a directory of its own for each
+interface and compiler."""
 
 import pathlib
 import shutil
@@ -59,7 +60,8 @@ def find(compiler):
 
 
 def options(compiler):
-    """What keeps a compiler quiet about lines that macros have made long, and about what mpif.h cannot declare."""
+    """What keeps a compiler quiet about lines that macros have made long, and about what mpif.h
+    cannot declare."""
     return [
         "-O1",
         "-cpp",

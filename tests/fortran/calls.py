@@ -1,10 +1,12 @@
-"""A Fortran program that calls every function of api/ which Fortran has, with arguments of the standard's types: that it compiles says
-that the interface has these types, that it links that the library has the names, and what it prints how each call ended. Made without
-the generator of the modules, by the standard's rules (MPI 5.0, 19.1): so both would have to be wrong in the same way.
+"""A Fortran program that calls every function of api/ which Fortran has, with arguments of the
+standard's types: that it compiles says that the interface has these types, that it links that the
+library has the names, and what it prints how each call ended. Made without the generator of the
+modules, by the standard's rules (MPI 5.0, 19.1): so both would have to be wrong in the same way.
 
-Every call is made with handles that are null and counts of 0. Those that would end the program, or for which that is no fault but a
-crash, are compiled and not called. Messages, collectives and constructors of datatypes are called with fitting arguments, too
-(`fitting`); of all others the chapters (*.F90) do so.
+Every call is made with handles that are null and counts of 0. Those that would end the program, or
+for which that is no fault but a crash, are compiled and not called. Messages, collectives and
+constructors of datatypes are called with fitting arguments, too (`fitting`); of all others the
+chapters (*.F90) do so.
 """
 
 import collections
@@ -125,7 +127,8 @@ def fortran_type(p):
 
 
 def signature(f):
-    """By what a generic name is resolved: on all machines that we know, addresses, counts and offsets are of one kind."""
+    """By what a generic name is resolved: on all machines that we know, addresses, counts and
+    offsets are of one kind."""
     return [re.sub(r"\(MPI_\w+_KIND\)", "(8)", str(fortran_type(p))) for p in f.params]
 
 
@@ -226,7 +229,8 @@ FITTING = {
 
 
 def value(p):
-    """What fits a parameter: a constant, "" where its start does, None where nothing is known to."""
+    """What fits a parameter: a constant, "" where its start does, None where nothing is known
+    to."""
     if p.kind in ("BUFFER", "POLYFUNCTION") or "DISPLACEMENT" in p.kind or p.direction == "out":
         return ""
     return next(
@@ -236,7 +240,8 @@ def value(p):
 
 
 def fitting(f, variables):
-    """The lines before and after a call that give it fitting arguments; None for what the chapters must call."""
+    """The lines before and after a call that give it fitting arguments; None for what the chapters
+    must call."""
     buffers = sum(p.kind == "BUFFER" for p in f.params)
     constructs = any(p.name == "newtype" for p in f.params) and re.match(
         "MPI_Type_(con|cre|ind|vec)", f.name
@@ -287,7 +292,8 @@ def start(key, name):
 
 
 def program():
-    """The text of the program, and for each number of a call the function; those from FITS on have fitting arguments."""
+    """The text of the program, and for each number of a call the function; those from FITS on have
+    fitting arguments."""
     functions = {f.name: f for f in read()}
     declared, parts, numbers = {}, [], {}
     for f in functions.values():

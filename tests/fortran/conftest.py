@@ -10,7 +10,8 @@ from builds import COMPILERS, INTERFACES, Builder, find
 
 @pytest.fixture(scope="session")
 def builder(tmp_path_factory):
-    """Builds what most tests want, side by side; what does not compile is told by the tests that want it."""
+    """Builds what most tests want, side by side; what does not compile is told by the tests that
+    want it."""
     if not find("gfortran"):
         pytest.skip("gfortran is not installed")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
@@ -27,7 +28,8 @@ def builder(tmp_path_factory):
 
 @pytest.fixture
 def built(builder):
-    """built(COMPILER, INTERFACE, PROGRAM): the path of a program of the session. Skips where there is no such compiler."""
+    """built(COMPILER, INTERFACE, PROGRAM): the path of a program of the session. Skips where there
+    is no such compiler."""
 
     def get(compiler, interface, what):
         if not find(compiler):

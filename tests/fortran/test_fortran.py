@@ -1,5 +1,6 @@
-"""Fortran: the conformance programs with each interface (mpi_f08, mpi, mpif.h) and compiler, every function by a call, what compilers have
-to refuse, tools, the wrapper and the modules that it makes, and the example."""
+"""Fortran: the conformance programs with each interface (mpi_f08, mpi, mpif.h) and compiler, every
+function by a call, what compilers have to refuse, tools, the wrapper and the modules that it makes,
+and the example."""
 
 import gzip
 import re
@@ -35,7 +36,8 @@ def test_a_chapter_with_a_second_compiler(interface, chapter, built):
 
 @pytest.mark.parametrize("interface", ["mpi_f08", "mpi"])
 def test_sections_on_another_library_of_the_standard_abi(interface, built, tmp_path):
-    """One that tells nobody of its requests: what Fortran completes is written back, what C does is not."""
+    """One that tells nobody of its requests: what Fortran completes is written back, what C does is
+    not."""
     text = (DIST / "lib/libmpi_abi.so.1").read_bytes()
     assert b"kw_MPI_Request_hook" in text
     (tmp_path / "libmpi_abi.so.1").write_bytes(
@@ -189,10 +191,18 @@ def test_the_library_needs_no_run_time_of_a_compiler():
 
 def test_interfaces_meet_in_one_program(tmp_path, builder):
     for name, text in {
-        "a.f90": "subroutine a(comm)\n use mpi_f08\n type(MPI_Comm) :: comm\n call MPI_Comm_dup(MPI_COMM_WORLD, comm)\nend subroutine\n",
-        "b.f90": "subroutine b(comm, size)\n use mpi\n integer :: comm, size, ierr\n call MPI_Comm_size(comm, size, ierr)\nend subroutine\n",
-        "c.f": "      PROGRAM C\n      INCLUDE 'mpif.h'\n      INTEGER COMM, N, IERR\n      CALL MPI_INIT(IERR)\n      CALL A(COMM)\n"
-        "      CALL B(COMM, N)\n      CALL MPI_COMM_FREE(COMM, IERR)\n      CALL MPI_FINALIZE(IERR)\n      PRINT '(I0)', N\n      END\n",
+        "a.f90": (
+            "subroutine a(comm)\n use mpi_f08\n type(MPI_Comm) :: comm\n"
+            " call MPI_Comm_dup(MPI_COMM_WORLD, comm)\nend subroutine\n"
+        ),
+        "b.f90": (
+            "subroutine b(comm, size)\n use mpi\n integer :: comm, size, ierr\n"
+            " call MPI_Comm_size(comm, size, ierr)\nend subroutine\n"
+        ),
+        "c.f": "      PROGRAM C\n      INCLUDE 'mpif.h'\n      INTEGER COMM, N, IERR\n"
+        "      CALL MPI_INIT(IERR)\n      CALL A(COMM)\n"
+        "      CALL B(COMM, N)\n      CALL MPI_COMM_FREE(COMM, IERR)\n"
+        "      CALL MPI_FINALIZE(IERR)\n      PRINT '(I0)', N\n      END\n",
     }.items():
         (tmp_path / name).write_text(text)
     p = run(MPIFORT, "-o", tmp_path / "c", "a.f90", "b.f90", "c.f", cwd=tmp_path)
@@ -242,7 +252,8 @@ def test_a_compiler_that_is_not_there(tmp_path):
 def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_path, builder):
     names = [f"operator_{n}" for n in range(129)]
     head = (
-        "subroutine {}(a, b, n, t)\n use, intrinsic :: iso_c_binding\n use mpi_f08, only: MPI_Datatype\n type(c_ptr), value :: a, b\n"
+        "subroutine {}(a, b, n, t)\n use, intrinsic :: iso_c_binding\n"
+        " use mpi_f08, only: MPI_Datatype\n type(c_ptr), value :: a, b\n"
         " integer :: n\n type(MPI_Datatype) :: t\nend subroutine\n"
     )
     calls = "".join(f" call made({name}, {number})\n" for number, name in enumerate(names, 1))
@@ -250,14 +261,18 @@ def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_pat
         "module operators\ncontains\n"
         + "".join(map(head.format, names))
         + "end module\nprogram many\n use mpi_f08\n use operators\n"
-        " integer :: ierr, class, length\n character(MPI_MAX_ERROR_STRING) :: text\n type(MPI_Op) :: op\n call MPI_Init()\n"
+        " integer :: ierr, class, length\n character(MPI_MAX_ERROR_STRING) :: text\n"
+        " type(MPI_Op) :: op\n call MPI_Init()\n"
         " call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)\n"
         + calls
         + calls.splitlines()[0]
         + "\n call MPI_Finalize()\n"
-        "contains\n subroutine made(operator, number)\n  procedure(MPI_User_function) :: operator\n  integer :: number\n"
-        "  call MPI_Op_create(operator, .true., op, ierr)\n  if (ierr == MPI_SUCCESS) return\n  call MPI_Error_class(ierr, class)\n"
-        "  call MPI_Error_string(ierr, text, length)\n  print '(i0, 1x, l1, 1x, a)', number, class == MPI_ERR_INTERN, trim(text)\n"
+        "contains\n subroutine made(operator, number)\n"
+        "  procedure(MPI_User_function) :: operator\n  integer :: number\n"
+        "  call MPI_Op_create(operator, .true., op, ierr)\n  if (ierr == MPI_SUCCESS) return\n"
+        "  call MPI_Error_class(ierr, class)\n"
+        "  call MPI_Error_string(ierr, text, length)\n"
+        "  print '(i0, 1x, l1, 1x, a)', number, class == MPI_ERR_INTERN, trim(text)\n"
         " end subroutine\nend program\n"
     )
     assert run(MPIFORT, "-o", tmp_path / "many", "many.f90", cwd=tmp_path).returncode == 0
@@ -276,7 +291,10 @@ def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_pat
 def test_a_wrapper_starts_nothing_but_the_compiler(wrapper, calls, tmp_path, builder):
     there = tmp_path / "bin"
     there.mkdir()
-    command = f"echo 'GNU Fortran (no such) {modules_of_gfortran()[0]}.1.0'; echo \"$*\" >>{tmp_path}/calls"
+    command = (
+        f"echo 'GNU Fortran (no such) {modules_of_gfortran()[0]}.1.0'; "
+        f'echo "$*" >>{tmp_path}/calls'
+    )
     for compiler in ("cc", "c++", "gfortran"):
         (there / compiler).write_text(f"#!/bin/sh\n{command}\n")
         (there / compiler).chmod(0o755)
@@ -311,7 +329,8 @@ def test_a_module_makes_public_only_what_programs_call(module, size, builder):
 def test_a_compiler_that_cannot_compile_the_modules(tmp_path):
     compiler = tmp_path / "oldfortran"
     compiler.write_text(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Old Fortran 1.0' && exit\necho 'error: type(*) is new to me' >&2\nexit 1\n"
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Old Fortran 1.0' && exit\n"
+        "echo 'error: type(*) is new to me' >&2\nexit 1\n"
     )
     compiler.chmod(0o755)
     p = run(

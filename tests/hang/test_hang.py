@@ -1,4 +1,5 @@
-"""Why nothing moves: programs that hang, each in its own way, get the right sentence; those that only seem to are not accused."""
+"""Why nothing moves: programs that hang, each in its own way, get the right sentence; those that
+only seem to are not accused."""
 
 import contextlib
 import os
@@ -12,58 +13,85 @@ from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, start, told, wait_until
 SOURCE = ROOT / "tests/hang/hangs.c"
 PATHS = ["self,shm", "self,tcp"]
 HUNG, TIMED_OUT = 123, 124
-# Ranks, and what the sentence holds; {NAME} stands for the line of hangs.c that ends with this comment.
+# Ranks, and what the sentence holds; {NAME} stands for the line of hangs.c that ends with this
+# comment.
 HANGS = {
     "sends": (2, "0 -> 1 -> 0, each in MPI_Send, tag 3, on MPI_COMM_WORLD at {sends}"),
     "receives": (2, "0 -> 1 -> 0, each in MPI_Recv, tag 5, on MPI_COMM_WORLD at {recv_word}"),
     "tag": (
         2,
-        "a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7",
+        (
+            "a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: "
+            "the tag wanted is 7"
+        ),
     ),
     "comm": (
         2,
-        "a message of rank 1 with tag 7 on other lies unexpected at rank 0: the communicator wanted is MPI_COMM_WORLD",
+        (
+            "a message of rank 1 with tag 7 on other lies unexpected at rank 0: "
+            "the communicator wanted is MPI_COMM_WORLD"
+        ),
     ),
     "missing": (
         3,
-        "ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at {missing} for rank 2, which is in MPI_Recv at {recv_word}",
+        (
+            "ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at {missing} for rank 2, "
+            "which is in MPI_Recv at {recv_word}"
+        ),
     ),
     "again": (
         3,
-        "ranks 0-1 wait in MPI_Allreduce on MPI_COMM_WORLD at {again} for rank 2, which is in MPI_Recv at {recv_word}",
+        (
+            "ranks 0-1 wait in MPI_Allreduce on MPI_COMM_WORLD at {again} for rank 2, "
+            "which is in MPI_Recv at {recv_word}"
+        ),
     ),
     "differ": (
         3,
-        "rank 1 calls MPI_Bcast at {bcast} and rank 0 calls MPI_Reduce at {differ} as the same collective of MPI_COMM_WORLD",
+        (
+            "rank 1 calls MPI_Bcast at {bcast} and rank 0 calls MPI_Reduce at {differ} as the same "
+            "collective of MPI_COMM_WORLD"
+        ),
     ),
     "cycle": (3, "0 -> 1 -> 2 -> 0, each in MPI_Recv, tag 11, on MPI_COMM_WORLD at {recv_word}"),
     "any": (
         3,
-        "rank 0 is in MPI_Waitany at {any} and waits for one of 2 requests, the first for a message of rank 1, tag 4, on "
-        "MPI_COMM_WORLD; only ranks 1-2 can serve it, and all of them wait themselves",
+        "rank 0 is in MPI_Waitany at {any} and waits for one of 2 requests, "
+        "the first for a message of rank 1, tag 4, on MPI_COMM_WORLD; "
+        "only ranks 1-2 can serve it, and all of them wait themselves",
     ),
     "probe": (
         3,
-        "rank 0 is in MPI_Probe at {probe} and waits for a message of any rank, tag 6, on MPI_COMM_WORLD; only ranks 1-2",
+        (
+            "rank 0 is in MPI_Probe at {probe} and waits for a message of any rank, tag 6, "
+            "on MPI_COMM_WORLD; only ranks 1-2"
+        ),
     ),
     "barrier": (
         2,
-        "rank 1 waits in MPI_Barrier on MPI_COMM_WORLD at {in_barrier} for rank 0, which is in MPI_Send at {barrier} and waits "
-        "for rank 1 to receive its message, tag 2",
+        "rank 1 waits in MPI_Barrier on MPI_COMM_WORLD at {in_barrier} for rank 0, "
+        "which is in MPI_Send at {barrier} and waits for rank 1 to receive its message, tag 2",
     ),
     "inter": (2, "0 -> 1 -> 0, each in MPI_Recv, tag 12, on both at {recv_word}"),
     "background": (
         3,
-        "ranks 0-1 wait in MPI_Wait on MPI_COMM_WORLD at {background} for rank 2, which is in MPI_Recv at {recv_word}",
+        (
+            "ranks 0-1 wait in MPI_Wait on MPI_COMM_WORLD at {background} for rank 2, "
+            "which is in MPI_Recv at {recv_word}"
+        ),
     ),
     "making": (
         3,
-        "ranks 0-1 wait in MPI_Comm_split on MPI_COMM_WORLD at {making} for rank 2, which is in MPI_Recv at {recv_word}",
+        (
+            "ranks 0-1 wait in MPI_Comm_split on MPI_COMM_WORLD at {making} for rank 2, "
+            "which is in MPI_Recv at {recv_word}"
+        ),
     ),
     "part": (
         3,
-        "rank 1 waits in MPI_Barrier on part at {part} for rank 2, which is in MPI_Recv at {recv_word} and waits for a message of "
-        "rank 0, tag 9, on MPI_COMM_WORLD",
+        "rank 1 waits in MPI_Barrier on part at {part} for rank 2, "
+        "which is in MPI_Recv at {recv_word} and waits for a message of rank 0, tag 9, "
+        "on MPI_COMM_WORLD",
     ),
 }
 

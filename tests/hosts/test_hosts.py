@@ -1,5 +1,5 @@
-"""The host lab: ranks on different hosts are joined by their network, a command's status is the lab's, nothing is left behind,
-interrupted or not."""
+"""The host lab: ranks on different hosts are joined by their network, a command's status is the
+lab's, nothing is left behind, interrupted or not."""
 
 import os
 import re

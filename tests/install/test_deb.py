@@ -1,4 +1,5 @@
-"""The package for Debian: made of dist/, installed below a directory of the test by dpkg, tried, and removed."""
+"""The package for Debian: made of dist/, installed below a directory of the test by dpkg, tried,
+and removed."""
 
 import os
 import shutil

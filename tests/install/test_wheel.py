@@ -62,10 +62,14 @@ def test_the_laboratory_says_what_it_lacks(commands):
 def test_the_laboratory_measures_outside_a_clone(commands, tmp_path):
     # what it stands on is in the environment that runs these tests
     [site] = (commands.parent / "lib").glob("python*/site-packages")
-    code = f"import sys; sys.prefix = {str(commands.parent)!r}; sys.path.insert(0, {str(site)!r}); from kwlab.__main__ import main; main()"
+    code = (
+        f"import sys; sys.prefix = {str(commands.parent)!r}; sys.path.insert(0, {str(site)!r}); "
+        "from kwlab.__main__ import main; main()"
+    )
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        'title = "One"\nlibraries = ["kittiwake"]\nrounds = 1\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "1", "--sizes", "8"]\n'
+        'title = "One"\nlibraries = ["kittiwake"]\nrounds = 1\n[[work]]\nprogram = "p2p"\n'
+        'args = ["--ms", "1", "--sizes", "8"]\n'
     )
     p = run(sys.executable, "-c", code, "run", plan, cwd=tmp_path)
     assert p.returncode == 0 and (tmp_path / "kwlab/lab/results.sqlite").exists(), told(p)

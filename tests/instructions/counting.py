@@ -1,4 +1,5 @@
-"""Counts of instructions: of the calls that program.c makes, in C or, by watched.F90, in Fortran."""
+"""Counts of instructions: of the calls that program.c makes, in C or, by watched.F90, in
+Fortran."""
 
 import re
 import shutil
@@ -29,7 +30,8 @@ def counts(program, call, work, *options):
         f"--dump-after=watched_{call}",
         f"--callgrind-out-file={profile}",
     ]
-    # the other rank never sleeps while it waits for this slow one: who sleeps is rung, which is not the price of a call
+    # the other rank never sleeps while it waits for this slow one: who sleeps is rung, which is not
+    # the price of a call
     settings = [
         "-genv",
         "KW_PATHS",

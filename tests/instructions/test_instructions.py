@@ -1,6 +1,7 @@
-"""How many instructions an 8-byte call executes that does not have to wait, between two ranks of one host: counts, not times, so they
-are the same on a busy machine. The cheapest of many calls counts, by valgrind's callgrind. A bound is a tenth above what was
-counted when it was set; raise one only with the reason in the commit's message, lower it when a call has become cheaper."""
+"""How many instructions an 8-byte call executes that does not have to wait, between two ranks of
+one host: counts, not times, so they are the same on a busy machine. The cheapest of many calls
+counts, by valgrind's callgrind. A bound is a tenth above what was counted when it was set; raise
+one only with the reason in the commit's message, lower it when a call has become cheaper."""
 
 import shutil
 
@@ -9,7 +10,8 @@ import pytest
 from counting import counts, in_fortran, needs_valgrind
 from jobs import DIST
 
-# instructions of one call, with the three or so that hand it its arguments; waitall: of 40 receives that have ended
+# instructions of one call, with the three or so that hand it its arguments; waitall: of 40 receives
+# that have ended
 BOUNDS = {
     "send": 415,
     "recv": 410,
@@ -30,8 +32,8 @@ TRACED = {
     "isend": 335,
     "irecv": 700,
 }
-# what Fortran adds to C's call, with what the program does to describe its buffers; at most as much again as a tenth of it. A scalar
-# from either module comes with a descriptor.
+# what Fortran adds to C's call, with what the program does to describe its buffers; at most as much
+# again as a tenth of it. A scalar from either module comes with a descriptor.
 FORTRAN = {
     "mpi_f08": {"send": 46, "recv": 54, "bcast": 44, "allreduce": 66, "isend": 78, "irecv": 78},
     "mpi": {"send": 46, "recv": 54},
@@ -93,7 +95,8 @@ def test_what_fortran_adds(interface, call, program, tmp_path):
         default=0,
     )
     print(
-        f"{call} from {interface}: {executed} instructions, {executed - plain} more than from C, {bound} at most"
+        f"{call} from {interface}: {executed} instructions, {executed - plain} more than from C, "
+        f"{bound} at most"
     )
     assert plain > 0 and executed > 0 and executed - plain <= bound, (
         f"{call} from {interface}: {executed - plain} instructions more than from C"

@@ -17,14 +17,17 @@ def crashing(program):
 
 @pytest.fixture
 def ssh(tmp_path):
-    """The environment in which a command stands in for ssh: it runs what ssh would run, here, and greets first, as login scripts may."""
+    """The environment in which a command stands in for ssh: it runs what ssh would run, here, and
+    greets first, as login scripts may."""
     path = tmp_path / "ssh"
     path.write_text("""#!/bin/sh
 host=$1
 shift
 case $host in
 silent) exec sleep 1000 ;;
-old) exec printf '\\n\\000kw-helper-1\\000\\r\\n\\012\\000\\000\\000\\000\\377\\000\\000\\000\\001\\000\\000\\0000' ;;
+old)
+    printf '\\n\\000kw-helper-1\\000\\r\\n\\012\\000\\000\\000\\000'
+    exec printf '\\377\\000\\000\\000\\001\\000\\000\\0000' ;;
 nonsense) exec printf '\\n\\000kw-helper-1\\000\\r\\n\\377\\377\\377\\377\\377' ;;
 esac
 echo "Welcome to $host"

@@ -1,5 +1,6 @@
-"""Domains of ranks (packages, caches), as KW_DOMAINS makes them on any machine: collectives that follow them, with equal, unequal, single
-and scattered domains, give what the others give; and what KW_DOMAINS may not say is told before anything starts."""
+"""Domains of ranks (packages, caches), as KW_DOMAINS makes them on any machine: collectives that
+follow them, with equal, unequal, single and scattered domains, give what the others give; and what
+KW_DOMAINS may not say is told before anything starts."""
 
 import pytest
 

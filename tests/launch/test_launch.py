@@ -118,7 +118,8 @@ def test_full_disk():
 
 
 def flood(**more):
-    """A job whose ranks print more than anybody keeps; nobody reads it. A mark of its processes, the reader's end, mpiexec."""
+    """A job whose ranks print more than anybody keeps; nobody reads it. A mark of its processes,
+    the reader's end, mpiexec."""
     t = tag()
     reader, writer = os.pipe()
     script = f": {t}; head -c 30000000 /dev/zero | tr '\\0' x; sleep {t}"
@@ -262,7 +263,8 @@ def test_lines_stay_whole():
         "-n",
         8,
         *sh(
-            f"for i in 1 2 3 4 5 6 7 8 9 10; do printf {line[:1500]}; printf {line[1500:]}$PMI_RANK'\\n'; done"
+            f"for i in 1 2 3 4 5 6 7 8 9 10; do printf {line[:1500]}; "
+            f"printf {line[1500:]}$PMI_RANK'\\n'; done"
         ),
     )
     lines = p.stdout.splitlines()
@@ -618,7 +620,8 @@ def test_jobs_do_not_share_processors():
 
 
 def test_few_open_files(pmi):
-    """More ranks than one process may have pipes for: helpers on this host take some each; all are ranks of one host."""
+    """More ranks than one process may have pipes for: helpers on this host take some each; all are
+    ranks of one host."""
 
     def limited(files, n, *words, **more):
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", MPIEXEC, "-n", str(n), *words]
@@ -646,7 +649,8 @@ def test_few_open_files(pmi):
     gone(length)
     p = limited(64, 2000, "true")
     assert p.returncode == 1 and re.fullmatch(
-        r"mpiexec: 2000 ranks on one host need 3 open files each, and the limit leaves room for \d\d\d ranks; .*\n",
+        r"mpiexec: 2000 ranks on one host need 3 open files each, and the limit leaves room for "
+        r"\d\d\d ranks; .*\n",
         p.stderr,
     ), p
 
@@ -703,7 +707,8 @@ def test_hosts_through_helpers(pmi, ssh):
         "--hosts",
         "a,b",
         *sh(
-            f"trap '' TERM; setsid sleep {t} & test $PMI_RANK = 0 && kill -9 $$; sleep {t}; sleep {t}"
+            f"trap '' TERM; setsid sleep {t} & test $PMI_RANK = 0 && kill -9 $$; sleep {t}; "
+            f"sleep {t}"
         ),
         env=ssh,
         status=137,

@@ -1,4 +1,5 @@
-"""What the library and mpiexec say of a program that crashes, of ranks that wait in vain, of knobs and handles that are wrong; and the log."""
+"""What the library and mpiexec say of a program that crashes, of ranks that wait in vain, of knobs
+and handles that are wrong; and the log."""
 
 import re
 import socket
@@ -87,7 +88,10 @@ def test_a_crash_without_a_launcher_is_readable(crashing):
     assert file == str(crashing) and int(offset, 16) > 0, p
 
 
-LEFT = r"rank [12] on \S+( and rank [12])? aborted the job with status 58: MPI_\w+: rank 0 has called MPI_Finalize: "
+LEFT = (
+    r"rank [12] on \S+( and rank [12])? aborted the job with status 58: MPI_\w+: rank 0 has called "
+    r"MPI_Finalize: "
+)
 
 
 def test_who_waits_for_a_rank_that_has_finished_is_named(program):
@@ -129,7 +133,10 @@ def test_programs_of_another_mpi_are_found_out(tmp_path):
         2,
         other,
         status=126,
-        sentence=f"'{other}' is linked with libmpi.so.20 of Open MPI, in whose place Kittiwake has no library",
+        sentence=(
+            f"'{other}' is linked with libmpi.so.20 of Open MPI, "
+            "in whose place Kittiwake has no library"
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""What runs the steps of `make check`, and what runs tests in them: nothing is left behind, nothing hangs, what is skipped is not green."""
+"""What runs the steps of `make check`, and what runs tests in them: nothing is left behind, nothing
+hangs, what is skipped is not green."""
 
 import os
 import subprocess
@@ -78,7 +79,8 @@ def test_what_a_test_has_started_ends_with_it(outcome):
     started = "    subprocess.Popen(['setsid', 'sh', '-c', f'sleep {TAG} & sleep {TAG}'])"
     there = "    assert conftest.descendants()"
     p = outcome(
-        f"def test_starts():\n{started}\ndef test_finds_none():\n    assert not conftest.descendants()",
+        f"def test_starts():\n{started}\ndef test_finds_none():\n"
+        "    assert not conftest.descendants()",
         t,
     )
     assert p.returncode == 0 and "2 passed" in p.stdout and not living(t), p.stdout
@@ -90,7 +92,8 @@ def test_what_a_test_has_started_ends_with_it(outcome):
 def test_a_test_that_hangs_is_ended(outcome):
     t = tag()
     p = outcome(
-        "conftest.LIMIT = 1\ndef test_hangs():\n    subprocess.run(['setsid', 'sleep', TAG])\ndef test_next():\n    pass",
+        "conftest.LIMIT = 1\ndef test_hangs():\n    subprocess.run(['setsid', 'sleep', TAG])\n"
+        "def test_next():\n    pass",
         t,
     )
     assert (

@@ -1,4 +1,5 @@
-"""mpiexec --with: the same command by another MPI. Scripts stand in its place, which say what they were called with."""
+"""mpiexec --with: the same command by another MPI. Scripts stand in its place, which say what they
+were called with."""
 
 import os
 import subprocess
@@ -83,7 +84,10 @@ def test_a_program_of_the_standard_abi(tmp_path, family):
         home,
         program,
         status=126,
-        sentence=f"'{program}' needs libmpi_abi.so.1, which this {NAME[family]} does not have: compile it with",
+        sentence=(
+            f"'{program}' needs libmpi_abi.so.1, which this {NAME[family]} does not have: "
+            "compile it with"
+        ),
     )
     (home / "lib/libmpi_abi.so.1").touch()
     p = mpiexec("--with", home, program, status=7)

@@ -90,7 +90,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     one[0] = rank;
     MPI_Allreduce(one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 0, &sum, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 0, &sum, 1, MPI_INT, 1 - rank, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1 && argc > 1) sum = one[1];
     MPI_Finalize();
     free(one);
@@ -108,7 +109,7 @@ int main(int argc, char **argv) {
     assert (
         p.returncode == 9
         and p.stderr.count("Invalid read of size 4") == 1
-        and "fault.c:10" in p.stderr
+        and "fault.c:11" in p.stderr
     ), told(p)
 
 

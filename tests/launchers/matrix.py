@@ -1,4 +1,5 @@
-"""The same program under every launcher: what it must do, one function each (test_matrix.py runs them)."""
+"""The same program under every launcher: what it must do, one function each (test_matrix.py runs
+them)."""
 
 import os
 import pathlib
@@ -92,8 +93,8 @@ def sessions_one_after_another(e):
 
 @test
 def first_session_after_finalize(e):
-    """Most launchers let nobody come back who has finalized; to finalize later is no way, for some end a job of which a rank exits
-    without."""
+    """Most launchers let nobody come back who has finalized; to finalize later is no way, for some
+    end a job of which a rank exits without."""
     if e.single or e.name == "mpiexec":
         return call(e, e.command(size(e), AFTER))
     text = call(e, e.command(size(e), AFTER), status="not 0")
@@ -156,7 +157,8 @@ def a_rank_is_killed(e):
 @test
 def stdin(e):
     n = size(e)
-    # what fits into a pipe: Hydra stops serving its ranks when rank 0 does not read at once, and MPI_Init needs to be served
+    # what fits into a pipe: Hydra stops serving its ranks when rank 0 does not read at once, and
+    # MPI_Init needs to be served
     data = bytes(range(256)) * 200
     read = lines(
         call(e, e.command(n, RANK, "input", len(data)), stdin=data), r"read (\d+) sum (\d+)", n

@@ -1,5 +1,5 @@
-"""A launcher of our own making, for what no good launcher does: it speaks PMI-1 to the ranks that it starts, and can stop in the middle of
-a line, talk nonsense, die, give two jobs the same name."""
+"""A launcher of our own making, for what no good launcher does: it speaks PMI-1 to the ranks that
+it starts, and can stop in the middle of a line, talk nonsense, die, give two jobs the same name."""
 
 import os
 import re
@@ -15,16 +15,14 @@ class Half(bytes):
 
 
 class Job:
-    """Ranks and the thread that serves each. `spoil(rank, command, answer)` may give another answer: bytes, or None to hang up.
-    No rank hears from it that another one has ended."""
+    """Ranks and the thread that serves each. `spoil(rank, command, answer)` may give another
+    answer: bytes, or None to hang up. No rank hears from it that another one has ended."""
 
     def __init__(self, size, *program, name="job", spoil=None, env=None):
         self.size, self.name, self.env = size, name, env or {}
         self.spoil = spoil or (lambda rank, command, answer: answer)
-        self.store, self.fence = (
-            {"PMI_process_mapping": f"(vector,(0,1,{size}))"},
-            threading.Barrier(size),
-        )
+        self.store = {"PMI_process_mapping": f"(vector,(0,1,{size}))"}
+        self.fence = threading.Barrier(size)
         self.wires = []
         self.ranks = [self.start(r, program) for r in range(size)]
 

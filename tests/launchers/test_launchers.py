@@ -1,5 +1,6 @@
-"""Kittiwake and launchers: MPICH's library under our mpiexec, and launchers that we cannot talk to, which are refused with a sentence.
-Packages with launchers are taken from build/peers (kwlab peers) or put into build/ from PyPI."""
+"""Kittiwake and launchers: MPICH's library under our mpiexec, and launchers that we cannot talk to,
+which are refused with a sentence. Packages with launchers are taken from build/peers (kwlab peers)
+or put into build/ from PyPI."""
 
 import os
 import re
@@ -13,9 +14,8 @@ from jobs import run as command
 # ranks of a start on one machine that is larger than usual
 MANY = 256
 LAUNCHERS = ["mpiexec", "Hydra"]
-OURS = {
-    "LD_LIBRARY_PATH": str(DIST / "lib")
-}  # the library is the one that the loader is told, whoever built the program
+# the library is the one that the loader is told, whoever built the program
+OURS = {"LD_LIBRARY_PATH": str(DIST / "lib")}
 
 
 def call(*words, env=OURS, status=0):

@@ -1,4 +1,5 @@
-"""The cells of the matrix: the same program under every launcher, and what it must do (matrix.py). srun's rows want Slurm."""
+"""The cells of the matrix: the same program under every launcher, and what it must do (matrix.py).
+srun's rows want Slurm."""
 
 import pytest
 
@@ -16,7 +17,8 @@ LAUNCHERS = [
     "srun --mpi=pmi2",
     "srun --mpi=pmix",
 ]
-# what a launcher has no way to do; a job whose srun is killed goes on by Slurm's rule, and scancel ends it (tests/slurm)
+# what a launcher has no way to do; a job whose srun is killed goes on by Slurm's rule, and scancel
+# ends it (tests/slurm)
 NO_WAY = [
     *(("singleton", test) for test in ("a rank is killed", "killed", "several programs")),
     ("srun --mpi=pmi2", "killed"),

@@ -1,5 +1,5 @@
-"""Links that fail, in the host lab (tests/hosts/lab): connections that are reset in the middle of messages, hosts that vanish,
-processes that are stopped, too few open files."""
+"""Links that fail, in the host lab (tests/hosts/lab): connections that are reset in the middle of
+messages, hosts that vanish, processes that are stopped, too few open files."""
 
 import os
 import pathlib
@@ -29,14 +29,16 @@ def alltoall(program):
     return program("tests/network/alltoall.c", "-O2")
 
 
-# Ends every TCP connection of every host with a reset, again and again, until the file is gone; says how many.
+# Ends every TCP connection of every host with a reset, again and again, until the file is gone;
+# says how many.
 RESET = r"""
 touch $FILE
 ( n=0
   while [ -e $FILE ]; do
     for host in $(seq 0 $((LAB_HOSTS - 1))); do
       [ $((n % 2)) = $((host % 2)) ] || continue
-      ip netns exec ${LAB}h$host ss -K -t -H state established 2>/dev/null | grep -c . >> $FILE.count || true
+      ip netns exec ${LAB}h$host ss -K -t -H state established 2>/dev/null |
+        grep -c . >> $FILE.count || true
     done
     n=$((n + 1)); sleep 0.08
   done ) &
@@ -45,7 +47,8 @@ touch $FILE
 
 @pytest.fixture
 def under_resets(tmp_path):
-    """under_resets(JOB): what a job of two hosts says while connections are reset all the time, and how many were."""
+    """under_resets(JOB): what a job of two hosts says while connections are reset all the time, and
+    how many were."""
 
     def begin(job, status=0, **env):
         file = tmp_path / "resets"
@@ -91,8 +94,12 @@ def test_without_it_a_reset_is_an_error_that_names_both(under_resets, soak):
 
 
 def vanishes(soak, arguments):
-    """The link of host 1 goes down while a job runs; how long the job's end takes, and its sentences."""
-    script = f"{ON_HOSTS} -n 2 {soak} {arguments} & sleep 2; ip link set port1 down; date +%s.%N; wait $!; date +%s.%N"
+    """The link of host 1 goes down while a job runs; how long the job's end takes, and its
+    sentences."""
+    script = (
+        f"{ON_HOSTS} -n 2 {soak} {arguments} & sleep 2; ip link set port1 down; date +%s.%N; "
+        "wait $!; date +%s.%N"
+    )
     out, err = lab("--hosts 2", script, status=0)
     times = [float(line) for line in out.split() if re.fullmatch(r"\d+\.\d+", line)]
     return times[1] - times[0], err
@@ -114,16 +121,23 @@ def test_a_host_that_vanishes_is_reported(arguments, soak):
 
 def test_a_network_that_is_gone_for_a_while_is_waited_for(soak):
     """Longer than the kernel's patience, so that the connection ends and is made anew."""
-    script = f"{ON_HOSTS} -n 2 {soak} 14 & sleep 2; ip link set port1 down; sleep 10; ip link set port1 up; wait $!"
+    script = (
+        f"{ON_HOSTS} -n 2 {soak} 14 & sleep 2; ip link set port1 down; sleep 10; "
+        "ip link set port1 up; wait $!"
+    )
     out, _ = lab("--hosts 2", script)
     assert out.startswith("right"), out
     print(out.strip())
 
 
 def test_traffic_moves_to_the_other_of_two_links(soak):
-    """The link that the connection uses goes down, on the side of host 1. It is left before the kernel gives it up."""
+    """The link that the connection uses goes down, on the side of host 1. It is left before the
+    kernel gives it up."""
     script = f"""{ON_HOSTS} -n 2 {soak} 14 & sleep 2
-        if ip netns exec ${{LAB}}h0 ss -tnH state established | grep -q 10.77.0.2; then dead=port1; else dead=link1; fi
+        dead=link1
+        if ip netns exec ${{LAB}}h0 ss -tnH state established | grep -q 10.77.0.2; then
+            dead=port1
+        fi
         ip link set $dead down; echo $dead; wait $!"""
     out, err = lab("--hosts 2 --links 2", script, KW_LOG="info", KW_STATS="yes")
     dead, said = out.splitlines()
@@ -141,15 +155,18 @@ def counted(name, err):
 
 
 def striped(err):
-    """Of all ranks together: long messages that went over both links, their bytes on the further link, and pieces that went again."""
+    """Of all ranks together: long messages that went over both links, their bytes on the further
+    link, and pieces that went again."""
     return [counted(f"striped_{what}", err) for what in ("sent", "bytes", "again")]
 
 
 def test_long_messages_go_over_both_links_and_over_one_when_the_other_dies(soak):
-    """The further link, which there is none of at first, goes down while long messages are under way: all arrive, and what it carried goes
-    again over the first one."""
-    script = f"""ip link set link1 down; {ON_HOSTS} -n 2 {soak} 20 & sleep 1; ip link set link1 up; sleep 6
-        ip netns exec ${{LAB}}h0 ss -tnH state established | grep -o '10.7[78].0.2' | sort | uniq -c; ip link set link1 down; wait $!"""
+    """The further link, which there is none of at first, goes down while long messages are under
+    way: all arrive, and what it carried goes again over the first one."""
+    script = f"""ip link set link1 down; {ON_HOSTS} -n 2 {soak} 20 & sleep 1
+        ip link set link1 up; sleep 6
+        ip netns exec ${{LAB}}h0 ss -tnH state established | grep -o '10.7[78].0.2' | sort | uniq -c
+        ip link set link1 down; wait $!"""
     out, err = lab("--hosts 2 --links 2 --rate 1gbit", script, KW_STATS="yes")
     sent, bytes_there, again = striped(err)
     assert "right" in out and "10.77.0.2" in out and "10.78.0.2" in out, (out, err)
@@ -158,7 +175,8 @@ def test_long_messages_go_over_both_links_and_over_one_when_the_other_dies(soak)
         err,
     )
     print(
-        f"{out.splitlines()[-1]}; {sent} over both links, {bytes_there >> 20} MB of them on the further one, {again} pieces again"
+        f"{out.splitlines()[-1]}; {sent} over both links, "
+        f"{bytes_there >> 20} MB of them on the further one, {again} pieces again"
     )
 
 
@@ -183,7 +201,8 @@ def test_a_stopped_process_is_waited_for(soak):
 
 
 def with_files(files, ranks, program, **env):
-    """A job over TCP of ranks that may open so many files (the launcher may open as many as it wants)."""
+    """A job over TCP of ranks that may open so many files (the launcher may open as many as it
+    wants)."""
     return run(
         "sh",
         "-c",

@@ -1,5 +1,5 @@
-"""The manual pages as they are installed: they have no fault, `man -k` finds them, what they refer to is
-there, and every example compiles without a warning and runs on two ranks."""
+"""The manual pages as they are installed: they have no fault, `man -k` finds them, what they refer
+to is there, and every example compiles without a warning and runs on two ranks."""
 
 import re
 import shutil

@@ -1,13 +1,16 @@
-"""Runs test modules of mpi4py one after the other in this process and writes down what becomes of every test.
+"""Runs test modules of mpi4py one after the other in this process and writes down what becomes of
+every test.
 
     mpiexec -n N python suite.py LOGS MPI4PY/test [--only-skips] [-x PATTERN ...] MODULE ...
 
-With --only-skips a test does nothing if it cannot skip itself: decorators and setUp decide as always, but of the tests only those are
-run in whose class, or module's functions, somebody raises a skip. The others are written down as if they had passed.
+With --only-skips a test does nothing if it cannot skip itself: decorators and setUp decide as
+always, but of the tests only those are run in whose class, or module's functions, somebody raises a
+skip. The others are written down as if they had passed.
 
-Every rank writes LOGS/RANK, a line of JSON an event: "begin" when a module is loaded or a test begins, "skip" and "fail"
-with a text, "end" of a test with the seconds that it took and those of the processor, and "done" behind everything. So a
-reader can tell where a rank stands that writes no more.
+Every rank writes LOGS/RANK, a line of JSON an event: "begin" when a module is loaded or a test
+begins, "skip" and "fail" with a text, "end" of a test with the seconds that it took and those of
+the processor, and "done" behind everything. So a reader can tell where a rank stands that writes no
+more.
 """
 
 import inspect
@@ -26,7 +29,8 @@ import main  # noqa: E402  mpi4py's own test program
 
 
 class Result(unittest.TestResult):
-    """Writes every event as it happens. A test of several parts (subtests) may fail or be skipped more than once."""
+    """Writes every event as it happens. A test of several parts (subtests) may fail or be skipped
+    more than once."""
 
     def __init__(self, log):
         super().__init__()
@@ -84,7 +88,8 @@ def says_skip(function):
 
 
 def may_skip(test):
-    """Whether a test is skipped by its decorator, or may be by its own body or a helper that this may call."""
+    """Whether a test is skipped by its decorator, or may be by its own body or a helper that this
+    may call."""
     body = getattr(type(test), test._testMethodName, None)
     if (
         not isinstance(test, unittest.TestCase)
@@ -140,7 +145,8 @@ class Program(main.TestProgram):
             tests(result)
 
 
-# What is tested is the mpi4py that this Python has, not one that lies about in the directory of its source.
+# What is tested is the mpi4py that this Python has, not one that lies about in the directory of its
+# source.
 Program(
     module=None,
     argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")],

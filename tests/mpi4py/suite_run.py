@@ -1,5 +1,5 @@
-"""Runs suite.py on several processes and reads what it wrote: outcomes by test, and where every rank stood when a run
-ended early."""
+"""Runs suite.py on several processes and reads what it wrote: outcomes by test, and where every
+rank stood when a run ended early."""
 
 import json
 import os
@@ -10,8 +10,8 @@ import subprocess
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Seconds in which no rank ends or begins a test, until a run counts as hung. The longest test computes for 4 s alone;
-# eight of it share two cores, which others may use too.
+# Seconds in which no rank ends or begins a test, until a run counts as hung. The longest test
+# computes for 4 s alone; eight of it share two cores, which others may use too.
 QUIET = 240
 TELL = 60  # seconds between two lines about a run that makes steps
 # A run that hung or died goes on behind the module at fault, so many times.
@@ -19,7 +19,8 @@ RESUMES = 2
 
 
 class Lists:
-    """modules.txt: what is run, with the patterns of tests left out of it, and which modules are left out, with reasons."""
+    """modules.txt: what is run, with the patterns of tests left out of it, and which modules are
+    left out, with reasons."""
 
     def __init__(self):
         self.modules, self.patterns, self.left_out, self.alone = [], [], {}, set()
@@ -41,7 +42,8 @@ class Lists:
 
 
 class Outcome:
-    """What became of the tests at one number of processes. A test is skipped, or fails, where one rank says so."""
+    """What became of the tests at one number of processes. A test is skipped, or fails, where one
+    rank says so."""
 
     def __init__(self):
         self.tests, self.skipped, self.failed, self.seconds = set(), {}, {}, {}
@@ -107,8 +109,8 @@ def read(path):
 
 
 def watch(p, logs):
-    """Waits for the end; ends what makes no step for QUIET seconds, and says so. A line now and then tells whoever watches our
-    output that there are steps."""
+    """Waits for the end; ends what makes no step for QUIET seconds, and says so. A line now and
+    then tells whoever watches our output that there are steps."""
     size, since = -1, time.monotonic()
     told = since
     while True:
@@ -129,7 +131,8 @@ def watch(p, logs):
 
 
 def suite(command, n, modules, patterns, source, logs, options=()):
-    """Runs all modules on n processes, again behind a module where a run hangs or dies. `command(n)` starts Python."""
+    """Runs all modules on n processes, again behind a module where a run hangs or dies.
+    `command(n)` starts Python."""
     outcome, rest = Outcome(), list(modules)
     options = [*options, *(word for x in patterns for word in ("-x", x))]
     for _ in range(RESUMES + 1):

@@ -23,7 +23,8 @@ def job(program, monkeypatch):
 
 
 def networks(errors):
-    """Of each connection that was made: our address, interface, the peer's address, and the rest of the line."""
+    """Of each connection that was made: our address, interface, the peer's address, and the rest of
+    the line."""
     return re.findall(
         r"^rank \d+ on \S+: tcp to rank \d+: (\S+) \((\w+)\) to ([^\s;]+)(.*)$", errors, re.M
     )
@@ -91,26 +92,31 @@ def test_a_knob_chooses_networks_and_leaves_others_out(job):
 
 
 def test_a_knob_says_the_ports(job, tmp_path):
-    """That they are the range's is seen by taking them away. The second job of two meets what the kernel keeps of the first."""
+    """That they are the range's is seen by taking them away. The second job of two meets what the
+    kernel keeps of the first."""
     holder = (
-        "import socket; s = socket.socket(); s.bind(('10.77.0.1', 40001)); s.listen(); u = socket.socket(type=socket.SOCK_DGRAM); "
-        "u.bind(('10.77.0.1', 40001)); print('held', flush=True); input()"
+        "import socket; s = socket.socket(); s.bind(('10.77.0.1', 40001)); s.listen(); "
+        "u = socket.socket(type=socket.SOCK_DGRAM); u.bind(('10.77.0.1', 40001)); "
+        "print('held', flush=True); input()"
     )
-    taken = f"""mkfifo $0.go $0.is; {ROOT}/tests/hosts/on 0 python3 -c "{holder}" <$0.go >$0.is & exec 3>$0.go; read held <$0.is; """
+    taken = (
+        f'mkfifo $0.go $0.is; {ROOT}/tests/hosts/on 0 python3 -c "{holder}" <$0.go >$0.is & '
+        "exec 3>$0.go; read held <$0.is; "
+    )
     for paths in ("self,shm,tcp", "self,udp"):
         out, err = lab("--hosts 2", f"{job(4)}; {job(4)}", KW_PORTS="40000-40001", KW_PATHS=paths)
         assert out.count("right") == 2, (paths, out, err)
         script = taken.replace("$0", f"{tmp_path}/{paths}") + job(4)
         _, err = lab("--hosts 2", script, status=None, KW_PORTS="40000-40001", KW_PATHS=paths)
         assert (
-            "all ports of KW_PORTS, 40000-40001, are taken, and each of the job's 2 ranks on this host needs one"
-            in err
-        ), (paths, err)
+            "all ports of KW_PORTS, 40000-40001, are taken, "
+            "and each of the job's 2 ranks on this host needs one"
+        ) in err, (paths, err)
     _, err = lab("--hosts 2", job(2), status=None, KW_PORTS="40100-40000")
     assert (
-        "KW_PORTS is '40100-40000', but it takes a range of ports from 1 to 65535, such as 40000-40100"
-        in err
-    ), err
+        "KW_PORTS is '40100-40000', but it takes a range of ports from 1 to 65535, "
+        "such as 40000-40100"
+    ) in err, err
 
 
 def test_no_way_is_said_with_every_pair(job):

@@ -1,7 +1,9 @@
-"""PETSc with our compilers, and its own Fortran examples: `make petsc` (half an hour on two cores, so no part of `make check`).
+"""PETSc with our compilers, and its own Fortran examples: `make petsc` (half an hour on two cores,
+so no part of `make check`).
 
-The source is PyPI's package petsc. PETSc's own harness compiles the examples, runs them with our mpiexec on as many processes as each
-asks for, and compares what they print with what they shall print.
+The source is PyPI's package petsc. PETSc's own harness compiles the examples, runs them with our
+mpiexec on as many processes as each asks for, and compares what they print with what they shall
+print.
 """
 
 import os
@@ -88,7 +90,8 @@ def petsc():
 @pytest.mark.limit(3660)
 @pytest.mark.parametrize("room", ROOMS)
 def test_fortran_examples(room, petsc):
-    """PETSc's harness prints a line of TAP for each example: none of them is "not ok", but for those that want files."""
+    """PETSc's harness prints a line of TAP for each example: none of them is "not ok", but for
+    those that want files."""
     log = f"{room}.log"
     make(
         "-f",

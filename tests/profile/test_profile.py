@@ -1,4 +1,5 @@
-"""mpiexec --profile: what is recorded is what was called, whoever called it and however the job ends; who asks meanwhile is told."""
+"""mpiexec --profile: what is recorded is what was called, whoever called it and however the job
+ends; who asks meanwhile is told."""
 
 import json
 import re
@@ -155,7 +156,10 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
 def test_python(tmp_path):
     """Its MPI is opened by an extension, so that nobody else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
-    script = "from mpi4py import MPI\nfor i in range(5): MPI.COMM_WORLD.bcast(i)\nMPI.COMM_WORLD.Barrier()"
+    script = (
+        "from mpi4py import MPI\nfor i in range(5): MPI.COMM_WORLD.bcast(i)\n"
+        "MPI.COMM_WORLD.Barrier()"
+    )
     got, _ = profile(
         tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")}
     )

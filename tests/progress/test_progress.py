@@ -1,6 +1,6 @@
-"""Progress without calls: the event thread serves a rank that computes, over each path, by get and by rendezvous. And a collective
-operation that waits for the end of a send goes on. But where nothing is left to it, the event thread takes next to nothing of the
-processor."""
+"""Progress without calls: the event thread serves a rank that computes, over each path, by get and
+by rendezvous. And a collective operation that waits for the end of a send goes on. But where
+nothing is left to it, the event thread takes next to nothing of the processor."""
 
 import pytest
 

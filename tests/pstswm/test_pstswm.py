@@ -1,4 +1,5 @@
-"""PSTSWM (apps/pstswm): its transforms, its two cases, and that every algorithm and protocol computes what one rank does."""
+"""PSTSWM (apps/pstswm): its transforms, its two cases, and that every algorithm and protocol
+computes what one rank does."""
 
 import os
 import re
@@ -195,7 +196,10 @@ def test_wrong_results_are_called_wrong(pstswm):
         ("ahead=maybe", "ahead=maybe is not possible: ahead must be yes or no"),
         (
             "sum=hand",
-            "sum=hand is not possible: sum must be one of allreduce allreduce_init reduce_scatter reduce_scatter_init halving ring",
+            (
+                "sum=hand is not possible: sum must be one of allreduce allreduce_init "
+                "reduce_scatter reduce_scatter_init halving ring"
+            ),
         ),
         ("mesh=2by2", "mesh=2by2 is not possible: mesh must be two numbers of ranks, such as 2x4"),
         ("mesh=2x2", "mesh=2x2 needs 4 ranks, but there are 3"),

@@ -1,5 +1,6 @@
-"""Processes that are started one by one form a job (KW_RENDEZVOUS). The last tests run in the host lab (tests/hosts/lab): a set of pods
-with names that become known late, in any order, one started anew; and containers, made of namespaces and a filter of system calls."""
+"""Processes that are started one by one form a job (KW_RENDEZVOUS). The last tests run in the host
+lab (tests/hosts/lab): a set of pods with names that become known late, in any order, one started
+anew; and containers, made of namespaces and a filter of system calls."""
 
 import os
 import platform
@@ -251,7 +252,8 @@ def test_knobs_that_differ_are_named(meet):
 
 
 def test_slow_strangers_take_no_place(meet):
-    """More than find room at once (34) hold their connections with a byte now and then, and come again when they are hung up on."""
+    """More than find room at once (34) hold their connections with a byte now and then, and come
+    again when they are hung up on."""
     job = Set(meet, 2)
     zero = job.start(0)
     over = threading.Event()
@@ -291,8 +293,9 @@ def test_slow_strangers_take_no_place(meet):
 
 
 def relay(port, inject):
-    """A man in the middle of all who connect to the port that is returned: passes on what they and rank 0 say. `inject` is asked
-    after each piece, with who said it and what has been said, for what he adds himself on the same way."""
+    """A man in the middle of all who connect to the port that is returned: passes on what they and
+    rank 0 say. `inject` is asked after each piece, with who said it and what has been said, for
+    what he adds himself on the same way."""
     outside = socket.create_server(("127.0.0.1", 0))
 
     def pass_on(whence, to, who):

@@ -1,7 +1,9 @@
-"""ScaLAPACK and its BLACS with our compilers, and their own testers on four ranks: `make scalapack` (some minutes, so no part of `make
-check`). The BLACS are in C and called from C and from Fortran, so that handles go both ways.
+"""ScaLAPACK and its BLACS with our compilers, and their own testers on four ranks: `make scalapack`
+(some minutes, so no part of `make check`). The BLACS are in C and called from C and from Fortran,
+so that handles go both ways.
 
-The source is Debian's source package, or the directory that SCALAPACK names (`make scalapack SCALAPACK=DIR`; nothing is written there).
+The source is Debian's source package, or the directory that SCALAPACK names (`make scalapack
+SCALAPACK=DIR`; nothing is written there).
 """
 
 import os
@@ -80,7 +82,8 @@ def get_source():
     archives = sorted(WORK.glob("scalapack_*.orig.tar.*"))
     if not archives:
         pytest.skip(
-            f"ScaLAPACK's source cannot be had: 'apt-get source scalapack' says '{said.stderr.strip().splitlines()[-1]}'; "
+            "ScaLAPACK's source cannot be had: "
+            f"'apt-get source scalapack' says '{said.stderr.strip().splitlines()[-1]}'; "
             "add Debian's sources (deb-src), or name a directory: make scalapack SCALAPACK=DIR"
         )
     SOURCE.mkdir()

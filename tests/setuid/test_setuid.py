@@ -1,5 +1,6 @@
-"""Programs that run with more rights than whoever starts them open no file and no library that their caller names. As root only:
-a copy of a program with the set-user-id bit is started by another user."""
+"""Programs that run with more rights than whoever starts them open no file and no library that
+their caller names. As root only: a copy of a program with the set-user-id bit is started by another
+user."""
 
 import os
 import pathlib

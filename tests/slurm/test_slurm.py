@@ -1,5 +1,6 @@
-"""Our library under Slurm: a cluster of emulated nodes on this machine (`cluster`), srun over PMI-2 and PMIx, and our mpiexec inside an
-allocation. Where no cluster can run it is skipped; with NEED_SLURM=1 it fails then."""
+"""Our library under Slurm: a cluster of emulated nodes on this machine (`cluster`), srun over PMI-2
+and PMIx, and our mpiexec inside an allocation. Where no cluster can run it is skipped; with
+NEED_SLURM=1 it fails then."""
 
 import json
 import os
@@ -104,8 +105,12 @@ def test_binding_is_respected(mpi, rank):
 
 @both
 def test_heterogeneous_parts_are_one_job(mpi, rank):
-    # Slurm 22.05's srun does not always end after such a job under PMIx, not even one of /bin/true: it may be late, our ranks may not
-    words = f"timeout -s KILL {WATCHDOG} srun --quiet --mpi={mpi} --job-name parts -N 1 -n 1 {rank} : -N 1 -n 2 {rank}"
+    # Slurm 22.05's srun does not always end after such a job under PMIx, not even one of /bin/true:
+    # it may be late, our ranks may not
+    words = (
+        f"timeout -s KILL {WATCHDOG} srun --quiet --mpi={mpi} --job-name parts -N 1 -n 1 {rank} : "
+        f"-N 1 -n 2 {rank}"
+    )
     job = subprocess.Popen(
         words.split(),
         stdout=subprocess.PIPE,
@@ -126,7 +131,10 @@ def test_heterogeneous_parts_are_one_job(mpi, rank):
 
 @both
 def test_steps_of_one_allocation_follow_each_other(mpi, rank):
-    script = f"srun --quiet --mpi={mpi} {rank} && srun --quiet --mpi={mpi} -n 2 {rank} && srun --quiet --mpi={mpi} {rank}"
+    script = (
+        f"srun --quiet --mpi={mpi} {rank} && srun --quiet --mpi={mpi} -n 2 {rank} && "
+        f"srun --quiet --mpi={mpi} {rank}"
+    )
     text = call("salloc", "--quiet", "-N", 2, "-n", 4, "sh", "-c", script)
     assert len(re.findall(r"^rank \d+ of 4 sum 6 ", text, re.M)) == 8, text
     assert len(re.findall(r"^rank \d+ of 2 sum 1 ", text, re.M)) == 2, text
@@ -220,7 +228,8 @@ def test_our_mpiexec_uses_the_allocation(rank):
 
 def test_the_laboratory_measures_over_the_nodes_of_an_allocation(tmp_path):
     (tmp_path / "small.toml").write_text(
-        'title = "t"\nrounds = 1\nlibraries = ["kittiwake"]\n[[work]]\nprogram = "p2p"\nargs = ["--ms", "5", "--sizes", "8"]\nnetwork = ["tcp"]\n'
+        'title = "t"\nrounds = 1\nlibraries = ["kittiwake"]\n[[work]]\nprogram = "p2p"\n'
+        'args = ["--ms", "5", "--sizes", "8"]\nnetwork = ["tcp"]\n'
     )
     kwlab = pathlib.Path(sys.executable).parent / "kwlab"
     text = salloc(

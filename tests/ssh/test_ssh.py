@@ -1,5 +1,5 @@
-"""mpiexec over hosts. Real sshd, one in each host of the lab (tests/hosts/lab), with keys and configuration of their own; nothing of
-the user's ssh is read or written."""
+"""mpiexec over hosts. Real sshd, one in each host of the lab (tests/hosts/lab), with keys and
+configuration of their own; nothing of the user's ssh is read or written."""
 
 import os
 import pathlib
@@ -29,7 +29,8 @@ from jobs import (
 
 SSHD = "/usr/sbin/sshd"
 HOSTS = 3
-ADDRESS = "ip -4 -o address show dev eth0 | sed 's/.*10[.]77[.]0[.]\\([0-9]*\\).*/\\1/'"  # 1 on h0, 2 on h1
+# 1 on h0, 2 on h1
+ADDRESS = "ip -4 -o address show dev eth0 | sed 's/.*10[.]77[.]0[.]\\([0-9]*\\).*/\\1/'"
 
 
 def helpers():
@@ -164,8 +165,8 @@ def test_ranks_know_who_is_near():
 
 
 def test_binding_is_of_each_host():
-    # The hosts of the lab share this machine's processors: where the first rank is bound before the second host
-    # chooses, the second takes a processor that nobody is bound to.
+    # The hosts of the lab share this machine's processors: where the first rank is bound before the
+    # second host chooses, the second takes a processor that nobody is bound to.
     p = subprocess.run(
         [
             MPIEXEC,
@@ -309,7 +310,8 @@ def test_signals_are_passed_on():
             "--hosts",
             "h0,h1",
             *sh(
-                f"trap 'echo got; exit 0' {number.name[3:]}; echo ready; while :; do sleep 0.02; done"
+                f"trap 'echo got; exit 0' {number.name[3:]}; echo ready; while :; do sleep 0.02; "
+                "done"
             ),
         )
         for _ in range(2):
@@ -345,7 +347,8 @@ def test_what_outlives_a_job_is_named_on_its_host():
         "-n",
         2,
         *sh(
-            f"setsid sleep {t} >/dev/null 2>&1 & if [ $PMI_RANK = 0 ]; then kill -9 $!; wait; else echo $!; fi"
+            f"setsid sleep {t} >/dev/null 2>&1 & if [ $PMI_RANK = 0 ]; then kill -9 $!; wait; "
+            "else echo $!; fi"
         ),
         sentence="",
     )

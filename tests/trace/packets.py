@@ -73,19 +73,18 @@ class Sequence:
 
 
 class Trace:
-    """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid}, `calls`, `received`, `phases`, `ends`,
-    `library` (what the library said), `neighbours` (whom a rank receives from in a topology), `counters` {(rank, name): [(time, value)]}."""
+    """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid},
+    `calls`, `received`, `phases`, `ends`, `library` (what the library said), `neighbours` (whom a
+    rank receives from in a topology), `counters` {(rank, name): [(time, value)]}."""
 
     def __init__(self, data):
         self.processes, self.threads = {}, {}
-        self.calls, self.received, self.phases, self.ends, self.library, self.neighbours = (
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-        )
+        self.calls = []
+        self.received = []
+        self.phases = []
+        self.ends = []
+        self.library = []
+        self.neighbours = []
         self.counters, self.names = {}, {}
         self.sequences, self.open, self.packets = {}, {}, 0
         for number, packet in fields(data):

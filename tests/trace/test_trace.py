@@ -1,4 +1,5 @@
-"""mpiexec --trace: what stands in the file is what was called, sent and received, however the job ends."""
+"""mpiexec --trace: what stands in the file is what was called, sent and received, however the job
+ends."""
 
 import collections
 import json
@@ -229,7 +230,10 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
 def test_python(tmp_path):
     """Its MPI is opened by an extension, so that nobody else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
-    script = "from mpi4py import MPI\nc = MPI.COMM_WORLD\nprint(c.sendrecv('hello', 1 - c.rank, 3, None, 1 - c.rank, 3))"
+    script = (
+        "from mpi4py import MPI\nc = MPI.COMM_WORLD\nprint(c.sendrecv('hello', 1 - c.rank, 3, "
+        "None, 1 - c.rank, 3))"
+    )
     t, _ = trace(
         tmp_path, "-n", 2, python, "-c", script, env={"LD_LIBRARY_PATH": str(DIST / "lib")}
     )

@@ -1,5 +1,5 @@
-"""kwtrace as it is installed: what it says of traces that are made up, of files that are none, and its page in a browser that drives
-itself (`#selftest`)."""
+"""kwtrace as it is installed: what it says of traces that are made up, of files that are none, and
+its page in a browser that drives itself (`#selftest`)."""
 
 import csv
 import io
@@ -164,9 +164,8 @@ def test_the_page_in_a_browser(tmp_path, stencil):
     result = driven(page, tmp_path)
     assert result["calls"] == 5984 and result["messages"] == 2560 and result["ranks"] == 16
     assert result["colours"] > 5 and result["draws"] > 10
-    assert (
-        abs(result["sum"] - result["exact"]) < 0.001 * result["exact"]
-    )  # sums by pixel lose no time
+    # sums by pixel lose no time
+    assert abs(result["sum"] - result["exact"]) < 0.001 * result["exact"]
     assert result["zoomed"] < 0.05 and result["panned"] > 0 and result["fitted"] == 1
     assert (
         result["chosen"] == "MPI_Init"
