@@ -225,7 +225,7 @@ def kwlab(tmp_path, *args, **more):
     command = [
         sys.executable,
         "-m",
-        "kwlab.cli",
+        "kwlab",
         *args,
         "--data",
         tmp_path / "d.sqlite",
@@ -323,7 +323,7 @@ def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
     words = [
         sys.executable,
         "-m",
-        "kwlab.cli",
+        "kwlab",
         "compare",
         "kittiwake",
         "kittiwake:KW_SPIN=0",
@@ -455,7 +455,7 @@ def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "good.toml").write_text(PLAN)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/torn.toml").write_text('title = "t"\nrounds = = 3\n')
-    command = [sys.executable, "-m", "kwlab.cli", *args]
+    command = [sys.executable, "-m", "kwlab", *args]
     done = subprocess.run(
         command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )

@@ -51,7 +51,7 @@ def run(store, *libraries):
     """Carries the plan out and makes its time lines, as `kwlab run` does."""
     runner = Runner(plan.parse(PLAN, "small"), store, libraries)
     runner.run()
-    cli.draw_timelines(runner, None, None, False, float("inf"))
+    cli.measure.draw_timelines(runner, None, None, False, float("inf"))
     return runner
 
 
@@ -109,7 +109,7 @@ def test_what_is_drawn_is_not_drawn_again(tmp_path, fake, ours, capsys):
     capsys.readouterr()
     runner = run(store, ours, fake("mpich", "fine"))
     assert "Time line" not in capsys.readouterr().out
-    cli.draw_timelines(runner, None, None, True, float("inf"))
+    cli.measure.draw_timelines(runner, None, None, True, float("inf"))
     assert "Time line" in capsys.readouterr().out and len(store.timelines(runner.machine)) == 1
 
 
@@ -118,7 +118,7 @@ def test_what_is_drawn_is_not_drawn_again(tmp_path, fake, ours, capsys):
 )
 def test_what_is_not_asked_for_is_not_drawn(tmp_path, ours, capsys, ranks, network, until):
     runner = Runner(plan.parse(PLAN, "small"), Store(tmp_path / "d.sqlite"), [ours])
-    cli.draw_timelines(runner, ranks, network, False, until)
+    cli.measure.draw_timelines(runner, ranks, network, False, until)
     assert (
         not runner.store.timelines(runner.machine)
         and "time line" not in capsys.readouterr().out.lower()
