@@ -99,11 +99,13 @@ def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
     sides = {"a": side(a), "b": side(b)}
     libraries = {lib.name: lib for lib in known}
     for library, _ in sides.values():
-        if library not in libraries or not libraries[library].there():
+        if library not in libraries:
             raise PlanError(
-                f"{library}: not installed, or not one of {', '.join(libraries)} "
-                "(`kwlab peers install`)"
+                f"{library}: not one of {', '.join(libraries)}; "
+                "--plan FILE brings libraries that a plan describes"
             )
+        if not libraries[library].there():
+            raise PlanError(f"{library}: {libraries[library].lacks()}")
     programs = {library: libraries[library].build(name) for library, _ in sides.values()}
 
     def once(which):

@@ -356,6 +356,23 @@ def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
     ), out + err
 
 
+def test_a_comparison_has_the_libraries_of_a_plan(tmp_path, fake):
+    fake("theirs", "fine")
+    fake("dist", "fine")
+    (tmp_path / "p.toml").write_text(
+        PLAN + '[[library]]\nname = "theirs"\nmpicc = "theirs/bin/mpicc"\n'
+        'launcher = "theirs/bin/mpiexec -n {ranks}"\n'
+    )
+    words = ["compare", "kittiwake", "theirs", "--pairs", "2", "--dist", str(tmp_path / "dist")]
+    without = CliRunner().invoke(cli.app, words)
+    assert "--plan FILE" in str(without.exception)
+    done = CliRunner().invoke(cli.app, [*words, "--plan", str(tmp_path / "p.toml")])
+    assert "kittiwake : theirs = 1.000" in done.output, done
+    (tmp_path / "theirs/bin/mpiexec").unlink()
+    absent = CliRunner().invoke(cli.app, [*words, "--plan", str(tmp_path / "p.toml")])
+    assert "mpiexec, which the plan names" in str(absent.exception)
+
+
 def test_the_status_counts_what_others_disturbed_and_what_is_left(tmp_path):
     store, found = Store(tmp_path / "d.sqlite"), plan.load("behind")
     machine, cells = store.machine(facts.machine()), plan.cells(found)

@@ -20,6 +20,7 @@ from .common import (
     complain,
     console,
     network_names,
+    plan_names,
     program_names,
 )
 
@@ -39,6 +40,13 @@ def compare_two(
     ] = "shm",
     pairs: Annotated[int, typer.Option(min=2, help="Most pairs of runs.")] = 20,
     limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
+    plan: Annotated[
+        str,
+        typer.Option(
+            help="A plan, for the libraries that it describes ([[library]]).",
+            autocompletion=plan_names,
+        ),
+    ] = "",
     hosts: Real = "",
     dist: Dist = DIST,
     peers: Peers = PEERS,
@@ -47,7 +55,7 @@ def compare_two(
     plans.known("compare", "--network", network, plans.NETWORKS)
     plans.known("compare", "--program", (program.split() or [""])[0], plans.programs())
     network = libraries.CLUSTER if hosts and network != "shm" else network
-    known = libraries.known(dist, peers, hosts)
+    known = libraries.known(dist, peers, hosts, plans.load(plan).own if plan else ())
     if network == libraries.CLUSTER and hosts:
         libraries.reach(hosts)
     once = compare.live(a, b, known, program, ranks, network, limit)
