@@ -347,6 +347,11 @@ def parse_application(where, table, defaults, place, among):
     fields = checked(
         where, table if "build" in table else {**defaults, **table}, APPLICATION_FIELDS, ["name"]
     )
+    if "build" in fields and "run" in fields:
+        raise PlanError(
+            f"{where}: it has both 'build' and 'run', but a program is built by the lab or started "
+            "by the plan's command; leave one of them out"
+        )
     name, build, run, read = (fields.pop(field, "") for field in ("name", "build", "run", "read"))
     check_cells(where, fields, among)
     if build:

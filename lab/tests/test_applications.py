@@ -325,6 +325,17 @@ def test_a_wrong_field_is_refused_with_its_name(old, new, field):
         plan.parse(PLAN.replace(old, new), "p")
 
 
+def test_a_program_is_built_or_started_by_a_command():
+    """One that was to be both was built, and its command ignored. The plan's `run` is for those
+    applications that are not built."""
+    built = PLAN + '[[application]]\nname = "cg"\nbuild = "nas"\n'
+    (solver, cg) = plan.parse(built, "p").work
+    assert solver.application.run and not solver.application.build
+    assert cg.application.build == "nas" and not cg.application.run
+    with pytest.raises(plan.PlanError, match="application 2: it has both 'build' and 'run'"):
+        plan.parse(built + 'run = { mpich = "./cg" }\n', "p")
+
+
 def test_programs_whose_rounds_disagree_are_in_no_mean():
     cell = ("solver", "", "shm", 2)
     of = lambda *seconds: {
