@@ -3,7 +3,7 @@ peer's, and marks on what counts for nothing: results that were not verified, ru
 disturbed; and how much of what was sent Kittiwake could write, by its counters."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
@@ -19,13 +19,15 @@ LONG = PROTOCOLS[1:]  # those of messages that are too long to be sent at once
 
 @dataclass(frozen=True)
 class Figure:
-    """A library's runs of a cell. `seconds` and `rates`: round -> value, of the undisturbed rounds,
-    or of all when there is no other."""
+    """A library's runs of a cell. `seconds`, `rates` and `messages` (the per cent of the time that
+    went into them, of programs that tell it): round -> value, of the undisturbed rounds, or of all
+    when there is no other."""
 
     seconds: dict
     rates: dict
     disturbed: bool = False
     unverified: bool = False
+    messages: dict = field(default_factory=dict)
 
     @property
     def counts(self):
@@ -35,7 +37,11 @@ class Figure:
     @property
     def measured(self):
         """The median of the rounds."""
-        return trust.Measured(numpy.median([*self.seconds.values()]), self.seconds, self.disturbed)
+        return self.middle(self.seconds)
+
+    def middle(self, values):
+        """The median of the rounds of one of its figures."""
+        return trust.Measured(numpy.median([*values.values()]), values, self.disturbed)
 
     def words(self, values):
         """The median and the range of the rounds, or why there is none."""
@@ -43,14 +49,8 @@ class Figure:
             return Faint("NOT VERIFIED")
         if not values:
             return None
-        middle, low, high = (
-            digits(one)
-            for one in (
-                float(numpy.median([*values.values()])),
-                min(values.values()),
-                max(values.values()),
-            )
-        )
+        middle = self.middle(values)
+        middle, low, high = map(digits, (float(middle), *middle.span))
         said = middle if len(values) == 1 else f"{middle} ({low} to {high})"
         return Faint(f"{said} disturbed") if self.disturbed else said
 
@@ -95,11 +95,11 @@ def cells(book, plan):
 
 def figure(data):
     """Of the measurements of one library in one cell."""
-    seconds, rates = (
-        dict(zip(some["round"], some["median"]))
-        for some in (data[data.metric == metric] for metric in ("seconds", "rate"))
-    )
-    return Figure(seconds, rates, disturbed=bool(data.disturbed.all()))
+    by_metric = {
+        metric: dict(zip(some["round"], some["median"])) for metric, some in data.groupby("metric")
+    }
+    seconds, rates, messages = (by_metric.get(name, {}) for name in ("seconds", "rate", "messages"))
+    return Figure(seconds, rates, bool(data.disturbed.all()), messages=messages)
 
 
 def counters(book, plan):

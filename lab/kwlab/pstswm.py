@@ -23,10 +23,8 @@ def section(book):
     if not found:
         return ""
     paper = seed("003")
-    large, every = (
-        [one for one in found if (one[0].get("truncation") == "85") == is_large]
-        for is_large in (True, False)
-    )
+    large = [one for one in found if one[0].get("truncation") == "85"]
+    every = [one for one in found if one not in large]
     small = [one for one in every if "order" not in one[0]]
     parts = [
         paragraph(
@@ -34,25 +32,19 @@ def section(book):
             "apps/pstswm, 16 levels, on few ranks; steps and meshes as in the plan."
         )
     ]
-    for title, words, of in (
-        (
-            "Figures 1 and 2: time, and how much of it in messages (T85)",
-            "runtime",
-            runtimes(large, shares(book)),
-        ),
-        ("Figure 3: what the default protocol costs (T42)", "protocol", defaults(small)),
-        ("Figure 4: what MPI costs beside what lies below it (T42)", "native", natives(small)),
-        (
-            "Figure 5: what the collectives cost beside what is written by hand (TN, T42)",
-            "collectives",
-            collectives(small),
-        ),
-    ):
+    parts.append(
+        "<h3>Figures 1 and 2: time, and how much of it in messages (T85)</h3>"
+        + paragraph(paper["runtime"], note=True)
+        + pictures(book, "runtime", "Figure 1: time (T85)", large)
+        + pictures(book, "messages", "Figure 2: how much of the time goes into messages", large)
+        + table(*runtimes(large))
+    )
+    for title, words, rows in FIGURES:
         parts.append(
             f"<h3>{title}</h3>"
             + paragraph(paper[words], note=True)
-            + pictures(book, words, title, large if words == "runtime" else small)
-            + table(*of)
+            + pictures(book, words, title, small)
+            + table(*rows(small))
         )
     return "".join(parts) + ordered(every)
 
@@ -104,8 +96,9 @@ def pictures(book, name, title, found):
     """A figure as bars, a picture a network."""
     parts = []
     for net in dict.fromkeys(net for _, net, _, _ in found):
-        groups = BARS[name]([one for one in found if one[1] == net])
-        unit = "s" if name == "runtime" else "degradation, %"
+        unit, bars = BARS[name]
+        here = bars([one for one in found if one[1] == net])
+        groups = {group: of for group, of in here.items() if of}
         for at in range(0, len(groups), 7):
             some = dict([*groups.items()][at : at + 7])
             parts.append(
@@ -123,15 +116,29 @@ def short(words):
     return words.replace(" ", "\n")
 
 
+def mesh(given):
+    """The mesh of a large run, and its further options."""
+    return f"{given.get('mesh', '')} {way(given)}".replace(" as it is", "")
+
+
 def runtime_bars(found):
     """Seconds by algorithm, ranks and options."""
     return {
-        short(
-            f"{algorithm(given)} {ranks} {given.get('mesh', '')} {way(given)}".replace(
-                " as it is", ""
-            )
-        ): {who: one.measured for who, one in of.items() if one.counts}
+        short(f"{algorithm(given)} {ranks} {mesh(given)}"): {
+            who: one.measured for who, one in of.items() if one.counts
+        }
         for given, _, ranks, of in found
+    }
+
+
+def message_bars(found):
+    """The per cent of the time that went into messages, of several ranks."""
+    return {
+        short(f"{algorithm(given)} {ranks} {mesh(given)}"): {
+            who: one.middle(one.messages) for who, one in of.items() if one.counts and one.messages
+        }
+        for given, _, ranks, of in found
+        if ranks > 1
     }
 
 
@@ -195,11 +202,13 @@ def collective_bars(found):
     )
 
 
+# The unit of a picture's axis, and what makes its bars.
 BARS = {
-    "runtime": runtime_bars,
-    "protocol": protocol_bars,
-    "native": native_bars,
-    "collectives": collective_bars,
+    "runtime": ("s", runtime_bars),
+    "messages": ("in messages, %", message_bars),
+    "protocol": ("degradation, %", protocol_bars),
+    "native": ("degradation, %", native_bars),
+    "collectives": ("degradation, %", collective_bars),
 }
 
 
@@ -227,20 +236,7 @@ def way(given, without=("steps", "mesh", "algorithm", "truncation")):
     )
 
 
-def shares(book):
-    """(options, network, ranks, who) -> per cent of the time in messages, medians."""
-    data = book.data[
-        (book.data.plan == PLAN) & (book.data.metric == "messages") & (book.data.library != "")
-    ]
-    return {
-        (mode, net, ranks, library): some["median"].median()
-        for (mode, net, ranks, library), some in data.groupby(
-            ["mode", "network", "ranks", "library"]
-        )
-    }
-
-
-def runtimes(found, share):
+def runtimes(found):
     """Head and rows: seconds, speed-up over one rank, per cent in messages."""
     alone = {
         who: one.measured
@@ -253,13 +249,10 @@ def runtimes(found, share):
     for given, net, ranks, of in found:
         for who, one in of.items():
             up = trust.against(alone[who], one.measured) if one.counts and who in alone else None
-            in_messages = share.get(
-                (" ".join(f"{name}={value}" for name, value in given.items()), net, ranks, who)
-            )
             rows.append(
                 (
                     algorithm(given),
-                    f"{given.get('mesh', '')} {way(given)}".replace(" as it is", ""),
+                    mesh(given),
                     NETWORK[net],
                     ranks,
                     who,
@@ -269,7 +262,7 @@ def runtimes(found, share):
                     else Faint(f"{up.ratio:.2f}")
                     if up.grey
                     else f"{up.ratio:.2f}",
-                    in_messages,
+                    one.words(one.messages),
                 )
             )
     return [
@@ -412,3 +405,14 @@ def collectives(found):
         "the quickest by hand or below MPI, s",
         "Degradation",
     ], rows
+
+
+FIGURES = (
+    ("Figure 3: what the default protocol costs (T42)", "protocol", defaults),
+    ("Figure 4: what MPI costs beside what lies below it (T42)", "native", natives),
+    (
+        "Figure 5: what the collectives cost beside what is written by hand (TN, T42)",
+        "collectives",
+        collectives,
+    ),
+)

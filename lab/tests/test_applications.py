@@ -527,6 +527,11 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         ).items()
     ]
     small = [one for one in found if "truncation" not in one[0]]
+    large = [one for one in found if one not in small and one[1] == "shm"]
+    in_messages = pstswm.message_bars(large)
+    assert in_messages["DP\n4\n2x2"]["kittiwake"].span == (12.5, 12.5)
+    assert not any("\n1\n" in group for group in in_messages)
+    assert "pstswm-messages-gigabit-0" in book.pictures
     assert (
         "TN",
         "shared memory",
