@@ -10,6 +10,7 @@
 !                    receives from i - s)
 module transposition
   use mpi_f08
+  use persistent
   use sphere, only: dp
   use clock, only: start_clock, stop_clock, in_fourier
   use options, only: transpose_by, pattern, ahead, overlap

@@ -17,6 +17,7 @@
 ! place of the sum, to another vector. All shares are equally long.
 module vectorsum
   use mpi_f08
+  use persistent
   use sphere, only: dp
   use clock, only: start_clock, stop_clock, in_legendre
   use options, only: sum_by, ahead

@@ -32,7 +32,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from .libraries import ROOT, Unavailable
+from .libraries import ROOT, Unavailable, in_fortran
 
 
 class Unverified(Exception):
@@ -124,6 +124,10 @@ class Application:
     run: dict
     build: str = ""
     place: Path = Path()
+
+    def in_fortran(self):
+        """Is it built, and in Fortran?"""
+        return bool(self.build) and in_fortran(self.build, self.name)
 
     def on(self, library):
         """Is there something to start with this library?"""

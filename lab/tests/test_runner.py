@@ -13,7 +13,7 @@ import pytest
 from conftest import BEHAVIOUR, COMPILER, LINE, script
 from typer.testing import CliRunner
 
-from kwlab import cli, facts, libraries, plan, runner, trust
+from kwlab import cli, facts, libraries, plan, processes, runner, trust
 from kwlab.runner import Runner, counters
 from kwlab.store import Store
 
@@ -167,7 +167,7 @@ def test_what_hung_leaves_no_process(tmp_path, fake, monkeypatch):
         libraries.subprocess, "Popen", lambda *a, **k: started.append(real(*a, **k)) or started[-1]
     )
     run(tmp_path, ["hangs", "fine", "fine", "fine"], fake)
-    assert started and all(libraries.session(process.pid) == [] for process in started)
+    assert started and all(processes.session(process.pid) == [] for process in started)
 
 
 def test_a_host_lab_that_is_refused_is_a_row(tmp_path, fake, monkeypatch):

@@ -166,6 +166,7 @@ def run(
         raise plans.PlanError(
             f"{plan}: the plan has no run like this; it has {what_it_has(plans.cells(found))}"
         )
+    leave_out(runner)
     if hosts and any(cell.network == libraries.CLUSTER for cell in runner.cells):
         libraries.reach(hosts)
     if again:
@@ -195,6 +196,17 @@ def asked(plan, rounds, args, hosts, dist):
         found = plans.on_cluster(found)
     found = plans.grown(found, facts.machine()["cores"])
     return tune.expanded(found, dist, libraries.count_of(hosts))
+
+
+def leave_out(runner):
+    """Leaves out of a run what libraries have no Fortran for; a line says so. Raises
+    Unavailable when nothing is left."""
+    without = [f"{name} ({why})" for name, why in sorted(runner.leave_out().items())]
+    words = f"no program in Fortran by {'; '.join(without)}: docs/apps.md says who has `mpi_f08`"
+    if not runner.cells:
+        raise libraries.Unavailable(f"{runner.plan.name}: nothing is left to run: {words}")
+    if without:
+        console.print(f"Left out: {words}", soft_wrap=True, highlight=False, markup=False)
 
 
 def say_next(plan, data):

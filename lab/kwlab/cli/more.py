@@ -101,7 +101,7 @@ def cost_of_attacks(
 
 
 @app.command()
-def status(data: Data = DATA, dist: Dist = DIST):
+def status(data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS):
     """What the dataset has: runs by plan, library and how they ended; how many others disturbed,
     and of plans that come with the lab how many are left on this machine."""
     store = existing(data)
@@ -118,11 +118,11 @@ def status(data: Data = DATA, dist: Dist = DIST):
         )
     console.print(table)
     for plan in dict.fromkeys(runs.plan):
-        if left := left_of(plan, store, dist):
+        if left := left_of(plan, store, dist, peers):
             console.print(f"{plan}: {left}", highlight=False, markup=False)
 
 
-def left_of(name, store, dist):
+def left_of(name, store, dist, peers):
     """What is left of a plan that comes with the lab, on this machine; nothing of others, and where
     the plan's algorithms cannot be told."""
     here = next(
@@ -134,9 +134,10 @@ def left_of(name, store, dist):
         found = tune.expanded(plans.grown(plans.load(name), facts.machine()["cores"]), dist)
     except libraries.Unavailable:
         return ""
-    tried = store.tried(name, here)
+    runner = Runner(found, store, libraries.known(dist, peers))
+    runner.leave_out()
     left = [
-        sum(tried.get((cell.key(), round)) not in SETTLED for cell in plans.cells(found))
+        sum(runner.tried.get((cell.key(), round)) not in SETTLED for cell in runner.cells)
         for round in range(found.rounds)
     ]
     if not any(left):
