@@ -5,6 +5,7 @@ A cell is a collective on so many ranks of a network with so many bytes. The bes
 with the least median over the rounds. What was chosen is measured by itself, and its ranks say
 which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a
 round's figure is the mean of both. So a regret is above 1 only where another algorithm was quicker.
+Boards that differ in the length of pieces are one algorithm where all fits into one (`whole`).
 It is still a little too large: the least of many restless figures is luck, too. Two rounds that
 disagree (`trust`) count for nothing, and a cell is stable when it has two that agree."""
 
@@ -20,6 +21,8 @@ LIMITS = (1.05, 1.20)  # of the mean, and of the worst stable cell: what the lib
 KNOB = "KW_COLL="
 CHOICE = "choice"  # the measurements that say what was chosen
 USUAL = "4"  # an algorithm's number where its row has none
+PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
+SPARE = 4  # all that ranks give fits into one piece for sure when it is so much shorter
 
 
 def is_forced(data):
@@ -66,12 +69,21 @@ def cells(data):
     for (args, network, ranks, op, n), one in some.groupby(
         ["args", "network", "ranks", "op", "bytes"], sort=False
     ):
-        label = among(chosen.get((args, network, ranks, op, n)), set(one.label))
+        label = chosen.get((args, network, ranks, op, n), "")
+        one = one.assign(label=[whole(forced, n * ranks) for forced in one.label])
+        label = among(whole(label, n * ranks), set(one.label))
         one = one.assign(label=one.label.where(one.label != label, CHOSEN))
         of = {label: figure(rounds) for label, rounds in one.groupby("label", sort=False)}
         if CHOSEN in of and len(of) > 1:
             found.append(cell((network, int(ranks), op, int(n)), of))
     return found
+
+
+def whole(label, bytes_):
+    """The same label for all lengths of a piece into which so many bytes fit."""
+    name, _, number = label.partition("/")
+    fits = name == PIECES and SPARE * bytes_ <= int(number or USUAL) << 10
+    return f"{PIECES}/whole" if fits else label
 
 
 def ran_by(data):

@@ -208,6 +208,15 @@ def test_the_number_of_an_algorithm_counts_where_it_is_looked_at():
     ] == ["chain/2", "chain", None, "linear", None, None]
 
 
+def test_the_length_of_a_piece_makes_no_other_algorithm_where_all_fits_into_one():
+    labels = ["board/64", "board", "board/8", "board_tree/8", "chain"]
+    one = "board/whole"
+    assert [regret.whole(label, 16) for label in labels] == [one] * 3 + labels[3:]
+    assert regret.whole("board", 4096 * 2) == "board"
+    assert regret.whole("board/8", 4096 * 2) == "board/8"
+    assert regret.whole("board/64", 4096 * 2) == one
+
+
 def test_no_regret_is_below_one_and_one_round_is_not_stable(tmp_path):
     found = regrets(tmp_path, chosen=0.5, rounds=1)
     assert [(one.regret, one.algorithm, one.stable) for one in found] == [
