@@ -4,9 +4,9 @@
 //! A wait that lets others run sees how long they had the processor. Long stretches are
 //! computations. From then on waits let others run from their first look in vain, as those of ranks
 //! do that are known to share processors: who waits too gives the processor back at once. Where the
-//! others *only* compute that is not enough: the scheduler lets them run for milliseconds before who
-//! has let them run has its turn again, but puts who is woken before them. So waits sleep at once
-//! there.
+//! others *only* compute that is not enough: the scheduler lets them run for milliseconds before
+//! who has let them run has its turn again, but puts who is woken before them. So waits sleep at
+//! once there.
 //!
 //! Told by the thread that polls, with the lock held. The figures are starting values.
 
@@ -69,18 +69,18 @@ impl Neighbours {
         self.shared > 0
     }
 
-    /// A wait let others run, and they had the processor for so long. Says whether it and those that
-    /// follow sleep rather.
+    /// A wait let others run, and they had the processor for so long. Says whether it and those
+    /// that follow sleep rather.
     pub fn had_it(&mut self, lasted: Duration) -> bool {
+        if self.computed + self.short > REMEMBERED {
+            (self.computed, self.short) = (self.computed / 2, self.short / 2);
+        }
         if lasted < COMPUTED {
             self.short += lasted;
             return false;
         }
         self.computed += lasted;
         let only_compute = self.computed >= LEARNT && self.short * PART_SHORT < self.computed;
-        if self.computed + self.short > REMEMBERED {
-            (self.computed, self.short) = (self.computed / 2, self.short / 2);
-        }
         (self.shared, self.asleep) = match only_compute {
             true => (0, WAITS_ASLEEP),
             false => (WAITS_SHARED, 0),

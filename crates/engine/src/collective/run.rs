@@ -16,8 +16,7 @@ use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
 use kw_coll::executor::{Op, Progress, Reservation};
-use kw_coll::{Coll, Table};
-use kw_coll::{SEND, Schedule, Slice, Step, is_shelf};
+use kw_coll::{Coll, SEND, Schedule, Slice, Step, Table, is_shelf};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::region::Region;
 use kw_types::comm::Group;
@@ -123,8 +122,9 @@ pub struct Run {
     /// Which place it had in its table of plans, added to how many places there were.
     pub(super) at_home: u32,
     pub(super) home: Home,
-    /// What the table was asked with.
+    /// What the table was asked for, if it was.
     pub(super) coll: Option<Coll>,
+    /// With so many bytes.
     pub(super) bytes: u64,
     /// What comes before, when the ranks compare their calls.
     pub(super) signature_check: Option<Box<SignatureCheck>>,

@@ -5,17 +5,17 @@
 //! gives it its turn, and everybody who wants data of it waits with it, on other processors with
 //! nothing to do. So who has been quicker lets the others run first.
 //!
-//! That costs changes of processes, which a program that calls the next collective at once would pay
-//! for nothing. So it is done after exchanges that took as long as a computation ([`COMPUTED`]), in
-//! programs that computed the last time after one.
+//! That costs changes of processes, which a program that calls the next collective at once would
+//! pay for nothing. So it is done after exchanges that took as long as a computation
+//! ([`COMPUTED`]), in programs that computed the last time after one.
 
 use crate::neighbours::COMPUTED;
 use kw_base::Tick;
 use kw_base::sync::thread;
 use kw_coll::Coll;
 
-/// So often others run then, unless one of them is seen to compute: ranks that exchange data wait for
-/// each other now and then. A starting value.
+/// So often others run then, unless one of them is seen to compute: ranks that exchange data wait
+/// for each other now and then. A starting value.
 const TURNS: u32 = 2;
 
 /// See the module. One for each collective that it is about.
