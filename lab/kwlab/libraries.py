@@ -69,6 +69,22 @@ class Failed(subprocess.CalledProcessError):
         )
 
 
+def answer(command, **how):
+    """What a command prints; `how`: further words of subprocess.run. Raises Failed."""
+    done = subprocess.run(
+        command,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **how,
+    )
+    if done.returncode:
+        raise Failed(done.returncode, command, done.stdout, done.stderr)
+    return done.stdout
+
+
 class Late(subprocess.TimeoutExpired):
     """A program that was ended after its limit, with what it had written until then. `pauses`:
     seconds between the lines of its output, from its start on, the last up to its end; none when it
@@ -175,16 +191,7 @@ class Library:
         # another laboratory may be running the program that is replaced
         whole = target.with_suffix(f".{os.getpid()}")
         command = self.compile_command(name, whole, *more)
-        done = subprocess.run(
-            command,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        if done.returncode:
-            raise Failed(done.returncode, command, done.stdout, done.stderr)
+        answer(command)
         return whole.replace(target)
 
     def build_application(self, directory, name):
@@ -199,17 +206,7 @@ class Library:
             "MPIFC": str(self.fortran),
             "FLAGS": " ".join(["-O3", *FLAGS[1:]]),
         }
-        done = subprocess.run(
-            command,
-            env=env,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        if done.returncode:
-            raise Failed(done.returncode, command, done.stdout, done.stderr)
+        answer(command, env=env)
         if in_fortran(directory, name) and self.under:
             places = ":".join(map(str, self.under(target / name)))
             return ["env", f"LD_LIBRARY_PATH={places}", str(target / name)]

@@ -245,19 +245,18 @@ class Runner:
         outcome = self.started(library, cell, words)
         return replace(outcome, others=watch.foreign(), command=command)
 
+    def ran(self, library, cell, words, knobs, *more):
+        """A cell's program, with further arguments: output, complaints, wall seconds."""
+        return library.run_whole(
+            words, cell.ranks, cell.network, *cell.args, *more, knobs=knobs, timeout=self.plan.limit
+        )
+
     def started(self, library, cell, words):
         """How a run ended."""
         try:
             if cell.application:
                 return self.whole_program(library, cell, words)
-            out, err, wall = library.run_whole(
-                words,
-                cell.ranks,
-                cell.network,
-                *cell.args,
-                knobs=knobs(cell),
-                timeout=self.plan.limit,
-            )
+            out, err, wall = self.ran(library, cell, words, knobs(cell))
             return Outcome(
                 "ok",
                 wall=wall,
@@ -279,29 +278,14 @@ class Runner:
         of its own, in which the ranks say so."""
         if not cell.asked:
             return []
-        _, err, _ = library.run_whole(
-            words,
-            cell.ranks,
-            cell.network,
-            *cell.args,
-            "--ms",
-            "1",
-            knobs={**dict(cell.knobs), "KW_LOG": "debug"},
-            timeout=self.plan.limit,
-        )
+        loud = {**dict(cell.knobs), "KW_LOG": "debug"}
+        _, err, _ = self.ran(library, cell, words, loud, "--ms", "1")
         return choices(err)
 
     def whole_program(self, library, cell, words):
         """Runs an application."""
         try:
-            out, err, wall = library.run_whole(
-                words,
-                cell.ranks,
-                cell.network,
-                *cell.args,
-                knobs=knobs(cell),
-                timeout=self.plan.limit,
-            )
+            out, err, wall = self.ran(library, cell, words, knobs(cell))
             return Outcome(
                 "ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err))
             )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .html import folded, image, link, paragraph, preformatted, text
-from .libraries import Failed, Late, Unavailable
+from .libraries import Failed, Late, Unavailable, answer
 from .words import NETWORK
 
 MADE = "ok"
@@ -114,19 +114,7 @@ def drawn(tool, how, trace, *part):
 
 def asked(tool, *words):
     """What kwtrace answers. Raises Failed."""
-    command = [str(word) for word in (tool, *words)]
-    done = subprocess.run(
-        command,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=LIMIT,
-    )
-    if done.returncode:
-        raise Failed(done.returncode, command, done.stdout, done.stderr)
-    return done.stdout
+    return answer([str(word) for word in (tool, *words)], timeout=LIMIT)
 
 
 def lines(label, outcome):

@@ -19,6 +19,18 @@ def mpicc(*words, **how):
     return run(DIST / "bin/mpicc", *words, **how)
 
 
+# the words by which wrappers show what they would run
+SHOWING = [
+    "-show",
+    "-showme",
+    "-compile_info",
+    "-link_info",
+    "-showme:compile",
+    "-showme:link",
+    "-showme:libdirs",
+]
+
+
 def good(*words, **how):
     """What a command prints that has ended well."""
     p = run(*words, **how)
@@ -26,36 +38,14 @@ def good(*words, **how):
     return p.stdout
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "-show",
-        "-showme",
-        "-compile_info",
-        "-link_info",
-        "-showme:compile",
-        "-showme:link",
-        "-showme:libdirs",
-    ],
-)
+@pytest.mark.parametrize("word", SHOWING)
 def test_mpicc_names_the_installation(word):
     assert str(DIST) in mpicc(word).stdout
 
 
 @gfortran
 @pytest.mark.parametrize("name", ["mpifort", "mpif90", "mpif77"])
-@pytest.mark.parametrize(
-    "word",
-    [
-        "-show",
-        "-showme",
-        "-compile_info",
-        "-link_info",
-        "-showme:compile",
-        "-showme:link",
-        "-showme:libdirs",
-    ],
-)
+@pytest.mark.parametrize("word", SHOWING)
 def test_mpifort_names_the_installation(name, word):
     assert str(DIST) in good(DIST / "bin" / name, word)
 

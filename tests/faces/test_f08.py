@@ -12,22 +12,7 @@ from builds import F08, FORTRAN, LIBRARIES, conditions, module, prefix
 from jobs import ROOT, mpiexec, run, told
 
 SOURCES = ROOT / "tests/fortran"
-CHAPTERS = [
-    "point",
-    "complete",
-    "datatypes",
-    "numbers",
-    "collectives",
-    "forms",
-    "communicators",
-    "attributes",
-    "topologies",
-    "environment",
-    "callbacks",
-    "plain",
-    "rest",
-    "modern",
-]
+CHAPTERS = [*calls.CHAPTERS, "modern"]
 # What Open MPI 4's own modules can compile: the others use sessions, MPI_ABI_VERSION or texts that
 # are shorter than its names. And with its module mpi gfortran does not see that a variable whose
 # address MPI has got changes.

@@ -14,23 +14,8 @@ from jobs import ROOT, mpiexec, run, told
 
 SOURCES = ROOT / "tests/fortran"
 sys.path.append(str(SOURCES))
-from calls import linker_names, read  # noqa: E402
+from calls import CHAPTERS, linker_names, read  # noqa: E402
 
-CHAPTERS = [
-    "point",
-    "complete",
-    "datatypes",
-    "numbers",
-    "collectives",
-    "forms",
-    "communicators",
-    "attributes",
-    "topologies",
-    "environment",
-    "callbacks",
-    "plain",
-    "rest",
-]
 ABIS = sorted(STATUS_SIZE)
 
 

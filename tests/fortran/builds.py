@@ -10,25 +10,7 @@ from jobs import DIST, run, told
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTERFACES = {"mpi_f08": "-DKW_F08", "mpi": "-DKW_MPI", "mpif.h": "-DKW_MPIF"}
-CHAPTERS = [
-    "point",
-    "complete",
-    "datatypes",
-    "numbers",
-    "collectives",
-    "forms",
-    "communicators",
-    "attributes",
-    "topologies",
-    "environment",
-    "callbacks",
-    "plain",
-    "rest",
-    "sections",
-    "completed_in_c",
-    "modern",
-    "large",
-]
+CHAPTERS = [*calls.CHAPTERS, "sections", "completed_in_c", "modern", "large"]
 SOURCES = [
     "checks.F90",
     *(f"{chapter}.F90" for chapter in CHAPTERS),

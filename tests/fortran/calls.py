@@ -14,6 +14,22 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# the chapters that every interface of every ABI has
+CHAPTERS = [
+    "point",
+    "complete",
+    "datatypes",
+    "numbers",
+    "collectives",
+    "forms",
+    "communicators",
+    "attributes",
+    "topologies",
+    "environment",
+    "callbacks",
+    "plain",
+    "rest",
+]
 HANDLES = (
     "Comm",
     "Datatype",

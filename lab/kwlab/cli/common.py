@@ -35,6 +35,15 @@ console = Console(width=WIDTH)
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
 Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]
 Peers = Annotated[Path, typer.Option("--peers", help="Where the peers are installed.")]
+Seconds = Annotated[
+    float,
+    typer.Option(
+        "--for",
+        min=0,
+        show_default=False,
+        help="Begin nothing after so many seconds; the same command goes on later.",
+    ),
+]
 DATA = libraries.MADE / "lab/results.sqlite"
 DIST = libraries.PREFIX
 PEERS = libraries.MADE / "peers"

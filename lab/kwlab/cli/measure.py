@@ -23,6 +23,7 @@ from .common import (
     Peers,
     PlanName,
     Real,
+    Seconds,
     app,
     complain,
     console,
@@ -112,15 +113,7 @@ def run(
             autocompletion=network_names,
         ),
     ] = None,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--for",
-            min=0,
-            show_default=False,
-            help="Begin nothing after so many seconds; the same command goes on later.",
-        ),
-    ] = math.inf,
+    seconds: Seconds = math.inf,
     args: Annotated[
         str,
         typer.Option(

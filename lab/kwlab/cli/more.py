@@ -11,7 +11,7 @@ from .. import attack, facts, libraries, trust, tune
 from .. import plan as plans
 from ..runner import SETTLED, Runner
 from ..store import Store
-from .common import DATA, DIST, PEERS, Data, Dist, Peers, app, console, existing, peers_app
+from .common import DATA, DIST, PEERS, Data, Dist, Peers, Seconds, app, console, existing, peers_app
 from .measure import carry_out
 
 
@@ -28,15 +28,7 @@ def tune_table(
     rounds: Annotated[int, typer.Option(min=1)] = 2,
     ms: Annotated[int, typer.Option(min=1, help="Milliseconds for each cell of a run.")] = 20,
     limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--for",
-            min=0,
-            show_default=False,
-            help="Begin nothing after so many seconds; the same command goes on later.",
-        ),
-    ] = math.inf,
+    seconds: Seconds = math.inf,
     again: Annotated[
         bool, typer.Option("--again", help="Measure anew what has been measured.")
     ] = False,
