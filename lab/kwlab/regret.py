@@ -6,6 +6,7 @@ with the least median over the rounds. What was chosen is measured by itself, an
 which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a
 round's figure is the mean of both. So a regret is above 1 only where another algorithm was quicker.
 Boards that differ in the length of pieces are one algorithm where all fits into one (`whole`).
+Trees of a board are for short data, and what is longer is done as chosen (`is_passed_over`).
 It is still a little too large: the least of many restless figures is luck, too. Two rounds that
 disagree (`trust`) count for nothing, and a cell is stable when it has two that agree."""
 
@@ -23,6 +24,9 @@ CHOICE = "choice"  # the measurements that say what was chosen
 USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
 SPARE = 4  # all that ranks give fits into one piece for sure when it is so much shorter
+
+SHORT = 4096  # most bytes that a board's short shelf holds
+TREES = ("board_tree", "board_levels")  # reductions by these go through short shelves alone
 
 
 def is_forced(data):
@@ -70,13 +74,21 @@ def cells(data):
         ["args", "network", "ranks", "op", "bytes"], sort=False
     ):
         label = chosen.get((args, network, ranks, op, n), "")
-        one = one.assign(label=[whole(forced, n * ranks) for forced in one.label])
+        known = (CHOSEN if is_passed_over(op, forced, n) else forced for forced in one.label)
+        one = one.assign(label=[whole(forced, n * ranks) for forced in known])
         label = among(whole(label, n * ranks), set(one.label))
         one = one.assign(label=one.label.where(one.label != label, CHOSEN))
         of = {label: figure(rounds) for label, rounds in one.groupby("label", sort=False)}
         if CHOSEN in of and len(of) > 1:
             found.append(cell((network, int(ranks), op, int(n)), of))
     return found
+
+
+def is_passed_over(op, label, bytes_):
+    """Whether a forced algorithm cannot do so many bytes: then the call is done as it is chosen."""
+    name = label.partition("/")[0]
+    long = bytes_ > SHORT
+    return long and name in TREES and (op, name) != ("bcast", "board_levels")
 
 
 def whole(label, bytes_):

@@ -92,10 +92,10 @@ def usable(need, ranks, network, hosts=1):
     several = network == CLUSTER and ranks > hosts > 1
     if need == "InPlace" or need.startswith("Node"):
         return several and need != "InPlace"
+    if "Levels" in need:
+        return network == "shm" and facts.domains() > 1
     if "Board" in need:
         return network == "shm"
-    if need.startswith("Levels"):
-        return network == "shm" and facts.domains() > 1
     if "PowerOfTwo" in need:
         return ranks & (ranks - 1) == 0
     return ranks % 2 == 0 if need == "Pairs" else True

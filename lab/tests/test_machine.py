@@ -217,6 +217,15 @@ def test_the_length_of_a_piece_makes_no_other_algorithm_where_all_fits_into_one(
     assert regret.whole("board/64", 4096 * 2) == one
 
 
+def test_a_tree_of_a_board_that_is_passed_over_is_what_was_chosen():
+    passed_over = regret.is_passed_over
+    assert passed_over("bcast", "board_tree/8", 8192)
+    assert passed_over("reduce", "board_levels", 8192)
+    assert not passed_over("bcast", "board_tree", 4096)
+    assert not passed_over("bcast", "board_levels", 8192)
+    assert not passed_over("allreduce", "board_parts/128", 8192)
+
+
 def test_no_regret_is_below_one_and_one_round_is_not_stable(tmp_path):
     found = regrets(tmp_path, chosen=0.5, rounds=1)
     assert [(one.regret, one.algorithm, one.stable) for one in found] == [

@@ -3,16 +3,13 @@
 //! messages.
 
 use super::barrier_board_levels::wait_for_head;
-use super::{allreduce_board_parts, reduce_board_levels, reduce_board_tree};
+use super::{reduce_board_levels, reduce_board_tree};
 use crate::cost::Place;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
-        return allreduce_board_parts::emit(ask, s);
-    }
     s.use_short(ask.count);
     let tree = Tree::first(ask).by_levels(ask);
     let here = ask.shelf(ask.rank, ask.count);
@@ -30,9 +27,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    if ask.size < 2 || ask.count > ask.shelf_units().0 {
-        return allreduce_board_parts::cost(ask, at);
-    }
     let b = ask.bytes as f64;
     let readers = |k| f64::from(k) - 1.0;
     let shows = |at: &Place| at.memory.show(b) + at.p.step;

@@ -2,16 +2,13 @@
 //! and shows the result; all read it from the root. For short messages and many ranks, where
 //! combining everything everywhere is too much work.
 
-use super::{allreduce_board_parts, reduce_board_tree};
+use super::reduce_board_tree;
 use crate::cost::Place;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
-        return allreduce_board_parts::emit(ask, s);
-    }
     s.use_short(ask.count);
     let all = reduce_board_tree::fold_up(&Tree::first(ask), ask, s);
     s.copy(all, ask.shelf(ask.rank, ask.count));
@@ -24,9 +21,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    if ask.size < 2 || ask.count > ask.shelf_units().0 {
-        return allreduce_board_parts::cost(ask, at);
-    }
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let root = at.memory.fold(b) + at.p.step;
     reduce_board_tree::up(ask, at) + root + at.memory.see(others, b)

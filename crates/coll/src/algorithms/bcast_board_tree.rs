@@ -2,17 +2,12 @@
 //! shelf what it has read. For short messages and so many ranks that reading one shelf would keep
 //! all waiting.
 
-use super::bcast_board;
 use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let data = ask.output();
-    if ask.size < 2 || data.is_empty() || data.len > ask.shelf_units().0 {
-        return bcast_board::emit(ask, s);
-    }
     short(&Tree::rooted(ask), ask, s);
 }
 
@@ -32,9 +27,6 @@ pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    if ask.size < 2 || ask.count > ask.shelf_units().0 {
-        return bcast_board::cost(ask, at);
-    }
     down(ask.size, ask.param, ask.bytes as f64, |n| at.within(n))
 }
 

@@ -95,12 +95,15 @@ pub enum Need {
     /// One node, and its ranks have a board whose long shelves hold the data in not too many
     /// pieces.
     Board,
+    /// A board, as for `Board`, whose short shelves hold the data; not nothing, and several ranks.
+    ShortBoard,
     /// A board, as for `Board`, and equal blocks.
     EvenBoard,
     /// A board, as for `Board`, and ranks in several domains of the host.
     Levels,
-    /// The same, and an operation that commutes or domains whose ranks follow one another.
-    LevelsFold,
+    /// A board, as for `ShortBoard`, ranks in several domains of the host, and an operation that
+    /// commutes or domains whose ranks follow one another.
+    ShortLevelsFold,
     /// Several nodes.
     Nodes,
     /// Several nodes, and an operation that commutes or nodes whose ranks follow one another.
@@ -125,11 +128,12 @@ impl Need {
             Need::EvenApart => even() && !ask.in_place,
             Need::Apart => !ask.in_place,
             Need::Board => on_board(ask),
+            Need::ShortBoard => on_short_board(ask),
             Need::EvenBoard => even() && on_board(ask),
             Need::Levels => has_levels(ask) && on_board(ask),
-            Need::LevelsFold => {
+            Need::ShortLevelsFold => {
                 let in_order = ask.levels.is_some_and(|l| l.shape().in_order);
-                has_levels(ask) && (ask.commutative || in_order) && on_board(ask)
+                has_levels(ask) && (ask.commutative || in_order) && on_short_board(ask)
             }
             Need::Nodes => ask.nodes.is_some(),
             Need::NodesFold => ask
@@ -157,6 +161,12 @@ fn on_board(ask: &Ask) -> bool {
         .count
         .max(ask.block_bytes.saturating_mul(ask.size as u64));
     quarter >= ask.size as u64 && data < MOST_PIECES * quarter
+}
+
+/// Whether those can that have all data on a short shelf at once.
+fn on_short_board(ask: &Ask) -> bool {
+    let fits = (1..=ask.shelf_units().0).contains(&ask.count);
+    ask.size > 1 && fits && on_board(ask)
 }
 
 /// Quarters of a long shelf that the data of one collective may fill.
@@ -219,7 +229,7 @@ algorithms! {
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
     Barrier, "tree" / [4, 2, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
     Bcast, "board_levels" / [4, 8, 16], Levels, bcast_board_levels::emit, bcast_board_levels::cost, at_once;
-    Bcast, "board_tree" / [4, 8, 16], Board, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
+    Bcast, "board_tree" / [4, 8, 16], ShortBoard, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
     Bcast, "board" / KILOBYTES, Board, bcast_board::emit, bcast_board::cost, at_once;
     Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
     Bcast, "nodes_chain" / [4, 16, 64], Nodes, bcast_nodes_chain::emit, bcast_nodes_chain::cost, at_once;
@@ -250,8 +260,8 @@ algorithms! {
     Alltoall, "spread", Apart, alltoall_spread::emit, alltoall_spread::cost, at_once;
     Alltoall, "fetch", Apart, alltoall_fetch::emit, alltoall_fetch::cost, at_once;
     Alltoall, "pairwise", Apart, alltoall_pairwise::emit, alltoall_pairwise::cost, at_once;
-    Reduce, "board_levels" / [4, 8, 16], LevelsFold, reduce_board_levels::emit, reduce_board_levels::cost, at_once;
-    Reduce, "board_tree" / [4, 8, 16], Board, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
+    Reduce, "board_levels" / [4, 8, 16], ShortLevelsFold, reduce_board_levels::emit, reduce_board_levels::cost, at_once;
+    Reduce, "board_tree" / [4, 8, 16], ShortBoard, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
     Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
     Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
     Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost, at_once;
@@ -259,17 +269,17 @@ algorithms! {
     Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost, at_once;
     Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
     Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
-    Allreduce, "board_levels" / [4, 8, 16], LevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
-    Allreduce, "board_tree" / [4, 8, 16], Board, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
+    Allreduce, "board_levels" / [4, 8, 16], ShortLevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
+    Allreduce, "board_tree" / [4, 8, 16], ShortBoard, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
     Allreduce, "board_parts" / KILOBYTES, Board, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
     Allreduce, "board" / KILOBYTES, Board, allreduce_board::emit, allreduce_board::cost, at_once;
     Allreduce, "doubling", Nothing, allreduce_doubling::emit, allreduce_doubling::cost, at_once;
     Allreduce, "nodes", NodesFold, allreduce_nodes::emit, allreduce_nodes::cost, at_once;
     Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit, allreduce_nodes_split::cost, at_once;
     Allreduce, "linear", Nothing, allreduce_linear::emit, allreduce_linear::cost, at_once;
-    Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
     Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
     Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
+    Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
     Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;

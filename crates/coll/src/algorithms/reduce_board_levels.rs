@@ -1,7 +1,6 @@
 //! Reduce on a board of a host with several domains: as `board_tree` within each domain, and then
 //! between the heads of the domains. For short messages.
 
-use super::reduce_board_parts;
 use super::reduce_board_tree::{fold_cost, short};
 use crate::cost::Place;
 use crate::tree::Tree;
@@ -9,17 +8,11 @@ use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
-        return reduce_board_parts::emit(ask, s);
-    }
     short(&Tree::first(ask).by_levels(ask), ask, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    if ask.size < 2 || ask.count > ask.shelf_units().0 {
-        return reduce_board_parts::cost(ask, at);
-    }
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 

@@ -1,16 +1,12 @@
 //! Reduce on a board by a tree of given fan-out: a rank combines what those show whom it leads, and
 //! shows the result. For short messages and many ranks.
 
-use super::reduce_board_parts;
 use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 || ask.count == 0 || ask.count > ask.shelf_units().0 {
-        return reduce_board_parts::emit(ask, s);
-    }
     short(&Tree::first(ask), ask, s);
 }
 
@@ -34,9 +30,6 @@ pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    if ask.size < 2 || ask.count > ask.shelf_units().0 {
-        return reduce_board_parts::cost(ask, at);
-    }
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 

@@ -256,12 +256,18 @@ impl<'a> Place<'a> {
         self.p.line + self.p.way
     }
 
+    /// A receiver's work for a message through shared memory, beside its bytes: what its sender has
+    /// written comes from there line by line, and the first of them it waits for.
+    fn receives(&self) -> f64 {
+        self.p.line + self.p.recv
+    }
+
     /// From the announcement of a long message until its sender may begin.
     fn answer(&self) -> f64 {
         let p = self.p;
         match self.net {
             true => p.net_send + 2.0 * p.latency + p.net_send + p.net_recv,
-            false => p.send + 2.0 * self.way() + p.recv,
+            false => p.send + 2.0 * self.way() + self.receives(),
         }
     }
 
@@ -285,9 +291,9 @@ impl<'a> Place<'a> {
         let p = self.p;
         match (self.net, self.fetched, self.is_long(b)) {
             (true, ..) => (p.net_recv + b * p.net_byte).max(self.link(b)),
-            (false, true, _) => p.recv + p.fetch + b * p.fetch_byte,
-            (false, false, true) => p.recv + b * p.long_byte,
-            (false, false, false) => p.recv + b * p.recv_byte,
+            (false, true, _) => self.receives() + p.fetch + b * p.fetch_byte,
+            (false, false, true) => self.receives() + b * p.long_byte,
+            (false, false, false) => self.receives() + b * p.recv_byte,
         }
     }
 
@@ -386,7 +392,7 @@ impl<'a> Place<'a> {
         let (send, copy) = (p.step + p.send, b * p.long_byte);
         let takes = p.step + self.take(b) + each;
         // Meanwhile the first piece is announced and answered.
-        let meanwhile = 2.0 * self.way() + p.recv;
+        let meanwhile = 2.0 * self.way() + self.receives();
         let ratio = (takes + send) / copy;
         let behind = 1.0 - 2.0 / (ratio + (ratio * ratio + 4.0).sqrt());
         let late = |row: f64| (row * (takes + send) - meanwhile).max(0.0);

@@ -161,14 +161,14 @@ prices! {
     reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
     more = "more", Start(10.0), "Each further line of a look at many (assumed).";
     copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
-    write = "write-byte", Stream(1.25), "A byte copied to a shelf, whose lines other cores have read.";
+    write = "write-byte", Stream(1.0), "A byte copied to a shelf, whose lines other cores have read.";
     read = "read-byte", StreamNear(0.75), "A byte copied from the shelf of another core of the socket.";
     cache_read = "cache-read-byte", StreamCache(0.75), "The same from a core that shares a last-level cache.";
     far_read = "far-read-byte", Stream(0.75), "A byte copied from the shelf of a core of another socket.";
     combine = "combine-byte", CombineNear(1.0), "A byte combined, beside reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
     way = "way", Start(RING), "What a message through shared memory takes beside a cache line.";
-    recv = "recv", Start(120.0), "Work of its receiver.";
+    recv = "recv", Start(75.0), "Work of its receiver, beside a cache line.";
     eager = "eager-bytes", Start(8192.0), "Most bytes that are sent before the receiver asks for them.";
     send_byte = "eager-send-byte", Stream(0.5), "Work of the sender for a byte of those.";
     recv_byte = "eager-recv-byte", Stream(0.5), "Work of the receiver for a byte of those.";

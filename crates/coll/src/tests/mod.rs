@@ -58,8 +58,10 @@ fn sites(need: Need, n: u32) -> Vec<Site> {
         ..Site::default()
     };
     match need {
-        Need::Board | Need::EvenBoard => boards(n).into_iter().map(board).collect(),
-        Need::Levels | Need::LevelsFold => levels(n),
+        Need::Board | Need::ShortBoard | Need::EvenBoard => {
+            boards(n).into_iter().map(board).collect()
+        }
+        Need::Levels | Need::ShortLevelsFold => levels(n),
         Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart => nodes(n),
         _ => vec![Site::default()],
     }

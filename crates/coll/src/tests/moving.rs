@@ -81,6 +81,9 @@ fn bcast_brings_the_roots_data_to_all() {
                 param: 1 + (count % 6) as u32,
                 ..site.ask(r, n)
             };
+            if !a.need.met(&ask(0)) {
+                continue;
+            }
             let len = count as usize;
             let want = base(root, len);
             let out = world(a, n, true, &ask, &|r| {

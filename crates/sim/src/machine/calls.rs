@@ -120,7 +120,7 @@ impl<'a> Case<'a> {
                 need,
                 Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart
             ),
-            (None, true) => matches!(need, Need::Levels | Need::LevelsFold),
+            (None, true) => matches!(need, Need::Levels | Need::ShortLevelsFold),
             (None, false) => true,
         }
     }

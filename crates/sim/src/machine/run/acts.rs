@@ -179,7 +179,7 @@ impl Run<'_> {
         if send.long && !fetched {
             let answer = match net {
                 true => p.latency + p.net_send + p.net_recv,
-                false => self.layout.line(from, to) + p.way + p.recv,
+                false => 2.0 * self.layout.line(from, to) + p.way + p.recv,
             };
             let kind = Kind::Stream {
                 slot: send.slot,
@@ -189,14 +189,15 @@ impl Run<'_> {
             };
             return self.give(from, here + answer, kind);
         }
-        let back = self.layout.line(from, to) + p.way;
+        let line = self.layout.line(from, to);
+        let back = line + p.way;
         let (ns, ready) = match (net, fetched) {
             (true, _) => {
                 let busy = bytes * p.net_byte;
                 (p.net_recv + busy, now.max(send.at - busy))
             }
-            (false, true) => (p.recv + p.fetch + bytes * p.fetch_byte, here),
-            (false, false) => (p.recv + bytes * p.recv_byte, here),
+            (false, true) => (line + p.recv + p.fetch + bytes * p.fetch_byte, here),
+            (false, false) => (line + p.recv + bytes * p.recv_byte, here),
         };
         let sender = fetched.then_some((from, send.slot, back));
         let kind = Kind::Take {
@@ -251,8 +252,9 @@ impl Run<'_> {
                 (p.net_recv + busy, now.max(last - busy))
             }
             false => {
-                let first = first_piece(bytes) * byte + self.layout.line(r, to.0);
-                (p.recv + bytes * byte, now + first)
+                let line = self.layout.line(r, to.0);
+                let first = first_piece(bytes) * byte + line;
+                (line + p.recv + bytes * byte, now + first)
             }
         };
         let kind = Kind::Take {

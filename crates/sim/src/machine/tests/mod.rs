@@ -65,15 +65,16 @@ fn a_short_message_costs_its_parts() {
     (p.send, p.send_byte, p.cache_line, p.way) = (100.0, 1.0, 40.0, 5.0);
     (p.recv, p.recv_byte) = (200.0, 2.0);
     let both = vec![sends(1, 10), receives(&[0], 10)];
-    assert_eq!(time(&m, 2, both), 110.0 + 45.0 + 220.0);
+    assert_eq!(time(&m, 2, both), 110.0 + 45.0 + (40.0 + 220.0));
 }
 
 #[test]
 fn a_long_message_is_copied_by_both_at_once() {
     let mut m = free(1);
     (m.prices.cache_line, m.prices.long_byte) = (10.0, 0.5);
-    // Announced, answered, the first piece, the line that it comes with, and all of it.
-    let expected = 10.0 + 10.0 + first_piece(100_000.0) * 0.5 + 10.0 + 50_000.0;
+    // Announced and read, answered, the first piece, the line that it comes with and its reader
+    // waits for, and all of it.
+    let expected = 20.0 + 10.0 + first_piece(100_000.0) * 0.5 + 20.0 + 50_000.0;
     let both = vec![sends(1, 100_000), receives(&[0], 100_000)];
     assert_eq!(time(&m, 2, both), expected);
 }
