@@ -17,7 +17,6 @@ import sys
 import tempfile
 import zlib
 from functools import cached_property
-from pathlib import Path
 
 from . import export, facts, libraries, report
 from .store import MEMORY, Store, number

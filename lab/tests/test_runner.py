@@ -2,7 +2,6 @@
 where it stopped."""
 
 import json
-import os
 import re
 import signal
 import subprocess

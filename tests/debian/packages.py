@@ -5,14 +5,13 @@ same."""
 
 import dataclasses
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, run, told
+from jobs import MPIEXEC, run, told
 
 SECONDS = 300
 # The MPI libraries themselves: a program finds these under its own, and ours where they would be.

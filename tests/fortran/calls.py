@@ -311,7 +311,7 @@ def program():
     """The text of the program, and for each number of a call the function; those from FITS on have
     fitting arguments."""
     functions = {f.name: f for f in read()}
-    declared, parts, numbers = {}, [], {}
+    parts, numbers = [], {}
     for f in functions.values():
         if not f.code:
             continue

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, start, told, wait_until
+from jobs import DIST, MPIEXEC, ROOT, run, start, told, wait_until
 
 SOURCE = ROOT / "tests/hang/hangs.c"
 PATHS = ["self,shm", "self,tcp"]
