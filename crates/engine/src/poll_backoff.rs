@@ -32,8 +32,8 @@ use std::time::Duration;
 const ROW_SHARED: u32 = 4;
 /// Likewise where each rank has a processor.
 const ROW_ALONE: u32 = 1024;
-/// A program that takes longer for a look, on average, computes between them. (`MPI_Test` takes 0.1
-/// us, a loop of Python 1 us.)
+/// A program that is away for longer between two looks, on average, computes meanwhile. (A loop of
+/// C around `MPI_Test` takes 0.1 us, one of Python 1 us.)
 const AWAY: Duration = Duration::from_micros(1);
 /// A row lets others run so often: the time after which a wait no longer polls alone, which is some
 /// wake-ups, by this. A change of processes costs a tenth of that.
@@ -110,6 +110,12 @@ struct Rival {
 }
 
 impl PollBackoff {
+    /// Whether the next look is timed if it is in vain.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.left == 1
+    }
+
     /// Notes a look in vain; whether it is one of many, and to be timed.
     #[inline]
     fn note(&mut self, entries: u64, moved: bool) -> bool {
@@ -123,11 +129,12 @@ impl PollBackoff {
         self.left == 0
     }
 
-    /// Times a look that ended in vain at `now`. Whether it belongs to a row.
-    fn time(&mut self, now: Tick) -> bool {
+    /// Times a look in vain that took from `began` to `now`: others take as long. Whether it belongs
+    /// to a row.
+    fn time(&mut self, began: Tick, now: Tick) -> bool {
         self.left = self.step;
         self.doubt_at.get_or_insert(now + DOUBT);
-        let away = AWAY * self.step;
+        let away = (AWAY + now.since(began)) * self.step;
         match &mut self.times {
             Some(times) if now.since(times.last) <= away => {
                 times.last = now;
@@ -235,24 +242,28 @@ impl<T: Send + 'static> Guard<'_, T> {
         if found.is_some() {
             return found;
         }
+        let due = inner.polls.is_due();
         let engine = inner.engine.as_mut()?;
+        let began = due.then(|| engine.messages.clock());
         let moved = engine.progress();
         let found = find(inner);
-        if found.is_none() && inner.looked_in_vain(moved) {
-            return self.back_off(&mut find, doubt);
+        let of_many = found.is_none() && inner.looked_in_vain(moved);
+        match began {
+            Some(began) if of_many => self.back_off(began, &mut find, doubt),
+            _ => found,
         }
-        found
     }
 
-    /// One more look in vain of many: lets others run, and looks again.
+    /// One more look in vain of many, which `began` then: lets others run, and looks again.
     #[cold]
     fn back_off<R>(
         &mut self,
+        began: Tick,
         find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
         doubt: impl FnOnce(&mut Inner<T>),
     ) -> Option<R> {
         let now = self.clock();
-        let in_row = self.polls.time(now);
+        let in_row = self.polls.time(began, now);
         if self.polls.is_doubtful(now) {
             doubt(self);
             self.on_lasting(Lasting {
@@ -341,15 +352,16 @@ mod tests {
     const SPIN: Duration = Duration::from_micros(60);
     const ALONE: Duration = Duration::from_micros(60);
 
-    /// A program whose looks all find nothing, each of which takes it `look`, for so many of them:
-    /// how long it was awake, how often it let others run, how long it slept.
-    fn poll(look: Duration, looks: u32, crowded: bool) -> (Duration, u32, Duration) {
+    /// A program whose looks all find nothing, and that is `away` before each of so many that take
+    /// `look`: how long it was awake, how often it let others run, how long it slept.
+    fn poll([away, look]: [Duration; 2], looks: u32) -> (Duration, u32, Duration) {
         let mut polls = PollBackoff::default();
-        polls.set_step(crowded);
+        polls.set_step(true);
         let (mut now, mut yields, mut slept) = (Tick(1), 0, Duration::ZERO);
         for entry in 0..looks {
-            now = now + look;
-            if !polls.note(entry as u64, false) || !polls.time(now) {
+            let began = now + away;
+            now = began + look;
+            if !polls.note(entry as u64, false) || !polls.time(began, now) {
                 continue;
             }
             let next = polls.next(now, ALONE, SPIN);
@@ -365,12 +377,12 @@ mod tests {
             }
             polls.gave_way(from, now, matches!(next, Next::Sleep(_)));
         }
-        (look * looks, yields, slept)
+        ((away + look) * looks, yields, slept)
     }
 
-    #[test]
-    fn a_program_that_polls_gives_way_and_sleeps_half_of_its_time() {
-        let (awake, yields, slept) = poll(Duration::from_nanos(100), 200_000, true);
+    /// A program that polls: it gives way, and sleeps half of its time.
+    fn gives_way(away: u64, look: u64, looks: u32) {
+        let (awake, yields, slept) = poll([away, look].map(Duration::from_nanos), looks);
         let most = (awake.as_micros() / (ALONE / YIELDS_OF_ALONE).as_micros()) as u32;
         assert!((most / 2..=most).contains(&yields), "{yields} of {most}");
         assert!(
@@ -380,8 +392,19 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_polls_gives_way_and_sleeps_half_of_its_time() {
+        gives_way(50, 50, 200_000);
+    }
+
+    #[test]
+    fn so_does_one_whose_looks_take_long_by_themselves() {
+        gives_way(50, 2_000, 10_000);
+    }
+
+    #[test]
     fn a_program_that_computes_between_looks_is_left_alone() {
-        let (_, yields, slept) = poll(Duration::from_micros(3), 10_000, true);
+        let times = [3_000, 100].map(Duration::from_nanos);
+        let (_, yields, slept) = poll(times, 10_000);
         assert_eq!((yields, slept), (0, Duration::ZERO));
     }
 
@@ -400,8 +423,8 @@ mod tests {
     fn with_a_processor_for_each_rank_a_look_only_counts() {
         let mut polls = PollBackoff::default();
         polls.set_step(false);
-        let looks =
-            (1..=10 * ROW_ALONE as u64).filter(|n| polls.note(*n, false) && polls.time(Tick(*n)));
+        let looks = (1..=10 * ROW_ALONE as u64)
+            .filter(|n| polls.note(*n, false) && polls.time(Tick(*n), Tick(*n)));
         assert!((8..=10).contains(&looks.count()));
     }
 
@@ -414,7 +437,7 @@ mod tests {
             now = now + look;
             let timed = polls.note(n as u64, false);
             if timed {
-                polls.time(now);
+                polls.time(now, now);
             }
             timed && polls.is_doubtful(now)
         };
