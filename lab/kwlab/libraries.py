@@ -376,24 +376,14 @@ def unreachable(name):
         "true",
     ]
     try:
-        done = subprocess.run(
-            command,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=2 * PROBE,
-        )
+        answer(command, timeout=2 * PROBE)
     except subprocess.TimeoutExpired:
         return f"no answer within {2 * PROBE} s"
     except OSError as why:
         return f"{command[0]}: {why.strerror}"
-    return (
-        " ".join(done.stderr.split())[-200:] or f"status {done.returncode}"
-        if done.returncode
-        else ""
-    )
+    except Failed as done:
+        return " ".join(done.stderr.split())[-200:] or f"status {done.returncode}"
+    return ""
 
 
 def count_of(hosts):

@@ -25,7 +25,7 @@ USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
 SPARE = 4  # all that ranks give fits into one piece for sure when it is so much shorter
 
-SHORT = 4096  # most bytes that a board's short shelf holds
+SHORT = 4096  # most bytes that a board's short shelf holds, as crates/base/src/boards.rs has it
 TREES = ("board_tree", "board_levels")  # reductions by these go through short shelves alone
 
 

@@ -242,9 +242,8 @@ impl<T: Send + 'static> Guard<'_, T> {
         if found.is_some() {
             return found;
         }
-        let due = inner.polls.is_due();
         let engine = inner.engine.as_mut()?;
-        let began = due.then(|| engine.messages.clock());
+        let began = inner.polls.is_due().then(|| engine.messages.clock());
         let moved = engine.progress();
         let found = find(inner);
         let of_many = found.is_none() && inner.looked_in_vain(moved);

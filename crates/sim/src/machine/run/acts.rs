@@ -171,15 +171,21 @@ impl Run<'_> {
         *into
     }
 
+    /// A receiver's work for a message through shared memory, beside its bytes.
+    fn receives(&self, from: u32, to: u32) -> f64 {
+        self.layout.line(from, to) + self.p.recv
+    }
+
     /// Both ends of a message are there.
     fn meet(&mut self, from: u32, to: u32, send: Posted, recv: Posted, now: f64) {
         let (p, net, bytes) = (self.p, self.layout.over_network(from, to), send.bytes);
         let here = now.max(send.at);
+        let line = self.layout.line(from, to);
         let fetched = self.call.schedules[from as usize].fetched && !net;
         if send.long && !fetched {
             let answer = match net {
                 true => p.latency + p.net_send + p.net_recv,
-                false => 2.0 * self.layout.line(from, to) + p.way + p.recv,
+                false => line + p.way + self.receives(from, to),
             };
             let kind = Kind::Stream {
                 slot: send.slot,
@@ -189,15 +195,17 @@ impl Run<'_> {
             };
             return self.give(from, here + answer, kind);
         }
-        let line = self.layout.line(from, to);
         let back = line + p.way;
         let (ns, ready) = match (net, fetched) {
             (true, _) => {
                 let busy = bytes * p.net_byte;
                 (p.net_recv + busy, now.max(send.at - busy))
             }
-            (false, true) => (line + p.recv + p.fetch + bytes * p.fetch_byte, here),
-            (false, false) => (line + p.recv + bytes * p.recv_byte, here),
+            (false, true) => (
+                self.receives(from, to) + p.fetch + bytes * p.fetch_byte,
+                here,
+            ),
+            (false, false) => (self.receives(from, to) + bytes * p.recv_byte, here),
         };
         let sender = fetched.then_some((from, send.slot, back));
         let kind = Kind::Take {
@@ -252,9 +260,8 @@ impl Run<'_> {
                 (p.net_recv + busy, now.max(last - busy))
             }
             false => {
-                let line = self.layout.line(r, to.0);
-                let first = first_piece(bytes) * byte + line;
-                (line + p.recv + bytes * byte, now + first)
+                let first = first_piece(bytes) * byte + self.layout.line(r, to.0);
+                (self.receives(r, to.0) + bytes * byte, now + first)
             }
         };
         let kind = Kind::Take {
