@@ -249,7 +249,7 @@ fn bound() -> Option<Bound> {
 fn cpus(knobs: &Knobs) -> Cpus {
     let quota = kw_sys::cpus::quota().map(|q| Quota {
         group: q.group,
-        cpus: q.cpus.ceil().clamp(1.0, 1e6) as u32,
+        cpus: q.amount.ceil().clamp(1.0, 1e6) as u32,
     });
     Cpus {
         set: kw_sys::cpus::allowed()

@@ -60,8 +60,11 @@ impl Engine {
     ) -> Result<Engine, BootError> {
         // Else the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
-        kw_sys::mem::keep_freed(knobs.number(Id::KeepFreed).unwrap_or(0));
         let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
+        let here = job.hosts()[job.me.idx()];
+        let ranks = job.hosts().iter().filter(|h| **h == here).count();
+        let kept = knobs.number(Id::KeepFreed);
+        kw_sys::mem::keep_freed(kept.unwrap_or_else(|| kw_sys::mem::share_kept(ranks)));
         introduce(&job);
         Ok(Engine::over(paths, launcher, job, knobs))
     }

@@ -1,7 +1,8 @@
 //! How much processor this process may use: its affinity mask and the quota of its control groups.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::control_group::{self, Limit};
 
 /// Numbers of the processors this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -87,58 +88,15 @@ pub fn own_cache() -> Option<usize> {
 pub fn usable() -> usize {
     let mask = allowed().len().max(1);
     match quota() {
-        Some(q) => mask.min(q.cpus.ceil().max(1.0) as usize),
+        Some(q) => mask.min(q.amount.ceil().max(1.0) as usize),
         None => mask,
     }
 }
 
-/// A limit on the processor time of a control group.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quota {
-    /// Names the group on this machine, whatever part of the tree a process sees: its inode.
-    pub group: u64,
-    /// Processors' worth of time.
-    pub cpus: f64,
-}
-
-fn tighter(a: Quota, b: Quota) -> Quota {
-    if b.cpus < a.cpus { b } else { a }
-}
-
-/// The tightest quota of the control groups this process is in; `None` without one.
-pub fn quota() -> Option<Quota> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let quotas = groups.lines().filter_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        match controllers {
-            "" => climb(Path::new("/sys/fs/cgroup"), path, quota_v2),
-            c if c.split(',').any(|c| c == "cpu") => {
-                climb(Path::new("/sys/fs/cgroup/cpu"), path, quota_v1)
-            }
-            _ => None,
-        }
-    });
-    quotas.reduce(tighter)
-}
-
-/// The smallest quota from the group itself up to the root. In a container the path may be the
-/// host's: then only the mounted root exists, and it is our group.
-fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<f64>) -> Option<Quota> {
-    let own = root.join(path.trim_start_matches('/'));
-    let mut dirs: Vec<PathBuf> = own
-        .ancestors()
-        .take_while(|d| d.starts_with(root))
-        .map(Path::to_path_buf)
-        .collect();
-    dirs.push(root.to_path_buf());
-    let limit = |dir: &PathBuf| {
-        Some(Quota {
-            cpus: read(dir)?,
-            group: std::fs::metadata(dir).ok()?.ino(),
-        })
-    };
-    dirs.iter().filter_map(limit).reduce(tighter)
+/// The tightest limit on processor time of the control groups this process is in, in processors'
+/// worth; `None` without one.
+pub fn quota() -> Option<Limit> {
+    control_group::tightest("cpu", quota_v2, quota_v1)
 }
 
 fn quota_v2(dir: &Path) -> Option<f64> {

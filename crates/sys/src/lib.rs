@@ -32,6 +32,7 @@ pub mod callback;
 #[cfg(not(loom))]
 pub mod callers;
 pub mod clock;
+pub mod control_group;
 pub mod cpus;
 // its handler finds what it knows through statics, which loom's atomics cannot be
 #[cfg(not(loom))]

@@ -1,23 +1,83 @@
 //! Memory given out to the user (MPI_Alloc_mem), and what malloc does with what the user frees.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+#[cfg(target_env = "gnu")]
+use std::hint::black_box;
+use std::path::Path;
 
-/// Blocks that malloc asks the system for one by one at most, whatever was freed: what the GNU C
-/// library allows.
-const LARGEST_KEPT: u64 = 32 << 20;
+use crate::control_group;
 
-/// From now on malloc keeps what is freed in blocks of up to so many bytes, up to twice as many at
-/// the end of the heap. As the GNU C library begins, what lies there goes back to the system once it
-/// is more than 128 KB, and a program that asks for it again in each step pays for new pages: two
-/// fifths of the time of LULESH with 12 cubed elements a rank. The library learns from the largest
-/// block of its own mapping that is freed, so we free one, of which one page is touched. To other
-/// libraries it is a block like any other.
+/// The longest blocks that malloc cuts from its heap at most, in place of asking the system for each:
+/// what the GNU C library allows.
+#[cfg(target_env = "gnu")]
+const LONGEST_OF_HEAP: usize = 32 << 20;
+
+/// The part of a host's memory that its ranks keep by themselves of what they have freed.
+const PART_KEPT: u64 = 16;
+
+/// How much each of so many ranks of a host keeps of what it has freed: together a sixteenth of the
+/// memory that they may use.
+pub fn share_kept(ranks: usize) -> u64 {
+    usable() / PART_KEPT / ranks.max(1) as u64
+}
+
+/// Bytes of memory that this process may use: the host's, cut by the limits of its control groups.
+fn usable() -> u64 {
+    let host = rustix::system::sysinfo();
+    let host = host.totalram as u64 * u64::from(host.mem_unit);
+    let limit = control_group::tightest("memory", memory_v2, memory_v1);
+    limit.map_or(host, |l| host.min(l.amount as u64))
+}
+
+fn memory_v2(dir: &Path) -> Option<f64> {
+    number(&dir.join("memory.max"))
+}
+
+fn memory_v1(dir: &Path) -> Option<f64> {
+    number(&dir.join("memory.limit_in_bytes"))
+}
+
+/// What a file of a control group says; `None` for `max` and where there is none.
+fn number(file: &Path) -> Option<f64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// From now on malloc keeps up to so many bytes of what is freed at the end of its heap, which blocks
+/// of up to half as many (and 32 MB) come from. As the GNU C library begins, what lies there goes
+/// back to the system once it is more than 128 KB, and a program that asks for it again in each step
+/// pays for new pages: two fifths of the time of LULESH. With 0 all stays as it is, and also where
+/// the user or the program has told malloc what to do.
+#[cfg(target_env = "gnu")]
 pub fn keep_freed(bytes: u64) {
-    let bytes = bytes.min(LARGEST_KEPT) as usize;
-    if bytes > 0 {
-        // SAFETY: a block is asked for and given back; `free` takes null, too. `black_box` has the
-        // compiler leave both calls in.
-        unsafe { libc::free(std::hint::black_box(libc::malloc(bytes))) }
+    let bytes = bytes.min(i32::MAX as u64) as i32;
+    if bytes > 0 && learns() {
+        let block = (bytes / 2).min(LONGEST_OF_HEAP as i32);
+        // SAFETY: takes numbers, and locks what it changes.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, block);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);
+        }
+    }
+}
+
+/// Other C libraries have malloc as it is.
+#[cfg(not(target_env = "gnu"))]
+pub fn keep_freed(_: u64) {}
+
+/// Whether malloc still learns by itself how long the blocks of the heap are: until it is told (by
+/// MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES, mallopt), it goes by the longest block of its own mapping
+/// that was freed. So one is, and the next is none of its own. Nothing of them is touched but a page.
+#[cfg(target_env = "gnu")]
+fn learns() -> bool {
+    // SAFETY: blocks are asked for and given back; `free` takes null, too. `black_box` has the
+    // compiler leave the calls in.
+    unsafe {
+        libc::free(black_box(libc::malloc(LONGEST_OF_HEAP / 2)));
+        let before = libc::mallinfo().hblks;
+        let block = black_box(libc::malloc(LONGEST_OF_HEAP / 4));
+        let own = libc::mallinfo().hblks != before;
+        libc::free(block);
+        !own
     }
 }
 
