@@ -493,7 +493,14 @@ impl Ready {
             path,
             libraries,
             words,
-            env: common_env(&base, start.size as usize, &start.job, mark, usable),
+            env: common_env(
+                &base,
+                start.size as usize,
+                start.tasks.len(),
+                &start.job,
+                mark,
+                usable,
+            ),
             dir,
         })
     }

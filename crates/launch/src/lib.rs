@@ -12,6 +12,7 @@
 //! | [`slurm`] | the hosts of an allocation of Slurm |
 //! | [`bind`] | which processors each rank gets |
 //! | [`ranks`] | the processes of ranks on this machine |
+//! | [`huge_pages`] | asks for huge pages for what ranks ask malloc for |
 //! | [`join`] | one rank of a job whose others are started elsewhere |
 //! | [`job`] | the event loop that runs a plan |
 //! | [`remote`] | another host, as mpiexec sees it: the command that reaches it, the conversation with the helper there |
@@ -44,6 +45,7 @@ pub mod elf;
 pub mod figures;
 pub mod helper;
 pub mod hosts;
+pub mod huge_pages;
 pub mod inquiry;
 pub mod job;
 pub mod join;

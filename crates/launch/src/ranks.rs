@@ -16,6 +16,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_gro
 use rustix::process::{WaitOptions, wait};
 
 use crate::crash::{self, Crash};
+use crate::huge_pages;
 use crate::profile::memory::{Memory, Recorded};
 use crate::trace::drain::Drain;
 use crate::verdict::{CANNOT_EXECUTE, Ended, NOT_FOUND, Verdict};
@@ -426,8 +427,15 @@ pub fn mark(job: &str, machine: u32) -> String {
     format!("{job}.{machine}")
 }
 
-/// What all ranks of a program on one machine have in common.
-pub fn common_env(env: &Env, size: usize, job: &str, mark: &str, usable: usize) -> Env {
+/// What all ranks of a program on one machine, which has `ranks` of the job's `size`, have in common.
+pub fn common_env(
+    env: &Env,
+    size: usize,
+    ranks: usize,
+    job: &str,
+    mark: &str,
+    usable: usize,
+) -> Env {
     let mut env = env.clone();
     env.push(("PMI_SIZE".into(), size.to_string().into()));
     env.push(("MPIEXEC_JOB".into(), job.into()));
@@ -435,6 +443,7 @@ pub fn common_env(env: &Env, size: usize, job: &str, mark: &str, usable: usize) 
     if !env.iter().any(|(k, _)| k == "KW_CPUS") {
         env.push(("KW_CPUS".into(), usable.to_string().into()));
     }
+    huge_pages::ask(&mut env, ranks);
     env
 }
 

@@ -22,7 +22,7 @@ pub fn share_kept(ranks: usize) -> u64 {
 }
 
 /// Bytes of memory that this process may use: the host's, cut by the limits of its control groups.
-fn usable() -> u64 {
+pub fn usable() -> u64 {
     let host = rustix::system::sysinfo();
     let host = host.totalram as u64 * u64::from(host.mem_unit);
     let limit = control_group::tightest("memory", memory_v2, memory_v1);

@@ -204,7 +204,7 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
     let size = job.plan.ranks.len();
     let apps = job.plan.apps.iter();
     let envs: Vec<Env> = apps
-        .map(|a| common_env(&a.env, size, name, mark, usable))
+        .map(|a| common_env(&a.env, size, here.len(), name, mark, usable))
         .collect();
     for rank in here {
         let input = match mine.take_if(|_| rank == reader) {
