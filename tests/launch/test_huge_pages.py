@@ -21,17 +21,19 @@ def on_demand():
 
 
 def test_ranks_ask_for_huge_pages(on_demand):
-    assert told() == ASKED
+    assert told(KW_HUGE_PAGES="yes") == ASKED
+    assert told("-x", "KW_HUGE_PAGES=yes") == ASKED
 
 
 def test_other_tunables_stay(on_demand):
     own = "glibc.malloc.arena_max=2"
-    assert told(GLIBC_TUNABLES=own) == f"{own}:{ASKED}"
-    assert told("-x", f"GLIBC_TUNABLES={own}") == f"{own}:{ASKED}"
+    assert told(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == f"{own}:{ASKED}"
+    options = ["-x", "KW_HUGE_PAGES=yes", "-x", f"GLIBC_TUNABLES={own}"]
+    assert told(*options) == f"{own}:{ASKED}"
 
 
 def test_what_the_user_says_holds():
-    assert told(KW_HUGE_PAGES="no") == ""
-    assert told("-x", "KW_HUGE_PAGES=no") == ""
+    assert told() == ""
+    assert told("-x", "KW_HUGE_PAGES=no", KW_HUGE_PAGES="yes") == ""
     own = "glibc.malloc.hugetlb=0"
-    assert told(GLIBC_TUNABLES=own) == own
+    assert told(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == own

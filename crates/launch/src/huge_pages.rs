@@ -2,8 +2,8 @@
 //!
 //! Where the system gives huge pages to who asks (`madvise`, as many distributions have it), malloc of
 //! the GNU C library asks for its heap and for long blocks when a process starts with a variable of
-//! its own set. Programs that go through much memory gain by it; so ranks start with it. A rank takes
-//! up to a huge page more.
+//! its own set. Some programs that go through much memory gain by it, others lose (docs/programs.md):
+//! so the user says whether ranks start with it. A rank takes up to a huge page more.
 
 use std::ffi::OsString;
 
@@ -20,7 +20,7 @@ const HUGE_PAGE: u64 = 2 << 20;
 /// The part of a host's memory that a huge page for each of its ranks may take.
 const PART_LOST: u64 = 256;
 
-/// Has so many ranks of this host ask for huge pages, unless KW_HUGE_PAGES forbids it.
+/// Has so many ranks of this host ask for huge pages, if KW_HUGE_PAGES says so.
 pub fn ask(env: &mut Env, ranks: usize) {
     let value = |env: &Env, name: &str| {
         let said = env.iter().rev().find(|(k, _)| k == name);
