@@ -5,7 +5,7 @@
 
 #define BLOCKS 8
 #define SHORT 120000  /* below what malloc asks the system for block by block */
-#define LONG 12000000 /* above all that it begins with */
+#define LONG 6000000  /* above all that it begins with */
 #define ROUNDS 20
 #define FIRST 5
 
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     long few = pages(SHORT), many = pages(LONG);
 #ifdef __GLIBC__
-    /* 240 and 23,000 pages a round where they are given back. */
+    /* 240 and 12,000 pages a round where they are given back. */
     if (STRICT) {
         CHECK(few < 1000);
         CHECK(many < 1000);

@@ -11,6 +11,9 @@ use crate::control_group;
 /// what the GNU C library allows.
 #[cfg(target_env = "gnu")]
 const LONGEST_OF_HEAP: usize = 32 << 20;
+/// The longest block that malloc learns from: with what it adds to it no longer than that.
+#[cfg(target_env = "gnu")]
+const LONGEST_LEARNT: usize = LONGEST_OF_HEAP - (64 << 10);
 
 /// The part of a host's memory that its ranks keep by themselves of what they have freed.
 const PART_KEPT: u64 = 16;
@@ -47,15 +50,26 @@ fn number(file: &Path) -> Option<f64> {
 /// back to the system once it is more than 128 KB, and a program that asks for it again in each step
 /// pays for new pages: two fifths of the time of LULESH. With 0 all stays as it is, and also where
 /// the user or the program has told malloc what to do.
+///
+/// Malloc learns from the longest block of its own mapping that is freed, up to 32 MB: it keeps twice
+/// as much. So one is, of which one page is touched, and as long blocks are none of their own then,
+/// unless malloc was told otherwise (by MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES, mallopt). What is more
+/// it must be told, and learns no longer.
 #[cfg(target_env = "gnu")]
 pub fn keep_freed(bytes: u64) {
-    let bytes = bytes.min(i32::MAX as u64) as i32;
-    if bytes > 0 && learns() {
-        let block = (bytes / 2).min(LONGEST_OF_HEAP as i32);
+    let bytes = bytes.min(i32::MAX as u64) as usize;
+    let block = (bytes / 2).min(LONGEST_LEARNT);
+    if block == 0 {
+        return;
+    }
+    // SAFETY: a block is asked for and given back; `free` takes null, too. `black_box` has the
+    // compiler leave both calls in.
+    unsafe { libc::free(black_box(libc::malloc(block))) };
+    if bytes / 2 > LONGEST_LEARNT && !has_own_mapping(block) {
         // SAFETY: takes numbers, and locks what it changes.
         unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, block);
-            libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);
+            libc::mallopt(libc::M_MMAP_THRESHOLD, LONGEST_OF_HEAP as i32);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, bytes as i32);
         }
     }
 }
@@ -64,20 +78,16 @@ pub fn keep_freed(bytes: u64) {
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed(_: u64) {}
 
-/// Whether malloc still learns by itself how long the blocks of the heap are: until it is told (by
-/// MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES, mallopt), it goes by the longest block of its own mapping
-/// that was freed. So one is, and the next is none of its own. Nothing of them is touched but a page.
+/// Whether malloc asks the system for a block of so many bytes by itself.
 #[cfg(target_env = "gnu")]
-fn learns() -> bool {
-    // SAFETY: blocks are asked for and given back; `free` takes null, too. `black_box` has the
-    // compiler leave the calls in.
+fn has_own_mapping(bytes: usize) -> bool {
+    // SAFETY: as in `keep_freed`.
     unsafe {
-        libc::free(black_box(libc::malloc(LONGEST_OF_HEAP / 2)));
         let before = libc::mallinfo().hblks;
-        let block = black_box(libc::malloc(LONGEST_OF_HEAP / 4));
+        let block = black_box(libc::malloc(bytes));
         let own = libc::mallinfo().hblks != before;
         libc::free(block);
-        !own
+        own
     }
 }
 
