@@ -17,7 +17,7 @@ use crate::departed::Departed;
 use crate::locations::Locations;
 use crate::messages::Messages;
 use crate::partitioned::Partitioned;
-use crate::paths::{Joined, Paths};
+use crate::paths::{Joined, Paths, local};
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
 use kw_boot::{BootError, Job, Launcher};
@@ -61,10 +61,8 @@ impl Engine {
         // Else the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
         let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
-        let here = job.hosts()[job.me.idx()];
-        let ranks = job.hosts().iter().filter(|h| **h == here).count();
-        let kept = knobs.number(Id::KeepFreed);
-        kw_sys::mem::keep_freed(kept.unwrap_or_else(|| kw_sys::mem::share_kept(ranks)));
+        let share = || kw_sys::mem::share_kept(local(job.me, job.hosts()).peers.len());
+        kw_sys::mem::keep_freed(knobs.number(Id::KeepFreed).unwrap_or_else(share));
         introduce(&job);
         Ok(Engine::over(paths, launcher, job, knobs))
     }

@@ -15,8 +15,8 @@ use crate::ranks::Env;
 const VARIABLE: &str = "GLIBC_TUNABLES";
 /// What is said there.
 const ASKED: &str = "glibc.malloc.hugetlb";
-/// Bytes of a huge page, on x86-64 and with the usual pages of aarch64.
-const HUGE_PAGE: u64 = 2 << 20;
+/// Where the system says who gets huge pages, and how many bytes one has.
+const SYSTEM: &str = "/sys/kernel/mm/transparent_hugepage";
 /// The part of a host's memory that a huge page for each of its ranks may take.
 const PART_LOST: u64 = 256;
 
@@ -30,19 +30,30 @@ pub fn ask(env: &mut Env, ranks: usize) {
     // What is not yes or no the ranks refuse.
     let knobs = Knobs::read(|name| knob.clone().filter(|_| name == "KW_HUGE_PAGES"));
     let wanted = knobs.is_ok_and(|k| k.flag(Id::HugePages));
-    let policy = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    if wanted && gain(&policy.unwrap_or_default(), ranks, kw_sys::mem::usable()) {
-        let said = value(env, VARIABLE).and_then(|v| v.into_string().ok());
-        if let Some(all) = added(said.as_deref().unwrap_or("")) {
-            env.retain(|(k, _)| k != VARIABLE);
-            env.push((VARIABLE.into(), OsString::from(all)));
-        }
+    if !wanted || !gain(&system("enabled"), &system("hpage_pmd_size"), ranks) {
+        return;
+    }
+    let said = value(env, VARIABLE).and_then(|v| v.into_string().ok());
+    if let Some(all) = added(said.as_deref().unwrap_or("")) {
+        env.retain(|(k, _)| k != VARIABLE);
+        env.push((VARIABLE.into(), OsString::from(all)));
     }
 }
 
+/// What the system says in one of its files; nothing where there is none.
+fn system(name: &str) -> String {
+    std::fs::read_to_string(format!("{SYSTEM}/{name}")).unwrap_or_default()
+}
+
 /// Whether ranks get huge pages only if they ask, and there is memory enough.
-fn gain(policy: &str, ranks: usize, memory: u64) -> bool {
-    policy.contains("[madvise]") && ranks as u64 * HUGE_PAGE <= memory / PART_LOST
+fn gain(policy: &str, page: &str, ranks: usize) -> bool {
+    let fits = |page: u64| is_little(page.saturating_mul(ranks as u64), kw_sys::mem::usable());
+    policy.contains("[madvise]") && page.trim().parse().is_ok_and(fits)
+}
+
+/// Whether so many bytes are little of a host's memory.
+fn is_little(bytes: u64, memory: u64) -> bool {
+    bytes <= memory / PART_LOST
 }
 
 /// What the user says to the C library, and this; `None` where the user has said it.
@@ -56,16 +67,21 @@ fn added(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{added, gain};
+    use super::{added, gain, is_little};
 
     #[test]
     fn ranks_ask_where_it_gains_something() {
-        let gib = 1u64 << 30;
-        assert!(gain("always [madvise] never\n", 16, 16 * gib));
-        assert!(!gain("always [madvise] never\n", 64, 16 * gib), "memory");
-        assert!(!gain("[always] madvise never\n", 2, 16 * gib));
-        assert!(!gain("always madvise [never]\n", 2, 16 * gib));
-        assert!(!gain("", 2, 16 * gib), "the system has none");
+        let (page, gib) = ("2097152\n", 1u64 << 30);
+        assert!(gain("always [madvise] never\n", page, 0));
+        assert!(is_little(16 * (2 << 20), 16 * gib));
+        assert!(!is_little(64 * (2 << 20), 16 * gib), "memory");
+        assert!(
+            !gain("always [madvise] never\n", page, usize::MAX),
+            "memory"
+        );
+        assert!(!gain("[always] madvise never\n", page, 2));
+        assert!(!gain("always madvise [never]\n", page, 2));
+        assert!(!gain("", "", 2), "the system has none");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod port;
 mod prices;
 pub(crate) mod seen;
 
+pub(crate) use open::local;
 pub use open::{Joined, join};
 pub(crate) use port::NO_REQUEST;
 pub use port::Port;

@@ -109,7 +109,8 @@ impl Paths {
 }
 
 /// The ranks of this rank's host.
-fn local(me: Peer, hosts: &[u32]) -> Local {
+/// This rank, and the ranks of its host.
+pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
     let mine = hosts[me.idx()];
     let here = hosts.iter().zip(0..).filter(|(h, _)| **h == mine);
     Local {
