@@ -5,10 +5,16 @@
 //! segment at most, not for a whole message: two ranks that send each other large messages would
 //! else take turns on a link that carries both ways at once. Frames still begin in the order they
 //! were sent; the goodbye never passes.
+//!
+//! A short payload is copied and its sender is done with it. Where more than [`WINDOW`] bytes of
+//! copies wait its sender is *slowed*: it goes on when half of that waits. Else a rank that sends to
+//! one that reads nothing for a while (its host is busy, or stops it) would fill its own memory, and
+//! then the other's.
 
 use super::segmented;
 use super::socket::Socket;
 use crate::contract::{Body, Sent};
+use kw_base::overheads::WINDOW;
 use kw_proto::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::tcp::Cuts;
@@ -80,6 +86,10 @@ pub enum Went<'a> {
 #[derive(Debug)]
 pub struct Outbox {
     items: VecDeque<Item>,
+    /// Bytes of copies that wait.
+    copies: u64,
+    /// Cookies of those that are slowed.
+    slowed: Vec<u64>,
     /// Bytes of a segment; both sides know it.
     segment: u64,
     /// Nothing passes any more: the last frame is a goodbye.
@@ -90,6 +100,8 @@ impl Default for Outbox {
     fn default() -> Outbox {
         Outbox {
             items: VecDeque::new(),
+            copies: 0,
+            slowed: Vec::new(),
             segment: u64::MAX,
             sealed: false,
         }
@@ -109,6 +121,8 @@ impl Outbox {
 
     pub fn clear(&mut self) {
         self.items.clear();
+        self.copies = 0;
+        self.slowed.clear();
     }
 
     /// From now on payloads are sent in segments of so many bytes; nothing has been sent yet.
@@ -157,7 +171,11 @@ impl Outbox {
                     self.copy(head_left);
                     let place = self.room((len - skip) as usize);
                     buf.read(from + skip, place);
-                    return Sent::Done;
+                    if self.copies <= WINDOW {
+                        return Sent::Done;
+                    }
+                    self.slowed.push(cookie);
+                    return Sent::Queued;
                 }
                 self.items.push_back(Item::Payload(Payload {
                     lead: head_left.to_vec(),
@@ -195,6 +213,7 @@ impl Outbox {
             Some(Item::Bytes { data, .. }) => {
                 let at = data.len();
                 data.resize(at + n, 0);
+                self.copies += n as u64;
                 &mut data[at..]
             }
             // The last item is bytes: either it was, or it has just been made so.
@@ -229,6 +248,9 @@ impl Outbox {
             None => return Ok(0),
         };
         self.advance(n as u64, &mut went);
+        if !self.slowed.is_empty() && self.copies <= WINDOW / 2 {
+            self.slowed.drain(..).for_each(|c| went(Went::All(c)));
+        }
         Ok(n)
     }
 
@@ -245,6 +267,7 @@ impl Outbox {
         let passing = small.then(|| self.items.remove(1)).flatten();
         if let Some(Item::Payload(p)) = self.items.front_mut() {
             if let Some(Item::Bytes { data, .. }) = passing {
+                self.copies -= data.len() as u64;
                 p.lead.splice(0..0, data);
             }
         }
@@ -257,6 +280,7 @@ impl Outbox {
                     let step = n.min((data.len() - *done) as u64);
                     went(Went::Bytes(&data[*done..*done + step as usize]));
                     *done += step as usize;
+                    self.copies -= step;
                     n -= step;
                     if *done < data.len() {
                         return;

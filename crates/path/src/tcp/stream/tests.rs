@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::{Down, Landing};
 use crate::tcp::socket::fake::Fake;
+use kw_base::overheads::WINDOW;
 use kw_proto::wire::HEADER_LEN;
 use kw_sys::buf::Buf;
 
@@ -62,27 +63,32 @@ fn link() -> Stream {
     stream
 }
 
+/// Queues a message.
+fn push(stream: &mut Stream, tag: i32, len: u64) -> Sent {
+    let buf = Buf::alloc(len as usize);
+    buf.write(0, &body(tag, len));
+    let kind = match len {
+        9000.. => Kind::Data,
+        _ => Kind::Eager,
+    };
+    let head = Header {
+        tag,
+        len,
+        ..Header::bare(kind)
+    };
+    let payload = Body::Payload {
+        buf: &buf,
+        from: 0,
+        len,
+    };
+    stream.queue(&head, payload, 0, tag as u64)
+}
+
 /// Queues messages of many lengths; how many.
 fn queue(stream: &mut Stream) -> i32 {
     let lens = [0, 8, 5000, 20_000, 30, 9000, 100];
     for (tag, len) in (0..).zip(lens) {
-        let buf = Buf::alloc(len as usize);
-        buf.write(0, &body(tag, len));
-        let kind = match len {
-            9000.. => Kind::Data,
-            _ => Kind::Eager,
-        };
-        let head = Header {
-            tag,
-            len,
-            ..Header::bare(kind)
-        };
-        let payload = Body::Payload {
-            buf: &buf,
-            from: 0,
-            len,
-        };
-        stream.queue(&head, payload, 0, tag as u64);
+        push(stream, tag, len);
     }
     lens.len() as i32
 }
@@ -159,6 +165,34 @@ fn a_link_goes_on_wherever_its_connection_broke() {
             "broken after {cut} bytes"
         );
     }
+}
+
+/// A rank that the system had stopped was sent half a million short messages meanwhile.
+#[test]
+fn senders_of_short_payloads_are_slowed_while_much_waits() {
+    let (mut from, mut to) = (link(), link());
+    let (mut told, mut log) = (Log::default(), Log::default());
+    let mut all = 0;
+    while push(&mut from, all, 8) == Sent::Done {
+        all += 1;
+    }
+    let frame = HEADER_LEN as u64 + 8;
+    assert_eq!(all as u64, WINDOW / frame);
+    assert_eq!(push(&mut from, all + 1, 8), Sent::Queued);
+    let sock = Fake::with_room((WINDOW / 2) as usize);
+    let mut send = |told: &mut Log| {
+        let done = |cookie| told.on_sent(Peer(0), cookie);
+        from.send_some(&sock, &tuning(), done).expect("room")
+    };
+    while send(&mut told) > 0 {}
+    assert_eq!(told.sent, [], "more than half waits");
+    sock.room.set(2 * frame as usize);
+    send(&mut told);
+    assert_eq!(told.sent, [all as u64, all as u64 + 1]);
+    assert_eq!(push(&mut from, all + 2, 8), Sent::Done);
+    let rest = drain(&mut from, &mut told, 1 << 20);
+    read(&mut to, &mut log, &[sock.sent.take(), rest].concat());
+    assert!(log.tags.iter().copied().eq(0..all + 3), "in order");
 }
 
 #[test]
