@@ -37,3 +37,10 @@ def test_what_the_user_says_holds():
     assert told("-x", "KW_HUGE_PAGES=no", KW_HUGE_PAGES="yes") == ""
     own = "glibc.malloc.hugetlb=0"
     assert told(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == own
+
+
+def test_what_cannot_be_had_is_said(on_demand, crashing):
+    knob = {"KW_HUGE_PAGES": "yes"}
+    assert mpiexec("-n", 2, crashing, "not", env=knob).stderr == ""
+    p = mpiexec("-n", 2, "env", "-u", "GLIBC_TUNABLES", crashing, "not", env=knob)
+    assert p.stderr.count("KW_HUGE_PAGES has no effect: malloc was not told") == 1, p.stderr

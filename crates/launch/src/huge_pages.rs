@@ -1,22 +1,15 @@
 //! Huge pages for the memory of ranks.
 //!
-//! Where the system gives huge pages to who asks (`madvise`, as many distributions have it), malloc of
-//! the GNU C library asks for its heap and for long blocks when a process starts with a variable of
-//! its own set. Some programs that go through much memory gain by it, others lose (docs/programs.md):
-//! so the user says whether ranks start with it. A rank takes up to a huge page more.
+//! Some programs that go through much memory gain by them, others lose (docs/programs.md): so the
+//! user says whether ranks start with them. A rank takes up to a huge page more.
 
 use std::ffi::OsString;
 
 use kw_base::knobs::{Id, Knobs};
+use kw_sys::huge_pages::{ASKED, Policy, VARIABLE, size};
 
 use crate::ranks::Env;
 
-/// What malloc reads.
-const VARIABLE: &str = "GLIBC_TUNABLES";
-/// What is said there.
-const ASKED: &str = "glibc.malloc.hugetlb";
-/// Where the system says who gets huge pages, and how many bytes one has.
-const SYSTEM: &str = "/sys/kernel/mm/transparent_hugepage";
 /// The part of a host's memory that a huge page for each of its ranks may take.
 const PART_LOST: u64 = 256;
 
@@ -30,7 +23,7 @@ pub fn ask(env: &mut Env, ranks: usize) {
     // What is not yes or no the ranks refuse.
     let knobs = Knobs::read(|name| knob.clone().filter(|_| name == "KW_HUGE_PAGES"));
     let wanted = knobs.is_ok_and(|k| k.flag(Id::HugePages));
-    if !wanted || !gain(&system("enabled"), &system("hpage_pmd_size"), ranks) {
+    if !wanted || Policy::here() != Policy::WhoAsks || !has_room(ranks) {
         return;
     }
     let said = value(env, VARIABLE).and_then(|v| v.into_string().ok());
@@ -40,15 +33,10 @@ pub fn ask(env: &mut Env, ranks: usize) {
     }
 }
 
-/// What the system says in one of its files; nothing where there is none.
-fn system(name: &str) -> String {
-    std::fs::read_to_string(format!("{SYSTEM}/{name}")).unwrap_or_default()
-}
-
-/// Whether ranks get huge pages only if they ask, and there is memory enough.
-fn gain(policy: &str, page: &str, ranks: usize) -> bool {
+/// Whether there is memory for a huge page for each of so many ranks.
+fn has_room(ranks: usize) -> bool {
     let fits = |page: u64| is_little(page.saturating_mul(ranks as u64), kw_sys::mem::usable());
-    policy.contains("[madvise]") && page.trim().parse().is_ok_and(fits)
+    size().is_some_and(fits)
 }
 
 /// Whether so many bytes are little of a host's memory.
@@ -67,21 +55,14 @@ fn added(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{added, gain, is_little};
+    use super::{added, has_room, is_little};
 
     #[test]
-    fn ranks_ask_where_it_gains_something() {
-        let (page, gib) = ("2097152\n", 1u64 << 30);
-        assert!(gain("always [madvise] never\n", page, 0));
+    fn a_huge_page_for_each_rank_is_little_of_the_memory() {
+        let gib = 1u64 << 30;
         assert!(is_little(16 * (2 << 20), 16 * gib));
-        assert!(!is_little(64 * (2 << 20), 16 * gib), "memory");
-        assert!(
-            !gain("always [madvise] never\n", page, usize::MAX),
-            "memory"
-        );
-        assert!(!gain("[always] madvise never\n", page, 2));
-        assert!(!gain("always madvise [never]\n", page, 2));
-        assert!(!gain("", "", 2), "the system has none");
+        assert!(!is_little(64 * (2 << 20), 16 * gib));
+        assert!(!has_room(usize::MAX));
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub mod epoll_set;
 pub mod fd;
 pub mod futex;
 pub mod host;
+pub mod huge_pages;
 // its level and its name are statics, too
 #[cfg(not(loom))]
 pub mod log;

@@ -12,6 +12,7 @@ use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
+use kw_sys::huge_pages::{self, Policy};
 use kw_sys::{crash, environment, log, terminated};
 use std::fmt::Display;
 
@@ -134,7 +135,7 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     };
     log::name(launcher.rank());
     let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| other(&e))?;
-    let backtrace = knobs.flag(Id::Backtrace);
+    let (backtrace, huge_pages) = (knobs.flag(Id::Backtrace), knobs.flag(Id::HugePages));
     let engine = Engine::start(launcher, joined, knobs).map_err(|e| other(&e))?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.job.me.0);
@@ -142,6 +143,11 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     terminated::install();
     if engine.job.me == Peer(0) {
         warn_of_misspelt();
+        if huge_pages {
+            let told = environment::variable(huge_pages::VARIABLE);
+            let lacking = lacks_huge_pages(Policy::here(), told.as_deref().unwrap_or(""));
+            lacking.inspect(|why| tracing::warn!("KW_HUGE_PAGES has no effect: {why}"));
+        }
     }
     Ok(engine)
 }
@@ -161,6 +167,20 @@ fn warn_of_misspelt() {
         if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
             tracing::warn!("{sentence}");
         }
+    }
+}
+
+/// Why malloc of this process does not ask for huge pages, and gets none.
+fn lacks_huge_pages(policy: Policy, told: &str) -> Option<&'static str> {
+    match policy {
+        Policy::Everybody => None,
+        Policy::Nobody => Some(
+            "the system gives huge pages to nobody (/sys/kernel/mm/transparent_hugepage/enabled)",
+        ),
+        Policy::WhoAsks if told.contains(huge_pages::ASKED) => None,
+        Policy::WhoAsks => Some(
+            "malloc was not told; mpiexec tells it where a huge page for each rank is little of the host's memory, under other launchers GLIBC_TUNABLES=glibc.malloc.hugetlb=1 does",
+        ),
     }
 }
 
