@@ -9,7 +9,7 @@
 
 #define N 1000000
 #define LARGE (4 << 20)
-#define ENTRY 7 /* bytes of the receiver's memory for one of a frame, as long as it is only a header and a number */
+#define MEMORY_PER_BYTE 7 /* of a frame that is a header and a number: what the receiver keeps of it */
 
 /* Bytes that the kernel takes at most for a connection, and nobody has read. */
 static long long of_kernel(void) {
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
         OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
         CHECK_EQ(wrong, 0);
         long long grew = (check_kilobytes("VmHWM") - before) * 1024LL;
-        if (STRICT && grew > 2 * 8ll * N + (64 << 20) + ENTRY * of_kernel()) FAILED("the receiver's memory grew by %lld bytes", grew);
+        if (STRICT && grew > 2 * 8ll * N + (64 << 20) + MEMORY_PER_BYTE * of_kernel()) FAILED("the receiver's memory grew by %lld bytes", grew);
     }
     meet();
     return check_end();

@@ -23,7 +23,7 @@ pub fn ask(env: &mut Env, ranks: usize) {
     // What is not yes or no the ranks refuse.
     let knobs = Knobs::read(|name| knob.clone().filter(|_| name == "KW_HUGE_PAGES"));
     let wanted = knobs.is_ok_and(|k| k.flag(Id::HugePages));
-    if !wanted || Policy::here() != Policy::WhoAsks || !has_room(ranks) {
+    if !wanted || Policy::here() != Policy::WhoAsks || !size().is_some_and(|s| has_room(s, ranks)) {
         return;
     }
     let said = value(env, VARIABLE).and_then(|v| v.into_string().ok());
@@ -33,10 +33,9 @@ pub fn ask(env: &mut Env, ranks: usize) {
     }
 }
 
-/// Whether there is memory for a huge page for each of so many ranks.
-fn has_room(ranks: usize) -> bool {
-    let fits = |page: u64| is_little(page.saturating_mul(ranks as u64), kw_sys::mem::usable());
-    size().is_some_and(fits)
+/// Whether there is memory for a huge page of so many bytes for each of so many ranks.
+fn has_room(page: u64, ranks: usize) -> bool {
+    is_little(page.saturating_mul(ranks as u64), kw_sys::mem::usable())
 }
 
 /// Whether so many bytes are little of a host's memory.
@@ -62,7 +61,8 @@ mod tests {
         let gib = 1u64 << 30;
         assert!(is_little(16 * (2 << 20), 16 * gib));
         assert!(!is_little(64 * (2 << 20), 16 * gib));
-        assert!(!has_room(usize::MAX));
+        assert!(has_room(2 << 20, 0));
+        assert!(!has_room(2 << 20, usize::MAX));
     }
 
     #[test]

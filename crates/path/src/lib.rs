@@ -15,6 +15,7 @@ mod ports;
 pub mod selfpath;
 pub mod shm;
 pub mod sim;
+mod slowed;
 pub mod tcp;
 pub mod udp;
 

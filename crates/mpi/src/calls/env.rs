@@ -143,10 +143,8 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     terminated::install();
     if engine.job.me == Peer(0) {
         warn_of_misspelt();
-        if huge_pages {
-            let told = environment::variable(huge_pages::VARIABLE);
-            let lacking = lacks_huge_pages(Policy::here(), told.as_deref().unwrap_or(""));
-            lacking.inspect(|why| tracing::warn!("KW_HUGE_PAGES has no effect: {why}"));
+        if huge_pages && let Some(why) = lacks_huge_pages() {
+            tracing::warn!("KW_HUGE_PAGES has no effect: {why}");
         }
     }
     Ok(engine)
@@ -171,8 +169,9 @@ fn warn_of_misspelt() {
 }
 
 /// Why malloc of this process does not ask for huge pages, and gets none.
-fn lacks_huge_pages(policy: Policy, told: &str) -> Option<&'static str> {
-    match policy {
+fn lacks_huge_pages() -> Option<&'static str> {
+    let told = environment::variable(huge_pages::VARIABLE).unwrap_or_default();
+    match Policy::here() {
         Policy::Everybody => None,
         Policy::Nobody => Some(
             "the system gives huge pages to nobody (/sys/kernel/mm/transparent_hugepage/enabled)",

@@ -6,14 +6,13 @@
 //! else take turns on a link that carries both ways at once. Frames still begin in the order they
 //! were sent; the goodbye never passes.
 //!
-//! A short payload is copied and its sender is done with it. Where more than [`WINDOW`] bytes of
-//! copies wait its sender is *slowed*: it goes on when half of that waits. Else a rank that sends to
-//! one that reads nothing for a while (its host is busy, or stops it) would fill its own memory, and
-//! then the other's.
+//! A short payload is copied and its sender is done with it; where more than [`WINDOW`] bytes of
+//! copies wait it goes on when half of that waits ([`Slowed`]).
 
 use super::segmented;
 use super::socket::Socket;
 use crate::contract::{Body, Sent};
+use crate::slowed::Slowed;
 use kw_base::overheads::WINDOW;
 use kw_proto::wire::{HEADER_LEN, Header, Kind};
 use kw_sys::buf::Buf;
@@ -88,8 +87,7 @@ pub struct Outbox {
     items: VecDeque<Item>,
     /// Bytes of copies that wait.
     copies: u64,
-    /// Cookies of those that are slowed.
-    slowed: Vec<u64>,
+    slowed: Slowed,
     /// Bytes of a segment; both sides know it.
     segment: u64,
     /// Nothing passes any more: the last frame is a goodbye.
@@ -101,7 +99,7 @@ impl Default for Outbox {
         Outbox {
             items: VecDeque::new(),
             copies: 0,
-            slowed: Vec::new(),
+            slowed: Slowed::default(),
             segment: u64::MAX,
             sealed: false,
         }
@@ -171,11 +169,7 @@ impl Outbox {
                     self.copy(head_left);
                     let place = self.room((len - skip) as usize);
                     buf.read(from + skip, place);
-                    if self.copies <= WINDOW {
-                        return Sent::Done;
-                    }
-                    self.slowed.push(cookie);
-                    return Sent::Queued;
+                    return self.slowed.copied(cookie, self.copies, WINDOW);
                 }
                 self.items.push_back(Item::Payload(Payload {
                     lead: head_left.to_vec(),
@@ -248,9 +242,8 @@ impl Outbox {
             None => return Ok(0),
         };
         self.advance(n as u64, &mut went);
-        if !self.slowed.is_empty() && self.copies <= WINDOW / 2 {
-            self.slowed.drain(..).for_each(|c| went(Went::All(c)));
-        }
+        self.slowed
+            .go_on(self.copies, WINDOW / 2, |c| went(Went::All(c)));
         Ok(n)
     }
 

@@ -2,6 +2,7 @@
 //! when a piece was lost.
 
 use crate::contract::{Body, Sent};
+use crate::slowed::Slowed;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 use std::collections::VecDeque;
@@ -58,7 +59,7 @@ pub struct Queue {
     items: VecDeque<Item>,
     end: u64,
     /// Of payloads that were copied although too much waits: their senders go on when less does.
-    slowed: Vec<u64>,
+    slowed: Slowed,
     /// Emptied pieces of memory, for the next copies.
     spares: Vec<Vec<u8>>,
     /// The last item is payload in memory of a caller who does not wait until it has arrived.
@@ -100,13 +101,10 @@ impl Queue {
             self.add(len, What::Payload { buf, from, cookie });
             self.lent = ours;
         }
-        if ours && ahead <= MAX_WAITING {
-            return Sent::Done;
+        match ours {
+            true => self.slowed.copied(cookie, ahead, MAX_WAITING),
+            false => Sent::Queued,
         }
-        if ours {
-            self.slowed.push(cookie);
-        }
-        Sent::Queued
     }
 
     /// Copies what was added last, if its sender does not wait until it has arrived. It has been
@@ -207,9 +205,7 @@ impl Queue {
     /// Everything before `arrived` has arrived: forgets it, and calls `sent` for every payload
     /// whose sender may go on.
     pub fn release(&mut self, arrived: u64, mut sent: impl FnMut(u64)) {
-        if self.end - arrived <= FEW {
-            self.slowed.drain(..).for_each(&mut sent);
-        }
+        self.slowed.go_on(self.end - arrived, FEW, &mut sent);
         while self.items.front().is_some_and(|i| i.end() <= arrived) {
             match self.items.pop_front().map(|i| i.what) {
                 Some(What::Bytes(memory)) => self.spare(memory),

@@ -1,0 +1,35 @@
+//! Senders of short payloads that are slowed down.
+//!
+//! A path copies a short payload, and its sender is done with it. Where much waits to be sent already
+//! the sender goes on only when little does: else a rank that sends to one that takes nothing for a
+//! while would fill its own memory, and then the other's.
+
+use crate::contract::Sent;
+
+/// Cookies of those whose payload was copied while much waited.
+#[derive(Debug, Default)]
+pub struct Slowed(Vec<u64>);
+
+impl Slowed {
+    /// A payload was copied, and so many bytes wait: whether its sender is done with it, which it is
+    /// while these are no more than `most`.
+    pub fn copied(&mut self, cookie: u64, waiting: u64, most: u64) -> Sent {
+        if waiting <= most {
+            return Sent::Done;
+        }
+        self.0.push(cookie);
+        Sent::Queued
+    }
+
+    /// So many bytes wait now: all go on where these are no more than `few`.
+    pub fn go_on(&mut self, waiting: u64, few: u64, sent: impl FnMut(u64)) {
+        if waiting <= few {
+            self.0.drain(..).for_each(sent);
+        }
+    }
+
+    /// Nobody waits any more, and nobody is told.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
