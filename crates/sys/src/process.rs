@@ -8,6 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+mod left_behind;
+
+pub use left_behind::{left_behind, sweep};
+
 /// One process to start.
 #[derive(Debug)]
 pub struct Start<'a> {
@@ -142,86 +146,6 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Kills every process whose environment carries `tag` (`NAME=value`), as far as we may, until none
-/// is left.
-pub fn sweep(tag: &str) {
-    for _ in 0..20 {
-        let found = tagged(tag);
-        if found.is_empty() {
-            return;
-        }
-        for pid in found {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// The processes whose environment carries `tag`, this one apart.
-pub fn left_behind(tag: &str) -> Vec<i32> {
-    let pids = tagged(tag);
-    pids.iter().map(|p| p.as_raw_nonzero().get()).collect()
-}
-
-fn tagged(tag: &str) -> Vec<rustix::process::Pid> {
-    let me = rustix::process::getpid();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let others = entries.flatten().filter_map(|e| {
-        let number: i32 = e.file_name().to_str()?.parse().ok()?;
-        rustix::process::Pid::from_raw(number).filter(|p| *p != me)
-    });
-    let mut found = Vec::new();
-    let mut unsure: Vec<_> = others.collect();
-    for look in 0..100 {
-        unsure.retain(|&pid| match carries(pid, tag, look) {
-            Some(true) => {
-                found.push(pid);
-                false
-            }
-            Some(false) => false,
-            None => true,
-        });
-        if unsure.is_empty() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_micros(200));
-    }
-    found
-}
-
-/// Whether the environment of a process carries `tag`, as far as we may read it; `None` if it may
-/// be in `execve`, where it is empty or cut at the end of a page for some microseconds. `look`
-/// counts from 0.
-fn carries(pid: rustix::process::Pid, tag: &str, look: u32) -> Option<bool> {
-    let folder = format!("/proc/{}", pid.as_raw_nonzero());
-    let Ok(environment) = std::fs::read(format!("{folder}/environ")) else {
-        return Some(false);
-    };
-    if environment.split(|b| *b == 0).any(|v| v == tag.as_bytes()) {
-        return Some(true);
-    }
-    // Threads of the kernel and processes that have ended have no memory.
-    if std::fs::read_link(format!("{folder}/exe")).is_err() {
-        return Some(false);
-    }
-    let stat = std::fs::read_to_string(format!("{folder}/stat")).ok()?;
-    let whole = length_of_environment(&stat)?;
-    (whole == environment.len() as u64 && whole > 0 || look >= 5).then_some(false)
-}
-
-/// Bytes of a process' environment, of its `/proc/PID/stat`; `None` in `execve`, or for what cannot
-/// be understood.
-fn length_of_environment(stat: &str) -> Option<u64> {
-    // env_start and env_end, fields 50 and 51 of proc(5); the name, field 2, may hold anything
-    let fields = stat.rsplit_once(')')?.1;
-    let mut places = fields.split_ascii_whitespace().skip(50 - 3);
-    let mut place = || places.next()?.parse().ok().filter(|p| *p > 0);
-    let start: u64 = place()?;
-    place()?.checked_sub(start)
-}
-
 /// Calls `f` in every child that a fork of this process makes, before anything else there.
 pub fn in_children(f: extern "C" fn()) {
     // SAFETY: a function that stays; it runs where only the calling thread is left, and must take
@@ -316,30 +240,4 @@ pub fn executable(path: &Path) -> bool {
     };
     // SAFETY: a NUL-terminated path.
     unsafe { libc::access(text.as_ptr(), libc::X_OK) == 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::{Command, Stdio};
-
-    #[test]
-    fn a_process_that_changes_its_program_is_found_all_the_time() {
-        let tag = format!("KW_TEST_EXECVE={}", std::process::id());
-        let (name, value) = tag.split_once('=').unwrap();
-        let again = r#"exec /bin/sh -c "$AGAIN""#;
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", again])
-            .env("AGAIN", again)
-            .env(name, value)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let missed = (0..2000)
-            .filter(|_| left_behind(&tag) != [child.id() as i32])
-            .count();
-        sweep(&tag);
-        child.wait().unwrap();
-        assert_eq!((missed, left_behind(&tag)), (0, vec![]));
-    }
 }
