@@ -155,6 +155,29 @@ def test_pkg_config_for_fortran(tmp_path):
 
 
 @gfortran
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+@pytest.mark.parametrize("before", ["nothing", "modules of another version"])
+def test_pkg_config_for_a_gfortran_installed_later(tmp_path, before):
+    there, description = tmp_path / "installed", "lib/pkgconfig/kittiwake-fortran.pc"
+    shutil.copytree(DIST, there, symlinks=True)
+    (there / description).unlink()
+    if before == "nothing":
+        shutil.rmtree(there / "lib/fortran")
+    else:
+        for stamp in (there / "lib/fortran").glob("*/stamp"):
+            stamp.write_text("older\n")
+            (stamp.parent / "mpi_f08.mod").write_text("no module")
+    good(there / "bin/mpifort", "-show")
+    assert (there / description).read_text() == (DIST / description).read_text()
+    env = {"PKG_CONFIG_PATH": str(there / "lib/pkgconfig")}
+    flags = good("pkg-config", "--cflags", "--libs", "kittiwake-fortran", env=env).split()
+    good("gfortran", "-o", tmp_path / "hello", FORTRAN / "hello.f90", *flags)
+    good(tmp_path / "hello")
+    p = run(there / "bin/mpifort", "-show")
+    assert p.returncode == 0 and not p.stderr, told(p)
+
+
+@gfortran
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 def test_cmake_finds_all_three_interfaces_of_fortran(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{DIST}/bin", prepend=":")
