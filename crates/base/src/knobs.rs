@@ -135,6 +135,9 @@ macro_rules! knobs {
     };
 }
 
+/// The networks that [`Id::Paths`] may name; `kw-networks` opens them.
+pub const NETWORKS: [&str; 2] = ["tcp", "udp"];
+
 knobs! {
     Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated: self, shm, tcp, udp; of tcp and udp the one that is named first.", "none", Paths, BeforeInit, Alike, User;
     Spin = "KW_SPIN", Micros, "auto", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a peer of its host fetches what it has sent); auto is 64 times what it costs to wake a thread (kwinfo --choices), about 1 ms. After four such times, and from the first poll on when more ranks than cores share a host, others may run between two polls; with auto a wait does not poll while a program that MPI knows nothing of does nothing but compute on its processor, and lets others run from the first poll on while one computes and waits there.", "none", Progress, Anytime, Local, User;

@@ -1,24 +1,15 @@
 //! Which paths `KW_PATHS` allows. The same on all ranks.
 
 use super::Misuse;
-use kw_base::knobs::{Id, Knobs};
-
-/// What leads to another host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wire {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
+use kw_base::knobs::{Id, Knobs, NETWORKS};
 
 /// What `KW_PATHS` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowed {
     /// Ranks of a host share memory.
     pub shm: bool,
-    /// What leads to other hosts: the first that was named.
-    pub wire: Option<Wire>,
+    /// What leads to other hosts: the first network that was named.
+    pub network: Option<&'static str>,
 }
 
 impl Allowed {
@@ -27,15 +18,14 @@ impl Allowed {
         let text = knobs.text(Id::Paths);
         let mut allowed = Allowed {
             shm: false,
-            wire: None,
+            network: None,
         };
         for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
-            match word {
-                "self" => {}
-                "shm" => allowed.shm = true,
-                "tcp" => allowed.wire = allowed.wire.or(Some(Wire::Tcp)),
-                "udp" => allowed.wire = allowed.wire.or(Some(Wire::Udp)),
-                _ => {
+            match (word, NETWORKS.iter().find(|name| **name == word)) {
+                ("self", _) => {}
+                ("shm", _) => allowed.shm = true,
+                (_, Some(name)) => allowed.network = allowed.network.or(Some(name)),
+                (_, None) => {
                     return Err(Misuse::NoPath {
                         text: text.into(),
                         word: word.into(),
@@ -44,5 +34,32 @@ impl Allowed {
             }
         }
         Ok(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Allowed, Misuse> {
+        let mut knobs = Knobs::defaults();
+        knobs.set(Id::Paths, text).unwrap();
+        Allowed::read(&knobs)
+    }
+
+    #[test]
+    fn the_first_network_that_is_named_counts() {
+        let network = |text| read(text).unwrap().network;
+        assert_eq!(network("self,shm"), None);
+        assert_eq!(network("self,udp,shm, tcp"), Some("udp"));
+        assert_eq!(network("tcp,udp"), Some("tcp"));
+        assert!(read("self,shm").unwrap().shm && !read("tcp").unwrap().shm);
+    }
+
+    #[test]
+    fn a_word_that_names_no_path_is_refused_with_those_that_do() {
+        let why = read("self,ib").unwrap_err().to_string();
+        let want = "KW_PATHS is 'self,ib', but 'ib' is no path; there are self, shm, tcp, udp";
+        assert_eq!(why, want);
     }
 }

@@ -47,7 +47,10 @@ impl BootError {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum Misuse {
-    #[error("KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, tcp and udp")]
+    #[error(
+        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, {}",
+        kw_base::knobs::NETWORKS.join(", ")
+    )]
     NoPath { text: String, word: String },
     #[error("KW_COLL: {0}")]
     Rows(#[from] Unreadable),

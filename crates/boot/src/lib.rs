@@ -34,7 +34,7 @@ use kw_base::knobs::Knobs;
 
 pub use again::Again;
 pub use agreed::Agreed;
-pub use allowed::{Allowed, Wire};
+pub use allowed::Allowed;
 pub use detect::Env;
 pub use error::{BootError, LauncherFault, Misuse, NoMeeting};
 pub use join::{Joined, Memory, join};

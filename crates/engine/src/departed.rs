@@ -244,7 +244,8 @@ mod tests {
     fn rank() -> (Engine, Want) {
         let (_net, mut paths) = SimNet::new(3, 1, SimOptions::calm());
         let path = paths.remove(0);
-        let mut engine = with_processors(path, &[0; 3], Knobs::defaults()).expect("a rank");
+        let start = with_processors(Box::new(path), Peer(0), &[0; 3], Knobs::defaults());
+        let mut engine = start.expect("a rank");
         let context = ContextId(8);
         let senders = Arc::new(Group::new(vec![Peer(1)]));
         engine.departed.set_senders(context, senders);

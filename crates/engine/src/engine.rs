@@ -21,6 +21,7 @@ use crate::paths::{Joined, Paths, local};
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
 use kw_boot::{BootError, Job, Launcher};
+use kw_path::Network;
 
 /// One rank's engine.
 pub struct Engine {
@@ -51,16 +52,18 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Joins the job: makes the paths that the knobs allow and lets the other ranks know how to
-    /// reach this one. Returns when every rank has come here.
+    /// Joins the job: shares memory where the knobs allow it and lets the other ranks know how to
+    /// reach this one, over the network that [`Joined::network`] asks for. Returns when every rank
+    /// has come here.
     pub fn start(
         mut launcher: Box<dyn Launcher>,
         joined: Joined,
+        net: Option<Box<dyn Network>>,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
         // Else the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
-        let (paths, job) = Paths::open(launcher.as_mut(), joined, &knobs)?;
+        let (paths, job) = Paths::open(launcher.as_mut(), joined, net, &knobs)?;
         let share = || kw_sys::mem::share_kept(local(job.me, job.hosts()).peers.len());
         kw_sys::mem::keep_freed(knobs.number(Id::KeepFreed).unwrap_or_else(share));
         introduce(&job);

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::paths::{Paths, Port};
 use kw_base::Peer;
-use kw_path::tcp::Asleep;
+use kw_path::Asleep;
 
 impl Engine {
     /// Whether anything goes on that needs progress.

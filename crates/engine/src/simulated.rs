@@ -1,11 +1,12 @@
-//! Jobs without a launcher, whose ranks are values of one process: engines over the simulated
-//! network, for tests.
+//! Jobs without a launcher, whose ranks are values of one process: engines over a network that is
+//! open already, such as the simulated one; for tests.
 
 use crate::engine::Engine;
 use crate::paths::Paths;
+use kw_base::Peer;
 use kw_base::knobs::Knobs;
 use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher};
-use kw_path::sim::SimPath;
+use kw_path::Network;
 use kw_start::Load;
 
 /// The launcher of a simulated rank: there is nothing to say, because nobody has an address.
@@ -40,27 +41,43 @@ impl Launcher for Nobody {
     }
 }
 
-/// The engine of the rank that `path` belongs to. `hosts`: host number of every rank; each has
-/// fewer processors than ranks, so that whatever waits looks at the clock (the network's) at each
-/// look in vain.
-pub fn engine(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
-    start(path, hosts, true, knobs)
+/// The engine of rank `me`, over its network. `hosts`: host number of every rank; each has fewer
+/// processors than ranks, so that whatever waits looks at the clock (the network's) at each look in
+/// vain.
+pub fn engine(
+    net: Box<dyn Network>,
+    me: Peer,
+    hosts: &[u32],
+    knobs: Knobs,
+) -> Result<Engine, BootError> {
+    start(net, me, hosts, true, knobs)
 }
 
 /// The same where every rank has a processor; for ranks that never wait in a call.
-pub fn with_processors(path: SimPath, hosts: &[u32], knobs: Knobs) -> Result<Engine, BootError> {
-    start(path, hosts, false, knobs)
+pub fn with_processors(
+    net: Box<dyn Network>,
+    me: Peer,
+    hosts: &[u32],
+    knobs: Knobs,
+) -> Result<Engine, BootError> {
+    start(net, me, hosts, false, knobs)
 }
 
-fn start(path: SimPath, hosts: &[u32], crowded: bool, knobs: Knobs) -> Result<Engine, BootError> {
-    let (me, size) = (path.me(), hosts.len() as u32);
+fn start(
+    net: Box<dyn Network>,
+    me: Peer,
+    hosts: &[u32],
+    crowded: bool,
+    knobs: Knobs,
+) -> Result<Engine, BootError> {
+    let size = hosts.len() as u32;
     let load = Load::even(crowded, size);
     let job = Job {
         me,
         key: [7; 32],
         agreed: Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?,
     };
-    let paths = Paths::simulated(&job, &knobs, path);
+    let paths = Paths::over(&job, &knobs, Some(net));
     let launcher = Nobody(JobInfo {
         rank: me.0,
         size,

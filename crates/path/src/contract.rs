@@ -134,11 +134,11 @@ pub trait Path {
 
     /// Moves what can be moved, in both directions, for all peers; never blocks. Returns whether
     /// anything moved.
-    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool;
+    fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool;
 
     /// Like `poll` but only what comes from one peer (a known source needs no search); everything
     /// else may wait.
-    fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
+    fn poll_from(&mut self, peer: Peer, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let _ = peer;
         self.poll(now, inbound)
     }

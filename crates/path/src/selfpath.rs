@@ -37,7 +37,21 @@ impl SelfPath {
         }
     }
 
-    fn deliver<I: Inbound>(&self, (head, kept, cookie): (Header, Kept, u64), inbound: &mut I) {
+    /// [`Path::poll`], compiled for whoever knows the type of both.
+    #[inline]
+    pub fn poll<I: Inbound + ?Sized>(&mut self, _now: Tick, inbound: &mut I) -> bool {
+        let any = !self.queue.is_empty();
+        while let Some(frame) = self.queue.pop_front() {
+            self.deliver(frame, inbound);
+        }
+        any
+    }
+
+    fn deliver<I: Inbound + ?Sized>(
+        &self,
+        (head, kept, cookie): (Header, Kept, u64),
+        inbound: &mut I,
+    ) {
         match kept {
             Kept::Bytes(b) => inbound.on_frame(self.me, &head, &b),
             Kept::Payload { buf, from, len } => {
@@ -92,12 +106,8 @@ impl Path for SelfPath {
         Ok(sent)
     }
 
-    fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
-        let any = !self.queue.is_empty();
-        while let Some(frame) = self.queue.pop_front() {
-            self.deliver(frame, inbound);
-        }
-        any
+    fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        SelfPath::poll(self, now, inbound)
     }
 
     fn pending(&self) -> bool {

@@ -157,13 +157,16 @@ mod tests {
     use crate::simulated::with_processors;
     use kw_base::knobs::Knobs;
     use kw_base::{ContextId, Peer};
-    use kw_path::sim::{SimNet, SimOptions};
+    use kw_path::sim::{SimNet, SimOptions, SimPath};
     use kw_sys::buf::Buf;
 
     #[test]
     fn a_rank_that_only_receives_answers_over_a_path_chosen_then() {
         let (_net, paths) = SimNet::new(2, 1, SimOptions::calm());
-        let start = |path| with_processors(path, &[0, 0], Knobs::defaults()).expect("a rank");
+        let start = |path: SimPath| {
+            let me = path.me();
+            with_processors(Box::new(path), me, &[0, 0], Knobs::defaults()).expect("a rank")
+        };
         let [mut from, mut to] = [0, 1].map({
             let mut ranks = paths.into_iter().map(start);
             move |_| ranks.next().expect("a rank")

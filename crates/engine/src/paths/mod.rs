@@ -19,10 +19,7 @@ use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
-use kw_path::sim::SimPath;
-use kw_path::tcp::{Asleep, TcpPath};
-use kw_path::udp::UdpPath;
-use kw_path::{Body, Down, Inbound, Path, Sent};
+use kw_path::{Asleep, Body, Down, Inbound, Network, Path, Sent};
 use kw_proto::p2p::table::{Choice, Line, Lines};
 use kw_proto::wire::Header;
 use kw_start::address_key;
@@ -50,9 +47,7 @@ enum Route {
     Unknown,
     Myself,
     Shm,
-    Tcp,
-    Udp,
-    Sim,
+    Net,
 }
 
 /// All paths of one rank.
@@ -64,9 +59,8 @@ pub struct Paths {
     seen: Seen,
     myself: SelfPath,
     shm: Option<ShmPath>,
-    tcp: Option<TcpPath>,
-    udp: Option<UdpPath>,
-    sim: Option<SimPath>,
+    /// What leads to other hosts.
+    net: Option<Box<dyn Network>>,
     /// Boards of this host; made when first asked for.
     boards: Option<Boards>,
     /// This rank, when it is alone on its host and shared memory is allowed.
@@ -77,22 +71,17 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// The paths of a simulated rank.
-    pub fn simulated(job: &Job, knobs: &Knobs, sim: SimPath) -> Paths {
-        Paths::new(job, knobs, Some(sim))
-    }
-
-    fn new(job: &Job, knobs: &Knobs, sim: Option<SimPath>) -> Paths {
+    /// The paths of a rank that shares memory with no other.
+    pub fn over(job: &Job, knobs: &Knobs, net: Option<Box<dyn Network>>) -> Paths {
+        let eager = net.as_ref().map(|net| net.about().eager);
         Paths {
             routes: vec![Route::Unknown; job.size() as usize],
             me: job.me,
-            prices: Prices::read(job.agreed.calibration(), knobs, job.size()),
+            prices: Prices::read(job.agreed.calibration(), knobs, eager, job.size()),
             seen: Seen::new(job),
             myself: SelfPath::new(job.me),
             shm: None,
-            tcp: None,
-            udp: None,
-            sim,
+            net,
             boards: None,
             alone: None,
             polls: 0,
@@ -103,10 +92,8 @@ impl Paths {
     /// The time: the machine's, or that of a simulated network.
     #[inline]
     pub(crate) fn clock(&self) -> Tick {
-        match &self.sim {
-            Some(sim) => sim.now(),
-            None => kw_sys::clock::now(),
-        }
+        let told = self.net.as_ref().and_then(|net| net.clock());
+        told.unwrap_or_else(kw_sys::clock::now)
     }
 
     /// Moves this thread to another processor of the host if that spreads its ranks
@@ -155,14 +142,11 @@ impl Paths {
             Some(shm) => Bell::Shared(shm.doorbell()),
             None => Bell::own(),
         };
-        let sockets = match (&self.tcp, &self.udp) {
-            (Some(tcp), _) => Some(tcp.as_fd().try_clone_to_owned()?),
-            (None, Some(udp)) => Some(udp.as_fd().try_clone_to_owned()?),
-            (None, None) => None,
-        };
+        let sockets = self.net.as_ref().and_then(|net| net.descriptor());
+        let sockets = sockets.map(|fd| fd.try_clone_to_owned());
         let ends = self.shm.as_ref().map(|shm| shm.ends());
         let ends = ends.map(|ends| ends.as_fd().try_clone_to_owned());
-        Sleeper::new(bell, sockets, ends.transpose()?)
+        Sleeper::new(bell, sockets.transpose()?, ends.transpose()?)
     }
 
     /// Watches the processes of this host, and says of which the peer is down because it has ended.
@@ -182,48 +166,29 @@ impl Paths {
 
     /// To be called before a thread sleeps.
     pub(crate) fn arm(&mut self, who: Asleep) {
-        if let Some(tcp) = &mut self.tcp {
+        if let Some(net) = &mut self.net {
             self.now = kw_sys::clock::now();
-            tcp.arm(who, self.now);
-        }
-        if let Some(udp) = &mut self.udp {
-            udp.arm();
+            net.arm(who, self.now);
         }
     }
 
     /// Which networks the connections use.
     pub fn network(&self) -> Vec<String> {
-        let mut lines = self.tcp.as_ref().map_or(Vec::new(), |t| t.network());
-        lines.extend(self.udp.iter().flat_map(|u| u.network()));
-        if self.tcp.is_none() && self.udp.is_none() && self.sim.is_none() {
-            let how = match self.shm.is_some() {
-                true => "all ranks are on this host and share memory",
-                false => "the job has one rank",
-            };
-            lines.push(format!("no network is used: {how}"));
+        match (&self.net, &self.shm) {
+            (Some(net), _) => net.network(),
+            (None, Some(_)) => {
+                vec!["no network is used: all ranks are on this host and share memory".into()]
+            }
+            (None, None) => vec!["no network is used: the job has one rank".into()],
         }
-        lines
     }
 
     /// The value of a counter that a path keeps.
     pub(crate) fn counter(&self, c: Counter) -> Option<u64> {
-        let (tcp, udp) = (self.tcp.as_ref(), self.udp.as_ref());
-        let striped = |at: usize| tcp.map_or(0, |t| t.striped()[at]);
-        let tally = || udp.map(|u| u.tally()).unwrap_or_default();
-        Some(match c {
-            Counter::Refused => {
-                let refused = tcp.map_or(0, |t| t.strangers_refused());
-                refused + udp.map_or(0, |u| u.strangers_refused())
-            }
-            Counter::StripedSent => striped(0),
-            Counter::StripedBytes => striped(1),
-            Counter::StripedAgain => striped(2),
-            Counter::SilentLeft => tcp.map_or(0, |t| t.silent_left()),
-            Counter::UdpPackets => tally().packets,
-            Counter::UdpRepeated => tally().again,
-            Counter::Doorbells => self.shm.as_ref().map_or(0, |s| s.rings()),
-            _ => return None,
-        })
+        match c {
+            Counter::Doorbells => Some(self.shm.as_ref().map_or(0, |s| s.rings())),
+            _ => self.net.as_ref()?.counter(c),
+        }
     }
 
     /// Whether the peer is one of this host, and memory is shared there.
@@ -251,20 +216,11 @@ impl Paths {
     ) -> Result<(Way, Choice), Down> {
         let (route, way) = if peer == self.me {
             (Route::Myself, Way::Own)
-        } else if self.sim.is_some() {
-            (Route::Sim, Way::Other)
         } else if self.shm.as_ref().is_some_and(|p| p.ranks.has(peer)) {
             (Route::Shm, Way::Shm)
-        } else if let Some(tcp) = &mut self.tcp {
-            if tcp.wants_address(peer) {
-                introduce(tcp, "tcp", peer, launcher)?;
-            }
-            (Route::Tcp, Way::Tcp)
-        } else if let Some(udp) = &mut self.udp {
-            if udp.wants_address(peer) {
-                introduce(udp, "udp", peer, launcher)?;
-            }
-            (Route::Udp, Way::Udp)
+        } else if let Some(net) = &mut self.net {
+            introduce(net.as_mut(), peer, launcher)?;
+            (Route::Net, net.about().way)
         } else {
             return Err(nowhere(peer));
         };
@@ -272,22 +228,20 @@ impl Paths {
         Ok((way, self.choice(peer)))
     }
 
-    /// A peer's connection over TCP broke, and it was never said where it listens.
+    /// A peer's connection broke, and it was never said where it listens.
     pub fn locate(&mut self, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
-        match &mut self.tcp {
-            Some(tcp) if tcp.wants_address(peer) => introduce(tcp, "tcp", peer, launcher),
-            _ => Ok(()),
+        match &mut self.net {
+            Some(net) => introduce(net.as_mut(), peer, launcher),
+            None => Ok(()),
         }
     }
 
     /// What the chosen path can do for a peer, and what it costs.
     fn lines(&self, peer: Peer) -> Option<Lines> {
-        let (route, host) = (self.routes[peer.idx()], &self.prices.host);
-        Some(match (route, &self.sim, &self.shm, &self.tcp, &self.udp) {
-            (Route::Sim, Some(p), ..) => p.lines(peer, host),
-            (Route::Shm, _, Some(p), ..) => p.lines(peer, host),
-            (Route::Tcp, _, _, Some(p), _) => p.lines(peer, host),
-            (Route::Udp, .., Some(p)) => p.lines(peer, host),
+        let host = &self.prices.host;
+        Some(match (self.routes[peer.idx()], &self.shm, &self.net) {
+            (Route::Shm, Some(p), _) => p.lines(peer, host),
+            (Route::Net, _, Some(p)) => p.lines(peer, host),
             (Route::Unknown, ..) => return None,
             _ => self.myself.lines(peer, host),
         })
@@ -320,7 +274,9 @@ impl Paths {
 
     /// Knobs have changed, by which choices are made from now on.
     pub(crate) fn set_knobs(&mut self, knobs: &Knobs) {
-        self.prices = Prices::read(&self.prices.host, knobs, self.routes.len() as u32);
+        let eager = self.net.as_ref().map(|net| net.about().eager);
+        let ranks = self.routes.len() as u32;
+        self.prices = Prices::read(&self.prices.host, knobs, eager, ranks);
     }
 
     /// Where the protocols of a peer whose path is chosen cross.
@@ -368,23 +324,22 @@ impl Paths {
         body: Body<'_>,
         cookie: u64,
     ) -> Result<Sent, Down> {
-        match (route, &mut self.tcp, &mut self.udp, &mut self.sim) {
-            (Route::Tcp, Some(p), ..) => p.send(to, head, body, cookie),
-            (Route::Udp, _, Some(p), _) => p.send(to, head, body, cookie),
-            (Route::Myself, ..) => self.myself.send(to, head, body, cookie),
-            (Route::Sim, .., Some(p)) => p.send(to, head, body, cookie),
+        match (route, &mut self.net) {
+            (Route::Net, Some(p)) => p.send(to, head, body, cookie),
+            (Route::Myself, _) => self.myself.send(to, head, body, cookie),
             _ => Err(nowhere(to)),
         }
     }
 
     /// Fetches memory of a peer; `false` when the path refuses.
     pub fn get(&mut self, from: Peer, address: u64, into: &Buf, len: u64) -> bool {
-        match (self.routes[from.idx()], &mut self.shm, &mut self.sim) {
-            (Route::Shm, Some(p), _) => p.get(from, address, into, 0, len).is_ok(),
-            (Route::Myself, ..) => self.myself.get(from, address, into, 0, len).is_ok(),
-            (Route::Sim, _, Some(p)) => p.get(from, address, into, 0, len).is_ok(),
-            _ => false,
-        }
+        let got = match (self.routes[from.idx()], &mut self.shm, &mut self.net) {
+            (Route::Shm, Some(p), _) => p.get(from, address, into, 0, len),
+            (Route::Myself, ..) => self.myself.get(from, address, into, 0, len),
+            (Route::Net, _, Some(p)) => p.get(from, address, into, 0, len),
+            _ => return false,
+        };
+        got.is_ok()
     }
 
     #[inline]
@@ -400,14 +355,11 @@ impl Paths {
     #[inline]
     pub fn poll<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
-        let mut moved = self.poll_memory(now, port);
-        if let Some(p) = &mut self.tcp {
-            moved |= p.poll(now, port);
+        let moved = self.poll_memory(now, port);
+        match &mut self.net {
+            Some(net) => net.poll(now, port) | moved,
+            None => moved,
         }
-        if let Some(p) = &mut self.udp {
-            moved |= p.poll(now, port);
-        }
-        moved
     }
 
     /// After a sleep: polls every path, sockets only as far as the system names them.
@@ -417,24 +369,19 @@ impl Paths {
         if let Some(shm) = &mut self.shm {
             moved |= shm.poll_ended(self.now, port);
         }
-        if let Some(p) = &mut self.tcp {
-            moved |= p.poll_ready(self.now, port);
-        }
-        if let Some(p) = &mut self.udp {
-            moved |= p.poll(self.now, port);
+        if let Some(net) = &mut self.net {
+            moved |= net.poll_ready(self.now, port);
         }
         moved
     }
 
-    /// Before a sleep: polls the paths that the system knows nothing of. It keeps an eye on
-    /// sockets; an alarm that has gone off already would only end the sleep, so that is seen to as
-    /// well.
+    /// Before a sleep: polls what the system knows nothing of. It watches sockets.
     pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
         let moved = self.poll_memory(now, port);
-        match &mut self.tcp {
-            Some(tcp) if tcp.is_due(now) => tcp.poll_ready(now, port) | moved,
-            _ => moved,
+        match &mut self.net {
+            Some(net) => net.poll_unwatched(now, port) | moved,
+            None => moved,
         }
     }
 
@@ -442,9 +389,6 @@ impl Paths {
     fn poll_memory<I: Inbound>(&mut self, now: Tick, port: &mut I) -> bool {
         let mut moved = self.myself.poll(now, port);
         if let Some(p) = &mut self.shm {
-            moved |= p.poll(now, port);
-        }
-        if let Some(p) = &mut self.sim {
             moved |= p.poll(now, port);
         }
         moved
@@ -477,8 +421,8 @@ impl Paths {
         now: Tick,
         port: &mut I,
     ) -> bool {
-        match (route, &mut self.tcp) {
-            (Route::Tcp, Some(p)) => p.poll_from(peer, now, port),
+        match (route, &mut self.net) {
+            (Route::Net, Some(p)) if p.about().looks_at_one => p.poll_from(peer, now, port),
             _ => self.poll(port),
         }
     }
@@ -488,16 +432,14 @@ impl Paths {
     pub fn pending(&self) -> bool {
         self.myself.pending()
             || self.shm.as_ref().is_some_and(|p| p.pending())
-            || self.tcp.as_ref().is_some_and(|p| p.pending())
-            || self.udp.as_ref().is_some_and(|p| p.pending())
-            || self.sim.as_ref().is_some_and(|p| p.pending())
+            || self.net.as_ref().is_some_and(|p| p.pending())
     }
 
     /// Whether nothing that was sent is under way, as far as this side can tell: its peers have
     /// all, or need only look.
     #[cold]
     pub(crate) fn is_quiet(&mut self) -> bool {
-        !self.pending() && self.tcp.as_mut().is_none_or(TcpPath::is_quiet)
+        !self.pending() && self.net.as_mut().is_none_or(|net| net.is_quiet())
     }
 
     /// Says goodbye everywhere.
@@ -506,27 +448,21 @@ impl Paths {
         if let Some(p) = &mut self.shm {
             p.close();
         }
-        if let Some(p) = &mut self.tcp {
-            p.close();
-        }
-        if let Some(p) = &mut self.udp {
-            p.close();
-        }
-        if let Some(p) = &mut self.sim {
+        if let Some(p) = &mut self.net {
             p.close();
         }
     }
 }
 
-fn introduce(
-    wire: &mut impl Path,
-    path: &'static str,
-    peer: Peer,
-    launcher: &mut dyn Launcher,
-) -> Result<(), Down> {
+/// Tells a network where a peer listens, if it has to know.
+fn introduce(net: &mut dyn Network, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
+    if !net.wants_address(peer) {
+        return Ok(());
+    }
+    let path = net.about().name;
     let failed = |reason: String| Down { path, peer, reason };
     match launcher.get(peer.0, &address_key(path, peer.0)) {
-        Ok(Some(address)) => wire.introduce(peer, &address),
+        Ok(Some(address)) => net.introduce(peer, &address),
         Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
         Err(e) => Err(failed(e.to_string())),
     }

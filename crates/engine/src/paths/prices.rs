@@ -12,19 +12,22 @@ use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
 pub(super) struct Prices {
     /// What paths are priced by.
     pub host: Calibration,
-    /// Largest eager message in bytes, where a knob says so: through memory, TCP, UDP.
-    eager: [Option<u64>; 3],
+    /// Largest eager message in bytes, where a knob says so: through memory, and over the network.
+    eager: (Option<u64>, Option<u64>),
     single_copy: bool,
     write: bool,
     room: Room,
 }
 
 impl Prices {
-    /// `ranks`: those of the job.
-    pub fn read(host: &Calibration, knobs: &Knobs, ranks: u32) -> Prices {
+    /// `network`: the knob of the network's largest eager message; `ranks`: those of the job.
+    pub fn read(host: &Calibration, knobs: &Knobs, network: Option<Id>, ranks: u32) -> Prices {
         Prices {
             host: *host,
-            eager: [Id::EagerShm, Id::EagerTcp, Id::EagerUdp].map(|id| knobs.number(id)),
+            eager: (
+                knobs.number(Id::EagerShm),
+                network.and_then(|id| knobs.number(id)),
+            ),
             single_copy: knobs.flag(Id::SingleCopy),
             write: knobs.flag(Id::Write),
             room: Room {
@@ -36,11 +39,10 @@ impl Prices {
 
     /// Where the protocols of a path with these costs cross, what it was chosen by, and why.
     pub fn choose(&self, route: Route, mut lines: Lines) -> (Choice, Lines, Reason) {
-        let eager = self.eager[match route {
-            Route::Tcp => 1,
-            Route::Udp => 2,
-            _ => 0,
-        }];
+        let eager = match route {
+            Route::Net => self.eager.1,
+            _ => self.eager.0,
+        };
         lines.get = lines.get.filter(|_| self.single_copy);
         let choice = Choice::from_lines(&lines, self.room, eager, self.write);
         (choice, lines, choice.reason(self.room, eager))
@@ -66,13 +68,13 @@ mod tests {
             control: line,
             get: Some(line),
         };
-        let prices = Prices::read(&host, &knobs, 2);
+        let prices = Prices::read(&host, &knobs, Some(Id::EagerTcp), 2);
         assert!(prices.choose(Route::Shm, lines).1.get.is_some());
         let before = prices.choose(Route::Shm, lines).0;
         knobs.set(Id::EagerTcp, "77").unwrap();
         knobs.set(Id::SingleCopy, "no").unwrap();
-        let prices = Prices::read(&host, &knobs, 2);
-        assert_eq!(prices.choose(Route::Tcp, lines).0.eager_max, 77);
+        let prices = Prices::read(&host, &knobs, Some(Id::EagerTcp), 2);
+        assert_eq!(prices.choose(Route::Net, lines).0.eager_max, 77);
         let (after, lines, _) = prices.choose(Route::Shm, lines);
         assert_eq!(after.eager_max, before.eager_max);
         assert!(lines.get.is_none());

@@ -1,7 +1,7 @@
 //! What the connections of this rank to other hosts have measured. Rank 0 keeps it when the job has
 //! ended well, so that the collectives of the next job that starts on its host are priced with it.
 
-use super::{Paths, Route};
+use super::Paths;
 use kw_base::calibration::{Figure, Part};
 use kw_base::{Calibration, Peer};
 use kw_boot::Job;
@@ -18,15 +18,10 @@ pub(super) struct Seen {
 
 /// A connection of that peer has measured something.
 pub(crate) fn note(paths: &mut Paths, peer: Peer) {
-    let network = match (paths.routes[peer.idx()], &paths.tcp, &paths.udp) {
-        // The rate is that of both ranks' work, too: a program that computes would last.
-        (Route::Udp, _, Some(udp)) => Network {
-            byte: 0.0,
-            ..udp.known_network(peer)
-        },
-        (_, Some(tcp), _) => tcp.known_network(peer),
-        _ => return,
+    let Some(net) = &paths.net else {
+        return;
     };
+    let network = net.known_network(peer);
     paths.seen.note(peer, &network);
 }
 

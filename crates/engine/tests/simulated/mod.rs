@@ -2,7 +2,7 @@
 
 use kw_base::knobs::{Id, Knobs};
 use kw_engine::{Engine, simulated};
-use kw_path::sim::{SimNet, SimOptions};
+use kw_path::sim::{SimNet, SimOptions, SimPath};
 
 /// `n` ranks; all that is random follows from the seed.
 pub fn ranks(n: u32, seed: u64, options: SimOptions, write: bool) -> (SimNet, Vec<Engine>) {
@@ -14,7 +14,10 @@ pub fn ranks(n: u32, seed: u64, options: SimOptions, write: bool) -> (SimNet, Ve
     knobs.set(Id::EagerShm, "512").unwrap();
     knobs.set(Id::Paths, "self").unwrap();
     let hosts = vec![0; n as usize];
-    let start = |path| simulated::with_processors(path, &hosts, knobs.clone()).unwrap();
+    let start = |path: SimPath| {
+        let me = path.me();
+        simulated::with_processors(Box::new(path), me, &hosts, knobs.clone()).unwrap()
+    };
     let engines = paths.into_iter().map(start).collect();
     (net, engines)
 }

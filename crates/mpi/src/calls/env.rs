@@ -135,8 +135,10 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     };
     log::name(launcher.rank());
     let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| other(&e))?;
+    let net =
+        kw_networks::open(joined.network(launcher.as_ref(), &knobs)).map_err(|e| other(&e))?;
     let (backtrace, huge_pages) = (knobs.flag(Id::Backtrace), knobs.flag(Id::HugePages));
-    let engine = Engine::start(launcher, joined, knobs).map_err(|e| other(&e))?;
+    let engine = Engine::start(launcher, joined, net, knobs).map_err(|e| other(&e))?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.job.me.0);
     }

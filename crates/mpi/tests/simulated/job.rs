@@ -95,7 +95,8 @@ impl Job {
             for (me, mut path) in paths.into_iter().enumerate() {
                 let others = turns.clone();
                 path.take_turns(move || others.pass(me));
-                let engine = simulated::engine(path, &self.hosts, self.knobs.clone());
+                let (rank, knobs) = (path.me(), self.knobs.clone());
+                let engine = simulated::engine(Box::new(path), rank, &self.hosts, knobs);
                 let rank = Rank {
                     mpi: Mpi::over(engine.expect("an engine")),
                     me: me as i32,

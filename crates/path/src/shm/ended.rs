@@ -115,7 +115,7 @@ impl ShmPath {
     }
 
     /// Says of every peer whose process has ended that it is down. Returns whether there was one.
-    pub fn poll_ended<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    pub fn poll_ended<I: Inbound + ?Sized>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let mut any = false;
         while let Some(i) = self.ended.next(&self.segment, now) {
             any = true;
@@ -131,7 +131,7 @@ impl ShmPath {
         Some(GRACE.saturating_sub(now.since(first)))
     }
 
-    fn bury<I: Inbound>(&mut self, i: usize, inbound: &mut I) {
+    fn bury<I: Inbound + ?Sized>(&mut self, i: usize, inbound: &mut I) {
         self.look();
         while self.links[i].active && self.receive(i, inbound) {}
         if self.links[i].gone {

@@ -278,7 +278,7 @@ impl Link {
     }
 
     /// Sends what waits, as far as there is space. Says whether anything moved.
-    pub fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    pub fn flush<I: Inbound + ?Sized>(&mut self, inbound: &mut I) -> bool {
         let mut moved = false;
         while let Some(first) = self.queue.pop_front() {
             let (progress, left) = self.flush_one(first, inbound);
@@ -291,7 +291,11 @@ impl Link {
         moved
     }
 
-    fn flush_one<I: Inbound>(&mut self, item: Waiting, inbound: &mut I) -> (bool, Option<Waiting>) {
+    fn flush_one<I: Inbound + ?Sized>(
+        &mut self,
+        item: Waiting,
+        inbound: &mut I,
+    ) -> (bool, Option<Waiting>) {
         match item {
             Waiting::Bye => match self.put_bye() {
                 true => (true, None),
@@ -324,7 +328,7 @@ impl Link {
         }
     }
 
-    fn flush_frame<I: Inbound>(
+    fn flush_frame<I: Inbound + ?Sized>(
         &mut self,
         head: Header,
         body: Kept,
@@ -362,7 +366,11 @@ impl Link {
 
     /// Takes what has come, at most a turn's worth; slots of our pool that fall empty are kept.
     #[inline]
-    pub fn receive<I: Inbound>(&mut self, inbound: &mut I, emptied: &mut Emptied) -> Moved {
+    pub fn receive<I: Inbound + ?Sized>(
+        &mut self,
+        inbound: &mut I,
+        emptied: &mut Emptied,
+    ) -> Moved {
         let mut moved = Moved {
             any: false,
             ring: false,
@@ -433,7 +441,7 @@ impl Link {
 
     /// Handles one frame of the ring. Says whether space was given back.
     #[inline]
-    fn take<I: Inbound>(&mut self, found: Found, inbound: &mut I) -> bool {
+    fn take<I: Inbound + ?Sized>(&mut self, found: Found, inbound: &mut I) -> bool {
         let (head, body) = self.frame(&found);
         match (found.mark, Header::decode(&head)) {
             (WHOLE, Ok(head)) => {
@@ -449,7 +457,7 @@ impl Link {
         }
     }
 
-    fn arrive<I: Inbound>(&mut self, head: &Header, len: u64, inbound: &mut I) -> bool {
+    fn arrive<I: Inbound + ?Sized>(&mut self, head: &Header, len: u64, inbound: &mut I) -> bool {
         self.arriving = Some(Arriving {
             landing: inbound.on_head(self.peer, head),
             done: 0,
@@ -459,7 +467,7 @@ impl Link {
     }
 
     #[cold]
-    fn end<I: Inbound>(&mut self, mark: u8, inbound: &mut I) -> bool {
+    fn end<I: Inbound + ?Sized>(&mut self, mark: u8, inbound: &mut I) -> bool {
         self.gone = true;
         let reason = match mark {
             BYE => "it said goodbye".to_string(),
@@ -475,7 +483,7 @@ impl Link {
     }
 
     /// Moves the payload that is arriving; says whether all of it is in place.
-    fn land<I: Inbound>(
+    fn land<I: Inbound + ?Sized>(
         &mut self,
         inbound: &mut I,
         emptied: &mut Emptied,

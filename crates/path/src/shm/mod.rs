@@ -190,7 +190,7 @@ impl ShmPath {
     }
 
     #[inline]
-    fn receive<I: Inbound>(&mut self, i: usize, inbound: &mut I) -> bool {
+    fn receive<I: Inbound + ?Sized>(&mut self, i: usize, inbound: &mut I) -> bool {
         let moved = self.links[i].receive(inbound, &mut self.emptied);
         if moved.ring {
             self.ring(i);
@@ -203,7 +203,7 @@ impl ShmPath {
 
     /// After what has come: sends what waits, or uses the idle moment. Says whether anything moved.
     #[inline(always)]
-    fn end_look<I: Inbound>(&mut self, mut any: bool, inbound: &mut I) -> bool {
+    fn end_look<I: Inbound + ?Sized>(&mut self, mut any: bool, inbound: &mut I) -> bool {
         if !self.waiting.is_empty() {
             any |= self.flush(inbound);
         }
@@ -299,7 +299,36 @@ impl ShmPath {
         }
     }
 
-    fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    /// [`Path::poll`], compiled for whoever knows the type of both.
+    pub fn poll<I: Inbound + ?Sized>(&mut self, _now: Tick, inbound: &mut I) -> bool {
+        self.look();
+        let mut any = false;
+        for k in 0..self.active.len() {
+            any |= self.receive(self.active[k] as usize, inbound);
+        }
+        self.end_look(any, inbound)
+    }
+
+    /// [`Path::poll_from`], likewise.
+    #[inline]
+    pub fn poll_from<I: Inbound + ?Sized>(
+        &mut self,
+        peer: Peer,
+        _now: Tick,
+        inbound: &mut I,
+    ) -> bool {
+        let i = self.ranks.local(peer) as usize;
+        if i >= self.links.len() {
+            return false;
+        }
+        if !self.links[i].active {
+            self.look();
+        }
+        let any = self.links[i].active && self.receive(i, inbound);
+        self.end_look(any, inbound)
+    }
+
+    fn flush<I: Inbound + ?Sized>(&mut self, inbound: &mut I) -> bool {
         let mut any = false;
         let mut k = 0;
         while k < self.waiting.len() {
@@ -364,26 +393,12 @@ impl Path for ShmPath {
         Ok(sent)
     }
 
-    fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
-        self.look();
-        let mut any = false;
-        for k in 0..self.active.len() {
-            any |= self.receive(self.active[k] as usize, inbound);
-        }
-        self.end_look(any, inbound)
+    fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        ShmPath::poll(self, now, inbound)
     }
 
-    #[inline]
-    fn poll_from<I: Inbound>(&mut self, peer: Peer, _now: Tick, inbound: &mut I) -> bool {
-        let i = self.ranks.local(peer) as usize;
-        if i >= self.links.len() {
-            return false;
-        }
-        if !self.links[i].active {
-            self.look();
-        }
-        let any = self.links[i].active && self.receive(i, inbound);
-        self.end_look(any, inbound)
+    fn poll_from(&mut self, peer: Peer, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        ShmPath::poll_from(self, peer, now, inbound)
     }
 
     fn get(

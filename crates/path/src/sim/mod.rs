@@ -21,6 +21,7 @@
 //! ```
 
 mod net;
+mod network;
 mod rng;
 
 pub use rng::Rng;
@@ -199,7 +200,7 @@ impl SimPath {
         self.turn.0 = Some(Box::new(turn));
     }
 
-    fn poll_some<I: Inbound>(&mut self, only: Option<Peer>, inbound: &mut I) -> bool {
+    fn poll_some(&mut self, only: Option<Peer>, inbound: &mut dyn Inbound) -> bool {
         if let Some(turn) = &mut self.turn.0 {
             turn();
         }
@@ -237,11 +238,11 @@ impl Path for SimPath {
         lock(&self.net).send(self.me, to, head, body, cookie)
     }
 
-    fn poll<I: Inbound>(&mut self, _now: Tick, inbound: &mut I) -> bool {
+    fn poll(&mut self, _now: Tick, inbound: &mut dyn Inbound) -> bool {
         self.poll_some(None, inbound)
     }
 
-    fn poll_from<I: Inbound>(&mut self, peer: Peer, _now: Tick, inbound: &mut I) -> bool {
+    fn poll_from(&mut self, peer: Peer, _now: Tick, inbound: &mut dyn Inbound) -> bool {
         self.poll_some(Some(peer), inbound)
     }
 

@@ -228,7 +228,7 @@ impl Net {
     }
 
     /// One poll of rank `me`; deliveries from `only` when given.
-    pub fn poll<I: Inbound>(&mut self, me: Peer, only: Option<Peer>, inbound: &mut I) -> bool {
+    pub fn poll(&mut self, me: Peer, only: Option<Peer>, inbound: &mut dyn Inbound) -> bool {
         self.advance(self.options.step);
         let mut moved = false;
         for p in (0..self.n).map(Peer) {
@@ -243,7 +243,7 @@ impl Net {
     }
 
     /// Lets queued frames of one line go whose time has come, and tells their sender.
-    fn leave<I: Inbound>(&mut self, me: Peer, to: Peer, inbound: &mut I) -> bool {
+    fn leave(&mut self, me: Peer, to: Peer, inbound: &mut dyn Inbound) -> bool {
         let i = self.at(me, to);
         let mut moved = false;
         while self.lines[i]
@@ -269,7 +269,7 @@ impl Net {
     }
 
     /// Brings what has arrived on one line.
-    fn deliver<I: Inbound>(&mut self, from: Peer, me: Peer, inbound: &mut I) -> bool {
+    fn deliver(&mut self, from: Peer, me: Peer, inbound: &mut dyn Inbound) -> bool {
         let i = self.at(from, me);
         let mut moved = self.land(i, from, inbound);
         while self.lines[i]
@@ -305,7 +305,7 @@ impl Net {
 
     /// Puts the next piece of the oldest landing payload in place; sometimes the rest of it, and so
     /// on.
-    fn land<I: Inbound>(&mut self, line: usize, from: Peer, inbound: &mut I) -> bool {
+    fn land(&mut self, line: usize, from: Peer, inbound: &mut dyn Inbound) -> bool {
         let mut moved = false;
         while let Some(a) = self.lines[line].arriving.front_mut() {
             let left = a.body.len() - a.done;
@@ -330,7 +330,7 @@ impl Net {
     }
 
     /// Tells a rank, once, that nothing more comes from another one.
-    fn farewell<I: Inbound>(&mut self, line: usize, from: Peer, inbound: &mut I) -> bool {
+    fn farewell(&mut self, line: usize, from: Peer, inbound: &mut dyn Inbound) -> bool {
         let bye = self.closed[from.idx()];
         let l = &mut self.lines[line];
         if l.told || !(l.cut || bye && l.is_empty()) {

@@ -81,11 +81,11 @@ impl AckTimer {
     /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied
     /// before a sleep. Whether there were any.
     #[cold]
-    pub fn reap_acks<I: Inbound>(
+    pub fn reap_acks(
         &mut self,
         peers: &mut Peers,
         tuning: &Tuning,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let told = !self.told.is_empty();
         for (peer, cookie) in self.told.drain(..) {

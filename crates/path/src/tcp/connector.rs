@@ -147,12 +147,12 @@ impl Connector {
     }
 
     /// Something happened to a call of ours.
-    pub fn advance_dial<I: Inbound>(
+    pub fn advance_dial(
         &mut self,
         net: &mut Net,
         peer: Peer,
         now: Tick,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let Some(dialing) = net.peers.dialing_mut(peer) else {
             return false;
@@ -175,7 +175,7 @@ impl Connector {
 
     /// Our own attempts have failed for now: a connection of the peer that waits for this is
     /// welcome.
-    fn fall_back<I: Inbound>(&mut self, net: &mut Net, peer: Peer, inbound: &mut I) -> bool {
+    fn fall_back(&mut self, net: &mut Net, peer: Peer, inbound: &mut dyn Inbound) -> bool {
         let Some(pending) = self.acceptor.parked(peer) else {
             return false;
         };
@@ -183,12 +183,12 @@ impl Connector {
         true
     }
 
-    fn welcome<I: Inbound>(
+    fn welcome(
         &mut self,
         net: &mut Net,
         peer: Peer,
         pending: PendingAccept,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) {
         let mut fresh = Stream::new(net.local.reliable);
         let stream = net.peers.stream_mut(peer).unwrap_or(&mut fresh);
@@ -211,12 +211,12 @@ impl Connector {
     }
 
     /// A connection to this peer is agreed upon: the link goes on over it.
-    fn connected<I: Inbound>(
+    fn connected(
         &mut self,
         net: &mut Net,
         peer: Peer,
         (sock, mut stream, claim): (Sock, Stream, Claim),
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) {
         self.acceptor.dismiss(peer);
         if !stream.resume(&claim, |cookie| inbound.on_sent(peer, cookie)) {
@@ -247,12 +247,7 @@ impl Connector {
     }
 
     /// A connection that stands at the acceptor said something.
-    pub fn advance_pending<I: Inbound>(
-        &mut self,
-        net: &mut Net,
-        key: u64,
-        inbound: &mut I,
-    ) -> bool {
+    pub fn advance_pending(&mut self, net: &mut Net, key: u64, inbound: &mut dyn Inbound) -> bool {
         let Some(rank) = self.acceptor.advance(key) else {
             return false;
         };
@@ -284,7 +279,7 @@ impl Connector {
     /// A connected peer calls. If it knows of the connection that we have, that one is over: what
     /// it has brought is read, and it is left. If not, ours is looked at: it may be over without
     /// our knowledge.
-    fn leave<I: Inbound>(&mut self, net: &mut Net, peer: Peer, key: u64, inbound: &mut I) {
+    fn leave(&mut self, net: &mut Net, peer: Peer, key: u64, inbound: &mut dyn Inbound) {
         let (Some(link), Some(claim)) = (net.peers.link(peer), self.acceptor.claim(key)) else {
             return;
         };
@@ -306,7 +301,7 @@ impl Connector {
 
     /// Reads from one connection.
     #[inline]
-    pub fn pull<I: Inbound>(&mut self, net: &mut Net, peer: Peer, inbound: &mut I) -> bool {
+    pub fn pull(&mut self, net: &mut Net, peer: Peer, inbound: &mut dyn Inbound) -> bool {
         match net.pull(peer, inbound) {
             Ok(pulled) => {
                 if pulled.unwanted {
@@ -362,7 +357,7 @@ impl Connector {
     /// The peer wants the connection closed: done when nothing is under way, else looked at again
     /// soon.
     #[cold]
-    fn give_way<I: Inbound>(&mut self, net: &mut Net, peer: Peer, inbound: &mut I) {
+    fn give_way(&mut self, net: &mut Net, peer: Peer, inbound: &mut dyn Inbound) {
         let closed = net.peers.is_closed();
         let Some(link) = net.peers.link_mut(peer) else {
             return;
@@ -379,7 +374,7 @@ impl Connector {
 
     /// Time has passed: goes on with calls, gives up those that take too long, and looks again at
     /// what waits for room. When to come again.
-    pub fn tick<I: Inbound>(&mut self, net: &mut Net, now: Tick, inbound: &mut I) -> Tick {
+    pub fn tick(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let next = self.acceptor.expire(now);
         let next = next.min(self.look_for_room(net, now, inbound));
         let room = self.limit.may_add_rail(self.connections(net));
@@ -388,7 +383,7 @@ impl Connector {
         next.min(rails).min(self.tick_dials(net, now, inbound))
     }
 
-    fn tick_dials<I: Inbound>(&mut self, net: &mut Net, now: Tick, inbound: &mut I) -> Tick {
+    fn tick_dials(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let mut next = Tick::NEVER;
         for i in (0..net.peers.lists().dialing.len()).rev() {
             let Some(peer) = net.peers.lists().dialing.get(i) else {
@@ -414,7 +409,7 @@ impl Connector {
     }
 
     /// Looks again at what waits for room; says when the next time is.
-    fn look_for_room<I: Inbound>(&mut self, net: &mut Net, now: Tick, inbound: &mut I) -> Tick {
+    fn look_for_room(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let mut waits = false;
         for peer in net.peers.take_yielding() {
             self.give_way(net, peer, inbound);

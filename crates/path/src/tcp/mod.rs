@@ -59,7 +59,7 @@
 //! # Where what is
 //! | file | what |
 //! | --- | --- |
-//! | `path`, `progress` | what the engine calls; a turn of reading and sending |
+//! | `path`, `network`, `progress` | what the engine calls; a turn of reading and sending |
 //! | `net` | what all parts work on: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
 //! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what of a link outlives it |
 //! | `reader`, `inflow`, `outbox`, `unacked`, `bulk_detector` | of a link: what comes in, what waits to be sent, what is not acknowledged |
@@ -84,6 +84,7 @@ mod inflow;
 mod link;
 mod local;
 mod net;
+mod network;
 mod outbox;
 mod path;
 mod peers;
@@ -103,6 +104,7 @@ mod unacked;
 mod unacked_timeout;
 mod watcher;
 
+pub use network::open;
 pub use tuning::Tuning;
 
 use crate::address;
@@ -112,7 +114,6 @@ use ack_timer::AckTimer;
 use connection_limit::ConnectionLimit;
 use connector::Connector;
 use kw_base::Peer;
-use kw_proto::p2p::prices::Network;
 use kw_proto::wire::Kind;
 use kw_sys::poller::Poller;
 use local::Local;
@@ -141,21 +142,8 @@ pub struct Config {
     pub most: usize,
 }
 
-/// Which thread is about to sleep until a socket has something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asleep {
-    /// A thread that waits: whatever comes may be what it waits for.
-    Waiting,
-    /// The event thread, while the program computes: every time that it wakes, the computation
-    /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
-    /// the next call that a send has ended.
-    Polling,
-    /// The same, while an operation goes on whose next step may wait for the end of a send.
-    Stepping,
-}
-
-/// What is known of a peer. Kinds whose payload may be interrupted by small frames: the receive is
-/// matched, so nobody can see the order.
+/// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see
+/// the order.
 fn segmented(kind: Kind) -> bool {
     matches!(kind, Kind::Data | Kind::Write)
 }
@@ -245,11 +233,6 @@ impl TcpPath {
     /// did not go over the first one, and pieces that went again.
     pub fn striped(&self) -> [u64; 3] {
         self.net.striping.counts()
-    }
-
-    /// What the connection of a peer has measured of the way: nothing before there is one.
-    pub fn known_network(&self, peer: Peer) -> Network {
-        self.net.peers.network(peer)
     }
 
     /// Which addresses the connections used that this rank made (a peer may have closed its own

@@ -34,12 +34,12 @@ impl Net {
 
     /// Reads from one connection.
     #[inline]
-    pub fn pull<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> Result<Pulled, End> {
+    pub fn pull(&mut self, peer: Peer, inbound: &mut dyn Inbound) -> Result<Pulled, End> {
         self.peers.pull(peer, &self.local.tuning, inbound)
     }
 
     /// Sends what is queued.
-    pub fn flush<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    pub fn flush(&mut self, inbound: &mut dyn Inbound) -> bool {
         let (mut moved, mut i) = (false, 0);
         while let Some(peer) = self.peers.lists().backlog.get(i) {
             let (sent, left) = self.push(peer, inbound);
@@ -50,14 +50,14 @@ impl Net {
     }
 
     /// There is room to send to this peer.
-    pub fn push_ready<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> bool {
+    pub fn push_ready(&mut self, peer: Peer, inbound: &mut dyn Inbound) -> bool {
         let waits = self.peers.lists().backlog.contains(peer);
         waits && self.push(peer, inbound).0
     }
 
     /// Sends what is queued for one peer. Whether some went, and whether the peer stays in the list
     /// of those for whom something is queued.
-    fn push<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) -> (bool, bool) {
+    fn push(&mut self, peer: Peer, inbound: &mut dyn Inbound) -> (bool, bool) {
         let sent = self.peers.push(peer, &self.local.tuning, inbound);
         if self.peers.wants_pieces(peer) {
             self.striping.share(peer, &self.local, &mut self.peers);
@@ -67,13 +67,13 @@ impl Net {
 
     /// Moves what is under way in pieces.
     #[cold]
-    pub fn serve_striping<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    pub fn serve_striping(&mut self, inbound: &mut dyn Inbound) -> bool {
         let net = (&self.local, &self.watcher);
         self.striping.serve_all(net, &mut self.peers, inbound)
     }
 
     /// The end of a peer: tells it, unless a goodbye was told already.
-    pub fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
+    pub fn bury(&mut self, peer: Peer, reason: String, inbound: &mut dyn Inbound) {
         self.striping.forget(peer);
         if self.peers.bury(peer, reason.clone()) {
             inbound.on_down(down(peer, reason), false);
@@ -82,14 +82,14 @@ impl Net {
 
     /// The connection of a peer is closed with nothing under way: its link rests until somebody
     /// wants it.
-    pub fn rest<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+    pub fn rest(&mut self, peer: Peer, inbound: &mut dyn Inbound) {
         self.striping.drop_rails(peer, &mut self.peers);
         self.peers.part(peer, None);
         self.ask_for_address(peer, inbound);
     }
 
     /// Asks where a peer listens, if that is not known.
-    pub fn ask_for_address<I: Inbound>(&self, peer: Peer, inbound: &mut I) {
+    pub fn ask_for_address(&self, peer: Peer, inbound: &mut dyn Inbound) {
         if self.peers.known(peer).is_empty() {
             inbound.on_stray(peer);
         }

@@ -45,7 +45,7 @@ impl Path for TcpPath {
         }
     }
 
-    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let mut moved = self.begin_turn(inbound);
         let few = self.net.peers.lists().live.len() <= self.net.local.tuning.few_links;
         if few {
@@ -64,7 +64,7 @@ impl Path for TcpPath {
     }
 
     #[inline]
-    fn poll_from<I: Inbound>(&mut self, peer: Peer, now: Tick, inbound: &mut I) -> bool {
+    fn poll_from(&mut self, peer: Peer, now: Tick, inbound: &mut dyn Inbound) -> bool {
         if self.net.watcher.is_hurried() || self.net.peers.link(peer).is_none() {
             return self.poll(now, inbound);
         }

@@ -240,11 +240,11 @@ impl Peers {
 
     /// Reads from one connection.
     #[inline]
-    pub fn pull<I: Inbound>(
+    pub fn pull(
         &mut self,
         peer: Peer,
         tuning: &Tuning,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<Pulled, End> {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return Ok(Pulled::default());
@@ -262,7 +262,7 @@ impl Peers {
 
     /// Sends what is queued for one peer. Whether some went. What is left stays in the list until
     /// [`Peers::end_push`].
-    pub fn push<I: Inbound>(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut I) -> bool {
+    pub fn push(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut dyn Inbound) -> bool {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return false;
         };
@@ -323,7 +323,7 @@ impl Peers {
 
     /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any
     /// more.
-    pub fn reap_acks<I: Inbound>(&mut self, tuning: &Tuning, inbound: &mut I) -> bool {
+    pub fn reap_acks(&mut self, tuning: &Tuning, inbound: &mut dyn Inbound) -> bool {
         let before = self.lists.unacked.len();
         for i in (0..before).rev() {
             let Some(peer) = self.lists.unacked.get(i) else {
@@ -369,7 +369,7 @@ impl Peers {
 
     /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells
     /// their owners.
-    pub fn give_back<I: Inbound>(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut I) {
+    pub fn give_back(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut dyn Inbound) {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return;
         };

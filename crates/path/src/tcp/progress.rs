@@ -3,16 +3,16 @@
 //! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then;
 //! more of them only when it tells of them.
 
+use super::TcpPath;
 use super::watcher::Token;
-use super::{Asleep, TcpPath};
-use crate::contract::Inbound;
+use crate::{Asleep, Inbound};
 use kw_base::{Peer, Tick};
 use kw_sys::poller::Event;
 
 impl TcpPath {
     /// After a sleep on the descriptor: serves what made it readable, without asking the other
     /// connections.
-    pub fn poll_ready<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    pub fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         self.net.peers.looked();
         let moved = self.reap_acks(inbound);
         let moved = self.look(now, inbound) | moved;
@@ -47,7 +47,7 @@ impl TcpPath {
 
     /// The rank looks at what comes; what is queued goes first.
     #[inline]
-    pub(super) fn begin_turn<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    pub(super) fn begin_turn(&mut self, inbound: &mut dyn Inbound) -> bool {
         self.net.peers.looked();
         let backlog = !self.net.peers.lists().backlog.is_empty();
         let moved = backlog && self.net.flush(inbound);
@@ -56,13 +56,13 @@ impl TcpPath {
 
     /// Then what is under way in pieces.
     #[inline]
-    pub(super) fn end_turn<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    pub(super) fn end_turn(&mut self, inbound: &mut dyn Inbound) -> bool {
         !self.net.striping.is_idle() && self.net.serve_striping(inbound)
     }
 
     /// Tells those whose payload is acknowledged.
     #[inline]
-    fn reap_acks<I: Inbound>(&mut self, inbound: &mut I) -> bool {
+    fn reap_acks(&mut self, inbound: &mut dyn Inbound) -> bool {
         let net = &mut self.net;
         let owing = !net.peers.lists().unacked.is_empty();
         owing
@@ -72,7 +72,7 @@ impl TcpPath {
     }
 
     /// Asks the poller and serves what it names.
-    pub(super) fn look<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    pub(super) fn look(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let events = self.net.watcher.ask(&self.net.local.tuning);
         let mut moved = false;
         for event in &events {
@@ -84,7 +84,7 @@ impl TcpPath {
     }
 
     /// Something has happened.
-    fn handle<I: Inbound>(&mut self, event: &Event, now: Tick, inbound: &mut I) -> bool {
+    fn handle(&mut self, event: &Event, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let net = &mut self.net;
         match Token::of(event.data) {
             Token::Link(peer) => self.handle_link(peer, event, inbound),
@@ -105,7 +105,7 @@ impl TcpPath {
 
     /// The poller has told of a connection. What is told once counts as something that moved, so
     /// that nobody sleeps before it is watched again.
-    fn handle_link<I: Inbound>(&mut self, peer: Peer, event: &Event, inbound: &mut I) -> bool {
+    fn handle_link(&mut self, peer: Peer, event: &Event, inbound: &mut dyn Inbound) -> bool {
         let once = self.net.peers.was_told(peer);
         once | (event.read && self.connector.pull(&mut self.net, peer, inbound))
             | (event.write && self.net.push_ready(peer, inbound))
@@ -113,7 +113,7 @@ impl TcpPath {
 
     /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the
     /// next ones.
-    fn tick<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
+    fn tick(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         let net = &mut self.net;
         let silent = self
             .timeout

@@ -1,21 +1,13 @@
 //! Whether anything that was sent may still be under way: for whoever wants to know why a job
 //! hangs.
 
-use super::TcpPath;
 use super::peers::{Peers, Slot};
 use super::stream::Stream;
-use crate::contract::Path;
-
-impl TcpPath {
-    /// Whether the kernels of all peers have all that was sent to them. Asks the system about each
-    /// connection.
-    pub fn is_quiet(&mut self) -> bool {
-        !self.pending() && self.net.peers.are_quiet()
-    }
-}
 
 impl Peers {
-    fn are_quiet(&mut self) -> bool {
+    /// Whether the kernels of all peers have all that was sent to them. Asks the system about each
+    /// connection.
+    pub fn are_quiet(&mut self) -> bool {
         let peers: Vec<_> = self.lists().live.iter().collect();
         let quiet = |peer| match self.slot_mut(peer) {
             Slot::Up(link) => matches!(link.unacked().1.unacknowledged(), Ok(0)),

@@ -188,13 +188,13 @@ impl Rails {
 
     /// Dials rails that are wanted, moves those that are being dialled, and says when to come
     /// again. `room`: there is room for more connections.
-    pub fn dial_all<I: Inbound>(
+    pub fn dial_all(
         &mut self,
         now: Tick,
         room: bool,
         (local, watcher): (&Local, &mut Watcher),
         peers: &Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Tick {
         let mut next = Tick::NEVER;
         for peer in self.wanting.take() {
@@ -210,14 +210,14 @@ impl Rails {
 
     /// Goes on with the dial of a rail, or begins one. When to come again; never: there is nothing
     /// to do for now.
-    fn dial<I: Inbound>(
+    fn dial(
         &mut self,
         peer: Peer,
         now: Tick,
         room: bool,
         (local, watcher): (&Local, &mut Watcher),
         peers: &Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Tick {
         let Some(set) = &mut self.sets[peer.idx()] else {
             return Tick::NEVER;

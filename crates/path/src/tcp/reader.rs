@@ -142,12 +142,12 @@ impl FrameReader {
 
     /// Looks once at the socket, and hands over what is complete.
     #[inline]
-    pub fn turn<S: Socket, I: Inbound>(
+    pub fn turn<S: Socket>(
         &mut self,
         sock: &S,
         peer: Peer,
         (stripes, tuning): (&mut LinkStripes, &Tuning),
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<Turn, End> {
         let (got, asked) = self.receive(sock)?;
         let n = match got {
@@ -201,11 +201,11 @@ impl FrameReader {
 
     /// Hands over what is complete; returns how many frames began.
     #[inline]
-    fn parse<I: Inbound>(
+    fn parse(
         &mut self,
         peer: Peer,
         stripes: &mut LinkStripes,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<u32, End> {
         let mut frames = 0;
         loop {
@@ -249,12 +249,12 @@ impl FrameReader {
 
     /// A frame that ends at `start` is in the buffer, all of it.
     #[inline]
-    fn on_whole<I: Inbound>(
+    fn on_whole(
         &mut self,
         peer: Peer,
         head: &Header,
         stripes: &mut LinkStripes,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<(), End> {
         match head.kind {
             Kind::Bye | Kind::More => self.on_own(peer, head, inbound)?,
@@ -270,13 +270,7 @@ impl FrameReader {
 
     /// The header of a payload that is still to come, in one segment (`whole`) or several.
     #[inline]
-    fn begin_payload<I: Inbound>(
-        &mut self,
-        peer: Peer,
-        head: &Header,
-        whole: bool,
-        inbound: &mut I,
-    ) {
+    fn begin_payload(&mut self, peer: Peer, head: &Header, whole: bool, inbound: &mut dyn Inbound) {
         let (landing, len) = (inbound.on_head(peer, head), head.body_len());
         if !whole {
             self.incoming.payload();
@@ -297,7 +291,7 @@ impl FrameReader {
 
     /// The segment of the payload is complete: so is the payload, or frames follow that may pass
     /// it.
-    fn end_segment<I: Inbound>(&mut self, peer: Peer, stripes: &mut LinkStripes, inbound: &mut I) {
+    fn end_segment(&mut self, peer: Peer, stripes: &mut LinkStripes, inbound: &mut dyn Inbound) {
         match (self.inflow.take(), self.piece.take()) {
             (Some(_), Some(piece)) => {
                 if let Some(cookie) = stripes.make().arrived(&piece) {
@@ -311,11 +305,11 @@ impl FrameReader {
 
     /// A frame whose payload is to come in pieces.
     #[cold]
-    fn begin_striped<I: Inbound>(
+    fn begin_striped(
         &mut self,
         peer: Peer,
         stripes: &mut LinkStripes,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<(), End> {
         let body = self.buffer[..self.start].last_chunk::<HEADER_LEN>();
         let bytes = body.ok_or_else(|| misplaced(Kind::Striped))?;
@@ -329,12 +323,7 @@ impl FrameReader {
     }
 
     /// A frame that is the path's own.
-    fn on_own<I: Inbound>(
-        &mut self,
-        peer: Peer,
-        head: &Header,
-        inbound: &mut I,
-    ) -> Result<(), End> {
+    fn on_own(&mut self, peer: Peer, head: &Header, inbound: &mut dyn Inbound) -> Result<(), End> {
         match (head.kind, self.paused.take()) {
             (Kind::Bye, None) if head.token == PARTING => {
                 if self.farewell == Farewell::None {
@@ -352,7 +341,7 @@ impl FrameReader {
     }
 
     #[cold]
-    fn on_goodbye<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+    fn on_goodbye(&mut self, peer: Peer, inbound: &mut dyn Inbound) {
         self.farewell = Farewell::OfRank;
         let down = Down {
             path: "tcp",

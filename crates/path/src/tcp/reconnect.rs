@@ -51,7 +51,7 @@ fn after(link: &mut Link, end: &End, closed: bool) -> After {
 impl Connector {
     /// A connection ended.
     #[cold]
-    pub fn ended<I: Inbound>(&mut self, net: &mut Net, peer: Peer, end: End, inbound: &mut I) {
+    pub fn ended(&mut self, net: &mut Net, peer: Peer, end: End, inbound: &mut dyn Inbound) {
         let closed = net.peers.is_closed();
         let Some(link) = net.peers.link_mut(peer) else {
             return;

@@ -236,12 +236,12 @@ impl Stream {
 
     /// Looks once at the socket, and hands over what is complete.
     #[inline]
-    pub fn read<S: Socket, I: Inbound>(
+    pub fn read<S: Socket>(
         &mut self,
         sock: &S,
         peer: Peer,
         tuning: &Tuning,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<Turn, End> {
         self.reader
             .turn(sock, peer, (&mut self.stripes, tuning), inbound)

@@ -134,11 +134,11 @@ impl Striping {
 
     /// Moves what is under way in pieces, with every peer.
     #[cold]
-    pub fn serve_all<I: Inbound>(
+    pub fn serve_all(
         &mut self,
         (local, watcher): (&Local, &Watcher),
         peers: &mut Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let mut moved = false;
         for i in (0..self.active.len()).rev() {
@@ -156,13 +156,13 @@ impl Striping {
     }
 
     /// Moves what is under way in pieces with a peer; reads its rails if `read`.
-    fn serve<I: Inbound>(
+    fn serve(
         &mut self,
         peer: Peer,
         read: bool,
         local: &Local,
         peers: &mut Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let mut moved = tell_owners(peer, peers, inbound);
         moved |= read && self.pull_rails(peer, local, peers, inbound);
@@ -171,12 +171,12 @@ impl Striping {
     }
 
     /// Reads the rails of a peer.
-    fn pull_rails<I: Inbound>(
+    fn pull_rails(
         &mut self,
         peer: Peer,
         local: &Local,
         peers: &mut Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let mut none = Stripes::new(1);
         let stripes = peers.stripes(peer).unwrap_or(&mut none);
@@ -202,12 +202,12 @@ impl Striping {
 
     /// The poller tells of a rail: it can be read or written, or has ended. (Of one that waits for
     /// its payload to begin, only its end.)
-    pub fn rail_ready<I: Inbound>(
+    pub fn rail_ready(
         &mut self,
         (peer, id): (Peer, Carrier),
         (local, watcher): (&Local, &Watcher),
         peers: &mut Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> bool {
         let mut rails = self.rails.of(peer).iter();
         if rails.any(|r| r.id() == id && r.tells_its_end()) {
@@ -271,13 +271,13 @@ impl Striping {
     }
 
     /// Makes rails that are wanted, if there is `room`; says when to come again.
-    pub fn dial<I: Inbound>(
+    pub fn dial(
         &mut self,
         now: Tick,
         room: bool,
         net: (&Local, &mut Watcher),
         peers: &Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Tick {
         self.rails.dial_all(now, room, net, peers, inbound)
     }
@@ -329,7 +329,7 @@ fn feed_first(peer: Peer, local: &Local, peers: &mut Peers) -> bool {
 }
 
 /// Tells the owners of payloads that the peer has.
-fn tell_owners<I: Inbound>(peer: Peer, peers: &mut Peers, inbound: &mut I) -> bool {
+fn tell_owners(peer: Peer, peers: &mut Peers, inbound: &mut dyn Inbound) -> bool {
     let Some(link) = peers.link_mut(peer) else {
         return false;
     };

@@ -77,12 +77,12 @@ impl UnackedTimeout {
 
     /// Leaves connections that are silent; says when to come again, if anything waits for an
     /// answer.
-    pub fn tick<I: Inbound>(
+    pub fn tick(
         &mut self,
         now: Tick,
         striping: &mut Striping,
         peers: &mut Peers,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Tick {
         if !self.linked {
             return Tick::NEVER;
@@ -113,7 +113,7 @@ impl UnackedTimeout {
     }
 
     /// Whether any first connection waits for an answer.
-    fn leave_links<I: Inbound>(&mut self, peers: &mut Peers, inbound: &mut I) -> bool {
+    fn leave_links(&mut self, peers: &mut Peers, inbound: &mut dyn Inbound) -> bool {
         let live: Vec<Peer> = peers.lists().live.iter().collect();
         let mut waits = false;
         for peer in live {

@@ -43,11 +43,11 @@ fn is_payload(kind: Kind) -> bool {
 
 impl Reader {
     /// Takes the next bytes, and hands on what is complete. A goodbye is noted, not handed on.
-    pub fn take<I: Inbound>(
+    pub fn take(
         &mut self,
         peer: Peer,
         mut bytes: &[u8],
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<(), WireError> {
         while !bytes.is_empty() {
             bytes = match &mut self.place {
@@ -90,11 +90,11 @@ impl Reader {
     }
 
     /// A header is complete; `rest` follows it. Returns what follows the frame, or its beginning.
-    fn begin<'a, I: Inbound>(
+    fn begin<'a>(
         &mut self,
         peer: Peer,
         rest: &'a [u8],
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<&'a [u8], WireError> {
         let head = Header::decode(&self.head)?;
         if self.bye || of_connections(head.kind) {

@@ -12,7 +12,7 @@ use kw_sys::udp::{Batch as Came, LONGEST};
 
 impl UdpPath {
     /// Receives from every socket.
-    pub(super) fn drain<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    pub(super) fn drain(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let mut moved = 0;
         let mut inbox = self.inbox.take().unwrap_or_default();
         // A look in vain costs as much as one that brings something: a second one is worth it only
@@ -34,7 +34,7 @@ impl UdpPath {
     }
 
     /// Datagrams of one sender: to their connection, or to the listener.
-    fn sort<I: Inbound>(&mut self, now: Tick, sock: usize, came: Came<'_>, inbound: &mut I) {
+    fn sort(&mut self, now: Tick, sock: usize, came: Came<'_>, inbound: &mut dyn Inbound) {
         for datagram in came.bytes.chunks(came.size) {
             let Some((rank, session)) = sender(datagram) else {
                 self.tally.dropped += 1;
@@ -129,7 +129,7 @@ impl UdpPath {
     }
 
     /// Goes on with whoever was heard: tells what has arrived, sends what may be sent.
-    pub(super) fn answer<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
+    pub(super) fn answer(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         while let Some(peer) = self.heard.pop() {
             let Slot::Up(link) = &mut self.slots[peer.idx()] else {
                 continue;

@@ -141,13 +141,13 @@ impl Link {
 
     /// A datagram of the other side came. The error is why the connection cannot go on.
     #[inline]
-    pub fn receive<I: Inbound>(
+    pub fn receive(
         &mut self,
         peer: Peer,
         now: Tick,
         datagram: &[u8],
         marked: bool,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<Received, Broken> {
         let mut wrong = None;
         let reader = &mut self.reader;
@@ -164,7 +164,7 @@ impl Link {
 
     /// Tells what has arrived there.
     #[inline]
-    pub fn release<I: Inbound>(&mut self, peer: Peer, inbound: &mut I) {
+    pub fn release(&mut self, peer: Peer, inbound: &mut dyn Inbound) {
         self.queue
             .release(self.conn.arrived(), |cookie| inbound.on_sent(peer, cookie));
     }

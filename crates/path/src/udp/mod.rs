@@ -39,6 +39,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `open`, `tune` | the sockets; numbers that were measured |
+//! | `network` | what the engine asks of a network beside sending and polling |
 //! | `call` | a peer that is being called |
 //! | `link` (`queue`, `frames`) | a connection in use: what waits to be sent or to arrive; frames put into place as their bytes come |
 //! | `incoming` | datagrams to their connections, or to the listener of handshakes |
@@ -48,11 +49,13 @@ mod call;
 mod frames;
 mod incoming;
 mod link;
+mod network;
 mod open;
 mod queue;
 mod timers;
 mod tune;
 
+pub use network::open;
 pub use open::Config;
 pub use tune::Tuning;
 
@@ -298,7 +301,7 @@ impl UdpPath {
     }
 
     /// What the connection of a peer has measured of the way: nothing before there is one.
-    pub fn known_network(&self, peer: Peer) -> Network {
+    fn measured(&self, peer: Peer) -> Network {
         match self.slot(peer) {
             Some(Slot::Up(link)) => link.network(),
             _ => Network::default(),
@@ -306,7 +309,7 @@ impl UdpPath {
     }
 
     /// The end of a peer: tells it, unless a goodbye was told already.
-    fn bury<I: Inbound>(&mut self, peer: Peer, reason: String, inbound: &mut I) {
+    fn bury(&mut self, peer: Peer, reason: String, inbound: &mut dyn Inbound) {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
         for list in [
             &mut self.live,
@@ -336,7 +339,7 @@ impl UdpPath {
 
 impl Path for UdpPath {
     fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
-        prices::udp(host, &self.known_network(peer))
+        prices::udp(host, &self.measured(peer))
     }
 
     fn address(&self) -> String {
@@ -377,7 +380,7 @@ impl Path for UdpPath {
         Ok(sent)
     }
 
-    fn poll<I: Inbound>(&mut self, now: Tick, inbound: &mut I) -> bool {
+    fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let now = now.max((self.clock)());
         let moved = self.drain(now, inbound);
         self.answer(now, inbound);

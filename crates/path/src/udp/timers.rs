@@ -15,7 +15,7 @@ const NOBODYS_PORT: u16 = 1;
 impl UdpPath {
     /// The timers of connections and calls.
     #[cold]
-    pub(super) fn timers<I: Inbound>(&mut self, now: Tick, inbound: &mut I) {
+    pub(super) fn timers(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         self.next = Tick::NEVER;
         self.signs_of_life(now);
         for i in (0..self.live.len()).rev() {

@@ -204,7 +204,7 @@ fn sleep_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) 
     let mut events = Vec::new();
     until("sleeping and waking", || {
         while path.poll(now(), log) {}
-        path.arm(kw_path::tcp::Asleep::Waiting, now());
+        path.arm(kw_path::Asleep::Waiting, now());
         if !path.poll(now(), log) && !done(path, log) {
             let watchdog = Some(Duration::from_secs(60));
             outer.wait(watchdog, &mut events).unwrap();

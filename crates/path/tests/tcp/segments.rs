@@ -1,7 +1,8 @@
 //! Long payloads in segments: small frames pass them, and everything arrives whole.
 
 use super::*;
-use kw_path::tcp::{Asleep, Tuning};
+use kw_path::Asleep;
+use kw_path::tcp::Tuning;
 
 /// Two ranks with segments of so many bytes, who never take each other for gone.
 fn pair_with(segment: u64) -> [TcpPath; 2] {

@@ -244,11 +244,11 @@ impl Link {
 
     /// Receives, for as many turns as it gets, and hands frames over.
     #[inline]
-    pub fn pull<I: Inbound>(
+    pub fn pull(
         &mut self,
         peer: Peer,
         tuning: &Tuning,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> Result<bool, End> {
         let mut moved = false;
         for _ in 0..tuning.turns {

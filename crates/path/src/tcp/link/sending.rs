@@ -163,11 +163,11 @@ impl Link {
     }
 
     /// Sends what is to be sent again, then from the queue, for as many turns as it gets.
-    pub fn push<I: Inbound>(
+    pub fn push(
         &mut self,
         peer: Peer,
         tuning: &Tuning,
-        inbound: &mut I,
+        inbound: &mut dyn Inbound,
     ) -> io::Result<bool> {
         let mut moved = false;
         for _ in 0..tuning.turns {

@@ -1,0 +1,122 @@
+//! A path over a network as the engine sees it: one object behind a trait, so that the engine names
+//! no network. A rank has at most one.
+//!
+//! [`Path`] is what every path does, and what the conformance suite tests. [`Network`] adds what only
+//! a network needs: sleeping until something comes, counters, and lines for people. It takes what
+//! comes to a `&mut dyn Inbound`: a virtual call for each frame costs little beside a system call.
+//! Shared memory is no [`Network`]: the engine knows its type, and its code is inlined.
+
+use crate::cannot_open::CannotOpen;
+use crate::contract::{Inbound, Path};
+use crate::member::Member;
+use kw_base::counters::{Counter, Way};
+use kw_base::knobs::{Id, Knobs};
+use kw_base::{Peer, Tick};
+use kw_proto::p2p::prices;
+use std::fmt::Debug;
+use std::os::fd::BorrowedFd;
+
+/// Which thread is about to sleep until a network has something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asleep {
+    /// A thread that waits: whatever comes may be what it waits for.
+    Waiting,
+    /// The event thread, while the program computes: every time that it wakes, the computation
+    /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
+    /// the next call that a send has ended.
+    Polling,
+    /// The same, while an operation goes on whose next step may wait for the end of a send.
+    Stepping,
+}
+
+/// What is the same for every rank that uses a network.
+#[derive(Debug)]
+pub struct About {
+    /// Its word in `KW_PATHS`, under which the address of a rank is published, too.
+    pub name: &'static str,
+    /// Under which heading its messages are counted.
+    pub way: Way,
+    /// The knob that sets the largest eager message.
+    pub eager: Id,
+    /// [`Path::poll_from`] costs less than [`Path::poll`]. Otherwise a rank that waits for one peer
+    /// looks at all.
+    pub looks_at_one: bool,
+}
+
+/// A path over a network.
+pub trait Network: Path + Debug + Send {
+    /// What is the same for every rank.
+    fn about(&self) -> &'static About;
+
+    /// Polls after a sleep on [`Network::descriptor`]: only what made it readable has to be looked
+    /// at.
+    fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        self.poll(now, inbound)
+    }
+
+    /// Polls, before a sleep, what would end that sleep at once or does not make
+    /// [`Network::descriptor`] readable.
+    fn poll_unwatched(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        let _ = (now, inbound);
+        false
+    }
+
+    /// To be called before a thread sleeps on [`Network::descriptor`], which wakes it from now on.
+    fn arm(&mut self, who: Asleep, now: Tick) {
+        let _ = (who, now);
+    }
+
+    /// Becomes readable when something comes or is due; for use in another, level-triggered poller.
+    /// `None`: nothing of this network ever wakes a thread.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Whether nothing that was sent is under way, as far as this side can tell. May ask the system
+    /// about each connection.
+    fn is_quiet(&mut self) -> bool {
+        !self.pending()
+    }
+
+    /// The time, where it is not the machine's.
+    fn clock(&self) -> Option<Tick> {
+        None
+    }
+
+    /// What was measured of the way to a peer and may be kept for the next job: zero where nothing
+    /// was.
+    fn known_network(&self, peer: Peer) -> prices::Network {
+        let _ = peer;
+        prices::Network::default()
+    }
+
+    /// Which addresses the connections use, a line each, for people.
+    fn network(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The value of a counter that this network keeps.
+    fn counter(&self, counter: Counter) -> Option<u64> {
+        let _ = counter;
+        None
+    }
+}
+
+/// What a network must know to open.
+#[derive(Clone)]
+pub struct Opening<'a> {
+    /// The network's word in `KW_PATHS`.
+    pub name: &'static str,
+    /// Who opens it.
+    pub member: Member,
+    /// The settings of this rank.
+    pub knobs: &'a Knobs,
+    /// Ranks share processors.
+    pub crowded: bool,
+    /// Ranks that share memory with this one, and itself, whose processes it may watch: it may keep
+    /// an open file for each.
+    pub sharing: usize,
+}
+
+/// How a network is opened.
+pub type Open = fn(Opening<'_>) -> Result<Box<dyn Network>, CannotOpen>;

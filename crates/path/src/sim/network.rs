@@ -1,0 +1,28 @@
+//! The simulated network as a [`Network`].
+
+use super::SimPath;
+use crate::{About, Inbound, Network, Path};
+use kw_base::Tick;
+use kw_base::counters::Way;
+use kw_base::knobs::Id;
+
+const ABOUT: About = About {
+    name: "sim",
+    way: Way::Other,
+    eager: Id::EagerShm,
+    looks_at_one: false,
+};
+
+impl Network for SimPath {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn poll_unwatched(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
+        self.poll(now, inbound)
+    }
+
+    fn clock(&self) -> Option<Tick> {
+        Some(self.now())
+    }
+}
