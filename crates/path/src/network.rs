@@ -48,6 +48,10 @@ pub trait Network: Path + Debug + Send {
     /// What is the same for every rank.
     fn about(&self) -> &'static About;
 
+    /// There are `size` ranks from now on: those that there were keep their numbers, and those that
+    /// follow can be introduced. Fewer than there are change nothing.
+    fn grow(&mut self, size: u32);
+
     /// Polls after a sleep on [`Network::descriptor`]: only what made it readable has to be looked
     /// at.
     fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {

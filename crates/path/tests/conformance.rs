@@ -8,9 +8,9 @@ use kw_base::Peer;
 use kw_path::shm::Local;
 use kw_path::sim::{SimNet, SimOptions, SimPath};
 use kw_path::tcp::{Config, TcpPath};
-use kw_path::{Member, Ports, ShmPath, UdpPath};
+use kw_path::{Member, Path, Ports, ShmPath, UdpPath};
 use std::time::Duration;
-use suite::Fixture;
+use suite::{Fixture, Joins};
 
 /// Instantiates the suite for fixtures: `name: Fixture { case, ... }`.
 macro_rules! conformance {
@@ -74,6 +74,12 @@ impl Fixture for Sim {
     }
 }
 
+impl Joins for Sim {
+    fn join(paths: &[SimPath]) -> SimPath {
+        paths[0].net().path(Peer(paths.len() as u32))
+    }
+}
+
 fn member(me: u32, n: usize) -> Member {
     Member {
         me: Peer(me),
@@ -92,18 +98,33 @@ impl Fixture for Tcp {
     type P = TcpPath;
 
     fn connect(n: usize) -> Vec<TcpPath> {
-        let open = |me| {
-            TcpPath::new(Config {
-                member: member(me, n),
-                reliable: true,
-                stripe: true,
-                host: String::new(),
-                most: usize::MAX,
-            })
-        };
-        let paths = (0..n as u32).map(|me| open(me).expect("loopback"));
-        introduced(paths.collect())
+        introduced((0..n as u32).map(|me| tcp(me, n)).collect())
     }
+}
+
+impl Joins for Tcp {
+    fn join(paths: &[TcpPath]) -> TcpPath {
+        knowing(tcp(paths.len() as u32, paths.len() + 1), paths)
+    }
+}
+
+fn tcp(me: u32, n: usize) -> TcpPath {
+    let config = Config {
+        member: member(me, n),
+        reliable: true,
+        stripe: true,
+        host: String::new(),
+        most: usize::MAX,
+    };
+    TcpPath::new(config).expect("loopback")
+}
+
+/// A path that was told where these are.
+fn knowing<P: Path>(mut path: P, paths: &[P]) -> P {
+    for (peer, other) in (0..).map(Peer).zip(paths) {
+        path.introduce(peer, &other.address()).expect("an address");
+    }
+    path
 }
 
 struct Udp;
@@ -112,18 +133,36 @@ impl Fixture for Udp {
     type P = UdpPath;
 
     fn connect(n: usize) -> Vec<UdpPath> {
-        let open = |me| {
-            UdpPath::new(kw_path::udp::Config {
-                member: member(me, n),
-                clock: kw_sys::clock::now,
-            })
-        };
-        let paths = (0..n as u32).map(|me| open(me).expect("loopback"));
-        introduced(paths.collect())
+        introduced((0..n as u32).map(|me| udp(me, n)).collect())
     }
 }
 
+impl Joins for Udp {
+    fn join(paths: &[UdpPath]) -> UdpPath {
+        knowing(udp(paths.len() as u32, paths.len() + 1), paths)
+    }
+}
+
+fn udp(me: u32, n: usize) -> UdpPath {
+    let config = kw_path::udp::Config {
+        member: member(me, n),
+        clock: kw_sys::clock::now,
+    };
+    UdpPath::new(config).expect("loopback")
+}
+
 conformance! { shm: super::Shm; sim: super::Sim; tcp: super::Tcp; udp: super::Udp; }
+
+macro_rules! networks {
+    ($($name:ident: $fixture:ty;)*) => { $(
+        #[test]
+        fn $name() {
+            suite::a_rank_that_joins_later_is_reached_both_ways::<$fixture>();
+        }
+    )* };
+}
+
+networks! { sim_grows: Sim; tcp_grows: Tcp; udp_grows: Udp; }
 
 /// The path to oneself has one rank, so it has a case of its own.
 #[test]

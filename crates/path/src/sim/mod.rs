@@ -117,6 +117,18 @@ impl SimNet {
         (SimNet { net }, paths)
     }
 
+    /// The path of a rank that has joined later.
+    pub fn path(&self, me: Peer) -> SimPath {
+        let mut net = self.lock();
+        net.grow(me.0 + 1);
+        SimPath {
+            me,
+            lines: lines_of(net.options()),
+            net: self.net.clone(),
+            turn: Turn::default(),
+        }
+    }
+
     /// Cuts the connection of two ranks: what is on its way is lost, both sides see `on_down` with
     /// `clean` false.
     pub fn cut(&self, a: Peer, b: Peer) {
@@ -185,6 +197,13 @@ impl std::fmt::Debug for Turn {
 }
 
 impl SimPath {
+    /// The network.
+    pub fn net(&self) -> SimNet {
+        SimNet {
+            net: self.net.clone(),
+        }
+    }
+
     /// This rank.
     pub fn me(&self) -> Peer {
         self.me

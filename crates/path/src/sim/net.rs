@@ -100,6 +100,22 @@ impl Net {
         }
     }
 
+    /// There are `n` ranks from now on; those that there were keep their numbers and their frames.
+    pub fn grow(&mut self, n: u32) {
+        let old = self.n;
+        if n <= old {
+            return;
+        }
+        let mut before = std::mem::take(&mut self.lines).into_iter();
+        for from in 0..n {
+            let kept = if from < old { old } else { 0 };
+            self.lines.extend(before.by_ref().take(kept as usize));
+            self.lines.extend((kept..n).map(|_| Line::default()));
+        }
+        self.closed.resize(n as usize, false);
+        self.n = n;
+    }
+
     pub fn options(&self) -> &SimOptions {
         &self.options
     }
@@ -175,6 +191,9 @@ impl Net {
         debug_assert_eq!(body.len(), head.body_len(), "body of {head:?}");
         if self.closed[me.idx()] {
             return Err(down(to, "this rank has closed its paths"));
+        }
+        if to.0 >= self.n {
+            return Err(down(to, "there is no such rank"));
         }
         let back = self.at(to, me);
         if self.lines[back].cut || self.lines[back].told {

@@ -1,6 +1,6 @@
 //! The simulated network as a [`Network`].
 
-use super::SimPath;
+use super::{SimPath, lock};
 use crate::{About, Inbound, Network, Path};
 use kw_base::Tick;
 use kw_base::counters::Way;
@@ -16,6 +16,10 @@ const ABOUT: About = About {
 impl Network for SimPath {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn grow(&mut self, size: u32) {
+        lock(&self.net).grow(size);
     }
 
     fn poll_unwatched(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {

@@ -128,6 +128,11 @@ impl Acceptor {
         Ok((acceptor, at))
     }
 
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        self.most = self.most.max(size as usize + SPARE);
+    }
+
     /// Connections closed for want of a proof.
     pub fn refused(&self) -> u64 {
         self.refused

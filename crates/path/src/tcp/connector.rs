@@ -57,6 +57,11 @@ impl Connector {
         }
     }
 
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        self.acceptor.grow(size);
+    }
+
     /// Who stands outside.
     pub fn acceptor(&self) -> &Acceptor {
         &self.acceptor

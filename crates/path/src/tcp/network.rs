@@ -43,6 +43,14 @@ impl Network for TcpPath {
         &ABOUT
     }
 
+    fn grow(&mut self, size: u32) {
+        let net = &mut self.net;
+        net.local.identity.grow(size);
+        net.peers.grow(size);
+        net.striping.grow(size);
+        self.connector.grow(size);
+    }
+
     fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         TcpPath::poll_ready(self, now, inbound)
     }

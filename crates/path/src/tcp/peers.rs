@@ -98,6 +98,14 @@ impl Peers {
         }
     }
 
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        for _ in self.slots.len()..size as usize {
+            self.slots.push(Slot::Idle(None));
+            self.known.push(Known::default());
+        }
+    }
+
     /// What there is of a peer; `None`: there is no such rank.
     #[inline]
     pub fn slot(&self, peer: Peer) -> Option<&Slot> {

@@ -89,6 +89,12 @@ impl Rails {
         }
     }
 
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        let more = self.sets.len()..size as usize;
+        self.sets.extend(more.map(|_| None));
+    }
+
     /// The rails of a peer.
     pub fn of(&self, peer: Peer) -> &[Rail] {
         match self.sets.get(peer.idx()) {

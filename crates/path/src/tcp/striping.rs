@@ -39,6 +39,11 @@ impl Striping {
         }
     }
 
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        self.rails.grow(size);
+    }
+
     /// The further connections.
     pub fn rails(&self) -> &Rails {
         &self.rails

@@ -1,6 +1,6 @@
 //! UDP as a [`Network`]: opening by the settings, sleeping, counters.
 
-use super::{Config, UdpPath};
+use super::{Config, Slot, UdpPath};
 use crate::{About, Asleep, CannotOpen, Network, Opening};
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::Id;
@@ -27,6 +27,13 @@ pub fn open(opening: Opening<'_>) -> Result<Box<dyn Network>, CannotOpen> {
 impl Network for UdpPath {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn grow(&mut self, size: u32) {
+        self.identity.grow(size);
+        self.listener.grow(size);
+        let more = self.slots.len()..size as usize;
+        self.slots.extend(more.map(|_| Slot::Unknown));
     }
 
     fn arm(&mut self, _who: Asleep, _now: Tick) {

@@ -319,3 +319,35 @@ pub fn goodbye_is_the_last_thing_heard<F: Fixture>() {
     let head = head(Kind::Eager, 1, 0);
     assert!(w.paths[0].send(Peer(1), &head, Body::None, 1).is_err());
 }
+
+/// A network that has opened for two ranks, and is in use, takes a third.
+pub fn a_rank_that_joins_later_is_reached_both_ways<F: Joins>() {
+    let mut w = World::<F::P>::new::<F>(2);
+    w.message(0, 1, 1, &bytes(1, 300_000));
+    w.message(1, 0, 2, &bytes(2, 8));
+    w.settle(1, 1);
+    w.settle(0, 1);
+    let early = w.paths[0].send(Peer(2), &head(Kind::Eager, 0, 0), Body::None, 0);
+    assert!(early.is_err(), "there is no rank 2 yet");
+    for path in &mut w.paths {
+        path.grow(3);
+        path.grow(2);
+    }
+    let late = F::join(&w.paths);
+    for path in w.paths.iter_mut().filter(|p| p.wants_address(Peer(2))) {
+        path.introduce(Peer(2), &late.address())
+            .expect("an address");
+    }
+    w.add(late);
+    for (from, to, tag, size, n) in [
+        (0, 2, 3, 300_000, 1),
+        (2, 1, 4, 300_000, 2),
+        (1, 0, 5, 8, 2),
+    ] {
+        let body = bytes(tag, size);
+        w.message(from, to, tag, &body);
+        w.settle(to, n);
+        let last = &w.seen[to].came[n - 1];
+        assert!((last.from, last.head.tag, &last.body) == (from as u32, tag, &body));
+    }
+}

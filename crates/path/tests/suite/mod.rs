@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
 use kw_path::sim::Rng;
-use kw_path::{Body, Down, Inbound, Landing, Path, Sent};
+use kw_path::{Body, Down, Inbound, Landing, Network, Path, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_types::layout::Layout;
@@ -23,6 +23,12 @@ pub trait Fixture {
     type P: Path;
     /// `n` paths, of peers `0..n`, each connected (or able to connect) to all others.
     fn connect(n: usize) -> Vec<Self::P>;
+}
+
+/// Opens one more path of a network whose peers are in use.
+pub trait Joins: Fixture<P: Network> {
+    /// The path of the peer that follows, which knows of all; they do not know of it.
+    fn join(paths: &[Self::P]) -> Self::P;
 }
 
 /// A frame as it came.
@@ -128,6 +134,13 @@ impl<P: Path> World<P> {
             cookie: 100,
             queued: vec![HashSet::new(); n],
         }
+    }
+
+    /// One more path, of the peer that follows.
+    pub fn add(&mut self, path: P) {
+        self.paths.push(path);
+        self.seen.push(Recorder::default());
+        self.queued.push(HashSet::new());
     }
 
     /// Sends, and keeps the books about what was queued.

@@ -117,6 +117,11 @@ impl Identity {
         }
     }
 
+    /// There are `size` ranks from now on. A handshake that has begun knows those before alone.
+    pub fn grow(&mut self, size: u32) {
+        self.size = self.size.max(size);
+    }
+
     /// Starts a handshake with the rank we want to reach; the bytes are to be sent.
     pub fn offer(&self, to: u32, nonce: Nonce) -> (Offered, [u8; HELLO_LEN]) {
         let mut hello = [0; HELLO_LEN];

@@ -36,6 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 const SLOW: Duration = Duration::from_secs(120);
 /// Guests of one rank at a time: somebody may repeat old hellos.
 const GUESTS: usize = 4;
+/// Guests that may be noted beside one for each rank.
+const SPARE: usize = 32;
 
 /// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is
 /// less.
@@ -252,8 +254,14 @@ impl Listener {
             me,
             longest,
             guests: Vec::new(),
-            most: size as usize + 32,
+            most: size as usize + SPARE,
         }
+    }
+
+    /// There are `size` ranks from now on.
+    pub fn grow(&mut self, size: u32) {
+        self.identity.grow(size);
+        self.most = self.most.max(size as usize + SPARE);
     }
 
     /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in
