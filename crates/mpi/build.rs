@@ -3,5 +3,5 @@
 use kw_apigen::{build_script, built_module};
 
 fn main() {
-    build_script(|_, built, _| Ok(vec![("built.rs", built_module(built))]));
+    build_script(|_, built, _| Ok(vec![("built.rs", built_module(built, "mpi"))]));
 }

@@ -1,7 +1,7 @@
-//! From raw C arguments to the safe values that `kw_mpi` takes. The type that the called function
+//! From raw C arguments to the safe values that `kw_mpi` and the chapters beside it take. The type that the called function
 //! wants decides.
 
-use kw_mpi::handle::*;
+use kw_objects::handle::*;
 use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};
 use kw_sys::buf::Addr;
 use kw_sys::callback::{

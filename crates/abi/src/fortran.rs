@@ -5,9 +5,9 @@
 #![allow(non_snake_case)]
 
 use crate::shell::mpi;
-use kw_mpi::Class;
-use kw_mpi::fortran::from_int;
-use kw_mpi::handle::*;
+use kw_objects::Class;
+use kw_objects::fortran::from_int;
+use kw_objects::handle::*;
 use kw_sys::args::Status;
 use std::ffi::c_int;
 

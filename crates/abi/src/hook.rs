@@ -6,9 +6,9 @@
 #![allow(non_snake_case)]
 
 use crate::shell::mpi;
-use kw_mpi::Class;
-use kw_mpi::handle::RequestH;
-use kw_mpi::objects::hook::{Hook, attach};
+use kw_objects::Class;
+use kw_objects::handle::RequestH;
+use kw_objects::hook::{Hook, attach};
 use kw_sys::callback::RequestHook;
 use std::ffi::c_int;
 

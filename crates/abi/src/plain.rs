@@ -5,8 +5,8 @@
 #![allow(non_snake_case)]
 
 use crate::shell::mpi;
-use kw_mpi::fortran::from_int;
-use kw_mpi::handle::*;
+use kw_objects::fortran::from_int;
+use kw_objects::handle::*;
 use std::ffi::c_int;
 
 macro_rules! plain {

@@ -1,9 +1,9 @@
 //! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI
 //! 5.0, 9.3).
 
-use kw_mpi::error::CLASSES;
-use kw_mpi::error::ToolClass;
-use kw_mpi::{Class, Fault, Handler, Mpi, Scope};
+use kw_objects::error::CLASSES;
+use kw_objects::error::ToolClass;
+use kw_objects::{Class, Fault, Handler, Mpi, Scope};
 use std::ffi::c_int;
 
 /// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers

@@ -6,7 +6,7 @@
 
 use crate::report;
 use kw_base::sync::OnceLock;
-use kw_mpi::{Class, Fault, Mpi, Res, Scope};
+use kw_objects::{Class, Fault, Mpi, Res, Scope};
 use std::ffi::c_int;
 
 /// The only global of the process: MPI.

@@ -17,9 +17,9 @@
 
 use crate::arg::arg;
 use crate::shell::{not_null, not_null_when, run, run_always, run_tool, unbuilt};
-use kw_mpi::Scope;
-use kw_mpi::forms::*;
-use kw_mpi::handle::*;
+use kw_objects::Scope;
+use kw_objects::forms::*;
+use kw_objects::handle::*;
 use kw_sys::args::Status;
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,7 +1,7 @@
-//! What is built (`api/built.tsv`): which module below `kw_mpi::calls` has the Rust function of an
-//! operation.
+//! What is built (`api/built.tsv`): which crate, and which module below its `calls`, has the Rust
+//! function of an operation.
 //!
-//! [`built_module`] makes one list of them, which `kw-mpi` includes: a row without a function is an
+//! [`built_module`] makes one list of those of a crate, which it includes: a row without a function is an
 //! error of the compiler there that quotes the row, and so is a function without a row, which
 //! nobody could call.
 
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The built operations, and the forms that they have.
 #[derive(Clone, Debug, Default)]
 pub struct Built {
-    /// Module by the operation's C name.
+    /// Crate and module by the operation's C name.
     modules: BTreeMap<String, String>,
     forms: Forms,
 }
@@ -50,6 +50,12 @@ impl Built {
         self.using(f).is_some()
     }
 
+    /// The crate that has the Rust function of an operation, without `kw-`.
+    pub(crate) fn crate_of(&self, operation: &str) -> &str {
+        let place = self.modules.get(operation).map_or("mpi", String::as_str);
+        place.split_once("::").map_or(place, |(name, _)| name)
+    }
+
     /// The name of the Rust function that answers `f` and how it is called, if it is built.
     pub(crate) fn using<'a>(&'a self, f: &'a Function) -> Option<Use<'a>> {
         let mut using = self.forms.using(f);
@@ -66,14 +72,19 @@ pub(crate) fn rust_name(c_name: &str) -> String {
     c_name["MPI_".len()..].to_ascii_lowercase()
 }
 
-/// Rust text for `kw-mpi`: brings every function that is built into one module.
-pub fn built_module(built: &Built) -> String {
+/// Rust text for the crate `kw-NAME`: brings every function of it that is built into one module.
+pub fn built_module(built: &Built, name: &str) -> String {
     let mut out = String::new();
-    for (name, module) in &built.modules {
-        let rust = rust_name(name);
+    for (operation, place) in &built.modules {
+        let (of, module) = place.split_once("::").unwrap_or((place, ""));
+        if of != name {
+            continue;
+        }
+        let colons = if module.is_empty() { "" } else { "::" };
+        let rust = rust_name(operation);
         let _ = writeln!(
             out,
-            "pub use crate::calls::{module}::{rust}; // api/built.tsv says that {name} is built"
+            "pub use crate::calls::{module}{colons}{rust}; // api/built.tsv says that {operation} is built"
         );
     }
     out

@@ -1,16 +1,16 @@
 //! Reads `api/`, the project's description of MPI 5.0, and writes what follows from it: the C
-//! header, the C shells of `kw-abi`, the list of functions that `kw-mpi` has built, the coverage
+//! header, the C shells of `kw-abi`, the lists of functions that each crate has built, the coverage
 //! table and the man pages.
 //!
 //! # What is written by hand, and what is not
 //!
-//! By hand: one Rust function for each *operation*, below `kw_mpi::calls`, and its row in
+//! By hand: one Rust function for each *operation*, below `calls` of its crate, and its row in
 //! `built.tsv`. Everything else that is the same operation to MPI comes from here:
 //!
 //! - The large-count twin (`twin_of` in `functions.tsv`): its shell widens the integers, which the
 //!   types that the Rust function asks for decide (`kw_abi::arg`).
 //! - The forms (`forms.tsv`): the Rust function gets what its forms share, in C's order, then,
-//!   where there are several, the mode (`kw_mpi::forms::Mode`) and the form, a struct around the
+//!   where there are several, the mode (`kw_objects::forms::Mode`) and the form, a struct around the
 //!   parameters that only that form has. So MPI_Irecv is `recv(mpi, buf, count, datatype, source,
 //!   tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is `Blocking((status,))`. The
 //!   function is generic over it: each form of each operation is compiled apart.

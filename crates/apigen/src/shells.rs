@@ -2,7 +2,7 @@
 //! `PMPI_X`.
 //!
 //! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle
-//! types of `kw_mpi`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
+//! types of `kw_objects`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
 //! `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function are definitions of
 //! their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
 
@@ -44,7 +44,8 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
             for p in f.fixed_params() {
                 null_check(out, f, p);
             }
-            let _ = writeln!(out, "        {}", call(&using));
+            let of = built.crate_of(using.operation);
+            let _ = writeln!(out, "        {}", call(&using, of));
         }
         None => {
             let _ = writeln!(out, "        unbuilt()");
@@ -62,7 +63,7 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
 }
 
 /// The call of an operation's Rust function: what its forms share, then which form this is.
-fn call(using: &Use) -> String {
+fn call(using: &Use, of: &str) -> String {
     // SAFETY comments are for hand-written text; the promise is the one at the head of
     // `kw_sys::args`.
     let arg = |p: &&Param| format!("unsafe {{ arg({}) }}", ident(&p.name));
@@ -74,7 +75,7 @@ fn call(using: &Use) -> String {
         args.push(format!("{way}(({own}))"));
     }
     let rust = rust_name(using.operation);
-    format!("kw_mpi::built::{rust}({})", args.join(", "))
+    format!("kw_{of}::built::{rust}({})", args.join(", "))
 }
 
 fn runner(f: &Function) -> &'static str {

@@ -167,7 +167,7 @@ fn one_rust_function_answers_for_all_forms_of_an_operation() {
     );
     let is_built = |name: &str| built.has(api.function(name).unwrap());
     assert!(is_built("MPI_Issend") && is_built("MPI_Issend_c") && !is_built("MPI_Ibarrier"));
-    assert!(built_module(&built).contains("pub use crate::calls::p2p::send; // "));
+    assert!(built_module(&built, "mpi").contains("pub use crate::calls::p2p::send; // "));
 }
 
 #[test]

@@ -9,15 +9,16 @@
 mod compare;
 mod route;
 
-pub(crate) use route::{Words, route};
+pub use route::{Words, route};
 
-use crate::error::{Class, Fault, Res, fail};
-use crate::objects::Group;
-use crate::objects::comm::Comm;
-use crate::objects::request::explain;
-use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
 use kw_engine::{Failure, MessageFailure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
+use kw_objects::Group;
+use kw_objects::comm::Comm;
+use kw_objects::error::{Class, Fault, Res, fail};
+pub use kw_objects::purpose::Purpose;
+use kw_objects::request::explain;
+use kw_objects::state::Mpi;
 use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
@@ -26,48 +27,26 @@ use std::sync::Arc;
 /// value.
 const FLAT: u32 = 128;
 
-/// What a message is for: its tag, in the contexts for making communicators. User tags, which
-/// MPI_Comm_create_group and MPI_Intercomm_create give, are not negative.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purpose {
-    /// Within one group.
-    Local,
-    /// Between the leaders of two groups.
-    Leaders,
-    /// Agreeing on a board.
-    Board,
-    /// With a tag of the user.
-    User(i32),
-}
-
-impl Purpose {
-    pub(crate) fn tag(self) -> i32 {
-        match self {
-            Purpose::Local => -1001,
-            Purpose::Leaders => -1002,
-            Purpose::Board => -1004,
-            Purpose::User(tag) => tag,
-        }
-    }
-}
-
 /// Members of a group that talk to each other.
 #[derive(Clone, Debug)]
-pub(crate) struct Members<'a> {
-    pub(crate) mpi: &'a Mpi,
-    pub(crate) context: ContextId,
-    pub(crate) purpose: Purpose,
+pub struct Members<'a> {
+    /// MPI.
+    pub mpi: &'a Mpi,
+    /// Where they talk.
+    pub context: ContextId,
+    /// What for.
+    pub purpose: Purpose,
     /// Who talks.
-    pub(crate) group: Arc<Group>,
+    pub group: Arc<Group>,
     /// This process's rank in `group`.
-    pub(crate) rank: u32,
+    pub rank: u32,
     /// The group whose ranks the messages name their senders by.
-    pub(crate) names: Arc<Group>,
+    pub names: Arc<Group>,
 }
 
 impl<'a> Members<'a> {
     /// The local group of a communicator.
-    pub(crate) fn of(mpi: &'a Mpi, comm: &Comm) -> Members<'a> {
+    pub fn of(mpi: &'a Mpi, comm: &Comm) -> Members<'a> {
         Members {
             mpi,
             context: comm.making(),
@@ -79,7 +58,7 @@ impl<'a> Members<'a> {
     }
 
     /// Some of the members, this process among them as `rank`.
-    pub(crate) fn part(&self, group: Arc<Group>, rank: u32) -> Members<'a> {
+    pub fn part(&self, group: Arc<Group>, rank: u32) -> Members<'a> {
         Members {
             group,
             rank,
@@ -88,7 +67,7 @@ impl<'a> Members<'a> {
     }
 
     /// The same members, counted from `leader`.
-    pub(crate) fn led_by(&self, leader: u32) -> Members<'a> {
+    pub fn led_by(&self, leader: u32) -> Members<'a> {
         let size = self.size();
         let turned = (0..size).map(|r| self.group.peer((r + leader) % size));
         let group = Arc::new(Group::new(turned.collect()));
@@ -128,7 +107,7 @@ impl<'a> Members<'a> {
     }
 
     /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree, or a flat one).
-    pub(crate) fn bcast(&self, bytes: &mut [u8]) -> Res {
+    pub fn bcast(&self, bytes: &mut [u8]) -> Res {
         let (rank, size) = (self.rank, self.size());
         if size <= self.flat() {
             return self.bcast_flat(bytes);
@@ -203,7 +182,7 @@ impl<'a> Members<'a> {
     }
 
     /// The bytes of all members, in the order of ranks, everywhere.
-    pub(crate) fn allgather(&self, mine: &[u8]) -> Res<Vec<u8>> {
+    pub fn allgather(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let mut all = self.gather(mine)?;
         all.resize(mine.len() * self.size() as usize, 0);
         self.bcast(&mut all)?;
@@ -211,7 +190,7 @@ impl<'a> Members<'a> {
     }
 
     /// Whether all members say yes.
-    pub(crate) fn all(&self, yes: bool) -> Res<bool> {
+    pub fn all(&self, yes: bool) -> Res<bool> {
         let votes = self.gather(&[yes as u8])?;
         let mut verdict = [votes.iter().all(|&v| v == 1) as u8];
         self.bcast(&mut verdict)?;
@@ -220,7 +199,7 @@ impl<'a> Members<'a> {
 
     /// All members must say the same of `what`: otherwise an error for all of them, which names two
     /// that differ.
-    pub(crate) fn alike(&self, what: &str, mine: &str) -> Res {
+    pub fn alike(&self, what: &str, mine: &str) -> Res {
         // FNV-1a
         let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
         let own = mine.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -264,13 +243,13 @@ impl<'a> Members<'a> {
 
     /// A word with which this process could lead a new communicator, to be told with something
     /// else.
-    pub(crate) fn offer(&self) -> u32 {
+    pub fn offer(&self) -> u32 {
         propose(self.mpi)
     }
 
     /// The context id of a new communicator of this group, every member of which has made an offer
     /// and knows the leader's.
-    pub(crate) fn accept(&self, own: u32, leaders: u32) -> Res<ContextId> {
+    pub fn accept(&self, own: u32, leaders: u32) -> Res<ContextId> {
         let theirs = Proposal::from_bits(leaders);
         let stands = leaders != u32::MAX && theirs.fresh;
         if own != u32::MAX && (self.rank > 0 || !stands) {
@@ -283,7 +262,7 @@ impl<'a> Members<'a> {
     }
 
     /// The context id of a new communicator of this group; see `kw_types::comm`.
-    pub(crate) fn agree(&self) -> Res<ContextId> {
+    pub fn agree(&self) -> Res<ContextId> {
         loop {
             let mut word = [0; 4];
             if self.rank == 0 {
@@ -307,25 +286,25 @@ impl<'a> Members<'a> {
 
 /// The leaders of two groups, as one of them (or another member of its group) sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Bridge<'a> {
+pub struct Bridge<'a> {
     /// This process's group, counted from its leader.
-    pub(crate) local: Members<'a>,
+    pub local: Members<'a>,
     /// Where the leaders talk.
-    pub(crate) context: ContextId,
+    pub context: ContextId,
     /// Their tag.
-    pub(crate) purpose: Purpose,
+    pub purpose: Purpose,
     /// The leader's name. This and the next are read by the leader alone.
-    pub(crate) mine: u32,
+    pub mine: u32,
     /// The other leader's name and peer.
-    pub(crate) other: (u32, Peer),
+    pub other: (u32, Peer),
     /// Whether this side goes first where one must.
-    pub(crate) first: bool,
+    pub first: bool,
 }
 
 impl Bridge<'_> {
     /// Both sides give bytes that only their leader needs to know; all members of both get those of
     /// the other side. `theirs` says how many come.
-    pub(crate) fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
+    pub fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
         let mut got = vec![0; theirs];
         if self.local.rank == 0 {
             let mpi = self.local.mpi;
@@ -343,7 +322,7 @@ impl Bridge<'_> {
     }
 
     /// Like [`Bridge::swap`], of any length.
-    pub(crate) fn swap_any(&self, mine: &[u8]) -> Res<Vec<u8>> {
+    pub fn swap_any(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let len = self.swap(&(mine.len() as u64).to_ne_bytes(), 8)?;
         let mut word = [0; 8];
         word.copy_from_slice(&len);
@@ -351,7 +330,7 @@ impl Bridge<'_> {
     }
 
     /// The context id of a new communicator of both groups.
-    pub(crate) fn agree(&self) -> Res<ContextId> {
+    pub fn agree(&self) -> Res<ContextId> {
         loop {
             let mut word = u32::MAX.to_ne_bytes();
             if self.local.rank == 0 && self.first {
@@ -403,7 +382,7 @@ fn take_back(mpi: &Mpi, proposal: Proposal) {
 }
 
 /// Starts a send of a copy of these bytes; the buffer lives as long as the send.
-pub(crate) fn start_send(
+pub fn start_send(
     mpi: &Mpi,
     to: Peer,
     (context, purpose, source): (ContextId, Purpose, u32),
@@ -424,7 +403,7 @@ pub(crate) fn start_send(
 }
 
 /// Starts a receive from one process.
-pub(crate) fn start_recv(
+pub fn start_recv(
     mpi: &Mpi,
     source: (u32, Peer),
     (context, purpose): (ContextId, Purpose),
@@ -466,7 +445,7 @@ fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
 }
 
 /// Waits for a request and takes its outcome.
-pub(crate) fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
+pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let on = WaitOn {
         requests: &[id],
         from,

@@ -1,6 +1,6 @@
-//! MPI semantics in typed Rust. No pointer, no C, no global: [`Mpi`] is a value, and `calls` has
-//! one function for each MPI operation, named like it without `MPI_`, with the same parameters in
-//! the same order and then its [form](forms).
+//! MPI semantics in typed Rust: `calls` has one function for each MPI operation, named like it
+//! without `MPI_`, with the same parameters in the same order and then its
+//! [form](kw_objects::forms).
 //!
 //! The generated shells of `kw-abi` call [`built`]; a function that is not there answers
 //! MPI_ERR_UNSUPPORTED_OPERATION.
@@ -9,20 +9,21 @@
 // A function of MPI without a row in api/built.tsv is one that nobody can call.
 #[deny(dead_code)]
 mod calls;
-pub mod error;
-pub mod forms;
-pub mod fortran;
 mod group_collectives;
-pub mod handle;
-mod hang;
-pub mod objects;
-mod state;
 
-/// The functions of MPI that are built (`api/built.tsv`).
+/// The functions of MPI in this crate that are built (`api/built.tsv`).
 pub mod built {
     include!(concat!(env!("OUT_DIR"), "/built.rs"));
 }
 
+/// What the chapters in crates of their own use of the calls: agreement among the members of a
+/// group, making communicators, waiting.
+pub mod chapter {
+    pub use crate::calls::coll::wait_serving;
+    pub use crate::calls::comm::{add_comm, forget};
+    pub use crate::calls::comm_make::Parent;
+    pub use crate::calls::p2p::{running, settle};
+    pub use crate::group_collectives::{Members, Purpose, finish, start_recv, start_send};
+}
+
 pub use calls::env::{end_job, end_process};
-pub use error::{Class, Fault, Handler, Res, Scope};
-pub use state::{Guard, Mpi, Tables};

@@ -1,10 +1,10 @@
 //! The ABI tells about itself, and is told about Fortran's (MPI 5.0, 20.2 and 20.5). Callable at
 //! any time.
 
-use crate::error::fail;
-use crate::handle::InfoH;
-use crate::objects::abi::sizes;
-use crate::{Class, Mpi, Res};
+use kw_objects::abi::sizes;
+use kw_objects::error::fail;
+use kw_objects::handle::InfoH;
+use kw_objects::{Class, Mpi, Res};
 use kw_sys::args::Out;
 use kw_sys::buf::{Addr, Buf};
 

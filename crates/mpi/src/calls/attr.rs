@@ -3,10 +3,10 @@
 //!
 //! The user's copy and delete functions are called with the lock let go.
 
-use crate::error::{Class, Fault, Res, Scope, fail};
-use crate::handle::{CommH, TypeH, WinH};
-use crate::objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
-use crate::state::Mpi;
+use kw_objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
+use kw_objects::error::{Class, Fault, Res, Scope, fail};
+use kw_objects::handle::{CommH, TypeH, WinH};
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use kw_sys::callback::{AttrCopy, DeleteAttr};
 

@@ -1,23 +1,14 @@
 //! Buffers for buffered sends (MPI 5.0, 3.6), of the process, a communicator or a session.
 
 use crate::calls::p2p::running;
-use crate::error::{Class, Fault, Res};
-use crate::handle::{CommH, RequestH, SessionH};
-use crate::objects::buffered::Owner;
-use crate::objects::request::Kind;
-use crate::state::{Guard, Mpi};
 use kw_engine::WaitOn;
+use kw_objects::buffered::Owner;
+use kw_objects::error::{Class, Fault, Res};
+use kw_objects::handle::{CommH, RequestH, SessionH};
+use kw_objects::request::Kind;
+use kw_objects::state::{Guard, Mpi};
 use kw_sys::args::{Out, OutInt};
 use kw_sys::buf::Addr;
-
-impl Owner {
-    fn on(self, fault: Box<Fault>) -> Box<Fault> {
-        match self {
-            Owner::Comm(comm) => fault.on(comm),
-            _ => fault,
-        }
-    }
-}
 
 /// The communicator as owner of a buffer, if it lives.
 fn of_comm(guard: &Guard<'_>, comm: CommH) -> Res<Owner> {

@@ -4,14 +4,14 @@ use crate::calls::attr::delete_all;
 use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
 use crate::calls::p2p::running;
-use crate::error::{Class, Res, fail};
 use crate::group_collectives::Members;
-use crate::handle::{CommH, InfoH};
-use crate::objects::Comm;
-use crate::objects::attributes::Owner;
-use crate::objects::buffered;
-use crate::objects::info::{Info, ROWS_HINT};
-use crate::state::{Mpi, State};
+use kw_objects::Comm;
+use kw_objects::attributes::Owner;
+use kw_objects::buffered;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{CommH, InfoH};
+use kw_objects::info::{Info, ROWS_HINT};
+use kw_objects::state::{Mpi, State};
 use kw_sys::args::Out;
 use kw_types::comm::UNKNOWN;
 
@@ -101,7 +101,7 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
 }
 
 /// Puts a communicator into the table, and tells the engine who sends in it.
-pub(crate) fn add_comm(state: &mut State, comm: Comm) -> CommH {
+pub fn add_comm(state: &mut State, comm: Comm) -> CommH {
     if let Some(engine) = &mut state.engine {
         let senders = comm.target();
         let some = comm.remote.is_some() || senders.size() != engine.job.size();
@@ -114,7 +114,7 @@ pub(crate) fn add_comm(state: &mut State, comm: Comm) -> CommH {
 }
 
 /// Takes a communicator out of the table, and what the engine keeps for it.
-pub(crate) fn forget(mpi: &Mpi, handle: CommH) -> Res {
+pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
     let comm = guard.above.remove_comm(handle)?;
     if let Some(engine) = &mut guard.engine {

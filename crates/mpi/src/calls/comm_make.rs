@@ -7,29 +7,33 @@ pub mod split;
 
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, hints, same_hints};
-use crate::error::{Class, Res, fail};
 use crate::group_collectives::{Bridge, Members, Purpose};
-use crate::handle::{CommH, ErrhandlerH, GroupH, InfoH, SessionH};
-use crate::objects::errhandler::Kind;
-use crate::objects::group::Held;
-use crate::objects::{Comm, Group};
-use crate::state::Mpi;
 use kw_base::{ContextId, Peer};
+use kw_objects::errhandler::Kind;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::group::Held;
+use kw_objects::handle::{CommH, ErrhandlerH, GroupH, InfoH, SessionH};
+use kw_objects::state::Mpi;
+use kw_objects::{Comm, Group};
 use kw_sys::args::{Out, Text};
 use kw_types::comm::BOOTSTRAP;
 use std::sync::Arc;
 
 /// What a new communicator takes from its parent.
-pub(crate) struct Parent<'a> {
-    pub(crate) members: Members<'a>,
-    pub(crate) remote: Option<Arc<Group>>,
-    pub(crate) errhandler: ErrhandlerH,
+pub struct Parent<'a> {
+    /// Who makes it.
+    pub members: Members<'a>,
+    /// The remote group, of an intercommunicator.
+    pub remote: Option<Arc<Group>>,
+    /// The error handler that it takes over.
+    pub errhandler: ErrhandlerH,
     /// The session that it was derived from.
-    pub(crate) session: Option<SessionH>,
+    pub session: Option<SessionH>,
 }
 
 impl<'a> Parent<'a> {
-    pub(crate) fn new(mpi: &'a Mpi, comm: CommH) -> Res<Parent<'a>> {
+    /// What a descendant of this communicator takes over.
+    pub fn new(mpi: &'a Mpi, comm: CommH) -> Res<Parent<'a>> {
         let guard = mpi.lock();
         let comm = guard.above.comm(comm)?;
         Ok(Parent {
@@ -41,7 +45,7 @@ impl<'a> Parent<'a> {
     }
 
     /// Like [`Parent::new`], of an intracommunicator.
-    pub(crate) fn intra(mpi: &'a Mpi, comm: CommH, name: &str) -> Res<Parent<'a>> {
+    pub fn intra(mpi: &'a Mpi, comm: CommH, name: &str) -> Res<Parent<'a>> {
         let parent = Parent::new(mpi, comm)?;
         if parent.remote.is_some() {
             return fail(
@@ -67,7 +71,7 @@ impl<'a> Parent<'a> {
     }
 
     /// Both groups of an intercommunicator, or parts of them, each led by its first member.
-    pub(crate) fn bridge(&self, local: Members<'a>, remote: &Group) -> Bridge<'a> {
+    pub fn bridge(&self, local: Members<'a>, remote: &Group) -> Bridge<'a> {
         let ours = local.group.peer(0);
         let other = remote.peer(0);
         let names = self.remote.as_deref().unwrap_or(remote);
@@ -82,7 +86,7 @@ impl<'a> Parent<'a> {
     }
 
     /// A communicator of these groups, whose context id all their members agree on.
-    pub(crate) fn make(&self, local: Members<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
+    pub fn make(&self, local: Members<'a>, remote: Option<Arc<Group>>) -> Res<Comm> {
         let context = match &remote {
             None => local.agree()?,
             Some(remote) => self.bridge(local.clone(), remote).agree()?,
@@ -95,14 +99,14 @@ impl<'a> Parent<'a> {
     }
 
     /// A communicator with what every descendant takes over.
-    pub(crate) fn heir(&self, mut comm: Comm) -> Comm {
+    pub fn heir(&self, mut comm: Comm) -> Comm {
         comm.errhandler = self.errhandler;
         comm.session = self.session;
         comm
     }
 
     /// Puts a communicator into the table.
-    pub(crate) fn give(&self, comm: Comm, newcomm: Out<CommH>) -> Res {
+    pub fn give(&self, comm: Comm, newcomm: Out<CommH>) -> Res {
         newcomm.set(add_comm(&mut self.mpi().lock(), comm));
         Ok(())
     }
@@ -203,12 +207,7 @@ pub fn comm_create_from_group(
 }
 
 /// Members of a group that have no communicator yet.
-pub(crate) fn bootstrap<'a>(
-    mpi: &'a Mpi,
-    group: Arc<Group>,
-    name: &str,
-    tag: i32,
-) -> Res<Members<'a>> {
+pub fn bootstrap<'a>(mpi: &'a Mpi, group: Arc<Group>, name: &str, tag: i32) -> Res<Members<'a>> {
     let guard = mpi.lock();
     let engine = guard.engine.as_ref();
     let (me, size) = engine.map_or((Peer(0), 1), |e| (e.job.me, e.job.size()));
@@ -229,7 +228,7 @@ pub(crate) fn bootstrap<'a>(
 }
 
 /// A message tag made from the caller's string (FNV-1a).
-pub(crate) fn string_tag(text: Text) -> Res<i32> {
+pub fn string_tag(text: Text) -> Res<i32> {
     /// MPI_MAX_STRINGTAG_LEN, final zero included.
     const MAX: usize = 1024;
     let Some(bytes) = text.bytes() else {
@@ -249,7 +248,7 @@ pub(crate) fn string_tag(text: Text) -> Res<i32> {
     Ok((bytes.iter().fold(0x811c_9dc5, mix) & 0x7fff_ffff) as i32)
 }
 
-pub(crate) fn check_tag(tag: i32) -> Res {
+pub fn check_tag(tag: i32) -> Res {
     if tag < 0 {
         return fail(
             Class::Tag,
@@ -270,11 +269,11 @@ fn check_subset(part: &Group, whole: &Group) -> Res {
 }
 
 /// The members of a group as bytes, and back.
-pub(crate) fn to_words(group: &Group) -> Vec<u8> {
+pub fn to_words(group: &Group) -> Vec<u8> {
     group.iter().flat_map(|p| p.0.to_ne_bytes()).collect()
 }
 
-pub(crate) fn from_words(bytes: &[u8]) -> Group {
+pub fn from_words(bytes: &[u8]) -> Group {
     let peer = |w: &[u8]| Peer(u32::from_ne_bytes([w[0], w[1], w[2], w[3]]));
     Group::new(bytes.chunks_exact(4).map(peer).collect())
 }

@@ -5,12 +5,12 @@ use crate::calls::comm_make::Parent;
 use crate::calls::graph::{array, give, ranks_exist};
 use crate::calls::mapping;
 use crate::calls::topo::said;
-use crate::error::{Class, Res, fail};
 use crate::group_collectives::{Words, route};
-use crate::handle::{CommH, InfoH};
-use crate::objects::Topology;
-use crate::objects::topology::{Dist, Edge};
-use crate::state::{Mpi, Tables};
+use kw_objects::Topology;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{CommH, InfoH};
+use kw_objects::state::Mpi;
+use kw_objects::topology::{Dist, Edge};
 use kw_sys::args::{Ints, Out};
 use kw_types::comm::reorder::{self, Link, Location};
 use std::sync::Arc;
@@ -318,16 +318,4 @@ pub fn dist_graph_neighbors(
         }
     }
     Ok(())
-}
-
-impl Tables {
-    fn dist(&self, comm: CommH) -> Res<&Dist> {
-        match self.comm(comm)?.topology.as_deref() {
-            Some(Topology::Dist(dist)) => Ok(dist),
-            _ => fail(
-                Class::Topology,
-                "comm is no distributed graph; make one with MPI_Dist_graph_create",
-            ),
-        }
-    }
 }

@@ -1,15 +1,15 @@
 //! Initialisation, thread levels, finalisation, abort, processor name (MPI 5.0, 9.1 and 11).
 
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::CommH;
-use crate::objects::attributes::of_job;
-use crate::objects::info;
-use crate::objects::life::{Kept, World};
-use crate::objects::tool::cvar::Cvars;
-use crate::state::{Guard, Mpi, Tables};
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
+use kw_objects::attributes::of_job;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::CommH;
+use kw_objects::info;
+use kw_objects::life::{Kept, World};
+use kw_objects::state::{Guard, Mpi, Tables};
+use kw_objects::tool::cvar::Cvars;
 use kw_sys::args::{Out, OutText};
 use kw_sys::buf::Buf;
 use kw_sys::huge_pages::{self, Policy};
@@ -115,7 +115,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
         guard
             .open()
             .map_err(|e| Fault::new(Class::Other, format!("no way to sleep: {e}")))?;
-        guard.hear_of_long_waits(crate::hang::on_lasting);
+        guard.hear_of_long_waits(kw_objects::hang::on_lasting);
         predefine(guard);
     }
     guard.above.life.users += 1;
@@ -212,7 +212,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
     mpi.set_active(false);
     guard = farewell(mpi, guard)?;
     guard.stop_event_thread();
-    super::tool::pvar::leave(&mut guard);
+    kw_objects::tool::pvar::leave(&mut guard);
     let Some(mut engine) = guard.engine.take() else {
         return Ok(());
     };

@@ -1,9 +1,9 @@
 //! Error handlers: making, attaching and calling them (MPI 5.0, 9.3).
 
-use crate::error::{Class, Fault, Handler, Res, Scope, fail};
-use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
-use crate::objects::errhandler::Kind;
-use crate::state::{Mpi, Tables};
+use kw_objects::errhandler::Kind;
+use kw_objects::error::{Class, Fault, Handler, Res, Scope, fail};
+use kw_objects::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
+use kw_objects::state::{Mpi, Tables};
 use kw_sys::args::Out;
 use kw_sys::callback::ErrorHandler;
 

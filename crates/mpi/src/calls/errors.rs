@@ -1,7 +1,7 @@
 //! Error classes, codes and their texts (MPI 5.0, 9.4 and 9.5).
 
-use crate::error::{Class, Res, fail};
-use crate::state::Mpi;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutText, Text};
 
 /// MPI_MAX_ERROR_STRING, final zero included.

@@ -4,11 +4,11 @@ use crate::calls::coll::check;
 use crate::calls::comm_make::Parent;
 use crate::calls::mapping;
 use crate::calls::topo::said;
-use crate::error::{Class, Res, fail};
-use crate::handle::CommH;
-use crate::objects::Topology;
-use crate::objects::topology::Graph;
-use crate::state::{Mpi, Tables};
+use kw_objects::Topology;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::CommH;
+use kw_objects::state::Mpi;
+use kw_objects::topology::Graph;
 use kw_sys::args::{Ints, Out};
 use std::sync::Arc;
 
@@ -131,18 +131,6 @@ fn neighbors_of(graph: &Graph, rank: i32) -> Res<&[i64]> {
                 graph.index.len()
             ),
         ),
-    }
-}
-
-impl Tables {
-    fn graph(&self, comm: CommH) -> Res<&Graph> {
-        match self.comm(comm)?.topology.as_deref() {
-            Some(Topology::Graph(graph)) => Ok(graph),
-            _ => fail(
-                Class::Topology,
-                "comm is no graph; make one with MPI_Graph_create",
-            ),
-        }
     }
 }
 

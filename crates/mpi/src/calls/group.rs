@@ -1,11 +1,11 @@
 //! Groups (MPI 5.0, 7.3).
 
-use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, GroupH, SessionH};
-use crate::objects::Group;
-use crate::objects::comm::{PROC_NULL, UNDEFINED};
-use crate::objects::group::group_fault;
-use crate::state::Mpi;
+use kw_objects::Group;
+use kw_objects::comm::{PROC_NULL, UNDEFINED};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::group::group_fault;
+use kw_objects::handle::{CommH, GroupH, SessionH};
+use kw_objects::state::Mpi;
 use kw_sys::args::{Ints, Out, Text};
 use kw_types::comm::{GroupError, Likeness};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Info objects (MPI 5.0, chapter 10). All of these may be called before initialisation.
 
-use crate::error::{Class, Res, fail};
-use crate::handle::InfoH;
-use crate::objects::info::{Info, MAX_KEY, MAX_VALUE, of_start};
-use crate::objects::life::World;
-use crate::state::Mpi;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::InfoH;
+use kw_objects::info::{Info, MAX_KEY, MAX_VALUE, of_start};
+use kw_objects::life::World;
+use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutText, Text, Texts};
 
 /// MPI_Info_create

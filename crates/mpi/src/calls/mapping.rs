@@ -2,10 +2,10 @@
 //! processes know of where they run, given to `kw_types::comm::reorder`.
 
 use crate::calls::comm_make::Parent;
-use crate::objects::Group;
-use crate::objects::comm::UNDEFINED;
-use crate::objects::topology::{Cart, Graph};
 use kw_base::Peer;
+use kw_objects::Group;
+use kw_objects::comm::UNDEFINED;
+use kw_objects::topology::{Cart, Graph};
 use kw_types::comm::reorder::{self, Link, Location};
 
 /// The locations of the first `n` processes of a communicator. The hosts of all are known to

@@ -1,8 +1,8 @@
 //! Memory for messages (MPI 5.0, 9.2).
 
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::InfoH;
-use crate::state::Mpi;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::InfoH;
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use kw_sys::buf::Addr;
 use kw_sys::mem::Memory;

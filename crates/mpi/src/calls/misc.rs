@@ -1,7 +1,7 @@
 //! Versions of the standard and the library; MPI_Pcontrol. Callable at any time (MPI 5.0, 9.1 and
 //! 15.2).
 
-use crate::{Mpi, Res};
+use kw_objects::{Mpi, Res};
 use kw_sys::args::{Out, OutText};
 
 /// MPI_MAX_LIBRARY_VERSION_STRING

@@ -35,5 +35,4 @@ pub mod request;
 pub mod request_many;
 pub mod session;
 pub mod status;
-pub mod tool;
 pub mod topo;

@@ -1,8 +1,8 @@
 //! Names of communicators, and of no window (MPI 5.0, 7.8).
 
-use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, WinH};
-use crate::state::Mpi;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{CommH, WinH};
+use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutText, Text};
 
 /// MPI_MAX_OBJECT_NAME, final zero included.

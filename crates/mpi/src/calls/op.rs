@@ -1,11 +1,11 @@
 //! Reduction operations (MPI 5.0, 6.9.5 to 6.9.7).
 
 use crate::calls::coll::arguments::{Data, refuse_same};
-use crate::error::{Class, Res, fail};
-use crate::handle::{OpH, TypeH};
-use crate::objects::op::UserMade;
-use crate::state::Mpi;
 use kw_engine::UserFunction;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{OpH, TypeH};
+use kw_objects::op::UserMade;
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use kw_sys::buf::Addr;
 use kw_sys::callback::{UserOp, UserOpCount};

@@ -7,16 +7,16 @@ pub(crate) mod form;
 mod short;
 
 use crate::calls::coll::wait_serving;
-use crate::error::{Class, Res, fail};
-use crate::forms::{Blocking, Mode};
-use crate::handle::{CommH, RequestH, TypeH};
-use crate::objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
-use crate::objects::request::{Flight, Outgoing, Part, land, not_running, part};
-use crate::objects::status::{ANY_TAG, EMPTY, FROM_PROC_NULL, received};
-use crate::state::{Guard, Mpi, State, Tables};
 use form::{Recv, Send, Started};
 use kw_base::Peer;
 use kw_engine::{Engine, SendMode, WaitOn, Want};
+use kw_objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::forms::{Blocking, Mode};
+use kw_objects::handle::{CommH, RequestH, TypeH};
+use kw_objects::request::{Flight, Outgoing, Part, land, not_running, part};
+use kw_objects::state::{Guard, Mpi, State, Tables};
+use kw_objects::status::{ANY_TAG, EMPTY, FROM_PROC_NULL, received};
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::{Addr, Buf};
 
@@ -31,7 +31,8 @@ pub struct End {
 }
 
 #[inline]
-pub(crate) fn running(state: &mut State) -> Res<(&mut Engine, &mut Tables)> {
+/// The engine and the tables, while MPI is running.
+pub fn running(state: &mut State) -> Res<(&mut Engine, &mut Tables)> {
     match &mut state.engine {
         Some(engine) => Ok((engine, &mut state.above)),
         None => Err(not_running()),
@@ -108,11 +109,7 @@ pub(crate) fn from(want: &Want) -> Option<Peer> {
 
 /// Waits until a part has ended; the guard comes back with what it left.
 #[inline]
-pub(crate) fn settle<'a>(
-    mpi: &'a Mpi,
-    mut guard: Guard<'a>,
-    part: Part,
-) -> Res<(Guard<'a>, Status, Res)> {
+pub fn settle<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, part: Part) -> Res<(Guard<'a>, Status, Res)> {
     if let Part::Flying(f) = part {
         let on = WaitOn {
             requests: &[f.id],

@@ -1,10 +1,10 @@
 //! Packing and unpacking (MPI 5.0, 5.2 and 5.3). The native form is the bare packed stream;
 //! external32 converts each basic element.
 
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::{CommH, TypeH};
-use crate::objects::datatype::checked_count;
-use crate::state::{Mpi, Tables};
+use kw_objects::datatype::checked_count;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{CommH, TypeH};
+use kw_objects::state::{Mpi, Tables};
 use kw_sys::args::{OutInt, Text};
 use kw_sys::buf::{Addr, Buf};
 use kw_types::layout::external::{OutOfRange, decode, encode};

@@ -3,13 +3,13 @@
 
 use crate::calls::p2p::{End, end, incoming, outgoing, running};
 use crate::calls::request::doubt;
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::{CommH, InfoH, RequestH, TypeH};
-use crate::objects::persistent::{Partitions, Persistent, Start, make_ready};
-use crate::objects::request::{Kind, pending};
-use crate::objects::status::{EMPTY, FROM_PROC_NULL};
-use crate::state::{Mpi, State, Tables};
 use kw_engine::PartId;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{CommH, InfoH, RequestH, TypeH};
+use kw_objects::persistent::{Partitions, Persistent, Start, make_ready};
+use kw_objects::request::{Kind, pending};
+use kw_objects::state::{Mpi, State, Tables};
+use kw_objects::status::{EMPTY, FROM_PROC_NULL};
 use kw_sys::args::{Ints, Out};
 use kw_sys::buf::Addr;
 

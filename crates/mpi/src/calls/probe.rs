@@ -3,13 +3,13 @@
 use crate::calls::coll::wait_serving;
 use crate::calls::p2p::form::Started;
 use crate::calls::p2p::{from, running, want};
-use crate::error::Res;
-use crate::handle::{CommH, MessageH, TypeH};
-use crate::objects::message::Message;
-use crate::objects::request::{Flight, explain};
-use crate::objects::status::{FROM_PROC_NULL, received};
-use crate::state::{Guard, Mpi, State};
 use kw_engine::{Engine, Failure, Found, MessageId, WaitOn, Want};
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, MessageH, TypeH};
+use kw_objects::message::Message;
+use kw_objects::request::{Flight, explain};
+use kw_objects::state::{Guard, Mpi, State};
+use kw_objects::status::{FROM_PROC_NULL, received};
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::{Addr, Buf};
 
@@ -209,8 +209,9 @@ fn start(
     }
     message.set(MessageH::NULL);
     let id = engine.messages.recv_message(taken.id, &buf);
-    let id =
-        id.ok_or_else(|| crate::Fault::new(crate::Class::Request, "message was received already"))?;
+    let id = id.ok_or_else(|| {
+        kw_objects::Fault::new(kw_objects::Class::Request, "message was received already")
+    })?;
     Ok(Some(Flight {
         id,
         comm: taken.comm,

@@ -5,9 +5,9 @@
 
 use super::datatype::{indexed, query, strided};
 use super::errhandler;
-use crate::error::Res;
-use crate::handle::{CommH, ErrhandlerH, TypeH};
-use crate::state::Mpi;
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, ErrhandlerH, TypeH};
+use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, OutInt};
 use kw_sys::buf::Addr;
 use kw_sys::callback::ErrorHandler;

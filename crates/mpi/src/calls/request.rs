@@ -2,14 +2,14 @@
 
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::p2p::running;
-use crate::error::{Class, Res, fail};
-use crate::handle::RequestH;
-use crate::objects::request::{
+use kw_engine::WaitOn;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::RequestH;
+use kw_objects::request::{
     self, Ended, Kind, Part, Pending, at_once, finish, generalized, is_active, pending, unknown,
 };
-use crate::objects::status::EMPTY;
-use crate::state::{Guard, Mpi, State};
-use kw_engine::WaitOn;
+use kw_objects::state::{Guard, Mpi, State};
+use kw_objects::status::EMPTY;
 use kw_sys::args::{Out, Status, StatusOut};
 
 /// Waits until a request has ended. A handle that names no request counts as ended.

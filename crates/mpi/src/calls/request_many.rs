@@ -6,13 +6,13 @@
 
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
-use crate::error::{Class, Fault, Res, fail};
-use crate::forms::{Blocking, Peeking, Testing};
-use crate::handle::RequestH;
-use crate::objects::request::{Ended, Pending, finish, finish_plain, is_active, pending};
-use crate::objects::status::EMPTY;
-use crate::state::{Guard, Mpi, State, Tables};
 use kw_engine::{ReqId, WaitOn};
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::forms::{Blocking, Peeking, Testing};
+use kw_objects::handle::RequestH;
+use kw_objects::request::{Ended, Pending, finish, finish_plain, is_active, pending};
+use kw_objects::state::{Guard, Mpi, State, Tables};
+use kw_objects::status::EMPTY;
 use kw_sys::args::{Array, Ints, Out, Status, StatusOut};
 
 /// MPI_UNDEFINED

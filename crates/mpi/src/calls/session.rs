@@ -2,13 +2,13 @@
 
 use crate::calls::buffer::let_go;
 use crate::calls::env::{enter, leave};
-use crate::error::{Class, Res, fail};
-use crate::handle::{ErrhandlerH, InfoH, SessionH};
-use crate::objects::buffered::Owner;
-use crate::objects::errhandler::Kind;
-use crate::objects::info::Info;
-use crate::objects::session::Session;
-use crate::state::Mpi;
+use kw_objects::buffered::Owner;
+use kw_objects::errhandler::Kind;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{ErrhandlerH, InfoH, SessionH};
+use kw_objects::info::Info;
+use kw_objects::session::Session;
+use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutText, Text};
 
 /// MPI_MAX_PSET_NAME_LEN, final zero included.

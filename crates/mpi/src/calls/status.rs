@@ -1,8 +1,8 @@
 //! What a status says, and setting it (MPI 5.0, 3.2.5, 3.8.4 and 13.3).
 
-use crate::error::Res;
-use crate::objects::status;
-use crate::state::Mpi;
+use kw_objects::error::Res;
+use kw_objects::state::Mpi;
+use kw_objects::status;
 use kw_sys::args::{Out, Status, StatusOut};
 
 fn change(place: StatusOut, change: impl FnOnce(&mut Status)) -> Res {

@@ -3,12 +3,12 @@
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
 use crate::calls::mapping;
-use crate::error::{Class, Res, fail};
-use crate::handle::CommH;
-use crate::objects::Topology;
-use crate::objects::comm::{PROC_NULL, UNDEFINED};
-use crate::objects::topology::Cart;
-use crate::state::{Mpi, Tables};
+use kw_objects::Topology;
+use kw_objects::comm::{PROC_NULL, UNDEFINED};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::CommH;
+use kw_objects::state::Mpi;
+use kw_objects::topology::Cart;
 use kw_sys::args::{Ints, Out};
 use kw_types::comm::dims_create as fill_dims;
 use std::sync::Arc;
@@ -223,20 +223,6 @@ pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) 
     let parent = Parent::intra(mpi, comm, "comm")?;
     let topology = Some(Arc::new(Topology::Cart(sub)));
     parent.split_into(color as i32, key as i32, topology, newcomm)
-}
-
-impl Tables {
-    /// The grid of a communicator and this process's place in it.
-    fn cart(&self, comm: CommH) -> Res<(&Cart, i64)> {
-        let comm = self.comm(comm)?;
-        match comm.topology.as_deref() {
-            Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
-            _ => fail(
-                Class::Topology,
-                "comm is no grid; make one with MPI_Cart_create",
-            ),
-        }
-    }
 }
 
 fn grid(ndims: i32, dims: Ints, periods: Ints) -> Res<Cart> {

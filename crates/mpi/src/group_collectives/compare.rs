@@ -2,8 +2,8 @@
 //! mean the same group.
 
 use super::{Members, finish, received, start_recv};
-use crate::error::Res;
 use kw_engine::{Engine, ReqId, WaitOn};
+use kw_objects::error::Res;
 use kw_sys::buf::Buf;
 
 /// A message that another member owes.
@@ -20,7 +20,7 @@ impl Members<'_> {
     /// agrees. The first objection that `objects` makes to another's words (all have the same
     /// length) is passed on to everybody in place of that, and ends the comparison: a member whose
     /// group holds somebody who does not mean it would wait for that one in vain.
-    pub(crate) fn compare(
+    pub fn compare(
         &self,
         mine: &[u8],
         objects: impl Fn(&[u8]) -> Option<Vec<u8>>,

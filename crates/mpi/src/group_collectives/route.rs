@@ -3,16 +3,16 @@
 //! few others (J. Bruck and others, *Efficient Algorithms for All-to-All Communications*, 1997).
 
 use super::{Members, finish_all};
-use crate::error::Res;
+use kw_objects::error::Res;
 
 /// The rank that the words are for, and five of them.
-pub(crate) type Words = [i64; 6];
+pub type Words = [i64; 6];
 
 const BYTES: usize = size_of::<Words>();
 
 /// Gives all words to the members they are for. Everybody calls it; returns what came for this one,
 /// in no order.
-pub(crate) fn route(members: &Members, mut words: Vec<Words>) -> Res<Vec<Words>> {
+pub fn route(members: &Members, mut words: Vec<Words>) -> Res<Vec<Words>> {
     let (rank, size) = (members.rank, members.size());
     let mut step = 1;
     while step < size {

@@ -4,10 +4,10 @@
 //! request has ended; each test sees to that as a C program would.
 
 use crate::job::Rank;
-use kw_mpi::Res;
 use kw_mpi::built;
-use kw_mpi::forms::{Blocking, Mode, Nonblocking, Persistent};
-use kw_mpi::handle::{CommH, GroupH, InfoH, OpH, RequestH, TypeH};
+use kw_objects::Res;
+use kw_objects::forms::{Blocking, Mode, Nonblocking, Persistent};
+use kw_objects::handle::{CommH, GroupH, InfoH, OpH, RequestH, TypeH};
 use kw_sys::args::{Array, Ints, Out, OutInt, Status, StatusOut, Text, Width};
 use kw_sys::buf::{Addr, IN_PLACE};
 use kw_sys::callback::UserOp;

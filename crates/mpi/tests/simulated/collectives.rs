@@ -5,7 +5,7 @@ use crate::calls::*;
 use crate::job::{Job, Rank};
 use kw_base::knobs::Id;
 use kw_base::sync::atomic::{AtomicI32, Ordering};
-use kw_mpi::handle::{OpH, TypeH};
+use kw_objects::handle::{OpH, TypeH};
 use kw_path::sim::{Reach, SimOptions};
 
 /// What lies in memory that nobody may write.

@@ -5,7 +5,7 @@ use crate::calls::*;
 use crate::job::{Job, Rank};
 use kw_mpi::built;
 use kw_mpi::built::comm_idup;
-use kw_mpi::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
+use kw_objects::handle::{CommH, ErrhandlerH, GroupH, InfoH, RequestH};
 
 impl Rank {
     fn some_of(&self, group: GroupH, ranks: &[i32]) -> GroupH {
@@ -175,7 +175,7 @@ fn messages_of_two_communicators_do_not_meet() {
 
 #[test]
 fn groups_are_put_together_and_taken_apart() {
-    type Join = fn(&kw_mpi::Mpi, GroupH, GroupH, kw_sys::args::Out<GroupH>) -> kw_mpi::Res;
+    type Join = fn(&kw_objects::Mpi, GroupH, GroupH, kw_sys::args::Out<GroupH>) -> kw_objects::Res;
     Job::new(6, 171).run(|rank| {
         let all = rank.world().group();
         let (a, b) = (rank.some_of(all, &[5, 3, 1]), rank.some_of(all, &[1, 2, 3]));

@@ -9,7 +9,7 @@ const SHORT: usize = 10;
 const LONG: usize = 5000;
 
 /// The sentence of what failed.
-fn why<T: std::fmt::Debug>(result: kw_mpi::Res<T>) -> String {
+fn why<T: std::fmt::Debug>(result: kw_objects::Res<T>) -> String {
     format!("{:?}", result.expect_err("the peer is gone"))
 }
 

@@ -5,10 +5,11 @@ use crate::collectives::own;
 use crate::job::{Job, Rank};
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
-use kw_mpi::forms::{Mode, Nonblocking};
-use kw_mpi::handle::{InfoH, RequestH};
-use kw_mpi::objects::hook::{Hook, attach};
-use kw_mpi::{Class, Res, built};
+use kw_mpi::built;
+use kw_objects::forms::{Mode, Nonblocking};
+use kw_objects::handle::{InfoH, RequestH};
+use kw_objects::hook::{Hook, attach};
+use kw_objects::{Class, Res};
 use kw_sys::callback::RequestHook;
 use std::collections::HashMap;
 

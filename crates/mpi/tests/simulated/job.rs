@@ -5,8 +5,9 @@ use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, thread};
 use kw_engine::simulated;
-use kw_mpi::handle::CommH;
-use kw_mpi::{Mpi, built};
+use kw_mpi::built;
+use kw_objects::Mpi;
+use kw_objects::handle::CommH;
 use kw_path::sim::{Rng, SimNet, SimOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

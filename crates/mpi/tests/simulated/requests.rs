@@ -6,10 +6,10 @@ use crate::collectives::own;
 use crate::job::{Job, Rank};
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_mpi::built;
-use kw_mpi::forms::{Blocking, Mode, Testing};
-use kw_mpi::handle::{MessageH, RequestH};
-use kw_mpi::objects::status::is_cancelled;
-use kw_mpi::{Class, Res};
+use kw_objects::forms::{Blocking, Mode, Testing};
+use kw_objects::handle::{MessageH, RequestH};
+use kw_objects::status::is_cancelled;
+use kw_objects::{Class, Res};
 use kw_path::sim::{Reach, SimOptions};
 use kw_sys::args::Status;
 

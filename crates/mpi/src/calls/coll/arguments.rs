@@ -1,11 +1,12 @@
 //! Checking the arguments of collective calls, and turning them into what a plan wants.
 
 use super::plan::{ApartArgs, ListArgs};
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::{CommH, TypeH};
-use crate::objects::Comm;
-use crate::state::Tables;
 use kw_engine::Memory;
+use kw_objects::Comm;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{CommH, TypeH};
+use kw_objects::lists::Lists;
+use kw_objects::state::Tables;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::{Addr, Buf};
 use kw_types::layout::basic;
@@ -239,69 +240,58 @@ fn refuse_same_each<F: Fn(usize) -> TypeH>(s: Each<F>, r: Each<F>, n: u32) -> Re
     Ok(())
 }
 
-/// Blocks of different lengths: counts and places in elements.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lists {
-    pub counts: Vec<u64>,
-    pub at: Vec<i64>,
-    /// Packed bytes of all.
-    pub bytes: u64,
+/// Reads `n` counts and displacements of a buffer that is significant here and may not be
+/// MPI_IN_PLACE.
+pub(super) fn read_lists(
+    tables: &Tables,
+    names: (&str, &str, &str),
+    (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
+    n: u32,
+) -> Res<(Memory, Lists)> {
+    let units = Units::of(tables, datatype).map_err(|f| rename(f, &with(names.0, "type")))?;
+    not_null(|| names.1.into(), counts.is_null(), n)?;
+    not_null(|| names.2.into(), displs.is_null(), n)?;
+    let mut lists = Lists {
+        counts: Vec::with_capacity(n as usize),
+        at: displs.to_vec(n as usize),
+        bytes: 0,
+    };
+    for i in 0..n as usize {
+        let bytes = units
+            .bytes(counts.get(i))
+            .map_err(|f| rename(f, &format!("{}[{i}]", names.1)))?;
+        lists.bytes = lists.bytes.saturating_add(bytes);
+        let count = if bytes == 0 { 0 } else { counts.get(i) as u64 };
+        lists.counts.push(count);
+    }
+    check_addr(names.0, addr, lists.bytes, datatype)?;
+    Ok((units.memory(addr), lists))
 }
 
-impl Lists {
-    /// Reads `n` counts and displacements of a buffer that is significant here and may not be
-    /// MPI_IN_PLACE.
-    pub fn read(
-        tables: &Tables,
-        names: (&str, &str, &str),
-        (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
-        n: u32,
-    ) -> Res<(Memory, Lists)> {
-        let units = Units::of(tables, datatype).map_err(|f| rename(f, &with(names.0, "type")))?;
-        not_null(|| names.1.into(), counts.is_null(), n)?;
-        not_null(|| names.2.into(), displs.is_null(), n)?;
-        let mut lists = Lists {
-            counts: Vec::with_capacity(n as usize),
-            at: displs.to_vec(n as usize),
-            bytes: 0,
-        };
-        for i in 0..n as usize {
-            let bytes = units
-                .bytes(counts.get(i))
-                .map_err(|f| rename(f, &format!("{}[{i}]", names.1)))?;
-            lists.bytes = lists.bytes.saturating_add(bytes);
-            let count = if bytes == 0 { 0 } else { counts.get(i) as u64 };
-            lists.counts.push(count);
-        }
-        check_addr(names.0, addr, lists.bytes, datatype)?;
-        Ok((units.memory(addr), lists))
+/// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists
+/// that were.
+pub(super) fn in_a_row(mut lists: Lists, size: u64, counts: Ints, n: u32) -> Res<Lists> {
+    not_null(|| "recvcounts".into(), counts.is_null(), n)?;
+    lists.counts.clear();
+    counts.add_to(&mut lists.counts, n as usize);
+    // As an unsigned number, a negative count is too large as well.
+    let most = i64::MAX as u64 / size.max(1);
+    if let Some(i) = lists.counts.iter().position(|&c| c > most) {
+        let fault = bad_count(counts.get(i));
+        return fault.map_err(|f| rename(f, &format!("recvcounts[{i}]")));
     }
-
-    /// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists
-    /// that were.
-    pub fn in_a_row(mut self, size: u64, counts: Ints, n: u32) -> Res<Lists> {
-        not_null(|| "recvcounts".into(), counts.is_null(), n)?;
-        self.counts.clear();
-        counts.add_to(&mut self.counts, n as usize);
-        // As an unsigned number, a negative count is too large as well.
-        let most = i64::MAX as u64 / size.max(1);
-        if let Some(i) = self.counts.iter().position(|&c| c > most) {
-            let fault = bad_count(counts.get(i));
-            return fault.map_err(|f| rename(f, &format!("recvcounts[{i}]")));
-        }
-        if size == 0 {
-            self.counts.fill(0);
-        }
-        self.at.clear();
-        let mut end = 0i64;
-        self.at.extend(self.counts.iter().map(|&count| {
-            let at = end;
-            end = end.saturating_add(count as i64);
-            at
-        }));
-        self.bytes = (end as u64).saturating_mul(size);
-        Ok(self)
+    if size == 0 {
+        lists.counts.fill(0);
     }
+    lists.at.clear();
+    let mut end = 0i64;
+    lists.at.extend(lists.counts.iter().map(|&count| {
+        let at = end;
+        end = end.saturating_add(count as i64);
+        at
+    }));
+    lists.bytes = (end as u64).saturating_mul(size);
+    Ok(lists)
 }
 
 /// Blocks that differ in datatype: adds one buffer each, and returns their counts and the packed bytes

@@ -6,14 +6,14 @@
 //! persistent collective comes to a board of its own in the same way, when it is made.
 
 use crate::calls::p2p::running;
-use crate::error::Res;
 use crate::group_collectives::{Members, Purpose};
-use crate::handle::CommH;
-use crate::objects::Comm;
-use crate::objects::comm::Board;
-use crate::state::{Guard, Mpi, State};
 use kw_coll::Nodes;
 use kw_engine::{ChannelId, Engine};
+use kw_objects::Comm;
+use kw_objects::comm::Board;
+use kw_objects::error::Res;
+use kw_objects::handle::CommH;
+use kw_objects::state::{Guard, Mpi, State};
 use std::sync::Arc;
 
 /// Said by a leader whose node has no board to give.

@@ -4,9 +4,9 @@
 
 use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
 use super::{check, inter};
-use crate::handle::CommH;
-use crate::state::{State, Tables};
 use kw_coll::Coll;
+use kw_objects::handle::CommH;
+use kw_objects::state::{State, Tables};
 
 /// A collective call with its arguments, all but the communicator.
 #[derive(Clone, Copy)]

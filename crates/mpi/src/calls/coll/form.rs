@@ -5,10 +5,10 @@ use super::call::{Call, make};
 use super::plan::Plan;
 use super::short::{self, Asked};
 use super::{begin, block, board, keep};
-use crate::error::Res;
-use crate::forms::{Blocking, Nonblocking, Persistent};
-use crate::handle::{CommH, InfoH, RequestH};
-use crate::state::{Mpi, State};
+use kw_objects::error::Res;
+use kw_objects::forms::{Blocking, Nonblocking, Persistent};
+use kw_objects::handle::{CommH, InfoH, RequestH};
+use kw_objects::state::{Mpi, State};
 use kw_sys::args::Out;
 
 /// A collective operation with its arguments.

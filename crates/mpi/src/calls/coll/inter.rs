@@ -1,20 +1,21 @@
 //! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something
 //! at this rank, as a schedule of `kw_coll::inter` with its buffers.
 
-use super::arguments::{Data, Lists, apart, refuse_same};
+use super::arguments::{Data, apart, in_a_row, read_lists, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use super::call::Call;
 use super::plan::{ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs, data, even};
 use super::plan::{listed, mix};
 use crate::calls::p2p::running;
-use crate::error::{Class, Res, fail};
-use crate::handle::CommH;
-use crate::objects::Comm;
-use crate::objects::comm::PROC_NULL;
-use crate::state::{State, Tables};
 use kw_coll::inter::{self, Emit, InterAsk, Role};
 use kw_coll::{Blocks, Coll, RECV, SEND};
 use kw_engine::{Circle, Memory};
+use kw_objects::Comm;
+use kw_objects::comm::PROC_NULL;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::CommH;
+use kw_objects::lists::Lists;
+use kw_objects::state::{State, Tables};
 use std::sync::Arc;
 
 /// MPI_ROOT
@@ -172,7 +173,7 @@ fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> P
     let (ask, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
     match ask.role {
-        Role::Root => recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
+        Role::Root => recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
         Role::With(_) => send = data(tables, "sendbuf", s)?,
         Role::Idle => {}
     }
@@ -203,7 +204,7 @@ fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> 
     let (ask, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
     match ask.role {
-        Role::Root => send = Lists::read(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
+        Role::Root => send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
         Role::With(_) => recv = data(tables, "recvbuf", r)?,
         Role::Idle => {}
     }
@@ -233,7 +234,7 @@ fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
     let c = tables.comm(comm)?;
     let n = c.target().size();
-    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
     let send = data(tables, "sendbuf", s)?;
     refuse_same_start(s.0, send.bytes, r, n)?;
     let ask = InterAsk {
@@ -248,8 +249,8 @@ fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
     let c = tables.comm(comm)?;
     let n = c.target().size();
-    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
-    let send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
+    let send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
     refuse_same_blocks(s, r, n)?;
     let ask = InterAsk {
         send: listed(SEND, &send.1),
@@ -326,7 +327,7 @@ fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
     let tables = &state.above;
     let c = tables.comm(comm)?;
     let size = tables.layout(datatype)?.size();
-    let lists = Lists::default().in_a_row(size, counts, c.local.size())?;
+    let lists = in_a_row(Lists::default(), size, counts, c.local.size())?;
     let mine = lists.counts[c.rank as usize];
     let blocks = listed(SEND, &lists);
     scatter_fold(
@@ -353,8 +354,8 @@ type FoldArgs = (
     kw_sys::buf::Addr,
     kw_sys::buf::Addr,
     u64,
-    crate::handle::TypeH,
-    crate::handle::OpH,
+    kw_objects::handle::TypeH,
+    kw_objects::handle::OpH,
 );
 
 fn scatter_fold(

@@ -15,14 +15,14 @@ mod plan;
 mod short;
 
 use crate::calls::p2p::running;
-use crate::error::Res;
-use crate::handle::{CommH, RequestH};
-use crate::objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
-use crate::state::{Guard, Mpi, State};
 use kw_base::Peer;
 use kw_engine::{
     ChannelId, Collectives, Drive, Engine, Named, ReqId, Run, UserStep, WaitOn, Watch,
 };
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, RequestH};
+use kw_objects::request::{Flight, Kind, Persistent, Start, explain, not_running};
+use kw_objects::state::{Guard, Mpi, State};
 use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
@@ -232,7 +232,7 @@ fn keep(
 /// As [`ProgressLock::wait`](kw_engine::ProgressLock::wait), and makes the calls of user functions
 /// that collectives in the background want meanwhile.
 #[inline]
-pub(crate) fn wait_serving<'a>(
+pub fn wait_serving<'a>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,
     on: WaitOn<'_>,

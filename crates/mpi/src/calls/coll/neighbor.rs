@@ -1,18 +1,18 @@
 //! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge,
 //! in the order that the topology gives.
 
-use crate::calls::coll::arguments::{Data, Lists, apart, refuse_same};
+use crate::calls::coll::arguments::{Data, apart, read_lists, refuse_same};
 use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::coll::check::{self, Block};
 use crate::calls::coll::form::{Form, Operation};
 use crate::calls::coll::operations::{exchanges, operations};
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, Plan, even, lay_out_apart, listed};
 use crate::calls::coll::short::Asked;
-use crate::error::{Class, Res, fail};
-use crate::handle::{CommH, TypeH};
-use crate::objects::topology::Neighborhood;
-use crate::state::{Mpi, State, Tables};
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{CommH, TypeH};
+use kw_objects::state::{Mpi, State, Tables};
+use kw_objects::topology::Neighborhood;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
@@ -166,7 +166,7 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
     let tables = &state.above;
     let send = blocks(tables, "sendbuf", s, around.destinations.min(1))?;
     let names = ("recvbuf", "recvcounts", "displs");
-    let recv = Lists::read(tables, names, r, around.sources)?;
+    let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_start(s.0, send.bytes, r, around.sources)?;
     let ask = Ask {
         send: even(SEND, send.count),
@@ -188,9 +188,9 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
     let around = around(&state.above, comm)?;
     let tables = &state.above;
     let names = ("sendbuf", "sendcounts", "sdispls");
-    let send = Lists::read(tables, names, s, around.destinations)?;
+    let send = read_lists(tables, names, s, around.destinations)?;
     let names = ("recvbuf", "recvcounts", "rdispls");
-    let recv = Lists::read(tables, names, r, around.sources)?;
+    let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_blocks(s, r, around.sources.min(around.destinations))?;
     let ask = Ask {
         send: listed(SEND, &send.1),

@@ -2,10 +2,10 @@
 
 use super::call::Call;
 use super::form::Form;
-use crate::error::Res;
-use crate::handle::{CommH, OpH, TypeH};
-use crate::state::Mpi;
 use kw_coll::Coll;
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, OpH, TypeH};
+use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 

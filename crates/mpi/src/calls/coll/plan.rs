@@ -1,14 +1,15 @@
 //! Plans: the arguments of each collective call as a schedule with its buffers.
 
-use super::arguments::{Data, Lists, apart, checked_root, intra, refuse_same};
+use super::arguments::{Data, apart, checked_root, in_a_row, intra, read_lists, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::p2p::running;
-use crate::error::Res;
-use crate::handle::{CommH, OpH, TypeH};
-use crate::objects::Comm;
-use crate::state::{State, Tables};
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
 use kw_engine::{Caller, Circle, Collectives, Combining, Memory, Run};
+use kw_objects::Comm;
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, OpH, TypeH};
+use kw_objects::lists::Lists;
+use kw_objects::state::{State, Tables};
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
@@ -188,7 +189,7 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
         send = data(tables, "sendbuf", s)?;
     }
     if ask.is_root() {
-        recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
+        recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
         refuse_same_start(s.0, send.bytes, r, ask.size)?;
     }
     let ask = Ask {
@@ -249,7 +250,7 @@ pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm:
         recv = data(tables, "recvbuf", r)?;
     }
     if ask.is_root() {
-        send = Lists::read(tables, ("sendbuf", "sendcounts", "displs"), s, ask.size)?;
+        send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, ask.size)?;
         refuse_same_start(r.0, recv.bytes, s, ask.size)?;
     }
     let ask = Ask {
@@ -293,7 +294,7 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
     let tables = &state.above;
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.0.is_in_place();
-    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
     let mut send = Data::NONE;
     if !ask.in_place {
         send = data(tables, "sendbuf", s)?;
@@ -321,10 +322,10 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
     let tables = &state.above;
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.0.is_in_place();
-    let recv = Lists::read(tables, ("recvbuf", "recvcounts", "rdispls"), r, ask.size)?;
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, ask.size)?;
     let mut send = (Memory::NONE, Lists::default());
     if !ask.in_place {
-        send = Lists::read(tables, ("sendbuf", "sendcounts", "sdispls"), s, ask.size)?;
+        send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, ask.size)?;
         refuse_same_blocks(s, r, ask.size)?;
     }
     let ask = Ask {
@@ -479,7 +480,7 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     let mut ask = ask(tables, comm)?;
     ask.in_place = s.is_in_place();
     let size = tables.layout(datatype)?.size();
-    let lists = lists.in_a_row(size, counts, ask.size)?;
+    let lists = in_a_row(lists, size, counts, ask.size)?;
     let total: u64 = lists.counts.iter().sum();
     let mine = lists.counts[ask.rank as usize];
     let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;

@@ -10,11 +10,11 @@
 use super::call::Call;
 use super::plan::{Args, ReduceArgs};
 use super::{Plan, block_as, finish};
-use crate::error::Res;
-use crate::handle::{CommH, OpH};
-use crate::state::{Guard, Mpi, State};
 use kw_coll::Coll;
 use kw_engine::{Collectives, Named, Run};
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, OpH};
+use kw_objects::state::{Guard, Mpi, State};
 use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
 use kw_types::layout::basic;

@@ -1,10 +1,10 @@
 //! Subarrays and distributed arrays (MPI 5.0, 5.1.3 and 5.1.4).
 
 use super::{combiner, enter, part, some};
-use crate::error::{Class, Res, fail};
-use crate::handle::TypeH;
-use crate::objects::datatype::Recipe;
-use crate::state::Mpi;
+use kw_objects::datatype::Recipe;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::{Ints, Out, Width};
 use kw_types::layout::{Distribution, Order};
 

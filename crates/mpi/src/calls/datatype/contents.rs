@@ -1,10 +1,11 @@
 //! How a datatype was made (MPI 5.0, 5.1.13).
 
 use super::combiner;
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::TypeH;
-use crate::objects::datatype::{Datatype, Part, Recipe};
-use crate::state::{Mpi, Tables};
+use crate::calls::datatype::f90::{f90_handle, is_f90};
+use kw_objects::datatype::{Datatype, Part, Recipe};
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_objects::state::{Mpi, Tables};
 use kw_sys::args::{Array, Ints, Out, OutInt};
 use std::sync::Arc;
 
@@ -98,8 +99,8 @@ fn give(
 fn handle_of(tables: &mut Tables, part: &Part) -> TypeH {
     match part {
         Part::Named(handle) => *handle,
-        Part::Derived(_, origin) if origin.recipe().is_f90() => {
-            tables.types.f90_handle(origin.recipe())
+        Part::Derived(_, origin) if is_f90(origin.recipe()) => {
+            f90_handle(&tables.types, origin.recipe())
         }
         Part::Derived(layout, origin) => {
             let again = Datatype::derived(layout.clone(), origin.recipe().clone());

@@ -1,9 +1,9 @@
 //! What a status says of a message in terms of a datatype (MPI 5.0, 3.2.5, 5.1.11, 13.3).
 
-use crate::error::{Class, Fault, Res};
-use crate::handle::TypeH;
-use crate::objects::datatype::checked_count;
-use crate::state::Mpi;
+use kw_objects::datatype::checked_count;
+use kw_objects::error::{Class, Fault, Res};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::{OutInt, Status, StatusOut};
 
 /// MPI_UNDEFINED

@@ -1,10 +1,10 @@
 //! Datatypes by precision and range, and by size (MPI 5.0, 19.1.9).
 
 use super::combiner;
-use crate::error::{Class, Fault, Res, fail};
-use crate::handle::TypeH;
-use crate::objects::datatype::{Datatype, Recipe, Types};
-use crate::state::Mpi;
+use kw_objects::datatype::{Datatype, Recipe, Types};
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
@@ -41,24 +41,20 @@ const SIZES: &[(i32, i32, usize)] = &[
     (TYPECLASS_COMPLEX, 32, 0x2eb),
 ];
 
-impl Recipe {
-    /// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, there is one for
-    /// each set of arguments.
-    pub(crate) fn is_f90(&self) -> bool {
-        (combiner::F90_REAL..=combiner::F90_INTEGER).contains(&self.combiner)
-    }
+/// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, there is one for each
+/// set of arguments.
+pub(crate) fn is_f90(recipe: &Recipe) -> bool {
+    (combiner::F90_REAL..=combiner::F90_INTEGER).contains(&recipe.combiner)
 }
 
-impl Types {
-    /// The handle of a datatype made by MPI_Type_create_f90_...
-    pub(crate) fn f90_handle(&self, recipe: &Recipe) -> TypeH {
-        let mut key = [recipe.combiner, 0, 0];
-        for (place, x) in key[1..].iter_mut().zip(&recipe.integers) {
-            *place = *x as i32;
-        }
-        let found = self.f90.iter().find(|(k, _)| *k == key);
-        found.map_or(TypeH::NULL, |(_, handle)| *handle)
+/// The handle of a datatype made by MPI_Type_create_f90_...
+pub(crate) fn f90_handle(types: &Types, recipe: &Recipe) -> TypeH {
+    let mut key = [recipe.combiner, 0, 0];
+    for (place, x) in key[1..].iter_mut().zip(&recipe.integers) {
+        *place = *x as i32;
     }
+    let found = types.f90.iter().find(|(k, _)| *k == key);
+    found.map_or(TypeH::NULL, |(_, handle)| *handle)
 }
 
 fn parameterised(

@@ -2,10 +2,10 @@
 //! twins apart.
 
 use super::{combiner, enter, lengths, part, positive, some};
-use crate::error::Res;
-use crate::handle::TypeH;
-use crate::objects::datatype::{Recipe, checked_count};
-use crate::state::Mpi;
+use kw_objects::datatype::{Recipe, checked_count};
+use kw_objects::error::Res;
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, Width};
 use kw_types::layout::{Layout, Misfit};
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use super::{combiner, part};
 use crate::calls::attr::{copy_all, delete_all};
-use crate::error::{Class, Res, fail};
-use crate::handle::TypeH;
-use crate::objects::attributes::Owner;
-use crate::objects::datatype::{Datatype, Recipe};
-use crate::state::Mpi;
+use kw_objects::attributes::Owner;
+use kw_objects::datatype::{Datatype, Recipe};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use std::sync::Arc;
 

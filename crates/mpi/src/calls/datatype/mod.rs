@@ -13,12 +13,12 @@ pub mod life;
 pub mod query;
 pub mod strided;
 
-use crate::error::{Class, Fault, Res};
-use crate::handle::TypeH;
-use crate::objects::datatype::{Datatype, Origin, Part, Recipe};
-use crate::state::Tables;
+use kw_objects::datatype::{Datatype, Origin, Part, Recipe};
+use kw_objects::error::{Class, Fault, Res};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Tables;
 use kw_sys::args::{Ints, Out};
-use kw_types::layout::{Layout, Misfit};
+use kw_types::layout::Layout;
 use std::sync::Arc;
 
 /// The combiners of the ABI.
@@ -39,12 +39,6 @@ pub(crate) mod combiner {
     pub const F90_COMPLEX: i32 = 114;
     pub const F90_INTEGER: i32 = 115;
     pub const RESIZED: i32 = 116;
-}
-
-impl From<Misfit> for Box<Fault> {
-    fn from(misfit: Misfit) -> Box<Fault> {
-        Fault::new(Class::Arg, misfit.to_string())
-    }
 }
 
 /// The part of a recipe that an existing datatype is.

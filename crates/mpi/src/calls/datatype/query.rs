@@ -1,8 +1,8 @@
 //! Size, extent, name, address of datatypes and data (MPI 5.0, 5.1.5 to 5.1.8, 7.8, 19.1.9).
 
-use crate::error::{Class, Res, fail};
-use crate::handle::TypeH;
-use crate::state::Mpi;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutInt, OutText, Text};
 use kw_sys::buf::Addr;
 

@@ -1,10 +1,10 @@
 //! Contiguous and strided datatypes, resizing, duplication (MPI 5.0, 5.1.2, 5.1.7, 5.1.10).
 
 use super::{combiner, enter, part, positive};
-use crate::error::{Class, Fault, Res};
-use crate::handle::TypeH;
-use crate::objects::datatype::{Recipe, checked_count};
-use crate::state::Mpi;
+use kw_objects::datatype::{Recipe, checked_count};
+use kw_objects::error::{Class, Fault, Res};
+use kw_objects::handle::TypeH;
+use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use kw_types::layout::{Layout, Misfit};
 

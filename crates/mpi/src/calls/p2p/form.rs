@@ -2,14 +2,14 @@
 
 use super::{End, blocking_send, buffered_send, immediate_send};
 use super::{incoming, outgoing, post, recv_slow, settle, short};
-use crate::error::Res;
-use crate::forms::{Blocking, Mode, Nonblocking, Persistent};
-use crate::handle::{CommH, RequestH};
-use crate::objects::persistent::Start;
-use crate::objects::request::{Flight, Kind, Part};
-use crate::objects::status::{EMPTY, FROM_PROC_NULL, received};
-use crate::state::{Guard, Mpi};
 use kw_engine::SendMode;
+use kw_objects::error::Res;
+use kw_objects::forms::{Blocking, Mode, Nonblocking, Persistent};
+use kw_objects::handle::{CommH, RequestH};
+use kw_objects::persistent::Start;
+use kw_objects::request::{Flight, Kind, Part};
+use kw_objects::state::{Guard, Mpi};
+use kw_objects::status::{EMPTY, FROM_PROC_NULL, received};
 use kw_sys::args::{Out, StatusOut};
 
 /// A form of MPI_Send.

@@ -6,13 +6,13 @@
 //! way, which starts from the beginning and knows what to say: here nothing has happened then.
 
 use super::{End, start_recv};
-use crate::handle::CommH;
-use crate::objects::comm::Comm;
-use crate::objects::request::Flight;
-use crate::objects::status::ANY_TAG;
-use crate::state::{State, Tables};
 use kw_base::Peer;
 use kw_engine::{Engine, Found, Want};
+use kw_objects::comm::Comm;
+use kw_objects::handle::CommH;
+use kw_objects::request::Flight;
+use kw_objects::state::{State, Tables};
+use kw_objects::status::ANY_TAG;
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::region::Region;
 use kw_types::layout::basic;

@@ -1,7 +1,7 @@
 //! Finds two ranks that contradict each other.
 
 use super::record::{Amount, Record};
-use crate::error::Class;
+use kw_objects::error::Class;
 
 /// A class and a sentence that names both sides, when not all records fit together.
 pub(super) fn judge(records: &[u8], ranks: usize) -> Option<(i32, String)> {

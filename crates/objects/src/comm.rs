@@ -1,0 +1,261 @@
+//! Communicators: what one keeps, how it is made and how it goes.
+//!
+//! An operation that is under way names contexts and peers, never a [`Comm`]; so MPI_Comm_free
+//! takes the object away at once, and what is pending completes (MPI 5.0, 7.4.3).
+
+use crate::error::{Class, Res, fail};
+use crate::handle::{CommH, ErrhandlerH};
+use crate::info::{Info, ROWS_HINT};
+use crate::state::Tables;
+use crate::{Group, Topology};
+use kw_base::{ContextId, Peer};
+use kw_boot::Agreed;
+use kw_coll::{Levels, Nodes, Table};
+use kw_engine::{ChannelId, PlansId};
+use kw_types::comm::{ContextPool, SELF, WORLD};
+use std::sync::Arc;
+
+/// MPI_ANY_SOURCE
+pub const ANY_SOURCE: i32 = -1;
+/// MPI_PROC_NULL
+pub const PROC_NULL: i32 = -3;
+/// MPI_UNDEFINED
+pub const UNDEFINED: i32 = -32766;
+
+/// One communicator, intra or inter.
+#[derive(Debug)]
+pub struct Comm {
+    /// Its handle (for error scopes).
+    pub handle: CommH,
+    /// Context id, a multiple of four: its collectives use the odd one above, and the next two make
+    /// communicators from it.
+    pub context: ContextId,
+    /// The group this process is in.
+    pub local: Arc<Group>,
+    /// The other group of an intercommunicator.
+    pub remote: Option<Arc<Group>>,
+    /// Both groups in one row, once a collective of an intercommunicator has wanted them.
+    pub both: Option<Arc<Group>>,
+    /// This process's rank in `local`.
+    pub rank: u32,
+    /// Error handler.
+    pub errhandler: ErrhandlerH,
+    /// Name given by MPI_Comm_set_name.
+    pub name: String,
+    /// Hints that the user gave and we know.
+    pub info: Option<Box<Info>>,
+    /// The hint `kw_coll`, read: rows that choose algorithms for this communicator.
+    pub rows: Option<Arc<Table>>,
+    /// Virtual topology.
+    pub topology: Option<Arc<Topology>>,
+    /// Collective calls made on it, which is the tag of the last one.
+    pub collectives: i32,
+    /// The session it was made from, if it was.
+    pub session: Option<crate::handle::SessionH>,
+    /// Its board.
+    pub board: Board,
+    /// The engine's plans of its collectives, once one was called.
+    pub plans: Option<PlansId>,
+    /// Which of its ranks share a machine, once somebody asked; `Some(None)`: all do.
+    pub nodes: Option<Option<Arc<Nodes>>>,
+    /// Which of its ranks are close to each other on their host, once somebody has asked.
+    pub levels: Option<Option<Arc<Levels>>>,
+}
+
+/// The memory that a communicator's ranks on one node share for collectives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Board {
+    /// Not agreed upon; the first blocking collective does that.
+    #[default]
+    Unknown,
+    /// There is none, on any rank.
+    None,
+    /// All ranks have one, this one's engine by that name.
+    Some(ChannelId),
+}
+
+impl Board {
+    /// The engine's name of it.
+    #[inline]
+    pub fn id(self) -> Option<ChannelId> {
+        match self {
+            Board::Some(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+impl Comm {
+    /// A communicator with the default error handler; [`Tables::add_comm`] gives it its handle.
+    pub fn new(
+        context: ContextId,
+        local: Arc<Group>,
+        remote: Option<Arc<Group>>,
+        rank: u32,
+    ) -> Comm {
+        let board = match &remote {
+            None => Board::Unknown,
+            Some(_) => Board::None,
+        };
+        Comm {
+            handle: CommH::NULL,
+            context,
+            local,
+            remote,
+            both: None,
+            board,
+            plans: None,
+            nodes: None,
+            levels: None,
+            rank,
+            errhandler: ErrhandlerH::FATAL,
+            name: String::new(),
+            info: None,
+            rows: None,
+            topology: None,
+            collectives: 0,
+            session: None,
+        }
+    }
+
+    /// The group that ranks of point-to-point calls count in.
+    #[inline]
+    pub fn target(&self) -> &Arc<Group> {
+        self.remote.as_ref().unwrap_or(&self.local)
+    }
+
+    /// Makes what follows from the hints.
+    pub fn read_hints(&mut self) {
+        let text = self.info.as_deref().and_then(|i| i.get(ROWS_HINT));
+        // Hints that cannot be read are not taken over (`Info::take_comm_hints`).
+        self.rows = text.and_then(|t| Table::only(t).ok()).map(Arc::new);
+    }
+
+    /// Counts a collective call; its tag.
+    #[inline]
+    pub fn next_collective(&mut self) -> i32 {
+        self.collectives = self.collectives.wrapping_add(1) & i32::MAX;
+        self.collectives
+    }
+
+    /// Whether it is an intercommunicator.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Which of its ranks share a machine; `None` when all do.
+    #[inline]
+    pub fn nodes(&mut self, agreed: &Agreed) -> Option<&Arc<Nodes>> {
+        let local = &self.local;
+        let nodes = || agreed.nodes(|r| local.peer(r), local.size()).map(Arc::new);
+        self.nodes.get_or_insert_with(nodes).as_ref()
+    }
+
+    /// Which of its ranks are close to each other, where all share a machine and are bound.
+    #[inline]
+    pub fn levels(&mut self, agreed: &Agreed) -> Option<&Arc<Levels>> {
+        let many = self.nodes(agreed).is_some();
+        let local = &self.local;
+        let levels = || match many {
+            true => None,
+            false => agreed.levels(local.iter()).map(Arc::new),
+        };
+        self.levels.get_or_insert_with(levels).as_ref()
+    }
+
+    /// Context of the messages that make communicators from this one.
+    pub fn making(&self) -> ContextId {
+        ContextId(self.context.0 | 2)
+    }
+
+    /// The peer of a destination rank; `None` for MPI_PROC_NULL.
+    #[inline]
+    pub fn peer(&self, rank: i32) -> Res<Option<Peer>> {
+        if rank == PROC_NULL {
+            return Ok(None);
+        }
+        let group = self.target();
+        if rank < 0 || rank as u32 >= group.size() {
+            return no_such_rank(rank, group.size());
+        }
+        Ok(Some(group.peer(rank as u32)))
+    }
+}
+
+#[cold]
+fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
+    fail(
+        Class::Rank,
+        format!(
+            "rank is {rank}, but the communicator has ranks 0 to {}",
+            size as i64 - 1
+        ),
+    )
+}
+
+impl Tables {
+    /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators
+    /// need. Called once, by initialisation.
+    pub fn open_world(&mut self, me: Peer, size: u32) {
+        self.open_contexts(me, size);
+        let world = Arc::new(Group::range(Peer(0), size));
+        let mut comm = Comm::new(WORLD, world, None, me.0);
+        comm.handle = CommH::WORLD;
+        comm.name = "MPI_COMM_WORLD".to_string();
+        self.world = Some(comm);
+        let mut comm = Comm::new(SELF, Arc::new(Group::range(me, 1)), None, 0);
+        comm.handle = CommH::SELF;
+        comm.name = "MPI_COMM_SELF".to_string();
+        self.itself = Some(comm);
+    }
+
+    /// Makes this process's share of the context ids, unless a session has done so before.
+    pub fn open_contexts(&mut self, me: Peer, size: u32) {
+        self.contexts
+            .get_or_insert_with(|| ContextPool::new(me, size));
+    }
+
+    /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. Their attributes must be deleted before
+    /// (`calls::attr::close_world`).
+    pub fn shut_world(&mut self) {
+        self.world = None;
+        self.itself = None;
+    }
+
+    /// Gives a communicator its handle.
+    pub fn add_comm(&mut self, mut comm: Comm) -> CommH {
+        comm.read_hints();
+        let errhandler = comm.errhandler;
+        self.errhandlers.hold(errhandler);
+        let key = self.comms.insert(comm);
+        let handle = CommH::from_key(key);
+        if let Some(comm) = self.comms.get_mut(key) {
+            comm.handle = handle;
+        }
+        handle
+    }
+
+    /// Forgets a communicator that the user made, and lets its context id be used again. Returns
+    /// it.
+    pub fn remove_comm(&mut self, handle: CommH) -> Res<Comm> {
+        self.comm(handle)?;
+        let gone = handle.key().and_then(|k| self.comms.remove(k));
+        let Some(comm) = gone else {
+            return fail(
+                Class::Comm,
+                format!("comm is {}, which cannot be freed", self.comm(handle)?.name),
+            );
+        };
+        if let Some(pool) = &mut self.contexts {
+            pool.release(comm.context);
+        }
+        self.errhandlers.release(comm.errhandler);
+        Ok(comm)
+    }
+
+    /// Whether no live communicator has this context id.
+    pub fn context_is_free(&self, id: ContextId) -> bool {
+        self.comms.iter().all(|(_, c)| c.context != id)
+    }
+}

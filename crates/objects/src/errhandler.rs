@@ -1,0 +1,210 @@
+//! Error handlers: which function, for which kind of object (MPI 5.0, 9.3).
+//!
+//! A handler lives as long as somebody refers to it: the user's handles (MPI_*_create_errhandler
+//! and MPI_*_get_errhandler each give one, MPI_Errhandler_free takes one) and the objects it is
+//! attached to.
+
+use crate::error::{Class, Fault, Handler, Res, Scope, fail};
+use crate::handle::{CommH, ErrhandlerH, SessionH};
+use crate::state::{Mpi, Tables};
+use kw_base::Slab;
+use kw_sys::callback::ErrorHandler;
+
+/// What a handler may be attached to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Communicators.
+    Comm,
+    /// Windows.
+    Win,
+    /// Files.
+    File,
+    /// Sessions.
+    Session,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Comm => "communicators",
+            Kind::Win => "windows",
+            Kind::File => "files",
+            Kind::Session => "sessions",
+        }
+    }
+}
+
+/// A handler that the user made.
+#[derive(Clone, Debug)]
+pub struct Errhandler {
+    kind: Kind,
+    function: ErrorHandler,
+    references: u32,
+}
+
+/// All error handlers.
+#[derive(Debug)]
+pub struct Errhandlers {
+    /// Those that the user made.
+    pub made: Slab<Errhandler>,
+    /// That of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for
+    /// MPI_FILE_NULL.
+    pub of_files: ErrhandlerH,
+}
+
+impl Default for Errhandlers {
+    fn default() -> Self {
+        Errhandlers {
+            made: Slab::default(),
+            of_files: ErrhandlerH::RETURN,
+        }
+    }
+}
+
+impl Errhandlers {
+    /// A handle for a user's function, with one reference.
+    pub fn add(&mut self, kind: Kind, function: Option<ErrorHandler>) -> Res<ErrhandlerH> {
+        let Some(function) = function else {
+            return fail(Class::Arg, "the error handler function is null");
+        };
+        let key = self.made.insert(Errhandler {
+            kind,
+            function,
+            references: 1,
+        });
+        Ok(ErrhandlerH::from_key(key))
+    }
+
+    /// Checks that the handler can be attached to objects of this kind.
+    pub fn check(&self, handle: ErrhandlerH, kind: Kind) -> Res {
+        if is_standard(handle) {
+            return Ok(());
+        }
+        let found = handle.key().and_then(|k| self.made.get(k));
+        let found = found.ok_or_else(|| unknown_errhandler(handle))?;
+        if found.kind != kind {
+            return fail(
+                Class::Errhandler,
+                format!(
+                    "errhandler was made for {}, not for {}",
+                    found.kind.name(),
+                    kind.name()
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// One more reference.
+    pub fn hold(&mut self, handle: ErrhandlerH) {
+        if let Some(e) = handle.key().and_then(|k| self.made.get_mut(k)) {
+            e.references += 1;
+        }
+    }
+
+    /// One reference less; the last one takes the handler away.
+    pub fn release(&mut self, handle: ErrhandlerH) {
+        let Some(key) = handle.key() else { return };
+        if let Some(e) = self.made.get_mut(key) {
+            e.references -= 1;
+            if e.references == 0 {
+                self.made.remove(key);
+            }
+        }
+    }
+
+    /// The user gives a handle back. The predefined ones may be given, since
+    /// MPI_Comm_get_errhandler returns them.
+    pub fn free(&mut self, handle: ErrhandlerH) -> Res {
+        if is_standard(handle) {
+            return Ok(());
+        }
+        let known = handle.key().and_then(|k| self.made.get(k)).is_some();
+        if !known {
+            return Err(unknown_errhandler(handle));
+        }
+        self.release(handle);
+        Ok(())
+    }
+
+    /// What a handler does with an error on the object `on`.
+    pub fn what_to_do(&self, handle: ErrhandlerH, on: usize) -> Handler {
+        match handle {
+            ErrhandlerH::RETURN => Handler::Return,
+            ErrhandlerH::ABORT => Handler::Abort,
+            _ => match handle.key().and_then(|k| self.made.get(k)) {
+                Some(e) => Handler::User {
+                    function: e.function,
+                    handle: on,
+                },
+                None => Handler::Fatal,
+            },
+        }
+    }
+}
+
+impl Tables {
+    /// The handler attached to what an error concerns, and the handle of that object.
+    fn attached(&self, scope: Scope) -> (ErrhandlerH, usize) {
+        match scope {
+            Scope::Comm(c) if self.comm(c).is_ok() => (
+                self.comm(c).map_or(ErrhandlerH::FATAL, |c| c.errhandler),
+                c.0,
+            ),
+            Scope::Session(s) if self.session(s).is_ok() => (
+                self.session(s).map_or(ErrhandlerH::FATAL, |s| s.errhandler),
+                s.0,
+            ),
+            Scope::File(f) => (self.errhandlers.of_files, f.0),
+            Scope::NewComm(e) if self.errhandlers.check(e, Kind::Comm).is_ok() => {
+                (e, CommH::NULL.0)
+            }
+            Scope::NewSession(e) if self.errhandlers.check(e, Kind::Session).is_ok() => {
+                (e, SessionH::NULL.0)
+            }
+            _ => (
+                self.comm(CommH::SELF)
+                    .map_or(self.early_errhandler(), |c| c.errhandler),
+                CommH::SELF.0,
+            ),
+        }
+    }
+
+    /// Without MPI_COMM_SELF (before initialisation, or with sessions only) the handler of the only
+    /// session decides, if there is one.
+    fn early_errhandler(&self) -> ErrhandlerH {
+        let first = self.sessions.iter().next();
+        first.map_or(ErrhandlerH::FATAL, |(_, s)| s.errhandler)
+    }
+}
+
+impl Mpi {
+    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes
+    /// the lock.
+    pub fn handler(&self, scope: Scope) -> Handler {
+        let guard = self.lock();
+        let (errhandler, on) = guard.above.attached(scope);
+        guard.above.errhandlers.what_to_do(errhandler, on)
+    }
+}
+
+fn is_standard(handle: ErrhandlerH) -> bool {
+    matches!(
+        handle,
+        ErrhandlerH::FATAL | ErrhandlerH::ABORT | ErrhandlerH::RETURN
+    )
+}
+
+#[cold]
+fn unknown_errhandler(handle: ErrhandlerH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_ERRHANDLER_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no error handler {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
+    };
+    Fault::new(Class::Errhandler, format!("errhandler is {what}"))
+}

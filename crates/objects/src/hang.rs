@@ -1,0 +1,280 @@
+//! What this rank tells its launcher of a wait that lasts ([`kw_hang`]): unasked once the wait has
+//! lasted for `KW_HANG` seconds, and whenever it is asked.
+//!
+//! Called in the thread that waits, with the lock held, a few times a second at most
+//! ([`kw_engine::Lasting`]). Where no launcher hears that, the rank says it in its log
+//! (`KW_LOG=info`).
+
+use crate::comm::Comm;
+use crate::handle::CommH;
+use crate::purpose::Purpose;
+use crate::state::{State, Tables};
+use kw_base::knobs::Id;
+use kw_base::{ContextId, Peer, Tick};
+use kw_engine::{ChannelId, Engine, Lasting};
+use kw_hang::{Kind, Report, Wait, communicator};
+use kw_sys::callers::{self, Caller};
+use kw_types::comm::Group;
+use std::time::Duration;
+
+/// How soon the thread that waits looks for a question, after it has told something: the launcher
+/// asks again before it says anything.
+const SOON: Duration = Duration::from_millis(50);
+/// For how long.
+const ATTENTIVE: Duration = Duration::from_secs(3);
+/// Looks in vain that follow each other by more than that are not one row.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Most communicators and most calls of the program that are told of.
+const MOST_COMMS: usize = 64;
+const MOST_FRAMES: usize = 8;
+
+/// What was told.
+#[derive(Debug, Default)]
+pub struct Teller {
+    /// The wait that was told of unasked, by when it began.
+    told: Option<Tick>,
+    /// When something was told last.
+    last: Option<Tick>,
+    /// Since when the program looks in vain, and when it did so last.
+    looks: Option<(Tick, Tick)>,
+}
+
+/// A thread has waited for long; how long it may sleep until it looks here again.
+#[cold]
+pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
+    let Some(engine) = &mut state.engine else {
+        return Duration::MAX;
+    };
+    let limit = engine.knobs().seconds(Id::Hang);
+    let asked = engine.launcher().asked();
+    let teller = &mut state.above.teller;
+    if lasting.polls {
+        lasting.since = teller.looks_since(lasting.now);
+    }
+    let waited = lasting.now.since(lasting.since);
+    let late = limit.is_some_and(|limit| waited >= limit) && teller.told != Some(lasting.since);
+    if asked.is_some() || late {
+        if asked.is_none() {
+            teller.told = Some(lasting.since);
+        }
+        teller.last = Some(lasting.now);
+        tell(state, &lasting, asked.unwrap_or(0));
+    }
+    let teller = &state.above.teller;
+    match (teller.last, limit) {
+        (Some(last), _) if lasting.now.since(last) < ATTENTIVE => SOON,
+        (_, Some(limit)) if waited < limit => limit - waited,
+        _ => Duration::MAX,
+    }
+}
+
+impl Teller {
+    fn looks_since(&mut self, now: Tick) -> Tick {
+        let since = match self.looks {
+            Some((since, last)) if now.since(last) < PAUSE => since,
+            _ => now,
+        };
+        self.looks = Some((since, now));
+        since
+    }
+}
+
+/// Tells what the wait is for.
+fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
+    let mut report = Report {
+        round,
+        ..Report::default()
+    };
+    let Some(engine) = &mut state.engine else {
+        return;
+    };
+    engine.report(lasting, &mut report);
+    (report.call, report.frames) = program(callers::callers());
+    let channel = lasting.on.board.map(|w| w.channel());
+    number(&mut report, &state.above, channel);
+    report.comms = comms(&report, &state.above);
+    report.mark = state.mark();
+    let Some(engine) = &mut state.engine else {
+        return;
+    };
+    if !engine.launcher().tell(&report.encode()) && round == 0 {
+        say(engine, &report);
+    }
+}
+
+/// Nobody hears it but who reads the log.
+fn say(engine: &mut Engine, report: &Report) {
+    if !engine.launcher().listens() {
+        let text = kw_hang::line(engine.job.me.0, report);
+        tracing::info!("{text}");
+    }
+}
+
+/// The function of MPI that the program has called, and where it did. A function that leaves all to
+/// another is not among the callers: then the name is empty, and the library's last frame comes
+/// first of all.
+fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
+    // The recorder of `mpiexec --profile` is nobody's call.
+    let recorder = |c: &Caller| c.file.ends_with("/libkw_profile.so");
+    let callers: Vec<Caller> = callers.into_iter().filter(|c| !recorder(c)).collect();
+    let name = |c: &Caller| c.function.as_deref().and_then(function);
+    let named = callers.iter().rposition(|c| name(c).is_some());
+    let here = callers.first().map_or("", |c| &c.file);
+    let inside = callers.iter().rposition(|c| c.file == here);
+    let call = named.or(inside.and_then(|at| at.checked_sub(1)));
+    let named = named.and_then(|at| name(&callers[at]));
+    let bindings = |c: &&Caller| !c.file.contains("/libmpifort");
+    let rest = callers.iter().skip(call.map_or(0, |at| at + 1));
+    let frames = rest.filter(bindings).take(MOST_FRAMES);
+    let frames = frames.map(|c| kw_hang::Frame {
+        file: c.file.clone(),
+        offset: c.offset,
+    });
+    (named.unwrap_or_default(), frames.collect())
+}
+
+/// The name of a function of MPI, without the letters that tell its forms for tools and for large
+/// counts.
+fn function(name: &str) -> Option<String> {
+    let name = name.strip_prefix('P').unwrap_or(name);
+    let rest = name.strip_prefix("MPI_")?;
+    Some(format!("MPI_{}", rest.strip_suffix("_c").unwrap_or(rest)))
+}
+
+/// Which call of its communicator a blocking collective is: by that the launcher tells who has come
+/// to it.
+fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
+    for wait in report
+        .waits
+        .iter_mut()
+        .filter(|w| w.kind == Kind::Collective)
+    {
+        if let Some(channel) = channel {
+            match all(tables).find(|c| c.board.id() == Some(channel)) {
+                Some(comm) => {
+                    (wait.context, wait.tag) = (comm.context.collective().0, Some(comm.collectives))
+                }
+                None => *wait = Wait::OTHER,
+            }
+            continue;
+        }
+        let comm = of_context(tables, wait.context);
+        wait.tag = match wait.tag {
+            // The first collective agrees on a board before it begins.
+            tag if tag == Some(Purpose::Board.tag()) => comm.map(|c| c.collectives),
+            tag if is_of_calls(wait.context) => tag.filter(|&t| t >= 0),
+            _ => None,
+        };
+    }
+}
+
+/// Whether collective calls, which are numbered, go by this context, not what makes communicators.
+fn is_of_calls(context: u32) -> bool {
+    ContextId(communicator(context)).collective().0 == context
+}
+
+fn all(tables: &Tables) -> impl Iterator<Item = &Comm> {
+    let own = tables.world.iter().chain(&tables.itself);
+    own.chain(tables.comms.iter().map(|(_, c)| c))
+}
+
+fn of_context(tables: &Tables, context: u32) -> Option<&Comm> {
+    all(tables).find(|c| c.context.0 == communicator(context))
+}
+
+/// The communicators: those that the wait and the messages are about with all that is known.
+fn comms(report: &Report, tables: &Tables) -> Vec<kw_hang::Comm> {
+    let waits = report.waits.iter().map(|w| w.context);
+    let runs = report.runs.iter().map(|r| r.context);
+    let early = report.early.iter().map(|e| e.context);
+    let concerned: Vec<u32> = waits.chain(runs).chain(early).map(communicator).collect();
+    let is = |c: &&Comm| concerned.contains(&c.context.0);
+    let first = all(tables).filter(is).map(in_full);
+    let rest = all(tables).filter(|c| !is(c)).map(in_short);
+    first.chain(rest).take(MOST_COMMS).collect()
+}
+
+fn in_short(comm: &Comm) -> kw_hang::Comm {
+    kw_hang::Comm {
+        context: comm.context.0,
+        calls: comm.collectives,
+        ..kw_hang::Comm::default()
+    }
+}
+
+fn in_full(comm: &Comm) -> kw_hang::Comm {
+    let ranks = |group: &Group| group.iter().map(|Peer(p)| p).collect::<Vec<u32>>();
+    let mut members = ranks(&comm.local);
+    members.extend(comm.remote.iter().flat_map(|r| ranks(r)));
+    kw_hang::Comm {
+        name: name(comm, &members),
+        senders: ranks(comm.target()),
+        members,
+        ..in_short(comm)
+    }
+}
+
+fn name(comm: &Comm, members: &[u32]) -> String {
+    if !comm.name.is_empty() {
+        return comm.name.clone();
+    }
+    match comm.handle {
+        CommH::WORLD => "MPI_COMM_WORLD".into(),
+        CommH::SELF => "MPI_COMM_SELF".into(),
+        _ => {
+            let kind = if comm.is_inter() {
+                "intercommunicator"
+            } else {
+                "communicator"
+            };
+            let ranks = kw_hang::Ranges::new(members.iter().copied());
+            format!("a {kind} of {}", ranks.named())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(function: Option<&str>, file: &str) -> Caller {
+        Caller {
+            function: function.map(str::to_string),
+            file: file.into(),
+            offset: 16,
+        }
+    }
+
+    #[test]
+    fn the_outermost_function_of_mpi_is_what_the_program_called() {
+        let all = vec![
+            caller(None, "/lib/libmpi_abi.so.1"),
+            caller(Some("MPI_Recv"), "/lib/libmpi_abi.so.1"),
+            caller(Some("PMPI_Recv_c"), "/lib/libmpi_abi.so.1"),
+            caller(Some("mpi_recv_"), "/lib/libmpifort_abi.so.1"),
+            caller(None, "/home/me/a.out"),
+        ];
+        let (call, frames) = program(all);
+        assert_eq!(call, "MPI_Recv");
+        let files: Vec<_> = frames.iter().map(|f| &f.file[..]).collect();
+        assert_eq!(files, ["/home/me/a.out"]);
+        let last = vec![
+            caller(None, "/lib/libmpi_abi.so.1"),
+            caller(None, "/lib/libmpi_abi.so.1"),
+            caller(None, "/home/me/a.out"),
+        ];
+        let (call, frames) = program(last);
+        assert!(call.is_empty() && frames[0].file.ends_with("abi.so.1"));
+        assert_eq!(frames.len(), 2);
+        assert_eq!(function("main"), None);
+    }
+
+    #[test]
+    fn looks_that_follow_each_other_are_one_row() {
+        let mut teller = Teller::default();
+        let at = |ms| Tick(1) + Duration::from_millis(ms);
+        assert_eq!(teller.looks_since(at(0)), at(0));
+        assert_eq!(teller.looks_since(at(400)), at(0));
+        assert_eq!(teller.looks_since(at(1000)), at(1000));
+    }
+}

@@ -1,0 +1,142 @@
+//! Reduction operations: the predefined ones, which are constants of the ABI, and those that the
+//! user made.
+//!
+//! A collective in flight keeps the function itself, so MPI_Op_free only takes the handle away (MPI
+//! 5.0, 6.9.5).
+
+use crate::error::{Class, Fault, Res, fail};
+use crate::handle::{OpH, TypeH};
+use kw_base::Slab;
+use kw_engine::{Combining, UserFunction};
+use kw_sys::reduce::{Kernel, Op};
+use kw_types::layout::{Layout, basic};
+
+/// An operation that the user made.
+#[derive(Clone, Copy, Debug)]
+pub struct UserMade {
+    /// What combines.
+    pub function: UserFunction,
+    /// Whether the user says that it commutes.
+    pub commutes: bool,
+}
+
+/// What a handle names.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// One of the standard.
+    Predefined(Op),
+    /// One of the user.
+    User(UserMade),
+}
+
+impl Operation {
+    /// Whether contributions may be combined in any order.
+    pub fn commutes(&self) -> bool {
+        match self {
+            Operation::Predefined(op) => !matches!(op, Op::Replace | Op::NoOp),
+            Operation::User(u) => u.commutes,
+        }
+    }
+}
+
+/// All operations.
+#[derive(Debug, Default)]
+pub struct Ops {
+    /// Those that the user made.
+    pub made: Slab<UserMade>,
+}
+
+impl Ops {
+    /// The operation of a handle.
+    #[inline]
+    pub fn get(&self, handle: OpH) -> Res<Operation> {
+        if let Some(op) = Op::by_handle(handle.0) {
+            return Ok(Operation::Predefined(op));
+        }
+        match handle.key().and_then(|k| self.made.get(k)) {
+            Some(user) => Ok(Operation::User(*user)),
+            None => Err(unknown(handle)),
+        }
+    }
+
+    /// How an operation combines elements of a datatype, and whether it commutes.
+    #[inline]
+    pub fn combining(&self, op: OpH, datatype: TypeH, layout: &Layout) -> Res<(Combining, bool)> {
+        match self.get(op)? {
+            Operation::User(u) => Ok((Combining::User(u.function, datatype.0), u.commutes)),
+            Operation::Predefined(op) => {
+                let kernel = layout.basic().and_then(|b| Kernel::find(op, b));
+                match kernel {
+                    Some(k) => Ok((Combining::Kernel(k), true)),
+                    None => Err(undefined(op, datatype)),
+                }
+            }
+        }
+    }
+
+    /// How it combines them in a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for
+    /// (MPI 5.0, 12.3.4).
+    #[inline]
+    pub fn collective_combining(
+        &self,
+        op: OpH,
+        datatype: TypeH,
+        layout: &Layout,
+    ) -> Res<(Combining, bool)> {
+        if let Some(op @ (Op::Replace | Op::NoOp)) = Op::by_handle(op.0) {
+            return fail(
+                Class::Op,
+                format!(
+                    "op is {}, which is for one-sided communication only",
+                    op.name()
+                ),
+            );
+        }
+        self.combining(op, datatype, layout)
+    }
+
+    /// A handle for an operation of the user.
+    pub fn add(&mut self, op: UserMade) -> OpH {
+        OpH::from_key(self.made.insert(op))
+    }
+
+    /// Forgets an operation of the user.
+    pub fn free(&mut self, handle: OpH) -> Res {
+        if let Some(op) = Op::by_handle(handle.0) {
+            return fail(
+                Class::Op,
+                format!(
+                    "op is {}, which is predefined and cannot be freed",
+                    op.name()
+                ),
+            );
+        }
+        match handle.key().and_then(|k| self.made.remove(k)) {
+            Some(_) => Ok(()),
+            None => Err(unknown(handle)),
+        }
+    }
+}
+
+#[cold]
+fn unknown(handle: OpH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_OP_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no operation {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
+    };
+    Fault::new(Class::Op, format!("op is {what}"))
+}
+
+#[cold]
+fn undefined(op: Op, datatype: TypeH) -> Box<Fault> {
+    let name = basic::by_handle(datatype.0).map_or("a derived datatype", |n| n.name);
+    Fault::new(
+        Class::Op,
+        format!("op is {}, which is not defined for {name}", op.name()),
+    )
+}

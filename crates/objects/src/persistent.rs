@@ -1,0 +1,228 @@
+//! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): what is kept to start an operation
+//! again and again.
+//!
+//! All functions here are called by the owner of the lock.
+
+use crate::buffered::Buffers;
+use crate::error::{Class, Fault, Res};
+use crate::handle::{CommH, RequestH, SessionH};
+use crate::hook::Hooked;
+use crate::request::{Flight, Kind, Outgoing, Part, not_running, part};
+use crate::state::{State, Tables};
+use crate::status::EMPTY;
+use kw_base::Peer;
+use kw_engine::{Collectives, Engine, PartId, Pattern, SendMode, Want};
+use kw_sys::args::Status;
+use kw_sys::buf::Buf;
+
+/// How a persistent request is started.
+pub enum Start {
+    /// To or from MPI_PROC_NULL: ends at once with this status.
+    Nothing(Status),
+    /// A send.
+    Send(Outgoing, SendMode),
+    /// A buffered send, on a communicator of this session.
+    Buffered(Outgoing, Option<SessionH>),
+    /// A receive.
+    Recv(Want, Buf),
+    /// A collective operation: runs its schedule once more.
+    Collective(Pattern),
+    /// A partitioned send to this process.
+    PartSend(PartId, Peer),
+    /// A partitioned receive from this process.
+    PartRecv(PartId, Peer),
+    /// One of these, of which somebody hears.
+    Hooked(Box<Hooked>),
+}
+
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Start::Nothing(_) => "Nothing",
+            Start::Send(..) => "Send",
+            Start::Buffered(..) => "Buffered",
+            Start::Recv(..) => "Recv",
+            Start::Collective(_) => "Collective",
+            Start::PartSend(..) => "PartSend",
+            Start::PartRecv(..) => "PartRecv",
+            Start::Hooked(_) => "Hooked",
+        })
+    }
+}
+
+/// A persistent request.
+#[derive(Debug)]
+pub struct Persistent {
+    /// Its communicator.
+    pub comm: CommH,
+    /// What it does.
+    pub start: Start,
+    /// What it is doing, while active.
+    pub active: Option<Part>,
+    /// Of a partitioned send or receive (MPI 5.0, 4.2).
+    pub partitions: Option<Partitions>,
+}
+
+/// The partitions of a partitioned operation, as its user counts them.
+#[derive(Debug)]
+pub struct Partitions {
+    /// Which the program has said to be ready; `None` for a receive.
+    pub ready: Option<Vec<bool>>,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// Starts a persistent request (MPI_Start).
+pub fn start(state: &mut State, handle: RequestH) -> Res {
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    let Tables {
+        requests, buffers, ..
+    } = &mut state.above;
+    let Some(Kind::Persistent(p)) = requests.get_mut(handle) else {
+        return Err(not_startable(handle));
+    };
+    if p.active.is_some() {
+        return Err(Fault::new(
+            Class::Request,
+            format!(
+                "request {:#x} is already active; complete it first",
+                handle.0
+            ),
+        )
+        .on(p.comm));
+    }
+    if let Some(ready) = p.partitions.as_mut().and_then(|parts| parts.ready.as_mut()) {
+        ready.fill(false);
+    }
+    p.active = Some(p.start.run(engine, buffers, p.comm)?);
+    Ok(())
+}
+
+/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none where
+/// one must not be.
+pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res {
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    let Some(Kind::Persistent(p)) = state.above.requests.get_mut(handle) else {
+        return Err(not_partitioned(handle));
+    };
+    let (comm, active) = (p.comm, p.active.is_some());
+    let parts = p.partitions.as_mut().filter(|_| active);
+    let Some(ready) = parts.and_then(|parts| parts.ready.as_mut()) else {
+        return Err(not_partitioned(handle).on(comm));
+    };
+    let wrong = |text: String| Err(Fault::new(Class::Arg, text).on(comm));
+    if low < 0 || high >= ready.len() as i64 {
+        return wrong(format!(
+            "partitions {low} to {high} are named, but there are 0 to {}",
+            ready.len() - 1
+        ));
+    }
+    if low > high {
+        return wrong(format!(
+            "partitions {low} to {high} are named, but the first is above the last"
+        ));
+    }
+    let named = low as usize..=high as usize;
+    if let Some(i) = named.clone().find(|&i| ready[i]) {
+        return wrong(format!(
+            "partition {i} is ready already; mark it once in each start"
+        ));
+    }
+    ready[named].fill(true);
+    if let Start::PartSend(id, _) = p.start {
+        let messages = &mut engine.messages;
+        let partitioned = &mut engine.partitioned;
+        partitioned.make_ready(messages, id, low as u32, high as u32);
+        engine.look_after_sending();
+    }
+    Ok(())
+}
+
+/// A request that is no partitioned one.
+#[cold]
+pub fn not_partitioned(handle: RequestH) -> Box<Fault> {
+    Fault::new(
+        Class::Request,
+        format!(
+            "request is {:#x}, which is not an active partitioned send with partitions to make ready",
+            handle.0
+        ),
+    )
+}
+
+#[cold]
+fn not_startable(handle: RequestH) -> Box<Fault> {
+    Fault::new(
+        Class::Request,
+        format!(
+            "request is {:#x}, which is not a persistent request and cannot be started",
+            handle.0
+        ),
+    )
+}
+
+impl Start {
+    /// The request is gone.
+    pub fn forget(&self, engine: &mut Engine) {
+        match self {
+            Start::Collective(pattern) => {
+                let Collectives {
+                    patterns, channels, ..
+                } = &mut engine.collectives;
+                patterns.forget(channels, pattern);
+            }
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
+            Start::Hooked(hooked) => hooked.forget(engine),
+            _ => {}
+        }
+    }
+
+    /// Starts the operation.
+    pub fn run(&mut self, engine: &mut Engine, buffers: &mut Buffers, comm: CommH) -> Res<Part> {
+        Ok(match self {
+            Start::Nothing(status) => Part::Ended(*status),
+            Start::Send(out, mode) => part(out.start(engine, *mode), comm, out.to),
+            Start::Buffered(out, session) => {
+                buffers.send(engine, comm, *session, out)?;
+                Part::Ended(EMPTY)
+            }
+            Start::Recv(want, buf) => Part::Flying(Flight {
+                id: engine.messages.recv(*want, buf.clone()),
+                comm,
+                from: want.source.map(|(_, peer)| peer),
+                receives: true,
+            }),
+            Start::Collective(pattern) => Part::Flying(Flight {
+                id: engine.launch_pattern(pattern),
+                comm,
+                from: None,
+                receives: false,
+            }),
+            Start::PartSend(id, peer) => Part::Flying(Flight {
+                id: engine.partitioned.start(&mut engine.messages, *id),
+                comm,
+                from: Some(*peer),
+                receives: false,
+            }),
+            Start::PartRecv(id, peer) => Part::Flying(Flight {
+                id: engine.partitioned.start(&mut engine.messages, *id),
+                comm,
+                from: Some(*peer),
+                receives: true,
+            }),
+            Start::Hooked(hooked) => hooked.run(engine, buffers, comm)?,
+        })
+    }
+}
+
+impl crate::state::Tables {
+    /// A handle for an inactive persistent request.
+    pub fn new_persistent(&mut self, comm: CommH, start: Start) -> RequestH {
+        self.new_request(Kind::Persistent(Box::new(Persistent {
+            comm,
+            start,
+            active: None,
+            partitions: None,
+        })))
+    }
+}

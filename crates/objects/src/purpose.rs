@@ -1,0 +1,27 @@
+//! Tags of the messages with which communicators are made.
+
+/// What a message is for: its tag, in the contexts for making communicators. User tags, which
+/// MPI_Comm_create_group and MPI_Intercomm_create give, are not negative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Within one group.
+    Local,
+    /// Between the leaders of two groups.
+    Leaders,
+    /// Agreeing on a board.
+    Board,
+    /// With a tag of the user.
+    User(i32),
+}
+
+impl Purpose {
+    /// The tag.
+    pub fn tag(self) -> i32 {
+        match self {
+            Purpose::Local => -1001,
+            Purpose::Leaders => -1002,
+            Purpose::Board => -1004,
+            Purpose::User(tag) => tag,
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! Request objects: what an MPI_Request names, when it has ended, and what it leaves behind.
+//!
+//! A request that ended before its handle was given out needs no entry of its own: two entries at
+//! the head of the table ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of them,
+//! so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lock.
+//!
+//! ```text
+//! inactive --start--> active --ended--> complete --finish--> gone      (persistent: back to inactive)
+//! ```
+//!
+//! All functions here are called by the owner of the lock.
+
+use crate::buffered::Owner;
+use crate::error::{Class, Fault, Res};
+use crate::handle::{CommH, RequestH};
+pub use crate::persistent::{Persistent, Start};
+use crate::state::{State, Tables};
+use crate::status::{self, EMPTY, FROM_PROC_NULL};
+use kw_base::{ContextId, Key, Peer, Slab};
+use kw_engine::{Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
+use kw_sys::args::Status;
+use kw_sys::buf::Buf;
+use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
+
+/// An operation of the engine that goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// The engine's request.
+    pub id: ReqId,
+    /// The communicator whose error handler hears of a failure.
+    pub comm: CommH,
+    /// The only peer it can be completed by, if known.
+    pub from: Option<Peer>,
+    /// Whether the status tells of a message received (otherwise it is empty).
+    pub receives: bool,
+}
+
+/// One operation of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// Ended at once, with this status.
+    Ended(Status),
+    /// Goes on.
+    Flying(Flight),
+}
+
+/// A send, ready to go.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// To whom.
+    pub to: Peer,
+    /// In which context.
+    pub context: ContextId,
+    /// This process's rank in the communicator.
+    pub source: u32,
+    /// Tag.
+    pub tag: i32,
+    /// The data.
+    pub buf: Buf,
+}
+
+impl Outgoing {
+    /// What its message is known by.
+    #[inline]
+    pub fn envelope(&self) -> (ContextId, u32, i32) {
+        (self.context, self.source, self.tag)
+    }
+
+    /// Starts it.
+    #[inline]
+    pub fn start(&self, engine: &mut Engine, mode: SendMode) -> Started {
+        let started = engine
+            .messages
+            .send(self.to, self.envelope(), mode, &self.buf);
+        engine.look_after_sending();
+        started
+    }
+}
+
+/// A generalized request (MPI 5.0, 13.2). Its functions are called with the lock released.
+#[derive(Clone, Copy, Debug)]
+pub struct Generalized {
+    /// Fills the status.
+    pub query: Option<GrequestQuery>,
+    /// Frees what belongs to it.
+    pub free: Option<GrequestFree>,
+    /// Cancels it.
+    pub cancel: Option<GrequestCancel>,
+    /// The user's.
+    pub extra: usize,
+    /// MPI_Grequest_complete was called.
+    pub complete: bool,
+    /// MPI_Request_free was called.
+    pub freed: bool,
+}
+
+/// What a [`Kind::Then`] does once, when its operation has ended well: as it is completed, or looked
+/// at before that.
+pub type Then = Box<dyn FnOnce(&mut State) -> Res + Send>;
+
+/// What a request stands for.
+pub enum Kind {
+    /// Nothing any more.
+    Ended(Status),
+    /// One operation of the engine: a send, a receive, a collective schedule.
+    Flight(Flight),
+    /// A send and a receive (MPI_Isendrecv); the second gives the status.
+    Pair(Box<[Part; 2]>),
+    /// An operation of the engine, and something to do when it has ended (MPI_Comm_idup), until
+    /// that was done.
+    Then(Flight, Option<Then>),
+    /// A persistent operation.
+    Persistent(Box<Persistent>),
+    /// The user's own.
+    Generalized(Box<Generalized>),
+    /// Buffered sends up to a number (MPI_Buffer_iflush).
+    Flush(Owner, u64),
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Kind::Ended(s) => write!(f, "Ended({s:?})"),
+            Kind::Flight(x) => write!(f, "{x:?}"),
+            Kind::Pair(x) => write!(f, "{x:?}"),
+            Kind::Then(x, _) => write!(f, "Then({x:?})"),
+            Kind::Persistent(x) => write!(f, "{x:?}"),
+            Kind::Generalized(x) => write!(f, "{x:?}"),
+            Kind::Flush(o, n) => write!(f, "Flush({o:?}, {n})"),
+        }
+    }
+}
+
+impl RequestH {
+    /// A request that has ended with the empty status.
+    pub const DONE: RequestH = RequestH(5 << 56);
+    /// A receive from MPI_PROC_NULL, which has ended.
+    pub const DONE_PROC_NULL: RequestH = RequestH(5 << 56 | 1);
+}
+
+/// The table of requests.
+#[derive(Debug)]
+pub struct Requests {
+    slab: Slab<Kind>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        let mut slab = Slab::new();
+        slab.insert(Kind::Ended(EMPTY));
+        slab.insert(Kind::Ended(FROM_PROC_NULL));
+        Requests { slab }
+    }
+}
+
+impl Requests {
+    /// What a handle names.
+    #[inline]
+    pub fn get(&self, handle: RequestH) -> Option<&Kind> {
+        self.slab.get(handle.key()?)
+    }
+
+    /// What a handle names, to change.
+    #[inline]
+    pub fn get_mut(&mut self, handle: RequestH) -> Option<&mut Kind> {
+        self.slab.get_mut(handle.key()?)
+    }
+
+    /// Takes it out of the table.
+    #[inline]
+    pub fn remove(&mut self, handle: RequestH) -> Option<Kind> {
+        match at_once(handle) {
+            Some(status) => Some(Kind::Ended(status)),
+            None => self.slab.remove(handle.key()?),
+        }
+    }
+
+    /// Drops it.
+    #[inline]
+    fn discard(&mut self, handle: RequestH) {
+        handle.key().map(|key| self.slab.discard(key));
+    }
+
+    /// Full key of the live entry at `index` (for the Fortran form of handles).
+    pub fn key_at(&self, index: u32) -> Option<Key> {
+        self.slab.key_at(index)
+    }
+
+    /// Forgets all requests: the engine that they are of is gone.
+    pub fn clear(&mut self) {
+        let fixed = [RequestH::DONE.key(), RequestH::DONE_PROC_NULL.key()];
+        self.slab.retain(|k| fixed.contains(&Some(k)));
+    }
+
+    /// Operations of requests that the user still holds and that have not ended.
+    pub fn unfinished(&self, engine: &Engine) -> usize {
+        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
+        let count = |kind: &Kind| match kind {
+            Kind::Flight(f) => !engine.messages.is_done(f.id) as usize,
+            Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
+            _ => 0,
+        };
+        self.slab.iter().map(|(_, kind)| count(kind)).sum()
+    }
+}
+
+/// The status of a handle that needs no look-up: null, or one of the two that have ended.
+#[inline]
+pub fn at_once(handle: RequestH) -> Option<Status> {
+    match handle {
+        RequestH::NULL | RequestH::DONE => Some(EMPTY),
+        RequestH::DONE_PROC_NULL => Some(FROM_PROC_NULL),
+        _ => None,
+    }
+}
+
+/// A handle that names no request.
+#[cold]
+pub fn unknown(handle: RequestH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_REQUEST_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no request {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "completed or freed")
+        )
+    };
+    Fault::new(Class::Request, format!("request is {what}"))
+}
+
+/// MPI is not initialised, or finalised.
+#[cold]
+pub fn not_running() -> Box<Fault> {
+    Fault::new(
+        Class::Other,
+        "MPI is not running: call MPI_Init or MPI_Session_init first",
+    )
+}
+
+impl Tables {
+    /// A handle for a request.
+    #[inline]
+    pub fn new_request(&mut self, kind: Kind) -> RequestH {
+        RequestH::from_key(self.requests.slab.insert(kind))
+    }
+
+    /// A handle for a send that was started on `comm`.
+    #[inline]
+    pub fn sending(&mut self, started: Started, comm: CommH, to: Peer) -> RequestH {
+        match part(started, comm, to) {
+            Part::Ended(_) => RequestH::DONE,
+            Part::Flying(flight) => self.new_request(Kind::Flight(flight)),
+        }
+    }
+}
+
+/// The part that a started send is.
+#[inline]
+pub fn part(started: Started, comm: CommH, to: Peer) -> Part {
+    match started {
+        Started::Done => Part::Ended(EMPTY),
+        Started::Request(id) => Part::Flying(Flight {
+            id,
+            comm,
+            from: Some(to),
+            receives: false,
+        }),
+    }
+}
+
+/// What a thread must wait for before a request has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pending {
+    /// This operation, which that peer ends (if known).
+    On(ReqId, Option<Peer>),
+    /// Something another thread does.
+    Anything,
+}
+
+impl Part {
+    #[inline]
+    fn pending(&self, engine: &Engine) -> Option<Pending> {
+        match self {
+            Part::Flying(f) if !engine.messages.is_done(f.id) => Some(Pending::On(f.id, f.from)),
+            _ => None,
+        }
+    }
+}
+
+/// What the request still waits for; `None` when it has ended, is inactive, or is none.
+#[inline]
+pub fn pending(state: &State, handle: RequestH) -> Option<Pending> {
+    if at_once(handle).is_some() {
+        return None;
+    }
+    let engine = state.engine.as_ref()?;
+    match state.above.requests.get(handle)? {
+        Kind::Flight(f) | Kind::Then(f, _) => Part::Flying(*f).pending(engine),
+        Kind::Ended(_) => None,
+        Kind::Pair(parts) => parts.iter().find_map(|p| p.pending(engine)),
+        Kind::Persistent(p) => p.active.as_ref().and_then(|a| a.pending(engine)),
+        Kind::Generalized(g) => (!g.complete).then_some(Pending::Anything),
+        Kind::Flush(owner, upto) => {
+            let left = state.above.buffers.oldest(*owner, *upto, engine)?;
+            Some(Pending::On(left, None))
+        }
+    }
+}
+
+/// Whether waiting for the handle means anything: it is neither null nor an inactive persistent
+/// request. `Err` for a handle that names no request.
+#[inline]
+pub fn is_active(tables: &Tables, handle: RequestH) -> Res<bool> {
+    if handle.is_null() {
+        return Ok(false);
+    }
+    match tables.requests.get(handle) {
+        None => Err(unknown(handle)),
+        Some(Kind::Persistent(p)) => Ok(p.active.is_some()),
+        Some(_) => Ok(true),
+    }
+}
+
+/// What a request leaves behind.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status; `error` is set.
+    pub status: Status,
+    /// What went wrong.
+    pub fault: Option<Box<Fault>>,
+    /// Whether the handle is dead now (a persistent request's lives on).
+    pub gone: bool,
+    /// The user's functions that must be asked for the status, with the lock released.
+    pub ask: Option<Box<Generalized>>,
+}
+
+impl Ended {
+    #[inline]
+    fn well(status: Status, gone: bool) -> Ended {
+        Ended {
+            status,
+            fault: None,
+            gone,
+            ask: None,
+        }
+    }
+
+    #[inline]
+    fn from(result: (Status, Option<Box<Fault>>), gone: bool) -> Ended {
+        let (mut status, fault) = result;
+        if let Some(fault) = &fault {
+            status.error = fault.code;
+        }
+        Ended {
+            status,
+            fault,
+            gone,
+            ask: None,
+        }
+    }
+}
+
+/// Takes the status of one operation that has ended well, and frees its request: what most are.
+/// `None`: it is another one, or has not; nothing has happened then.
+#[inline]
+pub fn finish_plain(state: &mut State, handle: RequestH) -> Option<Status> {
+    if let Some(status) = at_once(handle) {
+        return Some(status);
+    }
+    let engine = state.engine.as_mut()?;
+    let requests = &mut state.above.requests;
+    let Kind::Flight(flight) = requests.get(handle)? else {
+        return None;
+    };
+    let receives = flight.receives;
+    let found = engine.take_clean(flight.id)?;
+    requests.discard(handle);
+    Some(match receives {
+        true => status::received(found.source, found.tag, found.len),
+        false => EMPTY,
+    })
+}
+
+/// Takes the result of a request that has ended ([`pending`] is `None`); frees it unless it is
+/// persistent.
+#[inline]
+pub fn finish(state: &mut State, handle: RequestH) -> Res<Ended> {
+    if let Some(status) = finish_plain(state, handle) {
+        return Ok(Ended::well(status, true));
+    }
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    match state.above.requests.get_mut(handle) {
+        None => return Err(unknown(handle)),
+        Some(Kind::Persistent(p)) => {
+            return Ok(match p.active.take() {
+                None => Ended::well(EMPTY, false),
+                Some(part) => Ended::from(land(engine, part), false),
+            });
+        }
+        Some(_) => {}
+    }
+    let Some(kind) = state.above.requests.remove(handle) else {
+        return Err(unknown(handle));
+    };
+    finish_kind(state, kind)
+}
+
+#[inline]
+fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    Ok(match kind {
+        Kind::Flight(f) => Ended::from(land(engine, Part::Flying(f)), true),
+        Kind::Ended(status) => Ended::well(status, true),
+        Kind::Pair(parts) => {
+            let [send, recv] = *parts;
+            let (_, lost) = land(engine, send);
+            let (status, fault) = land(engine, recv);
+            Ended::from((status, fault.or(lost)), true)
+        }
+        Kind::Then(f, then) => {
+            let (status, mut fault) = land(engine, Part::Flying(f));
+            if let (None, Some(then)) = (&fault, then) {
+                fault = then(state).err();
+            }
+            Ended::from((status, fault), true)
+        }
+        Kind::Generalized(g) => Ended {
+            ask: Some(g),
+            ..Ended::well(EMPTY, true)
+        },
+        Kind::Flush(owner, _) => {
+            let lost = state.above.buffers.sweep(owner, engine);
+            Ended::from((EMPTY, lost), true)
+        }
+        // `finish` has dealt with it.
+        Kind::Persistent(_) => Ended::well(EMPTY, true),
+    })
+}
+
+/// Status and failure of an operation that has ended.
+#[inline]
+pub fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
+    match part {
+        Part::Ended(status) => (status, None),
+        Part::Flying(f) => match engine.take(f.id) {
+            Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
+            None => (EMPTY, Some(lost(&f))),
+        },
+    }
+}
+
+#[inline]
+fn status_of(f: &Flight, outcome: &Outcome) -> Status {
+    let mut status = EMPTY;
+    if outcome.cancelled {
+        status::set_cancelled(&mut status, true);
+    } else if f.receives {
+        status = status::received(outcome.source, outcome.tag, outcome.len);
+    }
+    status
+}
+
+#[inline]
+/// What an operation failed of, for the handler of its communicator.
+pub fn fault_of(f: &Flight, failure: Option<Box<Failure>>) -> Option<Box<Fault>> {
+    failure.map(|failure| explain(*failure).on(f.comm))
+}
+
+/// A failure of the engine as a sentence with a class.
+#[cold]
+pub fn explain(failure: Failure) -> Box<Fault> {
+    match failure {
+        Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
+            Class::Truncate,
+            format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
+        ),
+        Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
+        Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
+            Fault::new(Class::Other, text)
+        }
+        Failure::Uneven { came, wants, text } => {
+            let class = if came > wants {
+                Class::Truncate
+            } else {
+                Class::Count
+            };
+            Fault::new(class, text)
+        }
+        Failure::Roots(text) => Fault::new(Class::Root, text),
+        Failure::Disagreement { code, text } => Fault::of_code(code, text),
+        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
+    }
+}
+
+#[cold]
+fn lost(f: &Flight) -> Box<Fault> {
+    Fault::new(
+        Class::Intern,
+        format!("the engine knows nothing of operation {:?}", f.id),
+    )
+    .on(f.comm)
+}
+
+/// A request that has ended is looked at, and not completed: what it does when it has ended is
+/// done now, for whoever sees that may go on with what it made.
+pub fn do_then(state: &mut State, handle: RequestH) -> Res {
+    let Some(Kind::Then(flight, then)) = state.above.requests.get_mut(handle) else {
+        return Ok(());
+    };
+    let engine = state.engine.as_ref().ok_or_else(not_running)?;
+    let well = engine.peek(flight.id).is_some_and(|o| o.failure.is_none());
+    match then.take_if(|_| well) {
+        Some(then) => then(state),
+        None => Ok(()),
+    }
+}
+
+/// The status of a request that has ended, left in place (MPI_Request_get_status).
+pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
+    if let Some(status) = at_once(handle) {
+        return Ok(status);
+    }
+    let engine = state.engine.as_ref().ok_or_else(not_running)?;
+    let seen = |part: &Part| match part {
+        Part::Ended(status) => *status,
+        Part::Flying(f) => match engine.peek(f.id) {
+            Some(outcome) => status_of(f, &outcome),
+            None => EMPTY,
+        },
+    };
+    Ok(match state.above.requests.get(handle) {
+        None => return Err(unknown(handle)),
+        Some(Kind::Flight(f)) => seen(&Part::Flying(*f)),
+        Some(Kind::Pair(parts)) => seen(&parts[1]),
+        Some(Kind::Persistent(p)) => p.active.as_ref().map_or(EMPTY, seen),
+        Some(_) => EMPTY,
+    })
+}
+
+/// The generalized request behind a handle, if it is one.
+pub fn generalized(tables: &Tables, handle: RequestH) -> Option<Generalized> {
+    match tables.requests.get(handle)? {
+        Kind::Generalized(g) => Some(**g),
+        _ => None,
+    }
+}
+
+/// Forgets a request (MPI_Request_free): what goes on goes on, and nobody will ask. Returns a
+/// generalized request that has ended, whose free function the caller must call.
+pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> {
+    if handle.is_null() {
+        return Err(unknown(handle));
+    }
+    let engine = state.engine.as_mut().ok_or_else(not_running)?;
+    if let Some(Kind::Generalized(g)) = state.above.requests.get_mut(handle)
+        && !g.complete
+    {
+        g.freed = true;
+        return Ok(None);
+    }
+    let removed = state.above.requests.remove(handle);
+    if let Some(Kind::Persistent(p)) = &removed {
+        p.start.forget(engine);
+    }
+    let mut drop_part = |part: &Part| {
+        if let Part::Flying(f) = part {
+            engine.release(f.id);
+        }
+    };
+    match removed {
+        None => return Err(unknown(handle)),
+        Some(Kind::Generalized(g)) => return Ok(Some(*g)),
+        Some(Kind::Flight(f) | Kind::Then(f, _)) => drop_part(&Part::Flying(f)),
+        Some(Kind::Pair(parts)) => parts.iter().for_each(drop_part),
+        Some(Kind::Persistent(p)) => p.active.iter().for_each(drop_part),
+        Some(Kind::Ended(_) | Kind::Flush(..)) => {}
+    }
+    Ok(None)
+}

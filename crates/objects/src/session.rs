@@ -1,0 +1,88 @@
+//! Sessions (MPI 5.0, 11.3): a handle to MPI's resources, from whose process sets communicators are
+//! made.
+
+use crate::Group;
+use crate::error::{Class, Fault, Res, fail};
+use crate::handle::{ErrhandlerH, SessionH};
+use crate::info::Info;
+use crate::state::Tables;
+use kw_base::Peer;
+use kw_boot::ProcessSet;
+
+/// The process sets that every session offers. The launcher may offer more, with names of its own.
+pub const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    /// Error handler.
+    pub errhandler: ErrhandlerH,
+    /// What it was made with, as far as we know it.
+    pub info: Info,
+    /// Sets that the launcher made and that this process is in.
+    sets: Vec<ProcessSet>,
+}
+
+impl Session {
+    /// One for process `me`, to whom the launcher offers these sets.
+    pub fn new(errhandler: ErrhandlerH, info: Info, offered: Vec<ProcessSet>, me: Peer) -> Session {
+        let mut sets = offered;
+        sets.retain(|s| s.ranks.contains(&me.0));
+        Session {
+            errhandler,
+            info,
+            sets,
+        }
+    }
+
+    /// Names of all process sets that this process is in.
+    pub fn psets(&self) -> Vec<&str> {
+        let more = self.sets.iter().map(|s| s.name.as_str());
+        PSETS.into_iter().chain(more).collect()
+    }
+
+    /// The processes of a process set, for process `me` of `size`.
+    pub fn pset(&self, name: &str, me: Peer, size: u32) -> Res<Group> {
+        match PSETS.iter().position(|p| p.eq_ignore_ascii_case(name)) {
+            Some(0) => return Ok(Group::range(Peer(0), size)),
+            Some(_) => return Ok(Group::range(me, 1)),
+            None => {}
+        }
+        let named = self.sets.iter().find(|s| s.name == name);
+        let named = named.filter(|s| s.ranks.iter().all(|r| *r < size));
+        match named {
+            Some(set) => Ok(Group::new(set.ranks.iter().copied().map(Peer).collect())),
+            None => fail(
+                Class::Arg,
+                format!(
+                    "pset_name is '{name}', but the process sets are {}",
+                    self.psets().join(" and ")
+                ),
+            ),
+        }
+    }
+}
+
+impl Tables {
+    /// The session of a handle.
+    pub fn session(&self, handle: SessionH) -> Res<&Session> {
+        let found = handle.key().and_then(|k| self.sessions.get(k));
+        found.ok_or_else(|| unknown_session(handle))
+    }
+
+    /// The session of a handle, to change.
+    pub fn session_mut(&mut self, handle: SessionH) -> Res<&mut Session> {
+        let found = handle.key().and_then(|k| self.sessions.get_mut(k));
+        found.ok_or_else(|| unknown_session(handle))
+    }
+}
+
+#[cold]
+fn unknown_session(handle: SessionH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_SESSION_NULL".to_string()
+    } else {
+        format!("{:#x}, which names no session (finalized?)", handle.0)
+    };
+    Fault::new(Class::Session, format!("session is {what}"))
+}

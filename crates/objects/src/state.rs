@@ -1,0 +1,202 @@
+//! The state of MPI in one process: a lock with the engine and the tables of objects.
+
+use crate::Comm;
+use crate::abi::Fortran;
+use crate::attributes::Attributes;
+use crate::buffered::Buffers;
+use crate::codes::Codes;
+use crate::datatype::Types;
+use crate::errhandler::Errhandlers;
+use crate::error::{Class, Fault, Res};
+use crate::group::Held;
+use crate::handle::CommH;
+use crate::info::Infos;
+use crate::life::Life;
+use crate::message::Message;
+use crate::op::Ops;
+use crate::request::Requests;
+use crate::session::Session;
+use crate::tool::Tool;
+use kw_base::Slab;
+use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_engine::{Engine, Inner, ProgressLock};
+use kw_sys::mem::Memory;
+use kw_types::comm::ContextPool;
+use std::collections::HashMap;
+
+/// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
+#[derive(Debug)]
+pub struct Mpi {
+    /// The lock: engine and tables.
+    pub lock: ProgressLock<Tables>,
+    /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
+    active: AtomicBool,
+    /// Whether this process is a child that a process of the job made with fork.
+    forked: AtomicBool,
+}
+
+/// Tables of objects that handles name. A table that needs no other is a type of its own, beside
+/// its object (`objects/*.rs`); look-ups that need several are methods here, written there as well.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Datatypes.
+    pub types: Types,
+    /// Communicators that the user made.
+    pub comms: Slab<Comm>,
+    /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
+    pub world: Option<Comm>,
+    /// MPI_COMM_SELF, likewise.
+    pub itself: Option<Comm>,
+    /// This process's share of the context ids; there once the world is open.
+    pub contexts: Option<ContextPool>,
+    /// KW_CHECK: the ranks compare their collective calls.
+    pub checking: bool,
+    /// Lists of an earlier call, for the memory they have.
+    pub lists: crate::lists::Lists,
+    /// Reduction operations.
+    pub ops: Ops,
+    /// Groups.
+    pub groups: Slab<Held>,
+    /// Info objects.
+    pub infos: Infos,
+    /// Error handlers.
+    pub errhandlers: Errhandlers,
+    /// Sessions.
+    pub sessions: Slab<Session>,
+    /// Keyvals and attributes.
+    pub attributes: Attributes,
+    /// Error codes that the user added.
+    pub codes: Codes,
+    /// What Fortran bindings told us.
+    pub fortran: Fortran,
+    /// Requests.
+    pub requests: Requests,
+    /// Messages matched by a probe.
+    pub messages: Slab<Message>,
+    /// Buffers attached for buffered sends.
+    pub buffers: Buffers,
+    /// Initialisation, finalisation and threads.
+    pub life: Life,
+    /// The tool information interface.
+    pub tool: Tool,
+    /// What was told of waits that last.
+    pub teller: crate::hang::Teller,
+    /// Memory given out by MPI_Alloc_mem, by address.
+    pub allocated: HashMap<usize, Memory>,
+}
+
+impl Tables {
+    /// The communicator of a handle, if it names one.
+    #[inline(always)]
+    pub fn find_comm(&self, handle: CommH) -> Option<&Comm> {
+        match handle {
+            CommH::WORLD => self.world.as_ref(),
+            CommH::SELF => self.itself.as_ref(),
+            _ => handle.key().and_then(|k| self.comms.get(k)),
+        }
+    }
+
+    /// The communicator of a handle.
+    #[inline]
+    pub fn comm(&self, handle: CommH) -> Res<&Comm> {
+        self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
+    }
+
+    /// The communicator of a handle, to change.
+    #[inline(always)]
+    pub fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
+        match handle {
+            CommH::WORLD => self.world.as_mut(),
+            CommH::SELF => self.itself.as_mut(),
+            _ => handle.key().and_then(|k| self.comms.get_mut(k)),
+        }
+    }
+
+    /// The communicator of a handle, to change.
+    pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
+        let found = self.find_comm_mut(handle);
+        found.ok_or_else(|| unknown_comm(handle))
+    }
+}
+
+#[cold]
+fn unknown_comm(handle: CommH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_COMM_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no communicator {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
+    };
+    Fault::new(Class::Comm, format!("comm is {what}"))
+}
+
+/// Ownership of the lock, with `engine` and `above` (the tables).
+pub type Guard<'a> = kw_engine::Guard<'a, Tables>;
+
+/// What the guard guards.
+pub type State = Inner<Tables>;
+
+impl Mpi {
+    /// MPI before initialisation.
+    pub fn new() -> Mpi {
+        Mpi {
+            lock: ProgressLock::new(Tables::default()),
+            active: AtomicBool::new(false),
+            forked: AtomicBool::new(false),
+        }
+    }
+
+    /// MPI before initialisation, which will take this engine (tests: over the simulated network).
+    pub fn over(engine: Engine) -> Mpi {
+        let mpi = Mpi::new();
+        mpi.lock.look().above.life.ready = Some(engine);
+        mpi
+    }
+
+    /// Whether MPI (world or a session) is initialised and not finalised. Any thread, without the
+    /// lock.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
+    }
+
+    /// Initialisation and finalisation say so here, as the last and the first thing they do.
+    pub fn set_active(&self, yes: bool) {
+        self.active.store(yes, Ordering::Release);
+    }
+
+    /// A child that was forked begins. It has its parent's memory and connections, but is no
+    /// process of the job: what it sent would come from its parent, and its parent would wait for
+    /// what it took. For it MPI is over. Takes no lock: a thread that is not there any more may
+    /// hold it.
+    pub fn over_in_child(&self) {
+        if self.active.swap(false, Ordering::AcqRel) {
+            self.forked.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether MPI was up when this process was forked from another.
+    pub fn is_forked(&self) -> bool {
+        self.forked.load(Ordering::Acquire)
+    }
+
+    /// Wakes every thread that waits for something which no message brings (MPI_Grequest_complete).
+    pub fn wake_all(&self) {
+        self.lock.wake_all();
+    }
+
+    /// Takes the lock.
+    #[inline(always)]
+    pub fn lock(&self) -> Guard<'_> {
+        self.lock.lock()
+    }
+}
+
+impl Default for Mpi {
+    fn default() -> Self {
+        Mpi::new()
+    }
+}

@@ -1,0 +1,12 @@
+//! The tool information interface (MPI 5.0, 15.3): its calls. What they look at is in
+//! [`kw_objects::tool`].
+#![forbid(unsafe_code)]
+
+// A function of MPI without a row in api/built.tsv is one that nobody can call.
+#[deny(dead_code)]
+mod calls;
+
+/// The functions of MPI in this crate that are built (`api/built.tsv`).
+pub mod built {
+    include!(concat!(env!("OUT_DIR"), "/built.rs"));
+}
