@@ -99,7 +99,11 @@ fn everything_is_generated_even_when_nothing_is_built() {
 #[test]
 fn coverage_counts_fortran_s_interfaces() {
     let api = api();
-    let dir = tables("coverage", "MPI_Send\tp2p\nMPI_Attr_get\tattr\n", "");
+    let dir = tables(
+        "coverage",
+        "MPI_Send\tmpi::p2p\nMPI_Attr_get\tmpi::attr\n",
+        "",
+    );
     let built = Built::read(&dir, &api).unwrap();
     let rows = coverage(&api, &fortran(&api), &built);
     let of = |name: &str| rows.iter().find(|r| r.name == name).unwrap().fortran;
@@ -132,7 +136,7 @@ fn one_rust_function_answers_for_all_forms_of_an_operation() {
     ];
     let dir = tables(
         "forms",
-        "MPI_Send\tp2p\nMPI_Recv\tp2p\nMPI_Barrier\tcoll\n",
+        "MPI_Send\tmpi::p2p\nMPI_Recv\tmpi::p2p\nMPI_Barrier\tmpi::coll\n",
         &rows.concat(),
     );
     let built = Built::read(&dir, &api).unwrap();
