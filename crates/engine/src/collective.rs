@@ -44,9 +44,11 @@ pub use yield_after::let_others_go_on;
 
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
+use crate::part::Part;
 use crate::spin::Spin;
 use drive::{Driving, ended_on_board};
 use kw_base::counters::Counter;
+use kw_boot::Job;
 use kw_sys::nontemporal::NontemporalCopier;
 use memory::Store;
 use run::{Home, State};
@@ -81,8 +83,8 @@ pub struct Collectives {
 }
 
 impl Collectives {
-    /// `crowded`: more ranks than cores share this host.
-    pub(crate) fn new(crowded: bool) -> Collectives {
+    fn of(job: &Job) -> Collectives {
+        let crowded = job.crowded();
         Collectives {
             channels: Channels::default(),
             planner: Planner::default(),
@@ -228,7 +230,7 @@ impl Collectives {
     /// Goes on with the runs that nobody drives and whose wait on a board is over. Says whether
     /// there was one.
     #[cold]
-    pub(crate) fn look_at_boards(&mut self, messages: &mut Messages) -> bool {
+    fn look_at_boards(&mut self, messages: &mut Messages) -> bool {
         let mut any = false;
         let mut i = self.running.len();
         while i > 0 {
@@ -278,12 +280,51 @@ impl Collectives {
     }
 }
 
+impl Part for Collectives {
+    fn new(job: &Job) -> Collectives {
+        Collectives::of(job)
+    }
+
+    #[inline(always)]
+    fn is_busy(&self) -> bool {
+        self.running.len() != 0
+    }
+
+    #[cold]
+    fn advance(&mut self, messages: &mut Messages) {
+        self.advance_all(messages);
+    }
+
+    #[cold]
+    fn look(&mut self, messages: &mut Messages) -> bool {
+        self.look_at_boards(messages)
+    }
+
+    #[inline(always)]
+    fn may_hold_up_others(&self) -> bool {
+        self.running.len() != 0
+    }
+
+    fn is_held_by_send(&self) -> bool {
+        self.running.is_held_by_send()
+    }
+
+    fn make_ready_to_sleep(&mut self) {
+        self.running.watch(&mut self.channels);
+    }
+
+    #[inline(always)]
+    fn awake(&mut self) {
+        self.channels.awake();
+    }
+}
+
 /// What takes part in a collective may send, and so bring what others wait for: partitioned
 /// transfers and other collectives go on with that.
 impl Engine {
     /// Makes a run a request, which [`Engine::progress`] drives from now on.
     pub fn launch(&mut self, run: Box<Run>) -> ReqId {
-        let req = self.collectives.launch(&mut self.messages, run);
+        let req = self.parts.collectives.launch(&mut self.messages, run);
         self.settle();
         req
     }
@@ -291,7 +332,7 @@ impl Engine {
     /// Takes back a run that has ended; says what went wrong, if anything did.
     #[inline(always)]
     pub fn recycle(&mut self, run: Box<Run>) -> Option<Failure> {
-        let (collectives, messages) = (&mut self.collectives, &mut self.messages);
+        let (collectives, messages) = (&mut self.parts.collectives, &mut self.messages);
         collectives.spread_now_and_then(messages, run.bytes);
         if run.work.is_some() || run.failure.is_some() {
             return self.put_back(run);
@@ -303,7 +344,7 @@ impl Engine {
 
     #[inline(never)]
     fn put_back(&mut self, run: Box<Run>) -> Option<Failure> {
-        let failure = self.collectives.put_back(&mut self.messages, run);
+        let failure = self.parts.collectives.put_back(&mut self.messages, run);
         self.go_on_after_collective();
         failure
     }
@@ -311,8 +352,8 @@ impl Engine {
     /// The next one's turn on a board may have come.
     #[inline(always)]
     fn go_on_after_collective(&mut self) {
-        if self.collectives.channels.turned {
-            self.collectives.advance_all(&mut self.messages);
+        if self.parts.collectives.channels.turned {
+            self.parts.collectives.advance_all(&mut self.messages);
         }
         self.settle();
     }
@@ -321,7 +362,7 @@ impl Engine {
     #[cold]
     pub fn abandon(&mut self, mut run: Box<Run>, failure: Failure) -> Option<Failure> {
         let messages = &mut self.messages;
-        self.collectives.abandon(messages, &mut run, failure);
+        self.parts.collectives.abandon(messages, &mut run, failure);
         self.recycle(run)
     }
 }

@@ -215,7 +215,7 @@ impl Engine {
             return;
         }
         let departed = &mut self.departed;
-        let hopeless = departed.ask(&mut self.messages, &self.collectives, on);
+        let hopeless = departed.ask(&mut self.messages, &self.parts.collectives, on);
         for (req, why) in hopeless {
             self.end_hopeless(req, why);
         }
@@ -226,9 +226,9 @@ impl Engine {
         if self.messages.machine.requests.awaits(req.0) != Awaits::Owner {
             return self.messages.machine.fail(req.0, &why);
         }
-        if let Some(run) = self.collectives.running.take(req) {
+        if let Some(run) = self.parts.collectives.running.take(req) {
             let failure = self.abandon(run, Failure::gone(why));
-            self.collectives.end(&mut self.messages, req, failure);
+            self.parts.collectives.end(&mut self.messages, req, failure);
         }
     }
 }

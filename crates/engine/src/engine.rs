@@ -4,19 +4,19 @@
 //! | part | its matter | what it borrows |
 //! | --- | --- | --- |
 //! | [`Messages`] | sends, receives, probes, requests: machine and paths | |
-//! | [`Collectives`] | schedules that run, plans that are kept, boards | messages |
-//! | [`Partitioned`] | transfers in pieces | messages |
+//! | [`Collectives`](crate::Collectives) | schedules that run, plans that are kept, boards | messages |
+//! | [`Partitioned`](crate::Partitioned) | transfers in pieces | messages |
 //! | [`Departed`] | whom waits depend on, and who has left | messages, collectives |
 //! | [`Locations`] | where ranks run | |
 //!
-//! No part knows the engine or a part that is not named beside it. What must follow from a change
+//! No part knows the engine or a part that is not named beside it. Those that go on by themselves
+//! implement [`Part`](crate::Part), and are driven in a loop. What must follow from a change
 //! in one of them in another is done here and in `progress`.
 
-use crate::collective::Collectives;
 use crate::departed::Departed;
 use crate::locations::Locations;
 use crate::messages::Messages;
-use crate::partitioned::Partitioned;
+use crate::part::Parts;
 use crate::paths::{Joined, Paths, local};
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
@@ -27,10 +27,8 @@ use kw_path::Network;
 pub struct Engine {
     /// What it sends and receives.
     pub messages: Messages,
-    /// Its collectives.
-    pub collectives: Collectives,
-    /// Its partitioned transfers.
-    pub partitioned: Partitioned,
+    /// What goes on beside them.
+    pub parts: Parts,
     /// Whom its waits depend on.
     pub departed: Departed,
     /// The job that it is a rank of.
@@ -74,8 +72,7 @@ impl Engine {
     pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
         Engine {
             messages: Messages::new(paths, launcher, &job, &knobs),
-            collectives: Collectives::new(job.crowded()),
-            partitioned: Partitioned::default(),
+            parts: Parts::new(&job),
             departed: Departed::new(&job),
             job,
             knobs,

@@ -117,10 +117,10 @@ impl Seen<'_> {
     }
 
     fn on_board(&self, watch: Watch) -> Wait {
-        if self.0.collectives.channels.reached(watch) {
+        if self.0.parts.collectives.channels.reached(watch) {
             return Wait::OTHER;
         }
-        let Some(place) = self.0.collectives.channels.place_of(watch) else {
+        let Some(place) = self.0.parts.collectives.channels.place_of(watch) else {
             // Its turn: another collective of this rank is before it.
             return Wait::OTHER;
         };
@@ -173,7 +173,7 @@ impl Seen<'_> {
 
     /// A collective of this rank in the background.
     fn run_of(&self, req: ReqId) -> Wait {
-        let views = self.0.collectives.views();
+        let views = self.0.parts.collectives.views();
         let Some(RunView { place, .. }) = views.iter().find(|v| v.req == req) else {
             return Wait::OTHER;
         };
@@ -187,7 +187,7 @@ impl Seen<'_> {
     }
 
     fn runs(&self) -> Vec<Run> {
-        let views = self.0.collectives.views().into_iter();
+        let views = self.0.parts.collectives.views().into_iter();
         let run = |view: RunView| Run {
             context: view.place.0.0,
             number: view.place.1,

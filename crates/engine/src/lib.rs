@@ -18,6 +18,7 @@ mod messages;
 #[cfg(all(test, loom))]
 mod models;
 mod neighbours;
+mod part;
 mod partitioned;
 pub mod paths;
 mod poll_backoff;
@@ -41,6 +42,7 @@ pub use events::{EventQueue, Safety};
 pub use hang::{Lasting, LongWait};
 pub use kw_proto::p2p::{CompletionGuard, Found};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
+pub use part::{Part, Parts};
 pub use partitioned::{PartId, Partitioned};
 pub use paths::{Joined, join};
 pub use progress_lock::{Guard, Inner, ProgressLock};

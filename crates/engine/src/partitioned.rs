@@ -27,7 +27,9 @@ mod rows;
 mod setup;
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
+use crate::part::Part;
 use kw_base::{ContextId, Key, Peer, Slab};
+use kw_boot::Job;
 use kw_proto::p2p::Failure;
 use kw_sys::buf::Buf;
 use op::{Op, Side};
@@ -77,7 +79,7 @@ pub struct Partitioned {
 impl Partitioned {
     /// Whether something may have come for it.
     #[inline]
-    pub(crate) fn is_busy(&self) -> bool {
+    fn has_work(&self) -> bool {
         !self.going.is_empty() || self.expecting != 0
     }
 
@@ -401,7 +403,7 @@ impl Partitioned {
     }
 
     /// Something has come: goes on with whatever waited for it. Not while an operation is started.
-    pub(crate) fn advance(&mut self, messages: &mut Messages) {
+    fn advance_all(&mut self, messages: &mut Messages) {
         if self.expecting != 0 {
             self.look_at_sources(messages);
         }
@@ -520,5 +522,25 @@ impl Partitioned {
         if op.active.is_none() && op.setup.is_some() {
             self.ops.remove(id.0);
         }
+    }
+}
+
+impl Part for Partitioned {
+    fn new(_: &Job) -> Partitioned {
+        Partitioned::default()
+    }
+
+    #[inline(always)]
+    fn is_busy(&self) -> bool {
+        self.has_work()
+    }
+
+    fn advance(&mut self, messages: &mut Messages) {
+        self.advance_all(messages);
+    }
+
+    #[inline(always)]
+    fn asked_in_vain(&mut self, messages: &mut Messages) {
+        self.take_rows_apart(messages);
     }
 }

@@ -161,17 +161,16 @@ impl Polled for Engine {
     }
 
     fn make_ready_to_sleep(&mut self) {
-        let collectives = &mut self.collectives;
-        collectives.running.watch(&mut collectives.channels);
+        self.parts.make_ready_to_sleep();
     }
 
     fn sleep_for(&mut self, watch: Watch) {
-        self.collectives.channels.sleep_for(watch);
+        self.parts.collectives.channels.sleep_for(watch);
     }
 
     #[inline]
     fn awake(&mut self) {
-        self.collectives.channels.awake();
+        self.parts.awake();
     }
 
     fn longest_sleep(&self, longest: Duration) -> Duration {
@@ -218,17 +217,17 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn reached(&self, watch: Watch) -> bool {
-        self.collectives.channels.reached(watch)
+        self.parts.collectives.channels.reached(watch)
     }
 
     #[inline(always)]
     fn wants_user(&self) -> bool {
-        self.collectives.running.wants_user()
+        self.parts.collectives.running.wants_user()
     }
 
     #[inline(always)]
     fn is_unwatched(&self) -> bool {
-        self.collectives.running.is_unwatched()
+        self.parts.collectives.running.is_unwatched()
     }
 
     #[inline(always)]

@@ -1,5 +1,4 @@
-//! How an engine goes on: it polls its paths, and lets collectives and partitioned transfers go on
-//! with what has come.
+//! How an engine goes on: it polls its paths, and lets its parts go on with what has come.
 
 use crate::engine::Engine;
 use crate::paths::{Paths, Port};
@@ -18,7 +17,7 @@ impl Engine {
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
         self.messages.machine.requests.may_hold_up_others()
-            || self.collectives.running.len() != 0
+            || self.parts.may_hold_up_others()
             || self.messages.paths.pending()
     }
 
@@ -55,12 +54,10 @@ impl Engine {
     /// The event thread is about to sleep: every path wakes it from now on. Whether one of those
     /// moved that had to be looked at once more.
     pub(crate) fn progress_before_polling_asleep(&mut self) -> bool {
-        self.messages
-            .paths
-            .arm(match self.collectives.running.is_held_by_send() {
-                false => Asleep::Polling,
-                true => Asleep::Stepping,
-            });
+        self.messages.paths.arm(match self.parts.is_held_by_send() {
+            false => Asleep::Polling,
+            true => Asleep::Stepping,
+        });
         self.progress_by(|paths, port| paths.poll_unwatched(port))
     }
 
@@ -77,16 +74,13 @@ impl Engine {
     #[inline]
     fn go_on(&mut self, mut moved: bool) -> bool {
         moved |= self.messages.go_on();
-        if moved && self.partitioned.is_busy() {
-            self.partitioned.advance(&mut self.messages);
-        }
-        if self.collectives.running.len() == 0 {
+        if !self.parts.are_busy() {
             return moved;
         }
         if moved {
-            self.collectives.advance_all(&mut self.messages);
+            self.parts.advance(&mut self.messages);
         }
-        moved |= self.collectives.look_at_boards(&mut self.messages);
+        moved |= self.parts.look(&mut self.messages);
         self.settle();
         moved
     }
@@ -96,8 +90,8 @@ impl Engine {
     #[inline]
     pub(crate) fn settle(&mut self) {
         while std::mem::take(&mut self.messages.unsettled) {
-            self.partitioned.advance(&mut self.messages);
-            self.collectives.advance_all(&mut self.messages);
+            self.parts.advance(&mut self.messages);
+            self.messages.flush();
         }
     }
 
@@ -122,7 +116,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     fn look_for_others(&mut self) {
-        if self.collectives.running.len() != 0 || self.partitioned.is_busy() {
+        if self.parts.are_busy() {
             self.progress();
         } else {
             self.messages.unsettled = false;
@@ -132,7 +126,7 @@ impl Engine {
     /// The program waits, or has asked in vain whether something has ended.
     #[inline]
     pub fn asked_in_vain(&mut self) {
-        self.partitioned.take_rows_apart(&mut self.messages);
+        self.parts.asked_in_vain(&mut self.messages);
         self.messages.asked_in_vain();
     }
 }

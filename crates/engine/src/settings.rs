@@ -30,7 +30,7 @@ impl Engine {
             Counter::UnexpectedHeld => machine.receiving.held(),
             Counter::ReceivesPosted => machine.receiving.posted(),
             Counter::RequestsActive => machine.requests.active() as u64,
-            Counter::CollectivesActive => self.collectives.running.len() as u64,
+            Counter::CollectivesActive => self.parts.collectives.running.len() as u64,
             _ => match self.messages.paths.counter(c) {
                 Some(value) => value,
                 None => machine.out.counters.get(c) + self.counters.get(c),

@@ -29,7 +29,7 @@ impl Dice {
 fn make_send(engine: &mut Engine, from: &Buf, parts: u32) -> PartId {
     let (polls, envelope) = (engine.polls_for(Peer(1)), (CONTEXT, 0, 3));
     let messages = &mut engine.messages;
-    let partitioned = &mut engine.partitioned;
+    let partitioned = &mut engine.parts.partitioned;
     partitioned.send(messages, polls, Peer(1), envelope, from, parts)
 }
 
@@ -40,17 +40,18 @@ fn make_recv(engine: &mut Engine, into: &Buf, parts: u32) -> PartId {
         tag: Some(3),
     };
     engine
+        .parts
         .partitioned
         .recv(&mut engine.messages, want, into, parts)
 }
 
 fn start(engine: &mut Engine, id: PartId) -> ReqId {
-    engine.partitioned.start(&mut engine.messages, id)
+    engine.parts.partitioned.start(&mut engine.messages, id)
 }
 
 fn make_ready(engine: &mut Engine, id: PartId, low: u32, high: u32) {
     let messages = &mut engine.messages;
-    engine.partitioned.make_ready(messages, id, low, high);
+    engine.parts.partitioned.make_ready(messages, id, low, high);
     engine.look_after_sending();
 }
 
@@ -107,7 +108,7 @@ fn transfer(seed: u64) {
                 true => wait(&mut engines),
                 false => _ = engines[dice.below(2)].progress(),
             }
-            let arrived = |part: usize| engines[1].partitioned.has_arrived(recv, part as u32);
+            let arrived = |part: usize| engines[1].parts.partitioned.has_arrived(recv, part as u32);
             // with more than 64 parts some travel together always
             let alone = parts <= 64 && bytes % halves == 0;
             for part in 0..parts * halves {
@@ -169,7 +170,7 @@ fn parts_that_take_long_leave_one_by_one() {
                 engines[1].progress();
             });
             assert!(
-                part == 63 || engines[1].partitioned.has_arrived(recv, part) == long,
+                part == 63 || engines[1].parts.partitioned.has_arrived(recv, part) == long,
                 "part {part}"
             );
         }

@@ -131,7 +131,7 @@ pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> R
     ready[named].fill(true);
     if let Start::PartSend(id, _) = p.start {
         let messages = &mut engine.messages;
-        let partitioned = &mut engine.partitioned;
+        let partitioned = &mut engine.parts.partitioned;
         partitioned.make_ready(messages, id, low as u32, high as u32);
         engine.look_after_sending();
     }
@@ -168,10 +168,10 @@ impl Start {
             Start::Collective(pattern) => {
                 let Collectives {
                     patterns, channels, ..
-                } = &mut engine.collectives;
+                } = &mut engine.parts.collectives;
                 patterns.forget(channels, pattern);
             }
-            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.partitioned.forget(*id),
+            Start::PartSend(id, _) | Start::PartRecv(id, _) => engine.parts.partitioned.forget(*id),
             Start::Hooked(hooked) => hooked.forget(engine),
             _ => {}
         }
@@ -199,13 +199,13 @@ impl Start {
                 receives: false,
             }),
             Start::PartSend(id, peer) => Part::Flying(Flight {
-                id: engine.partitioned.start(&mut engine.messages, *id),
+                id: engine.parts.partitioned.start(&mut engine.messages, *id),
                 comm,
                 from: Some(*peer),
                 receives: false,
             }),
             Start::PartRecv(id, peer) => Part::Flying(Flight {
-                id: engine.partitioned.start(&mut engine.messages, *id),
+                id: engine.parts.partitioned.start(&mut engine.messages, *id),
                 comm,
                 from: Some(*peer),
                 receives: true,

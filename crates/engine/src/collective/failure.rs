@@ -79,7 +79,7 @@ impl Engine {
     /// or there is more to say ([`Engine::take`]), and nothing has happened.
     #[inline]
     pub fn take_clean(&mut self, req: ReqId) -> Option<Found> {
-        match self.collectives.running.failed.is_empty() {
+        match self.parts.collectives.running.failed.is_empty() {
             true => self.messages.take_clean(req),
             false => None,
         }
@@ -91,13 +91,13 @@ impl Engine {
         let outcome = self.messages.take(req)?;
         Some(outcome.map(|failure| match failure {
             Some(failure) => Some(Failure::Message(failure)),
-            None => self.collectives.failure_of(req),
+            None => self.parts.collectives.failure_of(req),
         }))
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
-        self.collectives.failure_of(req);
+        self.parts.collectives.failure_of(req);
         self.messages.release(req);
     }
 }

@@ -90,7 +90,7 @@ impl Patterns {
 impl Engine {
     /// Runs a pattern; the run before has ended.
     pub fn launch_pattern(&mut self, pattern: &Pattern) -> ReqId {
-        let collectives = &mut self.collectives;
+        let collectives = &mut self.parts.collectives;
         let run = collectives
             .patterns
             .next(&mut collectives.channels, pattern);

@@ -64,7 +64,7 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let plans = comm.plans.take();
     plans
         .into_iter()
-        .for_each(|p| engine.collectives.planner.close(p));
+        .for_each(|p| engine.parts.collectives.planner.close(p));
     Ok(())
 }
 
@@ -120,11 +120,11 @@ pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
     if let Some(engine) = &mut guard.engine {
         engine.departed.forget_senders(comm.context);
         if let Some(board) = comm.board.id() {
-            engine.collectives.channels.leave(board);
+            engine.parts.collectives.channels.leave(board);
         }
         comm.plans
             .into_iter()
-            .for_each(|p| engine.collectives.planner.close(p));
+            .for_each(|p| engine.parts.collectives.planner.close(p));
     }
     Ok(())
 }

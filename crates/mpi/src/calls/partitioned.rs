@@ -65,7 +65,7 @@ pub fn psend_init(
             let polls = engine.polls_for(out.to);
             let (messages, envelope) = (&mut engine.messages, out.envelope());
             let (to, parts) = (out.to, partitions as u32);
-            let partitioned = &mut engine.partitioned;
+            let partitioned = &mut engine.parts.partitioned;
             let id = partitioned.send(messages, polls, to, envelope, &out.buf, parts);
             Start::PartSend(id, out.to)
         }
@@ -100,9 +100,11 @@ pub fn precv_init(
                 ));
             };
             let engine = running(&mut guard)?.0;
-            let id = engine
-                .partitioned
-                .recv(&mut engine.messages, want, &buf, partitions as u32);
+            let id =
+                engine
+                    .parts
+                    .partitioned
+                    .recv(&mut engine.messages, want, &buf, partitions as u32);
             Start::PartRecv(id, peer)
         }
         None => Start::Nothing(FROM_PROC_NULL),
@@ -168,7 +170,7 @@ fn has_arrived(state: &mut State, request: RequestH, id: PartId, partition: i32)
         return true;
     }
     let engine = state.engine.as_mut();
-    engine.is_some_and(|e| e.partitioned.has_arrived(id, partition as u32))
+    engine.is_some_and(|e| e.parts.partitioned.has_arrived(id, partition as u32))
 }
 
 #[cold]

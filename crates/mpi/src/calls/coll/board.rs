@@ -76,7 +76,7 @@ fn negotiate(
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
     let opened = number.and_then(|n| {
-        let channels = &mut engine.collectives.channels;
+        let channels = &mut engine.parts.collectives.channels;
         channels.open(&mut engine.messages, n, &members.group)
     });
     if opened.is_none()

@@ -124,7 +124,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
 fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
     let (engine, tables) = running(state)?;
     let circle = circle(tables.comm_mut(comm)?);
-    let planner = &mut engine.collectives.planner;
+    let planner = &mut engine.parts.collectives.planner;
     Ok(planner.plan_inter(&engine.job.agreed, circle, emit, ask))
 }
 

@@ -55,7 +55,11 @@ fn block_as<'a>(
 /// Drives a run to its end: here if it need not wait.
 fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-    if !engine.collectives.run_ops(&mut engine.messages, &mut run) {
+    if !engine
+        .parts
+        .collectives
+        .run_ops(&mut engine.messages, &mut run)
+    {
         return wait_for_end(mpi, guard, comm, run);
     }
     let failure = engine.recycle(run);
@@ -66,13 +70,17 @@ fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>
 #[inline(never)]
 fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     if let Some(engine) = &mut guard.engine {
-        engine.collectives.begins_to_wait(&run);
+        engine.parts.collectives.begins_to_wait(&run);
     }
     loop {
         let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-        match engine.collectives.drive(&mut engine.messages, &mut run) {
+        match engine
+            .parts
+            .collectives
+            .drive(&mut engine.messages, &mut run)
+        {
             Drive::Done => {
-                let yields = engine.collectives.has_waited(&run);
+                let yields = engine.parts.collectives.has_waited(&run);
                 let failure = engine.recycle(run);
                 guard.leave();
                 if yields {
@@ -80,7 +88,8 @@ fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Bo
                 }
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
             }
-            Drive::Board(watch) if engine.collectives.linger(&mut engine.messages, watch) => {}
+            Drive::Board(watch) if engine.parts.collectives.linger(&mut engine.messages, watch) => {
+            }
             Drive::Board(watch) => {
                 guard = wait_for_board(mpi, guard, watch);
                 let engine = guard.engine.as_mut().ok_or_else(not_running)?;
@@ -130,7 +139,11 @@ impl Drop for Rest<'_> {
         let mut guard = self.mpi.lock();
         run.user_done();
         while let Some(engine) = guard.engine.as_mut() {
-            match engine.collectives.drive(&mut engine.messages, &mut run) {
+            match engine
+                .parts
+                .collectives
+                .drive(&mut engine.messages, &mut run)
+            {
                 Drive::Done => {
                     engine.recycle(run);
                     return;
@@ -167,7 +180,7 @@ fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a>
     };
     wait_serving(mpi, guard, on, |s| {
         let over = |e: &Engine| {
-            e.collectives.channels.reached(watch) || e.departed.on_board(watch).is_some()
+            e.parts.collectives.channels.reached(watch) || e.departed.on_board(watch).is_some()
         };
         s.engine.as_ref().is_none_or(over)
     })
@@ -211,14 +224,14 @@ fn keep(
     let mut run = planned.inspect_err(|_| {
         board
             .into_iter()
-            .for_each(|b| engine.collectives.channels.leave(b));
+            .for_each(|b| engine.parts.collectives.channels.leave(b));
     })?;
     if let Some(said) = run.signature_check() {
         said.record()[check::FORM] = check::PERSISTENT;
     }
     let Collectives {
         patterns, channels, ..
-    } = &mut engine.collectives;
+    } = &mut engine.parts.collectives;
     let kept = Persistent {
         comm,
         start: Start::Collective(patterns.keep(channels, run, board)),
@@ -256,7 +269,7 @@ fn wants_user(state: &State) -> bool {
     state
         .engine
         .as_ref()
-        .is_some_and(|e| e.collectives.running.wants_user())
+        .is_some_and(|e| e.parts.collectives.running.wants_user())
 }
 
 /// Takes the lock, and makes the calls of user functions that collectives in the background want.
@@ -270,7 +283,7 @@ pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
 }
 
 fn take_user_step(engine: &mut Engine) -> Option<(ReqId, UserStep)> {
-    engine.collectives.running.take_user_step()
+    engine.parts.collectives.running.take_user_step()
 }
 
 /// Makes the calls of user functions that collectives in the background wait for, with the lock
@@ -285,7 +298,10 @@ fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
         });
         guard = mpi.lock();
         if let Some(engine) = &mut guard.engine {
-            engine.collectives.user_step_done(&mut engine.messages, req);
+            engine
+                .parts
+                .collectives
+                .user_step_done(&mut engine.messages, req);
         }
     }
     guard

@@ -38,7 +38,7 @@ pub(super) fn lay_out(
     let checking = tables.checking;
     let c = tables.comm_mut(comm)?;
     if c.plans.is_none() {
-        c.plans = Some(engine.collectives.planner.open());
+        c.plans = Some(engine.parts.collectives.planner.open());
     }
     let mut caller = caller(c);
     if checking {
@@ -47,7 +47,7 @@ pub(super) fn lay_out(
     }
     let Collectives {
         planner, channels, ..
-    } = &mut engine.collectives;
+    } = &mut engine.parts.collectives;
     let mut run = match planner.again(channels, &caller, what, ask, &buffers) {
         Some(run) => run,
         None => {

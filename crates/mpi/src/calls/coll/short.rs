@@ -177,7 +177,7 @@ fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
     let same = |list: &[u64]| asked.counts.is_none_or(|c| c.are(list));
     let Collectives {
         planner, channels, ..
-    } = &mut engine.collectives;
+    } = &mut engine.parts.collectives;
     let mut run = planner.named(channels, c.plans?, asked.named(), asked.buffers, same)?;
     run.set_tag(c.next_collective());
     Some(run)
