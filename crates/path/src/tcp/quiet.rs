@@ -2,6 +2,7 @@
 //! hangs.
 
 use super::peers::{Peers, Slot};
+use super::socket::Socket;
 use super::stream::Stream;
 
 impl Peers {
@@ -10,7 +11,7 @@ impl Peers {
     pub fn are_quiet(&mut self) -> bool {
         let peers: Vec<_> = self.lists().live.iter().collect();
         let quiet = |peer| match self.slot_mut(peer) {
-            Slot::Up(link) => matches!(link.unacked().1.unacknowledged(), Ok(0)),
+            Slot::Up(link) => matches!(link.unacked().1.is_acknowledged(), Ok(true)),
             // What a connection that broke may not have brought is sent again over the next one.
             Slot::Idle(Some(stream)) => is_done(stream),
             Slot::Dialing(dialing) => is_done(&dialing.stream),

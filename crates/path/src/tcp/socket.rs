@@ -22,8 +22,15 @@ pub trait Socket {
         len: u64,
         cuts: &Cuts<'_>,
     ) -> io::Result<usize>;
-    /// Bytes that were sent, and that the other side's kernel has not acknowledged.
-    fn unacknowledged(&self) -> io::Result<u32>;
+    /// How far in the stream the other side's kernel has acknowledged all, where what this socket
+    /// took last ends at byte `sent`. A socket that sends more bytes than it takes (marks, tags of
+    /// an encryption) counts those that it took.
+    fn acknowledged(&self, sent: u64) -> io::Result<u64>;
+
+    /// Whether the other side's kernel has acknowledged everything.
+    fn is_acknowledged(&self) -> io::Result<bool> {
+        Ok(self.acknowledged(u64::MAX)? == u64::MAX)
+    }
 
     /// Sends what fits of `lead`, then of a range of a buffer.
     #[inline]
@@ -61,8 +68,8 @@ impl Socket for Sock {
     }
 
     #[inline]
-    fn unacknowledged(&self) -> io::Result<u32> {
-        Sock::unacknowledged(self)
+    fn acknowledged(&self, sent: u64) -> io::Result<u64> {
+        Ok(sent.saturating_sub(self.unacknowledged()?.into()))
     }
 }
 
@@ -116,6 +123,62 @@ pub mod fake {
                 incoming.pop_front();
             }
             bytes
+        }
+    }
+
+    /// A socket that sends a tag behind what it takes in one call, and can open all of that or
+    /// nothing at the other side: as an encrypted one.
+    #[derive(Debug, Default)]
+    pub struct Sealed {
+        /// What the kernel took.
+        pub kernel: Fake,
+        /// Bytes that it took in each call.
+        records: RefCell<Vec<u64>>,
+    }
+
+    /// Bytes of a tag.
+    pub const TAG: usize = 16;
+
+    impl Socket for Sealed {
+        fn recv(&self, into: &mut [u8]) -> io::Result<Got> {
+            self.kernel.recv(into)
+        }
+
+        fn recv_into(&self, _: &Buf, _: u64, _: u64, _: &mut [u8]) -> Option<io::Result<Got>> {
+            None
+        }
+
+        fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+            self.kernel.room.set(bytes.len() + TAG);
+            self.kernel.send(bytes)?;
+            self.kernel.send(&[0; TAG])?;
+            self.records.borrow_mut().push(bytes.len() as u64);
+            Ok(bytes.len())
+        }
+
+        fn send_cut(
+            &self,
+            lead: &[u8],
+            buf: &Buf,
+            from: u64,
+            len: u64,
+            _: &Cuts<'_>,
+        ) -> io::Result<usize> {
+            let mut bytes = vec![0; len as usize];
+            buf.read(from, &mut bytes);
+            self.send(&[lead, &bytes].concat())
+        }
+
+        fn acknowledged(&self, sent: u64) -> io::Result<u64> {
+            let mut left = self.kernel.acknowledged.get() as u64;
+            let records = self.records.borrow();
+            let unopened = records.iter().skip_while(|&&len| {
+                let whole = len + TAG as u64;
+                let there = left >= whole;
+                left = left.saturating_sub(whole);
+                there
+            });
+            Ok(sent.saturating_sub(unopened.sum()))
         }
     }
 
@@ -185,8 +248,9 @@ pub mod fake {
             self.send(&bytes)
         }
 
-        fn unacknowledged(&self) -> io::Result<u32> {
-            Ok((self.sent.borrow().len() - self.acknowledged.get()) as u32)
+        fn acknowledged(&self, sent: u64) -> io::Result<u64> {
+            let left = self.sent.borrow().len() - self.acknowledged.get();
+            Ok(sent.saturating_sub(left as u64))
         }
     }
 }

@@ -239,19 +239,17 @@ impl Unacked {
 /// Forgets what the peer's kernel has acknowledged.
 fn forget<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, done: impl FnMut(u64)) {
     // A system that does not say leaves it to `copy_out`.
-    if let Ok(unacknowledged) = sock.unacknowledged() {
-        let acknowledged = kept.sent().saturating_sub(unacknowledged as u64);
+    if let Ok(acknowledged) = sock.acknowledged(kept.sent()) {
         kept.release(acknowledged, done);
     }
 }
 
 /// `n` more bytes went: how many of them the peer's kernel has acknowledged, with all before them.
 fn skip<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, n: u64) -> u64 {
-    let Ok(unacknowledged) = sock.unacknowledged() else {
-        return 0;
-    };
-    let acknowledged = (kept.sent() + n).saturating_sub(unacknowledged as u64);
-    kept.skip(n, acknowledged, |_| {})
+    match sock.acknowledged(kept.sent() + n) {
+        Ok(acknowledged) => kept.skip(n, acknowledged, |_| {}),
+        Err(_) => 0,
+    }
 }
 
 /// Writes bytes of a frame from `skip` on.
@@ -276,11 +274,11 @@ fn read(buf: &Buf, from: u64, to: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::socket::fake::Fake;
+    use crate::tcp::socket::fake::{Fake, Sealed, TAG};
     use kw_proto::wire::Kind;
 
     /// What a link does with a payload of so many bytes that the socket took at once.
-    fn send(unacked: &mut Unacked, sock: &Fake, len: u64, tuning: &Tuning) -> Sent {
+    fn send<S: Socket>(unacked: &mut Unacked, sock: &S, len: u64, tuning: &Tuning) -> Sent {
         let buf = Buf::alloc(len as usize);
         let head = Header {
             len,
@@ -291,8 +289,6 @@ mod tests {
             from: 0,
             len,
         };
-        let all = HEADER_LEN as u64 + len;
-        sock.room.set(all as usize);
         let n = sock.send_with(&head.encode(), &buf, 0, len).unwrap() as u64;
         match unacked.keep((&head, body), n, sock, tuning) {
             true => unacked.finish(7),
@@ -303,7 +299,7 @@ mod tests {
     #[test]
     fn short_payload_is_copied_and_long_payload_lent_until_it_is_acknowledged() {
         let tuning = Tuning::default();
-        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        let (mut unacked, sock) = (Unacked::new(true), Fake::with_room(usize::MAX));
         unacked.open(&tuning);
         assert_eq!(
             send(&mut unacked, &sock, tuning.copied, &tuning),
@@ -328,12 +324,44 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_that_sends_more_than_it_takes_acknowledges_what_it_took() {
+        let tuning = Tuning {
+            little: 0,
+            ..Tuning::default()
+        };
+        let (mut unacked, sock) = (Unacked::new(true), Sealed::default());
+        unacked.open(&tuning);
+        let long = tuning.copied + 1;
+        assert_eq!(send(&mut unacked, &sock, 100, &tuning), Sent::Done);
+        assert_eq!(send(&mut unacked, &sock, long, &tuning), Sent::Queued);
+        let wire = sock.kernel.sent.borrow().len();
+        let first = HEADER_LEN + 100 + TAG;
+        let (short, long) = (HEADER_LEN as u64 + 100, HEADER_LEN as u64 + long);
+        assert_eq!(
+            (wire, unacked.sent()),
+            (first + long as usize + TAG, short + long)
+        );
+        // Some bytes of the wire, and what is kept then.
+        for (wire, kept) in [(first - 1, short + long), (first, long), (wire - 1, long)] {
+            sock.kernel.acknowledged.set(wire);
+            unacked.reap_acks(&sock, &tuning, |_| panic!("its tag is not there"));
+            assert_eq!(unacked.len(), kept, "{wire} bytes");
+            assert!(!sock.is_acknowledged().unwrap());
+        }
+        sock.kernel.acknowledged.set(wire);
+        let mut told: Vec<u64> = Vec::new();
+        unacked.reap_acks(&sock, &tuning, |c| told.push(c));
+        assert_eq!((told, unacked.len()), (vec![7], 0));
+        assert!(sock.is_acknowledged().unwrap());
+    }
+
+    #[test]
     fn what_is_not_acknowledged_for_long_is_copied() {
         let tuning = Tuning {
             little: 0,
             ..Tuning::default()
         };
-        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        let (mut unacked, sock) = (Unacked::new(true), Fake::with_room(usize::MAX));
         unacked.open(&tuning);
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Queued);
         let mut told: Vec<u64> = Vec::new();
@@ -348,7 +376,7 @@ mod tests {
     #[test]
     fn what_the_last_connection_did_not_bring_goes_again() {
         let tuning = Tuning::default();
-        let (mut unacked, sock) = (Unacked::new(true), Fake::default());
+        let (mut unacked, sock) = (Unacked::new(true), Fake::with_room(usize::MAX));
         unacked.open(&tuning);
         for len in [100, 70_000, 3000] {
             send(&mut unacked, &sock, len, &tuning);
@@ -370,7 +398,7 @@ mod tests {
     #[test]
     fn a_link_that_ends_with_its_connection_keeps_nothing() {
         let tuning = Tuning::default();
-        let (mut unacked, sock) = (Unacked::new(false), Fake::default());
+        let (mut unacked, sock) = (Unacked::new(false), Fake::with_room(usize::MAX));
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Done);
         assert_eq!((unacked.len(), unacked.awaits_ack()), (0, false));
         let mut told = Vec::new();
