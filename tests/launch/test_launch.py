@@ -619,6 +619,30 @@ def test_jobs_do_not_share_processors():
     gone(t)
 
 
+def test_jobs_that_start_at_once_do_not_share_processors():
+    """Neither do jobs whose launchers choose at the same time, next to one that is stopped."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one processor")
+    whole = masks("-n", 1, "--bind", "none")[0]
+    held = start("-n", 2, "sleep", t := tag())
+    wait_until(lambda: len(living(t)) >= 2, "the ranks of the first job have not started")
+    held.send_signal(signal.SIGSTOP)
+    for _ in range(5):
+        show = "grep Cpus_allowed_list /proc/self/status && cat"
+        words = [MPIEXEC, "-n", "2", "sh", "-c", show]
+        pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        jobs = [subprocess.Popen(words, **pipe) for _ in range(3)]
+        used = [{p.stdout.readline().split()[-1] for _ in range(2)} - {whole} for p in jobs]
+        for p in jobs:
+            p.communicate(timeout=WATCHDOG)
+        every = [c for of_job in used for c in of_job]
+        assert len(every) == len(set(every)), used
+    held.send_signal(signal.SIGCONT)
+    held.kill()
+    held.communicate(timeout=WATCHDOG)
+    gone(t)
+
+
 def test_few_open_files(pmi):
     """More ranks than one process may have pipes for: helpers on this host take some each; all are
     ranks of one host."""

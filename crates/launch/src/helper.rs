@@ -20,12 +20,12 @@ use crate::profile::memory::Recorded;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
 use crate::verdict::{self, Ended, Verdict};
 use crate::wrap::Wrap;
-use crate::{args, bind, libraries, plan, stdin};
+use crate::{args, bind, claim, libraries, plan, stdin};
 use kw_base::Tick;
 use kw_start::helper::{MAGIC, Message, Messages, Order, Program, Report, Start, VERSION};
 use kw_sys::process::Guard;
 use kw_sys::signals::{self, Signals};
-use kw_sys::{clock, neighbours, process};
+use kw_sys::{clock, process};
 
 /// How long mpiexec may say nothing (it asks every few seconds whether we are there).
 const SILENT: Duration = Duration::from_secs(60);
@@ -329,17 +329,16 @@ impl Helper {
         let mark = mark(&start.job, start.number);
         let tag = format!("MPIEXEC_MARK={mark}");
         let guard = process::guard(&tag).map_err(|e| Verdict::system("start the guard", e))?;
-        self.started = Some(Started {
+        let started = Started {
             tag,
             host: start.host.clone(),
             guard,
-        });
+        };
+        let guard = &self.started.insert(started).guard;
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
         let how = args::binding("--bind", OsStr::new(&start.bind))?;
-        let (n, cores) = (start.tasks.len(), kw_sys::topology::cores);
-        let _turn = bind::may_bind(how, n, usable).then(neighbours::turn);
-        let shares = bind::bind(how, n, usable, cores, neighbours::bound)?;
+        let shares = claim::bind(guard, how, start.tasks.len(), usable)?;
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();
         self.ranks.check_files(start.tasks.len())?;

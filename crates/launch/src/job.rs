@@ -31,7 +31,6 @@ use crate::verdict::{Ended, Verdict};
 use kw_base::sync::Arc;
 use kw_start::pmi::{Effect, Server};
 use kw_sys::clock;
-use kw_sys::neighbours::Turn;
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
 
@@ -80,11 +79,10 @@ struct Job {
 }
 
 /// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as
-/// somebody listens. `turn` is given back when the ranks have their processors.
-pub fn run(plan: Plan, usable: usize, turn: Option<Turn>) -> Result<u8, Verdict> {
+/// somebody listens. `usable` is how many processors' worth of time we may use.
+pub fn run(plan: Plan, usable: usize) -> Result<u8, Verdict> {
     let (begin, ranks_here) = (clock::now(), !plan.here().is_empty());
     let mut job = start::launch(plan, usable)?;
-    drop(turn);
     while !job.is_over() {
         job.turn()?;
     }

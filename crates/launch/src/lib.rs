@@ -39,6 +39,7 @@ pub mod args;
 pub mod ask;
 pub mod bind;
 pub mod choices;
+mod claim;
 pub mod collectives;
 pub mod crash;
 pub mod elf;

@@ -1,75 +1,93 @@
-//! Other jobs on this machine: which processors their ranks are bound to, as the kernel says it.
-//! Nothing is written down anywhere, so nothing is left behind when a job is killed.
+//! Other jobs on this machine: the processors that their ranks are bound to, and those that their
+//! launchers have claimed for ranks that they will start, as the kernel reports them. Nothing is
+//! written to a file, so nothing remains when a job is killed, and nobody waits for anybody.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
-
-/// What launchers are called, on every host.
+/// Names of launchers, on every host.
 const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
-/// What they bind their abstract socket to while they choose processors and start ranks on them.
-const TURN: &[u8] = b"kittiwake-binding";
-/// How long one waits for another one's turn to end.
-const TURN_LIMIT: Duration = Duration::from_secs(1);
 
-/// Held while ranks are bound: two jobs that start at once do not choose the same processors. It
-/// ends with its process.
-#[derive(Debug)]
-pub struct Turn {
-    _socket: Option<OwnedFd>,
+/// Processors that somebody else uses or claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The processors.
+    pub cpus: Vec<usize>,
+    /// The launcher that took them.
+    pub by: Launcher,
+    /// Whether they are claimed for ranks that may not have started yet (see
+    /// [`crate::process::Guard::claim`]).
+    pub claimed: bool,
+    /// Whether the launcher is stopped.
+    pub stopped: bool,
 }
 
-/// Waits for the turn, but not for long: then, or where it cannot be had, all go on without.
-pub fn turn() -> Turn {
-    let until = crate::clock::now() + TURN_LIMIT;
-    loop {
-        match try_turn() {
-            Err(Errno::ADDRINUSE) if crate::clock::now() < until => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            got => return Turn { _socket: got.ok() },
-        }
-    }
-}
-
-fn try_turn() -> rustix::io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
-    bind(&socket, &SocketAddrUnix::new_abstract_name(TURN)?)?;
-    Ok(socket)
+/// A launcher; the older one of two is less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Launcher {
+    /// When it started, in clock ticks since the machine did.
+    pub start: u64,
+    /// Its process id.
+    pub pid: u32,
 }
 
 /// One process of the machine.
 struct Process {
     parent: u32,
     launcher: bool,
+    guard: bool,
+    stopped: bool,
+    start: u64,
+    policy: u32,
 }
 
-/// Processors that the ranks of other jobs are bound to, ascending. A rank that may use all that
-/// its launcher may is not bound.
-pub fn bound() -> Vec<usize> {
+/// What launchers other than this process and its ancestors took. A rank that may use all that its
+/// launcher may is not bound.
+pub fn taken() -> Vec<Taken> {
     let all = processes();
     let mine = ancestors(&all);
     let mut masks: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut taken = Vec::new();
     for (pid, process) in &all {
         let starter = process.parent;
-        let launched = all.get(&starter).is_some_and(|p| p.launcher);
-        if !launched || mine.contains(&starter) {
+        let Some(launcher) = all.get(&starter).filter(|p| p.launcher) else {
+            continue;
+        };
+        if mine.contains(&starter) {
             continue;
         }
         let whole = masks.entry(starter).or_insert_with(|| mask(starter));
-        let own = mask(*pid);
-        if own.len() < whole.len() {
-            taken.extend(own);
+        let (own, claimed) = (mask(*pid), process.is_claim_of(launcher));
+        if claimed || own.len() < whole.len() {
+            taken.push(Taken {
+                cpus: own,
+                by: Launcher {
+                    start: launcher.start,
+                    pid: starter,
+                },
+                claimed,
+                stopped: launcher.stopped,
+            });
         }
     }
-    taken.sort_unstable();
-    taken.dedup();
     taken
+}
+
+/// This process as a launcher.
+pub fn this_launcher() -> Launcher {
+    let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
+    let process = parse(&String::from_utf8_lossy(&stat));
+    Launcher {
+        start: process.map_or(0, |p| p.start),
+        pid: std::process::id(),
+    }
+}
+
+impl Process {
+    /// Whether it is a guard that marks the processors that its launcher claims. A guard has its
+    /// launcher's name until it gives itself one.
+    fn is_claim_of(&self, launcher: &Process) -> bool {
+        (self.guard || self.launcher) && self.policy != launcher.policy
+    }
 }
 
 fn processes() -> HashMap<u32, Process> {
@@ -84,13 +102,21 @@ fn processes() -> HashMap<u32, Process> {
     entries.flatten().filter_map(one).collect()
 }
 
-/// `PID (NAME) STATE PARENT ...`; the name may hold anything.
+/// `PID (NAME) STATE PARENT ...`, see proc(5); the name may contain anything.
 fn parse(stat: &str) -> Option<Process> {
     let (head, rest) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // The state is field 3.
+    let field = |n: usize| fields.get(n - 3);
+    let number = |n: usize| field(n).and_then(|f| f.parse().ok());
     Some(Process {
-        parent: rest.split_whitespace().nth(1)?.parse().ok()?,
+        parent: field(4)?.parse().ok()?,
         launcher: LAUNCHERS.contains(&name),
+        guard: name == crate::process::GUARD,
+        stopped: matches!(fields.first(), Some(&("T" | "t"))),
+        start: number(22).unwrap_or(0),
+        policy: number(41).unwrap_or(0) as u32,
     })
 }
 
@@ -131,7 +157,8 @@ mod tests {
         assert_eq!(numbers("0-2,7"), [0, 1, 2, 7]);
         assert_eq!(numbers(""), Vec::<usize>::new());
         let p = parse("12 (mpiexec) S 7 12 12 0").unwrap();
-        assert!(p.launcher && p.parent == 7);
+        assert!(p.launcher && p.parent == 7 && !p.stopped);
+        assert!(parse("12 (mpiexec) T 7 12 12 0").unwrap().stopped);
         assert!(!parse("12 (a) (mpiexec b) S 7 12").unwrap().launcher);
         assert!(!mask(std::process::id()).is_empty());
         let all = processes();
@@ -139,8 +166,34 @@ mod tests {
     }
 
     #[test]
-    fn only_one_has_the_turn() {
-        let mine = try_turn();
-        assert!(mine.is_err() || matches!(try_turn(), Err(Errno::ADDRINUSE)));
+    fn a_guard_marks_the_processors_that_are_claimed() {
+        let process = |pid: u32| {
+            let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+            parse(&String::from_utf8_lossy(&stat)).unwrap()
+        };
+        let mut child = std::process::Command::new("/bin/cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (pid, me) = (child.id(), std::process::id());
+        let all = mask(me);
+        let claims = || {
+            let as_guard = Process {
+                guard: true,
+                ..process(pid)
+            };
+            as_guard.is_claim_of(&process(me)).then(|| mask(pid))
+        };
+        assert_eq!(claims(), None);
+        for cpus in [&all[..1], &all[..]] {
+            crate::process::mark_claim(pid, cpus);
+            assert_eq!(claims().as_deref(), Some(cpus));
+        }
+        crate::process::mark_claim(pid, &[]);
+        assert_eq!((claims(), mask(pid)), (None, all));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let this = this_launcher();
+        assert!(this.pid == me && this.start > 0);
     }
 }

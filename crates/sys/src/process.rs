@@ -163,6 +163,9 @@ pub fn at_exit(f: extern "C" fn()) {
     }
 }
 
+/// Name of the guard's process.
+pub(crate) const GUARD: &str = "kw-guard";
+
 /// A tiny process that outlives a killed launcher just long enough to kill what it started.
 #[derive(Debug)]
 pub struct Guard {
@@ -196,7 +199,7 @@ fn watch(line: OwnedFd, tag: &str) -> ! {
     // SAFETY: plain system calls; the descriptors closed here belong to objects this process never
     // touches again.
     unsafe {
-        let name = CString::new("kw-guard").unwrap_or_default();
+        let name = CString::new(GUARD).unwrap_or_default();
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
@@ -220,11 +223,43 @@ fn watch(line: OwnedFd, tag: &str) -> ! {
     unsafe { libc::_exit(0) }
 }
 
+/// See [`Guard::claim`].
+pub(crate) fn mark_claim(pid: u32, cpus: &[usize]) {
+    let whole = rustix::thread::sched_getaffinity(None).ok();
+    let pid = pid as i32;
+    // SAFETY: plain system calls about a child of this process; failure means that others do not
+    // see the claim.
+    unsafe {
+        let own = libc::sched_getscheduler(0);
+        let other = if own == libc::SCHED_BATCH {
+            libc::SCHED_OTHER
+        } else {
+            libc::SCHED_BATCH
+        };
+        let policy = if cpus.is_empty() { own } else { other };
+        let mut priority: libc::sched_param = std::mem::zeroed();
+        if policy == own {
+            libc::sched_getparam(0, &mut priority);
+        }
+        libc::sched_setscheduler(pid, policy, &priority);
+    }
+    if let (Some(mask), child) = (mask_of(cpus).or(whole), rustix::process::Pid::from_raw(pid)) {
+        let _ = rustix::thread::sched_setaffinity(child, &mask);
+    }
+}
+
 impl Guard {
     /// The launcher ends in order: the guard goes without doing anything.
     pub fn dismiss(self) {
         let _ = rustix::io::write(&self.line, b"k");
         let _ = rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
+    }
+
+    /// Makes the guard show other launchers that these processors are claimed: it may run on them
+    /// alone, and has another scheduling policy than its launcher. With none it claims nothing.
+    /// Others see it when this returns (see [`crate::neighbours::taken`]).
+    pub fn claim(&self, cpus: &[usize]) {
+        mark_claim(self.pid(), cpus);
     }
 
     /// The guard's process, which is a child of the caller.

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{bind, helper, job, join, libraries, peer, plan};
-use kw_sys::neighbours;
+use kw_launch::{helper, job, join, libraries, peer, plan};
 
 fn main() -> ExitCode {
     match run() {
@@ -41,27 +40,13 @@ fn run() -> Result<u8, Verdict> {
     if request.rendezvous.is_some() {
         return Err(join::join(request, environment));
     }
-    let mut plan = plan::plan(request, environment)?;
+    let plan = plan::plan(request, environment)?;
     for app in &plan.apps {
         if let Some(sentence) = libraries::missing(&app.program, &app.libraries) {
             let _ = writeln!(std::io::stderr(), "mpiexec: {sentence}");
         }
     }
-    let usable = kw_sys::cpus::usable();
-    let here = plan.here();
-    let turn = bind::may_bind(plan.bind, here.len(), usable).then(neighbours::turn);
-    let cores = kw_sys::topology::cores;
-    let shares = bind::bind(plan.bind, here.len(), usable, cores, neighbours::bound)?;
-    for (rank, cpus) in here.into_iter().zip(shares) {
-        let r = &mut plan.ranks[rank];
-        if plan.map {
-            let (host, app) = (&plan.machines[r.machine].name, &plan.apps[r.app]);
-            let line = bind::line(rank as u32, host, &cpus, &app.program, &app.libraries);
-            let _ = std::io::stderr().write_all(line.as_bytes());
-        }
-        r.cpus = cpus;
-    }
-    job::run(plan, usable, turn)
+    job::run(plan, kw_sys::cpus::usable())
 }
 
 fn print(text: &str) -> Result<u8, Verdict> {

@@ -1,6 +1,6 @@
 //! Starting the ranks.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
@@ -13,6 +13,8 @@ use super::printing::Printing;
 use super::profile::Profile;
 use super::trace::Trace;
 use super::{GATHERING, Job};
+use crate::bind;
+use crate::claim;
 use crate::inquiry::Inquiry;
 use crate::output::Sink;
 use crate::plan::Plan;
@@ -57,7 +59,8 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
     watch(&job.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
-    let started = make_room(&mut job)
+    let started = bind_here(&mut job, usable)
+        .and_then(|()| make_room(&mut job))
         .and_then(|()| gather(&mut job))
         .and_then(|()| start_all(&mut job, &name, &mark, usable));
     if let Err(verdict) = started {
@@ -68,6 +71,23 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
         return Err(verdict);
     }
     Ok(job)
+}
+
+/// Chooses the processors of the ranks of this machine, and prints the map if it is asked for.
+fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
+    let here = job.plan.here();
+    let shares = claim::bind(&job.guard, job.plan.bind, here.len(), usable)?;
+    let plan = &mut job.plan;
+    for (rank, cpus) in here.into_iter().zip(shares) {
+        let r = &mut plan.ranks[rank];
+        if plan.map {
+            let (host, app) = (&plan.machines[r.machine].name, &plan.apps[r.app]);
+            let line = bind::line(rank as u32, host, &cpus, &app.program, &app.libraries);
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+        r.cpus = cpus;
+    }
+    Ok(())
 }
 
 /// Where the limit of open files is too low for all ranks of this machine, helpers on it take some
