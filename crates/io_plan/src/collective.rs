@@ -1,0 +1,324 @@
+//! Collective access (MPI 5.0, 14.4.5): whether the ranks exchange data, and who accesses which part of the
+//! file. All ranks have the same requests and so come to the same decision.
+//!
+//! Two-phase access: the range of the file that a call touches is cut into one *domain* for each
+//! *aggregator* rank. An aggregator goes through its domain in *windows* of a buffer's size. For
+//! each window the ranks send it their parts (or are sent them), so that many small pieces become
+//! few large accesses. This pays where the pieces of several ranks interleave; otherwise each rank
+//! accesses its own bytes.
+
+use crate::hints::{Hints, Switch};
+use std::ops::Range;
+
+/// What one rank asks of a collective call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Request {
+    /// Position in the file of its first byte.
+    pub first: u64,
+    /// Position just behind its last byte.
+    pub end: u64,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Runs of bytes in the file that hold them.
+    pub pieces: u64,
+    /// What one access to the file costs this rank beyond its bytes, nanoseconds, as measured.
+    pub call: u64,
+    /// Whether the view of this rank ascends, so that it can take part in an exchange.
+    pub ascends: bool,
+    /// Whether this rank cannot go on, and why is its own matter: nobody accesses anything.
+    pub failed: bool,
+}
+
+/// Bytes of an encoded [`Request`].
+pub const REQUEST_LEN: usize = 48;
+
+impl Request {
+    /// The request as bytes of a message.
+    pub fn encode(&self) -> [u8; REQUEST_LEN] {
+        let flags = u64::from(self.ascends) | u64::from(self.failed) << 1;
+        let words = [
+            self.first,
+            self.end,
+            self.bytes,
+            self.pieces,
+            self.call,
+            flags,
+        ];
+        let mut out = [0; REQUEST_LEN];
+        for (place, word) in out.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        out
+    }
+
+    /// The request in bytes of a message.
+    pub fn decode(bytes: &[u8; REQUEST_LEN]) -> Request {
+        let word = |i: usize| {
+            let word: [u8; 8] = bytes[8 * i..8 * i + 8].try_into().expect("eight bytes");
+            u64::from_le_bytes(word)
+        };
+        Request {
+            first: word(0),
+            end: word(1),
+            bytes: word(2),
+            pieces: word(3),
+            call: word(4),
+            ascends: word(5) & 1 != 0,
+            failed: word(5) & 2 != 0,
+        }
+    }
+}
+
+/// What moving a byte to another rank and placing it there costs, nanoseconds: two copies within a host at
+/// about 5 GB/s. Between hosts it costs more, but there fewer and larger accesses to the (network) file
+/// system save more, too.
+const EXCHANGE_PER_BYTE: f64 = 0.4;
+/// What describing one run to an aggregator and placing it there costs, nanoseconds.
+const EXCHANGE_PER_PIECE: f64 = 8.0;
+/// What the messages of one exchange cost each rank for every other one, nanoseconds.
+const EXCHANGE_PER_RANK: f64 = 2_000.0;
+
+/// What a collective call does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// No rank has anything to access, or one of them has failed before.
+    Nothing,
+    /// Each rank accesses its own bytes.
+    Independent,
+    /// The ranks exchange data with aggregators.
+    Exchange(Domains),
+}
+
+/// Decides for a call with these requests, one for each rank. `aggregators`: which ranks may
+/// access the file for others, in ascending order, at least one.
+pub fn decide(requests: &[Request], aggregators: &[u32], hints: &Hints, writes: bool) -> Decision {
+    let active = || requests.iter().filter(|r| r.bytes != 0);
+    if active().next().is_none() || requests.iter().any(|r| r.failed) {
+        return Decision::Nothing;
+    }
+    let switch = match writes {
+        true => hints.exchange_writes,
+        false => hints.exchange_reads,
+    };
+    let possible = active().all(|r| r.ascends);
+    let wanted = match switch {
+        Switch::Disable => false,
+        Switch::Enable => true,
+        Switch::Automatic => interleave(requests) && exchange_pays(requests, aggregators.len()),
+    };
+    if !possible || !wanted {
+        return Decision::Independent;
+    }
+    let first = active().map(|r| r.first).min().unwrap_or(0);
+    let end = active().map(|r| r.end).max().unwrap_or(0);
+    Decision::Exchange(Domains::new(first..end, aggregators, hints))
+}
+
+/// Whether the ranges of several ranks overlap.
+fn interleave(requests: &[Request]) -> bool {
+    let mut ranges: Vec<(u64, u64)> = (requests.iter().filter(|r| r.bytes != 0))
+        .map(|r| (r.first, r.end))
+        .collect();
+    ranges.sort_unstable();
+    ranges.windows(2).any(|w| w[1].0 < w[0].1)
+}
+
+/// Whether fewer accesses are worth the exchange, for the rank that has most of them.
+fn exchange_pays(requests: &[Request], aggregators: usize) -> bool {
+    let calls = requests.iter().map(|r| r.call).max().unwrap_or(0);
+    let most = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0) as f64;
+    let total: u64 = requests
+        .iter()
+        .fold(0, |sum, r| sum.saturating_add(r.bytes));
+    let alone = most(|r| r.pieces) * calls as f64;
+    let share = (total as f64 / aggregators as f64).max(most(|r| r.bytes));
+    let together = share * EXCHANGE_PER_BYTE
+        + most(|r| r.pieces) * EXCHANGE_PER_PIECE
+        + requests.len() as f64 * EXCHANGE_PER_RANK;
+    alone > together
+}
+
+/// Which aggregator accesses which part of the file, and when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Domains {
+    range: Range<u64>,
+    /// Where the first domain would begin, aligned.
+    base: u64,
+    /// Bytes of a domain, aligned.
+    domain: u64,
+    /// Bytes of a window.
+    window: u64,
+    aggregators: Vec<u32>,
+}
+
+impl Domains {
+    /// Cuts a range of the file, which is not empty.
+    fn new(range: Range<u64>, aggregators: &[u32], hints: &Hints) -> Domains {
+        let unit = hints.alignment.max(1);
+        let base = range.start - range.start % unit;
+        let share = (range.end - base).div_ceil(aggregators.len() as u64);
+        let domain = share.div_ceil(unit).saturating_mul(unit);
+        let window = (hints.buffer / unit)
+            .max(1)
+            .saturating_mul(unit)
+            .min(domain);
+        Domains {
+            range,
+            base,
+            domain,
+            window,
+            aggregators: aggregators.to_vec(),
+        }
+    }
+
+    /// The aggregators' ranks, one for each domain.
+    pub fn aggregators(&self) -> &[u32] {
+        &self.aggregators
+    }
+
+    /// How many times the ranks exchange data.
+    pub fn rounds(&self) -> u64 {
+        self.domain.div_ceil(self.window)
+    }
+
+    /// The part of the file that the aggregator with this index accesses in a round; may be empty.
+    pub fn window(&self, index: usize, round: u64) -> Range<u64> {
+        let from = self
+            .base
+            .saturating_add(self.domain.saturating_mul(index as u64));
+        let to = from.saturating_add(self.domain);
+        let start = from.saturating_add(self.window.saturating_mul(round));
+        let end = start.saturating_add(self.window).min(to);
+        let start = start.clamp(self.range.start, self.range.end);
+        start..end.clamp(start, self.range.end)
+    }
+}
+
+/// The ranks that access the file for others: the first of each host, or as many of them as the
+/// hint `cb_nodes` says, spread over the hosts. `hosts`: the host number of each rank.
+pub fn aggregators(hosts: &[u32], hints: &Hints) -> Vec<u32> {
+    let mut order: Vec<u32> = Vec::new();
+    let mut taken = vec![false; hosts.len()];
+    // In each turn the next rank of every host.
+    while order.len() < hosts.len() {
+        let mut seen = Vec::new();
+        for (rank, host) in hosts.iter().enumerate() {
+            if !taken[rank] && !seen.contains(host) {
+                seen.push(*host);
+                taken[rank] = true;
+                order.push(rank as u32);
+            }
+        }
+    }
+    let count = hosts.iter().collect::<std::collections::HashSet<_>>().len();
+    let wanted = hints.aggregators.map_or(count, |n| n as usize);
+    order.truncate(wanted.clamp(1, hosts.len().max(1)));
+    order.sort_unstable();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(rank: u64, ranks: u64, len: u64, n: u64) -> Request {
+        Request {
+            first: rank * len,
+            end: ((n - 1) * ranks + rank + 1) * len,
+            bytes: n * len,
+            pieces: n,
+            call: 700,
+            ascends: true,
+            failed: false,
+        }
+    }
+
+    fn decision(len: u64, n: u64) -> Decision {
+        let all: Vec<Request> = (0..4).map(|r| blocks(r, 4, len, n)).collect();
+        decide(&all, &[0], &Hints::default(), true)
+    }
+
+    #[test]
+    fn small_interleaved_blocks_are_exchanged_and_large_ones_are_not() {
+        assert!(matches!(decision(64, 1 << 14), Decision::Exchange(_)));
+        assert_eq!(decision(1 << 16, 256), Decision::Independent);
+        let apart: Vec<Request> = (0..4)
+            .map(|r| Request {
+                first: r << 20,
+                end: (r + 1) << 20,
+                ..blocks(0, 1, 64, 1 << 14)
+            })
+            .collect();
+        let alone = decide(&apart, &[0], &Hints::default(), true);
+        assert_eq!(alone, Decision::Independent);
+    }
+
+    #[test]
+    fn hints_go_before_costs_but_not_before_what_is_possible() {
+        let mut hints = Hints::default();
+        assert!(hints.set("romio_cb_write", "enable"));
+        let mut all: Vec<Request> = (0..4).map(|r| blocks(r, 4, 1 << 16, 8)).collect();
+        assert!(matches!(
+            decide(&all, &[0, 2], &hints, true),
+            Decision::Exchange(_)
+        ));
+        all[3].ascends = false;
+        assert_eq!(decide(&all, &[0, 2], &hints, true), Decision::Independent);
+        all[1].failed = true;
+        assert_eq!(decide(&all, &[0, 2], &hints, true), Decision::Nothing);
+        let none = [Request::default(); 3];
+        assert_eq!(decide(&none, &[0], &hints, true), Decision::Nothing);
+    }
+
+    #[test]
+    fn aggregators_are_spread_over_the_hosts() {
+        let hosts = [0, 0, 0, 1, 1, 1, 2];
+        let with = |n| {
+            let hints = Hints {
+                aggregators: n,
+                ..Hints::default()
+            };
+            aggregators(&hosts, &hints)
+        };
+        assert_eq!(with(None), [0, 3, 6]);
+        assert_eq!(with(Some(1)), [0]);
+        assert_eq!(with(Some(4)), [0, 1, 3, 6]);
+        assert_eq!(with(Some(100)).len(), 7);
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_of_the_range_is_in_one_window(
+            start in 0u64..10_000, len in 1u64..10_000, count in 1usize..6,
+            buffer in 1u64..3000, alignment in 1u64..600,
+        ) {
+            let hints = Hints { buffer, alignment, ..Hints::default() };
+            let ranks: Vec<u32> = (0..count as u32).collect();
+            let domains = Domains::new(start..start + len, &ranks, &hints);
+            let mut windows = Vec::new();
+            for index in 0..count {
+                for round in 0..domains.rounds() {
+                    let w = domains.window(index, round);
+                    prop_assert!(w.end - w.start <= buffer.max(alignment));
+                    if !w.is_empty() {
+                        windows.push((w.start, w.end));
+                    }
+                }
+            }
+            windows.sort_unstable();
+            let mut at = start;
+            for (from, to) in windows {
+                prop_assert_eq!(from, at);
+                at = to;
+            }
+            prop_assert_eq!(at, start + len);
+        }
+
+        #[test]
+        fn a_request_survives_a_message(first: u64, end: u64, bytes: u64, pieces: u64, call: u64, ascends: bool, failed: bool) {
+            let request = Request { first, end, bytes, pieces, call, ascends, failed };
+            prop_assert_eq!(Request::decode(&request.encode()), request);
+        }
+    }
+}
