@@ -43,6 +43,7 @@ pub mod elements;
 pub mod environment;
 pub mod epoll_set;
 pub mod fd;
+pub mod file;
 pub mod futex;
 pub mod host;
 pub mod huge_pages;

@@ -1,0 +1,201 @@
+//! Files that ranks read and write at positions of their own: one system call for each function.
+//!
+//! A call may move less than it was asked to, and may be interrupted: whoever calls goes on.
+
+use crate::buf::Buf;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    /// It is read.
+    pub read: bool,
+    /// It is written.
+    pub write: bool,
+    /// It is made where it is not there.
+    pub create: bool,
+    /// It must not be there before.
+    pub exclusive: bool,
+    /// Permissions of a file that is made, without those that the process's umask takes.
+    pub permissions: u32,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct File {
+    fd: OwnedFd,
+}
+
+/// Bytes that are packed at once where data do not lie in a row.
+const PACKED: u64 = 1 << 20;
+
+impl File {
+    /// Opens a file.
+    pub fn open(path: &Path, access: Access) -> io::Result<File> {
+        let mut flags = OFlags::CLOEXEC;
+        flags |= match (access.read, access.write) {
+            (true, true) => OFlags::RDWR,
+            (false, true) => OFlags::WRONLY,
+            _ => OFlags::RDONLY,
+        };
+        if access.create {
+            flags |= OFlags::CREATE;
+        }
+        if access.exclusive {
+            flags |= OFlags::EXCL;
+        }
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let fd = rustix::fs::open(path, flags, Mode::from_bits_truncate(access.permissions))?;
+        if rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode).is_dir() {
+            return Err(io::Error::from_raw_os_error(libc::EISDIR));
+        }
+        Ok(File { fd })
+    }
+
+    /// Removes a file.
+    pub fn remove(path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::unlink(path)?)
+    }
+
+    /// Bytes of the file.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.fd)?.st_size as u64)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts or extends the file; bytes that are new are zero.
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::ftruncate(&self.fd, len)?)
+    }
+
+    /// Reserves storage for the first `len` bytes; extends a shorter file.
+    pub fn reserve(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(
+            &self.fd,
+            FallocateFlags::empty(),
+            0,
+            len,
+        )?)
+    }
+
+    /// Waits until all that was written is on the storage device.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    /// Reads from position `at` of the file into bytes `from..from+len` of a buffer. Returns how
+    /// many came: fewer where a call moves fewer, 0 at the end of the file.
+    pub fn read_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
+        let len = buf.within(from, len);
+        let Some(base) = buf.contiguous() else {
+            let mut packed = vec![0; len.min(PACKED) as usize];
+            let came = self.read_bytes(at, &mut packed)?;
+            buf.write(from, &packed[..came]);
+            return Ok(came as u64);
+        };
+        let address = base.wrapping_add(from as usize) as *mut u8;
+        // SAFETY: `len` bytes of the buffer, whose memory its maker promised or which it keeps
+        // alive; the operation that it is read for has the only right to write there.
+        let came = unsafe { libc::pread(self.raw(), address.cast(), len as usize, at as i64) };
+        moved(came)
+    }
+
+    /// Writes bytes `from..from+len` of a buffer to position `at` of the file. Returns how many
+    /// were written.
+    pub fn write_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
+        let len = buf.within(from, len);
+        let Some(base) = buf.contiguous() else {
+            let mut packed = vec![0; len.min(PACKED) as usize];
+            buf.read(from, &mut packed);
+            return Ok(self.write_bytes(at, &packed)? as u64);
+        };
+        let address = base.wrapping_add(from as usize) as *const u8;
+        // SAFETY: `len` bytes of the buffer, as above, for reading.
+        let went = unsafe { libc::pwrite(self.raw(), address.cast(), len as usize, at as i64) };
+        moved(went)
+    }
+
+    fn raw(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+
+    /// Reads into bytes of our own; as [`File::read_at`].
+    pub fn read_bytes(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::pread(&self.fd, into, at)?)
+    }
+
+    /// Writes bytes of our own; as [`File::write_at`].
+    pub fn write_bytes(&self, at: u64, data: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::pwrite(&self.fd, data, at)?)
+    }
+}
+
+/// How many bytes a call has moved, or why it has not.
+fn moved(result: isize) -> io::Result<u64> {
+    u64::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("kittiwake-file-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn a_file_keeps_what_was_written_at_its_positions() {
+        let path = scratch("positions");
+        let access = Access {
+            read: true,
+            write: true,
+            create: true,
+            exclusive: true,
+            permissions: 0o600,
+        };
+        let file = File::open(&path, access).expect("a file");
+        assert!(File::open(&path, access).is_err(), "it is there already");
+        let out = Buf::alloc(4);
+        out.write(0, b"abcd");
+        assert_eq!(file.write_at(10, &out, 1, 2).expect("written"), 2);
+        assert_eq!(file.len().expect("a length"), 12);
+        let into = Buf::alloc(8);
+        assert_eq!(file.read_at(9, &into, 0, 8).expect("read"), 3);
+        let mut have = [9; 8];
+        into.read(0, &mut have);
+        assert_eq!(&have[..3], b"\0bc");
+        file.set_len(5).expect("cut");
+        assert_eq!(file.read_bytes(5, &mut have).expect("read"), 0);
+        file.reserve(4096).expect("reserved");
+        assert_eq!(file.len().expect("a length"), 4096);
+        File::remove(&path).expect("removed");
+        let gone = File::open(
+            &path,
+            Access {
+                create: false,
+                exclusive: false,
+                ..access
+            },
+        );
+        assert_eq!(gone.expect_err("gone").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_directory_is_no_file() {
+        let read = Access {
+            read: true,
+            ..Access::default()
+        };
+        let error = File::open(Path::new("/"), read).expect_err("a directory");
+        assert_eq!(error.raw_os_error(), Some(libc::EISDIR));
+    }
+}
