@@ -26,15 +26,6 @@ impl Extent {
     }
 }
 
-/// What one rank has of a window: the runs, and their bytes one after the other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part<'a> {
-    /// Where.
-    pub runs: RunList,
-    /// The data of a write; empty for a read.
-    pub data: &'a [u8],
-}
-
 /// The bytes that the lists name, as extents in ascending order. Two that are at most `gap` bytes
 /// apart become one: 0 for a write, which must not touch what nobody writes; for a read, as many
 /// bytes as are read in the time of one access.
@@ -61,28 +52,23 @@ pub fn cover<'a>(lists: impl IntoIterator<Item = &'a RunList>, gap: u64) -> Vec<
     extents
 }
 
-/// Puts the data of a part into the buffer of a window that begins at `start`. Returns whether
-/// there were as many bytes as the runs name.
-pub fn place(part: &Part<'_>, start: u64, buffer: &mut [u8]) -> bool {
-    if part.data.len() as u64 != part.runs.bytes() {
-        return false;
-    }
-    let mut rest = part.data;
-    part.runs.for_each(|at, len| {
-        let (now, later) = rest.split_at(len as usize);
-        let at = (at - start) as usize;
-        buffer[at..at + now.len()].copy_from_slice(now);
-        rest = later;
+/// Puts data into the buffer of a window that begins at `start`: `take` gives each run its bytes of
+/// the data, which begin at the given position of it.
+pub fn place(runs: &RunList, start: u64, buffer: &mut [u8], mut take: impl FnMut(u64, &mut [u8])) {
+    let mut done = 0;
+    runs.for_each(|at, len| {
+        take(done, &mut buffer[Extent { at, len }.in_buffer(start)]);
+        done += len;
     });
-    true
 }
 
-/// Appends what the runs name of the buffer of a window that begins at `start`.
-pub fn gather(runs: &RunList, start: u64, buffer: &[u8], out: &mut Vec<u8>) {
-    out.reserve(runs.bytes() as usize);
+/// Takes data out of the buffer of a window that begins at `start`: `put` gets the bytes of each
+/// run, and where in the data they begin.
+pub fn gather(runs: &RunList, start: u64, buffer: &[u8], mut put: impl FnMut(u64, &[u8])) {
+    let mut done = 0;
     runs.for_each(|at, len| {
-        let at = (at - start) as usize;
-        out.extend_from_slice(&buffer[at..at + len as usize]);
+        put(done, &buffer[Extent { at, len }.in_buffer(start)]);
+        done += len;
     });
 }
 
@@ -210,8 +196,9 @@ mod tests {
                             for (r, (runs, range)) in parts.iter().enumerate() {
                                 let all = data(r, range.end);
                                 let data = &all[range.start as usize..];
-                                let sent = Part { runs: runs.clone(), data };
-                                prop_assert!(place(&sent, window.start, &mut buffer));
+                                place(runs, window.start, &mut buffer, |at, out| {
+                                    out.copy_from_slice(&data[at as usize..at as usize + out.len()]);
+                                });
                             }
                             for extent in cover(lists, 0) {
                                 let bytes = &buffer[extent.in_buffer(window.start)];
@@ -225,7 +212,9 @@ mod tests {
                             }
                             for (r, (runs, range)) in parts.iter().enumerate() {
                                 let mut out = Vec::new();
-                                gather(runs, window.start, &buffer, &mut out);
+                                gather(runs, window.start, &buffer, |_, bytes| {
+                                    out.extend_from_slice(bytes);
+                                });
                                 let at = (range.start - ranks[r].1) as usize;
                                 let have = &mut read[r];
                                 have.resize(have.len().max(at + out.len()), 0);

@@ -16,7 +16,7 @@ pub mod hints;
 pub mod runs;
 pub mod view;
 
-pub use assembly::{Extent, Part, cover};
+pub use assembly::{Extent, cover};
 pub use collective::{Decision, Domains, Request, decide};
 pub use hints::Hints;
 pub use runs::{Run, RunList};
