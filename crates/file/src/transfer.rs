@@ -1,0 +1,299 @@
+//! Independent access: moves data between a buffer and the places of a file that a view shows.
+//!
+//! A write touches no byte that the view does not show. A read may read gaps between pieces along
+//! with them where that saves calls (data sieving).
+
+use crate::storage::Storage;
+use kw_io_plan::View;
+use kw_sys::buf::Buf;
+use std::io;
+
+/// An access that failed.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Whether it was a write.
+    pub writes: bool,
+    /// Its first byte in the file.
+    pub at: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Why.
+    pub error: io::Error,
+}
+
+/// What an access has done: bytes of data moved, in their order, and why it ended early.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Calls of the file system.
+    pub calls: u64,
+    /// Why no more.
+    pub trouble: Option<Trouble>,
+}
+
+/// How gaps are read along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sieve {
+    /// Bytes read at once at most.
+    pub buffer: u64,
+    /// Bytes of the longest gap.
+    pub gap: u64,
+}
+
+/// Writes bytes `from..from+len` of `buf` to position `at`, all of them.
+pub fn write_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64) -> Done {
+    let mut done = Done::default();
+    while done.bytes < len && done.trouble.is_none() {
+        done.calls += 1;
+        let left = len - done.bytes;
+        let (place, begin) = (at + done.bytes, from + done.bytes);
+        match storage.write_at(place, buf, begin, left) {
+            Ok(0) => done.fail(true, place, left, io::ErrorKind::WriteZero.into()),
+            Ok(n) => done.bytes += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => done.fail(true, place, left, e),
+        }
+    }
+    done
+}
+
+/// Reads from position `at` into bytes `from..from+len` of `buf`: all of them, or what there is
+/// before the end of the file.
+pub fn read_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64) -> Done {
+    let mut done = Done::default();
+    while done.bytes < len && done.trouble.is_none() {
+        done.calls += 1;
+        let left = len - done.bytes;
+        let (place, begin) = (at + done.bytes, from + done.bytes);
+        match storage.read_at(place, buf, begin, left) {
+            Ok(0) => break,
+            Ok(n) => done.bytes += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => done.fail(false, place, left, e),
+        }
+    }
+    done
+}
+
+impl Done {
+    fn fail(&mut self, writes: bool, at: u64, len: u64, error: io::Error) {
+        self.trouble = Some(Trouble {
+            writes,
+            at,
+            len,
+            error,
+        });
+    }
+
+    /// Adds the next part; returns whether it was complete, with `len` bytes.
+    fn add(&mut self, part: Done, len: u64) -> bool {
+        self.bytes += part.bytes;
+        self.calls += part.calls;
+        self.trouble = part.trouble;
+        part.bytes == len
+    }
+}
+
+/// Writes all of `buf` to the data of `view` from byte `data` on.
+pub fn write(storage: &dyn Storage, view: &View, data: u64, buf: &Buf) -> Done {
+    let mut done = Done::default();
+    let mut goes_on = true;
+    view.runs(data, data.saturating_add(buf.len()), &mut |row| {
+        for i in 0..row.n {
+            if goes_on {
+                let from = done.bytes;
+                let part = write_all(storage, row.place(i), buf, from, row.len);
+                goes_on = done.add(part, row.len);
+            }
+        }
+    });
+    done
+}
+
+/// Reads into all of `buf` the data of `view` from byte `data` on, up to the end of the file.
+pub fn read(
+    storage: &dyn Storage,
+    view: &View,
+    data: u64,
+    buf: &Buf,
+    sieve: Option<Sieve>,
+) -> Done {
+    let len = buf.len();
+    let pieces = view.pieces_of(len);
+    if let Some(sieve) = sieve.filter(|_| pieces > 1 && view.is_ascending()) {
+        return read_sieved(storage, view, data, buf, sieve);
+    }
+    let mut done = Done::default();
+    let mut goes_on = true;
+    view.runs(data, data.saturating_add(len), &mut |row| {
+        for i in 0..row.n {
+            if goes_on {
+                let from = done.bytes;
+                let part = read_all(storage, row.place(i), buf, from, row.len);
+                goes_on = done.add(part, row.len);
+            }
+        }
+    });
+    done
+}
+
+/// Pieces that are read with one access.
+struct Batch<'a> {
+    storage: &'a dyn Storage,
+    buf: &'a Buf,
+    scratch: Buf,
+    bytes: Vec<u8>,
+    /// Position and length of each piece.
+    pieces: Vec<(u64, u64)>,
+    done: Done,
+    goes_on: bool,
+}
+
+impl Batch<'_> {
+    fn end(&self) -> u64 {
+        self.pieces.last().map_or(0, |&(at, len)| at + len)
+    }
+
+    /// Reads the pieces and what is between them.
+    fn flush(&mut self) {
+        let pieces = std::mem::take(&mut self.pieces);
+        let (Some(&(start, first)), true) = (pieces.first(), self.goes_on) else {
+            return;
+        };
+        let end = pieces.last().map_or(start + first, |&(at, len)| at + len);
+        if pieces.len() == 1 {
+            let part = read_all(self.storage, start, self.buf, self.done.bytes, first);
+            self.goes_on = self.done.add(part, first);
+            return;
+        }
+        let came = read_all(self.storage, start, &self.scratch, 0, end - start);
+        self.bytes.resize((end - start) as usize, 0);
+        self.scratch.read(0, &mut self.bytes);
+        for (at, len) in pieces {
+            let there = came.bytes.saturating_sub(at - start).min(len);
+            let begin = (at - start) as usize;
+            let piece = &self.bytes[begin..begin + there as usize];
+            self.buf.write(self.done.bytes, piece);
+            self.done.bytes += there;
+            if there < len {
+                self.goes_on = false;
+                break;
+            }
+        }
+        self.done.calls += came.calls;
+        self.done.trouble = came.trouble;
+        self.goes_on &= self.done.trouble.is_none();
+    }
+}
+
+fn read_sieved(storage: &dyn Storage, view: &View, data: u64, buf: &Buf, sieve: Sieve) -> Done {
+    let last = data.saturating_add(buf.len());
+    let span = view.end_of(last) - view.offset_of(data);
+    let room = sieve.buffer.min(span).max(1);
+    let mut batch = Batch {
+        storage,
+        buf,
+        scratch: Buf::alloc(room as usize),
+        bytes: Vec::new(),
+        pieces: Vec::new(),
+        done: Done::default(),
+        goes_on: true,
+    };
+    view.runs(data, last, &mut |row| {
+        for i in 0..row.n {
+            let (at, len) = (row.place(i), row.len);
+            let fits = batch.pieces.first().is_none_or(|&(start, _)| {
+                at - batch.end() <= sieve.gap && at + len - start <= room
+            });
+            if !fits {
+                batch.flush();
+            }
+            batch.pieces.push((at, len));
+        }
+    });
+    batch.flush();
+    batch.done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::simulated::Simulated;
+    use kw_types::layout::{Layout, basic};
+    use proptest::prelude::*;
+
+    fn byte() -> Layout {
+        let named = basic::NAMED.iter().find(|n| n.name == "MPI_BYTE");
+        Layout::named(named.expect("a predefined datatype"))
+    }
+
+    fn filled(bytes: &[u8]) -> Buf {
+        let buf = Buf::alloc(bytes.len());
+        buf.write(0, bytes);
+        buf
+    }
+
+    fn view(displacement: i64, gaps: &[(i64, u64)], tail: i64) -> View {
+        let mut end = 0;
+        let blocks: Vec<(i64, u64)> = (gaps.iter())
+            .map(|&(gap, len)| {
+                let at = end + gap;
+                end = at + len as i64;
+                (at, len)
+            })
+            .collect();
+        let filetype = byte()
+            .hindexed(&blocks)
+            .and_then(|t| t.resized(0, end + tail));
+        View::new(displacement, &byte(), &filetype.expect("a type")).expect("a view")
+    }
+
+    #[test]
+    fn a_full_device_stops_a_write_and_says_where() {
+        let storage = Simulated {
+            capacity: Some(10),
+            ..Simulated::default()
+        };
+        let done = write(&storage, &view(4, &[(0, 1)], 0), 0, &filled(&[7; 20]));
+        assert_eq!(done.bytes, 6);
+        let trouble = done.trouble.expect("the device is full");
+        assert_eq!((trouble.writes, trouble.at, trouble.len), (true, 10, 14));
+        assert_eq!(trouble.error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_through_a_view_is_read_through_it(
+            displacement in 0i64..50,
+            gaps in proptest::collection::vec((0i64..9, 1u64..9), 1..8),
+            tail in 0i64..9, data in 0u64..100, len in 0usize..300,
+            buffer in 1u64..200, gap in 0u64..12, cut in 0u64..200,
+        ) {
+            let view = view(displacement, &gaps, tail);
+            let before: Vec<u8> = vec![0xee; 4000];
+            let storage = Simulated::new(before.clone());
+            let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let done = write(&storage, &view, data, &filled(&bytes));
+            prop_assert_eq!(done.bytes, len as u64);
+            let mut expected = before;
+            for (i, b) in bytes.iter().enumerate() {
+                expected[view.offset_of(data + i as u64) as usize] = *b;
+            }
+            prop_assert_eq!(&*storage.bytes.lock().expect("bytes"), &expected);
+            // The file is cut somewhere within the data.
+            let end = view.end_of(data + len as u64).saturating_sub(cut);
+            storage.set_size(end).expect("a size");
+            let there = (0..len as u64).filter(|&i| view.offset_of(data + i) < end).count();
+            for sieve in [None, Some(Sieve { buffer, gap })] {
+                let buf = Buf::alloc(len);
+                let done = read(&storage, &view, data, &buf, sieve);
+                prop_assert!(done.trouble.is_none());
+                prop_assert_eq!(done.bytes, there as u64);
+                let mut out = vec![0; there];
+                buf.read(0, &mut out);
+                prop_assert_eq!(&out, &bytes[..there]);
+            }
+        }
+    }
+}
