@@ -13,9 +13,10 @@
 //! implement [`Part`](crate::Part), and are driven in a loop. What must follow from a change
 //! in one of them in another is done here and in `progress`.
 
+use crate::collective::Failure;
 use crate::departed::Departed;
 use crate::locations::Locations;
-use crate::messages::Messages;
+use crate::messages::{Messages, ReqId};
 use crate::part::Parts;
 use crate::paths::{Joined, Paths, local};
 use kw_base::counters::Counters;
@@ -79,6 +80,18 @@ impl Engine {
             counters: Counters::default(),
             locations: Locations::default(),
         }
+    }
+
+    /// A request that whoever opens it ends with [`Engine::end_request`]: no message does.
+    pub fn open_request(&mut self) -> ReqId {
+        self.messages.open()
+    }
+
+    /// Ends such a request, which has moved so many bytes.
+    pub fn end_request(&mut self, req: ReqId, len: u64, failure: Option<Failure>) {
+        self.parts
+            .collectives
+            .end_with(&mut self.messages, req, len, failure);
     }
 
     /// The knobs this rank was started with, as they are now.

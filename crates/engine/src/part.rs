@@ -6,6 +6,7 @@
 use crate::collective::Collectives;
 use crate::messages::Messages;
 use crate::partitioned::Partitioned;
+use crate::shared_counter::SharedCounters;
 use kw_boot::Job;
 
 /// What goes on by itself with what has come. All functions are called by the owner of the lock.
@@ -122,4 +123,6 @@ parts! {
     partitioned: Partitioned;
     /// Schedules that run, plans that are kept, boards.
     collectives: Collectives;
+    /// Numbers that this rank keeps for others.
+    shared_counters: SharedCounters;
 }

@@ -232,7 +232,7 @@ impl<'a> Members<'a> {
     }
 
     /// What rank 0 says.
-    fn hear_text(&self, mine: &str) -> Res<String> {
+    pub fn hear_text(&self, mine: &str) -> Res<String> {
         let mut len = (mine.len() as u64).to_ne_bytes();
         self.bcast(&mut len)?;
         let mut text = mine.as_bytes().to_vec();

@@ -5,7 +5,7 @@
 //! attached to.
 
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
-use crate::handle::{CommH, ErrhandlerH, SessionH};
+use crate::handle::{CommH, ErrhandlerH, FileH, SessionH};
 use crate::state::{Mpi, Tables};
 use kw_base::Slab;
 use kw_sys::callback::ErrorHandler;
@@ -155,7 +155,10 @@ impl Tables {
                 self.session(s).map_or(ErrhandlerH::FATAL, |s| s.errhandler),
                 s.0,
             ),
-            Scope::File(f) => (self.errhandlers.of_files, f.0),
+            Scope::File(f) => match self.file(f) {
+                Ok(file) => (file.errhandler, f.0),
+                Err(_) => (self.errhandlers.of_files, FileH::NULL.0),
+            },
             Scope::NewComm(e) if self.errhandlers.check(e, Kind::Comm).is_ok() => {
                 (e, CommH::NULL.0)
             }

@@ -61,5 +61,5 @@ from_int! {
     MessageH: |t, i| t.messages.key_at(i);
     SessionH: |t, i| t.sessions.key_at(i);
     WinH: |_t, _i| None;
-    FileH: |_t, _i| None;
+    FileH: |t, i| t.files.key_at(i);
 }

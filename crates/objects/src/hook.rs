@@ -94,7 +94,9 @@ pub fn attach(state: &mut State, handle: RequestH, hook: Arc<Hook>) -> Res {
     match state.above.requests.get_mut(handle) {
         None => return Err(unknown(handle)),
         Some(Kind::Ended(_)) => keep(engine, &[], &hook),
-        Some(Kind::Flight(f) | Kind::Then(f, _)) => keep(engine, &[Part::Flying(*f)], &hook),
+        Some(Kind::Flight(f) | Kind::Then(f, _) | Kind::Scoped(f, _)) => {
+            keep(engine, &[Part::Flying(*f)], &hook)
+        }
         Some(Kind::Pair(parts)) => keep(engine, &parts[..], &hook),
         Some(Kind::Persistent(p)) if p.partitions.is_none() => {
             if let Some(active) = p.active {

@@ -12,6 +12,7 @@ pub mod comm;
 pub mod datatype;
 pub mod errhandler;
 pub mod error;
+pub mod file;
 pub mod forms;
 pub mod fortran;
 pub mod generalized;

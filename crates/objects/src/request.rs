@@ -11,7 +11,7 @@
 //! All functions here are called by the owner of the lock.
 
 use crate::buffered::Owner;
-use crate::error::{Class, Fault, Res};
+use crate::error::{Class, Fault, Res, Scope};
 use crate::handle::{CommH, RequestH};
 pub use crate::persistent::{Persistent, Start};
 use crate::state::{State, Tables};
@@ -109,6 +109,8 @@ pub enum Kind {
     /// An operation of the engine, and something to do when it has ended (MPI_Comm_idup), until
     /// that was done.
     Then(Flight, Option<Then>),
+    /// One operation whose failure is a matter of a window or a file.
+    Scoped(Flight, Scope),
     /// A persistent operation.
     Persistent(Box<Persistent>),
     /// The user's own.
@@ -124,6 +126,7 @@ impl std::fmt::Debug for Kind {
             Kind::Flight(x) => write!(f, "{x:?}"),
             Kind::Pair(x) => write!(f, "{x:?}"),
             Kind::Then(x, _) => write!(f, "Then({x:?})"),
+            Kind::Scoped(x, on) => write!(f, "Scoped({x:?}, {on:?})"),
             Kind::Persistent(x) => write!(f, "{x:?}"),
             Kind::Generalized(x) => write!(f, "{x:?}"),
             Kind::Flush(o, n) => write!(f, "Flush({o:?}, {n})"),
@@ -196,7 +199,7 @@ impl Requests {
     pub fn unfinished(&self, engine: &Engine) -> usize {
         let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
         let count = |kind: &Kind| match kind {
-            Kind::Flight(f) => !engine.messages.is_done(f.id) as usize,
+            Kind::Flight(f) | Kind::Scoped(f, _) => !engine.messages.is_done(f.id) as usize,
             Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
             _ => 0,
         };
@@ -296,7 +299,7 @@ pub fn pending(state: &State, handle: RequestH) -> Option<Pending> {
     }
     let engine = state.engine.as_ref()?;
     match state.above.requests.get(handle)? {
-        Kind::Flight(f) | Kind::Then(f, _) => Part::Flying(*f).pending(engine),
+        Kind::Flight(f) | Kind::Then(f, _) | Kind::Scoped(f, _) => Part::Flying(*f).pending(engine),
         Kind::Ended(_) => None,
         Kind::Pair(parts) => parts.iter().find_map(|p| p.pending(engine)),
         Kind::Persistent(p) => p.active.as_ref().and_then(|a| a.pending(engine)),
@@ -411,6 +414,13 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
     let engine = state.engine.as_mut().ok_or_else(not_running)?;
     Ok(match kind {
         Kind::Flight(f) => Ended::from(land(engine, Part::Flying(f)), true),
+        Kind::Scoped(f, scope) => {
+            let (status, mut fault) = land(engine, Part::Flying(f));
+            if let Some(fault) = &mut fault {
+                fault.scope = scope;
+            }
+            Ended::from((status, fault), true)
+        }
         Kind::Ended(status) => Ended::well(status, true),
         Kind::Pair(parts) => {
             let [send, recv] = *parts;
@@ -531,7 +541,7 @@ pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     };
     Ok(match state.above.requests.get(handle) {
         None => return Err(unknown(handle)),
-        Some(Kind::Flight(f)) => seen(&Part::Flying(*f)),
+        Some(Kind::Flight(f) | Kind::Scoped(f, _)) => seen(&Part::Flying(*f)),
         Some(Kind::Pair(parts)) => seen(&parts[1]),
         Some(Kind::Persistent(p)) => p.active.as_ref().map_or(EMPTY, seen),
         Some(_) => EMPTY,
@@ -571,7 +581,9 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     match removed {
         None => return Err(unknown(handle)),
         Some(Kind::Generalized(g)) => return Ok(Some(*g)),
-        Some(Kind::Flight(f) | Kind::Then(f, _)) => drop_part(&Part::Flying(f)),
+        Some(Kind::Flight(f) | Kind::Then(f, _) | Kind::Scoped(f, _)) => {
+            drop_part(&Part::Flying(f))
+        }
         Some(Kind::Pair(parts)) => parts.iter().for_each(drop_part),
         Some(Kind::Persistent(p)) => p.active.iter().for_each(drop_part),
         Some(Kind::Ended(_) | Kind::Flush(..)) => {}

@@ -8,6 +8,7 @@ use crate::codes::Codes;
 use crate::datatype::Types;
 use crate::errhandler::Errhandlers;
 use crate::error::{Class, Fault, Res};
+use crate::file::File;
 use crate::group::Held;
 use crate::handle::CommH;
 use crate::info::Infos;
@@ -57,6 +58,10 @@ pub struct Tables {
     pub ops: Ops,
     /// Groups.
     pub groups: Slab<Held>,
+    /// Open files.
+    pub files: Slab<File>,
+    /// Data representations that the user registered; an item is what `kw-file` keeps of one.
+    pub representations: Vec<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
     /// Info objects.
     pub infos: Infos,
     /// Error handlers.

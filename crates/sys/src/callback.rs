@@ -12,7 +12,7 @@
 //! ([`sealed`]: where it cannot).
 
 use crate::args::Status;
-use crate::buf::Addr;
+use crate::buf::{Addr, Buf};
 use crate::elements::Elements;
 use std::ffi::{c_int, c_void};
 
@@ -292,12 +292,14 @@ impl DatarepConvert {
         user: Addr,
         datatype: usize,
         count: i32,
-        file: Addr,
+        file: &Buf,
         position: i64,
         extra: usize,
     ) -> Result<(), i32> {
-        let (a, b) = (user.bits() as *mut c_void, file.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr`.
+        let at = file.contiguous().unwrap_or(0);
+        let (a, b) = (user.bits() as *mut c_void, at as *mut c_void);
+        // SAFETY: a function of this type; the first address carries the promise of `Addr`, the
+        // second is that of a buffer which lives during the call.
         answer(unsafe { self.pointer()(a, datatype, count, b, position, extra) })
     }
 }
@@ -310,12 +312,14 @@ impl DatarepConvertCount {
         user: Addr,
         datatype: usize,
         count: i64,
-        file: Addr,
+        file: &Buf,
         position: i64,
         extra: usize,
     ) -> Result<(), i32> {
-        let (a, b) = (user.bits() as *mut c_void, file.bits() as *mut c_void);
-        // SAFETY: a function of this type; both addresses carry the promise of `Addr`.
+        let at = file.contiguous().unwrap_or(0);
+        let (a, b) = (user.bits() as *mut c_void, at as *mut c_void);
+        // SAFETY: a function of this type; the first address carries the promise of `Addr`, the
+        // second is that of a buffer which lives during the call.
         answer(unsafe { self.pointer()(a, datatype, count, b, position, extra) })
     }
 }

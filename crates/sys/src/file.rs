@@ -62,6 +62,12 @@ impl File {
         Ok(rustix::fs::unlink(path)?)
     }
 
+    /// Device and number of the file, as this host knows them.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let found = rustix::fs::fstat(&self.fd)?;
+        Ok((found.st_dev, found.st_ino))
+    }
+
     /// Bytes of the file.
     pub fn len(&self) -> io::Result<u64> {
         Ok(rustix::fs::fstat(&self.fd)?.st_size as u64)

@@ -50,7 +50,22 @@ impl Collectives {
     /// Ends the request of a collective. The table of requests knows messages only, so what went
     /// wrong waits with the runs until somebody takes it.
     pub(crate) fn end(&mut self, messages: &mut Messages, req: ReqId, failure: Option<Failure>) {
-        messages.close(req, p2p::Outcome::CLEAN);
+        self.end_with(messages, req, 0, failure);
+    }
+
+    /// As [`Collectives::end`], of an operation that has moved so many bytes.
+    pub(crate) fn end_with(
+        &mut self,
+        messages: &mut Messages,
+        req: ReqId,
+        len: u64,
+        failure: Option<Failure>,
+    ) {
+        let outcome = p2p::Outcome {
+            len,
+            ..p2p::Outcome::CLEAN
+        };
+        messages.close(req, outcome);
         let wanted = failure.filter(|_| messages.peek(req).is_some());
         self.running.failed.extend(wanted.map(|f| (req, f)));
     }

@@ -258,6 +258,7 @@ fn forget(tables: &mut Tables) {
     }
     tables.contexts = None;
     tables.requests.clear();
+    tables.files.retain(|_| false);
     tables.messages.retain(|_| false);
     tables.buffers.clear();
 }

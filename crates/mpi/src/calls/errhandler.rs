@@ -104,14 +104,12 @@ pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<Errh
     Ok(())
 }
 
-/// MPI_File_set_errhandler. There are no files yet but MPI_FILE_NULL, whose handler is that of
-/// files to come.
+/// MPI_File_set_errhandler; for MPI_FILE_NULL the handler of files to come.
 pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
-    check_file(file)?;
+    guard.above.file_errhandler(file)?;
     guard.above.errhandlers.check(errhandler, Kind::File)?;
-    let old = guard.above.errhandlers.of_files;
-    guard.above.errhandlers.of_files = errhandler;
+    let old = std::mem::replace(guard.above.file_errhandler(file)?, errhandler);
     replace(&mut guard.above, old, errhandler);
     Ok(())
 }
@@ -119,8 +117,7 @@ pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> R
 /// MPI_File_get_errhandler
 pub fn file_get_errhandler(mpi: &Mpi, file: FileH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
-    check_file(file)?;
-    let found = guard.above.errhandlers.of_files;
+    let found = *guard.above.file_errhandler(file)?;
     guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
@@ -150,7 +147,7 @@ pub fn session_call_errhandler(mpi: &Mpi, session: SessionH, errorcode: i32) -> 
 
 /// MPI_File_call_errhandler
 pub fn file_call_errhandler(mpi: &Mpi, fh: FileH, errorcode: i32) -> Res {
-    check_file(fh)?;
+    mpi.lock().above.file_errhandler(fh)?;
     invoke(mpi, Scope::File(fh), errorcode)
 }
 
@@ -176,16 +173,6 @@ fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
             Err(fault)
         }
     }
-}
-
-fn check_file(file: FileH) -> Res {
-    if file.is_null() {
-        return Ok(());
-    }
-    fail(
-        Class::File,
-        format!("file is {:#x}, which names no file", file.0),
-    )
 }
 
 fn unknown_win(win: WinH) -> Res {

@@ -184,6 +184,24 @@ fn convert(layout: &Layout, count: u64, from: &Buf, to: &Buf, way: Way) -> Res {
     Ok(())
 }
 
+/// Converts `count` elements of a layout to external32.
+pub fn to_external(layout: &Layout, count: u64, data: &Buf, packed: &Buf) -> Res {
+    let way = Way {
+        size: |e| e.basic.size(),
+        convert: encode,
+    };
+    convert(layout, count, data, packed, way)
+}
+
+/// Converts up to `count` elements of a layout, as many as there are, from external32.
+pub fn from_external(layout: &Layout, count: u64, packed: &Buf, data: &Buf) -> Res {
+    let way = Way {
+        size: |e| e.external as u64,
+        convert: decode,
+    };
+    convert(layout, count, packed, data, way)
+}
+
 /// The typed buffer, its layout and the length of its external form.
 fn typed(tables: &Tables, addr: Addr, count: i64, datatype: TypeH) -> Res<(Buf, Arc<Layout>, i64)> {
     let data = tables.buf(addr, count, datatype)?;
@@ -206,11 +224,7 @@ pub fn pack_external(
     external32(datarep)?;
     let (data, layout, len) = typed(&mpi.lock().above, inbuf, incount, datatype)?;
     let packed = room("outbuf", outbuf, outsize, position, len)?;
-    let way = Way {
-        size: |e| e.basic.size(),
-        convert: encode,
-    };
-    convert(&layout, incount as u64, &data, &packed, way)?;
+    to_external(&layout, incount as u64, &data, &packed)?;
     moved(position, len as u64)
 }
 
@@ -228,11 +242,7 @@ pub fn unpack_external(
     external32(datarep)?;
     let (data, layout, len) = typed(&mpi.lock().above, outbuf, outcount, datatype)?;
     let packed = room("inbuf", inbuf, insize, position, len)?;
-    let way = Way {
-        size: |e| e.external as u64,
-        convert: decode,
-    };
-    convert(&layout, outcount as u64, &packed, &data, way)?;
+    from_external(&layout, outcount as u64, &packed, &data)?;
     moved(position, len as u64)
 }
 

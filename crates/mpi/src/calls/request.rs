@@ -215,7 +215,7 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
             return g.tell_cancel();
         }
         Some(Kind::Ended(_)) => {}
-        Some(Kind::Then(..) | Kind::Flush(..)) => {
+        Some(Kind::Then(..) | Kind::Scoped(..) | Kind::Flush(..)) => {
             return fail(
                 Class::Request,
                 "request is of a collective operation or a flush, which cannot be cancelled",

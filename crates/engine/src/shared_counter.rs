@@ -1,0 +1,314 @@
+//! Numbers that ranks share: one of them keeps the number, and answers the others whether or not its
+//! program is in MPI. A lock belongs to each number; who asks for it is answered when it is free,
+//! in the order of asking.
+//!
+//! Questions and answers are messages in a context of the number's own, so that none is lost or
+//! answered twice.
+
+use crate::messages::{Messages, ReqId, SendMode, Started, Want};
+use crate::part::Part;
+use kw_base::{ContextId, Key, Slab};
+use kw_boot::Job;
+use kw_sys::buf::Buf;
+use kw_types::comm::Group;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Tags of questions and of answers.
+const QUESTION: i32 = 0;
+const ANSWER: i32 = 1;
+/// Bytes of a question: what, and a number.
+const QUESTION_LEN: usize = 16;
+/// Bytes of an answer.
+const ANSWER_LEN: usize = 8;
+
+/// What a rank asks of the one that keeps a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// Adds to the number; the answer is what it was.
+    Add(u64),
+    /// Sets the number; the answer is what it was.
+    Set(u64),
+    /// Wants the lock; the answer comes when this rank has it.
+    Lock,
+    /// Gives the lock back.
+    Unlock,
+}
+
+impl Question {
+    fn encode(self) -> [u8; QUESTION_LEN] {
+        let (what, number) = match self {
+            Question::Add(n) => (0u64, n),
+            Question::Set(n) => (1, n),
+            Question::Lock => (2, 0),
+            Question::Unlock => (3, 0),
+        };
+        let mut out = [0; QUESTION_LEN];
+        out[..8].copy_from_slice(&what.to_le_bytes());
+        out[8..].copy_from_slice(&number.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8; QUESTION_LEN]) -> Option<Question> {
+        let word = |at: usize| {
+            let word: [u8; 8] = bytes[at..at + 8].try_into().expect("eight bytes");
+            u64::from_le_bytes(word)
+        };
+        match word(0) {
+            0 => Some(Question::Add(word(8))),
+            1 => Some(Question::Set(word(8))),
+            2 => Some(Question::Lock),
+            3 => Some(Question::Unlock),
+            _ => None,
+        }
+    }
+}
+
+/// A number that this rank keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedCounterId(Key);
+
+/// The number and its lock, without messages.
+#[derive(Debug, Default)]
+struct Number {
+    value: u64,
+    holder: Option<u32>,
+    waiting: VecDeque<u32>,
+}
+
+impl Number {
+    /// What a rank's question leads to: who is answered what.
+    fn ask(&mut self, rank: u32, question: Question) -> Option<(u32, u64)> {
+        let old = self.value;
+        match question {
+            Question::Add(n) => {
+                self.value = old.wrapping_add(n);
+                Some((rank, old))
+            }
+            Question::Set(n) => {
+                self.value = n;
+                Some((rank, old))
+            }
+            Question::Lock if self.holder.is_none() => {
+                self.holder = Some(rank);
+                Some((rank, 0))
+            }
+            Question::Lock => {
+                self.waiting.push_back(rank);
+                None
+            }
+            Question::Unlock if self.holder == Some(rank) => {
+                self.holder = self.waiting.pop_front();
+                self.holder.map(|next| (next, 0))
+            }
+            // Nobody gives back what it does not have.
+            Question::Unlock => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Kept {
+    number: Number,
+    context: ContextId,
+    group: Arc<Group>,
+    /// This process's rank.
+    me: u32,
+    /// Receives the next question.
+    next: ReqId,
+    buf: Buf,
+}
+
+/// The numbers that this rank keeps.
+#[derive(Debug, Default)]
+pub struct SharedCounters {
+    kept: Slab<Kept>,
+}
+
+impl SharedCounters {
+    /// This rank keeps a number for the ranks of a group, who ask in this context.
+    pub fn keep(
+        &mut self,
+        messages: &mut Messages,
+        context: ContextId,
+        group: Arc<Group>,
+        me: u32,
+    ) -> SharedCounterId {
+        let buf = Buf::alloc(QUESTION_LEN);
+        let next = listen(messages, context, &buf);
+        let number = Number::default();
+        let kept = Kept {
+            number,
+            context,
+            group,
+            me,
+            next,
+            buf,
+        };
+        SharedCounterId(self.kept.insert(kept))
+    }
+
+    /// Nobody asks any more.
+    pub fn forget(&mut self, messages: &mut Messages, id: SharedCounterId) {
+        if let Some(kept) = self.kept.remove(id.0) {
+            messages.cancel(kept.next);
+            messages.release(kept.next);
+        }
+    }
+}
+
+fn listen(messages: &mut Messages, context: ContextId, buf: &Buf) -> ReqId {
+    let want = Want {
+        context,
+        source: None,
+        tag: Some(QUESTION),
+    };
+    messages.recv(want, buf.clone())
+}
+
+/// Asks the rank that keeps a number, rank `keeper` of the group. Returns the send, and the receive
+/// of the answer.
+pub fn ask(
+    messages: &mut Messages,
+    context: ContextId,
+    (group, me): (&Group, u32),
+    keeper: u32,
+    question: Question,
+    answer: &Buf,
+) -> (Started, Option<ReqId>) {
+    let peer = group.peer(keeper);
+    let want = Want {
+        context,
+        source: Some((keeper, peer)),
+        tag: Some(ANSWER),
+    };
+    let answered = (question != Question::Unlock).then(|| messages.recv(want, answer.clone()));
+    (
+        say(
+            messages,
+            context,
+            (group, me),
+            keeper,
+            QUESTION,
+            &question.encode(),
+        ),
+        answered,
+    )
+}
+
+fn say(
+    messages: &mut Messages,
+    context: ContextId,
+    (group, me): (&Group, u32),
+    to: u32,
+    tag: i32,
+    bytes: &[u8],
+) -> Started {
+    let buf = Buf::alloc(bytes.len());
+    buf.write(0, bytes);
+    messages.send(group.peer(to), (context, me, tag), SendMode::Standard, &buf)
+}
+
+/// The number in an answer.
+pub fn answer_of(buf: &Buf) -> u64 {
+    let mut bytes = [0; ANSWER_LEN];
+    buf.read(0, &mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+/// A place for an answer.
+pub fn answer_buf() -> Buf {
+    Buf::alloc(ANSWER_LEN)
+}
+
+impl Kept {
+    fn go_on(&mut self, messages: &mut Messages) {
+        while messages.is_done(self.next) {
+            let Some(outcome) = messages.take(self.next) else {
+                return;
+            };
+            let mut bytes = [0; QUESTION_LEN];
+            self.buf.read(0, &mut bytes);
+            self.next = listen(messages, self.context, &self.buf);
+            let question = match outcome.len == QUESTION_LEN as u64 && outcome.failure.is_none() {
+                true => Question::decode(&bytes),
+                false => None,
+            };
+            let from = outcome.source;
+            let known = from < self.group.size();
+            let Some(question) = question.filter(|_| known) else {
+                continue;
+            };
+            if let Some((to, value)) = self.number.ask(from, question) {
+                let ends = (&*self.group, self.me);
+                let sent = say(
+                    messages,
+                    self.context,
+                    ends,
+                    to,
+                    ANSWER,
+                    &value.to_le_bytes(),
+                );
+                if let Started::Request(id) = sent {
+                    messages.release(id);
+                }
+            }
+        }
+    }
+}
+
+impl Part for SharedCounters {
+    fn new(_: &Job) -> SharedCounters {
+        SharedCounters::default()
+    }
+
+    #[inline(always)]
+    fn is_busy(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    fn advance(&mut self, messages: &mut Messages) {
+        for (_, kept) in self.kept.iter_mut() {
+            kept.go_on(messages);
+        }
+    }
+
+    #[inline(always)]
+    fn may_hold_up_others(&self) -> bool {
+        !self.kept.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_goes_round_in_the_order_of_asking() {
+        let mut number = Number::default();
+        assert_eq!(number.ask(2, Question::Lock), Some((2, 0)));
+        assert_eq!(number.ask(0, Question::Lock), None);
+        assert_eq!(number.ask(1, Question::Lock), None);
+        assert_eq!(number.ask(1, Question::Unlock), None, "who has it not");
+        assert_eq!(number.ask(2, Question::Unlock), Some((0, 0)));
+        assert_eq!(number.ask(0, Question::Unlock), Some((1, 0)));
+        assert_eq!(number.ask(1, Question::Unlock), None);
+        assert_eq!(number.ask(1, Question::Add(5)), Some((1, 0)));
+        assert_eq!(number.ask(1, Question::Set(7)), Some((1, 5)));
+        assert_eq!(number.ask(0, Question::Add(0)), Some((0, 7)));
+    }
+
+    #[test]
+    fn questions_survive_a_message() {
+        let all = [
+            Question::Add(9),
+            Question::Set(u64::MAX),
+            Question::Lock,
+            Question::Unlock,
+        ];
+        for question in all {
+            assert_eq!(Question::decode(&question.encode()), Some(question));
+        }
+        assert_eq!(Question::decode(&[9; QUESTION_LEN]), None);
+    }
+}

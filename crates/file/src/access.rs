@@ -1,0 +1,335 @@
+//! One access to the data of a file: independent or collective, at an offset or at a file pointer,
+//! now or by another thread.
+
+use crate::agree::Talk;
+use crate::exchange::{self, Access};
+use crate::fault::access_failed;
+use crate::group::Group;
+use crate::open::{Open, Seen, open_file};
+use crate::representation::Data;
+use crate::transfer::{self, Done};
+use kw_io_plan::Hints;
+use kw_io_plan::collective::{self, Decision, REQUEST_LEN, Request};
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{FileH, TypeH};
+use kw_objects::state::Mpi;
+use kw_sys::buf::{Addr, Buf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where in the view's data an access begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At an offset in elementary types.
+    At(i64),
+    /// At the individual file pointer.
+    Pointer,
+    /// At the shared file pointer.
+    Shared,
+    /// At the shared file pointer, in the order of ranks.
+    Ordered,
+}
+
+/// What is accessed how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct How {
+    /// Whether it writes.
+    pub writes: bool,
+    /// Where it begins.
+    pub place: Place,
+    /// Whether all ranks take part.
+    pub collective: bool,
+}
+
+/// The buffer argument of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct User {
+    /// Its address.
+    pub addr: Addr,
+    /// Number of elements.
+    pub count: i64,
+    /// Their datatype.
+    pub datatype: TypeH,
+}
+
+/// Where an access begins, as far as it is known before it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Begin {
+    /// At this byte of the view's data.
+    Data(u64),
+    /// The shared file pointer says.
+    Shared,
+    /// The shared file pointer and the other ranks say.
+    Ordered,
+}
+
+/// An access, ready to run on any thread.
+#[derive(Debug)]
+pub struct Job {
+    mpi: &'static Mpi,
+    open: Arc<Open>,
+    seen: Arc<Seen>,
+    hints: Hints,
+    atomic: bool,
+    how: How,
+    begin: Begin,
+    data: Data,
+    /// The data as they lie in the file.
+    buf: Buf,
+}
+
+/// Checks the arguments of an access and moves the individual file pointer. `Err` here is known to
+/// this rank alone: a collective access goes on without its data ([`Job::refused`]).
+pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
+    let guard = mpi.lock();
+    let open = open_file(&guard.above, fh)?;
+    let buf = guard.above.buf(user.addr, user.count, user.datatype)?;
+    let layout = guard.above.layout(user.datatype)?.clone();
+    drop(guard);
+    let data = Data {
+        buf,
+        addr: user.addr,
+        count: user.count as u64,
+        handle: user.datatype,
+        layout,
+    };
+    open.check_direction(how.writes)?;
+    match how.place {
+        Place::At(_) => open.check_not_sequential("explicit offsets")?,
+        Place::Pointer => open.check_not_sequential("individual file pointers")?,
+        Place::Shared | Place::Ordered => {}
+    }
+    let seen = open.seen();
+    let buf = match how.writes {
+        true => seen.representation.to_file(&data)?,
+        false => seen.representation.landing(&data)?,
+    };
+    let etype = seen.view.etype();
+    if buf.len() % etype != 0 {
+        return fail(
+            Class::Arg,
+            format!(
+                "count elements of datatype have {} bytes in the file, which is no multiple of the {etype} bytes of the view's elementary type",
+                buf.len()
+            ),
+        );
+    }
+    let mut cursor = open.cursor();
+    let begin = match how.place {
+        Place::At(offset) => Begin::Data(offset_in_data(offset, etype)?),
+        Place::Pointer => {
+            let at = cursor.pointer;
+            cursor.pointer = at.saturating_add(buf.len());
+            Begin::Data(at)
+        }
+        Place::Shared => Begin::Shared,
+        Place::Ordered => Begin::Ordered,
+    };
+    if let Begin::Data(at) = begin {
+        seen.check_reach(at, buf.len())?;
+    }
+    let (hints, atomic) = (cursor.hints.clone(), cursor.atomic);
+    drop(cursor);
+    Ok(Job {
+        mpi,
+        open,
+        seen,
+        hints,
+        atomic,
+        how,
+        begin,
+        data,
+        buf,
+    })
+}
+
+/// An offset in elementary types, in bytes of the view's data.
+pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
+    let at = u64::try_from(offset).map_err(|_| {
+        Fault::new(
+            Class::Arg,
+            format!("offset is {offset}, but must not be negative"),
+        )
+    })?;
+    match at.checked_mul(etype).filter(|&at| at <= i64::MAX as u64) {
+        Some(at) => Ok(at),
+        None => fail(
+            Class::Arg,
+            format!("offset is {offset}, which no file can reach"),
+        ),
+    }
+}
+
+impl Seen {
+    /// Refuses data that end behind what a file can hold.
+    fn check_reach(&self, at: u64, len: u64) -> Res {
+        let end = at.checked_add(len).filter(|&end| end <= i64::MAX as u64);
+        if end.is_some_and(|end| len == 0 || self.view.end_of(end) <= i64::MAX as u64) {
+            return Ok(());
+        }
+        fail(
+            Class::Arg,
+            format!(
+                "{len} bytes from byte {at} of the view's data on end behind what a file can hold"
+            ),
+        )
+    }
+}
+
+impl Job {
+    /// Whether all ranks take part.
+    pub fn is_collective(&self) -> bool {
+        self.how.collective
+    }
+
+    /// The open file.
+    pub fn open(&self) -> &Arc<Open> {
+        &self.open
+    }
+
+    /// Accesses the file. Returns the bytes of data in memory that were moved.
+    pub fn run(&self) -> Res<u64> {
+        let moved = match self.how.collective {
+            false => self.run_alone(),
+            true => self.run_together(),
+        }?;
+        match self.how.writes {
+            true if self.seen.representation.is_native() => Ok(moved),
+            true => Ok(match moved == self.buf.len() {
+                true => self.data.buf.len(),
+                false => moved.min(self.data.buf.len()),
+            }),
+            false => self
+                .seen
+                .representation
+                .from_file(&self.buf, moved, &self.data),
+        }
+    }
+
+    fn run_alone(&self) -> Res<u64> {
+        let at = match self.begin {
+            Begin::Data(at) => at,
+            Begin::Shared | Begin::Ordered => {
+                let at = self.open.shared.fetch_add(self.mpi, self.buf.len())?;
+                self.seen.check_reach(at, self.buf.len())?;
+                at
+            }
+        };
+        let done = self.atomically(|| self.move_data(at))?;
+        self.finish(done)
+    }
+
+    /// Runs an access that no other rank's atomic access overlaps in time, in atomic mode.
+    fn atomically(&self, access: impl FnOnce() -> Done) -> Res<Done> {
+        if !self.atomic {
+            return Ok(access());
+        }
+        self.open.shared.lock(self.mpi)?;
+        let done = access();
+        self.open.shared.unlock(self.mpi)?;
+        Ok(done)
+    }
+
+    fn move_data(&self, at: u64) -> Done {
+        let (storage, view) = (&*self.open.storage, &self.seen.view);
+        let begun = Instant::now();
+        let done = match self.how.writes {
+            true => transfer::write(storage, view, at, &self.buf),
+            false => transfer::read(storage, view, at, &self.buf, self.open.sieve(&self.hints)),
+        };
+        self.open
+            .learn(done.calls, done.bytes, begun.elapsed().as_nanos() as u64);
+        done
+    }
+
+    fn finish(&self, done: Done) -> Res<u64> {
+        match done.trouble {
+            None => Ok(done.bytes),
+            Some(trouble) => Err(access_failed(
+                self.open.ranks.rank,
+                &self.open.path,
+                &trouble,
+            )),
+        }
+    }
+
+    fn run_together(&self) -> Res<u64> {
+        let talk = self.open.ranks.with(self.mpi);
+        let at = match self.begin {
+            Begin::Data(at) => at,
+            Begin::Shared | Begin::Ordered => self.in_order(&talk)?,
+        };
+        let access = Access {
+            storage: &*self.open.storage,
+            view: &self.seen.view,
+            data: at,
+            buf: &self.buf,
+            writes: self.how.writes,
+            sieve: self
+                .open
+                .sieve(&self.hints)
+                .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
+        };
+        let mine = access.request(self.open.call_cost());
+        let all = gather(&talk, mine)?;
+        let who = collective::aggregators(&self.open.hosts, &self.hints);
+        let done = match collective::decide(&all, &who, &self.hints, self.how.writes) {
+            Decision::Nothing => Done::default(),
+            Decision::Independent => self.atomically(|| self.move_data(at))?,
+            Decision::Exchange(domains) => exchange::exchange(&talk, &access, &all, &domains)?,
+        };
+        // Every rank hears what one could not do.
+        talk.all_or_none(self.finish(done))
+    }
+
+    /// Where this rank's data begin: behind those of lower ranks.
+    fn in_order(&self, talk: &Talk<'_>) -> Res<u64> {
+        let lens = talk.allgather(&self.buf.len().to_le_bytes())?;
+        let len = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        let lens: Vec<u64> = lens.chunks_exact(8).map(len).collect();
+        let total: u64 = lens.iter().sum();
+        let mut first = [0; 8];
+        if talk.rank() == 0 {
+            first = self.open.shared.fetch_add(self.mpi, total)?.to_le_bytes();
+        }
+        talk.members().bcast(&mut first)?;
+        let before: u64 = lens[..talk.rank() as usize].iter().sum();
+        Ok(u64::from_le_bytes(first) + before)
+    }
+}
+
+fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
+    let all = talk.allgather(&mine.encode())?;
+    let requests = all.chunks_exact(REQUEST_LEN);
+    Ok(requests
+        .map(|r| Request::decode(r.try_into().expect("a request")))
+        .collect())
+}
+
+/// A rank whose arguments are wrong takes part in a collective access without data, so that no
+/// other rank waits for it; all hear of the fault.
+pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Box<Fault> {
+    let talk = open.ranks.with(mpi);
+    let took_part = || -> Res<u64> {
+        if how.place == Place::Ordered {
+            talk.allgather(&0u64.to_le_bytes())?;
+            let mut first = [0; 8];
+            if talk.rank() == 0 {
+                first = open.shared.fetch_add(mpi, 0)?.to_le_bytes();
+            }
+            talk.members().bcast(&mut first)?;
+        }
+        gather(
+            &talk,
+            Request {
+                failed: true,
+                ..Request::default()
+            },
+        )?;
+        talk.all_or_none(Err(fault))
+    };
+    match took_part() {
+        Err(fault) => fault,
+        Ok(_) => Fault::new(Class::Intern, "a refused access went on"),
+    }
+}

@@ -1,0 +1,338 @@
+//! Data access (MPI 5.0, 14.4).
+
+use crate::access::{How, Job, Place, User, prepare, refuse};
+use crate::open::{Split, find};
+use kw_engine::{Failure, ReqId};
+use kw_mpi::chapter::running;
+use kw_objects::error::{Class, Fault, Res, Scope, fail};
+use kw_objects::handle::{FileH, RequestH, TypeH};
+use kw_objects::request::{Flight, Kind};
+use kw_objects::state::Mpi;
+use kw_sys::args::{Out, Status, StatusOut};
+use kw_sys::buf::Addr;
+
+/// Prepares an access; a rank whose arguments are wrong takes part in a collective one all the
+/// same.
+fn begin(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
+    let prepared = prepare(mpi, fh, how, user);
+    match prepared {
+        Err(fault) if how.collective => {
+            let open = find(mpi, fh)?;
+            Err(refuse(mpi, &open, how, fault))
+        }
+        other => other,
+    }
+}
+
+/// Accesses now.
+fn now(mpi: &'static Mpi, fh: FileH, how: How, user: User, status: StatusOut) -> Res {
+    let job = begin(mpi, fh, how, user)?;
+    let open = job.open().clone();
+    // Collective accesses of one file take their turns.
+    if how.collective && !open.together.is_idle() {
+        let id = later(mpi, job)?;
+        return settle(mpi, fh, id, status);
+    }
+    let moved = job.run()?;
+    tell(status, moved);
+    Ok(())
+}
+
+fn tell(status: StatusOut, moved: u64) {
+    if !status.is_ignored() {
+        status.set_keeping_error(of_bytes(moved));
+    }
+}
+
+/// The status of an access that moved so many bytes.
+fn of_bytes(moved: u64) -> Status {
+    kw_objects::status::received(0, 0, moved)
+}
+
+/// Has another thread access; returns what ends then.
+fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
+    let mut guard = mpi.lock();
+    let id = running(&mut guard)?.0.open_request();
+    drop(guard);
+    let open = job.open().clone();
+    let worker = match job.is_collective() {
+        true => &open.together,
+        false => &open.alone,
+    };
+    worker.run(Box::new(move || {
+        let (moved, failure) = match job.run() {
+            Ok(moved) => (moved, None),
+            Err(fault) => (
+                0,
+                Some(Failure::Disagreement {
+                    code: fault.code,
+                    text: fault.text,
+                }),
+            ),
+        };
+        drop(job);
+        let mut guard = mpi.lock();
+        if let Some(engine) = &mut guard.engine {
+            engine.end_request(id, moved, failure);
+        }
+        drop(guard);
+        mpi.wake_all();
+    }));
+    Ok(id)
+}
+
+/// Starts an access and gives its request.
+fn start(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<RequestH> {
+    let job = begin(mpi, fh, how, user)?;
+    let comm = job.open().comm;
+    let id = later(mpi, job)?;
+    let flight = Flight {
+        id,
+        comm,
+        from: None,
+        receives: true,
+    };
+    Ok(mpi
+        .lock()
+        .above
+        .new_request(Kind::Scoped(flight, Scope::File(fh))))
+}
+
+/// Waits for an access.
+fn settle(mpi: &'static Mpi, fh: FileH, id: ReqId, status: StatusOut) -> Res {
+    let flight = Flight {
+        id,
+        comm: kw_objects::handle::CommH::NULL,
+        from: None,
+        receives: true,
+    };
+    let part = kw_objects::request::Part::Flying(flight);
+    let (_, found, end) = kw_mpi::chapter::settle(mpi, mpi.lock(), part)?;
+    if !status.is_ignored() {
+        status.set_keeping_error(found);
+    }
+    end.map_err(|mut fault| {
+        fault.scope = Scope::File(fh);
+        fault
+    })
+}
+
+/// The begin function of a split collective access.
+fn split_begin(mpi: &'static Mpi, fh: FileH, how: How, user: User, end: &'static str) -> Res {
+    let open = find(mpi, fh)?;
+    if let Some(split) = &open.cursor().split {
+        return fail(
+            Class::Request,
+            format!(
+                "a split collective operation was begun before and not ended: call {} first",
+                split.end
+            ),
+        );
+    }
+    let request = start(mpi, fh, how, user)?;
+    open.cursor().split = Some(Split { end, request });
+    Ok(())
+}
+
+/// The end function.
+fn split_end(mpi: &'static Mpi, fh: FileH, end: &'static str, status: StatusOut) -> Res {
+    let open = find(mpi, fh)?;
+    let mut cursor = open.cursor();
+    let split = cursor.split.take_if(|split| split.end == end);
+    let Some(split) = split else {
+        let text = match &cursor.split {
+            None => format!("no split collective operation was begun that {end} would end"),
+            Some(other) => format!("the operation that was begun is ended by {}", other.end),
+        };
+        return Err(Fault::new(Class::Request, text));
+    };
+    drop(cursor);
+    let mut guard = mpi.lock();
+    let kind = guard.above.requests.remove(split.request);
+    drop(guard);
+    match kind {
+        Some(Kind::Scoped(flight, _)) => settle(mpi, fh, flight.id, status),
+        _ => fail(Class::Request, "the request of the split operation is gone"),
+    }
+}
+
+macro_rules! how {
+    ($writes:literal, $place:expr, $collective:literal) => {
+        How {
+            writes: $writes,
+            place: $place,
+            collective: $collective,
+        }
+    };
+}
+
+/// Functions with an explicit offset.
+macro_rules! at_offset {
+    ($($name:ident, $later:ident, $doc:literal, $writes:literal, $collective:literal;)*) => {$(
+        #[doc = concat!("MPI_File_", $doc)]
+        pub fn $name(mpi: &'static Mpi, fh: FileH, offset: i64, buf: Addr, count: i64, datatype: TypeH, status: StatusOut) -> Res {
+            now(mpi, fh, how!($writes, Place::At(offset), $collective), User { addr: buf, count, datatype }, status)
+        }
+
+        #[doc = concat!("MPI_File_i", $doc)]
+        pub fn $later(mpi: &'static Mpi, fh: FileH, offset: i64, buf: Addr, count: i64, datatype: TypeH, request: Out<RequestH>) -> Res {
+            request.set(start(mpi, fh, how!($writes, Place::At(offset), $collective), User { addr: buf, count, datatype })?);
+            Ok(())
+        }
+    )*};
+}
+
+at_offset! {
+    file_read_at, file_iread_at, "read_at", false, false;
+    file_write_at, file_iwrite_at, "write_at", true, false;
+    file_read_at_all, file_iread_at_all, "read_at_all", false, true;
+    file_write_at_all, file_iwrite_at_all, "write_at_all", true, true;
+}
+
+/// Functions at a file pointer that have a nonblocking form.
+macro_rules! at_pointer {
+    ($($name:ident, $later:ident, $doc:literal, $writes:literal, $place:ident, $collective:literal;)*) => {$(
+        #[doc = concat!("MPI_File_", $doc)]
+        pub fn $name(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, status: StatusOut) -> Res {
+            now(mpi, fh, how!($writes, Place::$place, $collective), User { addr: buf, count, datatype }, status)
+        }
+
+        #[doc = concat!("MPI_File_i", $doc)]
+        pub fn $later(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, request: Out<RequestH>) -> Res {
+            request.set(start(mpi, fh, how!($writes, Place::$place, $collective), User { addr: buf, count, datatype })?);
+            Ok(())
+        }
+    )*};
+}
+
+at_pointer! {
+    file_read, file_iread, "read", false, Pointer, false;
+    file_write, file_iwrite, "write", true, Pointer, false;
+    file_read_all, file_iread_all, "read_all", false, Pointer, true;
+    file_write_all, file_iwrite_all, "write_all", true, Pointer, true;
+    file_read_shared, file_iread_shared, "read_shared", false, Shared, false;
+    file_write_shared, file_iwrite_shared, "write_shared", true, Shared, false;
+}
+
+/// MPI_File_read_ordered
+pub fn file_read_ordered(
+    mpi: &'static Mpi,
+    fh: FileH,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    status: StatusOut,
+) -> Res {
+    now(
+        mpi,
+        fh,
+        how!(false, Place::Ordered, true),
+        User {
+            addr: buf,
+            count,
+            datatype,
+        },
+        status,
+    )
+}
+
+/// MPI_File_write_ordered
+pub fn file_write_ordered(
+    mpi: &'static Mpi,
+    fh: FileH,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+    status: StatusOut,
+) -> Res {
+    now(
+        mpi,
+        fh,
+        how!(true, Place::Ordered, true),
+        User {
+            addr: buf,
+            count,
+            datatype,
+        },
+        status,
+    )
+}
+
+/// Split collective functions at a file pointer.
+macro_rules! split {
+    ($($begin:ident, $end:ident, $doc:literal, $writes:literal, $place:ident;)*) => {$(
+        #[doc = concat!("MPI_File_", $doc, "_begin")]
+        pub fn $begin(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH) -> Res {
+            let user = User { addr: buf, count, datatype };
+            split_begin(mpi, fh, how!($writes, Place::$place, true), user, concat!("MPI_File_", $doc, "_end"))
+        }
+
+        #[doc = concat!("MPI_File_", $doc, "_end")]
+        pub fn $end(mpi: &'static Mpi, fh: FileH, _buf: Addr, status: StatusOut) -> Res {
+            split_end(mpi, fh, concat!("MPI_File_", $doc, "_end"), status)
+        }
+    )*};
+}
+
+split! {
+    file_read_all_begin, file_read_all_end, "read_all", false, Pointer;
+    file_write_all_begin, file_write_all_end, "write_all", true, Pointer;
+    file_read_ordered_begin, file_read_ordered_end, "read_ordered", false, Ordered;
+    file_write_ordered_begin, file_write_ordered_end, "write_ordered", true, Ordered;
+}
+
+/// MPI_File_read_at_all_begin
+pub fn file_read_at_all_begin(
+    mpi: &'static Mpi,
+    fh: FileH,
+    offset: i64,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+) -> Res {
+    let user = User {
+        addr: buf,
+        count,
+        datatype,
+    };
+    split_begin(
+        mpi,
+        fh,
+        how!(false, Place::At(offset), true),
+        user,
+        "MPI_File_read_at_all_end",
+    )
+}
+
+/// MPI_File_read_at_all_end
+pub fn file_read_at_all_end(mpi: &'static Mpi, fh: FileH, _buf: Addr, status: StatusOut) -> Res {
+    split_end(mpi, fh, "MPI_File_read_at_all_end", status)
+}
+
+/// MPI_File_write_at_all_begin
+pub fn file_write_at_all_begin(
+    mpi: &'static Mpi,
+    fh: FileH,
+    offset: i64,
+    buf: Addr,
+    count: i64,
+    datatype: TypeH,
+) -> Res {
+    let user = User {
+        addr: buf,
+        count,
+        datatype,
+    };
+    split_begin(
+        mpi,
+        fh,
+        how!(true, Place::At(offset), true),
+        user,
+        "MPI_File_write_at_all_end",
+    )
+}
+
+/// MPI_File_write_at_all_end
+pub fn file_write_at_all_end(mpi: &'static Mpi, fh: FileH, _buf: Addr, status: StatusOut) -> Res {
+    split_end(mpi, fh, "MPI_File_write_at_all_end", status)
+}

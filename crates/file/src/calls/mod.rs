@@ -1,0 +1,6 @@
+//! One function for each MPI operation on files, as in `kw_mpi::calls`.
+
+pub mod access;
+pub mod datarep;
+pub mod open;
+pub mod view;

@@ -1,0 +1,425 @@
+//! Opening and closing, sizes, hints (MPI 5.0, 14.2).
+
+use crate::agree::{Ranks, Talk};
+use crate::counter::Counter;
+use crate::fault::failed;
+use crate::open::{Cursor, Open, Seen, amode, find};
+use crate::representation::Representation;
+use kw_io_plan::{Hints, View};
+use kw_mpi::chapter::{Parent, add_comm, forget, running};
+use kw_objects::error::{Class, Fault, Res, Scope, fail};
+use kw_objects::handle::{CommH, FileH, GroupH, InfoH};
+use kw_objects::info::Info;
+use kw_objects::state::Mpi;
+use kw_sys::args::{Out, Text};
+use kw_sys::file::{Access, File};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Permissions of a file that is made, without those that the umask takes.
+const PERMISSIONS: u32 = 0o666;
+
+/// A path that Fortran or ROMIO's users may have given with the name of a file system in front.
+fn path_of(filename: Text) -> Res<PathBuf> {
+    let bytes = filename.bytes().unwrap_or_default();
+    if bytes.is_empty() {
+        return fail(Class::BadFile, "filename is empty");
+    }
+    let mut path = bytes;
+    for prefix in ["ufs:", "nfs:", "file:"] {
+        if let Some(rest) = path.strip_prefix(prefix.as_bytes()) {
+            path = rest;
+            break;
+        }
+    }
+    Ok(Path::new(std::ffi::OsStr::from_bytes(path)).to_path_buf())
+}
+
+fn check_amode(mode: i32) -> Res {
+    let ways = [amode::RDONLY, amode::WRONLY, amode::RDWR];
+    let given = ways.iter().filter(|&&way| mode & way != 0).count();
+    let wrong = |text: &str| fail(Class::Amode, format!("amode is {mode}: {text}"));
+    if mode & !amode::ALL != 0 {
+        return wrong("it has bits that are no access mode");
+    }
+    if given != 1 {
+        return wrong(
+            "exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY must be given",
+        );
+    }
+    if mode & amode::RDONLY != 0 && mode & (amode::CREATE | amode::EXCL) != 0 {
+        return wrong("MPI_MODE_CREATE and MPI_MODE_EXCL cannot be given with MPI_MODE_RDONLY");
+    }
+    if mode & amode::RDWR != 0 && mode & amode::SEQUENTIAL != 0 {
+        return wrong("MPI_MODE_SEQUENTIAL cannot be given with MPI_MODE_RDWR");
+    }
+    Ok(())
+}
+
+fn hints_of(info: Option<&Info>) -> Hints {
+    let mut hints = Hints::default();
+    for (key, value) in info.iter().flat_map(|i| i.iter()) {
+        hints.set(key, value);
+    }
+    hints
+}
+
+/// A fault before there is a file is a matter of the handler of files to come.
+fn early(mut fault: Box<Fault>) -> Box<Fault> {
+    fault.scope = Scope::File(FileH::NULL);
+    fault
+}
+
+/// MPI_File_open
+pub fn file_open(
+    mpi: &'static Mpi,
+    comm: CommH,
+    filename: Text,
+    amode: i32,
+    info: InfoH,
+    fh: Out<FileH>,
+) -> Res {
+    fh.set(FileH::NULL);
+    let made = open(mpi, comm, filename, amode, info).map_err(early)?;
+    fh.set(mpi.lock().above.add_file(Arc::new(made)));
+    Ok(())
+}
+
+fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) -> Res<Open> {
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    let own = parent.make(parent.members.clone(), None)?;
+    let ranks = Ranks {
+        group: own.local.clone(),
+        rank: own.rank,
+        context: own.context,
+        making: own.making(),
+        counting: own.context.collective(),
+    };
+    let own = add_comm(&mut mpi.lock(), own);
+    let opened = open_together(mpi, &ranks, filename, mode, info);
+    let (path, storage, hints) = match opened {
+        Ok(opened) => opened,
+        Err(fault) => {
+            forget(mpi, own)?;
+            return Err(fault);
+        }
+    };
+    let mut pointer = 0;
+    if mode & amode::APPEND != 0 {
+        pointer = storage
+            .len()
+            .map_err(|e| failed(ranks.rank, "find the end of", &path, &e))?;
+    }
+    let shared = Counter::open(mpi, &ranks)?;
+    let seen = Arc::new(Seen::bytes(mpi)?);
+    let cursor = Cursor {
+        seen,
+        pointer,
+        split: None,
+        hints,
+        atomic: false,
+    };
+    let hosts = hosts_of(mpi, &ranks)?;
+    let open = Open::new(
+        path,
+        mode,
+        own,
+        (ranks, hosts),
+        Arc::new(storage),
+        shared,
+        cursor,
+    );
+    if pointer != 0 && open.ranks.rank == 0 {
+        open.shared.set(mpi, pointer)?;
+    }
+    if mode & amode::APPEND != 0 {
+        open.ranks.with(mpi).barrier()?;
+    }
+    Ok(open)
+}
+
+impl Seen {
+    /// The view that a file is opened with: bytes.
+    fn bytes(mpi: &Mpi) -> Res<Seen> {
+        use kw_objects::handle::TypeH;
+        use kw_types::layout::basic;
+        let byte = basic::NAMED.iter().position(|n| n.name == "MPI_BYTE");
+        let handle = TypeH(byte.map_or(0, |i| basic::NAMED[i].handle));
+        let layout = mpi.lock().above.layout(handle)?.clone();
+        let kept = crate::open::Kept {
+            predefined: Some(handle),
+            layout,
+            recipe: None,
+        };
+        let view = View::new(0, &kept.layout, &kept.layout)
+            .map_err(|e| Fault::new(Class::Intern, e.to_string()))?;
+        Ok(Seen {
+            view,
+            etype: kept.clone(),
+            filetype: kept,
+            representation: Representation::Native,
+        })
+    }
+}
+
+fn hosts_of(mpi: &Mpi, ranks: &Ranks) -> Res<Vec<u32>> {
+    let mut guard = mpi.lock();
+    let engine = running(&mut guard)?.0;
+    let hosts = engine.job.hosts();
+    let host = |rank| {
+        hosts
+            .get(ranks.group.peer(rank).idx())
+            .copied()
+            .unwrap_or(0)
+    };
+    Ok((0..ranks.group.size()).map(host).collect())
+}
+
+/// All ranks open the file, or none does.
+fn open_together(
+    mpi: &'static Mpi,
+    ranks: &Ranks,
+    filename: Text,
+    mode: i32,
+    info: InfoH,
+) -> Res<(PathBuf, File, Hints)> {
+    let talk = ranks.with(mpi);
+    let checked = || -> Res<(PathBuf, Hints)> {
+        check_amode(mode)?;
+        let guard = mpi.lock();
+        let hints = hints_of(guard.above.infos.get_or_null(info)?);
+        Ok((path_of(filename)?, hints))
+    };
+    let (path, hints) = talk.all_or_none(checked())?;
+    talk.same(
+        Class::NotSame,
+        "amode",
+        mode,
+        u64::from(mode as u32).to_le_bytes(),
+    )?;
+    same_hints(&talk, &hints)?;
+    let access = Access {
+        read: mode & (amode::RDONLY | amode::RDWR) != 0,
+        write: mode & (amode::WRONLY | amode::RDWR) != 0,
+        create: mode & amode::CREATE != 0,
+        exclusive: mode & amode::EXCL != 0,
+        permissions: hints.permissions.unwrap_or(PERMISSIONS),
+    };
+    let try_open = |access: Access| {
+        let what = match access.create {
+            true => "create",
+            false => "open",
+        };
+        File::open(&path, access).map_err(|e| failed(ranks.rank, what, &path, &e))
+    };
+    // One rank makes the file; the others find it.
+    let first = (ranks.rank == 0).then(|| try_open(access)).transpose();
+    let first = talk.all_or_none(first)?;
+    let found = match first {
+        Some(file) => Ok(file),
+        None => try_open(Access {
+            create: false,
+            exclusive: false,
+            ..access
+        }),
+    };
+    let file = talk.all_or_none(found)?;
+    same_file(&talk, &path, &file)?;
+    Ok((path, file, hints))
+}
+
+/// The hints that decide together must be the same on all ranks (MPI 5.0, 14.2.8).
+fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
+    let text: Vec<String> = hints
+        .list()
+        .iter()
+        .map(|(k, v)| format!("{k}={v}"))
+        .collect();
+    talk.members().alike("the list of hints", &text.join(" "))
+}
+
+/// Ranks that name different files are told so. What a file is named by the system may differ from
+/// host to host; its path may differ from rank to rank. Where neither is the same, it is another one.
+fn same_file(talk: &Talk<'_>, path: &Path, file: &File) -> Res {
+    let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
+    let name = path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, mix);
+    let identity = file
+        .identity()
+        .map_or([0; 2], |(device, number)| [device, number]);
+    let mut mine = [0; 24];
+    for (place, word) in mine
+        .chunks_exact_mut(8)
+        .zip([name, identity[0], identity[1]])
+    {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    let all = talk.members().allgather(&mine)?;
+    let first = &all[..24];
+    let other = all
+        .chunks_exact(24)
+        .position(|their| their[..8] != first[..8] && their[16..] != first[16..]);
+    match other {
+        None => Ok(()),
+        Some(rank) => fail(
+            Class::NotSame,
+            format!("filename names another file on rank {rank} than on rank 0"),
+        ),
+    }
+}
+
+/// MPI_File_close
+pub fn file_close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
+    let handle = fh.get();
+    close(mpi, fh).map_err(|mut fault| {
+        fault.scope = Scope::File(handle);
+        fault
+    })
+}
+
+fn close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
+    let open = find(mpi, fh.get())?;
+    if let Some(split) = &open.cursor().split {
+        return fail(
+            Class::Request,
+            format!(
+                "a split collective operation was begun and not ended: call {} first",
+                split.end
+            ),
+        );
+    }
+    open.alone.end();
+    open.together.end();
+    let talk = open.ranks.with(mpi);
+    talk.barrier()?;
+    open.shared.close(mpi)?;
+    let mut removed = Ok(());
+    if open.amode & amode::DELETE_ON_CLOSE != 0 && open.ranks.rank == 0 {
+        removed = File::remove(&open.path).map_err(|e| failed(0, "delete", &open.path, &e));
+    }
+    mpi.lock().above.remove_file(fh.get())?;
+    fh.set(FileH::NULL);
+    forget(mpi, open.comm)?;
+    removed
+}
+
+/// MPI_File_delete
+pub fn file_delete(mpi: &'static Mpi, filename: Text, info: InfoH) -> Res {
+    let delete = || -> Res {
+        mpi.lock().above.infos.get_or_null(info)?;
+        let path = path_of(filename)?;
+        File::remove(&path).map_err(|e| {
+            let mut fault = failed(0, "delete", &path, &e);
+            fault.text = fault.text.replacen("rank 0 cannot", "cannot", 1);
+            fault
+        })
+    };
+    delete().map_err(early)
+}
+
+fn checked_size(size: i64) -> Res<u64> {
+    u64::try_from(size).map_err(|_| {
+        Fault::new(
+            Class::Arg,
+            format!("size is {size}, but must not be negative"),
+        )
+    })
+}
+
+/// A collective change of the file's size: rank 0 does it.
+fn resize(
+    mpi: &'static Mpi,
+    fh: FileH,
+    size: i64,
+    what: &str,
+    change: impl FnOnce(&Open, u64) -> std::io::Result<()>,
+) -> Res {
+    let open = find(mpi, fh)?;
+    let talk = open.ranks.with(mpi);
+    let checked = || -> Res<u64> {
+        open.check_direction(true)?;
+        open.check_not_sequential("a size")?;
+        checked_size(size)
+    };
+    let len = talk.all_or_none(checked())?;
+    talk.same(Class::NotSame, "size", size, len.to_le_bytes())?;
+    let mut done = Ok(());
+    if open.ranks.rank == 0 {
+        done = change(&open, len).map_err(|e| failed(0, what, &open.path, &e));
+    }
+    talk.all_or_none(done)
+}
+
+/// MPI_File_set_size
+pub fn file_set_size(mpi: &'static Mpi, fh: FileH, size: i64) -> Res {
+    resize(mpi, fh, size, "set the size of", |open, len| {
+        open.storage.set_size(len)
+    })
+}
+
+/// MPI_File_preallocate
+pub fn file_preallocate(mpi: &'static Mpi, fh: FileH, size: i64) -> Res {
+    resize(mpi, fh, size, "reserve storage for", |open, len| {
+        match len > open.storage.size()? {
+            true => open.storage.reserve(len),
+            false => open.storage.reserve(len.max(1)),
+        }
+    })
+}
+
+/// MPI_File_get_size
+pub fn file_get_size(mpi: &'static Mpi, fh: FileH, size: Out<i64>) -> Res {
+    let open = find(mpi, fh)?;
+    let len = open.storage.size();
+    size.set(len.map_err(|e| failed(open.ranks.rank, "find the size of", &open.path, &e))? as i64);
+    Ok(())
+}
+
+/// MPI_File_get_group
+pub fn file_get_group(mpi: &'static Mpi, fh: FileH, group: Out<GroupH>) -> Res {
+    let open = find(mpi, fh)?;
+    let mut guard = mpi.lock();
+    group.set(guard.above.add_group(open.ranks.group.clone(), None));
+    Ok(())
+}
+
+/// MPI_File_get_amode
+pub fn file_get_amode(mpi: &'static Mpi, fh: FileH, amode: Out<i32>) -> Res {
+    amode.set(find(mpi, fh)?.amode);
+    Ok(())
+}
+
+/// MPI_File_set_info
+pub fn file_set_info(mpi: &'static Mpi, fh: FileH, info: InfoH) -> Res {
+    let open = find(mpi, fh)?;
+    let talk = open.ranks.with(mpi);
+    let changed = || -> Res<Hints> {
+        let mut hints = open.cursor().hints.clone();
+        let guard = mpi.lock();
+        if let Some(info) = guard.above.infos.get_or_null(info)? {
+            for (key, value) in info.iter() {
+                hints.set(key, value);
+            }
+        }
+        Ok(hints)
+    };
+    let hints = talk.all_or_none(changed())?;
+    same_hints(&talk, &hints)?;
+    open.cursor().hints = hints;
+    Ok(())
+}
+
+/// MPI_File_get_info
+pub fn file_get_info(mpi: &'static Mpi, fh: FileH, info_used: Out<InfoH>) -> Res {
+    let open = find(mpi, fh)?;
+    let mut info = Info::default();
+    for (key, value) in open.cursor().hints.list() {
+        info.set(key, &value);
+    }
+    info_used.set(mpi.lock().above.infos.add(info));
+    Ok(())
+}

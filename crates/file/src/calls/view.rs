@@ -1,0 +1,294 @@
+//! Views, file pointers, consistency (MPI 5.0, 14.3, 14.4 and 14.6).
+
+use crate::access::offset_in_data;
+use crate::fault::failed;
+use crate::open::{Kept, Open, Seen, find};
+use crate::representation::{Registered, Representation};
+use kw_io_plan::View;
+use kw_objects::datatype::Datatype;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{FileH, InfoH, TypeH};
+use kw_objects::state::{Mpi, Tables};
+use kw_sys::args::{Out, OutInt, OutText, Text};
+use std::sync::Arc;
+
+/// MPI_DISPLACEMENT_CURRENT
+const DISPLACEMENT_CURRENT: i64 = -1;
+/// MPI_MAX_DATAREP_STRING
+const MAX_DATAREP: usize = 128;
+const SEEK_CUR: i32 = 401;
+const SEEK_END: i32 = 402;
+const SEEK_SET: i32 = 403;
+
+fn keep(tables: &Tables, handle: TypeH) -> Res<Kept> {
+    let layout = tables.layout(handle)?.clone();
+    let recipe = tables.datatype(handle)?.recipe.clone();
+    let predefined = recipe.is_none().then_some(handle);
+    Ok(Kept {
+        predefined,
+        layout,
+        recipe,
+    })
+}
+
+/// The representations that the user registered.
+pub(crate) fn registered(tables: &Tables) -> Vec<Arc<Registered>> {
+    let all = tables.representations.iter();
+    all.filter_map(|r| r.clone().downcast::<Registered>().ok())
+        .collect()
+}
+
+/// MPI_File_set_view
+pub fn file_set_view(
+    mpi: &'static Mpi,
+    fh: FileH,
+    disp: i64,
+    etype: TypeH,
+    filetype: TypeH,
+    datarep: Text,
+    info: InfoH,
+) -> Res {
+    let open = find(mpi, fh)?;
+    let talk = open.ranks.with(mpi);
+    let made = talk.all_or_none(view_of(mpi, &open, disp, (etype, filetype), datarep, info))?;
+    let (seen, hints) = made;
+    let etype = seen.view.etype();
+    talk.same(
+        Class::NotSame,
+        "the extent of etype in the file",
+        etype,
+        etype.to_le_bytes(),
+    )?;
+    talk.members()
+        .alike("datarep", seen.representation.name())?;
+    let mut cursor = open.cursor();
+    cursor.seen = Arc::new(seen);
+    cursor.pointer = 0;
+    cursor.hints = hints;
+    drop(cursor);
+    let mut reset = Ok(());
+    if open.ranks.rank == 0 {
+        reset = open.shared.set(mpi, 0);
+    }
+    talk.all_or_none(reset)
+}
+
+fn view_of(
+    mpi: &'static Mpi,
+    open: &Open,
+    disp: i64,
+    (etype, filetype): (TypeH, TypeH),
+    datarep: Text,
+    info: InfoH,
+) -> Res<(Seen, kw_io_plan::Hints)> {
+    let mut hints = open.cursor().hints.clone();
+    let guard = mpi.lock();
+    if let Some(info) = guard.above.infos.get_or_null(info)? {
+        for (key, value) in info.iter() {
+            hints.set(key, value);
+        }
+    }
+    let handles = (etype, filetype);
+    let (etype, filetype) = (keep(&guard.above, etype)?, keep(&guard.above, filetype)?);
+    let representations = registered(&guard.above);
+    drop(guard);
+    let name = datarep.to_text().unwrap_or_default();
+    let representation = Representation::named(&name, &representations)?;
+    let mut start = disp;
+    if disp == DISPLACEMENT_CURRENT {
+        if open.amode & crate::open::amode::SEQUENTIAL == 0 {
+            return fail(
+                Class::Arg,
+                "disp is MPI_DISPLACEMENT_CURRENT, which only a file opened with MPI_MODE_SEQUENTIAL takes",
+            );
+        }
+        let at = open.shared.fetch_add(mpi, 0)?;
+        start = open.seen().view.offset_of(at) as i64;
+    }
+    let unit = representation.in_file(&etype.layout, handles.0)?;
+    let pattern = representation.in_file(&filetype.layout, handles.1)?;
+    let view = View::new(start, &unit, &pattern).map_err(|e| {
+        let class = match e {
+            kw_io_plan::Unfit::Displacement(_) => Class::Arg,
+            _ => Class::Type,
+        };
+        Fault::new(class, e.to_string())
+    })?;
+    Ok((
+        Seen {
+            view,
+            etype,
+            filetype,
+            representation,
+        },
+        hints,
+    ))
+}
+
+/// MPI_File_get_view
+pub fn file_get_view(
+    mpi: &'static Mpi,
+    fh: FileH,
+    disp: Out<i64>,
+    etype: Out<TypeH>,
+    filetype: Out<TypeH>,
+    datarep: OutText,
+) -> Res {
+    let seen = find(mpi, fh)?.seen();
+    let mut guard = mpi.lock();
+    disp.set(seen.view.displacement() as i64);
+    etype.set(give(&mut guard.above, &seen.etype));
+    filetype.set(give(&mut guard.above, &seen.filetype));
+    datarep.set(seen.representation.name().as_bytes(), MAX_DATAREP);
+    Ok(())
+}
+
+/// A handle for a datatype of a view; of a derived one a new one.
+fn give(tables: &mut Tables, kept: &Kept) -> TypeH {
+    match (&kept.predefined, &kept.recipe) {
+        (None, Some(recipe)) => {
+            let mut made = Datatype::derived(kept.layout.clone(), recipe.clone());
+            made.committed = true;
+            TypeH::from_key(tables.types.derived.insert(made))
+        }
+        (handle, _) => handle.unwrap_or(TypeH::NULL),
+    }
+}
+
+/// Where a seek leads, in bytes of the view's data.
+fn seek(open: &Open, offset: i64, whence: i32, current: u64) -> Res<u64> {
+    let seen = open.seen();
+    let etype = seen.view.etype();
+    let base = match whence {
+        SEEK_SET => 0,
+        SEEK_CUR => current / etype,
+        SEEK_END => {
+            let size = open.storage.size();
+            let size =
+                size.map_err(|e| failed(open.ranks.rank, "find the end of", &open.path, &e))?;
+            seen.view.data_before(size).div_ceil(etype)
+        }
+        _ => {
+            return fail(
+                Class::Arg,
+                format!(
+                    "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"
+                ),
+            );
+        }
+    };
+    match (base as i64).checked_add(offset) {
+        Some(at) if at >= 0 => offset_in_data(at, etype),
+        _ => fail(
+            Class::Arg,
+            format!("offset is {offset}, which leads in front of the view's beginning"),
+        ),
+    }
+}
+
+/// MPI_File_seek
+pub fn file_seek(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) -> Res {
+    let open = find(mpi, fh)?;
+    open.check_not_sequential("an individual file pointer")?;
+    let current = open.cursor().pointer;
+    let at = seek(&open, offset, whence, current)?;
+    open.cursor().pointer = at;
+    Ok(())
+}
+
+/// MPI_File_seek_shared
+pub fn file_seek_shared(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) -> Res {
+    let open = find(mpi, fh)?;
+    let talk = open.ranks.with(mpi);
+    let both = (offset as u64) ^ (whence as u64).rotate_left(48);
+    talk.same(
+        Class::NotSame,
+        "offset and whence",
+        offset,
+        both.to_le_bytes(),
+    )?;
+    // All read the pointer before one sets it.
+    let current = open.shared.fetch_add(mpi, 0);
+    let at = talk.all_or_none(current.and_then(|c| seek(&open, offset, whence, c)))?;
+    let mut set = Ok(());
+    if open.ranks.rank == 0 {
+        set = open.shared.set(mpi, at);
+    }
+    talk.all_or_none(set)
+}
+
+/// MPI_File_get_position
+pub fn file_get_position(mpi: &'static Mpi, fh: FileH, offset: Out<i64>) -> Res {
+    let open = find(mpi, fh)?;
+    open.check_not_sequential("an individual file pointer")?;
+    let cursor = open.cursor();
+    offset.set((cursor.pointer / cursor.seen.view.etype()) as i64);
+    Ok(())
+}
+
+/// MPI_File_get_position_shared
+pub fn file_get_position_shared(mpi: &'static Mpi, fh: FileH, offset: Out<i64>) -> Res {
+    let open = find(mpi, fh)?;
+    let at = open.shared.fetch_add(mpi, 0)?;
+    offset.set((at / open.seen().view.etype()) as i64);
+    Ok(())
+}
+
+/// MPI_File_get_byte_offset
+pub fn file_get_byte_offset(mpi: &'static Mpi, fh: FileH, offset: i64, disp: Out<i64>) -> Res {
+    let seen = find(mpi, fh)?.seen();
+    let at = offset_in_data(offset, seen.view.etype())?;
+    disp.set(seen.view.offset_of(at) as i64);
+    Ok(())
+}
+
+/// MPI_File_get_type_extent
+pub fn file_get_type_extent(mpi: &'static Mpi, fh: FileH, datatype: TypeH, extent: OutInt) -> Res {
+    let seen = find(mpi, fh)?.seen();
+    let layout = mpi.lock().above.datatype(datatype)?.layout.clone();
+    let in_file = seen.representation.in_file(&layout, datatype)?.extent();
+    match extent.set(in_file) {
+        true => Ok(()),
+        false => fail(
+            Class::ValueTooLarge,
+            format!("extent would be {in_file}; use the large-count function"),
+        ),
+    }
+}
+
+/// MPI_File_set_atomicity
+pub fn file_set_atomicity(mpi: &'static Mpi, fh: FileH, flag: i32) -> Res {
+    let open = find(mpi, fh)?;
+    let atomic = flag != 0;
+    let talk = open.ranks.with(mpi);
+    talk.same(
+        Class::NotSame,
+        "flag",
+        flag,
+        u64::from(atomic).to_le_bytes(),
+    )?;
+    open.cursor().atomic = atomic;
+    Ok(())
+}
+
+/// MPI_File_get_atomicity
+pub fn file_get_atomicity(mpi: &'static Mpi, fh: FileH, flag: Out<i32>) -> Res {
+    flag.set(i32::from(find(mpi, fh)?.cursor().atomic));
+    Ok(())
+}
+
+/// MPI_File_sync
+pub fn file_sync(mpi: &'static Mpi, fh: FileH) -> Res {
+    let open = find(mpi, fh)?;
+    let synced = || -> Res {
+        // What was only read has nothing to be stored.
+        match open.amode & crate::open::amode::RDONLY != 0 {
+            true => Ok(()),
+            false => open
+                .storage
+                .sync()
+                .map_err(|e| failed(open.ranks.rank, "sync", &open.path, &e)),
+        }
+    };
+    open.ranks.with(mpi).all_or_none(synced())
+}

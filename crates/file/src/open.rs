@@ -1,0 +1,238 @@
+//! What an MPI_File names: an open file as one rank sees it.
+
+use crate::agree::Ranks;
+use crate::counter::Counter;
+use crate::representation::Representation;
+use crate::storage::Storage;
+use crate::transfer::Sieve;
+use crate::worker::Worker;
+use kw_io_plan::{Hints, View};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{CommH, FileH, RequestH, TypeH};
+use kw_objects::state::{Mpi, Tables};
+use kw_types::layout::Layout;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Access modes (MPI 5.0, 14.2.1).
+pub mod amode {
+    /// MPI_MODE_APPEND
+    pub const APPEND: i32 = 1;
+    /// MPI_MODE_CREATE
+    pub const CREATE: i32 = 2;
+    /// MPI_MODE_DELETE_ON_CLOSE
+    pub const DELETE_ON_CLOSE: i32 = 4;
+    /// MPI_MODE_EXCL
+    pub const EXCL: i32 = 8;
+    /// MPI_MODE_RDONLY
+    pub const RDONLY: i32 = 16;
+    /// MPI_MODE_RDWR
+    pub const RDWR: i32 = 32;
+    /// MPI_MODE_SEQUENTIAL
+    pub const SEQUENTIAL: i32 = 64;
+    /// MPI_MODE_UNIQUE_OPEN
+    pub const UNIQUE_OPEN: i32 = 128;
+    /// MPI_MODE_WRONLY
+    pub const WRONLY: i32 = 256;
+    /// All of them.
+    pub const ALL: i32 = 511;
+}
+
+/// A datatype of a view, kept after the user has freed the handle.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The handle, where it names a predefined datatype.
+    pub predefined: Option<TypeH>,
+    /// The layout in memory.
+    pub layout: Arc<Layout>,
+    /// How it was made, for who asks for it again.
+    pub recipe: Option<Arc<kw_objects::datatype::Recipe>>,
+}
+
+/// A view, and the datatypes it was set with.
+#[derive(Debug)]
+pub struct Seen {
+    /// What maps data to the file.
+    pub view: View,
+    /// The elementary type.
+    pub etype: Kept,
+    /// The file type.
+    pub filetype: Kept,
+    /// How data are represented in the file.
+    pub representation: Representation,
+}
+
+/// A split collective operation that was begun.
+#[derive(Debug)]
+pub struct Split {
+    /// The function that ends it.
+    pub end: &'static str,
+    /// Its request.
+    pub request: RequestH,
+}
+
+/// What calls change.
+#[derive(Debug)]
+pub struct Cursor {
+    /// The view.
+    pub seen: Arc<Seen>,
+    /// The individual file pointer, in bytes of the view's data.
+    pub pointer: u64,
+    /// A split collective operation.
+    pub split: Option<Split>,
+    /// The hints.
+    pub hints: Hints,
+    /// Atomic mode.
+    pub atomic: bool,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct Open {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its access mode.
+    pub amode: i32,
+    /// The communicator of its own.
+    pub comm: CommH,
+    /// The ranks that have it open.
+    pub ranks: Ranks,
+    /// The host number of each rank.
+    pub hosts: Vec<u32>,
+    /// The file.
+    pub storage: Arc<dyn Storage>,
+    /// The shared file pointer, in bytes of the view's data.
+    pub shared: Counter,
+    /// Runs nonblocking independent operations.
+    pub alone: Worker,
+    /// Runs nonblocking and split collective operations.
+    pub together: Worker,
+    /// What one access costs beyond its bytes, nanoseconds, as measured.
+    pub call: AtomicU64,
+    /// What calls change.
+    cursor: Mutex<Cursor>,
+}
+
+impl Open {
+    /// A file that was opened.
+    pub fn new(
+        path: PathBuf,
+        amode: i32,
+        comm: CommH,
+        (ranks, hosts): (Ranks, Vec<u32>),
+        storage: Arc<dyn Storage>,
+        shared: Counter,
+        cursor: Cursor,
+    ) -> Open {
+        Open {
+            path,
+            amode,
+            comm,
+            ranks,
+            hosts,
+            storage,
+            shared,
+            alone: Worker::new("kw-file"),
+            together: Worker::new("kw-file-all"),
+            call: AtomicU64::new(CALL),
+            cursor: Mutex::new(cursor),
+        }
+    }
+
+    /// What calls change.
+    pub fn cursor(&self) -> MutexGuard<'_, Cursor> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The view.
+    pub fn seen(&self) -> Arc<Seen> {
+        self.cursor().seen.clone()
+    }
+
+    /// Refuses what the access mode does not allow.
+    pub fn check_direction(&self, writes: bool) -> Res {
+        if writes && self.amode & amode::RDONLY != 0 {
+            let path = self.path.display();
+            return fail(
+                Class::ReadOnly,
+                format!("'{path}' was opened with MPI_MODE_RDONLY and cannot be written"),
+            );
+        }
+        if !writes && self.amode & amode::WRONLY != 0 {
+            let path = self.path.display();
+            return fail(
+                Class::Access,
+                format!("'{path}' was opened with MPI_MODE_WRONLY and cannot be read"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses what MPI_MODE_SEQUENTIAL does not allow.
+    pub fn check_not_sequential(&self, what: &str) -> Res {
+        if self.amode & amode::SEQUENTIAL == 0 {
+            return Ok(());
+        }
+        let path = self.path.display();
+        fail(
+            Class::UnsupportedOperation,
+            format!(
+                "'{path}' was opened with MPI_MODE_SEQUENTIAL, where {what} cannot be used: use the shared file pointer"
+            ),
+        )
+    }
+
+    /// What one access costs beyond its bytes, nanoseconds.
+    pub fn call_cost(&self) -> u64 {
+        self.call.load(Ordering::Relaxed)
+    }
+
+    /// Learns from an access with this many calls, bytes, and nanoseconds.
+    pub fn learn(&self, calls: u64, bytes: u64, took: u64) {
+        // Small calls tell what a call costs; large ones what bytes cost.
+        if calls == 0 || bytes / calls > SMALL {
+            return;
+        }
+        let old = self.call_cost();
+        let new = (old * 7 + (took / calls).min(MOST)) / 8;
+        self.call.store(new.max(1), Ordering::Relaxed);
+    }
+
+    /// How gaps are read along.
+    pub fn sieve(&self, hints: &Hints) -> Option<Sieve> {
+        use kw_io_plan::hints::Switch;
+        let gap = match hints.sieve_reads {
+            Switch::Disable => return None,
+            Switch::Enable => hints.sieve,
+            Switch::Automatic => self.call_cost() * BYTES_PER_NANOSECOND,
+        };
+        Some(Sieve {
+            buffer: hints.sieve,
+            gap,
+        })
+    }
+}
+
+/// What a call costs before one was measured, nanoseconds: a pwrite into the page cache.
+const CALL: u64 = 500;
+/// The highest cost of a call that is believed at once: a device's seek.
+const MOST: u64 = 10_000_000;
+/// Bytes of a call whose time is mostly the call's.
+const SMALL: u64 = 4096;
+/// Bytes that are read in a nanosecond where they are cached. Slower storage has longer calls, too.
+const BYTES_PER_NANOSECOND: u64 = 4;
+
+/// The open file of a handle.
+pub fn open_file(tables: &Tables, handle: FileH) -> Res<Arc<Open>> {
+    let core = tables.file(handle)?.core.clone();
+    match core.downcast::<Open>() {
+        Ok(open) => Ok(open),
+        Err(_) => fail(Class::Intern, "a file handle names something else"),
+    }
+}
+
+/// The open file of a handle, where the lock is not held.
+pub fn find(mpi: &Mpi, handle: FileH) -> Res<Arc<Open>> {
+    open_file(&mpi.lock().above, handle)
+}

@@ -1,0 +1,255 @@
+//! Data representations (MPI 5.0, 14.5): how data lie in the file.
+
+use kw_mpi::chapter::{from_external, to_external};
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::TypeH;
+use kw_sys::buf::{Addr, Buf};
+use kw_sys::callback::{DatarepConvert, DatarepConvertCount, DatarepExtent};
+use kw_types::layout::{Layout, basic};
+use std::sync::Arc;
+
+/// A conversion function of the user.
+#[derive(Clone, Copy, Debug)]
+pub enum Convert {
+    /// With an `int` count.
+    Int(DatarepConvert),
+    /// With an `MPI_Count`.
+    Count(DatarepConvertCount),
+}
+
+/// A representation of the user.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    /// Its name.
+    pub name: String,
+    /// Converts what was read; `None`: nothing to convert.
+    pub read: Option<Convert>,
+    /// Converts what will be written; `None`: nothing to convert.
+    pub write: Option<Convert>,
+    /// The extent of a datatype in the file.
+    pub extent: Option<DatarepExtent>,
+    /// The user's word.
+    pub extra: usize,
+}
+
+/// A representation.
+#[derive(Clone, Debug)]
+pub enum Representation {
+    /// As in memory.
+    Native,
+    /// Readable by any environment of this library: as in memory, on the machines that it runs on.
+    Internal,
+    /// The standard's portable form.
+    External32,
+    /// The user's.
+    User(Arc<Registered>),
+}
+
+impl Representation {
+    /// The representation of this name.
+    pub fn named(name: &str, registered: &[Arc<Registered>]) -> Res<Representation> {
+        Ok(match name {
+            "native" => Representation::Native,
+            "internal" => Representation::Internal,
+            "external32" => Representation::External32,
+            _ => match registered.iter().find(|r| r.name == name) {
+                Some(found) => Representation::User(found.clone()),
+                None => {
+                    return fail(
+                        Class::UnsupportedDatarep,
+                        format!(
+                            "datarep is '{name}', but must be \"native\", \"internal\", \"external32\" or one that MPI_Register_datarep was called with"
+                        ),
+                    );
+                }
+            },
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Representation::Native => "native",
+            Representation::Internal => "internal",
+            Representation::External32 => "external32",
+            Representation::User(user) => &user.name,
+        }
+    }
+
+    /// Whether data lie in the file as in memory.
+    pub fn is_native(&self) -> bool {
+        match self {
+            Representation::Native | Representation::Internal => true,
+            Representation::External32 => false,
+            Representation::User(user) => user.read.is_none() && user.write.is_none(),
+        }
+    }
+
+    /// The layout of a datatype in the file. `handle`: what a user's extent function is given.
+    pub fn in_file(&self, layout: &Layout, handle: TypeH) -> Res<Layout> {
+        match self {
+            Representation::Native | Representation::Internal => Ok(layout.clone()),
+            Representation::External32 => external(layout),
+            Representation::User(user) => {
+                let Some(extent) = user.extent else {
+                    return Ok(layout.clone());
+                };
+                let asked = extent.call(handle.0, user.extra).map_err(|code| {
+                    let text = format!(
+                        "the extent function of the data representation '{}' failed with code {code}",
+                        user.name
+                    );
+                    Fault::of_code(code, text)
+                })?;
+                if asked == layout.extent() {
+                    return Ok(layout.clone());
+                }
+                scaled(layout, u64::try_from(asked).unwrap_or(0), &user.name)
+            }
+        }
+    }
+
+    /// The bytes that are written for `count` elements of a datatype at `addr`.
+    pub fn to_file(&self, data: &Data) -> Res<Buf> {
+        match self {
+            Representation::External32 => {
+                let bytes = data.count.saturating_mul(data.layout.signature().external);
+                let file = room(bytes)?;
+                to_external(&data.layout, data.count, &data.buf, &file)?;
+                Ok(file)
+            }
+            Representation::User(user) if user.write.is_some() => {
+                let bytes = data
+                    .count
+                    .saturating_mul(self.in_file(&data.layout, data.handle)?.size());
+                let file = room(bytes)?;
+                user.convert(user.write, data, &file)?;
+                Ok(file)
+            }
+            _ => Ok(data.buf.clone()),
+        }
+    }
+
+    /// The buffer that is read into for this many elements of a datatype.
+    pub fn landing(&self, data: &Data) -> Res<Buf> {
+        match self {
+            Representation::External32 => {
+                room(data.count.saturating_mul(data.layout.signature().external))
+            }
+            Representation::User(user) if user.read.is_some() => room(
+                data.count
+                    .saturating_mul(self.in_file(&data.layout, data.handle)?.size()),
+            ),
+            _ => Ok(data.buf.clone()),
+        }
+    }
+
+    /// Puts `came` bytes that were read into their place in memory; returns how many bytes they
+    /// are there.
+    pub fn from_file(&self, landed: &Buf, came: u64, data: &Data) -> Res<u64> {
+        match self {
+            Representation::External32 => {
+                let each = data.layout.signature().external.max(1);
+                from_external(&data.layout, data.count, &landed.slice(0, came), &data.buf)?;
+                // Whole datatypes; of a part of one, what its share is.
+                let rest = came % each * data.layout.size() / each;
+                Ok(came / each * data.layout.size() + rest)
+            }
+            Representation::User(user) if user.read.is_some() => {
+                let each = self.in_file(&data.layout, data.handle)?.size().max(1);
+                let whole = Data {
+                    count: came / each,
+                    ..data.clone()
+                };
+                user.convert(user.read, &whole, landed)?;
+                Ok(whole.count * data.layout.size())
+            }
+            _ => Ok(came),
+        }
+    }
+}
+
+/// Elements of a datatype in memory.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// As a buffer.
+    pub buf: Buf,
+    /// Where they begin.
+    pub addr: Addr,
+    /// How many.
+    pub count: u64,
+    /// The datatype.
+    pub handle: TypeH,
+    /// Its layout.
+    pub layout: Arc<Layout>,
+}
+
+impl Registered {
+    fn convert(&self, how: Option<Convert>, data: &Data, file: &Buf) -> Res {
+        let (user, handle, extra) = (data.addr, data.handle.0, self.extra);
+        let done = match how {
+            None => Ok(()),
+            Some(Convert::Int(f)) => {
+                let Ok(count) = i32::try_from(data.count) else {
+                    return fail(
+                        Class::Conversion,
+                        format!(
+                            "{} elements are more than the conversion function of the data representation '{}' can be told of at once: register it with MPI_Register_datarep_c",
+                            data.count, self.name
+                        ),
+                    );
+                };
+                f.call(user, handle, count, file, 0, extra)
+            }
+            Some(Convert::Count(f)) => f.call(user, handle, data.count as i64, file, 0, extra),
+        };
+        done.map_err(|code| {
+            let text = format!(
+                "a conversion function of the data representation '{}' failed with code {code}",
+                self.name
+            );
+            Fault::of_code(code, text)
+        })
+    }
+}
+
+fn room(bytes: u64) -> Res<Buf> {
+    let fits = usize::try_from(bytes).ok().and_then(Buf::try_alloc);
+    fits.ok_or_else(|| {
+        let text = format!("there is no memory for {bytes} bytes of converted data");
+        Fault::new(Class::NoMem, text)
+    })
+}
+
+/// The layout of a datatype in external32.
+fn external(layout: &Layout) -> Res<Layout> {
+    let mut alike = true;
+    let walk = layout.signature().for_each::<()>(&mut |e, _| {
+        alike &= u64::from(e.external) == e.basic.size();
+        Ok(())
+    });
+    match (walk, alike) {
+        (Ok(()), true) => Ok(layout.clone()),
+        _ => scaled(layout, layout.signature().external, "external32"),
+    }
+}
+
+/// A datatype without gaps, with `bytes` bytes in the file.
+fn scaled(layout: &Layout, bytes: u64, name: &str) -> Res<Layout> {
+    let dense = layout.contiguous(2) == Some(0);
+    let byte = basic::NAMED
+        .iter()
+        .find(|n| n.name == "MPI_BYTE")
+        .map(Layout::named);
+    match byte.filter(|_| dense) {
+        Some(byte) => byte
+            .contiguous_of(bytes)
+            .map_err(|e| Fault::new(Class::Type, e.to_string())),
+        None => fail(
+            Class::UnsupportedDatarep,
+            format!(
+                "the data representation '{name}' gives elements of this datatype another size than memory has, and the datatype has gaps: use types without gaps, or the fixed-size types (MPI_INT64_T instead of MPI_LONG)"
+            ),
+        ),
+    }
+}

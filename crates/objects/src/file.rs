@@ -1,0 +1,66 @@
+//! Files, as far as all calls know them: a handle, an error handler, and what the files chapter
+//! keeps.
+
+use crate::error::{Class, Fault, Res};
+use crate::handle::{ErrhandlerH, FileH};
+use crate::state::Tables;
+use std::any::Any;
+use std::sync::Arc;
+
+/// An open file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its error handler.
+    pub errhandler: ErrhandlerH,
+    /// What `kw-file` keeps.
+    pub core: Arc<dyn Any + Send + Sync>,
+}
+
+impl Tables {
+    /// The file of a handle.
+    pub fn file(&self, handle: FileH) -> Res<&File> {
+        let found = handle.key().and_then(|k| self.files.get(k));
+        found.ok_or_else(|| unknown(handle))
+    }
+
+    /// The place of the error handler of a file; of MPI_FILE_NULL that of files to come.
+    pub fn file_errhandler(&mut self, handle: FileH) -> Res<&mut ErrhandlerH> {
+        if handle.is_null() {
+            return Ok(&mut self.errhandlers.of_files);
+        }
+        let found = handle.key().and_then(|k| self.files.get_mut(k));
+        match found {
+            Some(file) => Ok(&mut file.errhandler),
+            None => Err(unknown(handle)),
+        }
+    }
+
+    /// Enters an open file, which takes over the error handler of files to come.
+    pub fn add_file(&mut self, core: Arc<dyn Any + Send + Sync>) -> FileH {
+        let errhandler = self.errhandlers.of_files;
+        self.errhandlers.hold(errhandler);
+        FileH::from_key(self.files.insert(File { errhandler, core }))
+    }
+
+    /// Takes a file out of the table.
+    pub fn remove_file(&mut self, handle: FileH) -> Res<File> {
+        let removed = handle.key().and_then(|k| self.files.remove(k));
+        let file = removed.ok_or_else(|| unknown(handle))?;
+        self.errhandlers.release(file.errhandler);
+        Ok(file)
+    }
+}
+
+#[cold]
+fn unknown(handle: FileH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_FILE_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no file {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "closed")
+        )
+    };
+    Fault::new(Class::File, format!("file is {what}"))
+}
