@@ -5,8 +5,9 @@ use kw_objects::handle::*;
 use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};
 use kw_sys::buf::Addr;
 use kw_sys::callback::{
-    AttrCopy, DeleteAttr, ErrorHandler, GrequestCancel, GrequestFree, GrequestQuery, ToolEvent,
-    ToolEventDropped, ToolEventFree, UserOp, UserOpCount,
+    AttrCopy, DatarepConvert, DatarepConvertCount, DatarepExtent, DeleteAttr, ErrorHandler,
+    GrequestCancel, GrequestFree, GrequestQuery, ToolEvent, ToolEventDropped, ToolEventFree,
+    UserOp, UserOpCount,
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -75,7 +76,7 @@ macro_rules! functions {
     ($($t:ident)*) => { args! { $([] usize => Option<$t>: |x| $t::new(x);)* } };
 }
 
-functions! { UserOp UserOpCount DeleteAttr ErrorHandler GrequestQuery GrequestFree GrequestCancel ToolEvent ToolEventFree ToolEventDropped }
+functions! { UserOp UserOpCount DatarepConvert DatarepConvertCount DatarepExtent DeleteAttr ErrorHandler GrequestQuery GrequestFree GrequestCancel ToolEvent ToolEventFree ToolEventDropped }
 
 macro_rules! tool_handles {
     ($($t:ident)*) => {

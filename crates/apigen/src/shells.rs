@@ -88,7 +88,11 @@ fn runner(f: &Function) -> &'static str {
 
 /// Whose error handler is asked: that of the first communicator, window, file or session among the
 /// arguments, or the one that a new communicator or session is to have (MPI 5.0, 7.4.2 and 11.3.1).
+/// What happens to no open file, MPI_File_open among it, is an error of MPI_FILE_NULL (14.7).
 fn scope(f: &Function) -> String {
+    if f.chapter == "io" && !f.fixed_params().any(|p| p.c_type == "MPI_File") {
+        return "Scope::File(FileH::NULL)".into();
+    }
     for p in f.fixed_params() {
         for (c, variant) in [
             ("MPI_Comm", "Comm"),
@@ -109,11 +113,7 @@ fn scope(f: &Function) -> String {
             }
         }
     }
-    if f.chapter == "io" {
-        "Scope::File(FileH::NULL)".into()
-    } else {
-        "Scope::Call".into()
-    }
+    "Scope::Call".into()
 }
 
 fn null_check(out: &mut String, f: &Function, p: &Param) {
