@@ -4,6 +4,7 @@
 use crate::Abi;
 use crate::constants::*;
 use crate::convert::error_out;
+pub use crate::datarep::*;
 use crate::functions::functions;
 use crate::handle::{Handles, Kind, V};
 pub use crate::keyval::*;

@@ -8,7 +8,6 @@ use crate::functions::functions;
 use crate::handle::{Kind, Place, V};
 use crate::status::{Standard, Status};
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 
 /// What belongs to a keyval. It lives as long as the process: MPI does not say when the last
 /// attribute with a freed keyval is gone.
@@ -223,19 +222,3 @@ pub unsafe fn MPI_Grequest_start<A: Abi>(
         error_out::<A>(outcome)
     }
 }
-
-/// Data representations are not built in the library: it says so, and calls none of the functions.
-macro_rules! datareps {
-    ($($name:ident)*) => {$(
-        /// Adds a data representation.
-        ///
-        /// # Safety
-        /// `datarep` is null or a text.
-        pub unsafe fn $name<A: Abi>(datarep: *mut c_void, _read: usize, _write: usize, _extent: usize, _extra: *mut c_void) -> c_int {
-            // SAFETY: the caller's promise.
-            error_out::<A>(unsafe { (functions().$name)(datarep, 0, 0, 0, null_mut()) })
-        }
-    )*};
-}
-
-datareps! { MPI_Register_datarep MPI_Register_datarep_c }

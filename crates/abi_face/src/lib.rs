@@ -4,8 +4,8 @@
 //! A face has an [`Abi`]: its kinds of handles, its status, its constants. All that follows from
 //! these is here, generic over it: handles and arrays of them ([`handle`]), statuses ([`status`]),
 //! constants and where they stand ([`convert`]), texts ([`text`]), functions of the program that
-//! MPI calls ([`callback`], [`keyval`]), and the functions whose arguments do not say by
-//! themselves what they hold ([`by_hand`]). The face's own functions are generated
+//! MPI calls ([`callback`], [`keyval`], [`datarep`]), and the functions whose arguments do not say
+//! by themselves what they hold ([`by_hand`]). The face's own functions are generated
 //! (`kw_apigen::abi_shells`): each turns what the program holds into what the standard ABI has for
 //! it, calls the standard function by the table of `libmpi_abi` ([`functions`]), and turns the
 //! results back.
@@ -19,6 +19,7 @@ pub mod by_hand;
 pub mod callback;
 pub mod constants;
 pub mod convert;
+pub mod datarep;
 pub mod first;
 pub mod functions;
 pub mod handle;
