@@ -49,4 +49,6 @@ mod sections;
 #[cfg(not(test))]
 mod shells;
 #[cfg(not(test))]
+mod split;
+#[cfg(not(test))]
 mod variables;

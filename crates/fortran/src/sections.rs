@@ -8,10 +8,10 @@
 use crate::choice::Choice;
 use crate::constants::*;
 use crate::convert::fault;
-use crate::handle::{Datatype, Handles, Request, to_fortran};
-use crate::pending;
+use crate::handle::{Datatype, File, Handles, Request, to_fortran};
 use crate::section::{Piece, Section, Span};
 use crate::shells::*;
+use crate::{pending, split};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Bytes up to which a copy is cheaper than a datatype: it takes as long to copy so many once more
@@ -31,6 +31,8 @@ pub enum Way {
     Nonblocking,
     /// When its request is complete, and again after each start.
     Persistent,
+    /// When the `_end` function of a split collective access to a file returns.
+    Split,
 }
 
 /// Which way a buffer goes.
@@ -277,6 +279,16 @@ impl Sections {
         self.made().arrays.push(array.leave());
     }
 
+    /// C has begun a split collective access to a file.
+    #[inline(always)]
+    pub fn begun(self, code: c_int, file: File) {
+        let Some(made) = self.made else { return };
+        let copies = split_copies(*made);
+        if code == 0 {
+            split::keep(file, copies);
+        }
+    }
+
     /// C has returned.
     #[inline(always)]
     pub fn done(self, code: c_int, request: Option<Request>) {
@@ -284,6 +296,17 @@ impl Sections {
             settle(*made, self.way, code, request);
         }
     }
+}
+
+/// The copies, without the datatypes that only the call needed.
+#[cold]
+#[inline(never)]
+fn split_copies(made: Made) -> Vec<Copied> {
+    for mut datatype in made.types {
+        // SAFETY: it was made here.
+        unsafe { MPI_Type_free(&raw mut datatype) };
+    }
+    made.copies
 }
 
 #[cold]

@@ -27,7 +27,7 @@ use crate::handle::{
 use crate::logical::Logicals;
 use crate::sections::{Direction, Sections, Way};
 use crate::text::{Length, Lists, Room, Text, Words};
-use crate::{callback, convert, logical, pending, sentinels, text};
+use crate::{callback, convert, logical, pending, sentinels, split, text};
 use std::ffi::{c_char, c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/shells.rs"));

@@ -188,18 +188,29 @@ fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], any: bool) -> 
         take_sections(out, b, passes, &mut args);
     }
     let _ = writeln!(out, "        let code = {}({});", b.f.name, args.join(", "));
+    if is_begin(b.f) {
+        out.push_str("        split::begun(code, fh_);\n");
+    }
     if sections {
-        let request = match b.f.params.iter().find(|p| is_request(p)) {
-            Some(p) => format!("Some({}_)", ident(p)),
-            None => "None".into(),
+        let _ = match b.f.params.iter().find(|p| is_request(p)) {
+            _ if is_begin(b.f) => writeln!(out, "        sections.begun(code, fh_);"),
+            Some(p) => writeln!(out, "        sections.done(code, Some({}_));", ident(p)),
+            None => writeln!(out, "        sections.done(code, None);"),
         };
-        let _ = writeln!(out, "        sections.done(code, {request});");
+    }
+    if b.f.name.ends_with("_end") {
+        out.push_str("        split::ended(code, fh_);\n");
     }
     for (_, pass) in passes.iter().filter(|(_, pass)| !pass.after.is_empty()) {
         let _ = writeln!(out, "        {}", pass.after);
     }
     out.push_str("        answer(ierror, code)\n    }\n");
     Ok(())
+}
+
+/// Whether it begins a split collective access to a file, whose `_end` function ends it.
+fn is_begin(f: &crate::Function) -> bool {
+    f.name.trim_end_matches("_c").ends_with("_begin")
 }
 
 /// The request that an operation gives.
@@ -228,6 +239,7 @@ fn has_sections(b: &Binding, passes: &[(&Param, Pass)]) -> bool {
 fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args: &mut [String]) {
     let f = b.f;
     let way = match f.params.iter().any(is_request) {
+        false if is_begin(f) => "Way::Split",
         false => "Way::Blocking",
         true if f.name.contains("_init") => "Way::Persistent",
         true => "Way::Nonblocking",
@@ -267,7 +279,7 @@ fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args:
 }
 
 /// Whether only the address of the buffers matters: memory that is attached or freed, windows,
-/// single elements of other windows.
+/// single elements of other windows, the end of an access that was given them before.
 fn base_only(b: &Binding) -> bool {
     let f = b.f;
     let address = [
@@ -278,6 +290,7 @@ fn base_only(b: &Binding) -> bool {
         "Win_create",
         "Fetch_and_op",
         "Compare_and_swap",
+        "_end",
     ];
     address.iter().any(|word| f.name.contains(word))
 }
