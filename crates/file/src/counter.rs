@@ -2,11 +2,11 @@
 //! which answers whether or not its program is in MPI. No hidden file, and no file lock.
 
 use crate::agree::Ranks;
+use kw_base::sync::Mutex;
 use kw_engine::{Question, SharedCounterId, Started, answer_buf, answer_of, ask};
 use kw_mpi::chapter::{finish, running};
 use kw_objects::error::Res;
 use kw_objects::state::Mpi;
-use std::sync::Mutex;
 
 /// The rank that keeps the number.
 const KEEPER: u32 = 0;

@@ -38,8 +38,10 @@ pub(crate) mod threads {
     //! Ranks that are threads of a test.
 
     use super::*;
+    use kw_base::sync::Mutex;
+    use std::sync::Arc;
+    use std::sync::Barrier;
     use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Arc, Barrier, Mutex};
 
     /// One rank.
     pub(crate) struct Rank {

@@ -6,14 +6,16 @@ use crate::representation::Representation;
 use crate::storage::Storage;
 use crate::transfer::Sieve;
 use crate::worker::Worker;
+use kw_base::sync::atomic::{AtomicU64, Ordering};
+use kw_base::sync::{Mutex, MutexGuard};
 use kw_io_plan::{Hints, View};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, FileH, RequestH, TypeH};
 use kw_objects::state::{Mpi, Tables};
 use kw_types::layout::Layout;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::PoisonError;
 
 /// Access modes (MPI 5.0, 14.2.1).
 pub mod amode {

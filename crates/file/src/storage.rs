@@ -54,7 +54,7 @@ pub(crate) mod simulated {
     //! A file in memory whose calls are short, interrupted, and fail on demand.
 
     use super::*;
-    use std::sync::Mutex;
+    use kw_base::sync::Mutex;
 
     /// A file system with faults.
     #[derive(Debug, Default)]

@@ -1,9 +1,11 @@
 //! A thread that runs nonblocking operations of one file in the order in which they were started.
 //! It is made with the first of them and ends with the file.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use kw_base::sync::Mutex;
+use kw_base::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::PoisonError;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// An operation.
