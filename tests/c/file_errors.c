@@ -1,0 +1,118 @@
+// run: n=2,3 timeout=60
+/* Error handlers of files and of MPI_FILE_NULL (MPI 5.0, 9.3.3 and 14.7), and errors of accesses: each rank of a collective
+ * call hears of what went wrong on one, and nobody waits for ever. */
+#include "file.h"
+
+static int called[3], last_code;
+static MPI_File last_file;
+
+#define HANDLER(n) static void handler_##n(MPI_File *file, int *code, ...) { called[n]++, last_code = *code, last_file = *file; }
+HANDLER(0)
+HANDLER(1)
+
+static int pick(int n) {
+    int calls = called[n];
+    called[0] = called[1] = 0;
+    return calls;
+}
+
+static void handlers(void) {
+    MPI_Errhandler of_none, of_file, found;
+    MPI_File fh, none = MPI_FILE_NULL;
+    MPI_Offset size;
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &found));
+    CHECK(found == MPI_ERRORS_RETURN);
+    OK(MPI_File_create_errhandler(handler_0, &of_none));
+    OK(MPI_File_create_errhandler(handler_1, &of_file));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, of_none));
+    CHECK_CLASS(MPI_File_open(check_comm, "/no/such/directory/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &none), MPI_ERR_NO_SUCH_FILE);
+    CHECK_EQ(check_class(last_code), MPI_ERR_NO_SUCH_FILE);
+    CHECK(last_file == MPI_FILE_NULL);
+    CHECK_EQ(pick(0), 1);
+    CHECK_CLASS(MPI_File_delete("/no/such/directory/file", MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
+    CHECK_EQ(pick(0), 1);
+    /* A file takes over what MPI_FILE_NULL had when it was opened. */
+    fh = file_open(1);
+    OK(MPI_File_get_errhandler(fh, &found));
+    CHECK(found == of_none);
+    OK(MPI_Errhandler_free(&found));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    CHECK_CLASS(MPI_File_seek(fh, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+    CHECK(last_file == fh);
+    CHECK_EQ(pick(0), 1);
+    OK(MPI_File_set_errhandler(fh, of_file));
+    OK(MPI_Errhandler_free(&of_file));
+    CHECK_CLASS(MPI_File_seek(fh, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+    CHECK_EQ(pick(1), 1);
+    OK(MPI_File_call_errhandler(fh, MPI_ERR_QUOTA));
+    CHECK_EQ(last_code, MPI_ERR_QUOTA);
+    CHECK_EQ(pick(1), 1);
+    /* Not the communicator's, which would end the job. */
+    CHECK_CLASS(MPI_File_get_size(MPI_FILE_NULL, &size), MPI_ERR_FILE);
+    CHECK_EQ(called[0] + called[1], 0);
+    file_close(&fh);
+    OK(MPI_Errhandler_free(&of_none));
+    OK(MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)(void *)handler_0, &of_none));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_File_set_errhandler(MPI_FILE_NULL, of_none), STRICT ? MPI_ERR_ERRHANDLER : MPI_ERR_ARG);
+    OK(MPI_Errhandler_free(&of_none));
+}
+
+/* The fault of a nonblocking access is its file's, however the request is completed. */
+static void requests(void) {
+    MPI_Errhandler handler;
+    MPI_Request request;
+    MPI_File fh;
+    int one = 1;
+    OK(MPI_File_open(check_comm, file_of(2), MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+    OK(MPI_File_create_errhandler(handler_0, &handler));
+    OK(MPI_File_set_errhandler(fh, handler));
+    CHECK_CLASS(MPI_File_iread_at(fh, 0, &one, 1, MPI_INT, &request), MPI_ERR_ACCESS);
+    CHECK(last_file == fh);
+    CHECK_EQ(pick(0), 1);
+    CHECK_CLASS(MPI_File_iwrite_at(fh, -1, &one, 1, MPI_INT, &request), MPI_ERR_ARG);
+    CHECK_EQ(pick(0), 1);
+    CHECK_CLASS(MPI_File_write_at(fh, 0, &one, -1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+    CHECK_EQ(pick(0), 1);
+    CHECK_CLASS(MPI_File_write_at(fh, 0, &one, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    CHECK_EQ(pick(0), 1);
+    file_close(&fh);
+    OK(MPI_Errhandler_free(&handler));
+}
+
+/* One rank's argument is wrong: the others get an error, too, and the next call finds all in step. */
+static void one_of_many(void) {
+    int value = check_rank, back = -1;
+    MPI_File fh = file_open(3);
+    MPI_Offset bad = check_rank == 1 ? -1 : 4 * check_rank;
+    CHECK(MPI_File_write_at_all(fh, bad, &value, 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_File_write_all(fh, &value, check_rank == 1 ? -1 : 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_File_write_ordered(fh, &value, 1, check_rank == 1 ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    OK(MPI_File_write_at_all(fh, 4 * check_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at_all(fh, 4 * check_rank, &back, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK_EQ(back, check_rank);
+    file_close(&fh);
+}
+
+/* A split operation that was begun is ended by its own function, and there is one at a time. */
+static void split(void) {
+    int value = check_rank, back = -1;
+    MPI_File fh = file_open(4);
+    CHECK(MPI_File_write_at_all_end(fh, &value, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    OK(MPI_File_write_at_all_begin(fh, 4 * check_rank, &value, 1, MPI_INT));
+    CHECK(MPI_File_read_at_all_begin(fh, 4 * check_rank, &back, 1, MPI_INT) != MPI_SUCCESS);
+    CHECK(MPI_File_read_at_all_end(fh, &back, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    OK(MPI_File_write_at_all_end(fh, &value, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at_all(fh, 4 * check_rank, &back, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK_EQ(back, check_rank);
+    file_close(&fh);
+}
+
+int main(int argc, char **argv) {
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    handlers();
+    requests();
+    one_of_many();
+    split();
+    return check_end();
+}
