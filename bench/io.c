@@ -1,0 +1,219 @@
+/* Access to files: one JSON line a kind.
+ *
+ *     io [--turns N] [--kinds LIST] FILE
+ *
+ * FILE is made, overwritten and deleted. Kinds (default: all):
+ *     open          MPI_File_open and MPI_File_close of a file that is there
+ *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
+ *     write_at_all, read_at_all    the same with one call
+ *     write64, read64              blocks of 64 bytes of the ranks in turn, 1 MB a rank, one collective call
+ *     write1k, read1k              blocks of 1 KB, 16 MB a rank
+ *     write64k, read64k            blocks of 64 KB, 16 MB a rank
+ *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
+ *     ordered       100 ordered writes of 64 bytes
+ *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
+ *
+ * Time is the slowest rank's for the whole kind, between two barriers; N turns (default 11) follow
+ * one that is not counted. The file stays in the page cache; nothing is synchronized. */
+#define PROGRAM "io"
+#include "measure.h"
+#include "options.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+#define MEGABYTE (1 << 20)
+#define PART (16 * MEGABYTE)
+#define PIECES (PART / MEGABYTE)
+
+static int rank, size;
+static char *data;
+static const char *path;
+static MPI_File file;
+static int descriptor;
+
+static void check(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, text, &length);
+    give_up(what, text);
+}
+
+static void open_close(void)
+{
+    MPI_File other;
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &other), "MPI_File_open");
+    check(MPI_File_close(&other), "MPI_File_close");
+}
+
+static MPI_Offset mine(int piece) { return (MPI_Offset)rank * PART + (MPI_Offset)piece * MEGABYTE; }
+
+static void write_at(void)
+{
+    for (int i = 0; i < PIECES; i++)
+        check(MPI_File_write_at(file, mine(i), data + i * MEGABYTE, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+}
+
+static void read_at(void)
+{
+    for (int i = 0; i < PIECES; i++)
+        check(MPI_File_read_at(file, mine(i), data + i * MEGABYTE, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
+}
+
+static void write_at_all(void)
+{
+    check(MPI_File_write_at_all(file, mine(0), data, PART, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+}
+
+static void read_at_all(void)
+{
+    check(MPI_File_read_at_all(file, mine(0), data, PART, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at_all");
+}
+
+static int bytes_of_call;
+
+static void write_all(void)
+{
+    check(MPI_File_seek(file, 0, MPI_SEEK_SET), "MPI_File_seek");
+    check(MPI_File_write_all(file, data, bytes_of_call, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_all");
+}
+
+static void read_all(void)
+{
+    check(MPI_File_seek(file, 0, MPI_SEEK_SET), "MPI_File_seek");
+    check(MPI_File_read_all(file, data, bytes_of_call, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_all");
+}
+
+static void shared(void)
+{
+    for (int i = 0; i < 1000; i++)
+        check(MPI_File_write_shared(file, data, 64, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_shared");
+}
+
+static void ordered(void)
+{
+    for (int i = 0; i < 100; i++)
+        check(MPI_File_write_ordered(file, data, 64, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_ordered");
+}
+
+static void system_write(void)
+{
+    for (int i = 0; i < PIECES; i++)
+        if (pwrite(descriptor, data + i * MEGABYTE, MEGABYTE, mine(i)) != MEGABYTE)
+            give_up("pwrite", "moved fewer bytes");
+}
+
+static void system_read(void)
+{
+    for (int i = 0; i < PIECES; i++)
+        if (pread(descriptor, data + i * MEGABYTE, MEGABYTE, mine(i)) != MEGABYTE)
+            give_up("pread", "moved fewer bytes");
+}
+
+struct kind {
+    const char *name;
+    void (*run)(void);
+    int block; /* bytes of a rank's blocks in the file; 0: a view of bytes */
+    int bytes; /* of a rank's data */
+};
+
+static const struct kind kinds[] = {
+    {"open", open_close, 0, 0},
+    {"pwrite", system_write, 0, PART},
+    {"write_at", write_at, 0, PART},
+    {"write_at_all", write_at_all, 0, PART},
+    {"pread", system_read, 0, PART},
+    {"read_at", read_at, 0, PART},
+    {"read_at_all", read_at_all, 0, PART},
+    {"write64", write_all, 64, MEGABYTE},
+    {"read64", read_all, 64, MEGABYTE},
+    {"write1k", write_all, 1 << 10, PART},
+    {"read1k", read_all, 1 << 10, PART},
+    {"write64k", write_all, 64 << 10, PART},
+    {"read64k", read_all, 64 << 10, PART},
+    {"shared", shared, 0, 64 * 1000},
+    {"ordered", ordered, 0, 64 * 100},
+};
+
+static void set_view(const struct kind *kind)
+{
+    MPI_Datatype type;
+    bytes_of_call = kind->bytes;
+    if (kind->block == 0) {
+        check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+        return;
+    }
+    MPI_Type_vector(kind->bytes / kind->block, kind->block, size * kind->block, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    check(MPI_File_set_view(file, (MPI_Offset)rank * kind->block, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    MPI_Type_free(&type);
+}
+
+static void measure(const struct kind *kind, int turns)
+{
+    struct batches times = {.count = turns};
+    for (int turn = -1; turn < turns; turn++) {
+        set_view(kind);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        kind->run();
+        double took = MPI_Wtime() - start;
+        if (turn >= 0)
+            times.us[turn] = took * 1e6;
+    }
+    slowest(&times, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("{\"kind\": \"%s\", \"ranks\": %d, \"bytes\": %d, ", kind->name, size, kind->bytes);
+        print_times("us", &times);
+        printf("}\n");
+        fflush(stdout);
+    }
+}
+
+static int is_wanted(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == 0))
+            return 1;
+    return *list == 0;
+}
+
+int main(int argc, char **argv)
+{
+    int turns = 11;
+    const char *wanted = "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--turns") && i + 1 < argc)
+            turns = whole_number(argv[++i], 1, MOST_BATCHES, "turns must be a number from 1 to 101, not");
+        else if (!strcmp(argv[i], "--kinds") && i + 1 < argc)
+            wanted = argv[++i];
+        else if (argv[i][0] == '-' || path)
+            give_up("unknown argument", argv[i]);
+        else
+            path = argv[i];
+    }
+    if (!path)
+        give_up("a file must be named after", argv[0]);
+    data = malloc(PART);
+    memset(data, 'a' + rank % 26, PART);
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file),
+          "MPI_File_open");
+    descriptor = open(path, O_RDWR);
+    if (descriptor < 0)
+        give_up("cannot open", path);
+    write_at();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (is_wanted(wanted, kinds[i].name))
+            measure(&kinds[i], turns);
+    close(descriptor);
+    check(MPI_File_close(&file), "MPI_File_close");
+    free(data);
+    MPI_Finalize();
+    return 0;
+}
