@@ -171,6 +171,7 @@ static void records(int number, int per_rank) {
         }                                                                                             \
         everybody();                                                                                  \
         CHECK_EQ(shared_position(), check_size * 60);                                                 \
+        everybody();                                                                                  \
         OK(MPI_File_read_shared##suffix(fh, &before, 1, MPI_INT, &status));                           \
         counted(0);                                                                                   \
         CHECK_EQ(before, -1);                                                                         \
