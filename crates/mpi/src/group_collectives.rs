@@ -146,11 +146,12 @@ impl<'a> Members<'a> {
             finish_all(self.mpi, sent.into_iter().collect())?;
             return Ok(Vec::new());
         }
+        let each = mine.len();
         let mut got = mine.to_vec();
-        got.resize(mine.len() * self.size() as usize, 0);
-        let places = got.chunks_exact_mut(mine.len().max(1)).enumerate();
-        for (from, place) in places.skip(1) {
-            self.recv(from as u32, place)?;
+        got.resize(each * self.size() as usize, 0);
+        // of no bytes, too: then this is a barrier
+        for from in 1..self.size() {
+            self.recv(from, &mut got[each * from as usize..][..each])?;
         }
         Ok(got)
     }
