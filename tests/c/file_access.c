@@ -157,6 +157,7 @@ static void records(int number, int per_rank) {
         everybody();                                                                                  \
         CHECK_EQ(shared_position(), check_size * 60);                                                 \
         records(number, 6);                                                                           \
+        everybody();                                                                                  \
         OK(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));                                                \
         CHECK_EQ(shared_position(), 0);                                                               \
         everybody();                                                                                  \
