@@ -27,6 +27,7 @@ CHAPTERS = [
     "topologies",
     "environment",
     "callbacks",
+    "files",
     "plain",
     "rest",
 ]

@@ -42,6 +42,8 @@ program suite
     call test_plain()
   case ('callbacks')
     call test_callbacks()
+  case ('files')
+    call test_files()
   case ('rest')
     call test_rest()
   case ('abort')
