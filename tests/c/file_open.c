@@ -2,6 +2,10 @@
 /* Opening, closing and deleting files, sizes, modes, hints and what is refused (MPI 5.0, 14.2 and 14.7). */
 #include "file.h"
 
+/* The headers of other ABIs that apigen writes do not have them. */
+MPI_Fint MPI_File_c2f(MPI_File file);
+MPI_File MPI_File_f2c(MPI_Fint number);
+
 static MPI_File fh;
 
 /* The call is refused, with no class in particular. */
