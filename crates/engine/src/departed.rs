@@ -1,5 +1,5 @@
 //! A wait that lasts: whether it is for a rank that has called MPI_Finalize
-//! ([`kw_proto::p2p::Awaits`]) or whose process has ended, and never ends.
+//! ([`kw_proto::endpoint::Awaits`]) or whose process has ended, and never ends.
 //!
 //! Called by the thread that waits, or has looked in vain for long, with the lock held.
 
@@ -9,7 +9,7 @@ use crate::messages::{Messages, ReqId, Want};
 use crate::wait::WaitOn;
 use kw_base::{ContextId, Peer};
 use kw_boot::Job;
-use kw_proto::p2p::Awaits;
+use kw_proto::endpoint::Awaits;
 use kw_types::comm::Group;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Departed {
     /// Why a probe that has found nothing never will.
     pub fn never_comes(&self, messages: &Messages, want: &Want) -> Option<Failure> {
         let why = match want.source {
-            Some((_, peer)) => messages.machine.peers.why_left(peer),
+            Some((_, peer)) => messages.machine.endpoint.peers.why_left(peer),
             None => self.all_left(messages, want.context),
         };
         why.map(Failure::gone)
@@ -115,7 +115,7 @@ impl Departed {
         collectives: &Collectives,
         req: ReqId,
     ) -> Option<String> {
-        match messages.machine.requests.awaits(req.0) {
+        match messages.machine.endpoint.requests.awaits(req.0) {
             Awaits::Nobody => None,
             Awaits::Peer(peer) => self.ask_peer(messages, peer),
             Awaits::Anyone(context) => self.ask_all(messages, context),
@@ -128,12 +128,12 @@ impl Departed {
             return None;
         }
         messages.ask(peer);
-        messages.machine.peers.why_left(peer)
+        messages.machine.endpoint.peers.why_left(peer)
     }
 
     /// One that is still there is enough, and so is one question.
     fn ask_all(&self, messages: &mut Messages, context: ContextId) -> Option<String> {
-        let peers = &messages.machine.peers;
+        let peers = &messages.machine.endpoint.peers;
         if let Some(peer) = self.find_sender(context, |p| !peers.has_left(p)) {
             messages.ask(peer);
         }
@@ -141,7 +141,7 @@ impl Departed {
     }
 
     fn all_left(&self, messages: &Messages, context: ContextId) -> Option<String> {
-        let peers = &messages.machine.peers;
+        let peers = &messages.machine.endpoint.peers;
         let has_left = |p| peers.has_left(p);
         if self.find_sender(context, |p| !has_left(p)).is_some() {
             return None;
@@ -211,7 +211,7 @@ impl Engine {
         self.look_for_ended();
         self.messages.machine.sender().offer_withheld();
         self.messages.flush_some();
-        if self.messages.machine.peers.is_leaving() {
+        if self.messages.machine.endpoint.peers.is_leaving() {
             return;
         }
         let departed = &mut self.departed;
@@ -223,7 +223,7 @@ impl Engine {
     }
 
     fn end_hopeless(&mut self, req: ReqId, why: String) {
-        if self.messages.machine.requests.awaits(req.0) != Awaits::Owner {
+        if self.messages.machine.endpoint.requests.awaits(req.0) != Awaits::Owner {
             return self.messages.machine.fail(req.0, &why);
         }
         if let Some(run) = self.parts.collectives.running.take(req) {
@@ -270,9 +270,9 @@ mod tests {
             ..want
         };
         assert!(!never_comes(&engine, want));
-        engine.messages.machine.receiver().on_left(Peer(2));
+        engine.messages.machine.on_left(Peer(2));
         assert!(!never_comes(&engine, want), "rank 1 is still there");
-        engine.messages.machine.receiver().on_left(Peer(1));
+        engine.messages.machine.on_left(Peer(1));
         assert!(never_comes(&engine, want));
         engine.departed.set_threads(false);
         assert!(never_comes(&engine, elsewhere), "nobody is left at all");

@@ -12,7 +12,7 @@ use crate::progress_lock::Inner;
 use crate::wait::{LONGEST_SLEEP, WaitOn};
 use kw_base::{Peer, Tick};
 use kw_hang::{Early, Kind, Report, Run, Wait, is_collective};
-use kw_proto::p2p::Stand;
+use kw_proto::machine::Stand;
 use std::time::Duration;
 
 const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);
@@ -112,7 +112,7 @@ impl Seen<'_> {
     fn is_quiet(&mut self) -> bool {
         let messages = &mut self.0.messages;
         let machine = &messages.machine;
-        let rests = !machine.is_under_way() && !machine.receiving.is_holding();
+        let rests = !machine.is_under_way() && !machine.p2p.receiving.is_holding();
         rests && !messages.pending() && messages.paths.is_quiet()
     }
 

@@ -41,7 +41,7 @@ pub use departed::Departed;
 pub use engine::Engine;
 pub use events::{EventQueue, Safety};
 pub use hang::{Lasting, LongWait};
-pub use kw_proto::p2p::{CompletionGuard, Found};
+pub use kw_proto::endpoint::{CompletionGuard, Found};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 pub use part::{Part, Parts};
 pub use partitioned::{PartId, Partitioned};

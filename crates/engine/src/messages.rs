@@ -25,8 +25,10 @@ use kw_base::{Calibration, ContextId, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::shm::board::Boards;
 use kw_path::{Body, Sent};
+use kw_proto::endpoint::{CompletionGuard, Found, Outcome};
+use kw_proto::machine::Machine;
 use kw_proto::matching::Envelope;
-use kw_proto::p2p::{self, CompletionGuard, Found, Machine, Outcome};
+use kw_proto::p2p;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use outlet::Outlet;
@@ -76,7 +78,7 @@ pub struct Messages {
 impl std::fmt::Debug for Messages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Messages")
-            .field("active", &self.machine.requests.active())
+            .field("active", &self.machine.endpoint.requests.active())
             .field("arrivals", &self.arrivals)
             .finish_non_exhaustive()
     }
@@ -123,9 +125,9 @@ impl Messages {
             tag,
         };
         let len = buf.len();
-        if mode == SendMode::Standard && self.machine.peers[to].is_plain_eager(env, len) {
+        if mode == SendMode::Standard && self.machine.endpoint.peers[to].is_plain_eager(env, len) {
             let head = eager(env, len);
-            let cookie = self.machine.requests.cookie_of_next();
+            let cookie = self.machine.endpoint.requests.cookie_of_next();
             let body = Body::Payload { buf, from: 0, len };
             let sent = self.paths.send(to, &head, body, cookie);
             let queued = match sent {
@@ -157,7 +159,7 @@ impl Messages {
             source,
             tag,
         };
-        if !self.machine.peers[to].is_plain_eager(env, len as u64) {
+        if !self.machine.endpoint.peers[to].is_plain_eager(env, len as u64) {
             return false;
         }
         let Some(memory) = self.paths.memory_to(to) else {
@@ -173,7 +175,9 @@ impl Messages {
     /// A send that the machine has to think about.
     fn send_slow(&mut self, to: Peer, env: Envelope, mode: SendMode, buf: &Buf) -> Started {
         self.route(to);
-        if mode == SendMode::Standard && self.machine.peers[to].may_be_asked(env, buf.len()) {
+        if mode == SendMode::Standard
+            && self.machine.endpoint.peers[to].may_be_asked(env, buf.len())
+        {
             self.look_for_announcement(to);
         }
         let started = self.machine.sender().send(to, env, mode.into(), buf);
@@ -289,51 +293,51 @@ impl Messages {
     /// Whether the request has ended.
     #[inline]
     pub fn is_done(&self, req: ReqId) -> bool {
-        self.machine.requests.is_done(req.0)
+        self.machine.endpoint.requests.is_done(req.0)
     }
 
     /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
     pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
-        self.machine.requests.peek(req.0)
+        self.machine.endpoint.requests.peek(req.0)
     }
 
     /// Takes the outcome of a request that has ended; the id is dead from then on.
     #[inline]
     pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        self.machine.requests.take(req.0)
+        self.machine.endpoint.requests.take(req.0)
     }
 
     /// Takes what came with a request that has ended well; `None`: [`Messages::take`] knows more.
     #[inline]
     pub(crate) fn take_clean(&mut self, req: ReqId) -> Option<Found> {
-        self.machine.requests.take_clean(req.0)
+        self.machine.endpoint.requests.take_clean(req.0)
     }
 
     /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
-        self.machine.requests.release(req.0);
+        self.machine.endpoint.requests.release(req.0);
     }
 
     /// Keeps something until the request has ended, or drops it at once where it has. It is dropped
     /// by the owner of the lock, in whichever thread that is.
     pub fn keep(&mut self, req: ReqId, what: CompletionGuard) {
-        self.machine.requests.keep(req.0, what);
+        self.machine.endpoint.requests.keep(req.0, what);
     }
 
     /// A request that whoever opens it ends with [`Messages::close`]: no message does.
     pub(crate) fn open(&mut self) -> ReqId {
-        ReqId(self.machine.requests.open())
+        ReqId(self.machine.endpoint.requests.open())
     }
 
     /// Such a request has ended.
     pub(crate) fn close(&mut self, req: ReqId, outcome: Outcome) {
-        self.machine.requests.close(req.0, outcome);
+        self.machine.endpoint.requests.close(req.0, outcome);
     }
 
     /// Adds to a counter of this rank.
     #[inline(always)]
     pub(crate) fn count(&mut self, c: Counter, more: u64) {
-        self.machine.out.counters.add(c, more);
+        self.machine.endpoint.out.counters.add(c, more);
     }
 
     /// The boards of this host; `None` where its ranks share no memory.

@@ -30,7 +30,7 @@ use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
 use kw_base::{ContextId, Key, Peer, Slab};
 use kw_boot::Job;
-use kw_proto::p2p::Failure;
+use kw_proto::endpoint::Failure;
 use kw_sys::buf::Buf;
 use op::{Op, Side};
 use rows::{Cargo, Row, row_that_pays};
@@ -364,7 +364,7 @@ impl Partitioned {
         let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
         let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
         // While it is not the last of the operation, the sender goes on computing.
-        let may_fetch = !last && messages.machine.peers.choice(to).can_get();
+        let may_fetch = !last && messages.machine.endpoint.peers.choice(to).can_get();
         let mode = match may_fetch && messages.paths.spares_copy(to, buf.len()) {
             true => SendMode::Fetched,
             false => SendMode::Standard,

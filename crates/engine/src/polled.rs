@@ -237,7 +237,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn ended(&self) -> u64 {
-        self.messages.machine.requests.ended()
+        self.messages.machine.endpoint.requests.ended()
     }
 
     #[inline(always)]
@@ -246,11 +246,11 @@ impl Polled for Engine {
     }
 
     fn set_wanted(&mut self, wanted: Wanted) {
-        self.messages.machine.out.wanted = wanted;
+        self.messages.machine.endpoint.out.wanted = wanted;
     }
 
     fn notice_takeover(&mut self) {
-        let active = self.messages.machine.requests.active() as i64;
+        let active = self.messages.machine.endpoint.requests.active() as i64;
         tracing::trace!("the event thread takes over, {active} request(s) are active");
         self.messages
             .record(Event::EventTakeover, [active, 0, 0, 0]);

@@ -9,14 +9,14 @@ impl Engine {
     /// Whether anything goes on that needs progress.
     #[inline]
     pub fn busy(&self) -> bool {
-        self.messages.machine.requests.active() != 0 || self.may_hold_up_others()
+        self.messages.machine.endpoint.requests.active() != 0 || self.may_hold_up_others()
     }
 
     /// Whether others may wait for what this rank does about it. Not where it only waits for messages
     /// that come eagerly: those are with its paths already, and lie there as well as in its memory.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
-        self.messages.machine.requests.may_hold_up_others()
+        self.messages.machine.endpoint.requests.may_hold_up_others()
             || self.parts.may_hold_up_others()
             || self.messages.paths.pending()
     }

@@ -26,14 +26,14 @@ impl Engine {
     pub fn counter(&self, c: Counter) -> u64 {
         let machine = &self.messages.machine;
         match c {
-            Counter::UnexpectedWaiting => machine.receiving.waiting(),
-            Counter::UnexpectedHeld => machine.receiving.held(),
-            Counter::ReceivesPosted => machine.receiving.posted(),
-            Counter::RequestsActive => machine.requests.active() as u64,
+            Counter::UnexpectedWaiting => machine.p2p.receiving.waiting(),
+            Counter::UnexpectedHeld => machine.p2p.receiving.held(),
+            Counter::ReceivesPosted => machine.p2p.receiving.posted(),
+            Counter::RequestsActive => machine.endpoint.requests.active() as u64,
             Counter::CollectivesActive => self.parts.collectives.running.len() as u64,
             _ => match self.messages.paths.counter(c) {
                 Some(value) => value,
-                None => machine.out.counters.get(c) + self.counters.get(c),
+                None => machine.endpoint.out.counters.get(c) + self.counters.get(c),
             },
         }
     }
@@ -73,7 +73,12 @@ impl Engine {
             return self.counter(c);
         };
         let now = self.counter(level);
-        self.messages.machine.out.counters.take_peak(c, now)
+        self.messages
+            .machine
+            .endpoint
+            .out
+            .counters
+            .take_peak(c, now)
     }
 
     /// All counters of this rank, by name.

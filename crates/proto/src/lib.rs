@@ -2,7 +2,9 @@
 //! unsafe.
 #![forbid(unsafe_code)]
 
+pub mod endpoint;
 pub mod handshake;
+pub mod machine;
 pub mod matching;
 pub mod p2p;
 pub mod reliable;

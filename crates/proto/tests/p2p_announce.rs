@@ -5,9 +5,10 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
+use kw_proto::endpoint::ReqKey;
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Mode, ReqKey, Started};
+use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 use std::rc::Rc;
 
@@ -57,12 +58,12 @@ fn a_message_that_asks_to_be_fetched_is() {
                 (0..4).for_each(|wire| while net.step(wire, false) {});
             }
             (0..8).for_each(|turn| while net.step(turn % 4, false) {});
-            assert!(net.machines[1].requests.is_done(received.unwrap()));
+            assert!(net.machines[1].endpoint.requests.is_done(received.unwrap()));
             assert_eq!(buf.bytes(), data.bytes());
             let count = |c| {
                 net.machines
                     .iter()
-                    .map(|m| m.out.counters.get(c))
+                    .map(|m| m.endpoint.out.counters.get(c))
                     .sum::<u64>()
             };
             assert_eq!(
@@ -115,13 +116,13 @@ fn send(net: &mut Net, me: usize, len: usize) {
         .sender()
         .send(to, env, Mode::Standard, &buf)
     {
-        net.machines[me].requests.release(key);
+        net.machines[me].endpoint.requests.release(key);
     }
     net.act(me);
 }
 
 fn count(net: &Net, counter: Counter) -> [u64; 2] {
-    [0, 1].map(|me| net.machines[me].out.counters.get(counter))
+    [0, 1].map(|me| net.machines[me].endpoint.out.counters.get(counter))
 }
 
 /// Both post, both send, and all that they say crosses: nothing waits for an answer.
@@ -135,7 +136,7 @@ fn every_message_of_an_exchange_is_written() {
             key
         });
         net.deliver_all();
-        assert!((0..2).all(|me| net.machines[me].requests.take(keys[me]).is_some()));
+        assert!((0..2).all(|me| net.machines[me].endpoint.requests.take(keys[me]).is_some()));
     }
     assert_eq!(count(&net, Counter::WriteSent), [20, 20]);
 }
@@ -148,7 +149,7 @@ fn the_answers_of_a_ping_pong_that_cross_their_announcements_are_written() {
             offer(&mut net, 1 - me);
             let key = post(&mut net, me);
             net.deliver_all();
-            assert!(net.machines[me].requests.take(key).is_some());
+            assert!(net.machines[me].endpoint.requests.take(key).is_some());
         }
     }
     assert_eq!(count(&net, Counter::WriteSent), [10, 10]);
@@ -161,7 +162,7 @@ fn receives_that_short_messages_take_are_announced_no_more_until_a_long_one_come
         let key = post(&mut net, 1);
         send(&mut net, 0, len);
         net.deliver_all();
-        assert!(net.machines[1].requests.take(key).is_some());
+        assert!(net.machines[1].endpoint.requests.take(key).is_some());
         count(&net, Counter::WriteAnnounced)[1]
     };
     let short: Vec<u64> = (0..8).map(|_| pass(3)).collect();

@@ -5,9 +5,10 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
+use kw_proto::endpoint::ReqKey;
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Mode, ReqKey, Started};
+use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 
 /// One of point-to-point messages, and the one of collectives beside it.
@@ -25,7 +26,7 @@ const EAGER: Choice = Choice {
 
 fn keeps_back(net: &Net, me: usize) -> bool {
     let machine = &net.machines[me];
-    machine.sending.keeps_back(&machine.peers)
+    machine.p2p.sending.keeps_back(&machine.endpoint.peers)
 }
 
 fn net(n: usize) -> Net {
@@ -82,17 +83,24 @@ fn receive(net: &mut Net, me: usize, source: Option<u32>, tag: i32) -> ReqKey {
 }
 
 fn kept(net: &Net, me: usize) -> u64 {
-    net.machines[me].receiving.waiting()
+    net.machines[me].p2p.receiving.waiting()
 }
 
 fn holds(net: &Net, me: usize) -> u64 {
-    net.machines[me].out.counters.get(Counter::HoldsGiven)
+    net.machines[me]
+        .endpoint
+        .out
+        .counters
+        .get(Counter::HoldsGiven)
 }
 
 fn drained(net: &mut Net, me: usize, from: u32, messages: usize) {
     for i in 0..messages {
         let key = receive(net, me, Some(from), 1);
-        assert!(net.machines[me].requests.take(key).is_some(), "message {i}");
+        assert!(
+            net.machines[me].endpoint.requests.take(key).is_some(),
+            "message {i}"
+        );
     }
 }
 
@@ -104,8 +112,11 @@ fn a_flooded_rank_keeps_about_the_mark_and_gets_everything() {
     assert_eq!(holds(&net, 1), 1);
     assert!(keeps_back(&net, 0));
     drained(&mut net, 1, 0, MANY);
-    assert!(!keeps_back(&net, 0) && !net.machines[0].sending.is_stalled());
-    assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
+    assert!(!keeps_back(&net, 0) && !net.machines[0].p2p.sending.is_stalled());
+    assert!(
+        sent.iter()
+            .all(|&k| net.machines[0].endpoint.requests.is_done(k))
+    );
     assert!(holds(&net, 1) > 5, "it is told again and again");
 }
 
@@ -118,10 +129,10 @@ fn a_posted_receive_lets_its_sender_go_and_no_other() {
     }
     assert_eq!(holds(&net, 1), 2);
     let key = receive(&mut net, 1, Some(2), 2);
-    assert!(net.machines[1].requests.take(key).is_some());
+    assert!(net.machines[1].endpoint.requests.take(key).is_some());
     assert!(!keeps_back(&net, 2) && keeps_back(&net, 0));
     let key = receive(&mut net, 1, None, 2);
-    assert!(net.machines[1].requests.take(key).is_some());
+    assert!(net.machines[1].endpoint.requests.take(key).is_some());
     assert!(!keeps_back(&net, 0));
 }
 
@@ -135,7 +146,7 @@ fn while_a_receive_is_posted_nobody_who_could_satisfy_it_is_told_to_hold() {
     assert!(!keeps_back(&net, 0) && keeps_back(&net, 2));
     send(&mut net, 0, 1, 2);
     net.deliver_all();
-    assert!(net.machines[1].requests.take(wanted).is_some());
+    assert!(net.machines[1].endpoint.requests.take(wanted).is_some());
 }
 
 #[test]
@@ -175,7 +186,7 @@ fn what_collectives_send_is_not_held() {
     flood(&mut net, 0, 1);
     let key = send_in(&mut net, COLLECTIVES, 0, 1, 9);
     net.deliver_all();
-    assert!(net.machines[0].requests.is_done(key) && keeps_back(&net, 0));
+    assert!(net.machines[0].endpoint.requests.is_done(key) && keeps_back(&net, 0));
     let before = holds(&net, 1);
     for _ in 0..MANY {
         send_in(&mut net, COLLECTIVES, 1, 0, 9);
@@ -190,12 +201,22 @@ fn a_held_send_can_be_cancelled_and_freed() {
     let sent = flood(&mut net, 0, 1);
     let last = send(&mut net, 0, 1, 2);
     net.machines[0].cancel(last);
-    assert!(net.machines[0].requests.take(last).unwrap().cancelled);
+    assert!(
+        net.machines[0]
+            .endpoint
+            .requests
+            .take(last)
+            .unwrap()
+            .cancelled
+    );
     sent.iter()
-        .for_each(|&k| net.machines[0].requests.release(k));
+        .for_each(|&k| net.machines[0].endpoint.requests.release(k));
     drained(&mut net, 1, 0, MANY);
     assert!(!keeps_back(&net, 0));
-    assert_eq!((kept(&net, 1), net.machines[0].requests.active()), (0, 0));
+    assert_eq!(
+        (kept(&net, 1), net.machines[0].endpoint.requests.active()),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -204,8 +225,11 @@ fn who_is_gone_holds_nobody_and_is_held_by_nobody() {
     let sent = flood(&mut net, 0, 1);
     net.machines[0].on_gone(Peer(1), "cut");
     net.machines[1].on_gone(Peer(0), "cut");
-    assert!(!keeps_back(&net, 0) && !net.machines[1].receiving.is_holding());
-    assert!(sent.iter().all(|&k| net.machines[0].requests.is_done(k)));
+    assert!(!keeps_back(&net, 0) && !net.machines[1].p2p.receiving.is_holding());
+    assert!(
+        sent.iter()
+            .all(|&k| net.machines[0].endpoint.requests.is_done(k))
+    );
 }
 
 #[test]

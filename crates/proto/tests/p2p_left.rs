@@ -3,9 +3,10 @@
 mod net;
 
 use kw_base::{ContextId, Peer};
+use kw_proto::endpoint::{Awaits, Failure, ReqKey};
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Awaits, Failure, Mode, ReqKey, Started};
+use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 
 const CONTEXT: u32 = 4;
@@ -52,13 +53,13 @@ fn recv(net: &mut Net, me: usize, from: Option<u32>) -> ReqKey {
 
 fn ask(net: &mut Net, me: usize, peer: u32) {
     let machine = &mut net.machines[me];
-    machine.peers.ask(Peer(peer), &mut machine.out);
+    machine.endpoint.ask(Peer(peer));
     net.act(me);
 }
 
 fn leave(net: &mut Net, me: usize) {
     let machine = &mut net.machines[me];
-    machine.peers.leave(&mut machine.out);
+    machine.endpoint.leave();
     net.act(me);
 }
 
@@ -67,10 +68,10 @@ fn a_rank_that_is_asked_answers_when_it_leaves() {
     let mut net = net(2);
     ask(&mut net, 1, 0);
     net.deliver_all();
-    assert_eq!(net.machines[1].peers.why_left(Peer(0)), None);
+    assert_eq!(net.machines[1].endpoint.peers.why_left(Peer(0)), None);
     leave(&mut net, 0);
     net.deliver_all();
-    let why = net.machines[1].peers.why_left(Peer(0)).unwrap();
+    let why = net.machines[1].endpoint.peers.why_left(Peer(0)).unwrap();
     assert!(why.starts_with("rank 0 has called MPI_Finalize"), "{why}");
 }
 
@@ -97,20 +98,28 @@ fn what_was_sent_before_the_answer_comes_and_what_was_not_waits() {
     leave(&mut net, 0);
     ask(&mut net, 1, 0);
     net.deliver_all();
-    assert!(net.machines[1].peers.why_left(Peer(0)).is_some());
+    assert!(net.machines[1].endpoint.peers.why_left(Peer(0)).is_some());
     for len in lens {
         let req = recv(&mut net, 1, Some(0));
         net.deliver_all();
-        let outcome = net.machines[1].requests.take(req).unwrap();
+        let outcome = net.machines[1].endpoint.requests.take(req).unwrap();
         assert_eq!((outcome.len, outcome.failure), (len as u64, None));
     }
     let more = recv(&mut net, 1, Some(0));
-    assert_eq!(net.machines[1].requests.awaits(more), Awaits::Peer(Peer(0)));
+    assert_eq!(
+        net.machines[1].endpoint.requests.awaits(more),
+        Awaits::Peer(Peer(0))
+    );
     net.machines[1].fail(more, "rank 0 left");
-    let failure = net.machines[1].requests.take(more).unwrap().failure;
+    let failure = net.machines[1]
+        .endpoint
+        .requests
+        .take(more)
+        .unwrap()
+        .failure;
     let gone = Failure::PeerGone("rank 0 left".into());
     assert_eq!(failure.as_deref(), Some(&gone));
-    assert_eq!(net.machines[1].receiving.posted(), 0);
+    assert_eq!(net.machines[1].p2p.receiving.posted(), 0);
 }
 
 #[test]
@@ -121,8 +130,8 @@ fn only_what_the_peer_must_answer_waits_for_it() {
     let eager = send(&mut net, 1, 0, Mode::Standard, 10);
     let any = recv(&mut net, 1, None);
     net.deliver_all();
-    let own = net.machines[1].requests.open();
-    let awaits = |key| net.machines[1].requests.awaits(key);
+    let own = net.machines[1].endpoint.requests.open();
+    let awaits = |key| net.machines[1].endpoint.requests.awaits(key);
     assert_eq!(awaits(offered), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(synchronous), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(eager), Awaits::Nobody);
@@ -134,11 +143,11 @@ fn only_what_the_peer_must_answer_waits_for_it() {
 fn who_has_left_is_known() {
     let mut net = net(3);
     for peer in [0, 2] {
-        assert!(!net.machines[1].peers.has_left(Peer(peer)));
+        assert!(!net.machines[1].endpoint.peers.has_left(Peer(peer)));
         ask(&mut net, 1, peer);
         leave(&mut net, peer as usize);
         net.deliver_all();
     }
-    let peers = &net.machines[1].peers;
+    let peers = &net.machines[1].endpoint.peers;
     assert!([0, 2].iter().all(|&p| peers.has_left(Peer(p))));
 }

@@ -9,9 +9,10 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
+use kw_proto::endpoint::{Found, Memory, ReqKey};
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Found, Memory, Mode, ReqKey, Started};
+use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 use proptest::prelude::*;
 use std::rc::Rc;
@@ -194,12 +195,9 @@ fn run_counting(
                 };
                 let me = &mut net.machines[posted[at].me];
                 me.cancel(key);
-                if me
-                    .requests
-                    .peek(key)
-                    .is_some_and(|outcome| outcome.cancelled)
-                {
-                    me.requests.take(key);
+                let requests = &mut me.endpoint.requests;
+                if requests.peek(key).is_some_and(|outcome| outcome.cancelled) {
+                    requests.take(key);
                     posted.remove(at);
                 }
             }
@@ -230,7 +228,7 @@ fn run_counting(
                 continue;
             }
         };
-        let done = net.machines[p.me].requests.is_done(key);
+        let done = net.machines[p.me].endpoint.requests.is_done(key);
         prop_assert_eq!(
             done,
             p.expect.is_some(),
@@ -239,7 +237,7 @@ fn run_counting(
             done
         );
         if let Some(expect) = &p.expect {
-            let out = net.machines[p.me].requests.take(key).unwrap();
+            let out = net.machines[p.me].endpoint.requests.take(key).unwrap();
             let n = expect.len().min(p.buf.len() as usize);
             prop_assert_eq!(out.len as usize, n);
             prop_assert_eq!(out.failure.is_some(), expect.len() > n);
@@ -247,19 +245,31 @@ fn run_counting(
         } else {
             net.machines[p.me].cancel(key);
             net.act(p.me);
-            prop_assert!(net.machines[p.me].requests.take(key).unwrap().cancelled);
+            prop_assert!(
+                net.machines[p.me]
+                    .endpoint
+                    .requests
+                    .take(key)
+                    .unwrap()
+                    .cancelled
+            );
         }
     }
     clear(&mut net, &sent, &free)?;
     for (i, s) in sent.iter().enumerate() {
         if let Started::Request(k) = s.started {
             prop_assert!(
-                net.machines[s.from].requests.take(k).is_some(),
+                net.machines[s.from].endpoint.requests.take(k).is_some(),
                 "send {i} has not ended"
             );
         }
     }
-    let total = |&c: &Counter| net.machines.iter().map(|m| m.out.counters.get(c)).sum();
+    let total = |&c: &Counter| {
+        net.machines
+            .iter()
+            .map(|m| m.endpoint.out.counters.get(c))
+            .sum()
+    };
     Ok(counters.iter().map(total).collect())
 }
 
@@ -296,7 +306,7 @@ fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseErro
                 .unwrap();
             net.act(me);
             net.deliver_all();
-            prop_assert!(net.machines[me].requests.take(key).is_some());
+            prop_assert!(net.machines[me].endpoint.requests.take(key).is_some());
             prop_assert_eq!(&buf.bytes(), &expect.payload);
         }
         prop_assert!(

@@ -383,7 +383,7 @@ impl Buf {
     }
 }
 
-impl kw_proto::p2p::Memory for Buf {
+impl kw_proto::endpoint::Memory for Buf {
     #[inline]
     fn len(&self) -> u64 {
         self.len

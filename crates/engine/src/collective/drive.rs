@@ -12,7 +12,7 @@ use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
 use kw_coll::{Slice, Step, is_shelf};
-use kw_proto::p2p;
+use kw_proto::endpoint;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_sys::region::Region;
 
@@ -190,7 +190,9 @@ impl Driving<'_> {
         flight.req = None;
         let outcome = self.messages.take(req)?;
         let came = match (outcome.failure.map(|f| *f), flight.expects) {
-            (Some(p2p::Failure::Truncated { came, .. }), Some(expects)) => Some((expects, came)),
+            (Some(endpoint::Failure::Truncated { came, .. }), Some(expects)) => {
+                Some((expects, came))
+            }
             (Some(failure), _) => {
                 run.fail(Failure::Message(failure));
                 None
@@ -329,7 +331,7 @@ fn reduce(run: &Run, left: Slice, right: Slice, channels: &Channels) -> bool {
 #[cold]
 fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
     let Some(c) = &run.circle else {
-        return Failure::Message(p2p::Failure::Truncated { came, fits: wants });
+        return Failure::Message(endpoint::Failure::Truncated { came, fits: wants });
     };
     // On an intercommunicator, whose ranks are those of both groups in a row here, the process
     // tells who is meant.

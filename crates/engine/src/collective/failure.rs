@@ -4,11 +4,11 @@
 use super::Collectives;
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
-pub use kw_proto::p2p::Failure as MessageFailure;
-use kw_proto::p2p::{self, Found};
+pub use kw_proto::endpoint::Failure as MessageFailure;
+use kw_proto::endpoint::{self, Found};
 
 /// How an operation ended.
-pub type Outcome = p2p::Outcome<Failure>;
+pub type Outcome = endpoint::Outcome<Failure>;
 
 /// What went wrong with an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,9 +61,9 @@ impl Collectives {
         len: u64,
         failure: Option<Failure>,
     ) {
-        let outcome = p2p::Outcome {
+        let outcome = endpoint::Outcome {
             len,
-            ..p2p::Outcome::CLEAN
+            ..endpoint::Outcome::CLEAN
         };
         messages.close(req, outcome);
         let wanted = failure.filter(|_| messages.peek(req).is_some());

@@ -5,7 +5,8 @@ use crate::paths::{NO_REQUEST, Paths, seen};
 use kw_base::{Key, Peer};
 use kw_boot::Launcher;
 use kw_path::{Body, Down, Sent};
-use kw_proto::p2p::{Action, FrameBody, Machine};
+use kw_proto::endpoint::{Action, FrameBody};
+use kw_proto::machine::Machine;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 
@@ -35,8 +36,8 @@ impl Outlet {
 
     /// Carries out what the machine wants done, until it wants nothing more.
     pub fn flush(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths) {
-        while !machine.out.actions.is_empty() {
-            std::mem::swap(&mut machine.out.actions, &mut self.actions);
+        while !machine.endpoint.out.actions.is_empty() {
+            std::mem::swap(&mut machine.endpoint.out.actions, &mut self.actions);
             let mut batch = std::mem::take(&mut self.actions);
             if batch.len() > 1 {
                 // What is short goes first: an answer would else wait until the connection has
@@ -127,7 +128,7 @@ impl Outlet {
     pub fn choose_path(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths, to: Peer) {
         match paths.route(to, self.launcher.as_mut()) {
             Ok((way, choice)) => {
-                machine.peers.set_choice(to, way, choice);
+                machine.endpoint.peers.set_choice(to, way, choice);
                 tracing::debug!("rank {to} by {way:?}: {}", paths.why(to));
             }
             Err(down) => machine.on_gone(to, &down.to_string()),
@@ -138,7 +139,7 @@ impl Outlet {
 /// Where the protocols cross is decided anew for this peer.
 #[cold]
 pub(super) fn reprice(machine: &mut Machine<Buf>, paths: &Paths, peer: Peer) {
-    machine.peers.move_choice(peer, paths.choice(peer));
+    machine.endpoint.peers.move_choice(peer, paths.choice(peer));
     tracing::debug!("rank {peer} from now on: {}", paths.why(peer));
 }
 

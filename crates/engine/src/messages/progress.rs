@@ -33,7 +33,7 @@ impl Messages {
     pub(crate) fn go_on(&mut self) -> bool {
         self.flush_some();
         let mut moved = false;
-        if self.machine.sending.is_stalled() {
+        if self.machine.p2p.sending.is_stalled() {
             moved = self.release_held();
         }
         moved | std::mem::take(&mut self.unsettled)
@@ -48,25 +48,30 @@ impl Messages {
 
     /// This rank is in MPI_Finalize, and what it had to send is out.
     pub fn leave_job(&mut self) {
-        self.machine.peers.leave(&mut self.machine.out);
+        self.machine.endpoint.leave();
         self.flush();
     }
 
     /// Asks a peer whether it has left.
     pub(crate) fn ask(&mut self, peer: Peer) {
-        self.machine.peers.ask(peer, &mut self.machine.out);
+        self.machine.endpoint.ask(peer);
     }
 
     /// Whether something is left to send, in a path or because its receiver wants no more of it
     /// yet.
     pub fn pending(&self) -> bool {
-        self.paths.pending() || self.machine.sending.keeps_back(&self.machine.peers)
+        self.paths.pending()
+            || self
+                .machine
+                .p2p
+                .sending
+                .keeps_back(&self.machine.endpoint.peers)
     }
 
     /// Whether so much was sent without a look that one is due.
     #[inline(always)]
     pub(crate) fn owes_a_look(&mut self) -> bool {
-        self.machine.sending.owes_a_look()
+        self.machine.p2p.sending.owes_a_look()
     }
 
     /// The program waits, or has asked in vain whether something has ended. Where nothing has come
@@ -74,7 +79,7 @@ impl Messages {
     /// what depends on it.
     #[inline]
     pub(crate) fn asked_in_vain(&mut self) {
-        if self.machine.receiving.is_holding() {
+        if self.machine.p2p.receiving.is_holding() {
             self.lose_patience();
         }
     }
@@ -95,7 +100,7 @@ impl Messages {
     /// processes that have ended.
     pub(crate) fn patience(&self) -> Duration {
         let told = self.paths.until_end_told().unwrap_or(Duration::MAX);
-        match self.machine.receiving.is_holding() {
+        match self.machine.p2p.receiving.is_holding() {
             true => PATIENCE.min(told),
             false => told,
         }
@@ -105,8 +110,8 @@ impl Messages {
     /// that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
         let machine = &self.machine;
-        let sending = &machine.sending;
-        let fetch = sending.being_fetched(&machine.requests, &machine.peers);
+        let sending = &machine.p2p.sending;
+        let fetch = sending.being_fetched(&machine.endpoint.requests, &machine.endpoint.peers);
         fetch.map_or(Duration::ZERO, |(peer, len)| {
             // Twice what its line says: to fall asleep just before the end is the worst.
             (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
@@ -115,7 +120,7 @@ impl Messages {
 
     /// Tells the tools of an event, if they want to hear of its kind.
     pub(crate) fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
-        self.machine.out.record(event, data);
+        self.machine.endpoint.out.record(event, data);
         self.flush();
     }
 
@@ -149,7 +154,7 @@ impl Messages {
 
     #[inline]
     pub(crate) fn flush_some(&mut self) {
-        if !self.machine.out.actions.is_empty() {
+        if !self.machine.endpoint.out.actions.is_empty() {
             self.flush();
         }
     }

@@ -4,7 +4,7 @@ use super::rows::{Cargo, Pace, Row};
 use super::setup::Setup;
 use crate::messages::{ReqId, Want};
 use kw_base::{ContextId, Peer};
-use kw_proto::p2p::{Failure, Outcome};
+use kw_proto::endpoint::{Failure, Outcome};
 use kw_sys::buf::Buf;
 
 /// What a partitioned operation does.

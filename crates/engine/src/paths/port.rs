@@ -4,7 +4,9 @@ use kw_base::counters::Counter;
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 use kw_path::{Down, Inbound, Landing};
-use kw_proto::p2p::{Action, Machine, Place, Refused};
+use kw_proto::endpoint::{Action, Refused};
+use kw_proto::machine::Machine;
+use kw_proto::p2p::Place;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -82,22 +84,26 @@ impl Inbound for Port<'_> {
 
     fn on_down(&mut self, down: Down, clean: bool) {
         if !clean {
-            self.machine.out.counters.hit(Counter::PeersLost);
+            self.machine.endpoint.out.counters.hit(Counter::PeersLost);
             let data = [down.peer.0 as i64, 0, 0, 0];
-            self.machine.out.record(Event::PeerLost, data);
+            self.machine.endpoint.out.record(Event::PeerLost, data);
             tracing::info!("rank {} is lost: {down}", down.peer);
             self.machine.on_gone(down.peer, &down.to_string());
         } else {
-            self.machine.receiver().on_left(down.peer);
+            self.machine.on_left(down.peer);
         }
     }
 
     fn on_stray(&mut self, peer: Peer) {
-        self.machine.out.actions.push(Action::Locate(peer));
+        self.machine.endpoint.out.actions.push(Action::Locate(peer));
     }
 
     fn on_repriced(&mut self, peer: Peer) {
-        self.machine.out.actions.push(Action::Reprice(peer));
+        self.machine
+            .endpoint
+            .out
+            .actions
+            .push(Action::Reprice(peer));
     }
 }
 
@@ -109,7 +115,7 @@ mod tests {
 
     fn lose(wanted: Wanted, clean: bool) -> Machine<Buf> {
         let mut machine = Machine::new(4, UNROUTED);
-        machine.out.wanted = wanted;
+        machine.endpoint.out.wanted = wanted;
         let down = Down {
             path: "sim",
             peer: Peer(3),
@@ -136,15 +142,15 @@ mod tests {
     #[test]
     fn a_lost_peer_is_counted_and_noticed_by_who_wants_to_hear_of_it() {
         let mut wanted = Wanted::default();
-        assert!(lose(wanted, false).out.actions.is_empty());
+        assert!(lose(wanted, false).endpoint.out.actions.is_empty());
         wanted.add(Event::PeerLost);
         let machine = lose(wanted, false);
         let record = EventRecord {
             event: Event::PeerLost,
             data: [3, 0, 0, 0],
         };
-        assert!(matches!(&machine.out.actions[..], [Action::Event(n)] if *n == record));
-        assert_eq!(machine.out.counters.get(Counter::PeersLost), 1);
-        assert!(lose(wanted, true).out.actions.is_empty());
+        assert!(matches!(&machine.endpoint.out.actions[..], [Action::Event(n)] if *n == record));
+        assert_eq!(machine.endpoint.out.counters.get(Counter::PeersLost), 1);
+        assert!(lose(wanted, true).endpoint.out.actions.is_empty());
     }
 }

@@ -37,12 +37,10 @@
 
 use super::flow_control::is_p2p;
 use super::landing::{Landing, Place};
-use super::outbox::{envelope, header};
 use super::receiver::Receiver;
-use super::requests::{Req, ReqKey, State};
 use super::sender::Sender;
 use super::unexpected::Early;
-use super::{Memory, Refused};
+use crate::endpoint::{Memory, Refused, Req, ReqKey, State, envelope, header};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -313,7 +311,7 @@ impl<B: Memory> Sender<'_, B> {
             tag: head.tag,
             token: head.token,
         };
-        let theirs = &mut self.peers[from].theirs;
+        let theirs = &mut self.peers[from].messages.theirs;
         match theirs.on_announce(asked, oldest, seen, head.len) {
             Verdict::Taken(offer) => self.use_up(from, asked.token, offer),
             Verdict::Dropped => {
@@ -322,7 +320,7 @@ impl<B: Memory> Sender<'_, B> {
             }
             Verdict::Open => {
                 if !self.write_withheld(from, asked.token, |env| asked.accepts(env)) {
-                    self.peers[from].theirs.announced.push_back(asked);
+                    self.peers[from].messages.theirs.announced.push_back(asked);
                 }
             }
         }
@@ -353,7 +351,7 @@ impl<B: Memory> Sender<'_, B> {
 impl<B: Memory> Receiver<'_, B> {
     /// Announces a receive that was just posted, where the rules allow.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
-        let ours = &mut self.peers[to].ours;
+        let ours = &mut self.peers[to].messages.ours;
         // The sender of a message of a collective may rely on the announcement.
         let in_vain = ours.is_in_vain() && is_p2p(want.context);
         if in_vain || !self.receiving.matching.announce(want, key) {
@@ -377,7 +375,7 @@ impl<B: Memory> Receiver<'_, B> {
     /// An announced receive is not posted any more.
     pub(super) fn retract(&mut self, key: ReqKey) {
         if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
-            self.peers[peer].ours.remove(key);
+            self.peers[peer].messages.ours.remove(key);
         }
     }
 
@@ -387,7 +385,7 @@ impl<B: Memory> Receiver<'_, B> {
     #[inline]
     pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
         if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
-            self.peers[peer].ours.taken_by_envelope(key, short);
+            self.peers[peer].messages.ours.taken_by_envelope(key, short);
         }
     }
 
@@ -407,7 +405,7 @@ impl<B: Memory> Receiver<'_, B> {
         };
         match posted {
             Some(want) if self.receiving.matching.withdraw(want, key) => {
-                self.peers[from].ours.taken(key);
+                self.peers[from].messages.ours.taken(key);
                 self.out.counters.hit(Counter::Expected);
                 Ok(self.land_in(key, from, envelope(head), head.len))
             }

@@ -11,7 +11,7 @@
 //! way: then the owner starts the receive with [`Receiver::recv`].
 
 use super::receiver::Receiver;
-use super::{Found, Memory};
+use crate::endpoint::{Found, Memory};
 use crate::matching::{Pattern, accepts};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -24,7 +24,7 @@ impl<B: Memory> Receiver<'_, B> {
         let peer = &self.peers[from];
         self.receiving.matching.is_empty()
             && peer.is_plain()
-            && len < peer.choice.announce_min
+            && len < peer.messages.choice.announce_min
             && !self.receiving.is_holding()
     }
 
@@ -47,7 +47,7 @@ impl<B: Memory> Receiver<'_, B> {
         if !fits {
             return None;
         }
-        self.peers[from].ours.seen += 1;
+        self.peers[from].messages.ours.seen += 1;
         self.out.counters.hit(Counter::Expected);
         Some(Found {
             source: head.source,

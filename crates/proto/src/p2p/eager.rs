@@ -1,12 +1,10 @@
 //! Eager: payload goes at once.
 
 use super::landing::{Landing, Place};
-use super::outbox::{envelope, header};
 use super::receiver::Receiver;
-use super::requests::{ReqKey, State};
 use super::sender::{Mode, Sender};
 use super::unexpected::Early;
-use super::{Memory, Outcome, Refused};
+use crate::endpoint::{Memory, Outcome, Refused, ReqKey, State, envelope, header};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -51,7 +49,7 @@ impl<B: Memory> Sender<'_, B> {
 impl<B: Memory> Receiver<'_, B> {
     /// A whole frame.
     #[inline]
-    pub(super) fn on_eager(
+    pub(crate) fn on_eager(
         &mut self,
         from: Peer,
         head: &Header,
@@ -59,13 +57,13 @@ impl<B: Memory> Receiver<'_, B> {
     ) -> Result<(), Refused> {
         let env = envelope(head);
         check(&env)?;
-        self.peers[from].ours.seen += 1;
+        self.peers[from].messages.ours.seen += 1;
         let Some(key) = self.receiving.matching.arrive(env) else {
             return self.keep(from, head, body);
         };
         self.out.counters.hit(Counter::Expected);
         if let Some(from) = self.requests.receive(key, env, head.len, body) {
-            self.peers[from].ours.taken_by_envelope(key, true);
+            self.peers[from].messages.ours.taken_by_envelope(key, true);
         }
         Ok(())
     }
@@ -92,7 +90,7 @@ impl<B: Memory> Receiver<'_, B> {
     ) -> Result<Landing<B>, Refused> {
         let env = envelope(head);
         check(&env)?;
-        self.peers[from].ours.seen += 1;
+        self.peers[from].messages.ours.seen += 1;
         let sync = head.kind == Kind::EagerSync;
         let Some(key) = self.receiving.matching.arrive(env) else {
             let buf = self.room(head.len)?;

@@ -31,11 +31,9 @@
 //! mark, if that is less), and a rank that sends without ever looking must look now and then
 //! whether it was told to hold ([`super::Sending::owes_a_look`]).
 
-use super::Memory;
-use super::outbox::Outbox;
 use super::peers::Peers;
-use super::requests::{ReqKey, Requests, State};
 use super::sender::{Mode, Sender};
+use crate::endpoint::{Memory, Outbox, ReqKey, Requests, State};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -50,7 +48,7 @@ use std::collections::VecDeque;
 const ENTRY: u64 = 272;
 /// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by
 /// [`weight`]): bytes.
-pub(super) const WINDOW: u64 = overheads::WINDOW;
+const WINDOW: u64 = overheads::WINDOW;
 
 /// What a message of `len` bytes costs the receiver if it comes early.
 #[inline]
@@ -200,7 +198,9 @@ impl HighWater {
     #[cold]
     fn calm_down<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
         self.let_all_go(peers, out, 0);
-        peers.all.iter_mut().for_each(|p| p.told.leave = 0);
+        peers
+            .iter_mut()
+            .for_each(|(_, p)| p.messages.told.leave = 0);
         self.lenient = false;
     }
 
@@ -214,15 +214,15 @@ impl HighWater {
         from: Peer,
     ) {
         let peer = &mut peers[from];
-        if peer.told.holding || self.kept < peer.told.leave || peer.is_self() {
+        if peer.messages.told.holding || self.kept < peer.messages.told.leave || peer.is_self() {
             return;
         }
         if is_wanted(requests, from) {
-            peer.told.leave = self.kept + self.portion();
+            peer.messages.told.leave = self.kept + self.portion();
             self.lenient = true;
             return;
         }
-        peer.told.holding = true;
+        peer.messages.told.holding = true;
         self.holding += 1;
         out.counters.hit(Counter::HoldsGiven);
         out.bare(from, Header::bare(Kind::Hold));
@@ -253,14 +253,14 @@ impl HighWater {
 
     #[cold]
     fn let_all_go<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, leave: u64) {
-        for p in 0..peers.all.len() {
-            self.let_go_on(peers, out, Peer(p as u32), leave);
+        for peer in peers.numbers() {
+            self.let_go_on(peers, out, peer, leave);
         }
     }
 
     #[cold]
     fn let_go_on<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, to: Peer, leave: u64) {
-        let told = &mut peers[to].told;
+        let told = &mut peers[to].messages.told;
         if std::mem::replace(&mut told.holding, false) {
             told.leave = leave;
             self.lenient = true;
@@ -269,10 +269,9 @@ impl HighWater {
         }
     }
 
-    /// The peer has left in peace, or is gone: it need not be told anything.
+    /// The peer has left in order, or is gone: it need not be told anything.
     pub(super) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
-        peers[peer].end.left = true;
-        let told = &mut peers[peer].told;
+        let told = &mut peers[peer].messages.told;
         self.holding -= std::mem::replace(&mut told.holding, false) as usize;
     }
 }
@@ -323,7 +322,7 @@ impl Throttle {
     /// Whether messages are kept back.
     pub(super) fn keeps_back(&self, peers: &Peers) -> bool {
         let mut stalled = self.stalled.iter();
-        stalled.any(|&p| !peers[p].backlog.waiting.is_empty())
+        stalled.any(|&p| !peers[p].messages.backlog.waiting.is_empty())
     }
 
     /// Whether some messages are kept back, or some path has enough to do.
@@ -335,18 +334,18 @@ impl Throttle {
     /// Whether a message must wait until others have gone.
     pub(super) fn must_wait(&self, peers: &Peers, to: Peer, env: &Envelope) -> bool {
         let peer = &peers[to];
-        is_p2p(env.context) && !peer.backlog.is_free(self.window) && !peer.is_self()
+        is_p2p(env.context) && !peer.messages.backlog.is_free(self.window) && !peer.is_self()
     }
 
     /// The peer told us to hold, or to go on.
     fn on_told(&mut self, peers: &mut Peers, from: Peer, held: bool) {
-        peers[from].backlog.held = held;
+        peers[from].messages.backlog.held = held;
         self.stall(peers, from);
     }
 
     /// A message waits in the path's queue.
     pub(super) fn queued(&mut self, peers: &mut Peers, to: Peer, len: u64) {
-        let backlog = &mut peers[to].backlog;
+        let backlog = &mut peers[to].messages.backlog;
         backlog.queued += weight(len);
         if backlog.queued >= self.window {
             self.stall(peers, to);
@@ -355,14 +354,14 @@ impl Throttle {
 
     /// A message is kept back.
     fn keep_back(&mut self, peers: &mut Peers, to: Peer, key: ReqKey, mode: Mode) {
-        peers[to].backlog.waiting.push_back((key, mode));
+        peers[to].messages.backlog.waiting.push_back((key, mode));
         self.stall(peers, to);
     }
 
     /// From now on every message to this peer asks whether it must wait.
     fn stall(&mut self, peers: &mut Peers, to: Peer) {
         let peer = &mut peers[to];
-        if !std::mem::replace(&mut peer.backlog.stalled, true) {
+        if !std::mem::replace(&mut peer.messages.backlog.stalled, true) {
             self.stalled.push(to);
         }
         peer.set_plain();
@@ -373,9 +372,9 @@ impl Throttle {
         let window = self.window;
         self.stalled.retain(|&to| {
             let peer = &mut peers[to];
-            peer.backlog.stalled = !peer.backlog.is_free(window);
+            peer.messages.backlog.stalled = !peer.messages.backlog.is_free(window);
             peer.set_plain();
-            peer.backlog.stalled
+            peer.messages.backlog.stalled
         });
     }
 }
@@ -413,7 +412,7 @@ impl<B: Memory> Sender<'_, B> {
 
     fn release_to(&mut self, to: Peer) -> bool {
         let (mut any, window) = (false, self.sending.throttle.window);
-        while let Some((key, mode)) = self.peers[to].backlog.next(window) {
+        while let Some((key, mode)) = self.peers[to].messages.backlog.next(window) {
             let req = self.requests.get(key).filter(|r| r.state == State::Held);
             if let Some((env, buf)) = req.map(|r| (r.env, r.buf.clone())) {
                 self.launch(key, to, env, mode, &buf);
@@ -426,9 +425,10 @@ impl<B: Memory> Sender<'_, B> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PeerMessages;
     use super::super::table::Choice;
-    use super::super::{Action, FrameBody};
     use super::*;
+    use crate::endpoint::{Action, FrameBody};
     use kw_base::counters::Way;
 
     const ENV: Envelope = Envelope {
@@ -444,7 +444,7 @@ mod tests {
             get_min: u64::MAX,
             announce_min: u64::MAX,
         };
-        let mut peers = Peers::new(3, choice);
+        let mut peers = Peers::new(3, || PeerMessages::new(choice));
         for (peer, way) in [(0, Way::Own), (1, Way::Other), (2, Way::Other)] {
             peers.set_choice(Peer(peer), way, choice);
         }
@@ -524,7 +524,7 @@ mod tests {
         assert!(!throttle.is_stalled() && peers[to].is_plain());
         throttle.queued(&mut peers, to, WINDOW);
         assert!(throttle.must_wait(&peers, to, &ENV) && throttle.is_stalled());
-        peers[to].backlog.unqueued(WINDOW);
+        peers[to].messages.backlog.unqueued(WINDOW);
         throttle.note_free(&mut peers);
         assert!(!throttle.must_wait(&peers, to, &ENV) && !throttle.is_stalled());
     }

@@ -1,7 +1,6 @@
 //! Where payload goes whose body is still on its way.
 
-use super::Memory;
-use super::requests::ReqKey;
+use crate::endpoint::{Memory, ReqKey};
 use kw_base::Key;
 
 /// What the payload of a frame belongs to whose body is still on its way.

@@ -3,11 +3,10 @@
 
 use super::flow_control::HighWater;
 use super::landing::{Landing, Place};
-use super::outbox::{Outbox, envelope};
 use super::peers::Peers;
-use super::requests::{ReqKey, Requests, State};
 use super::unexpected::{Early, Message, Unexpected};
-use super::{Failure, Found, Memory, Outcome, Refused};
+use crate::endpoint::{Failure, Found, Memory, Outbox, Outcome, Refused};
+use crate::endpoint::{ReqKey, Requests, State, envelope};
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::counters::Counter;
@@ -48,6 +47,18 @@ impl<B> Receiving<B> {
         self.matching.posted()
     }
 
+    /// The messages that came before their receive: who sent each, its envelope and its bytes.
+    pub fn unexpected(&self) -> impl Iterator<Item = (Peer, Envelope, u64)> {
+        let all = self.unexpected.iter();
+        all.map(|m| (m.from, m.env, m.len))
+    }
+
+    /// Whether the payload of one of them is still on its way.
+    pub(crate) fn is_landing(&self) -> bool {
+        let mut all = self.unexpected.iter();
+        all.any(|m| matches!(m.early, Early::Landing(..)))
+    }
+
     /// Whether some peer was told to hold.
     #[inline]
     pub fn is_holding(&self) -> bool {
@@ -55,7 +66,7 @@ impl<B> Receiving<B> {
     }
 }
 
-/// The receiving half of a [`super::Machine`], for one call or event. It knows nothing of what this
+/// The receiving half of a [`super::P2p`], for one call or event. It knows nothing of what this
 /// rank sends.
 #[derive(Debug)]
 pub struct Receiver<'a, B> {
@@ -103,7 +114,7 @@ impl<B: Memory> Receiver<'_, B> {
             let failure = Failure::PeerGone(why.clone());
             self.receiving.matching.withdraw(want, key);
             self.finish(key, Outcome::failed(failure));
-        } else if len >= peer.choice.announce_min {
+        } else if len >= peer.messages.choice.announce_min {
             self.announce(from, want, key, len);
         }
     }
@@ -159,7 +170,7 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Takes back a posted receive.
-    pub(super) fn cancel(&mut self, key: ReqKey, want: Pattern) {
+    pub(crate) fn cancel(&mut self, key: ReqKey, want: Pattern) {
         if self.receiving.matching.withdraw(want, key) {
             self.retract(key);
             self.finish(key, Outcome::CANCELLED);
@@ -167,7 +178,7 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
-        self.requests.finish(key, outcome, self.peers);
+        super::finish(self.requests, self.peers, key, outcome);
     }
 
     /// The program waits for something and nothing comes: every peer may send a further portion.
@@ -260,8 +271,8 @@ impl<B: Memory> Receiver<'_, B> {
         self.out.control(from, Kind::CancelAck, head.token, 0, gone);
     }
 
-    /// The peer has left in peace: it need not be told anything.
-    pub fn on_left(&mut self, peer: Peer) {
+    /// The peer has left in order, or is gone: it need not be told anything.
+    pub(crate) fn on_left(&mut self, peer: Peer) {
         self.receiving.high_water.on_left(self.peers, peer);
     }
 }
@@ -275,6 +286,19 @@ impl<B: Memory> Receiver<'_, B> {
             Kind::Write => self.write_landing(from, head),
             _ => self.message_landing(from, head),
         }
+    }
+
+    /// A whole frame with payload.
+    pub(super) fn on_payload(
+        &mut self,
+        from: Peer,
+        head: &Header,
+        body: &[u8],
+    ) -> Result<(), Refused> {
+        let Landing { place, buf } = self.on_head(from, head)?;
+        buf.write(0, body);
+        self.on_landed(place);
+        Ok(())
     }
 
     /// Payload goes straight into a receive's buffer.

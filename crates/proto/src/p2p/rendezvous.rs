@@ -3,13 +3,12 @@
 
 use super::eager::check;
 use super::landing::{Landing, Place};
-use super::outbox::{envelope, header};
 use super::peers::Peers;
 use super::receiver::Receiver;
-use super::requests::{ReqKey, Requests, State};
 use super::sender::{Mode, Sender, Sending};
 use super::unexpected::Early;
-use super::{Action, Memory, Outcome, Refused};
+use crate::endpoint::{Action, Memory, Outcome, Refused};
+use crate::endpoint::{ReqKey, Requests, State, envelope, header};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -48,7 +47,7 @@ impl<B: Memory> Sender<'_, B> {
         self.out
             .record(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
         let mut body = [0; EXTENSION_LEN];
-        if let (true, Some(address)) = (self.peers[to].choice.can_get(), buf.address()) {
+        if let (true, Some(address)) = (self.peers[to].messages.choice.can_get(), buf.address()) {
             body[..8].copy_from_slice(&address.to_le_bytes());
         }
         body[8] = (mode == Mode::Fetched) as u8;
@@ -103,7 +102,7 @@ impl Sending {
         let req = requests.get(self.newest_offer?)?;
         let (peer, len) = (req.peer?, req.buf.len());
         let waits = matches!(req.state, State::Offered { .. });
-        (waits && len >= peers[peer].choice.get_min).then_some((peer, len))
+        (waits && len >= peers[peer].messages.choice.get_min).then_some((peer, len))
     }
 }
 
@@ -118,7 +117,7 @@ impl<B: Memory> Receiver<'_, B> {
         let env = envelope(head);
         check(&env)?;
         let offer = Offer::decode(body)?;
-        self.peers[from].ours.seen += 1;
+        self.peers[from].messages.ours.seen += 1;
         match self.receiving.matching.arrive(env) {
             None => {
                 self.store(from, head, false, Early::Offer(offer));
@@ -157,10 +156,10 @@ impl<B: Memory> Receiver<'_, B> {
         let into = req.buf.clone();
         let peer = &self.peers[from];
         let long = match offer.asks {
-            true => peer.choice.can_get(),
-            false => wanted >= peer.choice.get_min,
+            true => peer.messages.choice.can_get(),
+            false => wanted >= peer.messages.choice.get_min,
         };
-        if offer.address != 0 && !peer.get_refused && long {
+        if offer.address != 0 && !peer.messages.get_refused && long {
             self.out.actions.push(Action::Get {
                 from,
                 address: offer.address,
@@ -188,7 +187,7 @@ impl<B: Memory> Receiver<'_, B> {
             self.out.control(from, Kind::Fin, token, 0, len);
             self.requests.finish_recv(req);
         } else {
-            self.peers[from].get_refused = true;
+            self.peers[from].messages.get_refused = true;
             self.out.control(from, Kind::Cts, token, req.to_bits(), len);
         }
     }

@@ -2,10 +2,8 @@
 //! be used again. What it does of each protocol is in that protocol's file.
 
 use super::flow_control::Throttle;
-use super::outbox::{Outbox, header};
 use super::peers::Peers;
-use super::requests::{ReqKey, Requests, State};
-use super::{Failure, Memory, Outcome};
+use crate::endpoint::{Failure, Memory, Outbox, Outcome, ReqKey, Requests, State, header};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::counters::Protocol;
@@ -67,7 +65,7 @@ impl Sending {
     }
 }
 
-/// The sending half of a [`super::Machine`], for one call or event. It knows nothing of receives:
+/// The sending half of a [`super::P2p`], for one call or event. It knows nothing of receives:
 /// what it has of them are the announcements of peers.
 #[derive(Debug)]
 pub struct Sender<'a, B> {
@@ -83,7 +81,7 @@ impl<B: Memory> Sender<'_, B> {
     #[inline(always)]
     pub fn sent_eager(&mut self, to: Peer, env: Envelope, len: u64, queued: Option<&B>) -> Started {
         let peer = &mut self.peers[to];
-        peer.theirs.sent_unasked(env, None);
+        peer.messages.theirs.sent_unasked(env, None);
         self.sending.throttle.sent(len);
         self.out.counters.sent(peer.way, Protocol::Eager, len);
         match queued {
@@ -117,16 +115,20 @@ impl<B: Memory> Sender<'_, B> {
     /// Sends a message whose turn it is, by the protocol that suits it.
     pub(super) fn launch(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let peer = &mut self.peers[to];
-        let short = buf.len() <= peer.choice.eager_max && (mode != Mode::Fetched || buf.len() == 0);
-        let announced = peer.theirs.take(env);
+        let short = buf.len() <= peer.messages.choice.eager_max
+            && (mode != Mode::Fetched || buf.len() == 0);
+        let announced = peer.messages.theirs.take(env);
         if announced.is_none() && peer.must_withhold(env, mode, buf.len(), short) {
             return self.withhold(key, to, env, mode);
         }
         match announced {
-            Some(_) => peer.theirs.sent_asked(),
+            Some(_) => peer.messages.theirs.sent_asked(),
             None => {
-                let may_answer = mode == Mode::Standard && !short && peer.choice.answers_offers();
-                peer.theirs.sent_unasked(env, may_answer.then_some(key));
+                let may_answer =
+                    mode == Mode::Standard && !short && peer.messages.choice.answers_offers();
+                peer.messages
+                    .theirs
+                    .sent_unasked(env, may_answer.then_some(key));
             }
         }
         self.sending.throttle.sent(buf.len());
@@ -164,7 +166,7 @@ impl<B: Memory> Sender<'_, B> {
             State::SendingSync { ref mut sent, .. } => {
                 *sent = true;
                 if let Some(to) = req.peer {
-                    self.peers[to].backlog.unqueued(req.buf.len());
+                    self.peers[to].messages.backlog.unqueued(req.buf.len());
                 }
             }
             _ => {}
@@ -172,7 +174,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Asks to take a message back: its receiver, where that can still answer.
-    pub(super) fn cancel(&mut self, key: ReqKey) {
+    pub(crate) fn cancel(&mut self, key: ReqKey) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
         };
@@ -204,12 +206,12 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// The peer is gone: nothing waits to go there any more.
-    pub(super) fn forget(&mut self, peer: Peer) {
-        self.peers[peer].backlog.forget();
+    pub(crate) fn forget(&mut self, peer: Peer) {
+        self.peers[peer].messages.backlog.forget();
         self.forget_withheld(peer);
     }
 
     pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
-        self.requests.finish(key, outcome, self.peers);
+        super::finish(self.requests, self.peers, key, outcome);
     }
 }

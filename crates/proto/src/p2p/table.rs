@@ -18,9 +18,9 @@
 //! not wait for its receiver. Memory bounds it as well ([`Room`]), because a message that is sent
 //! eagerly may come before its receive.
 
-use super::flow_control::WINDOW;
 use crate::stripe::STRIPE_FROM;
 pub use kw_base::calibration::Line;
+use kw_base::overheads::WINDOW;
 
 /// The lines of one kind of path.
 #[derive(Clone, Copy, PartialEq, Debug)]

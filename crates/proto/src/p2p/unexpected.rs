@@ -1,8 +1,7 @@
 //! Messages that came before their receive: what each has brought so far, and what all cost.
 
-use super::Found;
 use super::rendezvous::Offer;
-use super::requests::ReqKey;
+use crate::endpoint::{Found, ReqKey};
 use crate::matching::Envelope;
 use kw_base::{Key, Peer, Slab};
 

@@ -16,11 +16,10 @@
 //! Messages with one envelope keep their order: one that follows a withheld one is withheld with
 //! it.
 
-use super::Memory;
 use super::flow_control::is_p2p;
 use super::peers::PeerState;
-use super::requests::{ReqKey, State};
 use super::sender::{Mode, Sender};
+use crate::endpoint::{Memory, ReqKey, State};
 use crate::matching::Envelope;
 use kw_base::Peer;
 
@@ -39,8 +38,9 @@ impl PeerState {
         if is_p2p(env.context) {
             return false;
         }
-        let sure = || self.choice.answers_offers() && self.theirs.is_sure_to_ask(env, len);
-        mode == Mode::Standard && !short && sure() || self.withheld.iter().any(|m| m.env == env)
+        let known = &self.messages;
+        let sure = || known.choice.answers_offers() && known.theirs.is_sure_to_ask(env, len);
+        mode == Mode::Standard && !short && sure() || known.withheld.iter().any(|m| m.env == env)
     }
 }
 
@@ -48,7 +48,9 @@ impl<B: Memory> Sender<'_, B> {
     pub(super) fn withhold(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode) {
         self.requests.set_state(key, State::Held);
         let peer = &mut self.peers[to];
-        peer.withheld.push_back(Withheld { key, env, mode });
+        peer.messages
+            .withheld
+            .push_back(Withheld { key, env, mode });
         peer.set_plain();
     }
 
@@ -61,7 +63,11 @@ impl<B: Memory> Sender<'_, B> {
         token: u64,
         accepts: impl Fn(Envelope) -> bool,
     ) -> bool {
-        let first = self.peers[to].withheld.iter().find(|m| accepts(m.env));
+        let first = self.peers[to]
+            .messages
+            .withheld
+            .iter()
+            .find(|m| accepts(m.env));
         let Some(env) = first.map(|m| m.env) else {
             return false;
         };
@@ -69,7 +75,7 @@ impl<B: Memory> Sender<'_, B> {
         let first = waiting.find_map(|m| Some((m, self.held_buf(m.key)?)));
         let written = first.is_some();
         if let Some((m, buf)) = first {
-            self.peers[to].theirs.sent_asked();
+            self.peers[to].messages.theirs.sent_asked();
             self.sending.throttle.sent(buf.len());
             self.send_write(m.key, to, m.env, token, &buf);
         }
@@ -89,7 +95,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     pub(super) fn offer_withheld_to(&mut self, to: Peer) {
-        self.peers[to].theirs.expect_nothing();
+        self.peers[to].messages.theirs.expect_nothing();
         let all = self.take_withheld(to, |_| true);
         self.start_anew(to, all);
     }
@@ -115,8 +121,8 @@ impl<B: Memory> Sender<'_, B> {
 
     fn take_withheld(&mut self, to: Peer, which: impl Fn(&Withheld) -> bool) -> Vec<Withheld> {
         let peer = &mut self.peers[to];
-        let (taken, left) = peer.withheld.drain(..).partition(which);
-        peer.withheld = left;
+        let (taken, left) = peer.messages.withheld.drain(..).partition(which);
+        peer.messages.withheld = left;
         peer.set_plain();
         taken.into()
     }

@@ -86,7 +86,30 @@ pub enum Kind {
     Left = 20,
 }
 
+/// What a frame concerns: who handles it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// A message between two ranks: [`crate::p2p`].
+    Message,
+    /// The ranks themselves: [`crate::endpoint`].
+    Control,
+    /// The connection: a path's own, which it hands to nobody.
+    Path,
+}
+
 impl Kind {
+    /// What a frame of this kind concerns.
+    #[inline]
+    pub fn class(self) -> Class {
+        use Kind::*;
+        match self {
+            Eager | EagerSync | Rts | Cts | Data | Fin | SyncAck | Announce | Write | Cancel
+            | CancelAck | Hold | Go => Class::Message,
+            Waits | Left => Class::Control,
+            Bye | More | Striped | Piece | Taken => Class::Path,
+        }
+    }
+
     /// The kind for a byte, if there is one.
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
@@ -213,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_survives_the_wire(kind in 1u8..=19, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+        fn a_header_survives_the_wire(kind in 1u8..=20, context: u32, source: u32, tag: i32, len: u64, token: u64) {
             let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
             prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
             prop_assert_eq!(h.with_aux(token).aux(), token);

@@ -3,9 +3,11 @@
 
 use kw_base::Peer;
 use kw_base::counters::Way;
+use kw_proto::endpoint::{Action, Found, FrameBody, Memory, ReqKey};
+use kw_proto::machine::Machine;
 use kw_proto::matching::Pattern;
+use kw_proto::p2p::Place;
 use kw_proto::p2p::table::Choice;
-use kw_proto::p2p::{Action, Found, FrameBody, Machine, Memory, Place, ReqKey};
 use kw_proto::wire::{Header, Kind};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -109,14 +111,16 @@ impl Net {
     pub fn open(mut self, choice: Choice) -> Net {
         for m in &mut self.machines {
             for peer in 0..self.n {
-                m.peers.set_choice(Peer(peer as u32), Way::Other, choice);
+                m.endpoint
+                    .peers
+                    .set_choice(Peer(peer as u32), Way::Other, choice);
             }
         }
         self
     }
 
     pub fn act(&mut self, me: usize) {
-        for action in std::mem::take(&mut self.machines[me].out.actions) {
+        for action in std::mem::take(&mut self.machines[me].endpoint.out.actions) {
             match action {
                 Action::Frame {
                     to,
@@ -162,7 +166,7 @@ impl Net {
                 Action::Event(_) | Action::Locate(_) | Action::Reprice(_) => {}
             }
         }
-        if !self.machines[me].out.actions.is_empty() {
+        if !self.machines[me].endpoint.out.actions.is_empty() {
             self.act(me);
         }
     }
@@ -207,7 +211,9 @@ impl Net {
     /// What the owner of a machine does after each look at its paths, again and again while it
     /// brings something about.
     fn release(&mut self, me: usize) {
-        while self.machines[me].sending.is_stalled() && self.machines[me].sender().release_held() {
+        while self.machines[me].p2p.sending.is_stalled()
+            && self.machines[me].sender().release_held()
+        {
             self.act(me);
         }
     }

@@ -1,9 +1,8 @@
 //! What there is to say of requests and messages when nothing moves, for people: nothing here is on
 //! the way of a message.
 
-use super::requests::{Req, ReqKey, State};
-use super::unexpected::Early;
-use super::{Machine, Memory};
+use super::Machine;
+use crate::endpoint::{Memory, Req, ReqKey, State};
 use crate::matching::{Envelope, Pattern};
 use kw_base::Peer;
 
@@ -39,22 +38,19 @@ pub enum Stand {
 impl<B: Memory> Machine<B> {
     /// What a request stands for.
     pub fn stand(&self, key: ReqKey) -> Stand {
-        self.requests.get(key).map_or(Stand::Moves, stand)
+        self.endpoint.requests.get(key).map_or(Stand::Moves, stand)
     }
 
     /// Whether a message of this rank, or one to it, is under way as far as is known here.
     pub fn is_under_way(&self) -> bool {
-        let mut requests = self.requests.iter();
+        let mut requests = self.endpoint.requests.iter();
         let moves = |req: &Req<B>| req.state != State::Done && stand(req) == Stand::Moves;
-        let lands = |early: &Early<B>| matches!(early, Early::Landing(..));
-        let mut early = self.receiving.unexpected.iter();
-        requests.any(|(_, r)| moves(r)) || early.any(|m| lands(&m.early))
+        requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_landing()
     }
 
     /// The messages that came before their receive: who sent each, its envelope and its bytes.
     pub fn unexpected(&self) -> impl Iterator<Item = (Peer, Envelope, u64)> {
-        let all = self.receiving.unexpected.iter();
-        all.map(|m| (m.from, m.env, m.len))
+        self.p2p.receiving.unexpected()
     }
 }
 

@@ -7,10 +7,9 @@
 //! waits for the peer, or a send that it must answer, would wait for ever.
 //!
 //! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only what a
-//! thread waits for does ([`super::Machine::fail`]).
+//! thread waits for does ([`crate::machine::Machine::fail`]).
 
-use super::outbox::Outbox;
-use super::peers::Peers;
+use super::{Endpoint, Peers};
 use crate::wire::Kind;
 use kw_base::{ContextId, Peer};
 
@@ -38,15 +37,7 @@ pub enum Awaits {
     Owner,
 }
 
-impl Peers {
-    /// Tells a peer, unless it was told before, that this rank waits for it.
-    pub fn ask<B>(&mut self, peer: Peer, out: &mut Outbox<B>) {
-        let end = &mut self[peer].end;
-        if !end.left && !std::mem::replace(&mut end.asked, true) {
-            out.control(peer, Kind::Waits, 0, 0, 0);
-        }
-    }
-
+impl<P> Peers<P> {
     /// Why the peer sends and receives nothing more, if it has said so or is gone.
     pub fn why_left(&self, peer: Peer) -> Option<String> {
         let p = &self[peer];
@@ -65,23 +56,39 @@ impl Peers {
         self[peer].end.left
     }
 
-    /// This rank is in MPI_Finalize and has sent all it had to: whoever waits for it hears so.
-    pub fn leave<B>(&mut self, out: &mut Outbox<B>) {
-        self.leaving = true;
-        for (p, _) in (0..).map(Peer).zip(&self.all).filter(|(_, p)| p.end.waits) {
-            out.control(p, Kind::Left, 0, 0, 0);
-        }
-    }
-
     /// Whether this rank is in MPI_Finalize.
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    pub(super) fn on_waits<B>(&mut self, from: Peer, out: &mut Outbox<B>) {
-        self[from].end.waits = true;
-        if self.leaving {
-            out.control(from, Kind::Left, 0, 0, 0);
+    /// The peer has said that it is in MPI_Finalize, or has left in order.
+    pub(crate) fn on_left(&mut self, peer: Peer) {
+        self[peer].end.left = true;
+    }
+}
+
+impl<B, P> Endpoint<B, P> {
+    /// Tells a peer, unless it was told before, that this rank waits for it.
+    pub fn ask(&mut self, peer: Peer) {
+        let end = &mut self.peers[peer].end;
+        if !end.left && !std::mem::replace(&mut end.asked, true) {
+            self.out.control(peer, Kind::Waits, 0, 0, 0);
+        }
+    }
+
+    /// This rank is in MPI_Finalize and has sent all it had to: tells every peer that waits for it.
+    pub fn leave(&mut self) {
+        self.peers.leaving = true;
+        for (peer, _) in self.peers.iter().filter(|(_, p)| p.end.waits) {
+            self.out.control(peer, Kind::Left, 0, 0, 0);
+        }
+    }
+
+    /// The peer waits for this rank.
+    pub(crate) fn on_waits(&mut self, from: Peer) {
+        self.peers[from].end.waits = true;
+        if self.peers.leaving {
+            self.out.control(from, Kind::Left, 0, 0, 0);
         }
     }
 }

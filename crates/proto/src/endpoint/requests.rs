@@ -1,11 +1,9 @@
 //! The requests of one rank, in one table: those of the protocols, and those that the owner opens
 //! for something of its own (collectives, partitioned transfers).
 
-use super::departed::Awaits;
-use super::flow_control::WINDOW;
-use super::peers::Peers;
-use super::{Failure, Found, Memory, Outcome};
+use super::{Awaits, Failure, Found, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
+use kw_base::overheads::WINDOW;
 use kw_base::{ContextId, Key, Peer, Slab};
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -27,8 +25,8 @@ const GUARDED: AtEnd = 2;
 
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    /// Send: kept back, see [`super::flow_control`].
+pub(crate) enum State {
+    /// Send: kept back by flow control, or until its receive is announced.
     Held,
     /// Send: the path is still reading the buffer.
     Sending,
@@ -64,7 +62,7 @@ impl State {
 }
 
 #[derive(Debug)]
-pub(super) struct Req<B> {
+pub(crate) struct Req<B> {
     pub state: State,
     pub buf: B,
     /// Whom it goes to or comes from, where that is known.
@@ -221,7 +219,7 @@ impl<B: Memory> Requests<B> {
     }
 
     #[inline]
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         state: State,
         buf: B,
@@ -233,7 +231,7 @@ impl<B: Memory> Requests<B> {
 
     /// Adds a posted receive; `eager`: its message comes eagerly, if it comes from where it should.
     #[inline]
-    pub(super) fn insert_posted(
+    pub(crate) fn insert_posted(
         &mut self,
         want: Pattern,
         buf: B,
@@ -275,7 +273,7 @@ impl<B: Memory> Requests<B> {
     }
 
     /// Adds one that has failed before it began.
-    pub(super) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqKey {
+    pub(crate) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqKey {
         self.table.insert(Req {
             state: State::Done,
             buf: B::nothing(),
@@ -287,40 +285,40 @@ impl<B: Memory> Requests<B> {
         })
     }
 
-    /// Cookie that a frame must carry whose request [`super::Sender::sent_eager`] will make.
+    /// Cookie that a frame must carry whose request [`crate::p2p::Sender::sent_eager`] will make.
     #[inline]
     pub fn cookie_of_next(&self) -> u64 {
         self.table.next_key().to_bits()
     }
 
     #[inline]
-    pub(super) fn get(&self, key: ReqKey) -> Option<&Req<B>> {
+    pub(crate) fn get(&self, key: ReqKey) -> Option<&Req<B>> {
         self.table.get(key)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, key: ReqKey) -> Option<&mut Req<B>> {
+    pub(crate) fn get_mut(&mut self, key: ReqKey) -> Option<&mut Req<B>> {
         self.table.get_mut(key)
     }
 
     /// Requests that have not ended and need this peer.
-    pub(super) fn of(&self, peer: Peer) -> Vec<ReqKey> {
+    pub(crate) fn of(&self, peer: Peer) -> Vec<ReqKey> {
         let needs_it = |r: &Req<B>| r.peer == Some(peer) && r.state != State::Done;
         let all = self.table.iter().filter(|(_, r)| needs_it(r));
         all.map(|(key, _)| key).collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ReqKey, &Req<B>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ReqKey, &Req<B>)> {
         self.table.iter()
     }
 
     /// One that waits for its receiver's answer to an offer.
-    pub(super) fn offered(&mut self, key: ReqKey, to: Peer) -> Option<&mut Req<B>> {
+    pub(crate) fn offered(&mut self, key: ReqKey, to: Peer) -> Option<&mut Req<B>> {
         let req = self.table.get_mut(key);
         req.filter(|r| r.peer == Some(to) && matches!(r.state, State::Offered { .. }))
     }
 
-    pub(super) fn set_state(&mut self, key: ReqKey, state: State) {
+    pub(crate) fn set_state(&mut self, key: ReqKey, state: State) {
         if let Some(r) = self.table.get_mut(key) {
             r.state = state;
         }
@@ -328,7 +326,7 @@ impl<B: Memory> Requests<B> {
 
     /// Writes envelope and length of the matched message into the receive's outcome.
     #[inline]
-    pub(super) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
+    pub(crate) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
         if let Some(req) = self.table.get_mut(key) {
             req.matched(env, len);
         }
@@ -337,7 +335,7 @@ impl<B: Memory> Requests<B> {
     /// The whole of a message of `len` bytes has come for a receive, which ends by it; whom the
     /// receive was from.
     #[inline]
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         key: ReqKey,
         env: Envelope,
@@ -356,7 +354,7 @@ impl<B: Memory> Requests<B> {
 
     /// Ends a receive whose outcome [`Requests::matched`] has written.
     #[inline]
-    pub(super) fn finish_recv(&mut self, key: ReqKey) {
+    pub(crate) fn finish_recv(&mut self, key: ReqKey) {
         let Some(req) = self.table.get_mut(key) else {
             return;
         };
@@ -364,17 +362,17 @@ impl<B: Memory> Requests<B> {
         self.note_end(key);
     }
 
-    /// Ends a request. If it is a message that waits in a path's queue, it waits no more.
-    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome, peers: &mut Peers) {
-        let Some(req) = self.table.get_mut(key) else {
-            return;
-        };
+    /// Ends a request. If it is a message that waits in a path's queue: whom it goes to and its
+    /// bytes, because it waits no more.
+    #[must_use]
+    pub(crate) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
+        let req = self.table.get_mut(key)?;
         req.outcome = outcome;
         let before = std::mem::replace(&mut req.state, State::Done);
-        if let Some(to) = req.peer.filter(|_| before.is_queued()) {
-            peers[to].backlog.unqueued(req.buf.len());
-        }
+        let to = req.peer.filter(|_| before.is_queued());
+        let queued = to.map(|to| (to, req.buf.len()));
         self.note_end(key);
+        queued
     }
 
     /// Ends what [`Requests::open`] began.
@@ -386,7 +384,7 @@ impl<B: Memory> Requests<B> {
     }
 
     #[inline]
-    pub(super) fn note_end(&mut self, key: ReqKey) {
+    pub(crate) fn note_end(&mut self, key: ReqKey) {
         let req = self.table.get_mut(key);
         let (at_end, eager) = req.map_or((0, 0), |r| (r.end(), r.eager));
         self.count_end(key, at_end, eager);

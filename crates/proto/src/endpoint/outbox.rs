@@ -30,7 +30,7 @@ impl<B> Default for Outbox<B> {
 
 /// The header of a frame that names a message, or a receive, by its envelope.
 #[inline]
-pub(super) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header {
+pub(crate) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header {
     Header {
         kind,
         context: env.context,
@@ -43,7 +43,7 @@ pub(super) fn header(kind: Kind, env: Envelope, len: u64, token: u64) -> Header 
 
 /// The envelope that such a header names.
 #[inline]
-pub(super) fn envelope(head: &Header) -> Envelope {
+pub(crate) fn envelope(head: &Header) -> Envelope {
     Envelope {
         context: head.context,
         source: head.source,
@@ -61,12 +61,12 @@ impl<B> Outbox<B> {
     }
 
     /// A frame without body.
-    pub(super) fn bare(&mut self, to: Peer, head: Header) {
+    pub(crate) fn bare(&mut self, to: Peer, head: Header) {
         self.push(to, head, FrameBody::None, None);
     }
 
     /// A frame that names no message by its envelope, and has no body.
-    pub(super) fn control(&mut self, to: Peer, kind: Kind, token: u64, aux: u64, len: u64) {
+    pub(crate) fn control(&mut self, to: Peer, kind: Kind, token: u64, aux: u64, len: u64) {
         let head = Header {
             token,
             len,
@@ -76,12 +76,12 @@ impl<B> Outbox<B> {
     }
 
     /// A frame with protocol bytes.
-    pub(super) fn extended(&mut self, to: Peer, head: Header, body: [u8; EXTENSION_LEN]) {
+    pub(crate) fn extended(&mut self, to: Peer, head: Header, body: [u8; EXTENSION_LEN]) {
         self.push(to, head, FrameBody::Extension(body), None);
     }
 
     /// A frame with the payload of a request: as many bytes of its buffer as the header says.
-    pub(super) fn payload(&mut self, to: Peer, head: Header, buf: B, req: ReqKey) {
+    pub(crate) fn payload(&mut self, to: Peer, head: Header, buf: B, req: ReqKey) {
         let body = FrameBody::Payload { buf, len: head.len };
         self.push(to, head, body, Some(req));
     }

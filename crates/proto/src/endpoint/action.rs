@@ -1,0 +1,59 @@
+//! What an endpoint wants its owner to do.
+
+use super::ReqKey;
+use crate::wire::{EXTENSION_LEN, Header};
+use kw_base::events::EventRecord;
+use kw_base::{Key, Peer};
+
+/// Body of a frame that is to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBody<B> {
+    /// None.
+    None,
+    /// Protocol bytes.
+    Extension([u8; EXTENSION_LEN]),
+    /// The first `len` bytes of a message buffer.
+    Payload {
+        /// The buffer.
+        buf: B,
+        /// Bytes.
+        len: u64,
+    },
+}
+
+/// What the machine wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<B> {
+    /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`,
+    /// may go later: nobody sees when); call `on_sent` with the request when the payload has been
+    /// read.
+    Frame {
+        /// To whom.
+        to: Peer,
+        /// Header.
+        head: Header,
+        /// Body.
+        body: FrameBody<B>,
+        /// Whose payload it is; `None` when there is none.
+        req: Option<ReqKey>,
+    },
+    /// Read the peer's memory into a buffer, then call `on_got(req, ok)`.
+    Get {
+        /// Whose memory.
+        from: Peer,
+        /// Address there.
+        address: u64,
+        /// Where to.
+        into: B,
+        /// Bytes.
+        len: u64,
+        /// Request.
+        req: Key,
+    },
+    /// Tell whoever wants to hear of it.
+    Event(EventRecord),
+    /// A path wants to know where this peer listens.
+    Locate(Peer),
+    /// What the path to this peer costs has changed: call `move_choice`.
+    Reprice(Peer),
+}

@@ -1,0 +1,38 @@
+//! Message buffers as the protocols see them: they never touch the user's memory themselves.
+
+/// A message buffer as the protocols see it: a length, perhaps an address, and copying.
+pub trait Memory: Clone {
+    /// Bytes of packed data.
+    fn len(&self) -> u64;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Address that a peer may read from or write to, when the bytes lie in a row.
+    fn address(&self) -> Option<u64>;
+    /// Fresh memory of our own, to be written before it is read; `None` when there is not enough.
+    fn alloc(len: u64) -> Option<Self>;
+    /// A buffer of no bytes.
+    fn nothing() -> Self;
+    /// Writes `data` from byte `at` on, as far as it fits.
+    fn write(&self, at: u64, data: &[u8]);
+    /// Copies the first `len` bytes to another buffer.
+    fn copy_to(&self, to: &Self, len: u64);
+}
+
+/// For tests of what does not look at payload.
+#[cfg(test)]
+impl Memory for () {
+    fn len(&self) -> u64 {
+        0
+    }
+    fn address(&self) -> Option<u64> {
+        None
+    }
+    fn alloc(_len: u64) -> Option<()> {
+        Some(())
+    }
+    fn nothing() {}
+    fn write(&self, _at: u64, _data: &[u8]) {}
+    fn copy_to(&self, _to: &(), _len: u64) {}
+}

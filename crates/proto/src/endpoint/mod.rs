@@ -1,0 +1,48 @@
+//! What all protocols of one rank share: the table of [`Requests`], what is known of the others
+//! ([`Peers`]), and what the owner is to do ([`Outbox`]).
+//!
+//! Each protocol family keeps its own state beside an [`Endpoint`] and is given the endpoint with
+//! every call ([`crate::p2p`]); [`crate::machine`] joins them. [`Action`]s come out, in the order in
+//! which they must be carried out. Message buffers are values of a type that implements [`Memory`].
+//! The endpoint itself answers frames of class [`crate::wire::Class::Control`]: who has begun to
+//! finalize (`departed`).
+
+mod action;
+mod departed;
+mod memory;
+mod outbox;
+mod outcome;
+mod peers;
+mod requests;
+
+pub use action::{Action, FrameBody};
+pub use departed::Awaits;
+pub use memory::Memory;
+pub use outbox::Outbox;
+pub(crate) use outbox::{envelope, header};
+pub use outcome::{Failure, Found, Outcome, Refused};
+pub use peers::{PeerState, Peers};
+pub use requests::{CompletionGuard, ReqKey, Requests};
+pub(crate) use requests::{Req, State};
+
+/// What all protocols of one rank share. `P`: what the protocols of messages know of a peer.
+#[derive(Debug)]
+pub struct Endpoint<B, P> {
+    /// Its requests.
+    pub requests: Requests<B>,
+    /// What it wants done, counts and tells.
+    pub out: Outbox<B>,
+    /// What it knows of the others.
+    pub peers: Peers<P>,
+}
+
+impl<B, P> Endpoint<B, P> {
+    /// An endpoint with these peers and no requests.
+    pub fn new(peers: Peers<P>) -> Endpoint<B, P> {
+        Endpoint {
+            requests: Requests::default(),
+            out: Outbox::default(),
+            peers,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How requests end, and why frames are refused.
+
+use crate::wire::Kind;
+
+/// A message that a receive would match.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Rank of the sender in the communicator.
+    pub source: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes of the message.
+    pub len: u64,
+}
+
+/// What went wrong with a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The message was longer than the receive buffer.
+    Truncated {
+        /// Bytes that came.
+        came: u64,
+        /// Bytes that fit.
+        fits: u64,
+    },
+    /// The peer is gone; the sentence says who and why.
+    PeerGone(String),
+    /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence says what.
+    Other(String),
+}
+
+/// Why a frame is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// It names a communicator or a rank that cannot be: the peer's fault.
+    #[error("a frame names context {context} and rank {rank}, which cannot be")]
+    Envelope {
+        /// Context.
+        context: u32,
+        /// Rank.
+        rank: u32,
+    },
+    /// Its body is too short for its kind: the peer's fault.
+    #[error("{0:?} of {1} bytes")]
+    Short(Kind, usize),
+    /// Nobody has asked for the message, and there is no memory to keep it.
+    #[error("no memory for an unexpected message of {0} bytes")]
+    NoMemory(u64),
+}
+
+/// How a request ended. `F`: what can go wrong with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome<F = Failure> {
+    /// Sender's rank in the communicator (receives only).
+    pub source: u32,
+    /// Tag (receives only).
+    pub tag: i32,
+    /// Bytes received.
+    pub len: u64,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+    /// What went wrong, if anything did.
+    pub failure: Option<Box<F>>,
+}
+
+impl<F> Outcome<F> {
+    /// The outcome of something that had nothing to receive.
+    pub const CLEAN: Outcome<F> = Outcome {
+        source: 0,
+        tag: 0,
+        len: 0,
+        cancelled: false,
+        failure: None,
+    };
+
+    /// The outcome of what was cancelled.
+    pub const CANCELLED: Outcome<F> = Outcome {
+        cancelled: true,
+        ..Outcome::CLEAN
+    };
+
+    /// The outcome of what has failed.
+    pub fn failed(failure: F) -> Outcome<F> {
+        Outcome {
+            failure: Some(Box::new(failure)),
+            ..Outcome::CLEAN
+        }
+    }
+
+    /// The same with what went wrong in other words.
+    #[inline]
+    pub fn map<G>(self, failure: impl FnOnce(Option<F>) -> Option<G>) -> Outcome<G> {
+        Outcome {
+            source: self.source,
+            tag: self.tag,
+            len: self.len,
+            cancelled: self.cancelled,
+            failure: failure(self.failure.map(|f| *f)).map(Box::new),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The peers of one rank, whatever protocol concerns them: how each is reached, and whether it has
+//! left. What a protocol knows besides of each is the protocol's own.
+
+use super::departed::End;
+use kw_base::Peer;
+use kw_base::counters::Way;
+use std::ops::{Index, IndexMut};
+
+/// One peer. `P`: what the protocols of messages know of it.
+#[derive(Debug)]
+pub struct PeerState<P> {
+    /// What carries messages to it.
+    pub(crate) way: Way,
+    /// Why it cannot be reached any more, if so.
+    pub(crate) gone: Option<String>,
+    /// Whether it has called MPI_Finalize.
+    pub(super) end: End,
+    /// A path was chosen, and it is still there.
+    open: bool,
+    /// What the protocols of messages know of it.
+    pub(crate) messages: P,
+}
+
+impl<P> PeerState<P> {
+    fn new(messages: P) -> PeerState<P> {
+        PeerState {
+            way: Way::default(),
+            gone: None,
+            end: End::default(),
+            open: false,
+            messages,
+        }
+    }
+
+    /// Whether it is this rank.
+    pub fn is_self(&self) -> bool {
+        self.way == Way::Own
+    }
+
+    /// Whether a path was chosen, and it is still there.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// A path was chosen: what carries messages to the peer.
+    pub(crate) fn set_way(&mut self, way: Way) {
+        (self.way, self.open) = (way, true);
+    }
+}
+
+/// All peers of one rank.
+#[derive(Debug)]
+pub struct Peers<P> {
+    all: Vec<PeerState<P>>,
+    /// This rank is in MPI_Finalize.
+    pub(super) leaving: bool,
+}
+
+impl<P> Peers<P> {
+    /// A table of `count` peers; `messages` makes what the protocols of messages know of each.
+    pub fn new(count: usize, messages: impl Fn() -> P) -> Peers<P> {
+        Peers {
+            all: (0..count).map(|_| PeerState::new(messages())).collect(),
+            leaving: false,
+        }
+    }
+
+    /// The numbers of all.
+    pub fn numbers(&self) -> impl Iterator<Item = Peer> + use<P> {
+        (0..self.all.len() as u32).map(Peer)
+    }
+
+    /// Each peer with its number.
+    pub fn iter(&self) -> impl Iterator<Item = (Peer, &PeerState<P>)> {
+        (0..).map(Peer).zip(&self.all)
+    }
+
+    /// Each peer with its number, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Peer, &mut PeerState<P>)> {
+        (0..).map(Peer).zip(&mut self.all)
+    }
+
+    /// A peer cannot be reached any more.
+    pub(crate) fn on_gone(&mut self, peer: Peer, why: &str) {
+        let peer = &mut self[peer];
+        peer.gone = Some(why.to_string());
+        peer.open = false;
+        peer.end.left = true;
+    }
+}
+
+impl<P> Index<Peer> for Peers<P> {
+    type Output = PeerState<P>;
+    #[inline(always)]
+    fn index(&self, peer: Peer) -> &PeerState<P> {
+        &self.all[peer.idx()]
+    }
+}
+
+impl<P> IndexMut<Peer> for Peers<P> {
+    #[inline(always)]
+    fn index_mut(&mut self, peer: Peer) -> &mut PeerState<P> {
+        &mut self.all[peer.idx()]
+    }
+}

@@ -1,0 +1,108 @@
+//! The protocol machine of one rank: the endpoint, and the protocol families that use it.
+//!
+//! Calls go to the half of a family that they concern ([`Machine::sender`], [`Machine::receiver`]).
+//! A frame goes to the part that its class names ([`Class`]). What concerns several parts (a peer
+//! that is gone, a request that is cancelled) is done here.
+
+mod view;
+
+pub use view::Stand;
+
+use crate::endpoint::{Endpoint, Failure, Memory, Outcome, Peers, Refused, ReqKey, State};
+use crate::p2p::table::Choice;
+use crate::p2p::{P2p, PeerMessages, Receiver, Sender};
+use crate::wire::{Class, Header, Kind};
+use kw_base::Peer;
+
+/// All protocol state of one rank.
+#[derive(Debug)]
+pub struct Machine<B> {
+    /// Requests, peers, and what is to be done: what all protocols share.
+    pub endpoint: Endpoint<B, PeerMessages>,
+    /// Messages.
+    pub p2p: P2p<B>,
+}
+
+impl<B: Memory> Machine<B> {
+    /// A machine that knows `peers` peers, all with the same choice for now.
+    pub fn new(peers: usize, choice: Choice) -> Machine<B> {
+        Machine {
+            endpoint: Endpoint::new(Peers::new(peers, || PeerMessages::new(choice))),
+            p2p: P2p::default(),
+        }
+    }
+
+    /// Sets how much is kept of unexpected messages before their senders are told to hold, bytes;
+    /// zero: whatever comes.
+    pub fn set_mark(&mut self, bytes: u64) {
+        self.p2p.set_mark((bytes != 0).then_some(bytes));
+    }
+
+    /// The sending half.
+    #[inline(always)]
+    pub fn sender(&mut self) -> Sender<'_, B> {
+        self.p2p.sender(&mut self.endpoint)
+    }
+
+    /// The receiving half.
+    #[inline(always)]
+    pub fn receiver(&mut self) -> Receiver<'_, B> {
+        self.p2p.receiver(&mut self.endpoint)
+    }
+
+    /// A whole frame. Says what is wrong with it, if anything is.
+    #[inline]
+    pub fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), Refused> {
+        if head.kind == Kind::Eager {
+            return self.receiver().on_eager(from, head, body);
+        }
+        match head.kind.class() {
+            Class::Message => self.p2p.on_frame(&mut self.endpoint, from, head, body),
+            Class::Control => {
+                self.on_control(from, head.kind);
+                Ok(())
+            }
+            // A path hands none on.
+            Class::Path => Ok(()),
+        }
+    }
+
+    fn on_control(&mut self, from: Peer, kind: Kind) {
+        match kind {
+            Kind::Left => self.on_left(from),
+            _ => self.endpoint.on_waits(from),
+        }
+    }
+
+    /// Asks to cancel. Posted receives end at once; sends ask the receiver when it can still
+    /// answer.
+    pub fn cancel(&mut self, key: ReqKey) {
+        match self.endpoint.requests.get(key).map(|r| r.state) {
+            Some(State::Posted(want)) => self.receiver().cancel(key, want),
+            Some(_) => self.sender().cancel(key),
+            None => {}
+        }
+    }
+
+    /// Ends a request that waits for a rank which has left, or is gone.
+    pub fn fail(&mut self, key: ReqKey, why: &str) {
+        let outcome = Outcome::failed(Failure::PeerGone(why.to_string()));
+        self.p2p.end(&mut self.endpoint, key, outcome);
+    }
+
+    /// The peer has left in peace: it need not be told anything.
+    pub fn on_left(&mut self, peer: Peer) {
+        self.endpoint.peers.on_left(peer);
+        self.receiver().on_left(peer);
+    }
+
+    /// The peer cannot be reached any more: everything that needs it ends with an error.
+    pub fn on_gone(&mut self, peer: Peer, why: &str) {
+        self.endpoint.peers.on_gone(peer, why);
+        self.receiver().on_left(peer);
+        self.sender().forget(peer);
+        for key in self.endpoint.requests.of(peer) {
+            self.fail(key, why);
+        }
+    }
+}
