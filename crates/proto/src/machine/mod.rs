@@ -106,3 +106,44 @@ impl<B: Memory> Machine<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds() -> impl Iterator<Item = Kind> {
+        (0..=u8::MAX).filter_map(Kind::from_byte)
+    }
+
+    fn machine() -> Machine<()> {
+        let choice = Choice {
+            eager_max: u64::MAX,
+            get_min: u64::MAX,
+            announce_min: u64::MAX,
+        };
+        Machine::new(2, choice)
+    }
+
+    #[test]
+    fn a_frame_that_a_path_should_have_kept_changes_nothing() {
+        let mut machine = machine();
+        let before = format!("{machine:?}");
+        for kind in kinds().filter(|k| k.class() == Class::Path) {
+            let frame = Header::bare(kind);
+            assert_eq!(machine.on_frame(Peer(1), &frame, &[]), Ok(()));
+            assert_eq!(format!("{machine:?}"), before, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn frames_about_the_ranks_themselves_touch_no_message() {
+        for kind in kinds().filter(|k| k.class() == Class::Control) {
+            let mut machine = machine();
+            let before = format!("{:?}", machine.p2p);
+            let peers = format!("{:?}", machine.endpoint.peers);
+            assert_eq!(machine.on_frame(Peer(1), &Header::bare(kind), &[]), Ok(()));
+            assert_eq!(format!("{:?}", machine.p2p), before, "{kind:?}");
+            assert_ne!(format!("{:?}", machine.endpoint.peers), peers, "{kind:?}");
+        }
+    }
+}
