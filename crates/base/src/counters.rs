@@ -103,6 +103,10 @@ counters! {
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;
     BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used its board, the memory that ranks of a host share.", Collectives, Count, User;
     BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwsim choices).", Collectives, Sum, User;
+    FileReadBytes = "file_read_bytes", "bytes", "Data that this rank's reads of files gave it.", Files, Sum, User;
+    FileWriteBytes = "file_write_bytes", "bytes", "Data that this rank's writes to files took.", Files, Sum, User;
+    FileCalls = "file_calls", "calls", "System calls that read or wrote data of files, for this rank and, where it is an aggregator, for others.", Files, Count, User;
+    FileExchanges = "file_exchanges", "operations", "Collective reads and writes of files in which the ranks exchanged data with aggregators.", Files, Count, User;
     EventTakeovers = "event_takeovers", "times", "Times the event thread took the lock.", Progress, Count, User;
     EventLooks = "event_looks", "times", "Times the event thread woke to look whether the program stays away.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;

@@ -29,5 +29,6 @@ rooms! {
     Paths = "paths", "What carries frames between two ranks: memory of this process, shared memory, TCP, UDP.";
     Progress = "progress", "Who polls, who sleeps, and what the event thread does.";
     Collectives = "collectives", "Algorithms of collective operations.";
+    Files = "files", "Access to files.";
     Reports = "reports", "What the library says of itself.";
 }

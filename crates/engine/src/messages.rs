@@ -336,7 +336,7 @@ impl Messages {
 
     /// Adds to a counter of this rank.
     #[inline(always)]
-    pub(crate) fn count(&mut self, c: Counter, more: u64) {
+    pub fn count(&mut self, c: Counter, more: u64) {
         self.machine.endpoint.out.counters.add(c, more);
     }
 

@@ -8,6 +8,7 @@ use crate::group::Group;
 use crate::open::{Open, Seen, open_file};
 use crate::representation::Data;
 use crate::transfer::{self, Done};
+use kw_base::counters::Counter;
 use kw_io_plan::Hints;
 use kw_io_plan::collective::{self, Decision, REQUEST_LEN, Request};
 use kw_objects::error::{Class, Fault, Res, fail};
@@ -216,6 +217,7 @@ impl Job {
             }
         };
         let done = self.atomically(|| self.move_data(at))?;
+        self.count(&done, false);
         self.finish(done)
     }
 
@@ -240,6 +242,23 @@ impl Job {
         self.open
             .learn(done.calls, done.bytes, begun.elapsed().as_nanos() as u64);
         done
+    }
+
+    /// Adds to this rank's counters.
+    fn count(&self, done: &Done, exchanged: bool) {
+        let mut guard = self.mpi.lock();
+        let Some(engine) = &mut guard.engine else {
+            return;
+        };
+        let data = match self.how.writes {
+            true => Counter::FileWriteBytes,
+            false => Counter::FileReadBytes,
+        };
+        engine.messages.count(data, done.bytes);
+        engine.messages.count(Counter::FileCalls, done.calls);
+        engine
+            .messages
+            .count(Counter::FileExchanges, u64::from(exchanged));
     }
 
     fn finish(&self, done: Done) -> Res<u64> {
@@ -273,11 +292,14 @@ impl Job {
         let mine = access.request(self.open.call_cost());
         let all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, &self.hints);
-        let done = match collective::decide(&all, &who, &self.hints, self.how.writes) {
+        let decision = collective::decide(&all, &who, &self.hints, self.how.writes);
+        let exchanged = matches!(decision, Decision::Exchange(_));
+        let done = match decision {
             Decision::Nothing => Done::default(),
             Decision::Independent => self.atomically(|| self.move_data(at))?,
             Decision::Exchange(domains) => exchange::exchange(&talk, &access, &all, &domains)?,
         };
+        self.count(&done, exchanged);
         // Every rank hears what one could not do.
         talk.all_or_none(self.finish(done))
     }
