@@ -288,10 +288,11 @@ impl Job {
                 .open
                 .sieve(&self.hints)
                 .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
+            scratch: &self.open.scratch,
         };
         let mine = access.request(self.open.call_cost());
         let all = gather(&talk, mine)?;
-        let who = collective::aggregators(&self.open.hosts, &self.hints);
+        let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         let decision = collective::decide(&all, &who, &self.hints, self.how.writes);
         let exchanged = matches!(decision, Decision::Exchange(_));
         let done = match decision {

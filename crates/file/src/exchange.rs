@@ -9,10 +9,12 @@
 use crate::group::{Group, Way};
 use crate::storage::Storage;
 use crate::transfer::{self, Done, Sieve};
+use kw_base::sync::Mutex;
 use kw_io_plan::runs::RUN_LEN;
-use kw_io_plan::{Domains, Extent, Request, RunList, View, assembly, cover};
+use kw_io_plan::{Domains, Extent, Request, RunList, View, cover};
 use kw_sys::buf::Buf;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 /// Rows of runs in a head.
 const ROWS_IN_HEAD: usize = 15;
@@ -34,6 +36,36 @@ pub struct Access<'a> {
     pub writes: bool,
     /// How an aggregator reads.
     pub sieve: Sieve,
+    /// Memory for data of others.
+    pub scratch: &'a Scratch,
+}
+
+/// Memory that an aggregator uses again from round to round and from call to call.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    free: Mutex<Vec<Buf>>,
+}
+
+/// Buffers that are kept.
+const KEPT: usize = 8;
+
+impl Scratch {
+    /// A buffer of so many bytes; what is in it means nothing.
+    fn take(&self, len: u64) -> Buf {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = free.iter().position(|b| b.len() >= len);
+        match fits {
+            Some(i) => free.swap_remove(i),
+            None => Buf::alloc(len.next_multiple_of(1 << 16) as usize),
+        }
+    }
+
+    fn give(&self, buf: Buf) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(buf);
+        }
+    }
 }
 
 /// A rank's part of a window.
@@ -45,6 +77,8 @@ struct Part {
     runs: RunList,
     /// Its data: of a writer until it is written, for a reader from when it was read.
     data: Buf,
+    /// The memory that they lie in, where it is the aggregator's.
+    memory: Option<Buf>,
 }
 
 /// What this rank has in a window of an aggregator.
@@ -96,6 +130,7 @@ pub fn exchange<G: Group>(
     for round in 0..domains.rounds() {
         let mut sent = Vec::new();
         let mut wanted = Vec::new();
+        let mut used = Vec::new();
         let mut own = None;
         for (k, &to) in domains.aggregators().iter().enumerate() {
             let window = domains.window(k, round);
@@ -126,7 +161,8 @@ pub fn exchange<G: Group>(
         if let Some(k) = index {
             let window = domains.window(k, round);
             if !window.is_empty() {
-                serve(group, access, requests, window, own, &mut sent, &mut done)?;
+                let lists = (&mut sent, &mut used);
+                serve(group, access, requests, window, own, lists, &mut done)?;
             }
         }
         for pending in wanted {
@@ -135,6 +171,8 @@ pub fn exchange<G: Group>(
         for pending in sent {
             group.wait(pending)?;
         }
+        used.into_iter()
+            .for_each(|memory| access.scratch.give(memory));
     }
     Ok(done)
 }
@@ -146,7 +184,7 @@ fn serve<G: Group>(
     requests: &[Request],
     window: Range<u64>,
     own: Option<Mine>,
-    sent: &mut Vec<G::Pending>,
+    (sent, used): (&mut Vec<G::Pending>, &mut Vec<Buf>),
     done: &mut Done,
 ) -> Result<(), G::Error> {
     let me = group.rank();
@@ -163,7 +201,8 @@ fn serve<G: Group>(
         if runs.bytes() == 0 {
             continue;
         }
-        let buf = Buf::alloc(runs.bytes() as usize);
+        let memory = access.scratch.take(runs.bytes());
+        let buf = memory.slice(0, runs.bytes());
         if access.writes {
             data.push(group.recv(rank, Way::ToAggregator, &buf)?);
         }
@@ -171,6 +210,7 @@ fn serve<G: Group>(
             rank,
             runs,
             data: buf,
+            memory: Some(memory),
         });
     }
     for pending in data {
@@ -180,6 +220,7 @@ fn serve<G: Group>(
         parts.push(Part {
             rank: me,
             data: access.buf.slice(mine.from, mine.len),
+            memory: None,
             runs: mine.runs,
         });
     }
@@ -188,19 +229,18 @@ fn serve<G: Group>(
     parts.sort_by_key(|p| p.rank);
     if access.writes {
         put(access, &window, &parts, done);
-        done.bytes += parts
-            .iter()
-            .filter(|p| p.rank == me)
-            .map(|p| p.data.len())
-            .sum::<u64>();
-        return Ok(());
-    }
-    for (rank, data) in get(access, &window, &parts, done) {
-        match rank == me {
-            true => done.bytes += data.len(),
-            false => sent.push(group.send(rank, Way::FromAggregator, &data)?),
+        let own = parts.iter().filter(|p| p.rank == me);
+        done.bytes += own.map(|p| p.data.len()).sum::<u64>();
+    } else {
+        for (rank, data) in get(access, &window, &parts, done) {
+            match rank == me {
+                true => done.bytes += data.len(),
+                false => sent.push(group.send(rank, Way::FromAggregator, &data)?),
+            }
         }
     }
+    let memory = parts.into_iter().filter_map(|p| p.memory);
+    used.extend(memory);
     Ok(())
 }
 
@@ -246,13 +286,14 @@ fn put(access: &Access<'_>, window: &Range<u64>, parts: &[Part], done: &mut Done
         return;
     }
     let extents = cover(parts.iter().map(|p| &p.runs), 0);
-    let mut bytes = vec![0; (window.end - window.start) as usize];
+    let buf = access.scratch.take(window.end - window.start);
     for part in parts {
-        assembly::place(&part.runs, window.start, &mut bytes, |from, out| {
-            part.data.read(from, out);
+        let mut from = 0;
+        part.runs.for_each(|at, len| {
+            part.data.copy_to(from, &buf, at - window.start, len);
+            from += len;
         });
     }
-    let buf = filled(&bytes);
     for extent in extents {
         let from = extent.at - window.start;
         let wrote = transfer::write_all(access.storage, extent.at, &buf, from, extent.len);
@@ -261,6 +302,7 @@ fn put(access: &Access<'_>, window: &Range<u64>, parts: &[Part], done: &mut Done
             done.trouble = wrote.trouble;
         }
     }
+    access.scratch.give(buf);
 }
 
 /// Reads the parts of a window: for each rank its data, which is less than it wants at the end of
@@ -272,7 +314,7 @@ fn get(
     done: &mut Done,
 ) -> Vec<(u32, Buf)> {
     let extents = cover(parts.iter().map(|p| &p.runs), access.sieve.gap);
-    let buf = Buf::alloc((window.end - window.start) as usize);
+    let buf = access.scratch.take(window.end - window.start);
     // Position up to which all that was wanted has come.
     let mut valid = window.end;
     for Extent { at, len } in extents {
@@ -285,20 +327,19 @@ fn get(
             done.trouble = read.trouble;
         }
     }
-    let bytes = bytes_of(&buf, buf.len());
-    (parts.iter())
-        .map(|part| {
-            // What lies behind the end of the file is no data.
-            let mut there = 0;
-            part.runs.for_each(|at, len| {
-                let has = valid.saturating_sub(at).min(len);
-                let piece = Extent { at, len: has }.in_buffer(window.start);
-                part.data.write(there, &bytes[piece]);
-                there += has;
-            });
-            (part.rank, part.data.slice(0, there))
-        })
-        .collect()
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        // What lies behind the end of the file is no data.
+        let mut there = 0;
+        part.runs.for_each(|at, len| {
+            let has = valid.saturating_sub(at).min(len);
+            buf.copy_to(at - window.start, &part.data, there, has);
+            there += has;
+        });
+        all.push((part.rank, part.data.slice(0, there)));
+    }
+    access.scratch.give(buf);
+    all
 }
 
 impl Access<'_> {
@@ -384,11 +425,11 @@ mod tests {
             let storage = Simulated::new(vec![0xee; 100]);
             let sieve = Sieve { buffer: 1000, gap };
             let hosts = vec![0; ranks.len()];
-            let who = aggregators(&hosts, &hints);
+            let who = aggregators(&hosts, 1, &hints);
             let go = |writes: bool, bufs: &[Buf]| threads::run(ranks.len() as u32, |group| {
                 let me = group.rank() as usize;
                 let (view, data, _) = &ranks[me];
-                let access = Access { storage: &storage, view, data: *data, buf: &bufs[me], writes, sieve };
+                let access = Access { storage: &storage, view, data: *data, buf: &bufs[me], writes, sieve, scratch: &Scratch::default() };
                 let Ok(all) = group.allgather(&access.request(1000).encode());
                 let requests: Vec<Request> = all.chunks_exact(REQUEST_LEN)
                     .map(|r| Request::decode(r.try_into().expect("a request"))).collect();
@@ -458,6 +499,7 @@ mod tests {
                 buf: &buf,
                 writes: true,
                 sieve,
+                scratch: &Scratch::default(),
             };
             let Ok(all) = group.allgather(&access.request(1000).encode());
             let requests: Vec<Request> = (all.chunks_exact(REQUEST_LEN))

@@ -2,6 +2,7 @@
 
 use crate::agree::Ranks;
 use crate::counter::Counter;
+use crate::exchange::Scratch;
 use crate::representation::Representation;
 use crate::storage::Storage;
 use crate::transfer::Sieve;
@@ -102,6 +103,10 @@ pub struct Open {
     pub ranks: Ranks,
     /// The host number of each rank.
     pub hosts: Vec<u32>,
+    /// How many ranks of each host access the file for others.
+    pub each: u32,
+    /// Memory for data of others.
+    pub scratch: Scratch,
     /// The file.
     pub storage: Arc<dyn Storage>,
     /// The shared file pointer, in bytes of the view's data.
@@ -122,7 +127,7 @@ impl Open {
         path: PathBuf,
         amode: i32,
         comm: CommH,
-        (ranks, hosts): (Ranks, Vec<u32>),
+        (ranks, hosts, each): (Ranks, Vec<u32>, u32),
         storage: Arc<dyn Storage>,
         shared: Counter,
         cursor: Cursor,
@@ -133,6 +138,8 @@ impl Open {
             comm,
             ranks,
             hosts,
+            each,
+            scratch: Scratch::default(),
             storage,
             shared,
             alone: Worker::new("kw-file"),

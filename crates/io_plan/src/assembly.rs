@@ -144,7 +144,7 @@ mod tests {
             })
             .collect();
         let hosts: Vec<u32> = (0..ranks.len() as u32).map(|r| r / 2).collect();
-        decide(&requests, &aggregators(&hosts, hints), hints, writes)
+        decide(&requests, &aggregators(&hosts, 1, hints), hints, writes)
     }
 
     /// What rank (view, from, to) has in a window, and which part of its data that is.

@@ -194,9 +194,9 @@ impl Domains {
     }
 }
 
-/// The ranks that access the file for others: the first of each host, or as many of them as the
-/// hint `cb_nodes` says, spread over the hosts. `hosts`: the host number of each rank.
-pub fn aggregators(hosts: &[u32], hints: &Hints) -> Vec<u32> {
+/// The ranks that access the file for others: the first `each` of each host, or as many as the hint
+/// `cb_nodes` says, spread over the hosts. `hosts`: the host number of each rank.
+pub fn aggregators(hosts: &[u32], each: u32, hints: &Hints) -> Vec<u32> {
     let mut order: Vec<u32> = Vec::new();
     let mut taken = vec![false; hosts.len()];
     // In each turn the next rank of every host.
@@ -210,7 +210,11 @@ pub fn aggregators(hosts: &[u32], hints: &Hints) -> Vec<u32> {
             }
         }
     }
-    let count = hosts.iter().collect::<std::collections::HashSet<_>>().len();
+    let mut of_host = std::collections::HashMap::new();
+    for host in hosts {
+        *of_host.entry(host).or_insert(0u32) += 1;
+    }
+    let count = of_host.values().map(|&n| n.min(each.max(1)) as usize).sum();
     let wanted = hints.aggregators.map_or(count, |n| n as usize);
     order.truncate(wanted.clamp(1, hosts.len().max(1)));
     order.sort_unstable();
@@ -279,12 +283,13 @@ mod tests {
                 aggregators: n,
                 ..Hints::default()
             };
-            aggregators(&hosts, &hints)
+            aggregators(&hosts, 1, &hints)
         };
         assert_eq!(with(None), [0, 3, 6]);
         assert_eq!(with(Some(1)), [0]);
         assert_eq!(with(Some(4)), [0, 1, 3, 6]);
         assert_eq!(with(Some(100)).len(), 7);
+        assert_eq!(aggregators(&hosts, 2, &Hints::default()), [0, 1, 3, 4, 6]);
     }
 
     proptest! {

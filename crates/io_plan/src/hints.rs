@@ -60,7 +60,7 @@ impl Default for Hints {
     fn default() -> Hints {
         Hints {
             aggregators: None,
-            buffer: 16 << 20,
+            buffer: 4 << 20,
             alignment: 4096,
             stripes: None,
             exchange_reads: Switch::Automatic,

@@ -17,6 +17,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes that the ranks tell each other of the file they have opened.
+const RECORD: usize = 32;
+/// The most ranks of a host that access a file for others where the hint `cb_nodes` is not given: a
+/// file system of one host gains nothing from more. A starting value.
+const MOST_EACH: u32 = 4;
 /// Permissions of a file that is made, without those that the umask takes.
 const PERMISSIONS: u32 = 0o666;
 
@@ -98,7 +103,7 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
     };
     let own = add_comm(&mut mpi.lock(), own);
     let opened = open_together(mpi, &ranks, filename, mode, info);
-    let (path, storage, hints) = match opened {
+    let (path, storage, hints, each) = match opened {
         Ok(opened) => opened,
         Err(fault) => {
             forget(mpi, own)?;
@@ -125,7 +130,7 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
         path,
         mode,
         own,
-        (ranks, hosts),
+        (ranks, hosts, each),
         Arc::new(storage),
         shared,
         cursor,
@@ -183,7 +188,7 @@ fn open_together(
     filename: Text,
     mode: i32,
     info: InfoH,
-) -> Res<(PathBuf, File, Hints)> {
+) -> Res<(PathBuf, File, Hints, u32)> {
     let talk = ranks.with(mpi);
     let checked = || -> Res<(PathBuf, Hints)> {
         check_amode(mode)?;
@@ -225,8 +230,8 @@ fn open_together(
         }),
     };
     let file = talk.all_or_none(found)?;
-    same_file(&talk, &path, &file)?;
-    Ok((path, file, hints))
+    let each = same_file(mpi, &talk, &path, &file)?;
+    Ok((path, file, hints, each))
 }
 
 /// The hints that decide together must be the same on all ranks (MPI 5.0, 14.2.8).
@@ -239,9 +244,20 @@ fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
     talk.members().alike("the list of hints", &text.join(" "))
 }
 
+/// How many ranks of this host compute at once.
+fn processors(mpi: &Mpi) -> Res<u64> {
+    let mut guard = mpi.lock();
+    Ok(match running(&mut guard)?.0.job.crowded() {
+        true => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        false => u64::from(MOST_EACH),
+    })
+}
+
 /// Ranks that name different files are told so. What a file is named by the system may differ from
 /// host to host; its path may differ from rank to rank. Where neither is the same, it is another one.
-fn same_file(talk: &Talk<'_>, path: &Path, file: &File) -> Res {
+/// Returns how many ranks of each host access the file for others: as many as its processors keep
+/// busy, and no more than [`MOST_EACH`].
+fn same_file(mpi: &Mpi, talk: &Talk<'_>, path: &Path, file: &File) -> Res<u32> {
     let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
     let name = path
         .as_os_str()
@@ -251,20 +267,25 @@ fn same_file(talk: &Talk<'_>, path: &Path, file: &File) -> Res {
     let identity = file
         .identity()
         .map_or([0; 2], |(device, number)| [device, number]);
-    let mut mine = [0; 24];
+    let processors = processors(mpi)?;
+    let mut mine = [0; RECORD];
     for (place, word) in mine
         .chunks_exact_mut(8)
-        .zip([name, identity[0], identity[1]])
+        .zip([name, identity[0], identity[1], processors])
     {
         place.copy_from_slice(&word.to_le_bytes());
     }
     let all = talk.members().allgather(&mine)?;
-    let first = &all[..24];
+    let first = &all[..RECORD];
     let other = all
-        .chunks_exact(24)
-        .position(|their| their[..8] != first[..8] && their[16..] != first[16..]);
+        .chunks_exact(RECORD)
+        .position(|their| their[..8] != first[..8] && their[16..24] != first[16..24]);
     match other {
-        None => Ok(()),
+        None => {
+            let word = |r: &[u8]| u64::from_le_bytes(r[24..].try_into().expect("eight bytes"));
+            let most = all.chunks_exact(RECORD).map(word).max().unwrap_or(1);
+            Ok((most.min(u64::from(MOST_EACH)) as u32).max(1))
+        }
         Some(rank) => fail(
             Class::NotSame,
             format!("filename names another file on rank {rank} than on rank 0"),
