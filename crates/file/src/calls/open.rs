@@ -248,7 +248,7 @@ fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
 fn processors(mpi: &Mpi) -> Res<u64> {
     let mut guard = mpi.lock();
     Ok(match running(&mut guard)?.0.job.crowded() {
-        true => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        true => kw_sys::topology::cores().len() as u64,
         false => u64::from(MOST_EACH),
     })
 }
