@@ -271,7 +271,8 @@ mod tests {
             buffer in 1u64..200, gap in 0u64..12, cut in 0u64..200,
         ) {
             let view = view(displacement, &gaps, tail);
-            let before: Vec<u8> = vec![0xee; 4000];
+            // Longer than the last byte that such a view can show.
+            let before: Vec<u8> = vec![0xee; 8000];
             let storage = Simulated::new(before.clone());
             let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
             let done = write(&storage, &view, data, &filled(&bytes));
