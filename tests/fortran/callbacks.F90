@@ -90,7 +90,7 @@ contains
     integer(MPI_ADDRESS_KIND) :: extra
     A_STATUS(status)
     integer :: ierror
-    call check(extra == -5, 'the extra state of a query')
+    call check(extra == -5 .or. extra == 9, 'the extra state of a query')
     call MPI_Status_set_elements(status, MPI_INTEGER, 6, ierror)
     call MPI_Status_set_cancelled(status, .false., ierror)
     SOURCE_OF(status) = 33
@@ -101,6 +101,14 @@ contains
     integer(MPI_ADDRESS_KIND) :: extra
     integer :: ierror
     freed = freed + 1
+    ierror = MPI_SUCCESS
+  end subroutine
+
+  subroutine count_down(extra, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra
+    integer :: ierror
+    freed = int(extra)
+    extra = extra - 1
     ierror = MPI_SUCCESS
   end subroutine
 
@@ -117,12 +125,12 @@ subroutine test_callbacks()
   USE_MPI
   use checks
   use callback_procedures, only: combine, handle_comm, handle_session, query, release, cancel, handled, seen_code, freed, &
-                                 cancelled, op_calls
+                                 cancelled, op_calls, count_down
   implicit none
   INCLUDE_MPI
   integer :: ierr, rank, ranks, pairs(2, 3), got(2, 3), i, count
   logical :: flag, commutes
-  integer(MPI_ADDRESS_KIND) :: extra
+  integer(MPI_ADDRESS_KIND), volatile :: extra
   HANDLE(MPI_Op) :: op
   HANDLE(MPI_Datatype) :: pair
   HANDLE(MPI_Errhandler) :: handler, found
@@ -209,4 +217,13 @@ subroutine test_callbacks()
   call MPI_Grequest_complete(request, ierr)
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call same(freed, 2, 'the calls of a free procedure after a cancelled one')
+
+  ! they see the program's own variable as it is when they are called, and may change it
+  extra = -5
+  call MPI_Grequest_start(query, count_down, cancel, extra, request, ierr)
+  extra = 9
+  call MPI_Grequest_complete(request, ierr)
+  call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+  call same(freed, 9, 'what a free procedure has seen of a changed state')
+  call same(int(extra), 8, 'the state that a free procedure has changed')
 end subroutine

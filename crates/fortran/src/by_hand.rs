@@ -204,12 +204,13 @@ pub unsafe extern "C-unwind" fn mpi_comm_ne_(x: *const c_int, y: *const c_int) -
     logical(c_int::from(unsafe { *x != *y }))
 }
 
-/// A generalized request's functions and their state.
+/// A generalized request's functions, and the program's own variable `extra_state`: a callback
+/// sees what it holds when it is called, and may change it, as with MPICH and Open MPI.
 struct Generalized {
     query: usize,
     free: usize,
     cancel: usize,
-    state: i64,
+    state: *mut i64,
 }
 
 unsafe extern "C-unwind" fn query(state: *mut c_void, status: *mut Status) -> c_int {
@@ -219,7 +220,7 @@ unsafe extern "C-unwind" fn query(state: *mut c_void, status: *mut Status) -> c_
         let of = &mut *state.cast::<Generalized>();
         let call: unsafe extern "C-unwind" fn(*mut i64, *mut Status, *mut c_int) =
             std::mem::transmute(of.query);
-        call(&raw mut of.state, status, &raw mut code);
+        call(of.state, status, &raw mut code);
     }
     code
 }
@@ -228,9 +229,9 @@ unsafe extern "C-unwind" fn free(state: *mut c_void) -> c_int {
     let mut code = 0;
     // SAFETY: as for `query`; this is the last that C asks for.
     unsafe {
-        let mut of = Box::from_raw(state.cast::<Generalized>());
+        let of = Box::from_raw(state.cast::<Generalized>());
         let call: unsafe extern "C-unwind" fn(*mut i64, *mut c_int) = std::mem::transmute(of.free);
-        call(&raw mut of.state, &raw mut code);
+        call(of.state, &raw mut code);
     }
     code
 }
@@ -242,7 +243,7 @@ unsafe extern "C-unwind" fn cancel(state: *mut c_void, complete: c_int) -> c_int
         let of = &mut *state.cast::<Generalized>();
         let call: unsafe extern "C-unwind" fn(*mut i64, *mut c_int, *mut c_int) =
             std::mem::transmute(of.cancel);
-        call(&raw mut of.state, &raw mut complete, &raw mut code);
+        call(of.state, &raw mut complete, &raw mut code);
     }
     code
 }
@@ -267,7 +268,7 @@ pub unsafe extern "C-unwind" fn mpi_grequest_start_(
             query: query_fn,
             free: free_fn,
             cancel: cancel_fn,
-            state: *extra_state,
+            state: extra_state,
         }));
         let code = MPI_Grequest_start(
             query as *const () as usize,
