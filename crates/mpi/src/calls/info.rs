@@ -3,7 +3,6 @@
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::InfoH;
 use kw_objects::info::{Info, MAX_KEY, MAX_VALUE, of_start};
-use kw_objects::life::World;
 use kw_objects::state::Mpi;
 use kw_sys::args::{Out, OutText, Text, Texts};
 
@@ -13,19 +12,15 @@ pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// MPI_Info_create_env: what MPI_INFO_ENV holds, as far as it is known when this is called, which
-/// may be before initialisation. What the caller says of the program's arguments goes before what
-/// the system says.
+/// MPI_Info_create_env: what MPI_Init would make of these arguments, from what is known before it,
+/// so that the keys are the same before MPI_Init, after it, and after MPI_Finalize. `thread_level`
+/// is for a level that was asked for before the program started (MPI 5.0, 11.2.1): there is none.
+/// What the caller says of the program's arguments goes before what the system says.
 pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let args = argv.to_vec(argc.max(0) as usize);
-    let life = &guard.above.life;
-    let level = (life.world != World::Before).then_some(life.level);
-    let size = match &guard.engine {
-        Some(engine) => Some(engine.job.size()),
-        None => kw_boot::expected_size(&|name: &str| std::env::var(name).ok()),
-    };
-    let made = of_start(args, size, level);
+    let size = kw_boot::expected_size(&|name: &str| std::env::var(name).ok());
+    let made = of_start(args, size, None);
     info.set(guard.above.infos.add(made));
     Ok(())
 }
