@@ -305,6 +305,10 @@ static void refused(void) {
     OK(MPI_Send_init(data, 1, MPI_INT, other, 1, check_comm, &plain));
     CHECK_CLASS(MPI_Pready(0, plain), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Parrived(plain, 0, &flag), MPI_ERR_REQUEST);
+    MPI_Request none = MPI_REQUEST_NULL; // 4.2.2: it has arrived
+    flag = -1;
+    OK(MPI_Parrived(none, 0, &flag));
+    CHECK_EQ(flag, 1);
     OK(MPI_Request_free(&plain));
 }
 

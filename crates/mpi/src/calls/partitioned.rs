@@ -140,8 +140,12 @@ pub fn pready_list(mpi: &Mpi, length: i32, array_of_partitions: Ints, request: R
     Ok(())
 }
 
-/// MPI_Parrived
+/// MPI_Parrived. A null request has arrived, as an inactive one has (MPI 5.0, 4.2.2).
 pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) -> Res {
+    if request.is_null() {
+        flag.set(1);
+        return Ok(());
+    }
     let mut guard = mpi.lock();
     let Some(Kind::Persistent(p)) = guard.above.requests.get(request) else {
         return Err(not_partitioned_receive(request));
