@@ -237,10 +237,14 @@ impl Attributes {
     }
 
     /// The address of a predefined attribute of communicators: `None` when the keyval is not one,
-    /// `Some(None)` when it is not set.
-    pub fn predefined(&self, keyval: i32) -> Option<Option<usize>> {
+    /// `Some(None)` when it is not set. Communicators of sessions have MPI_TAG_UB only (MPI 5.0,
+    /// 9.1.2).
+    pub fn predefined(&self, keyval: i32, of_session: bool) -> Option<Option<usize>> {
         if !(TAG_UB..=UNIVERSE_SIZE).contains(&keyval) {
             return None;
+        }
+        if of_session && keyval != TAG_UB {
+            return Some(None);
         }
         let at = (keyval - TAG_UB) as usize;
         let Some(p) = &self.predefined else {
@@ -271,6 +275,11 @@ pub fn of_job(hosts: &[u32], appnum: Option<i32>, universe: Option<i32>) -> [Opt
 }
 
 impl Tables {
+    /// Whether a communicator was derived from a session.
+    pub fn is_of_session(&self, comm: CommH) -> bool {
+        self.find_comm(comm).is_some_and(|c| c.session.is_some())
+    }
+
     /// Checks that the object of an owner exists.
     pub fn check_owner(&self, owner: Owner) -> Res {
         match owner {
@@ -341,12 +350,22 @@ mod tests {
     #[test]
     fn predefined_values_have_an_address_that_stays() {
         let mut t = Attributes::default();
-        assert_eq!(t.predefined(501), Some(None));
+        assert_eq!(t.predefined(501, false), Some(None));
         t.predefine([Some(i32::MAX), None, Some(-3), Some(1), None, Some(5), None]);
-        let at = t.predefined(506).unwrap().unwrap();
+        let at = t.predefined(506, false).unwrap().unwrap();
         t.set_last_used_code(9);
-        assert_eq!(t.predefined(506).unwrap().unwrap(), at);
-        assert_eq!(t.predefined(507), Some(None));
-        assert_eq!(t.predefined(500), None);
+        assert_eq!(t.predefined(506, false).unwrap().unwrap(), at);
+        assert_eq!(t.predefined(507, false), Some(None));
+        assert_eq!(t.predefined(500, false), None);
+    }
+
+    #[test]
+    fn a_communicator_of_a_session_has_tag_ub_only() {
+        let mut t = Attributes::default();
+        t.predefine([Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7)]);
+        assert!(t.predefined(TAG_UB, true).unwrap().is_some());
+        for keyval in TAG_UB + 1..=UNIVERSE_SIZE {
+            assert_eq!(t.predefined(keyval, true), Some(None));
+        }
     }
 }

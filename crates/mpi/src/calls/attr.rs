@@ -188,8 +188,8 @@ fn get(mpi: &Mpi, owner: Owner, keyval: i32, value: Out<usize>, flag: Out<i32>) 
     let guard = mpi.lock();
     guard.above.check_owner(owner)?;
     let attributes = &guard.above.attributes;
-    let predefined = match owner.kind() {
-        Kind::Comm => attributes.predefined(keyval),
+    let predefined = match owner {
+        Owner::Comm(comm) => attributes.predefined(keyval, guard.above.is_of_session(comm)),
         _ => None,
     };
     let found = match predefined {
