@@ -70,6 +70,10 @@ static void names(void)
     char name[MPI_MAX_OBJECT_NAME];
     int len;
     MPI_Datatype type;
+    MPI_Type_get_name(MPI_LONG_LONG, name, &len); // of names of one handle, the one that MPICH and Open MPI give
+    CHECK(strcmp(name, "MPI_LONG_LONG_INT") == 0);
+    MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &len);
+    CHECK(strcmp(name, "MPI_C_COMPLEX") == 0);
     MPI_Type_get_name(MPI_DOUBLE, name, &len);
     CHECK(!strcmp(name, "MPI_DOUBLE") && len == 10);
     MPI_Type_contiguous(2, MPI_INT, &type);
