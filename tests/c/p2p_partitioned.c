@@ -268,7 +268,7 @@ static void threads(void) {
 static void refused(void) {
     int data[4] = {0}, flag, list[2] = {0, 9};
     MPI_Request r, q = MPI_REQUEST_NULL, plain;
-    CHECK_CLASS(MPI_Psend_init(data, 0, 1, MPI_INT, other, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_Psend_init(data, -1, 1, MPI_INT, other, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_ARG);
     CHECK_CLASS(MPI_Psend_init(data, 4, 1, MPI_INT, other, -1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_TAG);
     CHECK_CLASS(MPI_Precv_init(data, 4, 1, MPI_INT, MPI_ANY_SOURCE, 1, check_comm, MPI_INFO_NULL, &q), MPI_ERR_RANK);
     CHECK_CLASS(MPI_Precv_init(data, 4, 1, MPI_INT, other, MPI_ANY_TAG, check_comm, MPI_INFO_NULL, &q), MPI_ERR_TAG);
@@ -310,6 +310,22 @@ static void refused(void) {
     OK(MPI_Parrived(none, 0, &flag));
     CHECK_EQ(flag, 1);
     OK(MPI_Request_free(&plain));
+}
+
+/* No partitions at all, as often as it is started: nobody has to make anything ready. */
+static void no_partitions(void) {
+    int b = 7, flag;
+    MPI_Request r;
+    MPI_Status s;
+    if (me == 0) OK(MPI_Psend_init(&b, 0, 1, MPI_INT, other, 8, check_comm, MPI_INFO_NULL, &r));
+    else OK(MPI_Precv_init(&b, 0, 1, MPI_INT, other, 8, check_comm, MPI_INFO_NULL, &r));
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Start(&r));
+        if (STRICT) CHECK_CLASS(me ? MPI_Parrived(r, 0, &flag) : MPI_Pready(0, r), MPI_ERR_ARG);
+        OK(MPI_Wait(&r, &s));
+    }
+    CHECK_EQ(b, 7);
+    OK(MPI_Request_free(&r));
 }
 
 /* Nobody at the other end; and more than fits. */
@@ -393,5 +409,6 @@ int main(int argc, char **argv) {
     threads();
     refused();
     ends();
+    no_partitions();
     return check_end();
 }

@@ -95,6 +95,13 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
         ready.fill(false);
     }
     p.active = Some(p.start.run(engine, buffers, p.comm)?);
+    // A send of no partitions has one empty piece, which nobody says to be ready.
+    let empty = p.partitions.as_ref().is_some_and(|parts| parts.count == 0);
+    if let (Start::PartSend(id, _), true) = (&p.start, empty) {
+        let messages = &mut engine.messages;
+        engine.parts.partitioned.make_ready(messages, *id, 0, 0);
+        engine.look_after_sending();
+    }
     Ok(())
 }
 
@@ -113,8 +120,8 @@ pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> R
     let wrong = |text: String| Err(Fault::new(Class::Arg, text).on(comm));
     if low < 0 || high >= ready.len() as i64 {
         return wrong(format!(
-            "partitions {low} to {high} are named, but there are 0 to {}",
-            ready.len() - 1
+            "partitions {low} to {high} are named, but there are {} from 0 on",
+            ready.len()
         ));
     }
     if low > high {

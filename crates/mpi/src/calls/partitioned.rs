@@ -14,10 +14,10 @@ use kw_sys::args::{Ints, Out};
 use kw_sys::buf::Addr;
 
 fn check(partitions: i32, end: &mut End) -> Res {
-    if partitions < 1 {
+    if partitions < 0 {
         return Err(Fault::new(
             Class::Arg,
-            format!("partitions is {partitions}, but there must be one at least"),
+            format!("partitions is {partitions}, but must not be negative"),
         ));
     }
     if end.tag < 0 {
@@ -28,6 +28,11 @@ fn check(partitions: i32, end: &mut End) -> Res {
     }
     end.count = end.count.checked_mul(partitions as i64).unwrap_or(-1);
     Ok(())
+}
+
+/// What travels: of no partitions, one that is empty.
+fn pieces(partitions: i32) -> u32 {
+    partitions.max(1) as u32
 }
 
 fn put(tables: &mut Tables, comm: CommH, start: Start, partitions: i32, send: bool) -> RequestH {
@@ -64,7 +69,7 @@ pub fn psend_init(
             let engine = running(&mut guard)?.0;
             let polls = engine.polls_for(out.to);
             let (messages, envelope) = (&mut engine.messages, out.envelope());
-            let (to, parts) = (out.to, partitions as u32);
+            let (to, parts) = (out.to, pieces(partitions));
             let partitioned = &mut engine.parts.partitioned;
             let id = partitioned.send(messages, polls, to, envelope, &out.buf, parts);
             Start::PartSend(id, out.to)
@@ -104,7 +109,7 @@ pub fn precv_init(
                 engine
                     .parts
                     .partitioned
-                    .recv(&mut engine.messages, want, &buf, partitions as u32);
+                    .recv(&mut engine.messages, want, &buf, pieces(partitions));
             Start::PartRecv(id, peer)
         }
         None => Start::Nothing(FROM_PROC_NULL),
@@ -154,8 +159,7 @@ pub fn parrived(mpi: &Mpi, request: RequestH, partition: i32, flag: Out<i32>) ->
         return Err(not_partitioned_receive(request).on(p.comm));
     };
     if partition < 0 || partition as usize >= count {
-        let last = count - 1;
-        let text = format!("partition is {partition}, but there are 0 to {last}");
+        let text = format!("partition is {partition}, but there are {count} from 0 on");
         return Err(Fault::new(Class::Arg, text).on(p.comm));
     }
     let Start::PartRecv(id, _) = p.start else {
