@@ -138,7 +138,7 @@ static void replace(Args *a) { a->op = MPI_REPLACE; }
 static void nothing(Args *a) { a->op = MPI_NO_OP; }
 static void bits_of_float(Args *a) { a->op = MPI_BAND, a->rt = MPI_FLOAT; }
 static void pair_of_int(Args *a) { a->op = MPI_MAXLOC; }
-static void sum_of_char(Args *a) { a->rt = MPI_CHAR; }
+static void sum_of_wchar(Args *a) { a->rt = MPI_WCHAR; }
 static void sum_of_derived(Args *a) { a->rt = gone; }
 static void old_op(Args *a) { a->op = freed; }
 static void same(Args *a) { a->s = a->r; }
@@ -185,7 +185,7 @@ static const struct {
     {"MPI_NO_OP", OP, 0, 0, nothing, MPI_ERR_OP, "op is MPI_NO_OP"},
     {"MPI_BAND of float", OP, 0, 0, bits_of_float, MPI_ERR_OP, "op is MPI_BAND, which is not defined for MPI_FLOAT"},
     {"MPI_MAXLOC of int", OP, 0, 0, pair_of_int, MPI_ERR_OP, "op is MPI_MAXLOC, which is not defined for MPI_INT"},
-    {"MPI_SUM of char", OP, 0, 0, sum_of_char, MPI_ERR_OP, "op is MPI_SUM, which is not defined for MPI_CHAR"},
+    {"MPI_SUM of wchar_t", OP, 0, 0, sum_of_wchar, MPI_ERR_OP, "op is MPI_SUM, which is not defined for MPI_WCHAR"},
     {"MPI_SUM of derived", OP, 0, 0, sum_of_derived, MPI_ERR_OP, "op is MPI_SUM"},
     {"same buffer", 0, SEND | SENDS | OP, 0, same, MPI_ERR_BUFFER, "same memory"},
     {"sendbuf in place", 0, KEEPS_RECV | NEAR, 0, send_in_place, MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE"},

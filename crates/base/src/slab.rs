@@ -195,6 +195,12 @@ impl<T> Slab<T> {
         })
     }
 
+    /// The generation of the entry at `index`, or, where there is none, of the next one there;
+    /// `None` beyond the positions used so far.
+    pub fn generation_at(&self, index: u32) -> Option<u32> {
+        self.slots.get(index as usize).map(|s| s.generation)
+    }
+
     /// All live entries with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(i, s)| {

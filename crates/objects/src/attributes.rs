@@ -102,9 +102,18 @@ struct Predefined {
     present: [bool; 7],
 }
 
+/// Bits of a generation in the `int` form of a keyval.
+const GENERATION: u32 = 0x3f;
+
 /// `int` form of a keyval of ours: bit 30, six bits of generation, 24 bits of index.
 fn to_int(key: Key) -> i32 {
-    (1 << 30 | (key.generation & 0x3f) << 24 | (key.index & 0x00ff_ffff)) as i32
+    (1 << 30 | (key.generation & GENERATION) << 24 | (key.index & 0x00ff_ffff)) as i32
+}
+
+/// Index and generation of a keyval of ours.
+fn split(keyval: i32) -> Option<(u32, u32)> {
+    let bits = keyval as u32;
+    (keyval > 0 && keyval & (1 << 30) != 0).then_some((bits & 0x00ff_ffff, bits >> 24 & GENERATION))
 }
 
 impl Attributes {
@@ -127,10 +136,8 @@ impl Attributes {
     }
 
     fn key(&self, keyval: i32) -> Option<Key> {
-        if keyval & (1 << 30) == 0 || keyval < 0 {
-            return None;
-        }
-        let key = self.keyvals.key_at(keyval as u32 & 0x00ff_ffff)?;
+        let (index, _) = split(keyval)?;
+        let key = self.keyvals.key_at(index)?;
         (to_int(key) == keyval).then_some(key)
     }
 
@@ -149,8 +156,12 @@ impl Attributes {
         self.key(keyval).and_then(|k| self.keyvals.get(k))
     }
 
-    /// MPI_*_free_keyval.
-    pub fn free(&mut self, keyval: i32, kind: Kind) -> Res {
+    /// MPI_*_free_keyval. A keyval may have been freed before, for instance by a callback, as with
+    /// MPICH; not if `strict`.
+    pub fn free(&mut self, keyval: i32, kind: Kind, strict: bool) -> Res {
+        if !strict && self.was_freed(keyval) {
+            return Ok(());
+        }
         if self.keyval(keyval, kind)?.freed {
             return Err(unknown_keyval(keyval, kind));
         }
@@ -159,6 +170,19 @@ impl Attributes {
         }
         self.drop_keyval(keyval);
         Ok(())
+    }
+
+    /// Whether this is the number of a keyval that has been freed.
+    fn was_freed(&self, keyval: i32) -> bool {
+        if let Some(k) = self.of_set(keyval) {
+            return k.freed;
+        }
+        let Some((index, generation)) = split(keyval) else {
+            return false;
+        };
+        // A vacant entry has the generation that its next keyval will have.
+        let now = self.keyvals.generation_at(index);
+        now.is_some_and(|now| now & GENERATION != generation)
     }
 
     fn drop_keyval(&mut self, keyval: i32) {
@@ -323,15 +347,39 @@ mod tests {
         let mut t = Attributes::default();
         let k = t.create(Kind::Comm, AttrCopy::Same, None, 7);
         t.set(A, k, 42);
-        t.free(k, Kind::Comm).unwrap();
+        t.free(k, Kind::Comm, true).unwrap();
         assert!(t.keyval(k, Kind::Comm).is_ok());
-        assert!(t.free(k, Kind::Comm).is_err());
+        assert!(t.free(k, Kind::Comm, true).is_err());
         assert_eq!(t.all(A).len(), 1);
         t.remove(A, k);
         assert!(t.keyval(k, Kind::Comm).is_err());
         assert!(t.keyvals.is_empty());
         let again = t.create(Kind::Comm, AttrCopy::Never, None, 0);
         assert_ne!(again, k);
+    }
+
+    #[test]
+    fn a_keyval_may_be_freed_again_unless_strict() {
+        let mut t = Attributes::default();
+        let k = t.create(Kind::Comm, AttrCopy::Never, None, 0);
+        t.set(A, k, 42);
+        t.free(k, Kind::Comm, false).unwrap();
+        t.free(k, Kind::Comm, false).unwrap();
+        assert_eq!(t.get(A, k), Some(42));
+        t.remove(A, k);
+        let next = t.keyvals.next_key();
+        assert!(t.free(k, Kind::Comm, true).is_err());
+        assert!(t.free(to_int(next), Kind::Comm, false).is_err());
+        for taken in [false, true] {
+            t.free(k, Kind::Comm, false).unwrap();
+            if !taken {
+                assert_eq!(t.create(Kind::Comm, AttrCopy::Never, None, 0), to_int(next));
+            }
+        }
+        assert!(t.keyval(to_int(next), Kind::Comm).is_ok());
+        for never in [0, -1, 501, i32::MIN, i32::MAX, to_int(next) + 1] {
+            assert!(t.free(never, Kind::Comm, false).is_err(), "{never}");
+        }
     }
 
     #[test]
@@ -362,7 +410,15 @@ mod tests {
     #[test]
     fn a_communicator_of_a_session_has_tag_ub_only() {
         let mut t = Attributes::default();
-        t.predefine([Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7)]);
+        t.predefine([
+            Some(1),
+            Some(2),
+            Some(3),
+            Some(4),
+            Some(5),
+            Some(6),
+            Some(7),
+        ]);
         assert!(t.predefined(TAG_UB, true).unwrap().is_some());
         for keyval in TAG_UB + 1..=UNIVERSE_SIZE {
             assert_eq!(t.predefined(keyval, true), Some(None));

@@ -182,6 +182,12 @@ impl Tables {
         Ok(&found.layout)
     }
 
+    /// Whether this is MPI_DATATYPE_NULL, which a buffer of no elements may have, as with MPICH,
+    /// unless KW_CHECK is set.
+    pub fn may_be_null(&self, datatype: TypeH) -> bool {
+        datatype.is_null() && !self.checking
+    }
+
     /// The message buffer that `(addr, count, datatype)` describes; checks count, datatype,
     /// commitment and null buffers.
     #[inline]
@@ -197,6 +203,9 @@ impl Tables {
     }
 
     fn typed_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
+        if count == 0 && self.may_be_null(datatype) {
+            return Ok(Buf::EMPTY);
+        }
         let layout = self.layout(datatype)?;
         let len = count.checked_mul(layout.size() as i64).unwrap_or(-1);
         let null = addr == Addr::NULL && datatype.is_predefined();

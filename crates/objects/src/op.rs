@@ -9,7 +9,7 @@ use crate::handle::{OpH, TypeH};
 use kw_base::Slab;
 use kw_engine::{Combining, UserFunction};
 use kw_sys::reduce::{Kernel, Op};
-use kw_types::layout::{Layout, basic};
+use kw_types::layout::{Basic, Layout, basic};
 
 /// An operation that the user made.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,8 @@ impl Operation {
 pub struct Ops {
     /// Those that the user made.
     pub made: Slab<UserMade>,
+    /// Whether operations on MPI_CHAR are refused, which the standard does not define (KW_CHECK).
+    pub strict: bool,
 }
 
 impl Ops {
@@ -65,7 +67,10 @@ impl Ops {
         match self.get(op)? {
             Operation::User(u) => Ok((Combining::User(u.function, datatype.0), u.commutes)),
             Operation::Predefined(op) => {
-                let kernel = layout.basic().and_then(|b| Kernel::find(op, b));
+                let basic = layout
+                    .basic()
+                    .filter(|&b| !(self.strict && b == Basic::Char));
+                let kernel = basic.and_then(|b| Kernel::find(op, b));
                 match kernel {
                     Some(k) => Ok((Combining::Kernel(k), true)),
                     None => Err(undefined(op, datatype)),

@@ -101,7 +101,9 @@ pub fn keyval_free(mpi: &Mpi, keyval: Out<i32>) -> Res {
 }
 
 fn free(mpi: &Mpi, kind: Kind, keyval: Out<i32>) -> Res {
-    mpi.lock().above.attributes.free(keyval.get(), kind)?;
+    let mut guard = mpi.lock();
+    let strict = guard.above.checking;
+    guard.above.attributes.free(keyval.get(), kind, strict)?;
     keyval.set(KEYVAL_INVALID);
     Ok(())
 }

@@ -111,6 +111,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
             }
         };
         guard.above.checking = engine.job.agreed.checks();
+        guard.above.ops.strict = guard.above.checking;
         guard.engine = Some(engine);
         guard
             .open()

@@ -158,12 +158,19 @@ pub fn win_call_errhandler(_mpi: &Mpi, win: WinH, _errorcode: i32) -> Res {
 
 /// Leaves the call to the shell: a handler may end the job, or throw an exception.
 fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
-    let text = mpi.lock().above.codes.text(code);
-    let Some(text) = text else {
-        return fail(
-            Class::Arg,
-            format!("errorcode is {code}, which is no error code"),
-        );
+    let guard = mpi.lock();
+    let (text, strict) = (guard.above.codes.text(code), guard.above.checking);
+    drop(guard);
+    let text = match text {
+        Some(text) => text,
+        // Programs hand over codes of their own, as MPICH and Open MPI let them.
+        None if !strict => format!("error code {code} of the program"),
+        None => {
+            return fail(
+                Class::Arg,
+                format!("errorcode is {code}, which is not an error code of MPI"),
+            );
+        }
     };
     match mpi.handler(scope) {
         Handler::Return => Ok(()),

@@ -209,7 +209,16 @@ fn defined(op: Op, basic: Basic) -> Option<Kernel> {
         Class::Complex => complex(op, basic),
         Class::Logical => logical(op, basic),
         Class::Pair => pair(op, basic),
-        Class::Char => None,
+        Class::Char => character(op, basic),
+    }
+}
+
+/// Operations on characters. MPI 5.0, 6.9.2 has none, but MPICH and Open MPI take MPI_CHAR for the
+/// integer that C's `char` is, and programs rely on it.
+fn character(op: Op, basic: Basic) -> Option<Kernel> {
+    match basic {
+        Basic::Char => whole::<std::ffi::c_char>(op),
+        _ => None,
     }
 }
 

@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn operations_are_defined_by_class_as_the_standard_says() {
+fn operations_are_defined_by_class_as_the_standard_says_and_for_char() {
     use Op::*;
     for &basic in Basic::ALL {
         let allowed: &[Op] = match basic.class() {
@@ -130,6 +130,9 @@ fn operations_are_defined_by_class_as_the_standard_says() {
             Class::Complex => &[Sum, Prod],
             Class::Logical => &[Land, Lor, Lxor],
             Class::Byte => &[Band, Bor, Bxor],
+            Class::Char if basic == Basic::Char => {
+                &[Sum, Min, Max, Prod, Band, Bor, Bxor, Land, Lor, Lxor]
+            }
             Class::Char => &[],
             Class::Pair => &[Minloc, Maxloc],
         };

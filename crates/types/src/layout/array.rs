@@ -37,10 +37,14 @@ fn times(a: i64, b: i64) -> Result<i64, Misfit> {
 }
 
 impl Layout {
-    /// MPI_Type_create_subarray; dimensions are `(size, subsize, start)`.
+    /// MPI_Type_create_subarray; dimensions are `(size, subsize, start)`. Without dimensions it has
+    /// no data.
     pub fn subarray(&self, dims: &[(i64, i64, i64)], order: Order) -> Result<Layout, Misfit> {
         let mut part = self.clone();
         let mut step = self.extent();
+        if dims.is_empty() {
+            part = Layout::empty();
+        }
         for d in order.dimensions(dims.len()) {
             let (size, subsize, start) = dims[d];
             if size < 1 || subsize < 1 || subsize > size {

@@ -18,7 +18,7 @@ pub enum Class {
     Logical,
     /// MPI_BYTE and MPI_PACKED.
     Byte,
-    /// Printable character: no arithmetic.
+    /// Printable character: no arithmetic by the standard.
     Char,
     /// Value and index, for MPI_MINLOC and MPI_MAXLOC.
     Pair,
@@ -82,7 +82,7 @@ basics! {
     Logical64 = Logical, 8, 8, "Fortran LOGICAL of 8 bytes.";
     Logical128 = Logical, 16, 16, "Fortran LOGICAL of 16 bytes.";
     Byte = Byte, 1, 1, "Uninterpreted byte.";
-    Char = Char, 1, 1, "Character of 1 byte.";
+    Char = Char, 1, 1, "C `char` and Fortran CHARACTER of 1 byte.";
     WChar = Char, 4, 4, "C `wchar_t`.";
     FloatInt = Pair, 8, 4, "struct { float; int }.";
     DoubleInt = Pair, 12, 8, "struct { double; int }, 16 bytes apart.";

@@ -57,7 +57,8 @@ impl Data {
         names: impl Fn() -> (String, String),
         (addr, count, datatype): (Addr, i64, TypeH),
     ) -> Res<Data> {
-        let units = Units::of(tables, datatype).map_err(|f| rename(f, &names().1))?;
+        let units = Units::of(tables, datatype, || count != 0);
+        let units = units.map_err(|f| rename(f, &names().1))?;
         let bytes = units.bytes(count).map_err(|f| rename(f, &names().0))?;
         check_addr(name, addr, bytes, datatype)?;
         Ok(Data {
@@ -77,7 +78,7 @@ impl Data {
         blocks: u32,
     ) -> Res<Data> {
         let named = |what| move |f| rename(f, &with(name, what));
-        let units = Units::of(tables, datatype).map_err(named("type"))?;
+        let units = Units::of(tables, datatype, || count != 0).map_err(named("type"))?;
         let bytes = units.bytes(count).map_err(named("count"))?;
         let all = count.saturating_mul(blocks as i64);
         units.bytes(all).map_err(named("count"))?;
@@ -97,10 +98,15 @@ struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
+    /// `filled`: whether the buffer has elements. One that has none needs no datatype.
     #[inline]
-    fn of(tables: &'a Tables, datatype: TypeH) -> Res<Units<'a>> {
+    fn of(tables: &'a Tables, datatype: TypeH, filled: impl FnOnce() -> bool) -> Res<Units<'a>> {
         if let Some(size) = basic::plain_size(datatype.0) {
             return Ok(Units { size, layout: None });
+        }
+        if tables.may_be_null(datatype) && !filled() {
+            let (size, layout) = (1, None);
+            return Ok(Units { size, layout });
         }
         let layout = tables.layout(datatype)?;
         Ok(Units {
@@ -248,7 +254,9 @@ pub(super) fn read_lists(
     (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
     n: u32,
 ) -> Res<(Memory, Lists)> {
-    let units = Units::of(tables, datatype).map_err(|f| rename(f, &with(names.0, "type")))?;
+    let filled = || counts.is_null() || (0..n as usize).any(|i| counts.get(i) != 0);
+    let units = Units::of(tables, datatype, filled);
+    let units = units.map_err(|f| rename(f, &with(names.0, "type")))?;
     not_null(|| names.1.into(), counts.is_null(), n)?;
     not_null(|| names.2.into(), displs.is_null(), n)?;
     let mut lists = Lists {
@@ -309,7 +317,8 @@ pub(crate) fn apart(
     let (mut out, mut all) = (Vec::with_capacity(n as usize), 0u64);
     for i in 0..n as usize {
         let one = |what| format!("{}[{i}]", with(name, what));
-        let units = Units::of(tables, types.get(i)).map_err(|f| rename(f, &one("types")))?;
+        let units = Units::of(tables, types.get(i), || counts.get(i) != 0);
+        let units = units.map_err(|f| rename(f, &one("types")))?;
         let bytes = units
             .bytes(counts.get(i))
             .map_err(|f| rename(f, &one("counts")))?;

@@ -26,11 +26,11 @@ fn order(value: i32) -> Res<Order> {
     }
 }
 
-fn dimensions(ndims: i32) -> Res<usize> {
-    if ndims < 1 {
+fn dimensions(ndims: i32, least: i32) -> Res<usize> {
+    if ndims < least {
         return fail(
             Class::Arg,
-            format!("ndims is {ndims}, but must be positive"),
+            format!("ndims is {ndims}, but must be {least} or more"),
         );
     }
     Ok(ndims as usize)
@@ -47,7 +47,9 @@ pub fn type_create_subarray(
     oldtype: TypeH,
     newtype: Out<TypeH>,
 ) -> Res {
-    let n = dimensions(ndims)?;
+    // MPICH and Open MPI take none for no data.
+    let strict = mpi.lock().above.checking;
+    let n = dimensions(ndims, strict as i32)?;
     let how = self::order(order)?;
     let large = array_of_sizes.width() == Width::Long;
     let sizes = some("array_of_sizes", array_of_sizes, n)?;
@@ -100,7 +102,7 @@ pub fn type_create_darray(
     oldtype: TypeH,
     newtype: Out<TypeH>,
 ) -> Res {
-    let n = dimensions(ndims)?;
+    let n = dimensions(ndims, 1)?;
     let how = self::order(order)?;
     let large = array_of_gsizes.width() == Width::Long;
     let gsizes = some("array_of_gsizes", array_of_gsizes, n)?;

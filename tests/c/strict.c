@@ -1,0 +1,4 @@
+/* lenient.c with KW_CHECK: what is accepted there is refused. */
+// run: n=2
+#define CHECKED 1
+#include "lenient.c"
