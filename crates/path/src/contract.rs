@@ -1,7 +1,7 @@
 //! The seam between paths and the engine.
 
 use kw_base::{Calibration, Peer, Tick};
-use kw_proto::wire::Header;
+use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 
 /// What follows a header in a frame.
@@ -143,16 +143,16 @@ pub trait Path {
         self.poll(now, inbound)
     }
 
-    /// Copies `len` bytes at `address` of the peer's memory into `into` from `at` on, now.
+    /// Copies the first `len` bytes of a region of the peer's memory into `into` from `at` on, now.
     fn get(
         &mut self,
         from: Peer,
-        address: u64,
+        region: RemoteRegion,
         into: &Buf,
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
-        let _ = (from, address, into, at, len);
+        let _ = (from, region, into, at, len);
         Err(Refused::Unsupported)
     }
 

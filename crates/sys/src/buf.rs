@@ -7,6 +7,7 @@
 //! Everything after that is safe code.
 
 use crate::pack::Packer;
+use kw_proto::wire::RemoteRegion;
 use kw_types::layout::Layout;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -390,8 +391,8 @@ impl kw_proto::endpoint::Memory for Buf {
     }
 
     #[inline]
-    fn address(&self) -> Option<u64> {
-        self.contiguous().map(|a| a as u64)
+    fn region(&self) -> Option<RemoteRegion> {
+        self.contiguous().map(|a| RemoteRegion::at(a as u64))
     }
 
     fn alloc(len: u64) -> Option<Buf> {

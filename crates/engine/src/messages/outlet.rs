@@ -64,6 +64,7 @@ impl Outlet {
                 let body = match &body {
                     FrameBody::None => Body::None,
                     FrameBody::Extension(b) => Body::Bytes(b),
+                    FrameBody::Keyed(b) => Body::Bytes(b),
                     FrameBody::Payload { buf, len } => Body::Payload {
                         buf,
                         from: 0,
@@ -79,7 +80,7 @@ impl Outlet {
             }
             Action::Get {
                 from,
-                address,
+                region,
                 into,
                 len,
                 req,
@@ -87,7 +88,7 @@ impl Outlet {
                 if !paths.is_routed(from) {
                     self.choose_path(machine, paths, from);
                 }
-                let ok = paths.get(from, address, &into, len);
+                let ok = paths.get(from, region, &into, len);
                 machine.receiver().on_got(req, ok);
             }
             Action::Reprice(peer) => {

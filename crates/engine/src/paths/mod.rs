@@ -21,7 +21,7 @@ use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
 use kw_path::{Asleep, Body, Down, Inbound, Network, Path, Sent};
 use kw_proto::p2p::table::{Choice, Line, Lines};
-use kw_proto::wire::Header;
+use kw_proto::wire::{Header, RemoteRegion};
 use kw_start::address_key;
 use kw_sys::buf::Buf;
 use prices::Prices;
@@ -332,11 +332,11 @@ impl Paths {
     }
 
     /// Fetches memory of a peer; `false` when the path refuses.
-    pub fn get(&mut self, from: Peer, address: u64, into: &Buf, len: u64) -> bool {
+    pub fn get(&mut self, from: Peer, region: RemoteRegion, into: &Buf, len: u64) -> bool {
         let got = match (self.routes[from.idx()], &mut self.shm, &mut self.net) {
-            (Route::Shm, Some(p), _) => p.get(from, address, into, 0, len),
-            (Route::Myself, ..) => self.myself.get(from, address, into, 0, len),
-            (Route::Net, _, Some(p)) => p.get(from, address, into, 0, len),
+            (Route::Shm, Some(p), _) => p.get(from, region, into, 0, len),
+            (Route::Myself, ..) => self.myself.get(from, region, into, 0, len),
+            (Route::Net, _, Some(p)) => p.get(from, region, into, 0, len),
             _ => return false,
         };
         got.is_ok()

@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
 
 use kw_base::{Calibration, Peer, Tick};
 use kw_proto::p2p::prices;
-use kw_proto::wire::Header;
+use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
 
@@ -404,7 +404,7 @@ impl Path for ShmPath {
     fn get(
         &mut self,
         from: Peer,
-        address: u64,
+        region: RemoteRegion,
         into: &Buf,
         at: u64,
         len: u64,
@@ -412,7 +412,7 @@ impl Path for ShmPath {
         let i = self.ranks.local(from) as usize;
         let link = self.links.get_mut(i).ok_or(Refused::Unsupported)?;
         let peer = self.ranks.info(i);
-        link.fetcher.fetch(peer, address, (into, at), len)
+        link.fetcher.fetch(peer, region.address, (into, at), len)
     }
 
     fn pending(&self) -> bool {

@@ -30,7 +30,7 @@ use crate::contract::{Body, Down, Inbound, Lines, Path, Refused, Sent};
 use kw_base::calibration::Line;
 use kw_base::sync::{Arc, Mutex, MutexGuard};
 use kw_base::{Calibration, Peer, Tick};
-use kw_proto::wire::Header;
+use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::{Addr, Buf};
 use net::Net;
 use std::time::Duration;
@@ -268,14 +268,14 @@ impl Path for SimPath {
     fn get(
         &mut self,
         from: Peer,
-        address: u64,
+        region: RemoteRegion,
         into: &Buf,
         at: u64,
         len: u64,
     ) -> Result<(), Refused> {
         let reach = lock(&self.net).options().get;
         self.reach(from, reach)?;
-        memory(address, len).copy_to(0, into, at, len);
+        memory(region.address, len).copy_to(0, into, at, len);
         Ok(())
     }
 

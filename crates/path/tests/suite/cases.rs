@@ -2,6 +2,7 @@
 
 use super::*;
 use kw_path::Refused;
+use kw_proto::wire::RemoteRegion;
 use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
@@ -281,8 +282,8 @@ pub fn get_moves_memory_or_refuses<F: Fixture>() {
     let there = filled(&bytes(1, 300_000));
     let here = Buf::alloc(300_100);
     let lines = w.paths[1].lines(Peer(0), &kw_base::Calibration::START);
-    let address = there.region().unwrap().bits() as u64;
-    match w.paths[1].get(Peer(0), address, &here, 100, 300_000) {
+    let region = RemoteRegion::at(there.region().unwrap().bits() as u64);
+    match w.paths[1].get(Peer(0), region, &here, 100, 300_000) {
         Ok(()) => assert_eq!(there_and_here(&here, 100, 300_000), bytes(1, 300_000)),
         Err(Refused::Unsupported) => assert!(lines.get.is_none()),
         Err(Refused::Denied(_)) => {

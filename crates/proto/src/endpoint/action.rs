@@ -1,7 +1,7 @@
 //! What an endpoint wants its owner to do.
 
 use super::ReqKey;
-use crate::wire::{EXTENSION_LEN, Header};
+use crate::wire::{EXTENSION_LEN, Header, KEYED_LEN, RemoteRegion};
 use kw_base::events::EventRecord;
 use kw_base::{Key, Peer};
 
@@ -12,6 +12,8 @@ pub enum FrameBody<B> {
     None,
     /// Protocol bytes.
     Extension([u8; EXTENSION_LEN]),
+    /// Protocol bytes with a key.
+    Keyed([u8; KEYED_LEN]),
     /// The first `len` bytes of a message buffer.
     Payload {
         /// The buffer.
@@ -41,8 +43,8 @@ pub enum Action<B> {
     Get {
         /// Whose memory.
         from: Peer,
-        /// Address there.
-        address: u64,
+        /// Where it lies there.
+        region: RemoteRegion,
         /// Where to.
         into: B,
         /// Bytes.

@@ -1,6 +1,8 @@
 //! Message buffers as the protocols see them: they never touch the user's memory themselves.
 
-/// A message buffer as the protocols see it: a length, perhaps an address, and copying.
+use crate::wire::RemoteRegion;
+
+/// A message buffer as the protocols see it: a length, perhaps a place, and copying.
 pub trait Memory: Clone {
     /// Bytes of packed data.
     fn len(&self) -> u64;
@@ -8,8 +10,8 @@ pub trait Memory: Clone {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Address that a peer may read from or write to, when the bytes lie in a row.
-    fn address(&self) -> Option<u64>;
+    /// Where a peer may read the bytes, when they lie in a row.
+    fn region(&self) -> Option<RemoteRegion>;
     /// Fresh memory of our own, to be written before it is read; `None` when there is not enough.
     fn alloc(len: u64) -> Option<Self>;
     /// A buffer of no bytes.
@@ -26,7 +28,7 @@ impl Memory for () {
     fn len(&self) -> u64 {
         0
     }
-    fn address(&self) -> Option<u64> {
+    fn region(&self) -> Option<RemoteRegion> {
         None
     }
     fn alloc(_len: u64) -> Option<()> {

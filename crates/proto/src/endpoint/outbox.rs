@@ -2,7 +2,7 @@
 
 use super::{Action, FrameBody, ReqKey};
 use crate::matching::Envelope;
-use crate::wire::{EXTENSION_LEN, Header, Kind};
+use crate::wire::{Header, Kind};
 use kw_base::Peer;
 use kw_base::counters::Counters;
 use kw_base::events::{Event, EventRecord, MOST_ELEMENTS, Wanted};
@@ -76,8 +76,8 @@ impl<B> Outbox<B> {
     }
 
     /// A frame with protocol bytes.
-    pub(crate) fn extended(&mut self, to: Peer, head: Header, body: [u8; EXTENSION_LEN]) {
-        self.push(to, head, FrameBody::Extension(body), None);
+    pub(crate) fn extended(&mut self, to: Peer, head: Header, body: FrameBody<B>) {
+        self.push(to, head, body, None);
     }
 
     /// A frame with the payload of a request: as many bytes of its buffer as the header says.

@@ -40,7 +40,7 @@ use super::landing::{Landing, Place};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::unexpected::Early;
-use crate::endpoint::{Memory, Refused, Req, ReqKey, State, envelope, header};
+use crate::endpoint::{FrameBody, Memory, Refused, Req, ReqKey, State, envelope, header};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
 use kw_base::counters::{Counter, Protocol};
@@ -369,7 +369,7 @@ impl<B: Memory> Receiver<'_, B> {
         };
         let head = header(Kind::Announce, env, capacity, key.to_bits());
         self.out.counters.hit(Counter::WriteAnnounced);
-        self.out.extended(to, head, body);
+        self.out.extended(to, head, FrameBody::Extension(body));
     }
 
     /// An announced receive is not posted any more.

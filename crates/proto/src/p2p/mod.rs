@@ -11,7 +11,7 @@
 //! eager       S --Eager(payload)--> R                                 (S done when its buffer was read)
 //! synchronous S --EagerSync(payload)--> R --SyncAck--> S              (answered when matched)
 //! rendezvous  S --Rts--> R --Cts--> S --Data(payload)--> R            (large, receive not posted or get refused)
-//! get         S --Rts(address)--> R, R reads S's memory, R --Fin--> S
+//! get         S --Rts(region)--> R,  R reads S's memory, R --Fin--> S
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
@@ -104,7 +104,7 @@ impl<B: Memory> P2p<B> {
         body: &[u8],
     ) -> Result<(), Refused> {
         match head.kind {
-            Kind::Rts => self.receiver(endpoint).on_offer(from, head, body)?,
+            Kind::Rts | Kind::KeyedRts => self.receiver(endpoint).on_offer(from, head, body)?,
             Kind::Cts => self.sender(endpoint).on_clear(from, head),
             Kind::Fin => self.sender(endpoint).on_fetched(from, head),
             Kind::SyncAck => self.sender(endpoint).on_sync_ack(head),

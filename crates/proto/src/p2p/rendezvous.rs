@@ -7,37 +7,64 @@ use super::peers::Peers;
 use super::receiver::Receiver;
 use super::sender::{Mode, Sender, Sending};
 use super::unexpected::Early;
-use crate::endpoint::{Action, Memory, Outcome, Refused};
+use crate::endpoint::{Action, FrameBody, Memory, Outcome, Refused};
 use crate::endpoint::{ReqKey, Requests, State, envelope, header};
 use crate::matching::Envelope;
-use crate::wire::{EXTENSION_LEN, Header, Kind};
+use crate::wire::{EXTENSION_LEN, Header, KEY_LEN, KEYED_LEN, Kind, RemoteRegion};
 use kw_base::counters::{Counter, Protocol};
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
 /// What an RTS says beyond its header.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Offer {
-    /// Address of the payload in the sender's memory; zero: none.
-    address: u64,
+    /// The payload in the sender's memory, if it may be fetched.
+    region: Option<RemoteRegion>,
     /// The sender asks to have it fetched, whatever its length.
     asks: bool,
 }
 
 impl Offer {
-    fn decode(body: &[u8]) -> Result<Offer, Refused> {
-        match body.split_first_chunk::<8>() {
-            Some((address, rest)) => Ok(Offer {
-                address: u64::from_le_bytes(*address),
-                asks: rest.first().is_some_and(|&b| b != 0),
-            }),
-            None => Err(Refused::Short(Kind::Rts, body.len())),
+    fn is_keyed(&self) -> bool {
+        self.region.is_some_and(|r| r.is_keyed())
+    }
+
+    /// Kind and body of the RTS.
+    fn encode<B>(&self) -> (Kind, FrameBody<B>) {
+        let mut body = [0; KEYED_LEN];
+        let (plain, key) = body.split_at_mut(EXTENSION_LEN);
+        plain[8] = self.asks as u8;
+        if let Some(region) = self.region {
+            plain[..8].copy_from_slice(&region.address.to_le_bytes());
+            key.copy_from_slice(&region.key);
         }
+        match body.first_chunk() {
+            Some(plain) if !self.is_keyed() => (Kind::Rts, FrameBody::Extension(*plain)),
+            _ => (Kind::KeyedRts, FrameBody::Keyed(body)),
+        }
+    }
+
+    fn decode(kind: Kind, body: &[u8]) -> Result<Offer, Refused> {
+        let short = || Refused::Short(kind, body.len());
+        let (plain, rest) = body.split_first_chunk::<EXTENSION_LEN>().ok_or_else(short)?;
+        let (address, more) = plain.split_first_chunk::<8>().ok_or_else(short)?;
+        let key = match kind {
+            Kind::KeyedRts => *rest.first_chunk().ok_or_else(short)?,
+            _ => [0; KEY_LEN],
+        };
+        let region = RemoteRegion {
+            address: u64::from_le_bytes(*address),
+            key,
+        };
+        Ok(Offer {
+            region: (region.address != 0).then_some(region),
+            asks: more[0] != 0,
+        })
     }
 }
 
 impl<B: Memory> Sender<'_, B> {
-    /// Offers a message: RTS with the payload's address, if it has one.
+    /// Offers a message: RTS with the payload's place, if it has one.
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.requests
             .set_state(key, State::Offered { cancelling: false });
@@ -46,12 +73,13 @@ impl<B: Memory> Sender<'_, B> {
         let (context, tag, len) = (env.context as i64, env.tag as i64, buf.len() as i64);
         self.out
             .record(Event::RendezvousBegun, [to.0 as i64, context, tag, len]);
-        let mut body = [0; EXTENSION_LEN];
-        if let (true, Some(address)) = (self.peers[to].messages.choice.can_get(), buf.address()) {
-            body[..8].copy_from_slice(&address.to_le_bytes());
-        }
-        body[8] = (mode == Mode::Fetched) as u8;
-        let head = header(Kind::Rts, env, buf.len(), key.to_bits());
+        let can_get = self.peers[to].messages.choice.can_get();
+        let offer = Offer {
+            region: buf.region().filter(|_| can_get),
+            asks: mode == Mode::Fetched,
+        };
+        let (kind, body) = offer.encode();
+        let head = header(kind, env, buf.len(), key.to_bits());
         self.out.extended(to, head, body);
     }
 
@@ -116,7 +144,7 @@ impl<B: Memory> Receiver<'_, B> {
     ) -> Result<(), Refused> {
         let env = envelope(head);
         check(&env)?;
-        let offer = Offer::decode(body)?;
+        let offer = Offer::decode(head.kind, body)?;
         self.peers[from].messages.ours.seen += 1;
         match self.receiving.matching.arrive(env) {
             None => {
@@ -159,17 +187,17 @@ impl<B: Memory> Receiver<'_, B> {
             true => peer.messages.choice.can_get(),
             false => wanted >= peer.messages.choice.get_min,
         };
-        if offer.address != 0 && !peer.messages.get_refused && long {
-            self.out.actions.push(Action::Get {
+        match offer.region.filter(|_| !peer.messages.get_refused && long) {
+            Some(region) => self.out.actions.push(Action::Get {
                 from,
-                address: offer.address,
+                region,
                 into,
                 len: wanted,
                 req: key,
-            });
-        } else {
-            self.out
-                .control(from, Kind::Cts, token, key.to_bits(), wanted);
+            }),
+            None => self
+                .out
+                .control(from, Kind::Cts, token, key.to_bits(), wanted),
         }
     }
 
@@ -206,6 +234,44 @@ impl<B: Memory> Receiver<'_, B> {
                 buf: req.buf.clone(),
             }),
             _ => self.stray_landing(from, head),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The offer that another rank reads.
+    fn sent(offer: Offer) -> (Kind, Result<Offer, Refused>) {
+        let (kind, body) = offer.encode::<()>();
+        let bytes = match &body {
+            FrameBody::Extension(b) => &b[..],
+            FrameBody::Keyed(b) => b,
+            _ => &[],
+        };
+        assert_eq!(Header::bare(kind).body_len(), bytes.len() as u64);
+        (kind, Offer::decode(kind, bytes))
+    }
+
+    proptest! {
+        #[test]
+        fn an_offer_survives_the_wire(address in 1u64.., key: [u8; KEY_LEN], asks: bool) {
+            let keyed = Offer { region: Some(RemoteRegion { address, key }), asks };
+            prop_assert_eq!(sent(keyed).1, Ok(keyed));
+            let plain = Offer { region: Some(RemoteRegion::at(address)), asks };
+            prop_assert_eq!(sent(plain), (Kind::Rts, Ok(plain)));
+            let nowhere = Offer { region: None, asks };
+            prop_assert_eq!(sent(nowhere), (Kind::Rts, Ok(nowhere)));
+        }
+
+        #[test]
+        fn an_offer_that_is_too_short_is_refused(len in 0..KEYED_LEN) {
+            let body = [1; KEYED_LEN];
+            let read = |kind| Offer::decode(kind, &body[..len]);
+            prop_assert_eq!(read(Kind::KeyedRts), Err(Refused::Short(Kind::KeyedRts, len)));
+            prop_assert_eq!(read(Kind::Rts).is_err(), len < EXTENSION_LEN);
         }
     }
 }

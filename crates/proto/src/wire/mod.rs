@@ -16,7 +16,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be
 /// acknowledged at once. Not part of a [`Header`].
@@ -27,6 +27,39 @@ pub const HEADER_LEN: usize = 32;
 
 /// Bytes of the body of [`Kind::Rts`] and [`Kind::Announce`].
 pub const EXTENSION_LEN: usize = 16;
+
+/// Bytes of the body of [`Kind::KeyedRts`].
+pub const KEYED_LEN: usize = EXTENSION_LEN + KEY_LEN;
+
+/// Bytes of the key of remote memory.
+pub const KEY_LEN: usize = 16;
+
+/// Memory of another rank, as that rank named it: where it begins, and what a network card needs to
+/// be let in. Its length travels beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RemoteRegion {
+    /// Address in the memory of that rank.
+    pub address: u64,
+    /// Key for a path that needs one; zeros: none. Paths between ranks of one host ignore it.
+    pub key: [u8; KEY_LEN],
+}
+
+impl RemoteRegion {
+    /// A region of a path that needs no key.
+    #[inline]
+    pub fn at(address: u64) -> RemoteRegion {
+        RemoteRegion {
+            address,
+            key: [0; KEY_LEN],
+        }
+    }
+
+    /// Whether it has a key.
+    #[inline]
+    pub fn is_keyed(&self) -> bool {
+        self.key != [0; KEY_LEN]
+    }
+}
 
 /// What a frame says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -84,6 +117,10 @@ pub enum Kind {
     /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it
     /// receives nothing more.
     Left = 20,
+    /// Like `Rts`, for a path that reads the sender's memory by a key. Body: that of `Rts`, then
+    /// the key (16 bytes). A frame of its own, so that a request to send without a key shares a
+    /// cache line with its header.
+    KeyedRts = 21,
 }
 
 /// What a frame concerns: who handles it.
@@ -103,7 +140,7 @@ impl Kind {
     pub fn class(self) -> Class {
         use Kind::*;
         match self {
-            Eager | EagerSync | Rts | Cts | Data | Fin | SyncAck | Announce | Write | Cancel
+            Eager | EagerSync | Rts | KeyedRts | Cts | Data | Fin | SyncAck | Announce | Write | Cancel
             | CancelAck | Hold | Go => Class::Message,
             Waits | Left => Class::Control,
             Bye | More | Striped | Piece | Taken => Class::Path,
@@ -114,9 +151,9 @@ impl Kind {
     #[inline]
     pub fn from_byte(b: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 20] = [
+        const ALL: [Kind; 21] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, More, Hold, Go, Striped, Piece, Taken, Waits, Left,
+            Bye, More, Hold, Go, Striped, Piece, Taken, Waits, Left, KeyedRts,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }
@@ -172,6 +209,7 @@ impl Header {
         match self.kind {
             Kind::Eager | Kind::EagerSync | Kind::Data | Kind::Write | Kind::Piece => self.len,
             Kind::Rts | Kind::Announce => EXTENSION_LEN as u64,
+            Kind::KeyedRts => KEYED_LEN as u64,
             Kind::Striped => HEADER_LEN as u64,
             _ => 0,
         }
@@ -236,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_survives_the_wire(kind in 1u8..=20, context: u32, source: u32, tag: i32, len: u64, token: u64) {
+        fn a_header_survives_the_wire(kind in 1u8..=21, context: u32, source: u32, tag: i32, len: u64, token: u64) {
             let h = Header { kind: Kind::from_byte(kind).unwrap(), context, source, tag, len, token };
             prop_assert_eq!(Header::decode(&h.encode()), Ok(h));
             prop_assert_eq!(h.with_aux(token).aux(), token);

@@ -8,7 +8,7 @@ use kw_proto::machine::Machine;
 use kw_proto::matching::Pattern;
 use kw_proto::p2p::Place;
 use kw_proto::p2p::table::Choice;
-use kw_proto::wire::{Header, Kind};
+use kw_proto::wire::{Header, KEY_LEN, Kind, RemoteRegion};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -20,6 +20,10 @@ impl Mem {
     pub fn new(bytes: Vec<u8>) -> Mem {
         Mem(Rc::new(RefCell::new(bytes)))
     }
+    /// Half of all memory has a key.
+    fn key(&self) -> [u8; KEY_LEN] {
+        [7 * (self.len() % 2) as u8; KEY_LEN]
+    }
     pub fn bytes(&self) -> Vec<u8> {
         self.0.borrow().clone()
     }
@@ -29,9 +33,13 @@ impl Memory for Mem {
     fn len(&self) -> u64 {
         self.0.borrow().len() as u64
     }
-    fn address(&self) -> Option<u64> {
+    fn region(&self) -> Option<RemoteRegion> {
         // Leaks a reference so that "remote memory" can be found again by its number.
-        Some(Rc::into_raw(self.0.clone()) as u64)
+        let address = Rc::into_raw(self.0.clone()) as u64;
+        Some(RemoteRegion {
+            address,
+            key: self.key(),
+        })
     }
     fn alloc(len: u64) -> Option<Mem> {
         Some(Mem::new(vec![0; len as usize]))
@@ -131,6 +139,7 @@ impl Net {
                     let body = match body {
                         FrameBody::None => Vec::new(),
                         FrameBody::Extension(b) => b.to_vec(),
+                        FrameBody::Keyed(b) => b.to_vec(),
                         FrameBody::Payload { buf, len } => buf.bytes()[..len as usize].to_vec(),
                     };
                     assert_eq!(body.len() as u64, head.body_len());
@@ -145,7 +154,7 @@ impl Net {
                     }
                 }
                 Action::Get {
-                    address,
+                    region,
                     into,
                     len,
                     req,
@@ -154,8 +163,10 @@ impl Net {
                     let source = self
                         .sources
                         .iter()
-                        .find(|(a, _)| *a == address)
+                        .find(|(a, _)| *a == region.address)
                         .map(|(_, m)| m.clone());
+                    let key = source.as_ref().map(Mem::key);
+                    assert!(key.is_none_or(|key| key == region.key), "the key of that memory");
                     if let (true, Some(m)) = (self.get_works, source) {
                         m.copy_to(&into, len);
                         self.machines[me].receiver().on_got(req, true);
