@@ -1,7 +1,7 @@
 //! How a rank learns its job from its launcher.
 
 use super::agreed::{Agreed, is_one_host, record};
-use super::{Allowed, BootError, Job, Launcher, LauncherFault, talk};
+use super::{Allowed, BootError, Job, Launcher, LauncherFault, Worlds, talk};
 use kw_base::Peer;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::{Agree, Hosts, Word};
@@ -67,12 +67,13 @@ pub fn join(
         }
         (Hosts::Told, None) => return Err(unequal(launcher)),
     };
+    let key = key.ok_or_else(|| unequal(launcher))?;
+    let agreed = Agreed::new(hosts, agreed.load, knobs)?
+        .priced(agreed.calibration)
+        .bound(&agreed.bound, knobs)?;
     let job = Job {
         me: Peer(me.0),
-        key: key.ok_or_else(|| unequal(launcher))?,
-        agreed: Agreed::new(hosts, agreed.load, knobs)?
-            .priced(agreed.calibration)
-            .bound(&agreed.bound, knobs)?,
+        worlds: Worlds::new(key, launcher.job(), agreed),
     };
     Ok(Joined { job, memory })
 }

@@ -23,6 +23,7 @@ mod talk;
 mod traces;
 mod watch;
 mod words;
+mod world;
 
 #[cfg(test)]
 mod server2;
@@ -41,42 +42,43 @@ pub use join::{Joined, Memory, join};
 pub use kw_start::pmi::Spawn;
 pub use launcher::{JobInfo, Launcher, ProcessSet};
 pub use talk::hold;
+pub use world::{World, Worlds};
 
-/// The whole job, as a rank sees it at start.
-#[derive(Clone)]
+/// The whole job, as a rank sees it, and the jobs that it has joined since.
+#[derive(Clone, Debug)]
 pub struct Job {
     /// This rank.
     pub me: Peer,
-    /// The job's key: proof of belonging.
-    pub key: [u8; 32],
-    /// What all know alike.
-    pub agreed: Agreed,
-}
-
-impl std::fmt::Debug for Job {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job")
-            .field("me", &self.me)
-            .field("agreed", &self.agreed)
-            .finish_non_exhaustive()
-    }
+    /// Its own job and those that it has joined.
+    pub worlds: Worlds,
 }
 
 impl Job {
-    /// All ranks.
-    pub fn size(&self) -> u32 {
-        self.agreed.size()
+    /// What all ranks of this rank's own job know alike.
+    #[inline]
+    pub fn agreed(&self) -> &Agreed {
+        &self.worlds.own().agreed
     }
 
-    /// Host number of every rank.
+    /// The key of this rank's own job: proof of belonging.
+    pub fn key(&self) -> &[u8; 32] {
+        &self.worlds.own().key
+    }
+
+    /// Ranks of this rank's own job.
+    pub fn size(&self) -> u32 {
+        self.agreed().size()
+    }
+
+    /// Host number of every rank of this rank's own job.
     pub fn hosts(&self) -> &[u32] {
-        self.agreed.hosts()
+        self.agreed().hosts()
     }
 
     /// Whether this host has more ranks than processors for them, so that spinning takes time from
     /// others.
     pub fn crowded(&self) -> bool {
-        self.agreed.is_crowded(self.me)
+        self.agreed().is_crowded(self.me)
     }
 }
 

@@ -19,10 +19,11 @@ use crate::locations::Locations;
 use crate::messages::{Messages, ReqId};
 use crate::part::Parts;
 use crate::paths::{Joined, Paths, local};
+use kw_base::Peer;
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
-use kw_boot::{BootError, Job, Launcher};
-use kw_path::Network;
+use kw_boot::{Agreed, BootError, Job, Launcher};
+use kw_path::{Down, Network};
 
 /// One rank's engine.
 pub struct Engine {
@@ -92,6 +93,22 @@ impl Engine {
         self.parts
             .collectives
             .end_with(&mut self.messages, req, len, failure);
+    }
+
+    /// This rank has joined another job, which has this key and name and has agreed on that: its
+    /// ranks are peers from now on. Returns the first of them. Messages that are under way go on.
+    pub fn join(&mut self, key: [u8; 32], name: &str, agreed: Agreed) -> Peer {
+        let first = self.job.worlds.join(key, name, agreed).first;
+        let peers = self.job.worlds.peers();
+        self.messages.grow(peers, &self.knobs);
+        tracing::info!("joined job {name}: ranks {first} to {}", peers - 1);
+        first
+    }
+
+    /// Says where a rank of another job listens, which the launcher of this one does not know.
+    /// Before the first message to it.
+    pub fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down> {
+        self.messages.paths.introduce(peer, address)
     }
 
     /// The knobs this rank was started with, as they are now.

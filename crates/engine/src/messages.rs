@@ -95,7 +95,7 @@ impl Messages {
         machine.set_mark(crate::settings::mark(knobs));
         let at_once = match job.crowded() {
             true => Duration::ZERO,
-            false => at_once(job.agreed.calibration()),
+            false => at_once(job.agreed().calibration()),
         };
         let now = paths.clock();
         Messages {
@@ -107,6 +107,13 @@ impl Messages {
             at_once,
             quiet: (0, now),
         }
+    }
+
+    /// There are `size` peers from now on: those that there were keep their numbers, and what is
+    /// under way goes on.
+    pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
+        self.machine.grow(size as usize, crate::paths::UNROUTED);
+        self.paths.grow(size, knobs);
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).

@@ -40,7 +40,7 @@ impl Engine {
 
     /// What it takes to wake a thread, as it was measured of the host.
     pub(crate) fn wake_up(&self) -> Duration {
-        let wake = self.job.agreed.calibration().get_or_start(Figure::Wake);
+        let wake = self.job.agreed().calibration().get_or_start(Figure::Wake);
         Duration::from_nanos(wake as u64)
     }
 
@@ -60,7 +60,7 @@ impl Engine {
 
     /// How long a rank that waits is sure to poll: nothing, where processors are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
-        match self.job.agreed.is_crowded(peer) {
+        match self.job.agreed().is_crowded(peer) {
             true => Duration::ZERO,
             false => self.polling_times().1,
         }

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::paths::Paths;
 use kw_base::Peer;
 use kw_base::knobs::Knobs;
-use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher};
+use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher, Worlds};
 use kw_path::Network;
 use kw_start::Load;
 
@@ -72,10 +72,10 @@ fn start(
 ) -> Result<Engine, BootError> {
     let size = hosts.len() as u32;
     let load = Load::even(crowded, size);
+    let agreed = Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?;
     let job = Job {
         me,
-        key: [7; 32],
-        agreed: Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?,
+        worlds: Worlds::new([7; 32], "simulated", agreed),
     };
     let paths = Paths::over(&job, &knobs, Some(net));
     let launcher = Nobody(JobInfo {

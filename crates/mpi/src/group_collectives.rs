@@ -102,7 +102,7 @@ impl<'a> Members<'a> {
         let shared = guard
             .engine
             .as_ref()
-            .is_some_and(|e| e.job.agreed.site().shared);
+            .is_some_and(|e| e.job.agreed().site().shared);
         if shared { FLAT } else { 0 }
     }
 

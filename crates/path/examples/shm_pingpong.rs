@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use kw_base::{Peer, Tick};
 use kw_path::shm::Local;
 use kw_path::{Body, Down, Inbound, Landing, Path, ShmPath};
-use kw_proto::wire::{Header, Kind};
+use kw_proto::wire::{Header, Kind, RemoteRegion};
 use kw_sys::buf::Buf;
 
 const WINDOW: u64 = 64;
@@ -122,7 +122,7 @@ impl Side {
             How::Rate => (0..WINDOW).for_each(|_| self.wait()),
             How::Get => {
                 self.wait();
-                let (peer, at) = (self.peer(), self.sink.last);
+                let (peer, at) = (self.peer(), RemoteRegion::at(self.sink.last));
                 self.path
                     .get(peer, at, &self.sink.buf, 0, len)
                     .expect("permitted");

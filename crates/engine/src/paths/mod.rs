@@ -77,7 +77,7 @@ impl Paths {
         Paths {
             routes: vec![Route::Unknown; job.size() as usize],
             me: job.me,
-            prices: Prices::read(job.agreed.calibration(), knobs, eager, job.size()),
+            prices: Prices::read(job.agreed().calibration(), knobs, eager, job.size()),
             seen: Seen::new(job),
             myself: SelfPath::new(job.me),
             shm: None,
@@ -86,6 +86,24 @@ impl Paths {
             alone: None,
             polls: 0,
             now: kw_sys::clock::now(),
+        }
+    }
+
+    /// There are `size` peers from now on: those that there were keep their numbers and paths.
+    pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
+        self.routes.resize(size as usize, Route::Unknown);
+        if let Some(net) = &mut self.net {
+            net.grow(size);
+        }
+        self.set_knobs(knobs);
+    }
+
+    /// Tells the network where a peer of another job listens: the launcher of this one does not
+    /// know. Before the first message to it.
+    pub(crate) fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down> {
+        match &mut self.net {
+            Some(net) => net.introduce(peer, address),
+            None => Err(nowhere(peer)),
         }
     }
 

@@ -115,8 +115,8 @@ impl Paths {
         };
         let memory = kw_boot::hold(launcher, publish.plan())?;
         let mut shm = match (lead, memory) {
-            (Some(lead), _) => Some(lead.serve(&job.key, PATIENCE).map_err(no_path)?),
-            (None, Some(at)) => Some(ShmPath::join(&local, &job.key, &at).map_err(no_path)?),
+            (Some(lead), _) => Some(lead.serve(job.key(), PATIENCE).map_err(no_path)?),
+            (None, Some(at)) => Some(ShmPath::join(&local, job.key(), &at).map_err(no_path)?),
             (None, None) => None,
         };
         if let Some(shm) = &mut shm {
@@ -148,7 +148,7 @@ fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
         me: job.me,
         size: job.size(),
         job: name.to_string(),
-        key: job.key,
+        key: *job.key(),
         interfaces: knobs.text(Id::Interfaces).to_string(),
         ports: Ports {
             range: knobs.ports(Id::Ports),

@@ -27,7 +27,7 @@ pub(crate) fn note(paths: &mut Paths, peer: Peer) {
 
 /// Keeps what was seen, where this rank is the one whose host's figures hold for the next job.
 pub(crate) fn keep(paths: &Paths, job: &Job) {
-    let Some(figures) = paths.seen.news(job.agreed.calibration()) else {
+    let Some(figures) = paths.seen.news(job.agreed().calibration()) else {
         return;
     };
     match kw_sys::calibration::store(Part::Network, &figures) {
@@ -40,7 +40,7 @@ impl Seen {
     pub(super) fn new(job: &Job) -> Seen {
         Seen {
             hosts: match job.me {
-                Peer(0) => job.agreed.hosts().to_vec(),
+                Peer(0) => job.agreed().hosts().to_vec(),
                 _ => Vec::new(),
             },
             ..Seen::default()

@@ -110,7 +110,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
                 start(kept, &guard.above.tool.cvars)?
             }
         };
-        guard.above.checking = engine.job.agreed.checks();
+        guard.above.checking = engine.job.agreed().checks();
         guard.above.ops.strict = guard.above.checking;
         guard.engine = Some(engine);
         guard

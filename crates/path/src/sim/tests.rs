@@ -128,8 +128,8 @@ fn memory_is_reached_only_where_the_options_say() {
         );
         let (src, dst) = (Buf::alloc(4), Buf::alloc(4));
         src.write(0, b"abcd");
-        let address = src.region().unwrap().bits() as u64;
-        assert_eq!(paths[0].get(Peer(1), address, &dst, 0, 4), want);
+        let region = RemoteRegion::at(src.region().unwrap().bits() as u64);
+        assert_eq!(paths[0].get(Peer(1), region, &dst, 0, 4), want);
         let mut got = [0; 4];
         dst.read(0, &mut got);
         assert_eq!(&got == b"abcd", want.is_ok());

@@ -59,10 +59,19 @@ pub struct Peers<P> {
 impl<P> Peers<P> {
     /// A table of `count` peers; `messages` makes what the protocols of messages know of each.
     pub fn new(count: usize, messages: impl Fn() -> P) -> Peers<P> {
-        Peers {
-            all: (0..count).map(|_| PeerState::new(messages())).collect(),
+        let mut peers = Peers {
+            all: Vec::new(),
             leaving: false,
-        }
+        };
+        peers.grow(count, messages);
+        peers
+    }
+
+    /// There are `count` peers from now on: those that there were keep their numbers and all that
+    /// is known of them. Fewer than there are change nothing.
+    pub fn grow(&mut self, count: usize, messages: impl Fn() -> P) {
+        let new = self.all.len()..count;
+        self.all.extend(new.map(|_| PeerState::new(messages())));
     }
 
     /// The numbers of all.

@@ -32,6 +32,13 @@ impl<B: Memory> Machine<B> {
         }
     }
 
+    /// There are `peers` peers from now on, the new ones with this choice for now. Those that there
+    /// were keep their numbers and all that is under way.
+    pub fn grow(&mut self, peers: usize, choice: Choice) {
+        let new = || PeerMessages::new(choice);
+        self.endpoint.peers.grow(peers, new);
+    }
+
     /// Sets how much is kept of unexpected messages before their senders are told to hold, bytes;
     /// zero: whatever comes.
     pub fn set_mark(&mut self, bytes: u64) {

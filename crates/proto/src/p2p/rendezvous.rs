@@ -46,7 +46,9 @@ impl Offer {
 
     fn decode(kind: Kind, body: &[u8]) -> Result<Offer, Refused> {
         let short = || Refused::Short(kind, body.len());
-        let (plain, rest) = body.split_first_chunk::<EXTENSION_LEN>().ok_or_else(short)?;
+        let (plain, rest) = body
+            .split_first_chunk::<EXTENSION_LEN>()
+            .ok_or_else(short)?;
         let (address, more) = plain.split_first_chunk::<8>().ok_or_else(short)?;
         let key = match kind {
             Kind::KeyedRts => *rest.first_chunk().ok_or_else(short)?,

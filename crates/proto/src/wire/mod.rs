@@ -140,8 +140,8 @@ impl Kind {
     pub fn class(self) -> Class {
         use Kind::*;
         match self {
-            Eager | EagerSync | Rts | KeyedRts | Cts | Data | Fin | SyncAck | Announce | Write | Cancel
-            | CancelAck | Hold | Go => Class::Message,
+            Eager | EagerSync | Rts | KeyedRts | Cts | Data | Fin | SyncAck | Announce | Write
+            | Cancel | CancelAck | Hold | Go => Class::Message,
             Waits | Left => Class::Control,
             Bye | More | Striped | Piece | Taken => Class::Path,
         }

@@ -166,7 +166,10 @@ impl Net {
                         .find(|(a, _)| *a == region.address)
                         .map(|(_, m)| m.clone());
                     let key = source.as_ref().map(Mem::key);
-                    assert!(key.is_none_or(|key| key == region.key), "the key of that memory");
+                    assert!(
+                        key.is_none_or(|key| key == region.key),
+                        "the key of that memory"
+                    );
                     if let (true, Some(m)) = (self.get_works, source) {
                         m.copy_to(&into, len);
                         self.machines[me].receiver().on_got(req, true);

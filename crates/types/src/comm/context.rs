@@ -12,9 +12,13 @@
 //! the proposer goes on until all agree. Ids are reused in the order in which they were freed, so
 //! the first proposal nearly always stands.
 //!
+//! That holds for communicators of one world, the processes that were started together. Those whose
+//! members belong to several take ids of [`super::SpanningPool`].
+//!
 //! An id stands for [`STRIDE`] contexts: point-to-point, collectives, and two for making
 //! communicators.
 
+use super::spanning::FIRST;
 use kw_base::{ContextId, Peer};
 use std::collections::VecDeque;
 
@@ -56,8 +60,8 @@ impl Proposal {
     }
 }
 
-/// All ids are below this; a frame that names another is not ours.
-const END: u32 = 1 << 31;
+/// All ids, those of several worlds among them, are below this; a frame that names another is not ours.
+pub(super) const END: u32 = 1 << 31;
 
 /// One process's share of the context ids.
 #[derive(Clone, Debug)]
@@ -79,7 +83,7 @@ impl ContextPool {
             next: 0,
             unused: Vec::new(),
             freed: VecDeque::new(),
-            limit: (END / STRIDE - RESERVED) / size.max(1) - 1,
+            limit: (FIRST / STRIDE - RESERVED) / size.max(1) - 1,
         }
     }
 
@@ -120,6 +124,12 @@ impl ContextPool {
         if let Some(serial) = self.serial(id) {
             self.freed.push_back(serial);
         }
+    }
+
+    /// The greatest id of this share.
+    #[cfg(test)]
+    pub(super) fn last(&self) -> ContextId {
+        self.proposal(self.limit - 1, true).id
     }
 
     fn proposal(&self, serial: u32, fresh: bool) -> Proposal {

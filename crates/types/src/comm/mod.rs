@@ -6,9 +6,11 @@ mod context;
 mod dims;
 mod group;
 pub mod reorder;
+mod spanning;
 mod split;
 
 pub use context::{BOOTSTRAP, ContextPool, Proposal, SELF, STRIDE, UNKNOWN, WORLD};
 pub use dims::{DimsError, dims_create};
 pub use group::{Group, GroupError, Likeness};
+pub use spanning::SpanningPool;
 pub use split::{Choice, members};

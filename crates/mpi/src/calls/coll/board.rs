@@ -60,7 +60,7 @@ fn negotiate(
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
     let c = tables.comm_mut(comm)?;
-    let nodes = c.nodes(&engine.job.agreed).cloned();
+    let nodes = c.nodes(engine.job.agreed()).cloned();
     if shares_nothing(c, nodes.as_deref()) {
         return Ok(None);
     }

@@ -125,7 +125,7 @@ fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
     let (engine, tables) = running(state)?;
     let circle = circle(tables.comm_mut(comm)?);
     let planner = &mut engine.parts.collectives.planner;
-    Ok(planner.plan_inter(&engine.job.agreed, circle, emit, ask))
+    Ok(planner.plan_inter(engine.job.agreed(), circle, emit, ask))
 }
 
 /// Lays out a call with a send and a receive buffer.

@@ -52,13 +52,13 @@ pub(super) fn lay_out(
         Some(run) => run,
         None => {
             let circle = caller.circle();
-            let nodes = c.nodes(&engine.job.agreed).cloned();
+            let nodes = c.nodes(engine.job.agreed()).cloned();
             let ask = Ask {
                 nodes: nodes.as_deref(),
-                levels: c.levels(&engine.job.agreed).map(|l| &**l),
+                levels: c.levels(engine.job.agreed()).map(|l| &**l),
                 ..*ask
             };
-            planner.plan(channels, &engine.job.agreed, circle, what, &ask, &buffers)
+            planner.plan(channels, engine.job.agreed(), circle, what, &ask, &buffers)
         }
     };
     run.take_buffers(buffers);

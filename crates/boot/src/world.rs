@@ -1,0 +1,150 @@
+//! The worlds of a process: its own job, and jobs that it has joined since it started.
+//!
+//! A *world* is a job whose processes were started together, know each other from the start and
+//! have agreed on everything that they must choose alike. A process belongs to one world, its own.
+//! It numbers all processes that it may exchange messages with: those of its own world by their
+//! ranks, those of each further world from the number where that world begins. So a [`Peer`] is a
+//! number of this process alone: two processes of different worlds number a third one differently.
+
+use crate::Agreed;
+use kw_base::Peer;
+use std::sync::Arc;
+
+/// One job.
+#[derive(Clone)]
+pub struct World {
+    /// Its first rank, as a peer of this process; the others follow.
+    pub first: Peer,
+    /// The job's key: proof of belonging.
+    pub key: [u8; 32],
+    /// Its name, for messages.
+    pub name: Arc<str>,
+    /// What all its ranks know alike.
+    pub agreed: Arc<Agreed>,
+}
+
+impl World {
+    /// Ranks.
+    pub fn size(&self) -> u32 {
+        self.agreed.size()
+    }
+
+    /// The rank that a peer of this process has in it, if it is one of its ranks.
+    pub fn rank_of(&self, peer: Peer) -> Option<u32> {
+        let rank = peer.0.checked_sub(self.first.0)?;
+        (rank < self.size()).then_some(rank)
+    }
+}
+
+/// The key is nobody's business.
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("first", &self.first)
+            .field("name", &self.name)
+            .field("agreed", &self.agreed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All worlds of a process. They are never fewer than they were.
+#[derive(Clone, Debug)]
+pub struct Worlds {
+    own: World,
+    joined: Vec<World>,
+}
+
+impl Worlds {
+    /// The world of a job that nobody has joined.
+    pub fn new(key: [u8; 32], name: &str, agreed: Agreed) -> Worlds {
+        let first = Peer(0);
+        let own = world(first, key, name, agreed);
+        Worlds {
+            own,
+            joined: Vec::new(),
+        }
+    }
+
+    /// The world that this process was started in.
+    #[inline]
+    pub fn own(&self) -> &World {
+        &self.own
+    }
+
+    /// All of them, this process's own first.
+    pub fn iter(&self) -> impl Iterator<Item = &World> {
+        std::iter::once(&self.own).chain(&self.joined)
+    }
+
+    /// Processes of all worlds.
+    pub fn peers(&self) -> u32 {
+        let last = self.joined.last().unwrap_or(&self.own);
+        last.first.0 + last.size()
+    }
+
+    /// The world of a peer.
+    pub fn of(&self, peer: Peer) -> Option<&World> {
+        self.iter().find(|world| world.rank_of(peer).is_some())
+    }
+
+    /// Adds a job that this process has joined. Its ranks are the peers from the next number on.
+    pub fn join(&mut self, key: [u8; 32], name: &str, agreed: Agreed) -> &World {
+        let first = Peer(self.peers());
+        let at = self.joined.len();
+        self.joined.push(world(first, key, name, agreed));
+        &self.joined[at]
+    }
+}
+
+fn world(first: Peer, key: [u8; 32], name: &str, agreed: Agreed) -> World {
+    World {
+        first,
+        key,
+        name: name.into(),
+        agreed: Arc::new(agreed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::knobs::Knobs;
+    use kw_start::Load;
+
+    fn agreed(size: u32) -> Agreed {
+        let load = Load::even(false, size);
+        Agreed::new(vec![0; size as usize], load, &Knobs::defaults()).unwrap()
+    }
+
+    #[test]
+    fn each_peer_is_a_rank_of_one_world() {
+        let mut worlds = Worlds::new([1; 32], "first", agreed(3));
+        assert_eq!((worlds.peers(), worlds.own().first), (3, Peer(0)));
+        assert_eq!(worlds.join([2; 32], "second", agreed(1)).first, Peer(3));
+        assert_eq!(worlds.join([3; 32], "third", agreed(2)).first, Peer(4));
+        let found: Vec<_> = (0..worlds.peers())
+            .map(|peer| {
+                let world = worlds.of(Peer(peer)).unwrap();
+                (&*world.name, world.rank_of(Peer(peer)).unwrap())
+            })
+            .collect();
+        let want = [
+            ("first", 0),
+            ("first", 1),
+            ("first", 2),
+            ("second", 0),
+            ("third", 0),
+            ("third", 1),
+        ];
+        assert_eq!(found, want);
+        assert!(worlds.of(Peer(6)).is_none());
+        assert_eq!(worlds.iter().count(), 3);
+    }
+
+    #[test]
+    fn no_log_shows_a_key() {
+        let worlds = Worlds::new([0xab; 32], "secret", agreed(1));
+        let text = format!("{worlds:?}");
+        assert!(!text.contains("171") && !text.contains("ab, ab"), "{text}");
+    }
+}
