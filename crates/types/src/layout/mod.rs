@@ -15,6 +15,7 @@ mod node;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 pub use array::{Distribution, Order};
 pub use basic::Basic;
