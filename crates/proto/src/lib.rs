@@ -9,5 +9,6 @@ pub mod matching;
 pub mod p2p;
 pub mod reliable;
 pub mod retransmit;
+pub mod rma;
 pub mod stripe;
 pub mod wire;

@@ -1,0 +1,96 @@
+//! The locks of one target: granted in the order of requests.
+
+use super::LockMode;
+use std::collections::VecDeque;
+
+/// Who holds the lock of a target, and who waits for it. A shared request waits behind an earlier
+/// exclusive one, so that nobody waits for ever.
+#[derive(Clone, Default, Debug)]
+pub struct LockQueue {
+    exclusive: Option<u32>,
+    shared: Vec<u32>,
+    waiting: VecDeque<(u32, LockMode)>,
+}
+
+impl LockQueue {
+    /// Asks for the lock; whether it is granted at once. Otherwise [`LockQueue::release`] will name
+    /// this origin.
+    pub fn request(&mut self, who: u32, mode: LockMode) -> bool {
+        if self.waiting.is_empty() && self.is_free_for(mode) {
+            self.grant(who, mode);
+            return true;
+        }
+        self.waiting.push_back((who, mode));
+        false
+    }
+
+    /// Gives the lock back; who has it from now on.
+    pub fn release(&mut self, who: u32) -> Vec<u32> {
+        if self.exclusive == Some(who) {
+            self.exclusive = None;
+        } else if let Some(i) = self.shared.iter().position(|&s| s == who) {
+            self.shared.swap_remove(i);
+        }
+        let mut granted = Vec::new();
+        while let Some(&(next, mode)) = self.waiting.front() {
+            if !self.is_free_for(mode) {
+                break;
+            }
+            self.waiting.pop_front();
+            self.grant(next, mode);
+            granted.push(next);
+        }
+        granted
+    }
+
+    /// Whether this origin holds the lock.
+    pub fn holds(&self, who: u32) -> bool {
+        self.exclusive == Some(who) || self.shared.contains(&who)
+    }
+
+    /// Who holds the lock.
+    pub fn holders(&self) -> impl Iterator<Item = u32> {
+        self.exclusive.iter().chain(&self.shared).copied()
+    }
+
+    /// Whether nobody holds the lock or waits for it.
+    pub fn is_free(&self) -> bool {
+        self.exclusive.is_none() && self.shared.is_empty() && self.waiting.is_empty()
+    }
+
+    fn is_free_for(&self, mode: LockMode) -> bool {
+        self.exclusive.is_none() && (mode == LockMode::Shared || self.shared.is_empty())
+    }
+
+    fn grant(&mut self, who: u32, mode: LockMode) {
+        match mode {
+            LockMode::Exclusive => self.exclusive = Some(who),
+            LockMode::Shared => self.shared.push(who),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LockMode::{Exclusive, Shared};
+    use super::*;
+
+    #[test]
+    fn locks_are_granted_in_the_order_of_requests() {
+        let mut queue = LockQueue::default();
+        assert!(queue.request(0, Shared) && queue.request(1, Shared));
+        assert!(!queue.request(2, Exclusive));
+        assert!(!queue.request(3, Shared), "behind an exclusive request");
+        assert!(!queue.request(4, Shared) && !queue.request(5, Exclusive));
+        assert_eq!(queue.release(1), []);
+        assert_eq!(queue.release(0), [2]);
+        assert_eq!(queue.holders().collect::<Vec<_>>(), [2]);
+        assert_eq!(queue.release(2), [3, 4]);
+        assert_eq!(queue.release(9), [], "nobody's");
+        assert_eq!(queue.release(3), []);
+        assert_eq!(queue.release(4), [5]);
+        assert!(queue.holds(5) && !queue.is_free());
+        assert_eq!(queue.release(5), []);
+        assert!(queue.is_free());
+    }
+}

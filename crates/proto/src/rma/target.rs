@@ -1,0 +1,494 @@
+//! The target's side: frames that have come, and when they may be applied.
+//!
+//! Each origin has a stream of frames. A stream stands still at a lock that is not granted, at a
+//! fence that this rank has not ended, and at a flush or an end of an epoch before operations that
+//! have not ended. What an operation does to memory is the business of [`Exposed`].
+
+use super::{Frame, LockMode, Place};
+use kw_types::layout::{Basic, Layout};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// Datatypes of an origin that a target keeps at most.
+pub const MOST_TYPES: usize = 64;
+
+/// Where an operation works.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// Displacement 0 of the first element, in bytes from the beginning of the window.
+    pub at: i64,
+    /// Elements; of rows: bytes.
+    pub count: u64,
+    /// Datatype; none for bytes in a row.
+    pub layout: Option<&'a Arc<Layout>>,
+}
+
+impl Placed<'_> {
+    /// Bytes of data.
+    pub fn len(&self) -> Option<u64> {
+        let each = self.layout.map_or(1, |l| l.size());
+        let len = self.count.checked_mul(each)?;
+        (len <= i64::MAX as u64).then_some(len)
+    }
+
+    /// Whether there is no data.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// First byte and end of the data; `None` when there is none.
+    pub fn reach(&self) -> Option<(i128, i128)> {
+        match self.layout {
+            Some(layout) => layout.reach(self.at, self.count),
+            None if self.count == 0 => None,
+            None => Some((self.at as i128, self.at as i128 + self.count as i128)),
+        }
+    }
+}
+
+/// An operation on this rank's memory.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub enum Op<'a> {
+    /// See [`Frame::Put`].
+    Put { place: Placed<'a>, data: &'a [u8] },
+    /// See [`Frame::PutLong`].
+    PutLong { place: Placed<'a>, tag: i32 },
+    /// See [`Frame::Get`].
+    Get { place: Placed<'a>, tag: i32 },
+    /// See [`Frame::Accumulate`].
+    Accumulate {
+        place: Placed<'a>,
+        op: u8,
+        basic: Basic,
+        from: u64,
+        data: &'a [u8],
+    },
+    /// See [`Frame::GetAccumulate`].
+    GetAccumulate {
+        place: Placed<'a>,
+        op: u8,
+        basic: Basic,
+        from: u64,
+        len: u64,
+        tag: i32,
+        data: &'a [u8],
+    },
+    /// See [`Frame::CompareAndSwap`].
+    CompareAndSwap {
+        at: i64,
+        basic: Basic,
+        tag: i32,
+        compare: &'a [u8],
+        swap: &'a [u8],
+    },
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// It has ended.
+    Done,
+    /// [`Target::ended`] will be called.
+    GoesOn,
+    /// It names memory outside the window: nothing was done.
+    Refused,
+}
+
+/// Memory of a window, and the way back to its origins.
+pub trait Exposed {
+    /// Applies an operation.
+    fn apply(&mut self, origin: u32, op: Op<'_>) -> Applied;
+    /// Sends the answer to a flush or an unlock; `refused`: an operation before it was refused.
+    fn answer(&mut self, origin: u32, tag: i32, refused: bool);
+    /// Asks for the lock; whether it is granted at once. Otherwise [`Target::granted`] is called.
+    fn lock(&mut self, origin: u32, mode: LockMode) -> bool;
+    /// Gives the lock back; the origins that have it now.
+    fn unlock(&mut self, origin: u32) -> Vec<u32>;
+}
+
+/// The epoch of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Mode {
+    #[default]
+    None,
+    Locked,
+    Unchecked,
+    Fence,
+    Started,
+}
+
+/// What a stream waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Gate {
+    #[default]
+    Open,
+    /// The lock.
+    Lock,
+    /// This fence of the target.
+    Fence(u64),
+    /// The end of operations; then this is to be answered.
+    Answer { tag: i32, unlock: bool },
+    /// The end of operations of a started epoch.
+    Complete,
+}
+
+/// What has come from one origin.
+#[derive(Default, Debug)]
+struct Stream {
+    batches: VecDeque<Vec<u8>>,
+    /// Bytes of the first one that were read.
+    read: usize,
+    mode: Mode,
+    gate: Gate,
+    /// Operations that go on.
+    pending: u64,
+    /// How many of these belong to a fence epoch.
+    fenced: u64,
+    refused: bool,
+    types: HashMap<u32, Arc<Layout>>,
+}
+
+/// See the module.
+#[derive(Default, Debug)]
+pub struct Target {
+    streams: HashMap<u32, Stream>,
+    /// Fences of this rank that have ended.
+    fences: u64,
+    /// Operations of fence epochs that have ended, and that must have ended for the fence that goes
+    /// on.
+    arrived: u64,
+    expected: u64,
+    /// A fence goes on.
+    fencing: bool,
+    /// Origins of the posted epoch that have not completed.
+    posted: HashSet<u32>,
+    /// Origins that said so in advance of the post.
+    broken: bool,
+}
+
+impl Target {
+    /// Frames of an origin have come. Those for its own role as origin are given to `notice`.
+    pub fn on_frames(
+        &mut self,
+        origin: u32,
+        bytes: Vec<u8>,
+        exposed: &mut impl Exposed,
+        mut notice: impl FnMut(Frame<'_>),
+    ) {
+        if let Some((frame, rest)) = Frame::decode(&bytes)
+            && frame.is_for_origin()
+        {
+            notice(frame);
+            self.broken |= !rest.is_empty();
+            return;
+        }
+        self.streams
+            .entry(origin)
+            .or_default()
+            .batches
+            .push_back(bytes);
+        self.run(vec![origin], exposed);
+    }
+
+    /// Whether bytes have come that are not frames.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// An operation of an origin that went on has ended; whether it was refused or has failed.
+    pub fn ended(&mut self, origin: u32, failed: bool, exposed: &mut impl Exposed) {
+        let Some(stream) = self.streams.get_mut(&origin) else {
+            return;
+        };
+        stream.pending = stream.pending.saturating_sub(1);
+        stream.refused |= failed;
+        if stream.fenced > 0 {
+            stream.fenced -= 1;
+            self.arrived += 1;
+        }
+        self.run(vec![origin], exposed);
+    }
+
+    /// These origins have the lock now.
+    pub fn granted(&mut self, origins: Vec<u32>, exposed: &mut impl Exposed) {
+        for origin in &origins {
+            self.grant(*origin);
+        }
+        self.run(origins, exposed);
+    }
+
+    fn grant(&mut self, origin: u32) {
+        if let Some(stream) = self.streams.get_mut(&origin)
+            && stream.gate == Gate::Lock
+        {
+            (stream.gate, stream.mode) = (Gate::Open, Mode::Locked);
+        }
+    }
+
+    /// The fence of this rank has learnt how many operations belong to the epoch.
+    pub fn fence(&mut self, expected: u64, exposed: &mut impl Exposed) {
+        self.expected += expected;
+        self.fencing = true;
+        self.end_fence(exposed);
+    }
+
+    /// Whether no fence goes on.
+    pub fn has_fenced(&self) -> bool {
+        !self.fencing
+    }
+
+    /// Operations that the fence waits for.
+    pub fn missing(&self) -> u64 {
+        self.expected.saturating_sub(self.arrived)
+    }
+
+    fn end_fence(&mut self, exposed: &mut impl Exposed) {
+        if !self.fencing || self.arrived < self.expected {
+            return;
+        }
+        self.fencing = false;
+        self.fences += 1;
+        let fences = self.fences;
+        let mut ready = Vec::new();
+        for (origin, stream) in &mut self.streams {
+            if stream.gate == Gate::Fence(fences) {
+                (stream.gate, stream.mode) = (Gate::Open, Mode::Fence);
+                ready.push(*origin);
+            }
+        }
+        self.run(ready, exposed);
+    }
+
+    /// MPI_Win_post.
+    pub fn post(&mut self, origins: &[u32]) {
+        self.posted = origins.iter().copied().collect();
+    }
+
+    /// Whether all origins of the posted epoch have completed.
+    pub fn has_completed(&self) -> bool {
+        self.posted.is_empty()
+    }
+
+    /// Origins that have not.
+    pub fn not_completed(&self) -> impl Iterator<Item = u32> {
+        self.posted.iter().copied()
+    }
+
+    /// An origin that needs no message, this rank itself, has completed.
+    pub fn complete(&mut self, origin: u32) {
+        self.posted.remove(&origin);
+    }
+
+    /// Origins that wait for the lock.
+    pub fn waiting_for_lock(&self) -> impl Iterator<Item = u32> {
+        let waiting = self.streams.iter().filter(|(_, s)| s.gate == Gate::Lock);
+        waiting.map(|(origin, _)| *origin)
+    }
+
+    /// Whether nothing of any origin waits or goes on.
+    pub fn is_idle(&self) -> bool {
+        let mut streams = self.streams.values();
+        streams.all(|s| s.pending == 0 && s.batches.is_empty() && s.gate == Gate::Open)
+    }
+
+    /// Goes on with these origins, and with others that get a lock.
+    fn run(&mut self, mut origins: Vec<u32>, exposed: &mut impl Exposed) {
+        while let Some(origin) = origins.pop() {
+            while self.step(origin, exposed, &mut origins) {}
+        }
+        self.end_fence(exposed);
+    }
+
+    /// One frame of an origin, or what it waits for; whether something moved.
+    fn step(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
+        let Some(stream) = self.streams.get_mut(&origin) else {
+            return false;
+        };
+        match stream.gate {
+            Gate::Open => {}
+            Gate::Lock | Gate::Fence(_) => return false,
+            Gate::Answer { .. } | Gate::Complete if stream.pending > 0 => return false,
+            Gate::Complete => {
+                (stream.gate, stream.mode) = (Gate::Open, Mode::None);
+                self.posted.remove(&origin);
+                return true;
+            }
+            Gate::Answer { tag, unlock } => {
+                stream.gate = Gate::Open;
+                exposed.answer(origin, tag, std::mem::take(&mut stream.refused));
+                if unlock && std::mem::take(&mut stream.mode) == Mode::Locked {
+                    for granted in exposed.unlock(origin) {
+                        self.grant(granted);
+                        others.push(granted);
+                    }
+                }
+                return true;
+            }
+        }
+        let Some(batch) = stream.batches.pop_front() else {
+            return false;
+        };
+        let Some((frame, rest)) = Frame::decode(&batch[stream.read..]) else {
+            // The peer is wrong: what it said cannot be believed.
+            self.broken = true;
+            stream.read = 0;
+            return true;
+        };
+        let read = batch.len() - rest.len();
+        let applied = stream.take(frame, self.fences, &mut |op| exposed.apply(origin, op));
+        match applied {
+            Taken::Control => {}
+            Taken::Lock(mode) => match exposed.lock(origin, mode) {
+                true => stream.mode = Mode::Locked,
+                false => stream.gate = Gate::Lock,
+            },
+            Taken::Op(Applied::GoesOn) => {
+                stream.pending += 1;
+                stream.fenced += (stream.mode == Mode::Fence) as u64;
+            }
+            Taken::Op(how) => {
+                stream.refused |= how == Applied::Refused;
+                self.arrived += (stream.mode == Mode::Fence) as u64;
+            }
+            Taken::Wrong => self.broken = true,
+        }
+        if read < batch.len() {
+            stream.read = read;
+            stream.batches.push_front(batch);
+        } else {
+            stream.read = 0;
+        }
+        true
+    }
+}
+
+/// What a frame was.
+enum Taken {
+    Control,
+    Lock(LockMode),
+    Op(Applied),
+    Wrong,
+}
+
+impl Stream {
+    fn take(
+        &mut self,
+        frame: Frame<'_>,
+        fences: u64,
+        apply: &mut dyn FnMut(Op<'_>) -> Applied,
+    ) -> Taken {
+        match frame {
+            Frame::Lock(mode) => return Taken::Lock(mode),
+            Frame::Unchecked => self.mode = Mode::Unchecked,
+            Frame::Start => self.mode = Mode::Started,
+            Frame::Complete => self.gate = Gate::Complete,
+            Frame::Unlock { tag } => self.gate = Gate::Answer { tag, unlock: true },
+            Frame::Flush { tag } => self.gate = Gate::Answer { tag, unlock: false },
+            Frame::Fence(number) if number > fences => self.gate = Gate::Fence(number),
+            Frame::Fence(_) => self.mode = Mode::Fence,
+            Frame::ForgetTypes => self.types.clear(),
+            Frame::Type { id, layout } => match Layout::decode(layout) {
+                Some(layout) if self.types.len() < MOST_TYPES => {
+                    self.types.insert(id, Arc::new(layout));
+                }
+                _ => return Taken::Wrong,
+            },
+            Frame::Post | Frame::Wake => return Taken::Wrong,
+            _ if self.mode == Mode::None => return Taken::Wrong,
+            op => match self.op(op) {
+                Some(op) => return Taken::Op(apply(op)),
+                None => return Taken::Wrong,
+            },
+        }
+        Taken::Control
+    }
+
+    fn place(&self, place: Place) -> Option<Placed<'_>> {
+        Some(match place {
+            Place::Row { at, len } => Placed {
+                at,
+                count: len,
+                layout: None,
+            },
+            Place::Typed { at, count, id } => Placed {
+                at,
+                count,
+                layout: Some(self.types.get(&id)?),
+            },
+        })
+    }
+
+    /// An operation with its datatype, if its lengths agree.
+    fn op<'a>(&'a self, frame: Frame<'a>) -> Option<Op<'a>> {
+        Some(match frame {
+            Frame::Put { place, data } => {
+                let place = self.place(place)?;
+                place.len().filter(|&l| l == data.len() as u64)?;
+                Op::Put { place, data }
+            }
+            Frame::PutLong { place, tag } => Op::PutLong {
+                place: self.place(place)?,
+                tag,
+            },
+            Frame::Get { place, tag } => Op::Get {
+                place: self.place(place)?,
+                tag,
+            },
+            Frame::Accumulate {
+                place,
+                op,
+                basic,
+                from,
+                data,
+            } => {
+                let place = self.place(place)?;
+                let end = from.checked_add(data.len() as u64)?;
+                place.len().filter(|&l| end <= l)?;
+                Op::Accumulate {
+                    place,
+                    op,
+                    basic,
+                    from,
+                    data,
+                }
+            }
+            Frame::GetAccumulate {
+                place,
+                op,
+                basic,
+                from,
+                len,
+                tag,
+                data,
+            } => {
+                let place = self.place(place)?;
+                let end = from.checked_add(len)?;
+                place.len().filter(|&l| end <= l)?;
+                Op::GetAccumulate {
+                    place,
+                    op,
+                    basic,
+                    from,
+                    len,
+                    tag,
+                    data,
+                }
+            }
+            Frame::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            } => Op::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            },
+            _ => return None,
+        })
+    }
+}
