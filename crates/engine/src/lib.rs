@@ -31,6 +31,7 @@ pub mod simulated;
 mod sleeper;
 mod spin;
 mod wait;
+pub mod windows;
 
 pub use collective::{
     Caller, ChannelId, Channels, Circle, Collectives, Combining, Drive, Failure, Judge, Memory,

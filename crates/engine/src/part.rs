@@ -7,6 +7,7 @@ use crate::collective::Collectives;
 use crate::messages::Messages;
 use crate::partitioned::Partitioned;
 use crate::shared_counter::SharedCounters;
+use crate::windows::Windows;
 use kw_boot::Job;
 
 /// What goes on by itself with what has come. All functions are called by the owner of the lock.
@@ -125,4 +126,6 @@ parts! {
     collectives: Collectives;
     /// Numbers that this rank keeps for others.
     shared_counters: SharedCounters;
+    /// Memory that others access.
+    windows: Windows;
 }

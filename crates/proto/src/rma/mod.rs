@@ -38,7 +38,7 @@ pub use epochs::{Access, Epochs, Misuse};
 pub use frame::{Frame, LockMode, Place};
 pub use lock::LockQueue;
 pub use origin::{AHEAD, Opening, Origin};
-pub use target::{Applied, Exposed, Op, Placed, Target};
+pub use target::{Applied, Exposed, MOST_TYPES, Op, Placed, Target};
 
 /// Tag of messages that carry frames.
 pub const FRAMES_TAG: i32 = 0;

@@ -197,6 +197,18 @@ impl Origin {
         self.targets.values_mut().for_each(|t| t.counted = 0);
     }
 
+    /// Targets on which an epoch has begun.
+    pub fn begun(&self) -> Vec<u32> {
+        let begun = self.targets.iter().filter(|(_, t)| t.opening.is_none());
+        begun.map(|(rank, _)| *rank).collect()
+    }
+
+    /// Bytes that this target has been sent, and is not known to have applied.
+    pub fn ahead(&self, rank: u32) -> u64 {
+        let toward = self.targets.get(&rank);
+        toward.map_or(0, |t| if t.known { 0 } else { t.ahead })
+    }
+
     /// Bytes that wait for this target.
     pub fn waiting(&self, rank: u32) -> usize {
         self.targets.get(&rank).map_or(0, |t| t.out.len())

@@ -9,6 +9,7 @@
 #[cfg(target_arch = "x86_64")]
 mod extended;
 mod number;
+mod packed;
 mod quad;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,12 @@ impl Op {
     #[inline]
     pub fn by_handle(handle: usize) -> Option<Op> {
         Op::ALL.iter().find(|o| o.1 == handle).map(|o| o.0)
+    }
+
+    /// Its handle, which fits into a byte.
+    #[inline]
+    pub fn handle(self) -> u8 {
+        Op::ALL[self as usize].1 as u8
     }
 
     /// Its name.

@@ -1,0 +1,362 @@
+//! Windows (MPI 5.0, chapter 12): memory that other ranks read, write and combine with without this
+//! rank's program taking part.
+//!
+//! ```text
+//! access    operations of this rank: frames for their target, long data, room for what comes back
+//! sync      epochs: fences, post-start-complete-wait, locks, flushes
+//! memory    what operations of others do to this rank's memory
+//! flights   what is under way to each target, and has to end before a flush does
+//! ```
+//!
+//! Frames ([`kw_proto::rma`]) are messages in a context of the window's own. So they are lost,
+//! repeated and reordered as little as messages are, over every path and whatever link fails, and
+//! an accumulate is applied once. They are taken by whoever makes progress: the event thread does
+//! while the program computes.
+//!
+//! Everything here is called by the owner of the lock.
+
+mod access;
+mod flights;
+mod memory;
+mod sync;
+
+pub use access::{At, Span};
+pub use kw_proto::rma::LockMode;
+pub use memory::Memory;
+
+use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
+use crate::part::Part;
+use flights::Flights;
+use kw_base::{ContextId, Key, Slab};
+use kw_boot::Job;
+use kw_proto::rma::{self, Epochs, Frame, LockQueue, Misuse, Origin, Tags, Target};
+use kw_sys::buf::{Addr, Buf};
+use kw_types::comm::Group;
+use kw_types::layout::Layout;
+use memory::{Area, Going, Side};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use sync::Waiter;
+
+/// Names a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WinId(Key);
+
+/// How much memory a rank exposes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Bytes.
+    pub size: u64,
+    /// Bytes of a displacement unit.
+    pub unit: u64,
+}
+
+impl Extent {
+    /// That of a dynamic window: displacements are addresses.
+    pub const DYNAMIC: Extent = Extent {
+        size: u64::MAX,
+        unit: 1,
+    };
+}
+
+/// A window to be made.
+#[derive(Debug)]
+pub struct NewWindow {
+    /// A context in which nobody else sends.
+    pub context: ContextId,
+    /// Its ranks.
+    pub group: Arc<Group>,
+    /// This rank.
+    pub me: u32,
+    /// What this rank exposes.
+    pub memory: Memory,
+    /// What each rank exposes.
+    pub targets: Vec<Extent>,
+}
+
+/// Why a call on a window is refused. Each sentence names neither call nor window.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WindowError {
+    /// It is not allowed in this epoch (MPI_ERR_RMA_SYNC).
+    #[error("{0}")]
+    Sync(String),
+    /// It names memory outside the window (MPI_ERR_RMA_RANGE).
+    #[error("{0}")]
+    Range(String),
+    /// Memory cannot be attached or detached (MPI_ERR_RMA_ATTACH).
+    #[error("{0}")]
+    Attach(String),
+    /// The window has been freed (MPI_ERR_WIN).
+    #[error("the window has been freed")]
+    Gone,
+}
+
+impl From<Misuse> for WindowError {
+    fn from(misuse: Misuse) -> WindowError {
+        WindowError::Sync(misuse.to_string())
+    }
+}
+
+/// Frames that come.
+#[derive(Debug)]
+struct Incoming {
+    origin: u32,
+    req: ReqId,
+    buf: Buf,
+}
+
+/// Target datatypes that a target has been sent.
+#[derive(Default, Debug)]
+struct SentTypes {
+    known: Vec<(Arc<Layout>, u32)>,
+    next: u32,
+}
+
+#[derive(Debug)]
+struct Window {
+    context: ContextId,
+    group: Arc<Group>,
+    me: u32,
+    targets: Vec<Extent>,
+    area: Area,
+    epochs: Epochs,
+    origin: Origin,
+    target: Target,
+    locks: LockQueue,
+    tags: Tags,
+    incoming: VecDeque<Incoming>,
+    going: Vec<Going>,
+    flights: Flights,
+    waiters: Vec<Waiter>,
+    types: HashMap<u32, SentTypes>,
+    /// Targets whose frames wait until they may be sent.
+    held: Vec<u32>,
+    /// Memory for operands.
+    scratch: Vec<u8>,
+}
+
+impl Window {
+    fn new(new: NewWindow) -> Window {
+        Window {
+            context: new.context,
+            group: new.group,
+            me: new.me,
+            targets: new.targets,
+            area: Area::new(new.memory),
+            epochs: Epochs::default(),
+            origin: Origin::default(),
+            target: Target::default(),
+            locks: LockQueue::default(),
+            tags: Tags::default(),
+            incoming: VecDeque::new(),
+            going: Vec::new(),
+            flights: Flights::default(),
+            waiters: Vec::new(),
+            types: HashMap::new(),
+            held: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The state of what others do, and the means to do it.
+    fn exposed<'a>(&'a mut self, messages: &'a mut Messages) -> (&'a mut Target, Side<'a>) {
+        let side = Side {
+            area: &self.area,
+            locks: &mut self.locks,
+            going: &mut self.going,
+            messages,
+            context: self.context,
+            group: &self.group,
+            me: self.me,
+        };
+        (&mut self.target, side)
+    }
+
+    fn send(&mut self, messages: &mut Messages, rank: u32, tag: i32, data: &Buf) -> Started {
+        let from = (self.context, self.me, tag);
+        messages.send(self.group.peer(rank), from, SendMode::Standard, data)
+    }
+
+    /// Sends frames.
+    fn say(&mut self, messages: &mut Messages, rank: u32, frames: &[u8]) {
+        let to = self.group.peer(rank);
+        let from = (self.context, self.me, rma::FRAMES_TAG);
+        if messages.send_at_once(to, from, frames.len(), |out| out.copy_from_slice(frames)) {
+            return;
+        }
+        let buf = Buf::alloc(frames.len());
+        buf.write(0, frames);
+        if let Started::Request(req) = self.send(messages, rank, rma::FRAMES_TAG, &buf) {
+            messages.release(req);
+        }
+    }
+
+    /// Receives what a target will send with this tag.
+    fn expect(&mut self, messages: &mut Messages, rank: u32, tag: i32, into: Buf) -> ReqId {
+        let want = Want {
+            context: self.context,
+            source: Some((rank, self.group.peer(rank))),
+            tag: Some(tag),
+        };
+        messages.recv(want, into)
+    }
+
+    /// Goes on with what has come, until nothing more has; whether anything had.
+    fn advance(&mut self, messages: &mut Messages) -> bool {
+        let mut any = false;
+        loop {
+            let mut moved = self.take_in(messages);
+            moved |= self.end_going(messages);
+            let origin = &mut self.origin;
+            moved |= self.flights.look(messages, |rank| origin.on_answer(rank));
+            moved |= self.send_held(messages);
+            if !moved {
+                break;
+            }
+            any = true;
+        }
+        self.end_waits(messages);
+        any
+    }
+
+    /// Takes frames that have come.
+    fn take_in(&mut self, messages: &mut Messages) -> bool {
+        let want = Want {
+            context: self.context,
+            source: None,
+            tag: Some(rma::FRAMES_TAG),
+        };
+        let mut moved = false;
+        while let Some((message, found)) = messages.take_message(want) {
+            moved = true;
+            self.receive(messages, message, found.len, found.source);
+        }
+        let mut i = 0;
+        while i < self.incoming.len() {
+            let origin = self.incoming[i].origin;
+            let held = self.incoming.iter().take(i).any(|b| b.origin == origin);
+            match held || !messages.is_done(self.incoming[i].req) {
+                true => i += 1,
+                false => {
+                    moved = true;
+                    self.apply(messages, i);
+                }
+            }
+        }
+        moved
+    }
+
+    fn receive(&mut self, messages: &mut Messages, message: MessageId, len: u64, origin: u32) {
+        let buf = usize::try_from(len).ok().and_then(Buf::try_alloc);
+        let buf = buf.unwrap_or(Buf::EMPTY);
+        if let Some(req) = messages.recv_message(message, &buf) {
+            self.incoming.push_back(Incoming { origin, req, buf });
+        }
+    }
+
+    /// Applies frames that are here.
+    fn apply(&mut self, messages: &mut Messages, i: usize) {
+        let Some(batch) = self.incoming.remove(i) else {
+            return;
+        };
+        let failed = messages.take(batch.req).is_none_or(|o| o.failure.is_some());
+        if failed || batch.origin >= self.group.size() {
+            return;
+        }
+        let mut bytes = vec![0; batch.buf.len() as usize];
+        batch.buf.read(0, &mut bytes);
+        let mut posts = 0;
+        let (target, mut side) = self.exposed(messages);
+        target.on_frames(batch.origin, bytes, &mut side, |notice| {
+            posts += (notice == Frame::Post) as u32;
+        });
+        (0..posts).for_each(|_| self.origin.on_post(batch.origin));
+    }
+}
+
+/// The windows of a rank.
+#[derive(Debug, Default)]
+pub struct Windows {
+    all: Slab<Window>,
+}
+
+impl Windows {
+    fn get_mut(&mut self, id: WinId) -> Result<&mut Window, WindowError> {
+        self.all.get_mut(id.0).ok_or(WindowError::Gone)
+    }
+
+    /// Makes a window: all ranks of the group do, with what each of them exposes. Others may use it
+    /// before this rank has made it.
+    pub fn create(&mut self, messages: &mut Messages, new: NewWindow) -> WinId {
+        let mut window = Window::new(new);
+        window.advance(messages);
+        WinId(self.all.insert(window))
+    }
+
+    /// Whether a window may be freed: no epoch is open.
+    pub fn may_free(&mut self, id: WinId) -> Result<(), WindowError> {
+        Ok(self.get_mut(id)?.epochs.check_free()?)
+    }
+
+    /// Frees a window that no rank uses any more.
+    pub fn free(&mut self, messages: &mut Messages, id: WinId) -> Result<(), WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_free()?;
+        window.advance(messages);
+        self.all.remove(id.0);
+        Ok(())
+    }
+
+    /// What a rank exposes.
+    pub fn extent(&mut self, id: WinId, rank: u32) -> Option<Extent> {
+        self.get_mut(id).ok()?.targets.get(rank as usize).copied()
+    }
+
+    /// Attaches memory to a dynamic window.
+    pub fn attach(&mut self, id: WinId, base: Addr, size: u64) -> Result<(), WindowError> {
+        let window = self.get_mut(id)?;
+        if !window.area.is_dynamic() {
+            return Err(WindowError::Attach(
+                "memory is attached to windows of MPI_Win_create_dynamic only".into(),
+            ));
+        }
+        match window.area.attach(base, size) {
+            true => Ok(()),
+            false => Err(WindowError::Attach(
+                "the memory overlaps memory that is attached already".into(),
+            )),
+        }
+    }
+
+    /// Detaches what was attached at an address.
+    pub fn detach(&mut self, id: WinId, base: Addr) -> Result<(), WindowError> {
+        match self.get_mut(id)?.area.detach(base) {
+            true => Ok(()),
+            false => Err(WindowError::Attach(
+                "no memory is attached that begins at this address".into(),
+            )),
+        }
+    }
+}
+
+impl Part for Windows {
+    fn new(_: &Job) -> Windows {
+        Windows::default()
+    }
+
+    #[inline(always)]
+    fn is_busy(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    fn advance(&mut self, messages: &mut Messages) {
+        for (_, window) in self.all.iter_mut() {
+            window.advance(messages);
+        }
+    }
+
+    #[inline(always)]
+    fn may_hold_up_others(&self) -> bool {
+        !self.all.is_empty()
+    }
+}

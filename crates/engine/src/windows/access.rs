@@ -1,0 +1,413 @@
+//! Operations of this rank on the memory of others.
+//!
+//! Short data travels inside its frame, and is copied when the operation is issued. Data of more
+//! than [`INLINE`] bytes travels in a message of its own, from and to the memory of the program.
+//! What a target combines with is cut into pieces, each in a frame.
+
+use super::flights::What;
+use super::{SentTypes, WinId, Window, WindowError, Windows};
+use crate::messages::{Messages, Started};
+use kw_proto::rma::{AHEAD, Frame, MOST_TYPES, Place};
+use kw_sys::buf::Buf;
+use kw_sys::reduce::Op;
+use kw_types::layout::{Basic, Layout};
+use std::sync::Arc;
+
+/// Longest put that travels in its frame, in bytes: copying costs less than another message.
+const INLINE: u64 = 4 << 10;
+/// Operands in one frame, in bytes.
+const PIECE: u64 = 16 << 10;
+/// Frames are sent when there are so many bytes of them: others come later with what they wait for.
+const FULL: usize = 8 << 10;
+
+/// Where an operation works: elements of a datatype in the window of a rank.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The target.
+    pub rank: u32,
+    /// In units of the target; in a dynamic window an address.
+    pub disp: i64,
+    /// Elements.
+    pub count: u64,
+    /// Datatype.
+    pub layout: &'a Arc<Layout>,
+}
+
+/// What was issued last: [`Windows::request`] waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    rank: u32,
+    last: u64,
+}
+
+/// An operand of an accumulate: what it is combined by, and its elements.
+type Combining = (Op, Basic);
+
+impl Window {
+    /// The first byte of a displacement.
+    fn byte(&self, rank: u32, disp: i64) -> Result<i64, WindowError> {
+        let unit = self.targets[rank as usize].unit;
+        let at = disp as i128 * unit as i128;
+        i64::try_from(at).map_err(|_| {
+            WindowError::Range(format!(
+                "displacement {disp} in units of {unit} B is far outside the window of rank {rank}"
+            ))
+        })
+    }
+
+    fn check_range(&self, at: i64, to: &At<'_>) -> Result<(), WindowError> {
+        let size = self.targets[to.rank as usize].size;
+        let outside = to
+            .layout
+            .reach(at, to.count)
+            .filter(|&(first, end)| !self.area.is_dynamic() && (first < 0 || end > size as i128));
+        match outside {
+            None => Ok(()),
+            Some((first, end)) => Err(WindowError::Range(format!(
+                "bytes {first} to {end} are outside the window of rank {}, which has {size} B",
+                to.rank
+            ))),
+        }
+    }
+
+    /// Checks an operation; the place, its bytes, or nothing where there is no data.
+    fn place(&mut self, to: &At<'_>) -> Result<Option<(Place, u64)>, WindowError> {
+        self.epochs.check_access(to.rank)?;
+        let at = self.byte(to.rank, to.disp)?;
+        self.check_range(at, to)?;
+        let len = to.layout.size() * to.count;
+        if len == 0 {
+            return Ok(None);
+        }
+        let place = match to.layout.contiguous(to.count) {
+            Some(offset) => Place::Row {
+                at: at.wrapping_add(offset),
+                len,
+            },
+            None => Place::Typed {
+                at,
+                count: to.count,
+                id: self.type_of(to.rank, to.layout),
+            },
+        };
+        Ok(Some((place, len)))
+    }
+
+    /// The number under which a target knows a datatype, which it is sent once.
+    fn type_of(&mut self, rank: u32, layout: &Arc<Layout>) -> u32 {
+        let SentTypes { known, next } = self.types.entry(rank).or_default();
+        if let Some((_, id)) = known.iter().find(|(l, _)| Arc::ptr_eq(l, layout)) {
+            return *id;
+        }
+        if known.len() == MOST_TYPES {
+            known.clear();
+            self.origin.push_control(rank, Frame::ForgetTypes);
+        }
+        let id = *next;
+        *next = next.wrapping_add(1) & i32::MAX as u32;
+        known.push((layout.clone(), id));
+        let mut bytes = Vec::new();
+        layout.encode(&mut bytes);
+        let frame = Frame::Type { id, layout: &bytes };
+        self.origin.push_control(rank, frame);
+        id
+    }
+
+    /// Sends frames where there are many, or `now`.
+    fn issued(&mut self, messages: &mut Messages, rank: u32, now: bool) -> Span {
+        if now || self.origin.waiting(rank) >= FULL {
+            self.send_frames(messages, rank);
+        }
+        Span {
+            rank,
+            last: self.flights.last(),
+        }
+    }
+
+    /// Sends the frames of a target, and what belongs to them, as far as they may be sent now;
+    /// whether any were.
+    pub(super) fn send_frames(&mut self, messages: &mut Messages, rank: u32) -> bool {
+        let waiting = self.origin.waiting(rank) as u64;
+        if waiting != 0
+            && self.origin.ahead(rank) + waiting >= AHEAD / 4
+            && !self.flights.will_answer(rank)
+        {
+            self.ask(messages, rank, |tag| Frame::Flush { tag });
+        }
+        let Some(frames) = self.origin.take(rank) else {
+            return false;
+        };
+        self.say(messages, rank, &frames);
+        let from = (self.context, self.me);
+        let to = self.group.peer(rank);
+        self.flights.send_data(rank, |tag, data| {
+            let mode = crate::messages::SendMode::Standard;
+            messages.send(to, (from.0, from.1, tag), mode, data)
+        });
+        true
+    }
+
+    /// Frames that were held back, and may be sent now.
+    pub(super) fn send_held(&mut self, messages: &mut Messages) -> bool {
+        let mut held = std::mem::take(&mut self.held);
+        let before = held.len();
+        held.retain(|&rank| {
+            self.send_frames(messages, rank);
+            self.origin.waiting(rank) != 0
+        });
+        let moved = held.len() != before;
+        held.append(&mut self.held);
+        self.held = held;
+        moved
+    }
+
+    /// Sends all frames of a target: now, or as soon as that is allowed.
+    pub(super) fn push_out(&mut self, messages: &mut Messages, rank: u32) {
+        self.send_frames(messages, rank);
+        if self.origin.waiting(rank) != 0 && !self.held.contains(&rank) {
+            self.held.push(rank);
+        }
+    }
+
+    /// A frame that is answered when everything before it has ended.
+    pub(super) fn ask(
+        &mut self,
+        messages: &mut Messages,
+        rank: u32,
+        frame: impl FnOnce(i32) -> Frame<'static>,
+    ) {
+        let tag = self.tags.reply();
+        let word = Buf::alloc(1);
+        let req = self.expect(messages, rank, tag, word.clone());
+        self.flights.push(rank, What::Answer { req, word });
+        self.origin.push_control(rank, frame(tag));
+    }
+
+    /// Room for data that a target sends back: its tag.
+    fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> i32 {
+        let (tag, len) = (self.tags.reply(), into.len());
+        let req = self.expect(messages, rank, tag, into);
+        self.flights.push(rank, What::Data { req, len });
+        tag
+    }
+
+    fn put(
+        &mut self,
+        messages: &mut Messages,
+        data: &Buf,
+        to: &At<'_>,
+    ) -> Result<Span, WindowError> {
+        let Some((place, len)) = self.place(to)? else {
+            return Ok(self.issued(messages, to.rank, false));
+        };
+        if len <= INLINE {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            scratch.resize(len as usize, 0);
+            data.read(0, &mut scratch);
+            let frame = Frame::Put {
+                place,
+                data: &scratch,
+            };
+            self.origin.push(to.rank, frame);
+            self.scratch = scratch;
+            return Ok(self.issued(messages, to.rank, false));
+        }
+        let tag = self.tags.data();
+        let data = data.slice(0, len);
+        self.flights.push(to.rank, What::Unsent { tag, data });
+        self.origin.push(to.rank, Frame::PutLong { place, tag });
+        self.push_out(messages, to.rank);
+        Ok(self.issued(messages, to.rank, true))
+    }
+
+    fn get(
+        &mut self,
+        messages: &mut Messages,
+        into: &Buf,
+        from: &At<'_>,
+    ) -> Result<Span, WindowError> {
+        let Some((place, len)) = self.place(from)? else {
+            return Ok(self.issued(messages, from.rank, false));
+        };
+        let tag = self.room(messages, from.rank, into.slice(0, len));
+        self.origin
+            .push_answered(from.rank, Frame::Get { place, tag });
+        if len > INLINE {
+            self.push_out(messages, from.rank);
+        }
+        Ok(self.issued(messages, from.rank, false))
+    }
+
+    /// Cuts operands into pieces of whole elements, each with the data of its own.
+    fn in_pieces(
+        &mut self,
+        operand: &Buf,
+        len: u64,
+        basic: Basic,
+        mut piece: impl FnMut(&mut Window, u64, u64, &[u8]),
+    ) {
+        let most = PIECE - PIECE % basic.size();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut from = 0;
+        while from < len {
+            let some = most.min(len - from);
+            scratch.resize(some.min(operand.len()) as usize, 0);
+            operand.read(from, &mut scratch);
+            piece(self, from, some, &scratch);
+            from += some;
+        }
+        self.scratch = scratch;
+    }
+
+    fn accumulate(
+        &mut self,
+        messages: &mut Messages,
+        operand: &Buf,
+        to: &At<'_>,
+        (op, basic): Combining,
+    ) -> Result<Span, WindowError> {
+        let Some((place, len)) = self.place(to)?.filter(|_| op != Op::NoOp) else {
+            return Ok(self.issued(messages, to.rank, false));
+        };
+        let (rank, op) = (to.rank, op.handle());
+        self.in_pieces(operand, len, basic, |window, from, _, data| {
+            let frame = Frame::Accumulate {
+                place,
+                op,
+                basic,
+                from,
+                data,
+            };
+            window.origin.push(rank, frame);
+            if window.origin.waiting(rank) >= FULL {
+                window.push_out(messages, rank);
+            }
+        });
+        Ok(self.issued(messages, rank, false))
+    }
+
+    fn get_accumulate(
+        &mut self,
+        messages: &mut Messages,
+        (operand, result): (&Buf, &Buf),
+        to: &At<'_>,
+        (op, basic): Combining,
+    ) -> Result<Span, WindowError> {
+        let Some((place, len)) = self.place(to)? else {
+            return Ok(self.issued(messages, to.rank, false));
+        };
+        let (rank, handle) = (to.rank, op.handle());
+        let operand = match op {
+            Op::NoOp => &Buf::EMPTY,
+            _ => operand,
+        };
+        self.in_pieces(operand, len, basic, |window, from, len, data| {
+            let tag = window.room(messages, rank, result.slice(from, len));
+            let frame = Frame::GetAccumulate {
+                place,
+                op: handle,
+                basic,
+                from,
+                len,
+                tag,
+                data,
+            };
+            window.origin.push_answered(rank, frame);
+            if window.origin.waiting(rank) >= FULL {
+                window.push_out(messages, rank);
+            }
+        });
+        Ok(self.issued(messages, rank, false))
+    }
+}
+
+/// Each operation is issued: whether it has ended, a flush, the end of the epoch or
+/// [`Windows::request`] tells.
+impl Windows {
+    /// MPI_Put.
+    pub fn put(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        data: &Buf,
+        to: At<'_>,
+    ) -> Result<Span, WindowError> {
+        self.get_mut(id)?.put(messages, data, &to)
+    }
+
+    /// MPI_Get.
+    pub fn get(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        into: &Buf,
+        from: At<'_>,
+    ) -> Result<Span, WindowError> {
+        self.get_mut(id)?.get(messages, into, &from)
+    }
+
+    /// MPI_Accumulate: of elements `basic`.
+    pub fn accumulate(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        operand: &Buf,
+        to: At<'_>,
+        op: Op,
+        basic: Basic,
+    ) -> Result<Span, WindowError> {
+        self.get_mut(id)?
+            .accumulate(messages, operand, &to, (op, basic))
+    }
+
+    /// MPI_Get_accumulate and MPI_Fetch_and_op; `data`: operand and result. MPI_NO_OP has no
+    /// operand.
+    pub fn get_accumulate(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        data: (&Buf, &Buf),
+        to: At<'_>,
+        op: Op,
+        basic: Basic,
+    ) -> Result<Span, WindowError> {
+        self.get_mut(id)?
+            .get_accumulate(messages, data, &to, (op, basic))
+    }
+
+    /// MPI_Compare_and_swap of one element; `values`: what it is compared with, and what replaces
+    /// it.
+    pub fn compare_and_swap(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        (compare, swap): (&[u8], &[u8]),
+        result: &Buf,
+        to: At<'_>,
+        basic: Basic,
+    ) -> Result<Span, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_access(to.rank)?;
+        let at = window.byte(to.rank, to.disp)?;
+        window.check_range(at, &to)?;
+        let tag = window.room(messages, to.rank, result.slice(0, basic.size()));
+        let frame = Frame::CompareAndSwap {
+            at,
+            basic,
+            tag,
+            compare,
+            swap,
+        };
+        window.origin.push_answered(to.rank, frame);
+        Ok(window.issued(messages, to.rank, false))
+    }
+
+    /// The request of an operation that has just been issued: it ends when its data may be changed
+    /// again, and data that it fetches is here.
+    pub fn request(&mut self, messages: &mut Messages, id: WinId, span: Span) -> Started {
+        match self.get_mut(id) {
+            Ok(window) => window.request(messages, span.rank, span.last),
+            Err(_) => Started::Done,
+        }
+    }
+}

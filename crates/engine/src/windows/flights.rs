@@ -1,0 +1,150 @@
+//! What a rank has under way to the targets of its operations, and waits for.
+//!
+//! Flights to one target are looked at in the order in which they left: whoever waits for one
+//! waits for those before it as well.
+
+use crate::messages::{Messages, ReqId, Started};
+use kw_proto::endpoint::{Failure, Outcome};
+use kw_sys::buf::Buf;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A message that belongs to an operation.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Data of a long put, whose frame has not been sent.
+    Unsent { tag: i32, data: Buf },
+    /// Such data on its way.
+    Sending(ReqId),
+    /// Data of so many bytes that a target sends back.
+    Data { req: ReqId, len: u64 },
+    /// The answer to a flush or an unlock.
+    Answer { req: ReqId, word: Buf },
+    /// It has ended.
+    Ended,
+}
+
+#[derive(Debug)]
+struct Flight {
+    number: u64,
+    what: What,
+}
+
+/// Flights to one target.
+#[derive(Default, Debug)]
+struct Line {
+    flights: VecDeque<Flight>,
+    unsent: usize,
+    /// Flights that show, when they end, that the target goes on.
+    answers: usize,
+    failure: Option<Failure>,
+}
+
+/// See the module.
+#[derive(Default, Debug)]
+pub(super) struct Flights {
+    lines: BTreeMap<u32, Line>,
+    /// Number of the last flight.
+    last: u64,
+}
+
+/// What an outcome says about its operation.
+fn failure_of(what: &What, outcome: Outcome) -> Option<Failure> {
+    if let Some(failure) = outcome.failure {
+        return Some(*failure);
+    }
+    let refused = match what {
+        What::Data { len, .. } => outcome.len != *len,
+        What::Answer { word, .. } => {
+            let mut refused = [0];
+            word.read(0, &mut refused);
+            outcome.len != 1 || refused != [0]
+        }
+        _ => false,
+    };
+    refused.then(|| {
+        Failure::Other(
+            "the target refused an operation: it names memory that is not exposed".into(),
+        )
+    })
+}
+
+impl Flights {
+    /// The number of the last flight so far.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub fn push(&mut self, rank: u32, what: What) {
+        self.last += 1;
+        let number = self.last;
+        let line = self.lines.entry(rank).or_default();
+        line.unsent += matches!(what, What::Unsent { .. }) as usize;
+        line.answers += matches!(what, What::Data { .. } | What::Answer { .. }) as usize;
+        line.flights.push_back(Flight { number, what });
+    }
+
+    /// Whether anything on its way to a target shows, when it ends, that the target goes on.
+    pub fn will_answer(&self, rank: u32) -> bool {
+        self.lines.get(&rank).is_some_and(|l| l.answers != 0)
+    }
+
+    /// The frames of a target have been sent: its long data follows, by `send`.
+    pub fn send_data(&mut self, rank: u32, mut send: impl FnMut(i32, &Buf) -> Started) {
+        let Some(line) = self.lines.get_mut(&rank).filter(|l| l.unsent != 0) else {
+            return;
+        };
+        line.unsent = 0;
+        for flight in &mut line.flights {
+            if let What::Unsent { tag, data } = &flight.what {
+                flight.what = match send(*tag, data) {
+                    Started::Done => What::Ended,
+                    Started::Request(req) => What::Sending(req),
+                };
+            }
+        }
+    }
+
+    /// Takes off what has ended, and names the targets that have answered; whether there was any.
+    pub fn look(&mut self, messages: &mut Messages, mut answered: impl FnMut(u32)) -> bool {
+        let mut moved = false;
+        self.lines.retain(|&rank, line| {
+            while let Some(flight) = line.flights.front() {
+                let outcome = match &flight.what {
+                    What::Unsent { .. } => None,
+                    What::Ended => Some(Outcome::CLEAN),
+                    What::Sending(req) | What::Data { req, .. } | What::Answer { req, .. } => {
+                        messages.take(*req)
+                    }
+                };
+                let Some(outcome) = outcome else { break };
+                if matches!(flight.what, What::Data { .. } | What::Answer { .. }) {
+                    line.answers -= 1;
+                    answered(rank);
+                }
+                let failure = failure_of(&flight.what, outcome);
+                line.failure = line.failure.take().or(failure);
+                line.flights.pop_front();
+                moved = true;
+            }
+            !line.flights.is_empty() || line.failure.is_some()
+        });
+        moved
+    }
+
+    /// Whether all flights to a rank, or to all, up to a number have ended.
+    pub fn have_ended(&self, rank: Option<u32>, number: u64) -> bool {
+        let before = |line: &Line| line.flights.front().is_some_and(|f| f.number <= number);
+        match rank {
+            Some(rank) => !self.lines.get(&rank).is_some_and(before),
+            None => !self.lines.values().any(before),
+        }
+    }
+
+    /// Takes what went wrong with flights to a rank, or to any.
+    pub fn take_failure(&mut self, rank: Option<u32>) -> Option<Failure> {
+        match rank {
+            Some(rank) => self.lines.get_mut(&rank)?.failure.take(),
+            None => self.lines.values_mut().find_map(|l| l.failure.take()),
+        }
+    }
+}

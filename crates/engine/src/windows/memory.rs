@@ -1,0 +1,381 @@
+//! The memory that a rank exposes in a window, and what operations of others do to it.
+
+use super::Window;
+use crate::messages::{Messages, ReqId, SendMode, Started, Want};
+use kw_base::{ContextId, Peer};
+use kw_proto::rma::{Applied, Exposed, LockMode, LockQueue, Op, Placed};
+use kw_sys::buf::{Addr, Buf};
+use kw_sys::reduce::{self, Kernel};
+use kw_types::comm::Group;
+use kw_types::layout::Basic;
+
+/// The memory of a window.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// The program's.
+    Lent {
+        /// Its first byte.
+        base: Addr,
+        /// Bytes.
+        size: u64,
+    },
+    /// Allocated for the window.
+    Own(Buf),
+    /// What is attached.
+    Dynamic,
+}
+
+/// A region that the program has attached to a dynamic window.
+#[derive(Clone, Copy, Debug)]
+struct Attached {
+    base: Addr,
+    size: u64,
+}
+
+impl Attached {
+    fn first(&self) -> i128 {
+        self.base.bits() as i128
+    }
+
+    fn end(&self) -> i128 {
+        self.first() + self.size as i128
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Area {
+    memory: Memory,
+    /// By address.
+    attached: Vec<Attached>,
+}
+
+impl Area {
+    pub fn new(memory: Memory) -> Area {
+        Area {
+            memory,
+            attached: Vec::new(),
+        }
+    }
+
+    pub fn is_dynamic(&self) -> bool {
+        matches!(self.memory, Memory::Dynamic)
+    }
+
+    /// Attaches a region; whether it overlaps none that is attached.
+    pub fn attach(&mut self, base: Addr, size: u64) -> bool {
+        let new = Attached { base, size };
+        let mut others = self.attached.iter();
+        if others.any(|a| a.first() < new.end() && new.first() < a.end() || a.base == base) {
+            return false;
+        }
+        let at = self.attached.partition_point(|a| a.first() < new.first());
+        self.attached.insert(at, new);
+        true
+    }
+
+    /// Detaches the region that begins there; whether there was one.
+    pub fn detach(&mut self, base: Addr) -> bool {
+        let at = self.attached.iter().position(|a| a.base == base);
+        at.map(|at| self.attached.remove(at)).is_some()
+    }
+
+    /// The data of a place, where all of it is exposed.
+    fn find(&self, place: &Placed<'_>) -> Option<Buf> {
+        let len = place.len()?;
+        let Some((first, end)) = place.reach() else {
+            return Some(Buf::EMPTY);
+        };
+        let size = match &self.memory {
+            Memory::Lent { size, .. } => *size,
+            Memory::Own(buf) => buf.len(),
+            Memory::Dynamic => return self.find_attached(place, len, (first, end)),
+        };
+        if first < 0 || end > size as i128 {
+            return None;
+        }
+        Some(match (&self.memory, place.layout) {
+            (Memory::Own(buf), Some(layout)) => buf.typed_at(place.at, place.count, layout),
+            (Memory::Own(buf), None) => buf.slice(place.at as u64, len),
+            (Memory::Lent { base, .. }, _) => lent(base.offset(place.at), place),
+            (Memory::Dynamic, _) => return None,
+        })
+    }
+
+    /// The same where displacements are addresses.
+    fn find_attached(
+        &self,
+        place: &Placed<'_>,
+        len: u64,
+        (first, end): (i128, i128),
+    ) -> Option<Buf> {
+        let after = self.attached.partition_point(|a| a.first() <= first);
+        let region = self.attached.get(after.checked_sub(1)?)?;
+        let mut reached = region.end();
+        for next in &self.attached[after..] {
+            if reached >= end || next.first() != reached {
+                break;
+            }
+            reached = next.end();
+        }
+        let away = place.at as i128 - region.first();
+        let away = i64::try_from(away).ok().filter(|_| reached >= end)?;
+        (len != 0).then(|| lent(region.base.offset(away), place))
+    }
+}
+
+fn lent(at: Addr, place: &Placed<'_>) -> Buf {
+    match place.layout {
+        Some(layout) => Buf::typed(at, place.count, layout),
+        None => Buf::bytes(at, place.count),
+    }
+}
+
+/// A long put or get of another rank that goes on.
+#[derive(Debug)]
+pub(super) struct Going {
+    pub req: ReqId,
+    pub origin: u32,
+    /// Bytes that must come; of a get: none.
+    pub expected: Option<u64>,
+    /// It was refused, and is only waited for.
+    pub refused: bool,
+}
+
+/// The memory of a window with the means to answer.
+pub(super) struct Side<'a> {
+    pub area: &'a Area,
+    pub locks: &'a mut LockQueue,
+    pub going: &'a mut Vec<Going>,
+    pub messages: &'a mut Messages,
+    pub context: ContextId,
+    pub group: &'a Group,
+    pub me: u32,
+}
+
+impl Side<'_> {
+    fn peer(&self, rank: u32) -> Peer {
+        self.group.peer(rank)
+    }
+
+    fn reply(&mut self, origin: u32, tag: i32, data: &Buf) -> Started {
+        let to = self.peer(origin);
+        let from = (self.context, self.me, tag);
+        self.messages.send(to, from, SendMode::Standard, data)
+    }
+
+    /// As [`Side::reply`], of data that nobody changes.
+    fn reply_and_forget(&mut self, origin: u32, tag: i32, data: &Buf) {
+        if let Started::Request(req) = self.reply(origin, tag, data) {
+            self.messages.release(req);
+        }
+    }
+
+    fn put_long(&mut self, origin: u32, place: &Placed<'_>, tag: i32) -> Applied {
+        let found = self.area.find(place);
+        let refused = found.is_none();
+        let into = found.unwrap_or(Buf::EMPTY);
+        let expected = Some(into.len());
+        let want = Want {
+            context: self.context,
+            source: Some((origin, self.peer(origin))),
+            tag: Some(tag),
+        };
+        let req = self.messages.recv(want, into);
+        self.going.push(Going {
+            req,
+            origin,
+            expected,
+            refused,
+        });
+        Applied::GoesOn
+    }
+
+    fn get(&mut self, origin: u32, place: &Placed<'_>, tag: i32) -> Applied {
+        let Some(from) = self.area.find(place) else {
+            self.reply_and_forget(origin, tag, &Buf::EMPTY);
+            return Applied::Refused;
+        };
+        match self.reply(origin, tag, &from) {
+            Started::Done => Applied::Done,
+            Started::Request(req) => {
+                self.going.push(Going {
+                    req,
+                    origin,
+                    expected: None,
+                    refused: false,
+                });
+                Applied::GoesOn
+            }
+        }
+    }
+
+    /// Part of the data of a place.
+    fn part(&self, place: &Placed<'_>, from: u64, len: u64) -> Option<Buf> {
+        let all = self.area.find(place)?;
+        let inside = from.checked_add(len).is_some_and(|end| end <= all.len());
+        inside.then(|| all.slice(from, len))
+    }
+
+    /// Combines; what was there before is sent back where it is asked for.
+    fn accumulate(&mut self, origin: u32, target: Option<Buf>, how: &Accumulate<'_>) -> Applied {
+        let kernel = reduce::Op::by_handle(how.op as usize)
+            .and_then(|op| Some((op, Kernel::find(op, how.basic)?)));
+        let (Some(target), Some((op, kernel))) = (target, kernel) else {
+            if let Some(tag) = how.reply {
+                self.reply_and_forget(origin, tag, &Buf::EMPTY);
+            }
+            return Applied::Refused;
+        };
+        let before = match how.reply {
+            None => None,
+            Some(tag) => {
+                let Some(before) = Buf::try_alloc(target.len() as usize) else {
+                    self.reply_and_forget(origin, tag, &Buf::EMPTY);
+                    return Applied::Refused;
+                };
+                target.copy_to(0, &before, 0, target.len());
+                Some((tag, before))
+            }
+        };
+        if op != reduce::Op::NoOp {
+            kernel.combine_packed(how.basic, how.data, &target);
+        }
+        if let Some((tag, before)) = before {
+            self.reply_and_forget(origin, tag, &before);
+        }
+        Applied::Done
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        origin: u32,
+        element: (i64, Basic),
+        tag: i32,
+        (compare, swap): (&[u8], &[u8]),
+    ) -> Applied {
+        let (at, basic) = element;
+        let place = Placed {
+            at,
+            count: basic.size(),
+            layout: None,
+        };
+        let Some(target) = self.area.find(&place) else {
+            self.reply_and_forget(origin, tag, &Buf::EMPTY);
+            return Applied::Refused;
+        };
+        let before = Buf::alloc(basic.size() as usize);
+        target.copy_to(0, &before, 0, basic.size());
+        let mut now = [0; 32];
+        let now = &mut now[..compare.len()];
+        before.read(0, now);
+        if now == compare {
+            target.write(0, swap);
+        }
+        self.reply_and_forget(origin, tag, &before);
+        Applied::Done
+    }
+}
+
+/// An accumulate, without its place.
+struct Accumulate<'a> {
+    op: u8,
+    basic: Basic,
+    data: &'a [u8],
+    /// Tag of the message that takes what was there before.
+    reply: Option<i32>,
+}
+
+impl Exposed for Side<'_> {
+    fn apply(&mut self, origin: u32, op: Op<'_>) -> Applied {
+        match op {
+            Op::Put { place, data } => match self.area.find(&place) {
+                Some(target) => {
+                    target.write(0, data);
+                    Applied::Done
+                }
+                None => Applied::Refused,
+            },
+            Op::PutLong { place, tag } => self.put_long(origin, &place, tag),
+            Op::Get { place, tag } => self.get(origin, &place, tag),
+            Op::Accumulate {
+                place,
+                op,
+                basic,
+                from,
+                data,
+            } => {
+                let target = self.part(&place, from, data.len() as u64);
+                let how = Accumulate {
+                    op,
+                    basic,
+                    data,
+                    reply: None,
+                };
+                self.accumulate(origin, target, &how)
+            }
+            Op::GetAccumulate {
+                place,
+                op,
+                basic,
+                from,
+                len,
+                tag,
+                data,
+            } => {
+                let target = self.part(&place, from, len);
+                let how = Accumulate {
+                    op,
+                    basic,
+                    data,
+                    reply: Some(tag),
+                };
+                self.accumulate(origin, target, &how)
+            }
+            Op::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            } => self.compare_and_swap(origin, (at, basic), tag, (compare, swap)),
+        }
+    }
+
+    fn answer(&mut self, origin: u32, tag: i32, refused: bool) {
+        let word = Buf::alloc(1);
+        word.write(0, &[refused as u8]);
+        self.reply_and_forget(origin, tag, &word);
+    }
+
+    fn lock(&mut self, origin: u32, mode: LockMode) -> bool {
+        self.locks.request(origin, mode)
+    }
+
+    fn unlock(&mut self, origin: u32) -> Vec<u32> {
+        self.locks.release(origin)
+    }
+}
+
+impl Window {
+    /// Takes the results of long puts and gets of others that have ended; whether there were any.
+    pub(super) fn end_going(&mut self, messages: &mut Messages) -> bool {
+        let mut ended = Vec::new();
+        self.going.retain(|going| match messages.take(going.req) {
+            None => true,
+            Some(outcome) => {
+                let short = going.expected.is_some_and(|len| len != outcome.len);
+                ended.push((
+                    going.origin,
+                    going.refused || short || outcome.failure.is_some(),
+                ));
+                false
+            }
+        });
+        for &(origin, failed) in &ended {
+            let (target, mut side) = self.exposed(messages);
+            target.ended(origin, failed, &mut side);
+        }
+        !ended.is_empty()
+    }
+}

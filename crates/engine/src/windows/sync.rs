@@ -1,0 +1,365 @@
+//! Synchronisation: what begins and ends epochs, and what is waited for.
+
+use super::{WinId, Window, WindowError, Windows};
+use crate::messages::{Messages, ReqId, Started};
+use kw_proto::endpoint::{Failure, Outcome};
+use kw_proto::rma::{Access, Frame, LockMode, Opening};
+
+/// When a wait ends.
+#[derive(Debug)]
+enum Until {
+    /// All flights to a rank, or to all, up to this number have ended.
+    Flown(Option<u32>, u64),
+    /// Frames for these ranks have been sent, and flights up to this number have ended.
+    Sent(Vec<u32>, u64),
+    /// The fence has ended, and so have flights up to this number.
+    Fenced(u64),
+    /// All origins have called MPI_Win_complete.
+    Completed,
+}
+
+/// A request that ends with something on a window.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    req: ReqId,
+    until: Until,
+}
+
+impl Window {
+    fn has_ended(&self, until: &Until) -> bool {
+        match until {
+            Until::Flown(rank, number) => self.flights.have_ended(*rank, *number),
+            Until::Sent(ranks, number) => {
+                let sent = |&rank: &u32| {
+                    self.origin.waiting(rank) == 0 && self.flights.have_ended(Some(rank), *number)
+                };
+                ranks.iter().all(sent)
+            }
+            Until::Fenced(number) => {
+                self.target.has_fenced() && self.flights.have_ended(None, *number)
+            }
+            Until::Completed => self.target.has_completed(),
+        }
+    }
+
+    /// What went wrong with what was waited for.
+    fn failure(&mut self, until: &Until) -> Option<Failure> {
+        match until {
+            Until::Flown(rank, _) => self.flights.take_failure(*rank),
+            Until::Sent(ranks, _) => ranks
+                .iter()
+                .find_map(|&r| self.flights.take_failure(Some(r))),
+            Until::Fenced(_) => self.flights.take_failure(None),
+            Until::Completed => None,
+        }
+    }
+
+    /// The rank whose end makes a wait endless, and why it is gone.
+    fn gone(&self, messages: &Messages, until: &Until) -> Option<Failure> {
+        let peers = &messages.machine.endpoint.peers;
+        let why = |rank: u32| peers.why_gone(self.group.peer(rank));
+        let why = match until {
+            Until::Flown(..) => None,
+            Until::Sent(ranks, _) => {
+                let mut waits = ranks.iter().filter(|&&r| self.origin.waiting(r) != 0);
+                waits.find_map(|&rank| why(rank))
+            }
+            Until::Fenced(_) if self.target.has_fenced() => None,
+            Until::Fenced(_) => (0..self.group.size()).find_map(why),
+            Until::Completed => self.target.not_completed().find_map(why),
+        };
+        why.map(|why| Failure::PeerGone(why.to_string()))
+    }
+
+    /// Waits, where that is needed.
+    fn wait(&mut self, messages: &mut Messages, until: Until) -> Started {
+        self.advance(messages);
+        if self.has_ended(&until) {
+            return match self.failure(&until) {
+                None => Started::Done,
+                Some(failure) => {
+                    let req = messages.open();
+                    messages.close(req, Outcome::failed(failure));
+                    Started::Request(req)
+                }
+            };
+        }
+        let req = messages.open();
+        self.waiters.push(Waiter { req, until });
+        Started::Request(req)
+    }
+
+    /// Ends waits whose time has come, or never will.
+    pub(super) fn end_waits(&mut self, messages: &mut Messages) {
+        let mut i = 0;
+        while i < self.waiters.len() {
+            let until = &self.waiters[i].until;
+            let ended = self.has_ended(until);
+            let gone = match ended {
+                true => None,
+                false => self.gone(messages, until),
+            };
+            if !ended && gone.is_none() {
+                i += 1;
+                continue;
+            }
+            let Waiter { req, until } = self.waiters.remove(i);
+            match gone.or_else(|| self.failure(&until)) {
+                None => messages.close(req, Outcome::CLEAN),
+                Some(failure) => messages.close(req, Outcome::failed(failure)),
+            }
+        }
+    }
+
+    /// Waits until an operation has ended here.
+    pub(super) fn request(&mut self, messages: &mut Messages, rank: u32, last: u64) -> Started {
+        if self.flights.have_ended(Some(rank), last) {
+            return Started::Done;
+        }
+        self.push_out(messages, rank);
+        self.wait(messages, Until::Flown(Some(rank), last))
+    }
+
+    /// Sends what waits for all targets.
+    fn push_all_out(&mut self, messages: &mut Messages) {
+        for rank in self.origin.targets_waiting() {
+            self.push_out(messages, rank);
+        }
+    }
+
+    /// Gets this rank's own lock before the program goes on: loads and stores follow.
+    fn lock_own(&mut self, messages: &mut Messages) -> Started {
+        self.ask(messages, self.me, |tag| Frame::Flush { tag });
+        self.push_out(messages, self.me);
+        self.all_so_far(messages, Some(self.me))
+    }
+
+    fn all_so_far(&mut self, messages: &mut Messages, rank: Option<u32>) -> Started {
+        let last = self.flights.last();
+        self.wait(messages, Until::Flown(rank, last))
+    }
+
+    /// Asks a target to say when everything before has ended, if anything needs an answer.
+    fn flush_target(&mut self, messages: &mut Messages, rank: u32) {
+        if self.origin.take_unanswered(rank) {
+            self.ask(messages, rank, |tag| Frame::Flush { tag });
+        }
+        self.push_out(messages, rank);
+    }
+
+    /// Ends the lock epoch of a target, if it has begun there.
+    fn unlock_target(&mut self, messages: &mut Messages, rank: u32) {
+        if self.origin.close(rank) {
+            return;
+        }
+        self.origin.take_unanswered(rank);
+        self.ask(messages, rank, |tag| Frame::Unlock { tag });
+        self.push_out(messages, rank);
+    }
+}
+
+fn opening(mode: LockMode, check: bool) -> Opening {
+    match check {
+        true => Opening::Lock(mode),
+        false => Opening::Unchecked,
+    }
+}
+
+/// The epoch has changed when a call returns, whatever its request still waits for.
+impl Windows {
+    /// MPI_Win_fence, first half: operations that this rank has issued to each rank since the last
+    /// one. The sum over all ranks of what concerns this rank is for [`Windows::fence_end`].
+    /// `succeeds`: not MPI_MODE_NOSUCCEED.
+    pub fn fence(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        succeeds: bool,
+    ) -> Result<Vec<u64>, WindowError> {
+        let window = self.get_mut(id)?;
+        let fenced = matches!(window.epochs.access(), Access::Fence { .. });
+        window.epochs.fence(succeeds)?;
+        window.push_all_out(messages);
+        if !fenced {
+            window.origin.forget_counts();
+        }
+        Ok(window.origin.fence(window.group.size(), succeeds))
+    }
+
+    /// Its second half: so many operations on this rank's memory belong to the epoch.
+    pub fn fence_end(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        expected: u64,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        let (target, mut side) = window.exposed(messages);
+        target.fence(expected, &mut side);
+        let last = window.flights.last();
+        Ok(window.wait(messages, Until::Fenced(last)))
+    }
+
+    /// MPI_Win_post.
+    pub fn post(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        ranks: &[u32],
+    ) -> Result<(), WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.post()?;
+        window.target.post(ranks);
+        let mut frames = Vec::new();
+        Frame::Post.encode(&mut frames);
+        for &rank in ranks {
+            window.say(messages, rank, &frames);
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_start.
+    pub fn start(&mut self, id: WinId, ranks: &[u32]) -> Result<(), WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.start(ranks)?;
+        ranks.iter().for_each(|&rank| window.origin.start(rank));
+        Ok(())
+    }
+
+    /// MPI_Win_complete.
+    pub fn complete(&mut self, messages: &mut Messages, id: WinId) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        let ranks = window.epochs.complete()?;
+        for &rank in &ranks {
+            window.origin.push_control(rank, Frame::Complete);
+            window.push_out(messages, rank);
+        }
+        let last = window.flights.last();
+        Ok(window.wait(messages, Until::Sent(ranks, last)))
+    }
+
+    /// MPI_Win_wait.
+    pub fn wait(&mut self, messages: &mut Messages, id: WinId) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_posted()?;
+        window.epochs.unpost();
+        Ok(window.wait(messages, Until::Completed))
+    }
+
+    /// MPI_Win_test: whether the epoch of MPI_Win_post has ended.
+    pub fn test(&mut self, messages: &mut Messages, id: WinId) -> Result<bool, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_posted()?;
+        window.advance(messages);
+        let ended = window.target.has_completed();
+        if ended {
+            window.epochs.unpost();
+        }
+        Ok(ended)
+    }
+
+    /// MPI_Win_lock; `check`: not MPI_MODE_NOCHECK.
+    pub fn lock(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        rank: u32,
+        mode: LockMode,
+        check: bool,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.lock(rank, mode)?;
+        window.origin.open(rank, opening(mode, check));
+        Ok(match check && rank == window.me {
+            true => window.lock_own(messages),
+            false => Started::Done,
+        })
+    }
+
+    /// MPI_Win_unlock.
+    pub fn unlock(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        rank: u32,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.unlock(rank)?;
+        window.unlock_target(messages, rank);
+        Ok(window.all_so_far(messages, Some(rank)))
+    }
+
+    /// MPI_Win_lock_all; `check`: not MPI_MODE_NOCHECK.
+    pub fn lock_all(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        check: bool,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.lock_all()?;
+        window.origin.open_all(opening(LockMode::Shared, check));
+        Ok(match check {
+            true => window.lock_own(messages),
+            false => Started::Done,
+        })
+    }
+
+    /// MPI_Win_unlock_all.
+    pub fn unlock_all(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.unlock_all()?;
+        for rank in window.origin.begun() {
+            window.unlock_target(messages, rank);
+        }
+        window.origin.close_all();
+        Ok(window.all_so_far(messages, None))
+    }
+
+    /// MPI_Win_flush of a rank, or MPI_Win_flush_all.
+    pub fn flush(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        rank: Option<u32>,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_flush(rank)?;
+        match rank {
+            Some(rank) => window.flush_target(messages, rank),
+            None => {
+                for rank in window.origin.begun() {
+                    window.flush_target(messages, rank);
+                }
+            }
+        }
+        Ok(window.all_so_far(messages, rank))
+    }
+
+    /// MPI_Win_flush_local of a rank, or MPI_Win_flush_local_all.
+    pub fn flush_local(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        rank: Option<u32>,
+    ) -> Result<Started, WindowError> {
+        let window = self.get_mut(id)?;
+        window.epochs.check_flush(rank)?;
+        match rank {
+            Some(rank) => window.push_out(messages, rank),
+            None => window.push_all_out(messages),
+        }
+        Ok(window.all_so_far(messages, rank))
+    }
+
+    /// MPI_Win_sync.
+    pub fn sync(&mut self, id: WinId) -> Result<(), WindowError> {
+        self.get_mut(id)?;
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    }
+}
