@@ -1,0 +1,182 @@
+//! How one process of a host gives a file descriptor to others of its job, without a name in any
+//! file system.
+//!
+//! It listens under a random abstract name. The others connect, and both sides prove the job's key
+//! before the descriptor is handed out. A stranger is of another user, or cannot answer, and is hung
+//! up on.
+//!
+//! ```text
+//! giver -> taker   nonce L (32)
+//! taker -> giver   nonce J (32), place (4), keyed("join", L, J, place)
+//! giver -> taker   keyed("lead", J, L, place), and the descriptor
+//! ```
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use kw_sys::unix::{self, Conn, Listener};
+
+/// How long one connection may take to prove itself.
+const PROOF_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why ranks could not come to share memory; a sentence for people.
+#[derive(Debug, thiserror::Error)]
+#[error("shared memory on this host: {what}: {why}")]
+pub struct ShmError {
+    /// What was tried.
+    pub what: String,
+    /// What the system said.
+    pub why: io::Error,
+}
+
+pub(super) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ShmError {
+    let what = what.into();
+    move |why| ShmError { what, why }
+}
+
+/// Who listens, before it knows what it will hand out.
+#[derive(Debug)]
+pub(super) struct Handout {
+    name: [u8; 16],
+    listener: Listener,
+}
+
+fn address(name: &[u8; 16]) -> String {
+    format!("kittiwake-{}", unix::hex(name))
+}
+
+impl Handout {
+    /// Listens for up to `takers` others.
+    pub fn new(takers: usize) -> Result<Handout, ShmError> {
+        let name = unix::random().map_err(failed("asking for random bytes"))?;
+        let listener = Listener::bind(&address(&name), takers as u32 + 16)
+            .map_err(failed("listening on an abstract unix socket"))?;
+        Ok(Handout { name, listener })
+    }
+
+    /// What the others need to find it.
+    pub fn name(&self) -> [u8; 16] {
+        self.name
+    }
+
+    /// Hands `fd` to each of `missing`; those that have not come when `patience` ends.
+    pub fn serve(
+        self,
+        fd: BorrowedFd<'_>,
+        key: &[u8; 32],
+        missing: &mut [bool],
+        patience: Duration,
+    ) -> Result<(), TimedOut> {
+        let until = Instant::now() + patience;
+        while missing.iter().any(|&m| m) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(TimedOut);
+            }
+            let Ok(conn) = self.listener.accept(left) else {
+                continue;
+            };
+            // Whoever fails to prove itself is hung up on; those that belong here are still to
+            // come.
+            if let Err(why) = hand_out(fd, &conn, key, missing, left.min(PROOF_LIMIT)) {
+                tracing::debug!(
+                    "shared memory: a process that wanted the segment is refused ({why})"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Somebody has not come in time.
+#[derive(Debug)]
+pub(super) struct TimedOut;
+
+fn hand_out(
+    fd: BorrowedFd<'_>,
+    conn: &Conn,
+    key: &[u8; 32],
+    missing: &mut [bool],
+    patience: Duration,
+) -> io::Result<()> {
+    if !conn.same_user()? {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    conn.set_patience(patience)?;
+    let lead: [u8; 32] = unix::random()?;
+    conn.send(&lead, None)?;
+    let (answer, _) = conn.recv::<68>()?;
+    let (join, place) = (&answer[..32], &answer[32..36]);
+    let proof = prove(key, b"join", &[&lead, join, place]);
+    let index = u32::from_le_bytes([place[0], place[1], place[2], place[3]]) as usize;
+    if !same(&proof, &answer[36..]) || !missing.get(index).copied().unwrap_or(false) {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    let proof = prove(key, b"lead", &[join, &lead, place]);
+    conn.send(&proof, Some(fd))?;
+    missing[index] = false;
+    Ok(())
+}
+
+/// Takes the descriptor from the process that listens under this name; `place`: this one's.
+pub(super) fn take(name: &[u8; 16], place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
+    let conn = Conn::connect(&address(name))?;
+    if !conn.same_user()? {
+        return Err(io::Error::other("another user listens there"));
+    }
+    // The giver serves one rank after another; a busy machine may take its time.
+    conn.set_patience(Duration::from_secs(60))?;
+    let (lead, _) = conn.recv::<32>()?;
+    let (join, place) = (unix::random::<32>()?, place.to_le_bytes());
+    let mut answer = [0; 68];
+    answer[..32].copy_from_slice(&join);
+    answer[32..36].copy_from_slice(&place);
+    answer[36..].copy_from_slice(&prove(key, b"join", &[&lead, &join, &place]));
+    conn.send(&answer, None)?;
+    let (proof, fd) = conn.recv::<32>()?;
+    if !same(&proof, &prove(key, b"lead", &[&join, &lead, &place])) {
+        return Err(io::Error::other("it does not know this job's key"));
+    }
+    fd.ok_or_else(|| io::Error::other("it handed out nothing"))
+}
+
+fn prove(key: &[u8; 32], role: &[u8; 4], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = blake3::Hasher::new_keyed(key);
+    mac.update(b"kittiwake shm 1 ");
+    mac.update(role);
+    for p in parts {
+        mac.update(p);
+    }
+    *mac.finalize().as_bytes()
+}
+
+fn same(mine: &[u8; 32], theirs: &[u8]) -> bool {
+    theirs
+        .try_into()
+        .is_ok_and(|t: [u8; 32]| blake3::Hash::from_bytes(*mine) == blake3::Hash::from_bytes(t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_stranger_without_the_key_gets_nothing_and_costs_the_job_nothing() {
+        let handout = Handout::new(2).unwrap();
+        let (name, key) = (handout.name(), [7; 32]);
+        let fd = kw_sys::memfd::create(4096).unwrap();
+        let serving = std::thread::spawn(move || {
+            let patience = Duration::from_secs(60);
+            handout.serve(fd.as_fd(), &key, &mut [false, true], patience)
+        });
+        drop(Conn::connect(&address(&name)).unwrap());
+        assert!(take(&name, 1, &[8; 32]).is_err(), "wrong key");
+        assert!(take(&name, 9, &key).is_err(), "no such place");
+        assert!(take(&name, 0, &key).is_err(), "the giver's own");
+        take(&name, 1, &key).unwrap();
+        serving.join().unwrap().unwrap();
+        assert!(Conn::connect(&address(&name)).is_err(), "nothing is left");
+    }
+}

@@ -1,0 +1,336 @@
+//! Memory of a window that the ranks of a host share (MPI_Win_allocate, MPI_Win_allocate_shared):
+//! each of them reads and writes the memory of all with loads and stores.
+//!
+//! ```text
+//! 0        a [`Sync`] for each rank, one cache line each
+//! data     each rank's memory: at multiples of a page, or one after the other (`contiguous`)
+//! ```
+//!
+//! The memory is a memfd without a name: nothing is left when the processes end, and no file system
+//! limits it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use kw_sys::buf::Addr;
+use kw_sys::memfd::{self, Mapping};
+
+use super::handout::{self, Handout, ShmError, failed};
+
+/// Smallest distance of the memory of two ranks that is not contiguous: they share no page, so each
+/// rank's lies where it first touches it.
+const PAGE: u64 = 4096;
+
+/// Words beside the memory of a rank.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Sync {
+    /// The window's lock of this rank ([`WindowLock`]).
+    lock: AtomicU32,
+    /// Not zero while somebody combines with this rank's memory.
+    combining: AtomicU32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct SharedMemory {
+    map: Mapping,
+    /// Where each rank's memory begins, and its bytes.
+    parts: Vec<(usize, u64)>,
+    index: usize,
+}
+
+/// Where each rank's memory begins, and the bytes of all.
+fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)> {
+    let head = (sizes.len() * size_of::<Sync>()) as u64;
+    let mut at = head.next_multiple_of(PAGE);
+    let mut parts = Vec::with_capacity(sizes.len());
+    for &size in sizes {
+        parts.push((usize::try_from(at).ok()?, size));
+        at = at.checked_add(size)?;
+        if !contiguous {
+            at = at.checked_next_multiple_of(PAGE)?;
+        }
+    }
+    // One byte more: memory of no bytes has an address as well.
+    let all = at.checked_add(1)?.checked_next_multiple_of(PAGE)?;
+    let all = usize::try_from(all)
+        .ok()
+        .filter(|&a| a <= isize::MAX as usize)?;
+    Some((parts, all))
+}
+
+/// The rank that makes the memory, before it knows how much.
+#[derive(Debug)]
+pub struct Lead(Handout);
+
+impl Lead {
+    /// Listens for up to `ranks` others.
+    pub fn new(ranks: usize) -> Result<Lead, ShmError> {
+        Ok(Lead(Handout::new(ranks)?))
+    }
+
+    /// What the others need to know for [`SharedMemory::join`].
+    pub fn name(&self) -> [u8; 16] {
+        self.0.name()
+    }
+
+    /// Makes memory of these sizes and hands it to the other ranks, who have `patience` for it. This
+    /// rank is the first.
+    pub fn serve(
+        self,
+        key: &[u8; 32],
+        sizes: &[u64],
+        contiguous: bool,
+        patience: Duration,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        let what = || {
+            let all: u128 = sizes.iter().map(|&s| s as u128).sum();
+            failed(format!("making a window of {all} bytes (memfd)"))
+        };
+        let (_, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
+        let fd = memfd::create(all).map_err(what())?;
+        let memory = SharedMemory::map(fd.as_fd(), 0, sizes, contiguous).map_err(what())?;
+        let mut missing = vec![true; sizes.len()];
+        missing[0] = false;
+        let served = self.0.serve(fd.as_fd(), key, &mut missing, patience);
+        served.map_err(|_| {
+            let late = missing.iter().filter(|&&m| m).count();
+            let what = failed(format!("waiting for {late} ranks of a window to join"));
+            what(io::ErrorKind::TimedOut.into())
+        })?;
+        Ok(Arc::new(memory))
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::other("it is larger than any memory")
+}
+
+impl SharedMemory {
+    /// Joins the memory that another rank of the host makes, as the rank with this index.
+    pub fn join(
+        name: &[u8; 16],
+        key: &[u8; 32],
+        index: usize,
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        let what = || failed("joining the memory of a window");
+        let fd = handout::take(name, index as u32, key).map_err(what())?;
+        let memory = SharedMemory::map(fd.as_fd(), index, sizes, contiguous).map_err(what())?;
+        Ok(Arc::new(memory))
+    }
+
+    fn map(
+        fd: std::os::fd::BorrowedFd<'_>,
+        index: usize,
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> io::Result<SharedMemory> {
+        let (parts, all) = lay_out(sizes, contiguous).ok_or_else(too_large)?;
+        let map = Mapping::of(fd, all, all)?;
+        Ok(SharedMemory { map, parts, index })
+    }
+
+    /// This rank's index.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Ranks that share it.
+    pub fn ranks(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The memory of a rank: its first byte, which lasts as long as this does, and its bytes.
+    ///
+    /// # Panics
+    /// When there is no such rank (a fault of our own).
+    pub fn part(&self, index: usize) -> (Addr, u64) {
+        let (at, size) = self.parts[index];
+        let base = self.map.at(at);
+        // SAFETY: the bytes lie inside the mapping; whoever uses the address keeps it.
+        (unsafe { Addr::new(base.cast()) }, size)
+    }
+
+    fn sync(&self, index: usize) -> &Sync {
+        assert!(index < self.parts.len(), "rank {index} of a window");
+        let at = self.map.at(index * size_of::<Sync>());
+        // SAFETY: zeroed when made, aligned, inside the mapping, and atomics only.
+        unsafe { &*at.cast::<Sync>() }
+    }
+
+    /// The window's lock of a rank.
+    pub fn lock(&self, index: usize) -> WindowLock<'_> {
+        WindowLock(&self.sync(index).lock)
+    }
+
+    /// Does something while nobody else combines with the memory of this rank. Others wait
+    /// meanwhile: it does not wait itself.
+    pub fn combine<T>(&self, index: usize, what: impl FnOnce() -> T) -> T {
+        let word = &self.sync(index).combining;
+        let mut tries = 0u32;
+        while word
+            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            tries += 1;
+            match tries < 64 {
+                true => std::hint::spin_loop(),
+                // Its holder may not be running.
+                false => std::thread::yield_now(),
+            }
+        }
+        let result = what();
+        word.store(0, Ordering::Release);
+        result
+    }
+}
+
+/// Alone.
+const EXCLUSIVE: u32 = 1 << 31;
+/// Somebody waits: nobody else gets the lock at once.
+const AWAITED: u32 = 1 << 30;
+
+/// The lock of a rank's memory in shared memory (MPI_Win_lock). The rest of the word counts those
+/// who share it. Whoever does not get it at once asks the rank, which grants it in the order of
+/// asking: it marks the lock as awaited, so that whoever gives it back tells the rank.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowLock<'a>(&'a AtomicU32);
+
+impl WindowLock<'_> {
+    /// Takes the lock, if it is free and nobody waits; `granting`: whoever waits first is given it.
+    pub fn try_lock(self, exclusive: bool, granting: bool) -> bool {
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let held = now & !AWAITED;
+            let free = match exclusive {
+                true => held == 0,
+                false => held & EXCLUSIVE == 0,
+            };
+            if !free || now & AWAITED != 0 && !granting {
+                return false;
+            }
+            let next = match exclusive {
+                true => now | EXCLUSIVE,
+                false => now + 1,
+            };
+            match self
+                .0
+                .compare_exchange_weak(now, next, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// Gives the lock back; whether somebody waits for it.
+    pub fn unlock(self) -> bool {
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = match now & EXCLUSIVE != 0 {
+                true => now & !EXCLUSIVE,
+                false => now.saturating_sub(1),
+            };
+            match self
+                .0
+                .compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return now & AWAITED != 0,
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// Says whether anybody waits. Try to grant afterwards: the lock may have come free before.
+    pub fn set_awaited(self, awaited: bool) {
+        match awaited {
+            true => self.0.fetch_or(AWAITED, Ordering::SeqCst),
+            false => self.0.fetch_and(!AWAITED, Ordering::SeqCst),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_sys::region::Region;
+
+    fn two(sizes: &'static [u64], contiguous: bool) -> [Arc<SharedMemory>; 2] {
+        let lead = Lead::new(2).unwrap();
+        let (name, key) = (lead.name(), [3; 32]);
+        let patience = Duration::from_secs(60);
+        let first = std::thread::spawn(move || lead.serve(&key, sizes, contiguous, patience));
+        let second = SharedMemory::join(&name, &key, 1, sizes, contiguous).unwrap();
+        [first.join().unwrap().unwrap(), second]
+    }
+
+    #[test]
+    fn ranks_see_the_memory_of_each_other() {
+        for (contiguous, away) in [(true, 8), (false, PAGE as usize)] {
+            let [a, b] = two(&[8, 0], contiguous);
+            assert_eq!((a.index(), b.index(), a.ranks()), (0, 1, 2));
+            let (own, len) = a.part(0);
+            Region::lent(own, len).write(b"together");
+            let mut seen = [0; 8];
+            let (theirs, len) = b.part(0);
+            Region::lent(theirs, len).read(&mut seen);
+            assert_eq!(&seen, b"together");
+            assert_eq!(a.part(1).0.bits() - own.bits(), away);
+            assert_eq!(a.part(1).1, 0);
+        }
+    }
+
+    #[test]
+    fn sizes_beyond_all_memory_are_refused() {
+        assert!(lay_out(&[u64::MAX, 1], true).is_none());
+        assert!(lay_out(&[1 << 62, 1 << 62], false).is_none());
+        let lead = Lead::new(1).unwrap();
+        let why = lead.serve(&[0; 32], &[u64::MAX - 9000], false, Duration::ZERO);
+        assert!(why.unwrap_err().to_string().contains("larger than"));
+    }
+
+    #[test]
+    fn the_lock_is_shared_or_exclusive_and_told_to_who_waits() {
+        let [a, b] = two(&[1, 1], false);
+        let (a, b) = (a.lock(1), b.lock(1));
+        assert!(a.try_lock(false, false) && b.try_lock(false, false));
+        assert!(!b.try_lock(true, false));
+        b.set_awaited(true);
+        assert!(!a.try_lock(false, false), "behind the one who waits");
+        assert!(a.unlock() && b.unlock());
+        assert!(!a.try_lock(true, false) && b.try_lock(true, true));
+        assert!(!a.try_lock(false, true));
+        b.set_awaited(false);
+        assert!(!b.unlock());
+        assert!(a.try_lock(true, false));
+    }
+
+    #[test]
+    fn nobody_combines_at_once() {
+        let [a, b] = two(&[8, 0], false);
+        let count = |memory: Arc<SharedMemory>| {
+            std::thread::spawn(move || {
+                let (at, len) = memory.part(0);
+                let word = Region::lent(at, len);
+                for _ in 0..10_000 {
+                    memory.combine(0, || {
+                        let mut now = [0; 8];
+                        word.read(&mut now);
+                        word.write(&(u64::from_ne_bytes(now) + 1).to_ne_bytes());
+                    });
+                }
+            })
+        };
+        let both = [count(a.clone()), count(b)];
+        both.into_iter().for_each(|t| t.join().unwrap());
+        let mut now = [0; 8];
+        Region::lent(a.part(0).0, 8).read(&mut now);
+        assert_eq!(u64::from_ne_bytes(now), 20_000);
+    }
+}
