@@ -83,6 +83,13 @@ impl Engine {
         }
     }
 
+    /// Whether a rank runs on this host, and shares memory with this one.
+    pub fn shares_memory(&self, peer: Peer) -> bool {
+        let hosts = self.job.hosts();
+        let same = hosts.get(peer.idx()) == hosts.get(self.job.me.idx());
+        same && self.messages.paths.has_memory()
+    }
+
     /// A request that whoever opens it ends with [`Engine::end_request`]: no message does.
     pub fn open_request(&mut self) -> ReqId {
         self.messages.open()

@@ -4,7 +4,9 @@
 //! ```text
 //! access    operations of this rank: frames for their target, long data, room for what comes back
 //! sync      epochs: fences, post-start-complete-wait, locks, flushes
+//! direct    memory that this rank reads and writes itself
 //! memory    what operations of others do to this rank's memory
+//! locks     who holds the lock of this rank's memory
 //! flights   what is under way to each target, and has to end before a flush does
 //! ```
 //!
@@ -16,23 +18,29 @@
 //! Everything here is called by the owner of the lock.
 
 mod access;
+mod direct;
 mod flights;
+mod locks;
 mod memory;
 mod sync;
 
 pub use access::{At, Span};
+pub use kw_path::shm::ShmError;
+pub use kw_path::shm::window::{Lead, SharedMemory};
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
 
 use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
+use direct::Shared;
 use flights::Flights;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
-use kw_proto::rma::{self, Epochs, Frame, LockQueue, Misuse, Origin, Tags, Target};
+use kw_proto::rma::{self, Epochs, Frame, Misuse, Origin, Tags, Target};
 use kw_sys::buf::{Addr, Buf};
 use kw_types::comm::Group;
 use kw_types::layout::Layout;
+use locks::Locks;
 use memory::{Area, Going, Side};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -122,7 +130,12 @@ struct Window {
     epochs: Epochs,
     origin: Origin,
     target: Target,
-    locks: LockQueue,
+    locks: Locks,
+    /// Who has got the lock, and does not know.
+    granted: Vec<u32>,
+    shared: Option<Shared>,
+    /// Ranks whose lock this rank has taken itself.
+    held: Vec<u32>,
     tags: Tags,
     incoming: VecDeque<Incoming>,
     going: Vec<Going>,
@@ -130,13 +143,19 @@ struct Window {
     waiters: Vec<Waiter>,
     types: HashMap<u32, SentTypes>,
     /// Targets whose frames wait until they may be sent.
-    held: Vec<u32>,
+    kept_back: Vec<u32>,
     /// Memory for operands.
     scratch: Vec<u8>,
 }
 
 impl Window {
     fn new(new: NewWindow) -> Window {
+        let shared = match &new.memory {
+            Memory::Shared { memory, ranks } => {
+                Some(Shared::new(memory.clone(), ranks, new.group.size()))
+            }
+            _ => None,
+        };
         Window {
             context: new.context,
             group: new.group,
@@ -146,14 +165,17 @@ impl Window {
             epochs: Epochs::default(),
             origin: Origin::default(),
             target: Target::default(),
-            locks: LockQueue::default(),
+            locks: Locks::new(shared.as_ref().map(|s| s.memory.clone())),
+            granted: Vec::new(),
+            shared,
+            held: Vec::new(),
             tags: Tags::default(),
             incoming: VecDeque::new(),
             going: Vec::new(),
             flights: Flights::default(),
             waiters: Vec::new(),
             types: HashMap::new(),
-            held: Vec::new(),
+            kept_back: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -163,6 +185,7 @@ impl Window {
         let side = Side {
             area: &self.area,
             locks: &mut self.locks,
+            granted: &mut self.granted,
             going: &mut self.going,
             messages,
             context: self.context,
@@ -265,11 +288,17 @@ impl Window {
         }
         let mut bytes = vec![0; batch.buf.len() as usize];
         batch.buf.read(0, &mut bytes);
-        let mut posts = 0;
+        let (mut posts, mut woken) = (0, false);
         let (target, mut side) = self.exposed(messages);
         target.on_frames(batch.origin, bytes, &mut side, |notice| {
             posts += (notice == Frame::Post) as u32;
+            woken |= notice == Frame::Wake;
         });
+        if woken {
+            let granted = self.locks.grant();
+            self.granted.extend(granted);
+        }
+        self.pass_on(messages);
         (0..posts).for_each(|_| self.origin.on_post(batch.origin));
     }
 }
@@ -305,6 +334,26 @@ impl Windows {
         window.advance(messages);
         self.all.remove(id.0);
         Ok(())
+    }
+
+    /// Whether each rank's memory is shared with this one: then nothing but a barrier is needed
+    /// for a fence.
+    pub fn is_shared(&mut self, id: WinId) -> bool {
+        let window = self.get_mut(id).ok();
+        window.is_some_and(|w| w.shared.as_ref().is_some_and(Shared::is_everybody))
+    }
+
+    /// Whether the memory of some other ranks is shared with this one, or with each other: a fence
+    /// needs a barrier as well.
+    pub fn is_mixed(&mut self, id: WinId) -> bool {
+        self.get_mut(id).is_ok_and(|w| w.shared.is_some()) && !self.is_shared(id)
+    }
+
+    /// The memory that a window shares with ranks of the host, and the place of a rank in it.
+    pub fn shared(&mut self, id: WinId, rank: u32) -> Option<(Arc<SharedMemory>, usize)> {
+        let window = self.get_mut(id).ok()?;
+        let place = window.place_of(rank)?;
+        Some((window.shared.as_ref()?.memory.clone(), place))
     }
 
     /// What a rank exposes.

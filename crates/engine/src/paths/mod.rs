@@ -422,6 +422,11 @@ impl Paths {
         }
     }
 
+    /// Whether ranks of this host share memory.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.shm.is_some()
+    }
+
     /// The path to a peer with whom memory is shared.
     #[inline(always)]
     pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {

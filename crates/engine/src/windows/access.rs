@@ -40,6 +40,23 @@ pub struct Span {
     last: u64,
 }
 
+impl Span {
+    /// An operation that has ended.
+    fn ended(rank: u32) -> Span {
+        Span { rank, last: 0 }
+    }
+}
+
+/// Where an operation works.
+enum Site {
+    /// There is no data.
+    Nowhere,
+    /// In memory in reach.
+    Here(Buf),
+    /// So many bytes of a target that is told.
+    There(Place, u64),
+}
+
 /// An operand of an accumulate: what it is combined by, and its elements.
 type Combining = (Op, Basic);
 
@@ -70,14 +87,22 @@ impl Window {
         }
     }
 
-    /// Checks an operation; the place, its bytes, or nothing where there is no data.
-    fn place(&mut self, to: &At<'_>) -> Result<Option<(Place, u64)>, WindowError> {
+    /// Checks an operation: where it works.
+    fn place(&mut self, to: &At<'_>) -> Result<Site, WindowError> {
         self.epochs.check_access(to.rank)?;
         let at = self.byte(to.rank, to.disp)?;
         self.check_range(at, to)?;
         let len = to.layout.size() * to.count;
         if len == 0 {
-            return Ok(None);
+            return Ok(Site::Nowhere);
+        }
+        if self.is_direct(to.rank) {
+            return match self.reach(at, to) {
+                Some(target) => Ok(Site::Here(target)),
+                None => Err(WindowError::Range(
+                    "it names memory that this rank has not attached to its window".into(),
+                )),
+            };
         }
         let place = match to.layout.contiguous(to.count) {
             Some(offset) => Place::Row {
@@ -90,7 +115,7 @@ impl Window {
                 id: self.type_of(to.rank, to.layout),
             },
         };
-        Ok(Some((place, len)))
+        Ok(Site::There(place, len))
     }
 
     /// The number under which a target knows a datatype, which it is sent once.
@@ -149,23 +174,23 @@ impl Window {
 
     /// Frames that were held back, and may be sent now.
     pub(super) fn send_held(&mut self, messages: &mut Messages) -> bool {
-        let mut held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.kept_back);
         let before = held.len();
         held.retain(|&rank| {
             self.send_frames(messages, rank);
             self.origin.waiting(rank) != 0
         });
         let moved = held.len() != before;
-        held.append(&mut self.held);
-        self.held = held;
+        held.append(&mut self.kept_back);
+        self.kept_back = held;
         moved
     }
 
     /// Sends all frames of a target: now, or as soon as that is allowed.
     pub(super) fn push_out(&mut self, messages: &mut Messages, rank: u32) {
         self.send_frames(messages, rank);
-        if self.origin.waiting(rank) != 0 && !self.held.contains(&rank) {
-            self.held.push(rank);
+        if self.origin.waiting(rank) != 0 && !self.kept_back.contains(&rank) {
+            self.kept_back.push(rank);
         }
     }
 
@@ -197,8 +222,13 @@ impl Window {
         data: &Buf,
         to: &At<'_>,
     ) -> Result<Span, WindowError> {
-        let Some((place, len)) = self.place(to)? else {
-            return Ok(self.issued(messages, to.rank, false));
+        let (place, len) = match self.place(to)? {
+            Site::There(place, len) => (place, len),
+            Site::Nowhere => return Ok(Span::ended(to.rank)),
+            Site::Here(target) => {
+                data.copy_to(0, &target, 0, target.len());
+                return Ok(Span::ended(to.rank));
+            }
         };
         if len <= INLINE {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -226,8 +256,13 @@ impl Window {
         into: &Buf,
         from: &At<'_>,
     ) -> Result<Span, WindowError> {
-        let Some((place, len)) = self.place(from)? else {
-            return Ok(self.issued(messages, from.rank, false));
+        let (place, len) = match self.place(from)? {
+            Site::There(place, len) => (place, len),
+            Site::Nowhere => return Ok(Span::ended(from.rank)),
+            Site::Here(source) => {
+                source.copy_to(0, into, 0, source.len());
+                return Ok(Span::ended(from.rank));
+            }
         };
         let tag = self.room(messages, from.rank, into.slice(0, len));
         self.origin
@@ -239,7 +274,7 @@ impl Window {
     }
 
     /// Cuts operands into pieces of whole elements, each with the data of its own.
-    fn in_pieces(
+    pub(super) fn in_pieces(
         &mut self,
         operand: &Buf,
         len: u64,
@@ -266,8 +301,14 @@ impl Window {
         to: &At<'_>,
         (op, basic): Combining,
     ) -> Result<Span, WindowError> {
-        let Some((place, len)) = self.place(to)?.filter(|_| op != Op::NoOp) else {
-            return Ok(self.issued(messages, to.rank, false));
+        let (place, len) = match self.place(to)? {
+            _ if op == Op::NoOp => return Ok(Span::ended(to.rank)),
+            Site::There(place, len) => (place, len),
+            Site::Nowhere => return Ok(Span::ended(to.rank)),
+            Site::Here(target) => {
+                self.combine(to.rank, &target, (operand, None), (op, basic));
+                return Ok(Span::ended(to.rank));
+            }
         };
         let (rank, op) = (to.rank, op.handle());
         self.in_pieces(operand, len, basic, |window, from, _, data| {
@@ -293,14 +334,19 @@ impl Window {
         to: &At<'_>,
         (op, basic): Combining,
     ) -> Result<Span, WindowError> {
-        let Some((place, len)) = self.place(to)? else {
-            return Ok(self.issued(messages, to.rank, false));
-        };
-        let (rank, handle) = (to.rank, op.handle());
         let operand = match op {
             Op::NoOp => &Buf::EMPTY,
             _ => operand,
         };
+        let (place, len) = match self.place(to)? {
+            Site::There(place, len) => (place, len),
+            Site::Nowhere => return Ok(Span::ended(to.rank)),
+            Site::Here(target) => {
+                self.combine(to.rank, &target, (operand, Some(result)), (op, basic));
+                return Ok(Span::ended(to.rank));
+            }
+        };
+        let (rank, handle) = (to.rank, op.handle());
         self.in_pieces(operand, len, basic, |window, from, len, data| {
             let tag = window.room(messages, rank, result.slice(from, len));
             let frame = Frame::GetAccumulate {
@@ -390,6 +436,12 @@ impl Windows {
         window.epochs.check_access(to.rank)?;
         let at = window.byte(to.rank, to.disp)?;
         window.check_range(at, &to)?;
+        if window.is_direct(to.rank)
+            && let Some(target) = window.reach(at, &to)
+        {
+            window.swap(to.rank, &target, (compare, swap), result);
+            return Ok(Span::ended(to.rank));
+        }
         let tag = window.room(messages, to.rank, result.slice(0, basic.size()));
         let frame = Frame::CompareAndSwap {
             at,

@@ -1,13 +1,16 @@
 //! The memory that a rank exposes in a window, and what operations of others do to it.
 
 use super::Window;
+use super::locks::Locks;
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Peer};
-use kw_proto::rma::{Applied, Exposed, LockMode, LockQueue, Op, Placed};
+use kw_path::shm::window::SharedMemory;
+use kw_proto::rma::{Applied, Exposed, LockMode, Op, Placed};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::reduce::{self, Kernel};
 use kw_types::comm::Group;
 use kw_types::layout::Basic;
+use std::sync::Arc;
 
 /// The memory of a window.
 #[derive(Clone, Debug)]
@@ -21,6 +24,13 @@ pub enum Memory {
     },
     /// Allocated for the window.
     Own(Buf),
+    /// Shared with ranks of the host.
+    Shared {
+        /// The memory of all of them.
+        memory: Arc<SharedMemory>,
+        /// The rank in the window of each place in it.
+        ranks: Vec<u32>,
+    },
     /// What is attached.
     Dynamic,
 }
@@ -81,7 +91,7 @@ impl Area {
     }
 
     /// The data of a place, where all of it is exposed.
-    fn find(&self, place: &Placed<'_>) -> Option<Buf> {
+    pub fn find(&self, place: &Placed<'_>) -> Option<Buf> {
         let len = place.len()?;
         let Some((first, end)) = place.reach() else {
             return Some(Buf::EMPTY);
@@ -89,6 +99,7 @@ impl Area {
         let size = match &self.memory {
             Memory::Lent { size, .. } => *size,
             Memory::Own(buf) => buf.len(),
+            Memory::Shared { memory, .. } => memory.part(memory.index()).1,
             Memory::Dynamic => return self.find_attached(place, len, (first, end)),
         };
         if first < 0 || end > size as i128 {
@@ -98,8 +109,21 @@ impl Area {
             (Memory::Own(buf), Some(layout)) => buf.typed_at(place.at, place.count, layout),
             (Memory::Own(buf), None) => buf.slice(place.at as u64, len),
             (Memory::Lent { base, .. }, _) => lent(base.offset(place.at), place),
+            (Memory::Shared { memory, .. }, _) => {
+                let (base, _) = memory.part(memory.index());
+                lent(base.offset(place.at), place)
+            }
             (Memory::Dynamic, _) => return None,
         })
+    }
+
+    /// Does something while nobody else combines with this rank's memory.
+    fn combining<T>(&self, what: impl FnOnce() -> T) -> T {
+        match &self.memory {
+            Memory::Shared { memory, .. } => memory.combine(memory.index(), what),
+            // Everybody comes through the owner of the lock.
+            _ => what(),
+        }
     }
 
     /// The same where displacements are addresses.
@@ -145,7 +169,9 @@ pub(super) struct Going {
 /// The memory of a window with the means to answer.
 pub(super) struct Side<'a> {
     pub area: &'a Area,
-    pub locks: &'a mut LockQueue,
+    pub locks: &'a mut Locks,
+    /// Who has got the lock, and does not know.
+    pub granted: &'a mut Vec<u32>,
     pub going: &'a mut Vec<Going>,
     pub messages: &'a mut Messages,
     pub context: ContextId,
@@ -228,20 +254,22 @@ impl Side<'_> {
             return Applied::Refused;
         };
         let before = match how.reply {
-            None => None,
-            Some(tag) => {
-                let Some(before) = Buf::try_alloc(target.len() as usize) else {
+            None => Buf::EMPTY,
+            Some(tag) => match Buf::try_alloc(target.len() as usize) {
+                Some(room) => room,
+                None => {
                     self.reply_and_forget(origin, tag, &Buf::EMPTY);
                     return Applied::Refused;
-                };
-                target.copy_to(0, &before, 0, target.len());
-                Some((tag, before))
-            }
+                }
+            },
         };
-        if op != reduce::Op::NoOp {
-            kernel.combine_packed(how.basic, how.data, &target);
-        }
-        if let Some((tag, before)) = before {
+        self.area.combining(|| {
+            target.copy_to(0, &before, 0, before.len());
+            if op != reduce::Op::NoOp {
+                kernel.combine_packed(how.basic, how.data, &target);
+            }
+        });
+        if let Some(tag) = how.reply {
             self.reply_and_forget(origin, tag, &before);
         }
         Applied::Done
@@ -265,13 +293,15 @@ impl Side<'_> {
             return Applied::Refused;
         };
         let before = Buf::alloc(basic.size() as usize);
-        target.copy_to(0, &before, 0, basic.size());
-        let mut now = [0; 32];
-        let now = &mut now[..compare.len()];
-        before.read(0, now);
-        if now == compare {
-            target.write(0, swap);
-        }
+        self.area.combining(|| {
+            let mut now = [0; 32];
+            let now = &mut now[..compare.len()];
+            target.read(0, now);
+            before.write(0, now);
+            if now == compare {
+                target.write(0, swap);
+            }
+        });
         self.reply_and_forget(origin, tag, &before);
         Applied::Done
     }
@@ -349,7 +379,11 @@ impl Exposed for Side<'_> {
     }
 
     fn lock(&mut self, origin: u32, mode: LockMode) -> bool {
-        self.locks.request(origin, mode)
+        let mut granted = self.locks.request(origin, mode);
+        let own = granted.iter().position(|&g| g == origin);
+        own.map(|at| granted.swap_remove(at));
+        self.granted.append(&mut granted);
+        own.is_some()
     }
 
     fn unlock(&mut self, origin: u32) -> Vec<u32> {

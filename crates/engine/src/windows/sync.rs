@@ -2,6 +2,7 @@
 
 use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
+use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
 use kw_proto::rma::{Access, Frame, LockMode, Opening};
 
@@ -16,6 +17,8 @@ enum Until {
     Fenced(u64),
     /// All origins have called MPI_Win_complete.
     Completed,
+    /// These ranks have called MPI_Win_post.
+    Posted(Vec<u32>),
 }
 
 /// A request that ends with something on a window.
@@ -39,6 +42,7 @@ impl Window {
                 self.target.has_fenced() && self.flights.have_ended(None, *number)
             }
             Until::Completed => self.target.has_completed(),
+            Until::Posted(ranks) => !ranks.iter().any(|&r| self.origin.awaits_post(r)),
         }
     }
 
@@ -50,7 +54,7 @@ impl Window {
                 .iter()
                 .find_map(|&r| self.flights.take_failure(Some(r))),
             Until::Fenced(_) => self.flights.take_failure(None),
-            Until::Completed => None,
+            Until::Completed | Until::Posted(_) => None,
         }
     }
 
@@ -67,14 +71,17 @@ impl Window {
             Until::Fenced(_) if self.target.has_fenced() => None,
             Until::Fenced(_) => (0..self.group.size()).find_map(why),
             Until::Completed => self.target.not_completed().find_map(why),
+            Until::Posted(ranks) => {
+                let mut waits = ranks.iter().filter(|&&r| self.origin.awaits_post(r));
+                waits.find_map(|&rank| why(rank))
+            }
         };
         why.map(|why| Failure::PeerGone(why.to_string()))
     }
 
     /// Waits, where that is needed.
     fn wait(&mut self, messages: &mut Messages, until: Until) -> Started {
-        self.advance(messages);
-        if self.has_ended(&until) {
+        if self.has_ended(&until) || self.advance(messages) && self.has_ended(&until) {
             return match self.failure(&until) {
                 None => Started::Done,
                 Some(failure) => {
@@ -127,11 +134,27 @@ impl Window {
         }
     }
 
-    /// Gets this rank's own lock before the program goes on: loads and stores follow.
-    fn lock_own(&mut self, messages: &mut Messages) -> Started {
-        self.ask(messages, self.me, |tag| Frame::Flush { tag });
-        self.push_out(messages, self.me);
-        self.all_so_far(messages, Some(self.me))
+    /// Begins a lock epoch on a target. The lock of memory in reach is taken before the program
+    /// goes on, because loads and stores may follow.
+    fn lock_target(&mut self, messages: &mut Messages, rank: u32, mode: LockMode, check: bool) {
+        match self.is_direct(rank) {
+            true if !check || self.try_lock(rank, mode) => {}
+            true => {
+                self.origin.open(rank, opening(mode, check));
+                self.ask(messages, rank, |tag| Frame::Flush { tag });
+                self.push_out(messages, rank);
+                self.held.push(rank);
+            }
+            false => self.origin.open(rank, opening(mode, check)),
+        }
+    }
+
+    /// This rank, and those whose memory it shares.
+    fn direct_ranks(&self) -> Vec<u32> {
+        match &self.shared {
+            Some(shared) => shared.ranks().collect(),
+            None => vec![self.me],
+        }
     }
 
     fn all_so_far(&mut self, messages: &mut Messages, rank: Option<u32>) -> Started {
@@ -149,6 +172,9 @@ impl Window {
 
     /// Ends the lock epoch of a target, if it has begun there.
     fn unlock_target(&mut self, messages: &mut Messages, rank: u32) {
+        if self.is_direct(rank) {
+            return self.unlock_direct(messages, rank);
+        }
         if self.origin.close(rank) {
             return;
         }
@@ -219,11 +245,22 @@ impl Windows {
     }
 
     /// MPI_Win_start.
-    pub fn start(&mut self, id: WinId, ranks: &[u32]) -> Result<(), WindowError> {
+    pub fn start(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        ranks: &[u32],
+    ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.start(ranks)?;
         ranks.iter().for_each(|&rank| window.origin.start(rank));
-        Ok(())
+        // What needs no message needs the target's consent before.
+        let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
+        let direct: Vec<u32> = direct.collect();
+        Ok(match direct.is_empty() {
+            true => Started::Done,
+            false => window.wait(messages, Until::Posted(direct)),
+        })
     }
 
     /// MPI_Win_complete.
@@ -269,9 +306,9 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.lock(rank, mode)?;
-        window.origin.open(rank, opening(mode, check));
-        Ok(match check && rank == window.me {
-            true => window.lock_own(messages),
+        window.lock_target(messages, rank, mode, check);
+        Ok(match window.is_direct(rank) {
+            true => window.all_so_far(messages, Some(rank)),
             false => Started::Done,
         })
     }
@@ -299,10 +336,11 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.lock_all()?;
         window.origin.open_all(opening(LockMode::Shared, check));
-        Ok(match check {
-            true => window.lock_own(messages),
-            false => Started::Done,
-        })
+        for rank in window.direct_ranks() {
+            window.origin.close(rank);
+            window.lock_target(messages, rank, LockMode::Shared, check);
+        }
+        Ok(window.all_so_far(messages, None))
     }
 
     /// MPI_Win_unlock_all.
@@ -313,8 +351,13 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.unlock_all()?;
-        for rank in window.origin.begun() {
+        for rank in window.direct_ranks() {
             window.unlock_target(messages, rank);
+        }
+        for rank in window.origin.begun() {
+            if !window.is_direct(rank) {
+                window.unlock_target(messages, rank);
+            }
         }
         window.origin.close_all();
         Ok(window.all_so_far(messages, None))
@@ -337,6 +380,7 @@ impl Windows {
                 }
             }
         }
+        fence(Ordering::SeqCst);
         Ok(window.all_so_far(messages, rank))
     }
 
@@ -359,7 +403,7 @@ impl Windows {
     /// MPI_Win_sync.
     pub fn sync(&mut self, id: WinId) -> Result<(), WindowError> {
         self.get_mut(id)?;
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         Ok(())
     }
 }

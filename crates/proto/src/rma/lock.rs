@@ -16,12 +16,17 @@ impl LockQueue {
     /// Asks for the lock; whether it is granted at once. Otherwise [`LockQueue::release`] will name
     /// this origin.
     pub fn request(&mut self, who: u32, mode: LockMode) -> bool {
-        if self.waiting.is_empty() && self.is_free_for(mode) {
+        if self.may_have(mode) {
             self.grant(who, mode);
             return true;
         }
         self.waiting.push_back((who, mode));
         false
+    }
+
+    /// Whether a request would be granted at once.
+    pub fn may_have(&self, mode: LockMode) -> bool {
+        self.waiting.is_empty() && self.is_free_for(mode)
     }
 
     /// Gives the lock back; who has it from now on.

@@ -15,7 +15,7 @@ const ADDRESS: &str = "10.11.12.13:45678";
 /// Stands for what is asked before the start proper.
 const GREETING: &str = "greeting";
 /// The name of a host's shared memory.
-const MEMORY: &str = "kittiwake-0123456789abcdef0123456789abcdef";
+const MEMORY: &str = "0123456789abcdef0123456789abcdef";
 
 /// Which conversation a rank is in.
 enum Rank {

@@ -1,0 +1,171 @@
+//! Memory that this rank reads and writes itself: its own, and that of ranks of its host where the
+//! window's memory is shared. Operations on it end when they are issued.
+
+use super::{At, Window};
+use crate::messages::Messages;
+use kw_path::shm::window::SharedMemory;
+use kw_proto::rma::{Frame, LockMode, Placed};
+use kw_sys::buf::Buf;
+use kw_sys::reduce::{Kernel, Op};
+use kw_types::layout::Basic;
+use std::sync::Arc;
+
+/// Which ranks' memory this rank shares.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub memory: Arc<SharedMemory>,
+    /// Where each rank of the window stands in it.
+    places: Vec<Option<u32>>,
+}
+
+impl Shared {
+    pub fn new(memory: Arc<SharedMemory>, ranks: &[u32], size: u32) -> Shared {
+        let mut places = vec![None; size as usize];
+        for (place, &rank) in ranks.iter().enumerate() {
+            places[rank as usize] = Some(place as u32);
+        }
+        Shared { memory, places }
+    }
+
+    fn place(&self, rank: u32) -> Option<usize> {
+        Some((*self.places.get(rank as usize)?)? as usize)
+    }
+
+    /// Ranks whose memory is shared.
+    pub fn ranks(&self) -> impl Iterator<Item = u32> {
+        let shared = |(rank, place): (usize, &Option<u32>)| place.map(|_| rank as u32);
+        self.places.iter().enumerate().filter_map(shared)
+    }
+
+    pub fn is_everybody(&self) -> bool {
+        self.places.iter().all(|p| p.is_some())
+    }
+}
+
+impl Window {
+    /// Where a rank stands in the shared memory.
+    pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
+        self.shared.as_ref()?.place(rank)
+    }
+
+    /// Whether operations on a rank's memory need no message.
+    #[inline]
+    pub(super) fn is_direct(&self, rank: u32) -> bool {
+        rank == self.me || self.place_of(rank).is_some()
+    }
+
+    /// The memory of an operation whose target is in reach; its bounds have been checked. Of a
+    /// dynamic window: `None` where it is not attached.
+    pub(super) fn reach(&self, at: i64, to: &At<'_>) -> Option<Buf> {
+        if to.rank == self.me {
+            return self.area.find(&Placed {
+                at,
+                count: to.count,
+                layout: Some(to.layout),
+            });
+        }
+        let (base, _) = self.shared.as_ref()?.memory.part(self.place_of(to.rank)?);
+        Some(Buf::typed(base.offset(at), to.count, to.layout))
+    }
+
+    /// Does something while nobody else combines with that memory.
+    fn combining<T>(&self, rank: u32, what: impl FnOnce() -> T) -> T {
+        match (&self.shared, self.place_of(rank)) {
+            (Some(shared), Some(place)) => shared.memory.combine(place, what),
+            // Others come through this rank, one after the other.
+            _ => what(),
+        }
+    }
+
+    /// Combines operands with memory in reach; `result`: gets what was there before.
+    pub(super) fn combine(
+        &mut self,
+        rank: u32,
+        target: &Buf,
+        (operand, result): (&Buf, Option<&Buf>),
+        (op, basic): (Op, Basic),
+    ) {
+        let Some(kernel) = Kernel::find(op, basic) else {
+            return;
+        };
+        let len = target.len();
+        self.in_pieces(operand, len, basic, |window, from, some, data| {
+            let part = target.slice(from, some);
+            window.combining(rank, || {
+                if let Some(result) = result {
+                    part.copy_to(0, result, from, some);
+                }
+                if op != Op::NoOp {
+                    kernel.combine_packed(basic, data, &part);
+                }
+            });
+        });
+    }
+
+    /// Replaces an element in reach that equals `compare`.
+    pub(super) fn swap(
+        &mut self,
+        rank: u32,
+        target: &Buf,
+        (compare, swap): (&[u8], &[u8]),
+        result: &Buf,
+    ) {
+        self.combining(rank, || {
+            let mut now = [0; 32];
+            let now = &mut now[..compare.len()];
+            target.read(0, now);
+            if now == compare {
+                target.write(0, swap);
+            }
+            result.write(0, now);
+        });
+    }
+
+    /// Takes the lock of memory in reach, if it is free and nobody waits for it.
+    pub(super) fn try_lock(&mut self, rank: u32, mode: LockMode) -> bool {
+        let locked = match (&self.shared, self.place_of(rank)) {
+            _ if rank == self.me => self.locks.try_lock(rank, mode),
+            (Some(shared), Some(place)) => {
+                let exclusive = mode == LockMode::Exclusive;
+                shared.memory.lock(place).try_lock(exclusive, false)
+            }
+            _ => false,
+        };
+        if locked {
+            self.held.push(rank);
+        }
+        locked
+    }
+
+    /// Gives back the lock of memory in reach, if this rank holds it.
+    pub(super) fn unlock_direct(&mut self, messages: &mut Messages, rank: u32) {
+        let Some(at) = self.held.iter().position(|&r| r == rank) else {
+            return;
+        };
+        self.held.swap_remove(at);
+        if rank == self.me {
+            let granted = self.locks.release(rank);
+            self.granted.extend(granted);
+            self.pass_on(messages);
+            return;
+        }
+        let awaited = match (&self.shared, self.place_of(rank)) {
+            (Some(shared), Some(place)) => shared.memory.lock(place).unlock(),
+            _ => false,
+        };
+        if awaited {
+            let mut frames = Vec::new();
+            Frame::Wake.encode(&mut frames);
+            self.say(messages, rank, &frames);
+        }
+    }
+
+    /// Lets those go on who have got the lock.
+    pub(super) fn pass_on(&mut self, messages: &mut Messages) {
+        while !self.granted.is_empty() {
+            let granted = std::mem::take(&mut self.granted);
+            let (target, mut side) = self.exposed(messages);
+            target.granted(granted, &mut side);
+        }
+    }
+}

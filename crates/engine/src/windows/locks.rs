@@ -1,0 +1,90 @@
+//! The lock of this rank's memory (MPI_Win_lock): who holds it, and who waits.
+//!
+//! Where ranks of the host share the memory, those who find the lock free take it in shared memory,
+//! and the others ask this rank like ranks of other hosts. It grants the lock in the order of
+//! asking, and nobody takes it directly while somebody waits.
+
+use kw_path::shm::window::SharedMemory;
+use kw_proto::rma::{LockMode, LockQueue};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) enum Locks {
+    /// All ask this rank.
+    Asked(LockQueue),
+    /// The lock lies in shared memory.
+    Shared {
+        memory: Arc<SharedMemory>,
+        waiting: VecDeque<(u32, LockMode)>,
+    },
+}
+
+impl Locks {
+    pub fn new(memory: Option<Arc<SharedMemory>>) -> Locks {
+        match memory {
+            None => Locks::Asked(LockQueue::default()),
+            Some(memory) => Locks::Shared {
+                memory,
+                waiting: VecDeque::new(),
+            },
+        }
+    }
+
+    /// Takes the lock if it is free and nobody waits.
+    pub fn try_lock(&mut self, who: u32, mode: LockMode) -> bool {
+        match self {
+            Locks::Asked(queue) => queue.may_have(mode) && queue.request(who, mode),
+            Locks::Shared { memory, .. } => try_shared(memory, mode, false),
+        }
+    }
+
+    /// Asks for the lock. Who has it now: this one, or others that have waited.
+    pub fn request(&mut self, who: u32, mode: LockMode) -> Vec<u32> {
+        match self {
+            Locks::Asked(queue) => match queue.request(who, mode) {
+                true => vec![who],
+                false => Vec::new(),
+            },
+            Locks::Shared { memory, waiting } => {
+                waiting.push_back((who, mode));
+                memory.lock(memory.index()).set_awaited(true);
+                self.grant()
+            }
+        }
+    }
+
+    /// Gives the lock back; who has it now.
+    pub fn release(&mut self, who: u32) -> Vec<u32> {
+        match self {
+            Locks::Asked(queue) => queue.release(who),
+            Locks::Shared { memory, .. } => match memory.lock(memory.index()).unlock() {
+                true => self.grant(),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    /// Grants the lock to those who wait, as far as it is free; who has it now.
+    pub fn grant(&mut self) -> Vec<u32> {
+        let Locks::Shared { memory, waiting } = self else {
+            return Vec::new();
+        };
+        let mut granted = Vec::new();
+        while let Some(&(next, mode)) = waiting.front() {
+            if !try_shared(memory, mode, true) {
+                return granted;
+            }
+            waiting.pop_front();
+            granted.push(next);
+        }
+        memory.lock(memory.index()).set_awaited(false);
+        granted
+    }
+}
+
+fn try_shared(memory: &SharedMemory, mode: LockMode, granting: bool) -> bool {
+    let exclusive = mode == LockMode::Exclusive;
+    memory.lock(memory.index()).try_lock(exclusive, granting)
+}
