@@ -138,14 +138,10 @@ impl Window {
         id
     }
 
-    /// Sends frames where there are many, or `now`.
-    fn issued(&mut self, messages: &mut Messages, rank: u32, now: bool) -> Span {
-        if now || self.origin.waiting(rank) >= FULL {
-            self.send_frames(messages, rank);
-        }
-        Span {
-            rank,
-            last: self.flights.last(),
+    /// Sends frames where there are many.
+    fn issued(&mut self, messages: &mut Messages, rank: u32) {
+        if self.origin.waiting(rank) >= FULL {
+            self.push_out(messages, rank);
         }
     }
 
@@ -208,12 +204,11 @@ impl Window {
         self.origin.push_control(rank, frame(tag));
     }
 
-    /// Room for data that a target sends back: its tag.
-    fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> i32 {
+    /// Room for data that a target sends back: its tag, and the number of its flight.
+    fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
         let (tag, len) = (self.tags.reply(), into.len());
         let req = self.expect(messages, rank, tag, into);
-        self.flights.push(rank, What::Data { req, len });
-        tag
+        (tag, self.flights.push(rank, What::Data { req, len }))
     }
 
     fn put(
@@ -240,14 +235,16 @@ impl Window {
             };
             self.origin.push(to.rank, frame);
             self.scratch = scratch;
-            return Ok(self.issued(messages, to.rank, false));
+            self.issued(messages, to.rank);
+            return Ok(Span::ended(to.rank));
         }
         let tag = self.tags.data();
         let data = data.slice(0, len);
-        self.flights.push(to.rank, What::Unsent { tag, data });
+        let last = self.flights.push(to.rank, What::Unsent { tag, data });
         self.origin.push(to.rank, Frame::PutLong { place, tag });
         self.push_out(messages, to.rank);
-        Ok(self.issued(messages, to.rank, true))
+        let rank = to.rank;
+        Ok(Span { rank, last })
     }
 
     fn get(
@@ -264,13 +261,15 @@ impl Window {
                 return Ok(Span::ended(from.rank));
             }
         };
-        let tag = self.room(messages, from.rank, into.slice(0, len));
+        let (tag, last) = self.room(messages, from.rank, into.slice(0, len));
         self.origin
             .push_answered(from.rank, Frame::Get { place, tag });
-        if len > INLINE {
-            self.push_out(messages, from.rank);
+        match len > INLINE {
+            true => self.push_out(messages, from.rank),
+            false => self.issued(messages, from.rank),
         }
-        Ok(self.issued(messages, from.rank, false))
+        let rank = from.rank;
+        Ok(Span { rank, last })
     }
 
     /// Cuts operands into pieces of whole elements, each with the data of its own.
@@ -320,11 +319,9 @@ impl Window {
                 data,
             };
             window.origin.push(rank, frame);
-            if window.origin.waiting(rank) >= FULL {
-                window.push_out(messages, rank);
-            }
+            window.issued(messages, rank);
         });
-        Ok(self.issued(messages, rank, false))
+        Ok(Span::ended(rank))
     }
 
     fn get_accumulate(
@@ -347,8 +344,10 @@ impl Window {
             }
         };
         let (rank, handle) = (to.rank, op.handle());
+        let mut last = 0;
         self.in_pieces(operand, len, basic, |window, from, len, data| {
-            let tag = window.room(messages, rank, result.slice(from, len));
+            let tag;
+            (tag, last) = window.room(messages, rank, result.slice(from, len));
             let frame = Frame::GetAccumulate {
                 place,
                 op: handle,
@@ -359,11 +358,9 @@ impl Window {
                 data,
             };
             window.origin.push_answered(rank, frame);
-            if window.origin.waiting(rank) >= FULL {
-                window.push_out(messages, rank);
-            }
+            window.issued(messages, rank);
         });
-        Ok(self.issued(messages, rank, false))
+        Ok(Span { rank, last })
     }
 }
 
@@ -442,7 +439,7 @@ impl Windows {
             window.swap(to.rank, &target, (compare, swap), result);
             return Ok(Span::ended(to.rank));
         }
-        let tag = window.room(messages, to.rank, result.slice(0, basic.size()));
+        let (tag, last) = window.room(messages, to.rank, result.slice(0, basic.size()));
         let frame = Frame::CompareAndSwap {
             at,
             basic,
@@ -451,7 +448,9 @@ impl Windows {
             swap,
         };
         window.origin.push_answered(to.rank, frame);
-        Ok(window.issued(messages, to.rank, false))
+        window.issued(messages, to.rank);
+        let rank = to.rank;
+        Ok(Span { rank, last })
     }
 
     /// The request of an operation that has just been issued: it ends when its data may be changed

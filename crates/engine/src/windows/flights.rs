@@ -74,13 +74,15 @@ impl Flights {
         self.last
     }
 
-    pub fn push(&mut self, rank: u32, what: What) {
+    /// The number of the new flight.
+    pub fn push(&mut self, rank: u32, what: What) -> u64 {
         self.last += 1;
         let number = self.last;
         let line = self.lines.entry(rank).or_default();
         line.unsent += matches!(what, What::Unsent { .. }) as usize;
         line.answers += matches!(what, What::Data { .. } | What::Answer { .. }) as usize;
         line.flights.push_back(Flight { number, what });
+        number
     }
 
     /// Whether anything on its way to a target shows, when it ends, that the target goes on.
