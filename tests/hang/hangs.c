@@ -114,6 +114,35 @@ static void part(void) {
     MPI_Barrier(part); // part
 }
 
+static void partitioned(void) {
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Psend_init(room, 2, 4, MPI_INT, 1, 1, WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Pready_range(0, 1, request);
+    } else
+        MPI_Irecv(room, 8, MPI_INT, 0, 1, WORLD, &request);
+    MPI_Wait(&request, IGNORE);
+    MPI_Barrier(WORLD);
+}
+
+static void partitioned_receive(void) {
+    MPI_Request request;
+    if (rank == 1) recv_word(0, 9, WORLD);
+    MPI_Precv_init(room, 2, 4, MPI_INT, 1, 4, WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, IGNORE); // partitioned
+}
+
+static void not_ready(void) {
+    MPI_Request request;
+    if (rank == 1) recv_word(0, 9, WORLD);
+    MPI_Psend_init(room, 2, 4, MPI_INT, 1, 4, WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Pready(1, request);
+    MPI_Wait(&request, IGNORE); // not_ready
+}
+
 // What follows only seems to hang.
 
 static volatile int forever = 1;
@@ -122,6 +151,11 @@ static void computes(void) {
     if (rank == 2)
         while (forever) word++; // spin
     MPI_Barrier(WORLD); // computes
+}
+
+static void short_calls(void) {
+    while (rank == 0 && forever) MPI_Sendrecv(&word, 1, MPI_INT, 0, 1, room, 1, MPI_INT, 0, 1, WORLD, IGNORE);
+    MPI_Barrier(WORLD);
 }
 
 static void sleeps(void) {
@@ -172,7 +206,8 @@ static const struct {
     void (*run)(void);
 } HOW[] = {{"sends", sends}, {"receives", receives}, {"tag", tag}, {"comm", comm}, {"missing", missing}, {"again", again},
            {"differ", differ}, {"cycle", cycle}, {"finished", finished}, {"any", any}, {"probe", probe}, {"barrier", barrier},
-           {"inter", inter}, {"background", background}, {"making", making}, {"part", part}, {"computes", computes},
+           {"inter", inter}, {"background", background}, {"making", making}, {"part", part}, {"partitioned", partitioned},
+           {"partitioned_receive", partitioned_receive}, {"not_ready", not_ready}, {"short_calls", short_calls}, {"computes", computes},
            {"sleeps", sleeps}, {"input", input}, {"looks", looks}, {"thread", thread}, {"slow", slow}, {"transfer", transfer}};
 
 int main(int argc, char **argv) {

@@ -93,6 +93,11 @@ HANGS = {
         "which is in MPI_Recv at {recv_word} and waits for a message of rank 0, tag 9, "
         "on MPI_COMM_WORLD",
     ),
+    "partitioned": (
+        2,
+        "a partitioned send (MPI_Psend_init) of rank 0 with tag 1 on MPI_COMM_WORLD lies "
+        "unexpected at rank 1: only a receive made by MPI_Precv_init takes it",
+    ),
 }
 
 
@@ -163,13 +168,14 @@ def held_open():
         # Its place is known where the system lets mpiexec look.
         (
             "computes",
-            r"not a deadlock: rank 2 is outside MPI \((computes|sleeps)[^)]*\)( at {spin})?[;.]",
+            r"not a deadlock: rank 2 does not wait in MPI \((runs|sleeps)[^)]*\)( at {spin})?[;.]",
         ),
         (
             "sleeps",
-            r"not a deadlock: rank 2 is outside MPI \(sleeps.*; rank 1 has waited for it for ",
+            r"not a deadlock: rank 2 does not wait in MPI \(sleeps.*; rank 1 has waited for it ",
         ),
-        ("input", r"not a deadlock: rank 0 is outside MPI \(sleeps"),
+        ("input", r"not a deadlock: rank 0 does not wait in MPI \(sleeps"),
+        ("short_calls", r"not a deadlock: rank 0 does not wait in MPI( \((runs|sleeps)[^)]*\))?"),
         (
             "looks",
             r"not proven to be a deadlock: rank 0 calls MPI_Test at hangs.c:\d+ again and again",
@@ -177,7 +183,7 @@ def held_open():
     ],
 )
 def test_who_does_something_else_is_named_when_the_time_is_over(hangs, how, expected, paths):
-    size = 2 if how == "looks" else 3
+    size = 2 if how in ("looks", "short_calls") else 3
     env = {"KW_HANG": "0.1", "KW_PATHS": paths}
     with held_open() as nothing_comes:
         p = run(
@@ -194,11 +200,31 @@ def test_who_does_something_else_is_named_when_the_time_is_over(hangs, how, expe
         )
     said = sentence(p)
     assert (
-        re.match(expected.replace("{spin}", lines()["spin"]), said) and p.returncode == TIMED_OUT
+        re.match(re.sub(r"{(\w+)}", lambda m: lines()[m[1]], expected), said)
+        and p.returncode == TIMED_OUT
     ), told(p)
     assert p.stderr.endswith(
         "mpiexec: the job was ended because its time was over (--timeout)\n"
     ), told(p)
+
+
+WAITS = {
+    "partitioned_receive": (
+        "rank 0 is in MPI_Wait at {partitioned} and waits for a partitioned send (MPI_Psend_init) "
+        "of rank 1, tag 4, on MPI_COMM_WORLD; "
+    ),
+    "not_ready": (
+        "rank 0 is in MPI_Wait at {not_ready} and waits for partitions of its send to rank 1 to be "
+        "made ready by MPI_Pready, tag 4, on MPI_COMM_WORLD; "
+    ),
+}
+
+
+@pytest.mark.parametrize("how", WAITS)
+def test_the_page_names_what_a_partitioned_transfer_waits_for(hangs, how):
+    p = run(MPIEXEC, "--timeout", 1, "-n", 2, hangs, how, env={"KW_HANG": "0"})
+    expected = "not proven to be a deadlock: " + WAITS[how].format(**lines())
+    assert sentence(p).startswith(expected) and p.returncode == TIMED_OUT, told(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)

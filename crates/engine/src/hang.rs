@@ -7,12 +7,15 @@
 use crate::collective::{RunView, Watch};
 use crate::engine::Engine;
 use crate::messages::ReqId;
+use crate::partitioned::view::setup_of;
 use crate::polled::Polled;
 use crate::progress_lock::Inner;
 use crate::wait::{LONGEST_SLEEP, WaitOn};
 use kw_base::{Peer, Tick};
 use kw_hang::{Early, Kind, Report, Run, Wait, is_collective};
 use kw_proto::machine::Stand;
+use kw_proto::p2p::Unreceived;
+use kw_sys::buf::Buf;
 use std::time::Duration;
 
 const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);
@@ -166,7 +169,10 @@ impl Seen<'_> {
                 context: env.context,
                 bytes: len,
             },
-            Stand::Owner => self.run_of(req),
+            Stand::Owner => {
+                let partitioned = self.0.parts.partitioned.wait_of(req);
+                partitioned.unwrap_or_else(|| self.run_of(req))
+            }
             Stand::Moves => Wait::OTHER,
         }
     }
@@ -216,8 +222,9 @@ impl Seen<'_> {
     /// Messages without a receive; first those that a wait has something to do with.
     fn early(&self, waits: &[Wait]) -> Vec<Early> {
         let all = self.0.messages.machine.unexpected();
-        let users = all.filter(|(_, env, _)| !is_collective(env.context));
-        let mut early: Vec<Early> = users.map(told).collect();
+        let users = all.filter(|m| !is_collective(m.env.context));
+        let mut early: Vec<Early> = users.filter_map(|m| told(&m)).collect();
+        early.extend(self.0.parts.partitioned.unreceived());
         let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));
         early.sort_by_key(|e| !concerns(e));
         early.truncate(MOST_EARLY);
@@ -230,14 +237,20 @@ const MOST_LOOKS: u32 = 64;
 /// Most messages without a receive that are told of.
 const MOST_EARLY: usize = 16;
 
-fn told((from, env, bytes): (Peer, kw_proto::matching::Envelope, u64)) -> Early {
-    Early {
-        from: from.0,
+/// A message of the program; the library's own have negative tags.
+fn told(message: &Unreceived<'_, Buf>) -> Option<Early> {
+    let env = message.env;
+    if env.tag < 0 {
+        return setup_of(message);
+    }
+    Some(Early {
+        from: message.from.0,
         source: env.source,
         tag: env.tag,
         context: env.context,
-        bytes,
-    }
+        bytes: message.len,
+        partitioned: false,
+    })
 }
 
 /// Messages that are not in a communicator's own context are those of a collective.

@@ -25,6 +25,7 @@
 mod op;
 mod rows;
 mod setup;
+pub(crate) mod view;
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
@@ -45,6 +46,8 @@ pub struct PartId(Key);
 /// What comes from one rank of a communicator: setups, and receives that wait for theirs.
 #[derive(Debug, Default)]
 struct Source {
+    /// Which process that is.
+    from: Option<Peer>,
     /// The receive of the next setup, and its buffer.
     next: Option<(ReqId, Buf)>,
     /// Receives without a setup.
@@ -149,10 +152,11 @@ impl Partitioned {
     ) -> PartId {
         let side = Side::Recv { want, partitions };
         let key = self.ops.insert(Op::new(side, buf, None));
-        let (Some((rank, _)), Some(tag)) = (want.source, want.tag) else {
+        let (Some((rank, peer)), Some(tag)) = (want.source, want.tag) else {
             return PartId(key);
         };
         let source = self.sources.entry((want.context, rank)).or_default();
+        source.from = Some(peer);
         let line = source.lines.entry(tag).or_default();
         match line.setups.pop_front() {
             Some(setup) => self.set_up(messages, key, setup),

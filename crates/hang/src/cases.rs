@@ -60,9 +60,9 @@ fn told(report: Report) -> Told {
     }
 }
 
-fn outside(what: &str) -> Told {
+fn not_waiting(what: &str) -> Told {
     Told {
-        state: State::Outside(what.into()),
+        state: State::NotWaiting(what.into()),
         site: "a.c:99".into(),
     }
 }
@@ -121,11 +121,67 @@ fn a_wrong_tag_is_named() {
         tag: 8,
         context: WORLD,
         bytes: 8,
+        partitioned: false,
     });
     let job = all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]);
     let text = said(&job);
     let hint = "; a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7.";
     assert!(text.ends_with(hint), "{text}");
+}
+
+#[test]
+fn a_partitioned_send_without_a_partitioned_receive_is_named() {
+    let early = |partitioned, tag| Early {
+        from: 1,
+        source: 1,
+        tag,
+        context: WORLD,
+        bytes: 32,
+        partitioned,
+    };
+    let text = |kind, early| {
+        let mut a = waits("MPI_Wait", &[of(kind, Some(1), Some(7))], 0);
+        a.early.push(early);
+        let all = all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]);
+        page(&all, &analyze(&all))
+    };
+    let page = text(Kind::Receive, early(true, 7));
+    let hint = "; a partitioned send (MPI_Psend_init) of rank 1 with tag 7 on MPI_COMM_WORLD lies unexpected at rank 0: only \
+                a receive made by MPI_Precv_init takes it.\n";
+    assert!(page.ends_with(hint), "{page}");
+    let page = text(Kind::PartReceive, early(false, 7));
+    let line = "a message of rank 1, tag 7, on MPI_COMM_WORLD, 32 bytes: a receive made by MPI_Precv_init takes only what \
+                MPI_Psend_init sends\n";
+    assert!(page.contains(line), "{page}");
+    let page = text(Kind::PartReceive, early(true, 8));
+    assert!(page.contains("32 bytes: the tag wanted is 7\n"), "{page}");
+}
+
+#[test]
+fn of_partitioned_communication_nothing_is_proven() {
+    let wants = [
+        (
+            Kind::PartReceive,
+            "waits for a partitioned send (MPI_Psend_init) of rank 1, tag 7, on",
+        ),
+        (
+            Kind::PartSend,
+            "waits for rank 1 to receive its partitioned send by MPI_Precv_init, tag 7, on",
+        ),
+        (
+            Kind::Ready,
+            "waits for partitions of its send to rank 1 to be made ready by MPI_Pready, tag 7, on",
+        ),
+    ];
+    for (kind, what) in wants {
+        let a = waits("MPI_Wait", &[of(kind, Some(1), Some(7))], 0);
+        let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+        assert!(
+            text.starts_with("not proven to be a deadlock: rank 0 is in MPI_Wait"),
+            "{text}"
+        );
+        assert!(text.contains(what), "{text}");
+    }
 }
 
 #[test]
@@ -137,6 +193,7 @@ fn another_communicator_is_named() {
         tag: 7,
         context: 64,
         bytes: 8,
+        partitioned: false,
     });
     a.comms.push(Comm {
         context: 64,
@@ -242,7 +299,7 @@ fn two_are_stuck_while_a_third_computes() {
         waits("MPI_Recv", &[recv(1, 7)], 0),
         waits("MPI_Recv", &[recv(0, 7)], 0),
     ]);
-    job.push(outside("running"));
+    job.push(not_waiting("running"));
     assert!(said(&job).starts_with("deadlock: 0 -> 1 -> 0"));
 }
 
@@ -254,10 +311,10 @@ fn a_rank_that_computes_is_no_deadlock() {
         waits("MPI_Recv", &[recv(2, 7)], 0),
         waits("MPI_Recv", &[recv(0, 7)], 0),
     ]);
-    job.push(outside("running, 40 s of processor time"));
+    job.push(not_waiting("running, 40 s of processor time"));
     assert_eq!(
         said(&job),
-        "not a deadlock: rank 2 is outside MPI (running, 40 s of processor time) at a.c:99; rank 0 has waited for it for \
+        "not a deadlock: rank 2 does not wait in MPI (running, 40 s of processor time) at a.c:99; rank 0 has waited for it for \
          10.0 s."
     );
 }
@@ -289,7 +346,7 @@ fn one_of_any_is_enough() {
     let mut a = waits("MPI_Waitany", &[recv(1, 0), recv(2, 0)], 0);
     a.any = true;
     let mut job = all([a.clone(), waits("MPI_Recv", &[recv(0, 3)], 0)]);
-    job.push(outside(""));
+    job.push(not_waiting(""));
     assert!(said(&job).starts_with("not a deadlock: rank 2"));
     a.any = false;
     job[0] = told(a);

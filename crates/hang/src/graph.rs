@@ -102,7 +102,7 @@ impl<'a> Graph<'a> {
             // Its last messages may be under way; who waits for more ends with an error.
             Some(State::Finished) => true,
             // Nothing is known of it.
-            Some(State::Outside(_) | State::Silent) | None => true,
+            Some(State::NotWaiting(_) | State::Silent) | None => true,
         }
     }
 
@@ -142,6 +142,7 @@ impl<'a> Graph<'a> {
     fn may_serve(&self, rank: Rank, report: &Report, wait: &Wait) -> bool {
         match (wait.kind, wait.peer) {
             (Kind::Other, _) => true,
+            (kind, _) if kind.is_partitioned() => true,
             (Kind::Collective, Some(peer)) => self.may_take_part(peer, wait),
             (_, Some(peer)) => peer != rank && self.may_go_on(peer),
             (_, None) => match report.comm(wait.context) {

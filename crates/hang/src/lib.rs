@@ -58,6 +58,12 @@ pub enum Kind {
     Held,
     /// What a rank does in a collective.
     Collective,
+    /// What a partitioned receive lacks.
+    PartReceive,
+    /// That a partitioned send is received.
+    PartSend,
+    /// That the program itself says which partitions of a send are ready.
+    Ready,
     /// Nothing of anybody, or something that is not known.
     Other,
 }
@@ -77,6 +83,13 @@ pub struct Wait {
     pub context: u32,
     /// Bytes of the message, or room for it.
     pub bytes: u64,
+}
+
+impl Kind {
+    /// Whether it is of partitioned communication, of which nothing is proven.
+    pub(crate) fn is_partitioned(self) -> bool {
+        matches!(self, Kind::PartReceive | Kind::PartSend | Kind::Ready)
+    }
 }
 
 impl Wait {
@@ -115,6 +128,8 @@ pub struct Early {
     pub context: u32,
     /// Bytes.
     pub bytes: u64,
+    /// It is a partitioned send, of which some may be here.
+    pub partitioned: bool,
 }
 
 /// A communicator.
@@ -198,9 +213,9 @@ impl Report {
 pub enum State {
     /// It waits inside MPI.
     Waits(Box<Report>),
-    /// It said nothing when it was asked: it is outside MPI, or too busy in it to answer. What the
-    /// system says of its process.
-    Outside(String),
+    /// It said nothing when it was asked: it does not wait in MPI, but computes, or makes one short
+    /// call after another. What the system says of its process.
+    NotWaiting(String),
     /// It has not called MPI_Init yet, or its process is none of ours.
     Silent,
     /// It has finished MPI, or ended.

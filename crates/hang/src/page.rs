@@ -1,7 +1,7 @@
 //! The page: ranks that are alike, what they wait for and what lies there; then the sentence.
 
 use crate::graph::Finding;
-use crate::sentence::{comm_name, miss, sentence, wanted};
+use crate::sentence::{comm_name, message, miss, sentence, wanted};
 use crate::{Early, Kind, Ranges, Rank, Report, State, Told, Wait, is_collective};
 
 /// Most groups, and most lines of waits and of messages of one.
@@ -81,8 +81,10 @@ fn write_group(told: &[Told], group: &Group, out: &mut String) {
     match &one.state {
         State::Finished => *out += &format!("  {who}: finished\n"),
         State::Silent => *out += &format!("  {who}: not in MPI yet\n"),
-        State::Outside(what) if what.is_empty() => *out += &format!("  {who}: outside MPI{at}\n"),
-        State::Outside(what) => *out += &format!("  {who}: outside MPI, {what}{at}\n"),
+        State::NotWaiting(what) if what.is_empty() => {
+            *out += &format!("  {who}: not waiting in MPI{at}\n");
+        }
+        State::NotWaiting(what) => *out += &format!("  {who}: not waiting in MPI, {what}{at}\n"),
         State::Waits(report) => {
             let since = since(group.waited);
             let polls = if report.polls {
@@ -173,8 +175,11 @@ fn write_early(told: &[Told], rank: Rank, report: &Report, out: &mut String) {
         let why = report.waits.iter().find_map(|w| miss(told, rank, w, e));
         let why = why.map_or(String::new(), |w| format!(": {w}"));
         *out += &format!(
-            "      unexpected at rank {rank}: a message of rank {}, tag {}, on {comm}, {} bytes{why}\n",
-            e.from, e.tag, e.bytes
+            "      unexpected at rank {rank}: {} of rank {}, tag {}, on {comm}, {} bytes{why}\n",
+            message(e),
+            e.from,
+            e.tag,
+            e.bytes
         );
     }
     if early.len() > LINES {

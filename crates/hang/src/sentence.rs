@@ -139,8 +139,8 @@ pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
     match &told_of.state {
         State::Finished => format!("rank {rank} has finished"),
         State::Silent => format!("rank {rank} has not called MPI_Init"),
-        State::Outside(what) if what.is_empty() => format!("rank {rank} is outside MPI"),
-        State::Outside(what) => format!("rank {rank} is outside MPI ({what})"),
+        State::NotWaiting(what) if what.is_empty() => format!("rank {rank} does not wait in MPI"),
+        State::NotWaiting(what) => format!("rank {rank} does not wait in MPI ({what})"),
         State::Waits(report) => {
             let whom = whom(told, rank, report);
             format!(
@@ -186,6 +186,15 @@ pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
             format!("its collective in the background, on {comm}")
         }
         Kind::Collective => format!("{peer}, on {comm}"),
+        Kind::PartReceive => {
+            format!("a partitioned send (MPI_Psend_init) of {peer}{tag}, on {comm}")
+        }
+        Kind::PartSend => {
+            format!("{peer} to receive its partitioned send by MPI_Precv_init{tag}, on {comm}")
+        }
+        Kind::Ready => format!(
+            "partitions of its send to {peer} to be made ready by MPI_Pready{tag}, on {comm}"
+        ),
         Kind::Other => "something that ends by itself".into(),
     }
 }
@@ -230,7 +239,7 @@ fn open(told: &[Told], free: &[Rank]) -> String {
     let (mut others, mut finished): (Vec<Rank>, Vec<Rank>) = (Vec::new(), Vec::new());
     for &rank in free {
         match told[rank as usize].state {
-            State::Outside(_) | State::Silent => outside.push(rank),
+            State::NotWaiting(_) | State::Silent => outside.push(rank),
             State::Waits(_) => others.push(rank),
             State::Finished => finished.push(rank),
         }
@@ -240,13 +249,28 @@ fn open(told: &[Told], free: &[Rank]) -> String {
         let who = format!("{}{}", doing(told, first), site(told, first));
         let more = match outside.len() {
             1 => String::new(),
-            n => format!(", and {} more are outside MPI", n - 1),
+            n => format!(", and {} more do not either", n - 1),
         };
         return format!("not a deadlock: {who}{more}{}.", waiters(told, first));
     }
     match others.first() {
-        None => "not proven to be a deadlock: every wait may still end.".into(),
+        None => format!("not proven to be a deadlock: {}.", in_parts(told)),
         Some(&first) => format!("not proven to be a deadlock: {}.", doubt(told, first)),
+    }
+}
+
+/// Why no rank is known to go on by itself, and nothing is proven all the same.
+fn in_parts(told: &[Told]) -> String {
+    let partitioned = |t: &Told| {
+        t.report()
+            .is_some_and(|r| r.waits.iter().any(|w| w.kind.is_partitioned()))
+    };
+    match told.iter().position(partitioned) {
+        Some(rank) => format!(
+            "{}; what becomes of partitioned communication is not known",
+            doing(told, rank as Rank)
+        ),
+        None => "every wait may still end".into(),
     }
 }
 
@@ -298,15 +322,25 @@ fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
         let (early, differs) = report.waits.iter().find_map(misses)?;
         let comm = comm_name(told, rank, early.context);
         Some(format!(
-            "a message of rank {} with tag {} on {comm} lies unexpected at rank {rank}: {differs}",
-            early.from, early.tag
+            "{} of rank {} with tag {} on {comm} lies unexpected at rank {rank}: {differs}",
+            message(early),
+            early.from,
+            early.tag
         ))
     })
 }
 
+/// What a message is.
+pub(crate) fn message(early: &Early) -> &'static str {
+    match early.partitioned {
+        true => "a partitioned send (MPI_Psend_init)",
+        false => "a message",
+    }
+}
+
 /// What keeps a message from being what a wait is for; `None`: it has nothing to do with it.
 pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Option<String> {
-    let receives = matches!(wait.kind, Kind::Receive | Kind::Probe);
+    let receives = matches!(wait.kind, Kind::Receive | Kind::Probe | Kind::PartReceive);
     if !receives || is_collective(early.context) {
         return None;
     }
@@ -320,6 +354,12 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
             Some(format!("the communicator wanted is {comm}"))
         }
         (None, Some(peer), false) => Some(format!("the source wanted is rank {peer}")),
+        (None, None, false) if early.partitioned && wait.kind != Kind::PartReceive => {
+            Some("only a receive made by MPI_Precv_init takes it".into())
+        }
+        (None, None, false) if !early.partitioned && wait.kind == Kind::PartReceive => {
+            Some("a receive made by MPI_Precv_init takes only what MPI_Psend_init sends".into())
+        }
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cmd=kw_waits round=1 waited=10002 mark=7f quiet=1 threads=0 polls=0 any=0 call=MPI_Recv waits=KIND:PEER:SOURCE:TAG:CONTEXT:BYTES,...
-//!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,... frames=FILE:OFFSET,...
+//!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES:PARTITIONED,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,... frames=FILE:OFFSET,...
 //! ```
 //! Names are percent-encoded, so that no separator stands in them; ranks are ranges; `*` is a
 //! wildcard. A line is never longer than [`MOST_BYTES`]: what is least needed is left out.
@@ -36,12 +36,15 @@ fn strange<T>(what: impl Into<String>) -> Read<T> {
     Err(Malformed(what.into()))
 }
 
-const KINDS: [(Kind, char); 6] = [
+const KINDS: [(Kind, char); 9] = [
     (Kind::Receive, 'r'),
     (Kind::Probe, 'p'),
     (Kind::Send, 's'),
     (Kind::Held, 'h'),
     (Kind::Collective, 'c'),
+    (Kind::PartReceive, 'R'),
+    (Kind::PartSend, 'S'),
+    (Kind::Ready, 'y'),
     (Kind::Other, 'o'),
 ];
 
@@ -169,8 +172,13 @@ fn run_text(r: &Run) -> String {
 
 fn early_text(e: &Early) -> String {
     format!(
-        "{}:{}:{}:{}:{}",
-        e.from, e.source, e.tag, e.context, e.bytes
+        "{}:{}:{}:{}:{}:{}",
+        e.from,
+        e.source,
+        e.tag,
+        e.context,
+        e.bytes,
+        u8::from(e.partitioned)
     )
 }
 
@@ -250,13 +258,14 @@ fn parse_run(text: &str) -> Read<Run> {
 }
 
 fn parse_early(text: &str) -> Read<Early> {
-    let [from, source, tag, context, bytes] = fields(text, ':')?;
+    let [from, source, tag, context, bytes, partitioned] = fields(text, ':')?;
     Ok(Early {
         from: number(from)?,
         source: number(source)?,
         tag: number(tag)?,
         context: number(context)?,
         bytes: number(bytes)?,
+        partitioned: flag(partitioned)?,
     })
 }
 
@@ -393,6 +402,7 @@ mod tests {
                     tag: -3,
                     context: 4,
                     bytes: 8,
+                    partitioned: f[3],
                 }],
                 comms: lists.2,
                 frames: lists.3,

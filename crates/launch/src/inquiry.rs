@@ -8,7 +8,7 @@
 //! Where what a rank says has changed, the second round is repeated a few times.
 //!
 //! What a rank says in both rounds in the same words was so at the moment between them, at which
-//! all had said it once. So is what nobody says: whoever does not answer is outside MPI, or is
+//! all had said it once. So is what nobody says: whoever does not answer does not wait in MPI, or is
 //! taken for that.
 
 use kw_base::Tick;
@@ -292,7 +292,7 @@ fn state(rank: &Rank, stands: Stands) -> State {
             report.quiet &= second.stands(first);
             State::Waits(Box::new(report))
         }
-        (Stands::Hears, ..) => State::Outside(String::new()),
+        (Stands::Hears, ..) => State::NotWaiting(String::new()),
     }
 }
 
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_asked_by_somebody_and_does_not_answer_is_outside() {
+    fn who_was_asked_by_somebody_and_does_not_answer_is_not_waiting() {
         let mut inquiry = Inquiry::new(3);
         let stands = |r| {
             if r == 2 {
@@ -396,7 +396,7 @@ mod tests {
         let Some(Do::Conclude(Cause::Asked, states)) = inquiry.poll(at(1510), stands) else {
             panic!("nothing was concluded");
         };
-        assert_eq!(states[0], State::Outside(String::new()));
+        assert_eq!(states[0], State::NotWaiting(String::new()));
         assert!(matches!(states[1], State::Waits(_)));
         assert_eq!(states[2], State::Finished);
     }

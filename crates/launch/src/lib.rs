@@ -24,7 +24,7 @@
 //! | [`trace`] | what ranks do with MPI over time (`--trace`): how it is taken from them, clocks, the file |
 //! | [`profile`] | what ranks call of MPI (`--profile`): where they write it, all of it, the page |
 //! | [`sites`] | file and line of places in programs |
-//! | [`outside`] | what the system says of a process that is outside MPI |
+//! | [`outside`] | what the system says of a process that does not wait in MPI |
 //! | [`elf`] | what the file of a program says: which libraries it was linked with |
 //! | [`libraries`] | which library of this installation a program runs on |
 //! | [`wrap`] | commands that ranks are started under: `--wrap`, `--debug` |

@@ -173,11 +173,11 @@ impl Job {
                     state: State::Waits(report),
                 }
             }
-            State::Outside(_) => {
+            State::NotWaiting(_) => {
                 let (what, frames) = outside::of(&mut self.hang.peeker, self.hosts.here.pid(rank));
                 Told {
                     site: self.sites.of(&frames),
-                    state: State::Outside(what),
+                    state: State::NotWaiting(what),
                 }
             }
             state => Told {

@@ -4,6 +4,7 @@
 use super::Machine;
 use crate::endpoint::{Memory, Req, ReqKey, State};
 use crate::matching::{Envelope, Pattern};
+use crate::p2p::Unreceived;
 use kw_base::Peer;
 
 /// What a request stands for.
@@ -48,8 +49,8 @@ impl<B: Memory> Machine<B> {
         requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_landing()
     }
 
-    /// The messages that came before their receive: who sent each, its envelope and its bytes.
-    pub fn unexpected(&self) -> impl Iterator<Item = (Peer, Envelope, u64)> {
+    /// The messages that came before their receive.
+    pub fn unexpected(&self) -> impl Iterator<Item = Unreceived<'_, B>> {
         self.p2p.receiving.unexpected()
     }
 }

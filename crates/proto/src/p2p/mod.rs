@@ -36,7 +36,7 @@ mod withheld;
 
 pub use landing::{Landing, Place};
 pub use peers::{PeerMessages, PeerState, Peers};
-pub use receiver::{Receiver, Receiving};
+pub use receiver::{Receiver, Receiving, Unreceived};
 pub use sender::{Mode, Sender, Sending, Started};
 
 use crate::endpoint::{self, Memory, Outcome, Refused, ReqKey, Requests, State};

@@ -21,6 +21,19 @@ pub struct Receiving<B> {
     pub(super) high_water: HighWater,
 }
 
+/// A message that came before its receive.
+#[derive(Clone, Copy, Debug)]
+pub struct Unreceived<'a, B> {
+    /// Who sent it.
+    pub from: Peer,
+    /// Its envelope.
+    pub env: Envelope,
+    /// Its bytes.
+    pub len: u64,
+    /// Its payload, if that is here.
+    pub payload: Option<&'a B>,
+}
+
 impl<B> Default for Receiving<B> {
     fn default() -> Self {
         Receiving {
@@ -47,10 +60,17 @@ impl<B> Receiving<B> {
         self.matching.posted()
     }
 
-    /// The messages that came before their receive: who sent each, its envelope and its bytes.
-    pub fn unexpected(&self) -> impl Iterator<Item = (Peer, Envelope, u64)> {
-        let all = self.unexpected.iter();
-        all.map(|m| (m.from, m.env, m.len))
+    /// The messages that came before their receive.
+    pub fn unexpected(&self) -> impl Iterator<Item = Unreceived<'_, B>> {
+        self.unexpected.iter().map(|m| Unreceived {
+            from: m.from,
+            env: m.env,
+            len: m.len,
+            payload: match &m.early {
+                Early::Whole(payload) => Some(payload),
+                Early::Landing(..) | Early::Offer(_) => None,
+            },
+        })
     }
 
     /// Whether the payload of one of them is still on its way.
