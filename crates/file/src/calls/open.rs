@@ -103,7 +103,13 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
     };
     let own = add_comm(&mut mpi.lock(), own);
     let opened = open_together(mpi, &ranks, filename, mode, info);
-    let (path, storage, hints, each) = match opened {
+    let Opened {
+        path,
+        storage,
+        hints,
+        hosts,
+        each,
+    } = match opened {
         Ok(opened) => opened,
         Err(fault) => {
             forget(mpi, own)?;
@@ -125,7 +131,6 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
         hints,
         atomic: false,
     };
-    let hosts = hosts_of(mpi, &ranks)?;
     let open = Open::new(
         path,
         mode,
@@ -181,6 +186,17 @@ fn hosts_of(mpi: &Mpi, ranks: &Ranks) -> Res<Vec<u32>> {
     Ok((0..ranks.group.size()).map(host).collect())
 }
 
+/// A file that all ranks have opened.
+struct Opened {
+    path: PathBuf,
+    storage: File,
+    hints: Hints,
+    /// The host number of each rank.
+    hosts: Vec<u32>,
+    /// How many ranks of each host access the file for others.
+    each: u32,
+}
+
 /// All ranks open the file, or none does.
 fn open_together(
     mpi: &'static Mpi,
@@ -188,7 +204,7 @@ fn open_together(
     filename: Text,
     mode: i32,
     info: InfoH,
-) -> Res<(PathBuf, File, Hints, u32)> {
+) -> Res<Opened> {
     let talk = ranks.with(mpi);
     let checked = || -> Res<(PathBuf, Hints)> {
         check_amode(mode)?;
@@ -230,8 +246,15 @@ fn open_together(
         }),
     };
     let file = talk.all_or_none(found)?;
-    let each = same_file(mpi, &talk, &path, &file)?;
-    Ok((path, file, hints, each))
+    let hosts = hosts_of(mpi, ranks)?;
+    let each = same_file(&talk, &hosts, &path, &file)?;
+    Ok(Opened {
+        path,
+        storage: file,
+        hints,
+        hosts,
+        each,
+    })
 }
 
 /// The hints that decide together must be the same on all ranks (MPI 5.0, 14.2.8).
@@ -244,20 +267,28 @@ fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
     talk.members().alike("the list of hints", &text.join(" "))
 }
 
-/// How many ranks of this host compute at once.
-fn processors(mpi: &Mpi) -> Res<u64> {
-    let mut guard = mpi.lock();
-    Ok(match running(&mut guard)?.0.job.crowded() {
-        true => kw_sys::topology::cores().len() as u64,
-        false => u64::from(MOST_EACH),
-    })
+/// The processors that this rank may run on, as bits; those of large machines share bits.
+fn processors() -> u64 {
+    let bit = |cpu: usize| 1u64 << (cpu % 64);
+    let allowed = kw_sys::cpus::allowed();
+    allowed.into_iter().fold(0, |bits, cpu| bits | bit(cpu))
+}
+
+/// How many ranks of each host access the file for others: as many as the processors that the ranks
+/// of a host may use, and no more than [`MOST_EACH`]. `processors` are those of each rank.
+fn aggregators_each(hosts: &[u32], processors: impl Iterator<Item = u64>) -> u32 {
+    let mut of_host = std::collections::HashMap::new();
+    for (host, bits) in hosts.iter().zip(processors) {
+        *of_host.entry(host).or_insert(0u64) |= bits;
+    }
+    let most = of_host.values().map(|bits| bits.count_ones()).max();
+    most.unwrap_or(1).clamp(1, MOST_EACH)
 }
 
 /// Ranks that name different files are told so. What a file is named by the system may differ from
 /// host to host; its path may differ from rank to rank. Where neither is the same, it is another one.
-/// Returns how many ranks of each host access the file for others: as many as its processors keep
-/// busy, and no more than [`MOST_EACH`].
-fn same_file(mpi: &Mpi, talk: &Talk<'_>, path: &Path, file: &File) -> Res<u32> {
+/// Returns how many ranks of each host access the file for others.
+fn same_file(talk: &Talk<'_>, hosts: &[u32], path: &Path, file: &File) -> Res<u32> {
     let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
     let name = path
         .as_os_str()
@@ -267,11 +298,10 @@ fn same_file(mpi: &Mpi, talk: &Talk<'_>, path: &Path, file: &File) -> Res<u32> {
     let identity = file
         .identity()
         .map_or([0; 2], |(device, number)| [device, number]);
-    let processors = processors(mpi)?;
     let mut mine = [0; RECORD];
-    for (place, word) in mine
-        .chunks_exact_mut(8)
-        .zip([name, identity[0], identity[1], processors])
+    for (place, word) in
+        mine.chunks_exact_mut(8)
+            .zip([name, identity[0], identity[1], processors()])
     {
         place.copy_from_slice(&word.to_le_bytes());
     }
@@ -283,8 +313,7 @@ fn same_file(mpi: &Mpi, talk: &Talk<'_>, path: &Path, file: &File) -> Res<u32> {
     match other {
         None => {
             let word = |r: &[u8]| u64::from_le_bytes(r[24..].try_into().expect("eight bytes"));
-            let most = all.chunks_exact(RECORD).map(word).max().unwrap_or(1);
-            Ok((most.min(u64::from(MOST_EACH)) as u32).max(1))
+            Ok(aggregators_each(hosts, all.chunks_exact(RECORD).map(word)))
         }
         Some(rank) => fail(
             Class::NotSame,
@@ -443,4 +472,18 @@ pub fn file_get_info(mpi: &'static Mpi, fh: FileH, info_used: Out<InfoH>) -> Res
     }
     info_used.set(mpi.lock().above.infos.add(info));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_ranks_access_for_others_as_a_host_has_processors() {
+        let each = |hosts: &[u32], masks: &[u64]| aggregators_each(hosts, masks.iter().copied());
+        assert_eq!(each(&[0, 0, 0, 0], &[1, 1, 2, 2]), 2, "bound, two on each");
+        assert_eq!(each(&[0, 1, 2], &[1, 1, 1]), 1, "one processor a host");
+        assert_eq!(each(&[0, 0], &[0xff, 0xff]), MOST_EACH);
+        assert_eq!(each(&[0], &[0]), 1, "nobody knows");
+    }
 }
