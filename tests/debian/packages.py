@@ -5,6 +5,7 @@ same."""
 
 import dataclasses
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -26,7 +27,8 @@ class Client:
     """A program: the package that it comes from, what it is called with, and what of its output are
     results. `inputs` are files that it finds where it runs: texts, or paths in the packages, which
     may hold a `*`. `before` is what a shell does there first, with the packages' commands; `env`
-    are variables, in which {root} stands for where the packages are."""
+    are variables, in which {root} stands for where the packages are. A program whose name begins
+    with `./` is where it runs: `before` has made it."""
 
     name: str
     mpi: str  # the library that it was compiled for
@@ -253,7 +255,56 @@ SCALAPACK = {
 }
 TESTS = "usr/lib/*/scalapack/{mpi}-tests"
 
+OURS = pathlib.Path(__file__).parent / "files"
+
+
+def compiled(name, libraries):
+    """How a program of `files` is made with the headers and libraries of the packages."""
+    place = "$ROOT/usr/lib/*-linux-gnu"
+    headers = [f"{place}/openmpi/include", f"{place}/netcdf/mpi/include"]
+    return (
+        f"cc -Wall -Werror -O1 -o {name} {name}.c -I$ROOT/usr/include "
+        f"-I$ROOT/usr/include/hdf5/openmpi {' '.join(f'-I$(echo {h})' for h in headers)} "
+        f"{' '.join(f'{place}/{library}' for library in libraries.split())} "
+        "$LIBRARIES/libmpi.so.40 -Wl,--allow-shlib-undefined"
+    )
+
+
+def of_files(name, packages, libraries):
+    """A program of `files` on a library for parallel files, which was compiled for Open MPI."""
+    return Client(
+        name,
+        "openmpi",
+        ["libopenmpi-dev", *packages],
+        f"./{name}",
+        results=r"^result.*",
+        inputs={file: (OURS / file).read_text() for file in (f"{name}.c", "verify.h")},
+        before=compiled(name, libraries),
+        env={"OMPI_MCA_rmaps_base_oversubscribe": "1"},
+    )
+
+
+HDF5 = ["libhdf5-openmpi-dev", "libhdf5-openmpi-103-1"]
+FILES = [
+    of_files("hdf5", HDF5, "libhdf5_openmpi.so.103"),
+    of_files("pnetcdf", ["libpnetcdf-dev", "libpnetcdf0d"], "libpnetcdf.so.0d"),
+    of_files(
+        "netcdf",
+        ["libnetcdf-mpi-dev", "libnetcdf-mpi-19", "libnetcdf-dev", *HDF5],
+        "libnetcdf_mpi.so.19",
+    ),
+    Client(
+        "h5py",
+        "openmpi",
+        ["python3-h5py-mpi", "python3-h5py", "python3-mpi4py", "python3-numpy", *HDF5],
+        inputs={"program.py": (OURS / "h5py_files.py").read_text()},
+        env={"PYTHONPATH": PACKAGES_OF_PYTHON},
+        **PYTHON,
+    ),
+]
+
 CLIENTS = [
+    *FILES,
     Client("netpipe", "mpich", ["netpipe-mpich2"], "usr/bin/NPmpich2", **NETPIPE),
     Client("netpipe", "openmpi", ["netpipe-openmpi"], "usr/bin/NPopenmpi", **NETPIPE),
     Client(
@@ -525,6 +576,7 @@ def ran(client, work, place, words, env):
             "ROOT": str(root),
             "PATH": f"{root}/usr/bin:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": own("openmpi", work)[1]["LD_LIBRARY_PATH"],
+            "LIBRARIES": str(work / "own"),
         }
         p = run(
             "sh",
@@ -544,7 +596,7 @@ def ran(client, work, place, words, env):
     )
     p = run(
         *words,
-        one(root, client.program),
+        place / client.program if client.program.startswith("./") else one(root, client.program),
         *arguments,
         cwd=place,
         env=env,

@@ -1,20 +1,18 @@
-"""Programs of Debian's packages: those that are small, or all of packages.py where CLIENTS is `all`
-(`make debian`: 25 minutes, two gigabytes), or those that CLIENTS names, with commas between."""
+"""Programs of Debian's packages: those that are small (libraries for parallel files among them), or
+all of packages.py where CLIENTS is `all` (`make debian`: 25 minutes, two gigabytes), or those that
+CLIENTS names, with commas between."""
 
 import os
 
 import pytest
 
-from jobs import ROOT
-from packages import CLIENTS, SECONDS, each, same, unpacked
+from jobs import MPIEXEC, ROOT
+from packages import CLIENTS, FILES, SECONDS, each, ran, results, same, unpacked
 
 WHICH = os.environ.get("CLIENTS", "small")
-CHOSEN = [
-    client
-    for client in CLIENTS
-    if WHICH == "all"
-    or client.name in (("netpipe", "mumps-d") if WHICH == "small" else WHICH.split(","))
-]
+SMALL = ("netpipe", "mumps-d", *(client.name for client in FILES))
+NAMES = SMALL if WHICH == "small" else WHICH.split(",")
+CHOSEN = [client for client in CLIENTS if WHICH == "all" or client.name in NAMES]
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +24,22 @@ def work():
 @each(CHOSEN)
 def test_it_computes_what_it_computes_under_its_own(client, n, work, tmp_path):
     same(client, n, work, tmp_path)
+
+
+@pytest.mark.limit(3 * SECONDS)
+@pytest.mark.parametrize(
+    "client, paths",
+    [
+        pytest.param(client, paths, id=f"{client.name}-{paths}")
+        for client in CHOSEN
+        if client in FILES
+        for paths in ("self,tcp", "self,udp")
+    ]
+    or [pytest.param(None, None, marks=pytest.mark.skip("no program for files was chosen"))],
+)
+def test_files_hold_the_same_over_a_network(client, paths, work, tmp_path):
+    words = [MPIEXEC, "-n", 4]
+    env = {"LD_LIBRARY_PATH": str(work / "libs")}
+    shared = ran(client, work, tmp_path / "shared", words, env)
+    other = ran(client, work, tmp_path / "other", words, {**env, "KW_PATHS": paths})
+    assert results(client, shared) and results(client, other) == results(client, shared)
