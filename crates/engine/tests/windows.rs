@@ -522,3 +522,34 @@ fn requests_end_however_much_went_before_without_an_answer() {
     let unlock = job.on(0, |w, m, id| w.unlock_all(m, id));
     job.wait(0, unlock);
 }
+
+/// The data may be shorter than its place.
+#[test]
+fn a_put_writes_as_much_as_there_is() {
+    for (len, seed) in [(12, 1), (12_000, 2)] {
+        let mut job = Job::new(2, 48_000, seed);
+        let long = int64();
+        let spread = Arc::new(long.resized(0, 16).expect("a layout"));
+        let bytes = Buf::alloc(len);
+        bytes.write(0, &vec![7; len]);
+        for (layout, far) in [(&long, 1), (&spread, 2)] {
+            job.memory[1].write(0, &vec![0; 48_000]);
+            job.on(0, |w, m, id| w.lock_all(m, id, true));
+            let to = At {
+                rank: 1,
+                disp: 0,
+                count: 2_000,
+                layout,
+            };
+            job.on(0, |w, m, id| w.put(m, id, &bytes, to));
+            let unlock = job.on(0, |w, m, id| w.unlock_all(m, id));
+            job.wait(0, unlock);
+            let mut now = vec![0; 48_000];
+            job.memory[1].read(0, &mut now);
+            let written = now.iter().filter(|&&b| b == 7).count();
+            let last = now.iter().rposition(|&b| b == 7).expect("some");
+            let before = (len - 1) / 8 * 8 * far + (len - 1) % 8;
+            assert_eq!((written, last), (len, before));
+        }
+    }
+}

@@ -218,7 +218,12 @@ impl Window {
         to: &At<'_>,
     ) -> Result<Span, WindowError> {
         let (place, len) = match self.place(to)? {
-            Site::There(place, len) => (place, len),
+            // The target has room for more, perhaps.
+            Site::There(Place::Row { at, len }, _) => {
+                let len = len.min(data.len());
+                (Place::Row { at, len }, len)
+            }
+            Site::There(place, len) => (place, len.min(data.len())),
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
                 data.copy_to(0, &target, 0, target.len());

@@ -160,8 +160,6 @@ fn lent(at: Addr, place: &Placed<'_>) -> Buf {
 pub(super) struct Going {
     pub req: ReqId,
     pub origin: u32,
-    /// Bytes that must come; of a get: none.
-    pub expected: Option<u64>,
     /// It was refused, and is only waited for.
     pub refused: bool,
 }
@@ -201,7 +199,6 @@ impl Side<'_> {
         let found = self.area.find(place);
         let refused = found.is_none();
         let into = found.unwrap_or(Buf::EMPTY);
-        let expected = Some(into.len());
         let want = Want {
             context: self.context,
             source: Some((origin, self.peer(origin))),
@@ -211,7 +208,6 @@ impl Side<'_> {
         self.going.push(Going {
             req,
             origin,
-            expected,
             refused,
         });
         Applied::GoesOn
@@ -228,7 +224,6 @@ impl Side<'_> {
                 self.going.push(Going {
                     req,
                     origin,
-                    expected: None,
                     refused: false,
                 });
                 Applied::GoesOn
@@ -398,11 +393,7 @@ impl Window {
         self.going.retain(|going| match messages.take(going.req) {
             None => true,
             Some(outcome) => {
-                let short = going.expected.is_some_and(|len| len != outcome.len);
-                ended.push((
-                    going.origin,
-                    going.refused || short || outcome.failure.is_some(),
-                ));
+                ended.push((going.origin, going.refused || outcome.failure.is_some()));
                 false
             }
         });

@@ -40,14 +40,14 @@ pub enum Place {
 /// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame<'a> {
-    /// Writes bytes.
+    /// Writes bytes, not more than there is room for.
     Put {
         /// Where.
         place: Place,
         /// All of them.
         data: &'a [u8],
     },
-    /// Writes bytes that come in a message of their own.
+    /// Writes bytes that come in a message of their own, not more than there is room for.
     PutLong {
         /// Where.
         place: Place,

@@ -424,7 +424,7 @@ impl Stream {
         Some(match frame {
             Frame::Put { place, data } => {
                 let place = self.place(place)?;
-                place.len().filter(|&l| l == data.len() as u64)?;
+                place.len().filter(|&l| data.len() as u64 <= l)?;
                 Op::Put { place, data }
             }
             Frame::PutLong { place, tag } => Op::PutLong {
