@@ -43,6 +43,13 @@ static void missing(void) {
     MPI_Barrier(WORLD); // missing
 }
 
+static void file(void) {
+    MPI_File open;
+    MPI_File_open(WORLD, "/tmp/kw-hangs", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &open);
+    if (rank == 2) recv_word(0, 9, WORLD);
+    MPI_File_write_all(open, &word, 1, MPI_INT, MPI_STATUS_IGNORE); // file
+}
+
 // As before, when the ranks have a board.
 static void again(void) {
     MPI_Barrier(WORLD);
@@ -204,7 +211,7 @@ static void transfer(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} HOW[] = {{"sends", sends}, {"receives", receives}, {"tag", tag}, {"comm", comm}, {"missing", missing}, {"again", again},
+} HOW[] = {{"sends", sends}, {"receives", receives}, {"tag", tag}, {"comm", comm}, {"missing", missing}, {"file", file}, {"again", again},
            {"differ", differ}, {"cycle", cycle}, {"finished", finished}, {"any", any}, {"probe", probe}, {"barrier", barrier},
            {"inter", inter}, {"background", background}, {"making", making}, {"part", part}, {"partitioned", partitioned},
            {"partitioned_receive", partitioned_receive}, {"not_ready", not_ready}, {"short_calls", short_calls}, {"computes", computes},

@@ -39,6 +39,13 @@ HANGS = {
             "which is in MPI_Recv at {recv_word}"
         ),
     ),
+    "file": (
+        3,
+        (
+            "ranks 0-1 wait in MPI_File_write_all on a communicator of ranks 0-2 at {file} "
+            "for rank 2, which is in MPI_Recv at {recv_word}"
+        ),
+    ),
     "again": (
         3,
         (

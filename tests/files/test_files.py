@@ -1,0 +1,77 @@
+"""Files that cannot be written as a program wants: every rank is told why in one sentence, none
+waits for another, and what was written before stays. Two hosts that share a directory."""
+
+import os
+import re
+
+import pytest
+
+from jobs import MPIEXEC, mpiexec, run, told
+
+RANKS = 4
+PATHS = ["self,shm", "self,tcp", "self,udp"]
+HINTS = ["enable", "disable"]
+
+
+@pytest.fixture
+def trouble(program):
+    return program("tests/files/trouble.c", "-O1", "-Wall")
+
+
+def on_a_file_system(options, directory, *words, paths=None):
+    """Runs ranks where a small file system lies on a directory. Skips where none can be made."""
+    directory.mkdir()
+    apart = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "-r"]
+    mount = f"mount -t tmpfs -o {options} kittiwake {directory}"
+    if (p := run(*apart, "sh", "-c", mount)).returncode:
+        pytest.skip(f"no file system can be mounted here: {p.stderr.strip()}")
+    script = f'{mount} && exec "$@"'
+    env = {"KW_PATHS": paths} if paths else {}
+    return run(*apart, "sh", "-c", script, "sh", MPIEXEC, "-n", RANKS, *words, env=env)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("hint", HINTS)
+def test_a_full_device_is_told_on_every_rank(trouble, hint, paths, tmp_path):
+    place = tmp_path / "small"
+    p = on_a_file_system("size=2m", place, trouble, "full", place, hint, paths=paths)
+    assert p.returncode == 0, told(p)
+    said = dict(line.split(": ", 1) for line in p.stdout.splitlines())
+    assert sorted(said) == [str(rank) for rank in range(RANKS)], told(p)
+    for text in said.values():
+        where = rf"rank \d cannot write \d+ bytes at offset \d+ of '{place}/data'"
+        assert re.search(f"{where}: No space left on device", text), text
+    assert len(set(said.values())) == 1, f"the ranks were told different things: {told(p)}"
+
+
+def test_a_full_device_is_told_to_a_rank_that_writes_alone(trouble, tmp_path):
+    place = tmp_path / "small"
+    p = on_a_file_system("size=2m", place, trouble, "alone", place)
+    assert p.returncode == 0, told(p)
+    said = f"rank 1 cannot write .* of '{place}/data': No space left on device"
+    assert len(re.findall(said, p.stdout)) == 2, told(p)
+
+
+def test_a_directory_that_cannot_be_written_is_told_on_every_rank(trouble, tmp_path):
+    place = tmp_path / "fixed"
+    p = on_a_file_system("ro", place, trouble, "refused", place)
+    assert p.returncode == 0, told(p)
+    said = f"rank 0 cannot create '{place}/data': Read-only file system"
+    assert p.stdout.count(said) == RANKS, told(p)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("hint", HINTS)
+def test_a_rank_that_is_killed_ends_the_job(trouble, hint, paths, tmp_path):
+    words = ["-n", RANKS, trouble, "killed", tmp_path, hint]
+    mpiexec(*words, status=None, sentence="rank 1", env={"KW_PATHS": paths})
+
+
+@pytest.mark.parametrize("name", ["file_access", "file_open", "file_errors"])
+def test_ranks_of_two_hosts_share_a_directory(name, program, tmp_path):
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    ssh.chmod(0o755)
+    test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
+    words = ["--ssh", ssh, "--hosts", "a:2,b:2", test]
+    mpiexec(*words, env={"KW_PATHS": "self,shm,tcp", "TMPDIR": str(tmp_path)})
