@@ -1,6 +1,7 @@
 // What a program of another ABI sees at its edges: handles that are none, attributes that are constants, functions that are
-// called back, functions beyond MPI. One argument says which.
+// called back, functions and datatypes beyond MPI. One argument says which.
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,11 +50,45 @@ static int callbacks(void) {
     return 0;
 }
 
+// A datatype of 2 bytes, and 1, 2 and 3 in it.
+static int two_bytes(MPI_Datatype type, const char *name, unsigned short one, unsigned short two, unsigned short three) {
+    int rank, size, number[3], length;
+    unsigned short mine, all, got = 0;
+    char text[MPI_MAX_OBJECT_NAME];
+    MPI_Aint none;
+    MPI_Datatype pair, part;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    mine = rank ? two : one;
+    MPI_Type_size(type, &size);
+    if (size != 2) return printf("%s has %d bytes\n", name, size);
+    MPI_Type_get_name(type, text, &length);
+    if (strcmp(text, name)) return printf("the name of %s is %s\n", name, text);
+    MPI_Allreduce(&mine, &all, 1, type, MPI_SUM, MPI_COMM_WORLD);
+    if (all != three) return printf("the sum of %s is %#x\n", name, all);
+    MPI_Allreduce(&mine, &all, 1, type, MPI_MAX, MPI_COMM_WORLD);
+    if (all != two) return printf("the largest %s is %#x\n", name, all);
+    MPI_Sendrecv(&mine, 1, type, 1 - rank, 0, &got, 1, type, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (got != (rank ? one : two)) return printf("%s came as %#x\n", name, got);
+    MPI_Type_contiguous(2, type, &pair);
+    MPI_Type_get_contents(pair, 1, 0, 1, number, &none, &part);
+    if (part != type) return printf("a pair of %s is made of something else\n", name);
+    MPI_Type_free(&pair);
+    return 0;
+}
+
+static int extensions(void) {
+    if (sizeof(MPI_Datatype) != sizeof(int)) // Open MPI's MPIX_C_FLOAT16 is this object
+        return two_bytes(MPI_REAL2, "MPI_REAL2", 0x3c00, 0x4000, 0x4200);
+    return two_bytes((MPI_Datatype)(intptr_t)0x4c000246, "MPIX_C_FLOAT16", 0x3c00, 0x4000, 0x4200)
+        || two_bytes((MPI_Datatype)(intptr_t)0x4c00024c, "MPIX_BFLOAT16", 0x3f80, 0x4000, 0x4040);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     const char *what = argc > 1 ? argv[1] : "";
     int flag = 0, wrong = 0;
     if (!strcmp(what, "callbacks")) wrong = callbacks();
+    if (!strcmp(what, "extensions")) wrong = extensions();
     if (!strcmp(what, "standard")) MPI_Comm_rank((MPI_Comm)0x101, &flag); // MPI_COMM_WORLD of the standard ABI
     if (!strcmp(what, "number")) MPI_Comm_rank(MPI_Comm_fromint(0x101), &flag);
     if (!strcmp(what, "kind")) MPI_Comm_rank((MPI_Comm)MPI_INT, &flag);

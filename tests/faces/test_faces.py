@@ -88,6 +88,10 @@ def test_handles_that_are_none_are_errors(any_foreign):
         assert p.returncode != 0 and "names no communicator " + why in p.stderr, told(p)
 
 
+def test_datatypes_beyond_mpi_work(any_foreign):
+    mpiexec("-n", 2, any_foreign[1], "extensions", out="")
+
+
 def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
     p = mpiexec("-n", 1, any_foreign[1], "beyond", out="unsupported\n")
     assert "MPIX_Comm_agree is no function of MPI" in p.stderr, told(p)
@@ -313,3 +317,14 @@ def test_the_stock_wheel_of_mpi4py_finds_the_library(wheel, abi):
     assert p.stdout == f"{abi} Kittiwake\n" * 2, told(p)
     p = mpiexec("-n", 3, wheel, "-m", "mpi4py.bench", "helloworld", env=env)
     assert len(p.stdout.splitlines()) == 3, told(p)
+
+
+def test_the_stock_wheel_of_mpi4py_knows_half_precision(wheel):
+    code = (
+        "from mpi4py import MPI; t = MPI.FLOAT16_T; "
+        "a, b = bytearray(2), bytearray(2); a[:] = b'\\x00\\x3c'; "
+        "MPI.COMM_WORLD.Allreduce([a, 1, t], [b, 1, t], MPI.SUM); "
+        "print(t.Get_name(), t.Get_size(), b.hex())"
+    )
+    p = mpiexec("-n", 2, wheel, "-c", code, status=0, env={"MPI4PY_MPIABI": "mpich"})
+    assert p.stdout == "MPIX_C_FLOAT16 2 0040\n" * 2, told(p)

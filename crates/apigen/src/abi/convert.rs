@@ -162,6 +162,13 @@ pub(super) fn predefined_handles(api: &Api, abi: &Abi) -> Result<String, Error> 
             known.push((theirs as u32, ours as usize));
             back[ours as usize] = theirs as u32;
         }
+        if t.name == "MPI_Datatype" {
+            for extension in abi.extensions() {
+                let (theirs, ours) = extension?;
+                known.push((theirs, ours));
+                back[ours] = theirs;
+            }
+        }
         let short = &t.name[4..];
         let upper = format!("MPI_{}_NULL", short.to_uppercase());
         let null = (abi.value(&upper), standard(api, &upper));

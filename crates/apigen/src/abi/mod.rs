@@ -71,10 +71,11 @@ pub struct Abi {
 /// Standard handles below this are constants.
 const CONSTANTS: usize = 0x403;
 
-const FORMS: [&str; 17] = [
+const FORMS: [&str; 18] = [
     "type",
     "status",
     "value",
+    "extension",
     "symbol",
     "object",
     "integer",
@@ -144,6 +145,21 @@ impl Abi {
     pub(crate) fn value(&self, name: &str) -> Option<i64> {
         let fact = self.of_form("value").find(|f| f.name == name)?;
         number(&fact.value)
+    }
+
+    /// Predefined handles beyond MPI: their value here, and the library's own.
+    fn extensions(&self) -> impl Iterator<Item = Result<(u32, usize), Error>> + '_ {
+        self.of_form("extension").map(|f| {
+            let both = f.value.split_once(' ');
+            let both = both.map(|(theirs, ours)| (number(theirs), number(ours)));
+            match both {
+                Some((Some(theirs), Some(ours))) => Ok((theirs as u32, ours as usize)),
+                _ => Err(Error(format!(
+                    "{}: '{}' is not two numbers",
+                    f.name, f.value
+                ))),
+            }
+        })
     }
 
     /// Whether a constant is the key of an attribute.

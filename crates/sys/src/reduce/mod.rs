@@ -247,6 +247,7 @@ fn integer(op: Op, basic: Basic) -> Option<Kernel> {
 fn float(op: Op, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::F16 => real::<half::f16>(op),
+        Basic::BF16 => real::<half::bf16>(op),
         Basic::F32 => real::<f32>(op),
         Basic::F64 => real::<f64>(op),
         Basic::LongDouble => real::<LongDouble>(op),

@@ -70,7 +70,7 @@ macro_rules! floats {
         }
     )*};
 }
-floats!(f32 f64 half::f16);
+floats!(f32 f64 half::f16 half::bf16);
 
 /// A complex number, real part first.
 #[derive(Clone, Copy, PartialEq, Debug)]

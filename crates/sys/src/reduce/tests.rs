@@ -89,6 +89,12 @@ proptest! {
         let (a, b) = (tiny(&a), tiny(&b));
         let sums: Vec<half::f16> = a.iter().zip(&b).map(|(x, y)| half::f16::from_f32(x.to_f32() + y.to_f32())).collect();
         prop_assert_eq!(run(Op::Sum, Basic::F16, &a, &b, shift), sums);
+        let short = |s: &[half::f16]| s.iter().map(|x| half::bf16::from_f32(x.to_f32())).collect::<Vec<_>>();
+        let (a, b) = (short(&a), short(&b));
+        let sums: Vec<half::bf16> = a.iter().zip(&b).map(|(x, y)| half::bf16::from_f32(x.to_f32() + y.to_f32())).collect();
+        prop_assert_eq!(run(Op::Sum, Basic::BF16, &a, &b, shift), sums);
+        let least: Vec<half::bf16> = a.iter().zip(&b).map(|(&x, &y)| x.min(y)).collect();
+        prop_assert_eq!(run(Op::Min, Basic::BF16, &a, &b, shift), least);
     }
 
     #[test]
