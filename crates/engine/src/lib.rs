@@ -48,5 +48,7 @@ pub use part::{Part, Parts};
 pub use partitioned::{PartId, Partitioned};
 pub use paths::{Joined, join};
 pub use progress_lock::{Guard, Inner, ProgressLock};
-pub use shared_counter::{Question, SharedCounterId, SharedCounters, answer_buf, answer_of, ask};
+pub use shared_counter::{
+    HostCounter, Question, SharedCounterId, SharedCounters, answer_buf, answer_of, ask,
+};
 pub use wait::WaitOn;

@@ -4,11 +4,16 @@
 //!
 //! Questions and answers are messages in a context of the number's own, so that none is lost or
 //! answered twice.
+//!
+//! Where all ranks are on one host, a number may lie in the memory that they share instead
+//! ([`HostCounter`]): then nobody is asked.
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
+use kw_base::sync::atomic::Ordering;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
+use kw_path::shm::board::Board;
 use kw_sys::buf::Buf;
 use kw_types::comm::Group;
 use std::collections::VecDeque;
@@ -219,6 +224,43 @@ pub fn answer_of(buf: &Buf) -> u64 {
 /// A place for an answer.
 pub fn answer_buf() -> Buf {
     Buf::alloc(ANSWER_LEN)
+}
+
+/// A number in the memory of a host: all ranks that use it are there.
+#[derive(Debug)]
+pub struct HostCounter {
+    board: Board,
+    places: Vec<u32>,
+}
+
+impl HostCounter {
+    /// Takes memory for a number, for one of the ranks; `None` where there is none to spare.
+    pub fn claim(messages: &mut Messages) -> Option<u32> {
+        messages.boards()?.claim_spare()
+    }
+
+    /// The number in memory that one of these ranks has claimed and told them. It is 0 at first.
+    pub fn open(messages: &mut Messages, claimed: u32, group: &Group) -> Option<HostCounter> {
+        let board = messages.boards()?.open(claimed);
+        let places = group.iter().map(|peer| messages.paths.place(peer));
+        let places = places.collect::<Option<_>>()?;
+        Some(HostCounter { board, places })
+    }
+
+    /// Adds to the number; returns what it was.
+    pub fn add(&self, more: u64) -> u64 {
+        self.board.tally().fetch_add(more, Ordering::AcqRel)
+    }
+
+    /// Sets the number; returns what it was.
+    pub fn set(&self, value: u64) -> u64 {
+        self.board.tally().swap(value, Ordering::AcqRel)
+    }
+
+    /// This rank does not use it any more. The memory is free when all have said so.
+    pub fn leave(self) {
+        self.board.leave(&self.places, 0);
+    }
 }
 
 impl Kept {

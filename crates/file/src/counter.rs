@@ -1,48 +1,116 @@
-//! The shared file pointer, and the lock of atomic mode: both are kept by rank 0 of the file's ranks,
-//! which answers whether or not its program is in MPI. No hidden file, and no file lock.
+//! The shared file pointer, and the lock of atomic mode. No hidden file, and no file lock.
+//!
+//! Where all ranks are on one host, the pointer lies in the memory that they share. Otherwise rank 0
+//! of the file's ranks keeps it, and answers whether or not its program is in MPI; so it does for
+//! the lock once atomic mode was asked for.
 
 use crate::agree::Ranks;
-use kw_base::sync::Mutex;
-use kw_engine::{Question, SharedCounterId, Started, answer_buf, answer_of, ask};
+use kw_base::sync::{Mutex, MutexGuard};
+use kw_engine::{HostCounter, Question, SharedCounterId, Started, answer_buf, answer_of, ask};
 use kw_mpi::chapter::{finish, running};
-use kw_objects::error::Res;
+use kw_objects::error::{Class, Fault, Res};
 use kw_objects::state::Mpi;
+use std::sync::PoisonError;
 
 /// The rank that keeps the number.
 const KEEPER: u32 = 0;
+/// Said by a keeper that has no memory to share.
+const NO_MEMORY: u32 = u32::MAX;
+
+/// Where the shared file pointer lies.
+#[derive(Debug)]
+enum Number {
+    /// With the only rank.
+    Own(u64),
+    /// In the memory of the host.
+    Host(HostCounter),
+    /// At the keeper.
+    Kept,
+    /// The file is closed.
+    Gone,
+}
 
 /// The shared file pointer of one file, as a rank sees it.
 #[derive(Debug)]
 pub struct Counter {
     ranks: Ranks,
-    /// Where this rank keeps it.
+    number: Mutex<Number>,
+    /// Where this rank keeps the pointer, or the lock.
     kept: Mutex<Option<SharedCounterId>>,
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes memory of the host for the number, all ranks together; `None` where there is none.
+fn in_memory(mpi: &Mpi, ranks: &Ranks) -> Res<Option<HostCounter>> {
+    let mut claimed = NO_MEMORY.to_le_bytes();
+    if ranks.rank == KEEPER {
+        let mut guard = mpi.lock();
+        let messages = &mut running(&mut guard)?.0.messages;
+        claimed = HostCounter::claim(messages)
+            .unwrap_or(NO_MEMORY)
+            .to_le_bytes();
+    }
+    ranks.with(mpi).members().bcast(&mut claimed)?;
+    let claimed = u32::from_le_bytes(claimed);
+    if claimed == NO_MEMORY {
+        return Ok(None);
+    }
+    let mut guard = mpi.lock();
+    let messages = &mut running(&mut guard)?.0.messages;
+    match HostCounter::open(messages, claimed, &ranks.group) {
+        Some(counter) => Ok(Some(counter)),
+        None => Err(Fault::new(
+            Class::Intern,
+            "rank 0 has memory to share for the shared file pointer, this rank has none",
+        )),
+    }
+}
+
 impl Counter {
-    /// Rank 0 keeps the number from now on.
-    pub fn open(mpi: &Mpi, ranks: &Ranks) -> Res<Counter> {
-        let mut kept = None;
-        if ranks.rank == KEEPER {
-            let mut guard = mpi.lock();
-            let engine = running(&mut guard)?.0;
-            let (parts, messages) = (&mut engine.parts, &mut engine.messages);
-            let group = ranks.group.clone();
-            let id = parts
-                .shared_counters
-                .keep(messages, ranks.counting, group, ranks.rank);
-            kept = Some(id);
-        }
-        Ok(Counter {
+    /// The number, 0 at first. All ranks make it together; `on_one_host` says where they are.
+    pub fn open(mpi: &Mpi, ranks: &Ranks, on_one_host: bool) -> Res<Counter> {
+        let number = match (ranks.group.size(), on_one_host) {
+            (1, _) => Number::Own(0),
+            (_, true) => in_memory(mpi, ranks)?.map_or(Number::Kept, Number::Host),
+            (_, false) => Number::Kept,
+        };
+        let is_kept = matches!(number, Number::Kept);
+        let counter = Counter {
             ranks: ranks.clone(),
-            kept: Mutex::new(kept),
-        })
+            number: Mutex::new(number),
+            kept: Mutex::new(None),
+        };
+        if is_kept {
+            counter.keep(mpi)?;
+        }
+        Ok(counter)
+    }
+
+    /// The keeper answers from now on. Questions that come earlier wait.
+    pub fn keep(&self, mpi: &Mpi) -> Res {
+        let mut kept = locked(&self.kept);
+        if self.ranks.rank != KEEPER || kept.is_some() {
+            return Ok(());
+        }
+        let mut guard = mpi.lock();
+        let engine = running(&mut guard)?.0;
+        let (parts, messages) = (&mut engine.parts, &mut engine.messages);
+        let group = self.ranks.group.clone();
+        let (context, me) = (self.ranks.counting, self.ranks.rank);
+        *kept = Some(parts.shared_counters.keep(messages, context, group, me));
+        Ok(())
     }
 
     /// Nobody asks any more.
     pub fn close(&self, mpi: &Mpi) -> Res {
-        let kept = self.kept.lock().ok().and_then(|mut kept| kept.take());
-        if let Some(id) = kept {
+        let number = std::mem::replace(&mut *locked(&self.number), Number::Gone);
+        if let Number::Host(counter) = number {
+            counter.leave();
+        }
+        if let Some(id) = locked(&self.kept).take() {
             let mut guard = mpi.lock();
             let engine = running(&mut guard)?.0;
             engine
@@ -80,14 +148,37 @@ impl Counter {
         Ok(answer_of(&answer))
     }
 
+    /// What the number was, where nobody need be asked to change it.
+    fn change(
+        &self,
+        new: impl FnOnce(u64) -> u64,
+        shared: impl FnOnce(&HostCounter) -> u64,
+    ) -> Option<u64> {
+        match &mut *locked(&self.number) {
+            Number::Own(at) => {
+                let old = *at;
+                *at = new(old);
+                Some(old)
+            }
+            Number::Host(counter) => Some(shared(counter)),
+            Number::Kept | Number::Gone => None,
+        }
+    }
+
     /// Adds to the pointer; returns what it was.
     pub fn fetch_add(&self, mpi: &Mpi, more: u64) -> Res<u64> {
-        self.ask(mpi, Question::Add(more))
+        match self.change(|old| old.wrapping_add(more), |c| c.add(more)) {
+            Some(old) => Ok(old),
+            None => self.ask(mpi, Question::Add(more)),
+        }
     }
 
     /// Sets the pointer.
     pub fn set(&self, mpi: &Mpi, value: u64) -> Res {
-        self.ask(mpi, Question::Set(value)).map(drop)
+        match self.change(|_| value, |c| c.set(value)) {
+            Some(_) => Ok(()),
+            None => self.ask(mpi, Question::Set(value)).map(drop),
+        }
     }
 
     /// Takes the lock.

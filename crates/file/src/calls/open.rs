@@ -122,7 +122,8 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
             .len()
             .map_err(|e| failed(ranks.rank, "find the end of", &path, &e))?;
     }
-    let shared = Counter::open(mpi, &ranks)?;
+    let on_one_host = hosts.iter().all(|host| *host == hosts[0]);
+    let shared = Counter::open(mpi, &ranks, on_one_host)?;
     let seen = Arc::new(Seen::bytes(mpi)?);
     let cursor = Cursor {
         seen,

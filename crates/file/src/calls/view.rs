@@ -261,6 +261,9 @@ pub fn file_set_atomicity(mpi: &'static Mpi, fh: FileH, flag: i32) -> Res {
     let open = find(mpi, fh)?;
     let atomic = flag != 0;
     let talk = open.ranks.with(mpi);
+    if atomic {
+        open.shared.keep(mpi)?;
+    }
     talk.same(
         Class::NotSame,
         "flag",

@@ -9,7 +9,7 @@
 //! whose short area is `number % SLOTS`; it only grows.
 //!
 //! ```text
-//! count      ranks that sleep, or are about to, because of this board; ranks that have left it (a cache line)
+//! count      ranks that sleep, or are about to, because of this board; ranks that have left it; a tally (a cache line)
 //! watching   one u32 a rank: whom it sleeps for (place + 1; 0: nobody)
 //! lines      [line][rank] of 64 bytes: all that a short collective touches lies together
 //! smalls     [rank][slot] of SMALL bytes
@@ -58,6 +58,8 @@ const LAPS: usize = 2;
 pub const STAGE_BITS: u32 = 20;
 
 const HEAD: usize = 64;
+/// Where the tally lies in the head.
+const TALLY: usize = 8;
 
 fn lines(n: usize) -> usize {
     HEAD + (n * 4).next_multiple_of(64)
@@ -232,6 +234,13 @@ impl Board {
         // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as
         // an atomic.
         unsafe { &*(self.base.wrapping_add(at) as *const AtomicU32) }
+    }
+
+    /// A number that any rank may change at any time; 0 when the board is claimed.
+    #[inline]
+    pub fn tally(&self) -> &AtomicU64 {
+        // SAFETY: aligned, inside the board's first line, only ever touched as an atomic.
+        unsafe { &*(self.base.wrapping_add(TALLY) as *const AtomicU64) }
     }
 
     #[inline]
@@ -435,6 +444,7 @@ impl Board {
             }
         }
         left.store(0, Ordering::Relaxed);
+        self.tally().store(0, Ordering::Relaxed);
         if self.number >= KEPT {
             self.of.segment.give_back(self.number as usize);
         }
@@ -485,6 +495,20 @@ mod tests {
             assert_eq!(b.claim(), Some(number));
             assert_eq!(a.open(number).word(0, 3), 0);
         }
+    }
+
+    #[test]
+    fn all_ranks_change_one_tally_and_the_next_owner_finds_none() {
+        let (a, b) = two();
+        let number = a.claim().unwrap();
+        let (mine, theirs) = (a.open(number), b.open(number));
+        assert_eq!(mine.tally().fetch_add(5, Ordering::AcqRel), 0);
+        assert_eq!(theirs.tally().swap(1 << 40, Ordering::AcqRel), 5);
+        assert_eq!(mine.tally().load(Ordering::Acquire), 1 << 40);
+        mine.leave(&[0, 1], 0);
+        theirs.leave(&[0, 1], 0);
+        assert_eq!(a.claim(), Some(number));
+        assert_eq!(b.open(number).tally().load(Ordering::Acquire), 0);
     }
 
     #[test]
