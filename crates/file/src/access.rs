@@ -237,10 +237,13 @@ impl Job {
         let begun = Instant::now();
         let done = match self.how.writes {
             true => transfer::write(storage, view, at, &self.buf),
-            false => transfer::read(storage, view, at, &self.buf, self.open.sieve(&self.hints)),
+            false => {
+                let sieve = self.open.sieve(&self.hints);
+                transfer::read(storage, view, at, &self.buf, sieve, &self.open.scratch)
+            }
         };
-        self.open
-            .learn(done.calls, done.bytes, begun.elapsed().as_nanos() as u64);
+        let took = begun.elapsed().as_nanos() as u64;
+        self.open.costs.learn(done.calls, done.passed, took);
         done
     }
 
@@ -290,7 +293,7 @@ impl Job {
                 .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
             scratch: &self.open.scratch,
         };
-        let mine = access.request(self.open.call_cost());
+        let mine = access.request(self.open.costs.now());
         let all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         let decision = collective::decide(&all, &who, &self.hints, self.how.writes);

@@ -7,14 +7,13 @@
 //! An aggregator that cannot access the file goes on exchanging, and all hear of it at the end.
 
 use crate::group::{Group, Way};
+use crate::scratch::Scratch;
 use crate::storage::Storage;
 use crate::transfer::{self, Done, Sieve};
-use kw_base::sync::Mutex;
 use kw_io_plan::runs::RUN_LEN;
-use kw_io_plan::{Domains, Extent, Request, RunList, View, cover};
+use kw_io_plan::{Cost, Domains, Extent, Request, RunList, View, cover};
 use kw_sys::buf::Buf;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 /// Rows of runs in a head.
 const ROWS_IN_HEAD: usize = 15;
@@ -38,34 +37,6 @@ pub struct Access<'a> {
     pub sieve: Sieve,
     /// Memory for data of others.
     pub scratch: &'a Scratch,
-}
-
-/// Memory that an aggregator uses again from round to round and from call to call.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    free: Mutex<Vec<Buf>>,
-}
-
-/// Buffers that are kept.
-const KEPT: usize = 8;
-
-impl Scratch {
-    /// A buffer of so many bytes; what is in it means nothing.
-    fn take(&self, len: u64) -> Buf {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = free.iter().position(|b| b.len() >= len);
-        match fits {
-            Some(i) => free.swap_remove(i),
-            None => Buf::alloc(len.next_multiple_of(1 << 16) as usize),
-        }
-    }
-
-    fn give(&self, buf: Buf) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < KEPT {
-            free.push(buf);
-        }
-    }
 }
 
 /// A rank's part of a window.
@@ -356,14 +327,14 @@ impl Access<'_> {
     }
 
     /// What this rank asks for.
-    pub fn request(&self, call: u64) -> Request {
+    pub fn request(&self, cost: Cost) -> Request {
         let len = self.buf.len();
         Request {
             first: self.view.offset_of(self.data),
             end: self.view.end_of(self.data + len),
             bytes: if self.view.is_empty() { 0 } else { len },
             pieces: self.view.pieces_of(len),
-            call,
+            cost,
             ascends: self.view.is_ascending(),
             failed: false,
         }
@@ -430,7 +401,7 @@ mod tests {
                 let me = group.rank() as usize;
                 let (view, data, _) = &ranks[me];
                 let access = Access { storage: &storage, view, data: *data, buf: &bufs[me], writes, sieve, scratch: &Scratch::default() };
-                let Ok(all) = group.allgather(&access.request(1000).encode());
+                let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
                 let requests: Vec<Request> = all.chunks_exact(REQUEST_LEN)
                     .map(|r| Request::decode(r.try_into().expect("a request"))).collect();
                 match decide(&requests, &who, &hints, writes) {
@@ -501,7 +472,7 @@ mod tests {
                 sieve,
                 scratch: &Scratch::default(),
             };
-            let Ok(all) = group.allgather(&access.request(1000).encode());
+            let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
             let requests: Vec<Request> = (all.chunks_exact(REQUEST_LEN))
                 .map(|r| Request::decode(r.try_into().expect("a request")))
                 .collect();

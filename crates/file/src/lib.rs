@@ -7,8 +7,10 @@
 //! | [`access`] | one access, independent or collective, now or by another thread |
 //! | [`transfer`] | independent access through a view |
 //! | [`exchange`] | collective access through aggregators |
+//! | [`scratch`] | memory that is used again |
 //! | [`storage`] | what a file system does for an open file |
 //! | [`group`], [`agree`] | the ranks that have a file open together, and how they agree |
+//! | [`costs`] | what accesses cost, as measured |
 //! | [`counter`] | the shared file pointer |
 //! | [`representation`] | how data lie in the file |
 //! | [`worker`] | the threads of nonblocking operations |
@@ -22,12 +24,14 @@ pub mod agree;
 // A function of MPI without a row in api/built.tsv is one that nobody can call.
 #[deny(dead_code)]
 mod calls;
+pub mod costs;
 pub mod counter;
 pub mod exchange;
 pub mod fault;
 pub mod group;
 pub mod open;
 pub mod representation;
+pub mod scratch;
 pub mod storage;
 pub mod transfer;
 pub mod worker;

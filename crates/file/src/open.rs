@@ -1,13 +1,13 @@
 //! What an MPI_File names: an open file as one rank sees it.
 
 use crate::agree::Ranks;
+use crate::costs::Costs;
 use crate::counter::Counter;
-use crate::exchange::Scratch;
 use crate::representation::Representation;
+use crate::scratch::Scratch;
 use crate::storage::Storage;
 use crate::transfer::Sieve;
 use crate::worker::Worker;
-use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_base::sync::{Mutex, MutexGuard};
 use kw_io_plan::{Hints, View};
 use kw_objects::error::{Class, Res, fail};
@@ -115,8 +115,8 @@ pub struct Open {
     pub alone: Worker,
     /// Runs nonblocking and split collective operations.
     pub together: Worker,
-    /// What one access costs beyond its bytes, nanoseconds, as measured.
-    pub call: AtomicU64,
+    /// What accesses cost, as measured.
+    pub costs: Costs,
     /// What calls change.
     cursor: Mutex<Cursor>,
 }
@@ -144,7 +144,7 @@ impl Open {
             shared,
             alone: Worker::new("kw-file"),
             together: Worker::new("kw-file-all"),
-            call: AtomicU64::new(CALL),
+            costs: Costs::default(),
             cursor: Mutex::new(cursor),
         }
     }
@@ -192,29 +192,13 @@ impl Open {
         )
     }
 
-    /// What one access costs beyond its bytes, nanoseconds.
-    pub fn call_cost(&self) -> u64 {
-        self.call.load(Ordering::Relaxed)
-    }
-
-    /// Learns from an access with this many calls, bytes, and nanoseconds.
-    pub fn learn(&self, calls: u64, bytes: u64, took: u64) {
-        // Small calls tell what a call costs; large ones what bytes cost.
-        if calls == 0 || bytes / calls > SMALL {
-            return;
-        }
-        let old = self.call_cost();
-        let new = (old * 7 + (took / calls).min(MOST)) / 8;
-        self.call.store(new.max(1), Ordering::Relaxed);
-    }
-
     /// How gaps are read along.
     pub fn sieve(&self, hints: &Hints) -> Option<Sieve> {
         use kw_io_plan::hints::Switch;
         let gap = match hints.sieve_reads {
             Switch::Disable => return None,
             Switch::Enable => hints.sieve,
-            Switch::Automatic => self.call_cost() * BYTES_PER_NANOSECOND,
+            Switch::Automatic => self.costs.now().bytes_of_a_call(),
         };
         Some(Sieve {
             buffer: hints.sieve,
@@ -222,15 +206,6 @@ impl Open {
         })
     }
 }
-
-/// What a call costs before one was measured, nanoseconds: a pwrite into the page cache.
-const CALL: u64 = 500;
-/// The highest cost of a call that is believed at once: a device's seek.
-const MOST: u64 = 10_000_000;
-/// Bytes of a call whose time is mostly the call's.
-const SMALL: u64 = 4096;
-/// Bytes that are read in a nanosecond where they are cached. Slower storage has longer calls, too.
-const BYTES_PER_NANOSECOND: u64 = 4;
 
 /// The open file of a handle.
 pub fn open_file(tables: &Tables, handle: FileH) -> Res<Arc<Open>> {

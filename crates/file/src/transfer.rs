@@ -3,6 +3,7 @@
 //! A write touches no byte that the view does not show. A read may read gaps between pieces along
 //! with them where that saves calls (data sieving).
 
+use crate::scratch::Scratch;
 use crate::storage::Storage;
 use kw_io_plan::View;
 use kw_sys::buf::Buf;
@@ -28,6 +29,8 @@ pub struct Done {
     pub bytes: u64,
     /// Calls of the file system.
     pub calls: u64,
+    /// Bytes that these have moved, gaps included.
+    pub passed: u64,
     /// Why no more.
     pub trouble: Option<Trouble>,
 }
@@ -50,7 +53,7 @@ pub fn write_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64)
         let (place, begin) = (at + done.bytes, from + done.bytes);
         match storage.write_at(place, buf, begin, left) {
             Ok(0) => done.fail(true, place, left, io::ErrorKind::WriteZero.into()),
-            Ok(n) => done.bytes += n,
+            Ok(n) => done.moved(n),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => done.fail(true, place, left, e),
         }
@@ -68,7 +71,7 @@ pub fn read_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64) 
         let (place, begin) = (at + done.bytes, from + done.bytes);
         match storage.read_at(place, buf, begin, left) {
             Ok(0) => break,
-            Ok(n) => done.bytes += n,
+            Ok(n) => done.moved(n),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => done.fail(false, place, left, e),
         }
@@ -77,6 +80,11 @@ pub fn read_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64) 
 }
 
 impl Done {
+    fn moved(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.passed += bytes;
+    }
+
     fn fail(&mut self, writes: bool, at: u64, len: u64, error: io::Error) {
         self.trouble = Some(Trouble {
             writes,
@@ -90,6 +98,7 @@ impl Done {
     fn add(&mut self, part: Done, len: u64) -> bool {
         self.bytes += part.bytes;
         self.calls += part.calls;
+        self.passed += part.passed;
         self.trouble = part.trouble;
         part.bytes == len
     }
@@ -118,11 +127,12 @@ pub fn read(
     data: u64,
     buf: &Buf,
     sieve: Option<Sieve>,
+    scratch: &Scratch,
 ) -> Done {
     let len = buf.len();
     let pieces = view.pieces_of(len);
     if let Some(sieve) = sieve.filter(|_| pieces > 1 && view.is_ascending()) {
-        return read_sieved(storage, view, data, buf, sieve);
+        return read_sieved(storage, view, data, buf, sieve, scratch);
     }
     let mut done = Done::default();
     let mut goes_on = true;
@@ -142,8 +152,11 @@ pub fn read(
 struct Batch<'a> {
     storage: &'a dyn Storage,
     buf: &'a Buf,
-    scratch: Buf,
-    bytes: Vec<u8>,
+    scratch: &'a Scratch,
+    /// Bytes of an access at most.
+    room: u64,
+    /// Memory for an access, once there was one with several pieces.
+    memory: Option<Buf>,
     /// Position and length of each piece.
     pieces: Vec<(u64, u64)>,
     done: Done,
@@ -157,24 +170,24 @@ impl Batch<'_> {
 
     /// Reads the pieces and what is between them.
     fn flush(&mut self) {
-        let pieces = std::mem::take(&mut self.pieces);
-        let (Some(&(start, first)), true) = (pieces.first(), self.goes_on) else {
-            return;
-        };
-        let end = pieces.last().map_or(start + first, |&(at, len)| at + len);
-        if pieces.len() == 1 {
-            let part = read_all(self.storage, start, self.buf, self.done.bytes, first);
-            self.goes_on = self.done.add(part, first);
-            return;
+        match *self.pieces.as_slice() {
+            [] => {}
+            _ if !self.goes_on => {}
+            [(at, len)] => {
+                let part = read_all(self.storage, at, self.buf, self.done.bytes, len);
+                self.goes_on = self.done.add(part, len);
+            }
+            [(start, _), ..] => self.read_together(start, self.end()),
         }
-        let came = read_all(self.storage, start, &self.scratch, 0, end - start);
-        self.bytes.resize((end - start) as usize, 0);
-        self.scratch.read(0, &mut self.bytes);
-        for (at, len) in pieces {
+        self.pieces.clear();
+    }
+
+    fn read_together(&mut self, start: u64, end: u64) {
+        let memory = (self.memory).get_or_insert_with(|| self.scratch.take(self.room));
+        let came = read_all(self.storage, start, memory, 0, end - start);
+        for &(at, len) in &self.pieces {
             let there = came.bytes.saturating_sub(at - start).min(len);
-            let begin = (at - start) as usize;
-            let piece = &self.bytes[begin..begin + there as usize];
-            self.buf.write(self.done.bytes, piece);
+            memory.copy_to(at - start, self.buf, self.done.bytes, there);
             self.done.bytes += there;
             if there < len {
                 self.goes_on = false;
@@ -182,20 +195,29 @@ impl Batch<'_> {
             }
         }
         self.done.calls += came.calls;
+        self.done.passed += came.passed;
         self.done.trouble = came.trouble;
         self.goes_on &= self.done.trouble.is_none();
     }
 }
 
-fn read_sieved(storage: &dyn Storage, view: &View, data: u64, buf: &Buf, sieve: Sieve) -> Done {
+fn read_sieved(
+    storage: &dyn Storage,
+    view: &View,
+    data: u64,
+    buf: &Buf,
+    sieve: Sieve,
+    scratch: &Scratch,
+) -> Done {
     let last = data.saturating_add(buf.len());
     let span = view.end_of(last) - view.offset_of(data);
     let room = sieve.buffer.min(span).max(1);
     let mut batch = Batch {
         storage,
         buf,
-        scratch: Buf::alloc(room as usize),
-        bytes: Vec::new(),
+        scratch,
+        room,
+        memory: None,
         pieces: Vec::new(),
         done: Done::default(),
         goes_on: true,
@@ -213,6 +235,9 @@ fn read_sieved(storage: &dyn Storage, view: &View, data: u64, buf: &Buf, sieve: 
         }
     });
     batch.flush();
+    if let Some(memory) = batch.memory {
+        scratch.give(memory);
+    }
     batch.done
 }
 
@@ -288,7 +313,7 @@ mod tests {
             let there = (0..len as u64).filter(|&i| view.offset_of(data + i) < end).count();
             for sieve in [None, Some(Sieve { buffer, gap })] {
                 let buf = Buf::alloc(len);
-                let done = read(&storage, &view, data, &buf, sieve);
+                let done = read(&storage, &view, data, &buf, sieve, &Scratch::default());
                 prop_assert!(done.trouble.is_none());
                 prop_assert_eq!(done.bytes, there as u64);
                 let mut out = vec![0; there];

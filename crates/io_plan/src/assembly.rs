@@ -75,7 +75,7 @@ pub fn gather(runs: &RunList, start: u64, buffer: &[u8], mut put: impl FnMut(u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{Decision, Request, aggregators, decide};
+    use crate::collective::{Cost, Decision, Request, aggregators, decide};
     use crate::hints::Hints;
     use crate::view::View;
     use kw_types::layout::{Layout, basic};
@@ -138,7 +138,7 @@ mod tests {
                 end: view.end_of(*to),
                 bytes: to - from,
                 pieces: view.pieces_of(to - from),
-                call: 1000,
+                cost: Cost::default(),
                 ascends: view.is_ascending(),
                 failed: false,
             })

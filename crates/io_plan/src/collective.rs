@@ -10,6 +10,37 @@
 use crate::hints::{Hints, Switch};
 use std::ops::Range;
 
+/// What accesses to a file cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// One access beyond its bytes, nanoseconds.
+    pub call: u64,
+    /// A byte, picoseconds.
+    pub byte: u64,
+}
+
+impl Default for Cost {
+    /// Before anything was measured: the page cache's.
+    fn default() -> Cost {
+        Cost {
+            call: 500,
+            byte: 100,
+        }
+    }
+}
+
+impl Cost {
+    /// Bytes that are moved in the time of one access.
+    pub fn bytes_of_a_call(&self) -> u64 {
+        self.call.saturating_mul(1000) / self.byte.max(1)
+    }
+
+    /// Nanoseconds of accesses.
+    fn of(&self, calls: f64, bytes: f64) -> f64 {
+        calls * self.call as f64 + bytes * self.byte as f64 / 1000.0
+    }
+}
+
 /// What one rank asks of a collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Request {
@@ -21,8 +52,8 @@ pub struct Request {
     pub bytes: u64,
     /// Runs of bytes in the file that hold them.
     pub pieces: u64,
-    /// What one access to the file costs this rank beyond its bytes, nanoseconds, as measured.
-    pub call: u64,
+    /// What accesses cost this rank.
+    pub cost: Cost,
     /// Whether the view of this rank ascends, so that it can take part in an exchange.
     pub ascends: bool,
     /// Whether this rank cannot go on, and why is its own matter: nobody accesses anything.
@@ -30,7 +61,7 @@ pub struct Request {
 }
 
 /// Bytes of an encoded [`Request`].
-pub const REQUEST_LEN: usize = 48;
+pub const REQUEST_LEN: usize = 56;
 
 impl Request {
     /// The request as bytes of a message.
@@ -41,7 +72,8 @@ impl Request {
             self.end,
             self.bytes,
             self.pieces,
-            self.call,
+            self.cost.call,
+            self.cost.byte,
             flags,
         ];
         let mut out = [0; REQUEST_LEN];
@@ -62,17 +94,22 @@ impl Request {
             end: word(1),
             bytes: word(2),
             pieces: word(3),
-            call: word(4),
-            ascends: word(5) & 1 != 0,
-            failed: word(5) & 2 != 0,
+            cost: Cost {
+                call: word(4),
+                byte: word(5),
+            },
+            ascends: word(6) & 1 != 0,
+            failed: word(6) & 2 != 0,
         }
     }
 }
 
-/// What moving a byte to another rank and placing it there costs, nanoseconds: two copies within a host at
-/// about 5 GB/s. Between hosts it costs more, but there fewer and larger accesses to the (network) file
-/// system save more, too.
-const EXCHANGE_PER_BYTE: f64 = 0.4;
+/// What moving a byte to another rank and placing it there costs, nanoseconds: two copies within a
+/// host. Between hosts it costs more, but there fewer and larger accesses to the (network) file
+/// system save more, too. Measured (bench/io.c, blocks of 1 KB): 0.09 to 0.17.
+const EXCHANGE_PER_BYTE: f64 = 0.15;
+/// What taking a byte out of what was read with gaps costs, nanoseconds: one copy.
+const SIEVE_PER_BYTE: f64 = 0.05;
 /// What describing one run to an aggregator and placing it there costs, nanoseconds.
 const EXCHANGE_PER_PIECE: f64 = 8.0;
 /// What the messages of one exchange cost each rank for every other one, nanoseconds.
@@ -104,7 +141,9 @@ pub fn decide(requests: &[Request], aggregators: &[u32], hints: &Hints, writes: 
     let wanted = match switch {
         Switch::Disable => false,
         Switch::Enable => true,
-        Switch::Automatic => interleave(requests) && exchange_pays(requests, aggregators.len()),
+        Switch::Automatic => {
+            interleave(requests) && exchange_pays(requests, aggregators.len(), hints, writes)
+        }
     };
     if !possible || !wanted {
         return Decision::Independent;
@@ -123,19 +162,36 @@ fn interleave(requests: &[Request]) -> bool {
     ranges.windows(2).any(|w| w[1].0 < w[0].1)
 }
 
-/// Whether fewer accesses are worth the exchange, for the rank that has most of them.
-fn exchange_pays(requests: &[Request], aggregators: usize) -> bool {
-    let calls = requests.iter().map(|r| r.call).max().unwrap_or(0);
-    let most = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0) as f64;
-    let total: u64 = requests
-        .iter()
-        .fold(0, |sum, r| sum.saturating_add(r.bytes));
-    let alone = most(|r| r.pieces) * calls as f64;
-    let share = (total as f64 / aggregators as f64).max(most(|r| r.bytes));
-    let together = share * EXCHANGE_PER_BYTE
-        + most(|r| r.pieces) * EXCHANGE_PER_PIECE
-        + requests.len() as f64 * EXCHANGE_PER_RANK;
-    alone > together
+/// Whether fewer accesses are worth the exchange: whichever way the ranks that have most to do are
+/// done earlier. As many ranks as there are aggregators run at once; where there are more, they take
+/// turns.
+fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes: bool) -> bool {
+    let highest = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0);
+    let cost = Cost {
+        call: highest(|r| r.cost.call),
+        byte: highest(|r| r.cost.byte),
+    };
+    let time = |of: &dyn Fn(&Request) -> f64| {
+        let most = requests.iter().map(of).fold(0.0, f64::max);
+        most.max(requests.iter().map(of).sum::<f64>() / aggregators as f64)
+    };
+    let each = |r: &Request| cost.of(r.pieces as f64, r.bytes as f64);
+    let sieved = |r: &Request| {
+        let span = r.end.saturating_sub(r.first) as f64;
+        cost.of((span / hints.sieve as f64).ceil(), span)
+            + r.bytes as f64 * SIEVE_PER_BYTE
+            + r.pieces as f64 * EXCHANGE_PER_PIECE
+    };
+    let alone = match writes || hints.sieve_reads == Switch::Disable {
+        true => time(&each),
+        false => time(&each).min(time(&sieved)),
+    };
+    let part = |r: &Request| {
+        let bytes = r.bytes as f64;
+        bytes * (EXCHANGE_PER_BYTE + cost.byte as f64 / 1000.0)
+            + r.pieces as f64 * EXCHANGE_PER_PIECE
+    };
+    alone > time(&part) + requests.len() as f64 * EXCHANGE_PER_RANK
 }
 
 /// Which aggregator accesses which part of the file, and when.
@@ -232,7 +288,7 @@ mod tests {
             end: ((n - 1) * ranks + rank + 1) * len,
             bytes: n * len,
             pieces: n,
-            call: 700,
+            cost: Cost::default(),
             ascends: true,
             failed: false,
         }
@@ -256,6 +312,34 @@ mod tests {
             .collect();
         let alone = decide(&apart, &[0], &Hints::default(), true);
         assert_eq!(alone, Decision::Independent);
+    }
+
+    #[test]
+    fn gaps_are_read_along_where_that_costs_less_than_an_exchange() {
+        let reads = |ranks: u64, cost: Cost, sieve: &str| {
+            let mut hints = Hints::default();
+            assert!(hints.set("romio_ds_read", sieve));
+            let all: Vec<Request> = (0..ranks)
+                .map(|r| Request {
+                    cost,
+                    ..blocks(r, ranks, 64, 1 << 14)
+                })
+                .collect();
+            decide(&all, &[0, 1], &hints, false)
+        };
+        let cached = Cost::default();
+        assert_eq!(reads(2, cached, "automatic"), Decision::Independent);
+        let exchanges = |decision| matches!(decision, Decision::Exchange(_));
+        assert!(exchanges(reads(2, cached, "disable")));
+        assert!(
+            exchanges(reads(64, cached, "automatic")),
+            "64 times the data"
+        );
+        let slow = Cost {
+            call: 50_000,
+            byte: 10_000,
+        };
+        assert!(exchanges(reads(2, slow, "automatic")));
     }
 
     #[test]
@@ -321,8 +405,11 @@ mod tests {
         }
 
         #[test]
-        fn a_request_survives_a_message(first: u64, end: u64, bytes: u64, pieces: u64, call: u64, ascends: bool, failed: bool) {
-            let request = Request { first, end, bytes, pieces, call, ascends, failed };
+        fn a_request_survives_a_message(
+            first: u64, end: u64, bytes: u64, pieces: u64, call: u64, byte: u64, ascends: bool, failed: bool,
+        ) {
+            let cost = Cost { call, byte };
+            let request = Request { first, end, bytes, pieces, cost, ascends, failed };
             prop_assert_eq!(Request::decode(&request.encode()), request);
         }
     }

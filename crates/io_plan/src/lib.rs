@@ -17,7 +17,7 @@ pub mod runs;
 pub mod view;
 
 pub use assembly::{Extent, cover};
-pub use collective::{Decision, Domains, Request, decide};
+pub use collective::{Cost, Decision, Domains, Request, decide};
 pub use hints::Hints;
 pub use runs::{Run, RunList};
 pub use view::{Unfit, View};
