@@ -1,8 +1,9 @@
 /* Access to files: one JSON line a kind.
  *
- *     io [--turns N] [--kinds LIST] FILE
+ *     io [--turns N] [--kinds LIST] [--hint KEY=VALUE]... [FILE]
  *
- * FILE is made, overwritten and deleted. Kinds (default: all):
+ * FILE (default: one in $TMPDIR, or /tmp) is made, overwritten and deleted. Kinds (default: all but
+ * overlap):
  *     open          MPI_File_open and MPI_File_close of a file that is there
  *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
  *     write_at_all, read_at_all    the same with one call
@@ -12,10 +13,15 @@
  *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
  *     ordered       100 ordered writes of 64 bytes
  *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
+ *     overlap       how much of an MPI_File_iwrite_all of 64 MB a rank passes while the program
+ *                   computes: 1 - (both - computation) / the write alone
  *
- * Time is the slowest rank's for the whole kind, between two barriers; N turns (default 11) follow
- * one that is not counted. The file stays in the page cache; nothing is synchronized. */
+ * Time is the slowest rank's for the whole kind, from when it has left a barrier; N turns (default
+ * 11) follow one that is not counted. What a rank does that has left the barrier late is not in the
+ * time of others: where ranks share processors, only collective kinds tell what all of it takes.
+ * The file stays in the page cache; nothing is synchronized. */
 #define PROGRAM "io"
+#include "clock.h"
 #include "measure.h"
 #include "options.h"
 #include <fcntl.h>
@@ -24,6 +30,7 @@
 #define MEGABYTE (1 << 20)
 #define PART (16 * MEGABYTE)
 #define PIECES (PART / MEGABYTE)
+#define LONG_PART (64 * MEGABYTE)
 
 static int rank, size;
 static char *data;
@@ -112,6 +119,40 @@ static void system_read(void)
             give_up("pread", "moved fewer bytes");
 }
 
+static double write_beside(double computation)
+{
+    MPI_Request request;
+    static volatile double work;
+    double begin = now();
+    check(MPI_File_iwrite_at_all(file, (MPI_Offset)rank * LONG_PART, data, LONG_PART, MPI_BYTE, &request), "MPI_File_iwrite_at_all");
+    while (now() - begin < computation)
+        for (int i = 0; i < 1000; i++)
+            work = work * 0.5 + i;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return now() - begin;
+}
+
+static void overlap(int turns)
+{
+    struct batches shares = {.count = turns};
+    double alone = 0, both;
+    check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    for (int turn = -1; turn < turns; turn++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        alone = write_beside(0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        both = write_beside(1.5 * alone);
+        if (turn >= 0)
+            shares.us[turn] = 1 - (both - 1.5 * alone) / alone;
+    }
+    if (rank == 0) {
+        printf("{\"bench\": \"io\", \"op\": \"overlap\", \"ranks\": %d, \"bytes\": %d, ", size, LONG_PART);
+        print_times("overlap", &shares);
+        printf("}\n");
+        fflush(stdout);
+    }
+}
+
 struct kind {
     const char *name;
     void (*run)(void);
@@ -165,11 +206,35 @@ static void measure(const struct kind *kind, int turns)
     }
     slowest(&times, MPI_COMM_WORLD);
     if (rank == 0) {
-        printf("{\"kind\": \"%s\", \"ranks\": %d, \"bytes\": %d, ", kind->name, size, kind->bytes);
+        printf("{\"bench\": \"io\", \"op\": \"%s\", \"ranks\": %d, \"bytes\": %d, ", kind->name, size, kind->bytes);
         print_times("us", &times);
         printf("}\n");
         fflush(stdout);
     }
+}
+
+/* A name that all ranks have, of rank 0's making. */
+static const char *own_file(void)
+{
+    static char name[4096];
+    const char *directory = getenv("TMPDIR");
+    snprintf(name, sizeof name, "%s/kw-io-%d", directory && *directory ? directory : "/tmp", (int)getpid());
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return name;
+}
+
+/* Refuses a word of the list that is no kind. */
+static void check_kinds(const char *list)
+{
+    char *words = strdup(list);
+    for (char *word = strtok(words, ","); word; word = strtok(NULL, ",")) {
+        int known = !strcmp(word, "overlap");
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            known |= !strcmp(word, kinds[i].name);
+        if (!known)
+            give_up("unknown kind", word);
+    }
+    free(words);
 }
 
 static int is_wanted(const char *list, const char *name)
@@ -181,10 +246,22 @@ static int is_wanted(const char *list, const char *name)
     return *list == 0;
 }
 
+static void add_hint(MPI_Info *info, char *word)
+{
+    char *value = strchr(word, '=');
+    if (!value)
+        give_up("a hint must be KEY=VALUE, not", word);
+    *value = 0;
+    if (*info == MPI_INFO_NULL)
+        MPI_Info_create(info);
+    MPI_Info_set(*info, word, value + 1);
+}
+
 int main(int argc, char **argv)
 {
     int turns = 11;
     const char *wanted = "";
+    MPI_Info hints = MPI_INFO_NULL;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -193,16 +270,19 @@ int main(int argc, char **argv)
             turns = whole_number(argv[++i], 1, MOST_BATCHES, "turns must be a number from 1 to 101, not");
         else if (!strcmp(argv[i], "--kinds") && i + 1 < argc)
             wanted = argv[++i];
+        else if (!strcmp(argv[i], "--hint") && i + 1 < argc)
+            add_hint(&hints, argv[++i]);
         else if (argv[i][0] == '-' || path)
             give_up("unknown argument", argv[i]);
         else
             path = argv[i];
     }
+    check_kinds(wanted);
     if (!path)
-        give_up("a file must be named after", argv[0]);
-    data = malloc(PART);
-    memset(data, 'a' + rank % 26, PART);
-    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file),
+        path = own_file();
+    data = malloc(LONG_PART);
+    memset(data, 'a' + rank % 26, LONG_PART);
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, hints, &file),
           "MPI_File_open");
     descriptor = open(path, O_RDWR);
     if (descriptor < 0)
@@ -211,9 +291,13 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (is_wanted(wanted, kinds[i].name))
             measure(&kinds[i], turns);
+    if (*wanted && is_wanted(wanted, "overlap"))
+        overlap(turns);
     close(descriptor);
     check(MPI_File_close(&file), "MPI_File_close");
     free(data);
+    if (hints != MPI_INFO_NULL)
+        MPI_Info_free(&hints);
     MPI_Finalize();
     return 0;
 }

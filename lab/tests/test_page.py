@@ -38,6 +38,7 @@ def lines(program, by, round):
         "overlap": [{"bench": "overlap", "op": "exchange", "bytes": 65536, "overlap": 0.8 / by}],
         "hello": [{"bench": "hello", "resident_kb": 1024 * by, "anonymous_kb": 512 * by}],
         "idle": [{"bench": "idle", "cpu_percent": by}],
+        "io": [line("io", "write_at", 16 << 20, 2000 * by)],
     }[program]
 
 
@@ -49,7 +50,7 @@ def store(tmp_path_factory):
     )
     for round in range(3):
         for library, by in PEERS.items():
-            for program in ("p2p", "coll", "overlap", "hello", "idle"):
+            for program in ("p2p", "coll", "overlap", "hello", "idle", "io"):
                 found.add(
                     "page",
                     plan.Cell(library, program, (), 2, "shm"),
@@ -100,6 +101,7 @@ def test_every_question_has_its_table(text):
     assert "| shared memory, 1 MB | 10486 | 5243 | 2621 | 0.50 |" in text
     assert "| exchange, 64 KB | 80 | 40 | 20 |" in text
     assert "| of it no file's, MB |" in text and "| 2 ranks | 0.5 | 1 | 2 | 0.50 |" in text
+    assert "| write_at, 2 ranks | 2 | 4 | 8 | 0.50 |" in text
     assert "| 2 ranks | 1 | 2 | 4 | 0.50 |" in text and "machine: Abacus, 2 cores" in text
 
 

@@ -145,6 +145,8 @@ OTHERS = [
     ),
     ("flood", 2, ["1000", "8", "away"], 1, []),
     ("hello", 3, [], 1, []),
+    ("io", 2, ["--turns", "1"], 15, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
+    ("io", 3, ["--turns", "1", "--kinds", "write1k,overlap"], 2, []),
 ]
 
 

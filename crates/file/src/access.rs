@@ -243,7 +243,8 @@ impl Job {
             }
         };
         let took = begun.elapsed().as_nanos() as u64;
-        self.open.costs.learn(done.calls, done.passed, took);
+        let costs = self.open.costs(self.how.writes);
+        costs.learn(done.calls, done.passed, took);
         done
     }
 
@@ -293,7 +294,7 @@ impl Job {
                 .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
             scratch: &self.open.scratch,
         };
-        let mine = access.request(self.open.costs.now());
+        let mine = access.request(self.open.costs(self.how.writes).now());
         let all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         let decision = collective::decide(&all, &who, &self.hints, self.how.writes);

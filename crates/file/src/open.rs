@@ -115,8 +115,10 @@ pub struct Open {
     pub alone: Worker,
     /// Runs nonblocking and split collective operations.
     pub together: Worker,
-    /// What accesses cost, as measured.
-    pub costs: Costs,
+    /// What reads cost, as measured.
+    pub reading: Costs,
+    /// What writes cost.
+    pub writing: Costs,
     /// What calls change.
     cursor: Mutex<Cursor>,
 }
@@ -144,7 +146,8 @@ impl Open {
             shared,
             alone: Worker::new("kw-file"),
             together: Worker::new("kw-file-all"),
-            costs: Costs::default(),
+            reading: Costs::default(),
+            writing: Costs::default(),
             cursor: Mutex::new(cursor),
         }
     }
@@ -192,13 +195,21 @@ impl Open {
         )
     }
 
+    /// What accesses of one kind cost.
+    pub fn costs(&self, writes: bool) -> &Costs {
+        match writes {
+            true => &self.writing,
+            false => &self.reading,
+        }
+    }
+
     /// How gaps are read along.
     pub fn sieve(&self, hints: &Hints) -> Option<Sieve> {
         use kw_io_plan::hints::Switch;
         let gap = match hints.sieve_reads {
             Switch::Disable => return None,
             Switch::Enable => hints.sieve,
-            Switch::Automatic => self.costs.now().bytes_of_a_call(),
+            Switch::Automatic => self.reading.now().bytes_of_a_call(),
         };
         Some(Sieve {
             buffer: hints.sieve,

@@ -104,12 +104,22 @@ impl Request {
     }
 }
 
-/// What moving a byte to another rank and placing it there costs, nanoseconds: two copies within a
-/// host. Between hosts it costs more, but there fewer and larger accesses to the (network) file
-/// system save more, too. Measured (bench/io.c, blocks of 1 KB): 0.09 to 0.17.
-const EXCHANGE_PER_BYTE: f64 = 0.15;
+/// What moving a byte to an aggregator, or from one, and placing it there costs, nanoseconds: two
+/// copies within a host, while others do the same. Between hosts it costs more, but there fewer and
+/// larger accesses to the (network) file system save more, too. Measured on two cores with
+/// bench/io.c, blocks of 1 to 64 KB.
+const EXCHANGE_WRITTEN: f64 = 0.04;
+/// The same of reads.
+const EXCHANGE_READ: f64 = 0.07;
+/// The same where ranks share cores and wait for each other's turns.
+const EXCHANGE_CROWDED: f64 = 0.15;
+/// What a write costs at least beyond its bytes where several ranks write one file at once,
+/// nanoseconds: they wait for the file's lock in the kernel. Measured as above: 2,400 to 7,400.
+const CONTENDED_CALL: u64 = 3_000;
 /// What taking a byte out of what was read with gaps costs, nanoseconds: one copy.
-const SIEVE_PER_BYTE: f64 = 0.05;
+const SIEVE_PER_BYTE: f64 = 0.02;
+/// What finding a piece in it costs, nanoseconds.
+const SIEVE_PER_PIECE: f64 = 4.0;
 /// What describing one run to an aggregator and placing it there costs, nanoseconds.
 const EXCHANGE_PER_PIECE: f64 = 8.0;
 /// What the messages of one exchange cost each rank for every other one, nanoseconds.
@@ -167,9 +177,20 @@ fn interleave(requests: &[Request]) -> bool {
 /// turns.
 fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes: bool) -> bool {
     let highest = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0);
+    let active = requests.iter().filter(|r| r.bytes != 0).count();
+    let least = if writes && active > 1 {
+        CONTENDED_CALL
+    } else {
+        0
+    };
     let cost = Cost {
-        call: highest(|r| r.cost.call),
+        call: highest(|r| r.cost.call).max(least),
         byte: highest(|r| r.cost.byte),
+    };
+    let per_byte = match (active > aggregators, writes) {
+        (true, _) => EXCHANGE_CROWDED,
+        (false, true) => EXCHANGE_WRITTEN,
+        (false, false) => EXCHANGE_READ,
     };
     let time = |of: &dyn Fn(&Request) -> f64| {
         let most = requests.iter().map(of).fold(0.0, f64::max);
@@ -180,7 +201,7 @@ fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes
         let span = r.end.saturating_sub(r.first) as f64;
         cost.of((span / hints.sieve as f64).ceil(), span)
             + r.bytes as f64 * SIEVE_PER_BYTE
-            + r.pieces as f64 * EXCHANGE_PER_PIECE
+            + r.pieces as f64 * SIEVE_PER_PIECE
     };
     let alone = match writes || hints.sieve_reads == Switch::Disable {
         true => time(&each),
@@ -188,8 +209,7 @@ fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes
     };
     let part = |r: &Request| {
         let bytes = r.bytes as f64;
-        bytes * (EXCHANGE_PER_BYTE + cost.byte as f64 / 1000.0)
-            + r.pieces as f64 * EXCHANGE_PER_PIECE
+        bytes * (per_byte + cost.byte as f64 / 1000.0) + r.pieces as f64 * EXCHANGE_PER_PIECE
     };
     alone > time(&part) + requests.len() as f64 * EXCHANGE_PER_RANK
 }
