@@ -6,9 +6,10 @@
 
 use crate::codes::LASTCODE;
 use crate::comm::{ANY_SOURCE, PROC_NULL};
-use crate::error::{Class, Fault, Res, fail};
+use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, TypeH, WinH};
 use crate::state::Tables;
+use crate::window;
 use kw_base::{Key, Slab};
 use kw_sys::buf::Buf;
 use kw_sys::callback::{AttrCopy, DeleteAttr};
@@ -309,10 +310,7 @@ impl Tables {
         match owner {
             Owner::Comm(h) => self.comm(h).map(|_| ()),
             Owner::Type(h) => self.datatype(h).map(|_| ()),
-            Owner::Win(h) => fail(
-                Class::Win,
-                format!("win is {:#x}, which names no window", h.0),
-            ),
+            Owner::Win(h) => self.window(h).map(|_| ()),
         }
     }
 }
@@ -321,7 +319,7 @@ impl Tables {
 fn unknown_keyval(keyval: i32, kind: Kind) -> Box<Fault> {
     let what = match keyval {
         KEYVAL_INVALID => "MPI_KEYVAL_INVALID".to_string(),
-        TAG_UB..=UNIVERSE_SIZE => {
+        TAG_UB..=UNIVERSE_SIZE | window::BASE..=window::MODEL => {
             format!("{keyval}, a predefined attribute, which cannot be changed")
         }
         _ => {

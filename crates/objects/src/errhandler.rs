@@ -155,6 +155,10 @@ impl Tables {
                 self.session(s).map_or(ErrhandlerH::FATAL, |s| s.errhandler),
                 s.0,
             ),
+            Scope::Win(w) if self.window(w).is_ok() => (
+                self.window(w).map_or(ErrhandlerH::FATAL, |w| w.errhandler),
+                w.0,
+            ),
             Scope::File(f) => match self.file(f) {
                 Ok(file) => (file.errhandler, f.0),
                 Err(_) => (self.errhandlers.of_files, FileH::NULL.0),

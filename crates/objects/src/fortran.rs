@@ -60,6 +60,6 @@ from_int! {
     ErrhandlerH: |t, i| t.errhandlers.made.key_at(i);
     MessageH: |t, i| t.messages.key_at(i);
     SessionH: |t, i| t.sessions.key_at(i);
-    WinH: |_t, _i| None;
+    WinH: |t, i| t.windows.key_at(i);
     FileH: |t, i| t.files.key_at(i);
 }

@@ -77,6 +77,13 @@ impl TypeH {
     pub const LB: TypeH = TypeH(0x401);
     /// MPI_UB, likewise.
     pub const UB: TypeH = TypeH(0x402);
+    /// MPI_UINT64_T
+    pub const UINT64: TypeH = TypeH(0x259);
+}
+
+impl OpH {
+    /// MPI_SUM
+    pub const SUM: OpH = OpH(0x21);
 }
 
 impl CommH {

@@ -33,6 +33,7 @@ pub mod state;
 pub mod status;
 pub mod tool;
 pub mod topology;
+pub mod window;
 
 pub use comm::Comm;
 pub use error::{Class, Fault, Handler, Res, Scope};

@@ -415,10 +415,8 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
     Ok(match kind {
         Kind::Flight(f) => Ended::from(land(engine, Part::Flying(f)), true),
         Kind::Scoped(f, scope) => {
-            let (status, mut fault) = land(engine, Part::Flying(f));
-            if let Some(fault) = &mut fault {
-                fault.scope = scope;
-            }
+            let (status, fault) = land(engine, Part::Flying(f));
+            let fault = fault.map(|fault| scoped(&state.above, fault, scope));
             Ended::from((status, fault), true)
         }
         Kind::Ended(status) => Ended::well(status, true),
@@ -446,6 +444,16 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
         // `finish` has dealt with it.
         Kind::Persistent(_) => Ended::well(EMPTY, true),
     })
+}
+
+/// The fault of an operation on another object than a communicator.
+#[cold]
+fn scoped(tables: &Tables, mut fault: Box<Fault>, scope: Scope) -> Box<Fault> {
+    if let Scope::Win(win) = scope {
+        return tables.operation_fault(win, fault);
+    }
+    fault.scope = scope;
+    fault
 }
 
 /// Status and failure of an operation that has ended.

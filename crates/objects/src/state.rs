@@ -18,6 +18,7 @@ use crate::op::Ops;
 use crate::request::Requests;
 use crate::session::Session;
 use crate::tool::Tool;
+use crate::window::Window;
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_engine::{Engine, Inner, ProgressLock};
@@ -58,6 +59,8 @@ pub struct Tables {
     pub ops: Ops,
     /// Groups.
     pub groups: Slab<Held>,
+    /// Windows.
+    pub windows: Slab<Window>,
     /// Open files.
     pub files: Slab<File>,
     /// Data representations that the user registered; an item is what `kw-file` keeps of one.

@@ -192,7 +192,8 @@ fn get(mpi: &Mpi, owner: Owner, keyval: i32, value: Out<usize>, flag: Out<i32>) 
     let attributes = &guard.above.attributes;
     let predefined = match owner {
         Owner::Comm(comm) => attributes.predefined(keyval, guard.above.is_of_session(comm)),
-        _ => None,
+        Owner::Win(_) => guard.above.window_attribute(owner, keyval).map(Some),
+        Owner::Type(_) => None,
     };
     let found = match predefined {
         Some(found) => found,
@@ -285,7 +286,7 @@ pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
 }
 
 /// Deletes all attributes of an object that goes away, the last one set first.
-pub(crate) fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
+pub fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
     loop {
         let last = mpi.lock().above.attributes.all(owner).pop();
         let Some((attribute, kind)) = last else {

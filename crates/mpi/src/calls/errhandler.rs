@@ -124,13 +124,22 @@ pub fn file_get_errhandler(mpi: &Mpi, file: FileH, errhandler: Out<ErrhandlerH>)
 }
 
 /// MPI_Win_set_errhandler
-pub fn win_set_errhandler(_mpi: &Mpi, win: WinH, _errhandler: ErrhandlerH) -> Res {
-    unknown_win(win)
+pub fn win_set_errhandler(mpi: &Mpi, win: WinH, errhandler: ErrhandlerH) -> Res {
+    let mut guard = mpi.lock();
+    let old = guard.above.window(win)?.errhandler;
+    guard.above.errhandlers.check(errhandler, Kind::Win)?;
+    guard.above.window_mut(win)?.errhandler = errhandler;
+    replace(&mut guard.above, old, errhandler);
+    Ok(())
 }
 
 /// MPI_Win_get_errhandler
-pub fn win_get_errhandler(_mpi: &Mpi, win: WinH, _errhandler: Out<ErrhandlerH>) -> Res {
-    unknown_win(win)
+pub fn win_get_errhandler(mpi: &Mpi, win: WinH, errhandler: Out<ErrhandlerH>) -> Res {
+    let mut guard = mpi.lock();
+    let found = guard.above.window(win)?.errhandler;
+    guard.above.errhandlers.hold(found);
+    errhandler.set(found);
+    Ok(())
 }
 
 /// MPI_Comm_call_errhandler
@@ -152,8 +161,9 @@ pub fn file_call_errhandler(mpi: &Mpi, fh: FileH, errorcode: i32) -> Res {
 }
 
 /// MPI_Win_call_errhandler
-pub fn win_call_errhandler(_mpi: &Mpi, win: WinH, _errorcode: i32) -> Res {
-    unknown_win(win)
+pub fn win_call_errhandler(mpi: &Mpi, win: WinH, errorcode: i32) -> Res {
+    mpi.lock().above.window(win)?;
+    invoke(mpi, Scope::Win(win), errorcode)
 }
 
 /// Leaves the call to the shell: a handler may end the job, or throw an exception.
@@ -180,13 +190,4 @@ fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
             Err(fault)
         }
     }
-}
-
-fn unknown_win(win: WinH) -> Res {
-    let what = if win.is_null() {
-        "MPI_WIN_NULL".to_string()
-    } else {
-        format!("{:#x}, which names no window (freed?)", win.0)
-    };
-    fail(Class::Win, format!("win is {what}"))
 }

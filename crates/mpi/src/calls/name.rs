@@ -1,4 +1,4 @@
-//! Names of communicators, and of no window (MPI 5.0, 7.8).
+//! Names of communicators and windows (MPI 5.0, 7.8).
 
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, WinH};
@@ -41,14 +41,24 @@ pub fn comm_get_name(mpi: &Mpi, comm: CommH, comm_name: OutText, resultlen: Out<
     Ok(())
 }
 
+/// MPI_Win_set_name
+pub fn win_set_name(mpi: &Mpi, win: WinH, win_name: Text) -> Res {
+    let mut guard = mpi.lock();
+    let window = guard.above.window_mut(win)?;
+    let Some(name) = win_name.bytes() else {
+        return fail(Class::Arg, "win_name is null");
+    };
+    window.name = shortened(name);
+    Ok(())
+}
+
 /// MPI_Win_get_name
-pub fn win_get_name(_mpi: &Mpi, win: WinH, win_name: OutText, resultlen: Out<i32>) -> Res {
-    if !win.is_null() {
-        return fail(
-            Class::Win,
-            format!("win is {:#x}, which names no window", win.0),
-        );
-    }
-    resultlen.set(win_name.set(b"MPI_WIN_NULL", MAX_NAME) as i32);
+pub fn win_get_name(mpi: &Mpi, win: WinH, win_name: OutText, resultlen: Out<i32>) -> Res {
+    let guard = mpi.lock();
+    let name = match win.is_null() {
+        true => "MPI_WIN_NULL",
+        false => guard.above.window(win)?.name.as_str(),
+    };
+    resultlen.set(win_name.set(name.as_bytes(), MAX_NAME) as i32);
     Ok(())
 }
