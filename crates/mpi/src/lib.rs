@@ -19,6 +19,8 @@ pub mod built {
 /// What the chapters in crates of their own use of the calls: agreement among the members of a
 /// group, making communicators, waiting.
 pub mod chapter {
+    pub use crate::calls::attr::delete_all;
+    pub use crate::calls::coll::own::{barrier, sum_of_each};
     pub use crate::calls::coll::wait_serving;
     pub use crate::calls::comm::{add_comm, forget};
     pub use crate::calls::comm_make::Parent;

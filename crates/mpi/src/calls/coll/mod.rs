@@ -11,6 +11,7 @@ mod form;
 mod inter;
 pub mod neighbor;
 pub mod operations;
+pub mod own;
 mod plan;
 mod short;
 

@@ -1,0 +1,29 @@
+//! Collectives that other chapters make on communicators of their own, which no program sees:
+//! nothing is checked, and what is in them belongs to the library.
+
+use super::block;
+use super::plan::{self, Plan};
+use kw_objects::error::Res;
+use kw_objects::handle::CommH;
+use kw_objects::state::{Mpi, State};
+use kw_sys::buf::Buf;
+
+/// Waits until all ranks of the communicator are here.
+pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
+    block(mpi, comm, |state| plan::barrier(state, comm))
+}
+
+/// The sum of what all ranks say of this one: each says a number of every rank.
+pub fn sum_of_each(mpi: &Mpi, comm: CommH, numbers: &[u64]) -> Res<u64> {
+    if let [own] = numbers {
+        return Ok(*own);
+    }
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let (send, recv) = (Buf::alloc(bytes.len()), Buf::alloc(8));
+    send.write(0, &bytes);
+    let sums = |state: &mut State| -> Plan { plan::own_sums(state, comm, &send, &recv) };
+    block(mpi, comm, sums)?;
+    let mut sum = [0; 8];
+    recv.read(0, &mut sum);
+    Ok(u64::from_ne_bytes(sum))
+}
