@@ -1,0 +1,163 @@
+//! Active target synchronisation: fences, and post, start, complete, wait (MPI 5.0, 12.5.1 and
+//! 12.5.2).
+
+use crate::window::{on, through, with};
+use kw_engine::windows::{WinId, Windows};
+use kw_mpi::chapter::{barrier, sum_of_each};
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::{GroupH, WinH};
+use kw_objects::state::{Mpi, State};
+use kw_sys::args::Out;
+
+/// MPI_MODE_NOCHECK
+pub const NOCHECK: i32 = 1024;
+const NOPRECEDE: i32 = 2048;
+const NOPUT: i32 = 4096;
+const NOSTORE: i32 = 8192;
+const NOSUCCEED: i32 = 16384;
+
+/// Refuses assertions that this call does not know.
+pub fn check_assert(assert: i32, known: i32, names: &str) -> Res {
+    if assert & !known != 0 {
+        return fail(
+            Class::Assert,
+            format!("assert is {assert:#x}, but this call takes {names} only"),
+        );
+    }
+    Ok(())
+}
+
+/// MPI_Win_fence
+pub fn win_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
+    let (guard, (counts, comm, reach)) = on(mpi, win, |on| {
+        check_assert(
+            assert,
+            NOPRECEDE | NOPUT | NOSTORE | NOSUCCEED,
+            "MPI_MODE_NOPRECEDE, MPI_MODE_NOPUT, MPI_MODE_NOSTORE and MPI_MODE_NOSUCCEED",
+        )?;
+        let id = on.id();
+        let succeeds = assert & NOSUCCEED == 0;
+        let counts = on.windows.fence(on.messages, id, succeeds)?;
+        let reach = Reach::of(on.windows, id);
+        Ok((counts, on.window.comm, reach))
+    })?;
+    drop(guard);
+    let expected = match reach {
+        Reach::All => 0,
+        _ if assert & NOPRECEDE != 0 => 0,
+        _ => together(mpi, win, sum_of_each(mpi, comm, &counts))?,
+    };
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.fence_end(on.messages, id, expected)?)
+    })?;
+    match reach {
+        Reach::Own => Ok(()),
+        Reach::Some | Reach::All => together(mpi, win, barrier(mpi, comm)),
+    }
+}
+
+/// Whose memory ranks load from and store to themselves. Such accesses are not counted: then the
+/// ranks meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reach {
+    /// Each its own.
+    Own,
+    /// That of their host, too.
+    Some,
+    /// That of all.
+    All,
+}
+
+impl Reach {
+    fn of(windows: &mut Windows, id: WinId) -> Reach {
+        match (windows.is_shared(id), windows.is_mixed(id)) {
+            (true, _) => Reach::All,
+            (_, true) => Reach::Some,
+            _ => Reach::Own,
+        }
+    }
+}
+
+/// The fault of what all ranks do together is the window's.
+fn together<T>(mpi: &Mpi, win: WinH, done: Res<T>) -> Res<T> {
+    done.map_err(|fault| mpi.lock().above.window_fault(win, fault))
+}
+
+/// The ranks of a group in the window.
+fn ranks(on: &crate::window::On<'_>, group: GroupH) -> Res<Vec<u32>> {
+    let group = on.tables.group(group)?;
+    let all = &on.window.group;
+    let rank = |peer| {
+        all.rank_of(peer).map_or_else(
+            || {
+                fail(
+                    Class::Group,
+                    format!(
+                        "group has process {peer} of the job, which is not in the window's group"
+                    ),
+                )
+            },
+            Ok,
+        )
+    };
+    group.iter().map(rank).collect()
+}
+
+/// MPI_Win_post
+pub fn win_post(mpi: &Mpi, group: GroupH, assert: i32, win: WinH) -> Res {
+    on(mpi, win, |on| {
+        check_assert(
+            assert,
+            NOCHECK | NOSTORE | NOPUT,
+            "MPI_MODE_NOCHECK, MPI_MODE_NOSTORE and MPI_MODE_NOPUT",
+        )?;
+        let ranks = ranks(&on, group)?;
+        let id = on.id();
+        Ok(on.windows.post(on.messages, id, &ranks)?)
+    })
+    .map(drop)
+}
+
+/// MPI_Win_start
+pub fn win_start(mpi: &Mpi, group: GroupH, assert: i32, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
+        let ranks = ranks(&on, group)?;
+        let id = on.id();
+        Ok(on.windows.start(on.messages, id, &ranks)?)
+    })
+}
+
+/// MPI_Win_complete
+pub fn win_complete(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.complete(on.messages, id)?)
+    })
+}
+
+/// MPI_Win_wait
+pub fn win_wait(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.wait(on.messages, id)?)
+    })
+}
+
+/// MPI_Win_test
+pub fn win_test(mpi: &Mpi, win: WinH, flag: Out<i32>) -> Res {
+    let over = |state: &mut State| {
+        let asked = with(state, win, |on| {
+            let id = on.id();
+            Ok(on.windows.test(on.messages, id)?)
+        });
+        match asked {
+            Ok(false) => None,
+            other => Some(other),
+        }
+    };
+    let found = mpi.lock().poll(over, |_| ());
+    flag.set(i32::from(found.transpose()?.is_some()));
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Passive target synchronisation: locks, flushes, sync (MPI 5.0, 12.5.3 to 12.5.5).
+
+use super::epoch::{NOCHECK, check_assert};
+use crate::window::{On, through};
+use kw_engine::Started;
+use kw_engine::windows::LockMode;
+use kw_objects::error::{Class, Res, fail};
+use kw_objects::handle::WinH;
+use kw_objects::state::Mpi;
+
+const LOCK_EXCLUSIVE: i32 = 301;
+const LOCK_SHARED: i32 = 302;
+
+/// A call about the memory of one rank; nothing to do where that is MPI_PROC_NULL.
+#[inline]
+fn of_rank(mpi: &Mpi, win: WinH, rank: i32, act: impl FnOnce(On<'_>, u32) -> Res<Started>) -> Res {
+    through(mpi, win, |on| match on.rank(rank)? {
+        Some(rank) => act(on, rank),
+        None => Ok(Started::Done),
+    })
+}
+
+/// A window that was made with the promise that nobody locks it cannot be locked.
+fn check_lockable(on: &On<'_>) -> Res {
+    if on.window.info.get("no_locks") == Some("true") {
+        return fail(
+            Class::RmaSync,
+            "the window was made with the hint no_locks, which promises that nobody locks it",
+        );
+    }
+    Ok(())
+}
+
+/// MPI_Win_lock
+pub fn win_lock(mpi: &Mpi, lock_type: i32, rank: i32, assert: i32, win: WinH) -> Res {
+    of_rank(mpi, win, rank, |on, rank| {
+        let mode = match lock_type {
+            LOCK_EXCLUSIVE => LockMode::Exclusive,
+            LOCK_SHARED => LockMode::Shared,
+            _ => {
+                return fail(
+                    Class::Locktype,
+                    format!(
+                        "lock_type is {lock_type}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"
+                    ),
+                );
+            }
+        };
+        check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
+        check_lockable(&on)?;
+        let (id, check) = (on.id(), assert & NOCHECK == 0);
+        Ok(on.windows.lock(on.messages, id, rank, mode, check)?)
+    })
+}
+
+/// MPI_Win_unlock
+pub fn win_unlock(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    of_rank(mpi, win, rank, |on, rank| {
+        let id = on.id();
+        Ok(on.windows.unlock(on.messages, id, rank)?)
+    })
+}
+
+/// MPI_Win_lock_all
+pub fn win_lock_all(mpi: &Mpi, assert: i32, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
+        check_lockable(&on)?;
+        let (id, check) = (on.id(), assert & NOCHECK == 0);
+        Ok(on.windows.lock_all(on.messages, id, check)?)
+    })
+}
+
+/// MPI_Win_unlock_all
+pub fn win_unlock_all(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.unlock_all(on.messages, id)?)
+    })
+}
+
+/// MPI_Win_flush
+pub fn win_flush(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    of_rank(mpi, win, rank, |on, rank| {
+        let id = on.id();
+        Ok(on.windows.flush(on.messages, id, Some(rank))?)
+    })
+}
+
+/// MPI_Win_flush_all
+pub fn win_flush_all(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.flush(on.messages, id, None)?)
+    })
+}
+
+/// MPI_Win_flush_local
+pub fn win_flush_local(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    of_rank(mpi, win, rank, |on, rank| {
+        let id = on.id();
+        Ok(on.windows.flush_local(on.messages, id, Some(rank))?)
+    })
+}
+
+/// MPI_Win_flush_local_all
+pub fn win_flush_local_all(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.flush_local(on.messages, id, None)?)
+    })
+}
+
+/// MPI_Win_sync
+pub fn win_sync(mpi: &Mpi, win: WinH) -> Res {
+    through(mpi, win, |on| {
+        on.windows.sync(on.id())?;
+        Ok(Started::Done)
+    })
+}

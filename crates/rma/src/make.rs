@@ -1,0 +1,250 @@
+//! Making a window: what the ranks of a communicator tell each other, all at once, and what each
+//! makes of it.
+//!
+//! One exchange is enough: it carries a proposal for the context of the window's own communicator,
+//! the size of each rank's memory, where those of its host find the memory that they share and,
+//! where an argument of a rank is wrong, its error; then no rank has a window, and all have that
+//! error.
+
+use crate::hints::Hints;
+use crate::memory::{self, Neighbours, Wish};
+use kw_engine::windows::{Extent, NewWindow};
+use kw_mpi::chapter::{Members, Parent, add_comm, forget, running};
+use kw_objects::Comm;
+use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::handle::{CommH, ErrhandlerH, InfoH, WinH};
+use kw_objects::state::Mpi;
+use kw_objects::window::{Flavor, Predefined, Window};
+use kw_sys::args::Out;
+
+/// What this rank gives to a window.
+#[derive(Debug)]
+pub struct Share {
+    /// Bytes, and the unit of displacements.
+    pub extent: Extent,
+    /// The memory.
+    pub wish: Wish,
+}
+
+/// What each rank says: bytes of [`Said`].
+const SAID: usize = 40;
+
+/// What a rank says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Said {
+    /// Its error; 0 for none.
+    code: i32,
+    /// A context that it could lead the window's communicator with.
+    offer: u32,
+    /// Its memory.
+    extent: Extent,
+    /// Where others of its host find the memory that it makes for all of them; zeros for nowhere.
+    name: [u8; 16],
+}
+
+impl Said {
+    fn encode(self) -> [u8; SAID] {
+        let mut bytes = [0; SAID];
+        bytes[..4].copy_from_slice(&self.code.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.offer.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.extent.size.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.extent.unit.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.name);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Said {
+        let word = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
+        Said {
+            code: i32::from_le_bytes(word(0)),
+            offer: u32::from_le_bytes(word(4)),
+            extent: Extent {
+                size: long(8),
+                unit: long(16),
+            },
+            name: bytes[24..SAID].try_into().expect("sixteen bytes"),
+        }
+    }
+}
+
+/// Makes a window of a communicator's ranks, and says where this rank's memory begins. `share`: what
+/// this rank gives, or what is wrong with its arguments.
+pub fn window(
+    mpi: &Mpi,
+    (comm, info): (CommH, InfoH),
+    flavor: Flavor,
+    win: Out<WinH>,
+    share: impl FnOnce() -> Res<Share>,
+) -> Res<usize> {
+    win.set(WinH::NULL);
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    let members = &parent.members;
+    let mut near = Neighbours::of(mpi, members)?;
+    let prepared = prepare(mpi, info, flavor, &mut near, share);
+    let said = Said {
+        code: prepared.as_ref().err().map_or(0, |fault| fault.code.max(1)),
+        offer: members.offer(),
+        extent: prepared.as_ref().map_or(NOTHING, |(_, share)| share.extent),
+        name: near.name(),
+    };
+    let all = members.allgather(&said.encode())?;
+    let all: Vec<Said> = all.chunks_exact(SAID).map(Said::decode).collect();
+    let own = own_comm(mpi, &parent, said.offer, all[0].offer)?;
+    let made = all_or_none(members, &all, prepared).and_then(|(hints, share)| {
+        check_promises(&hints, &all)?;
+        let extents: Vec<Extent> = all.iter().map(|said| said.extent).collect();
+        let names: Vec<[u8; 16]> = all.iter().map(|said| said.name).collect();
+        let memory = memory::make(members, near, (share, &hints), &extents, &names)?;
+        Ok((hints, memory, extents))
+    });
+    match made {
+        Ok((hints, memory, extents)) => {
+            let base = memory.own_base();
+            win.set(enter(mpi, own, (flavor, hints), memory, extents)?);
+            Ok(base)
+        }
+        Err(fault) => {
+            forget(mpi, own)?;
+            Err(fault)
+        }
+    }
+}
+
+/// The hints, and what this rank gives. Whoever makes memory for its host says where it is.
+fn prepare(
+    mpi: &Mpi,
+    info: InfoH,
+    flavor: Flavor,
+    near: &mut Neighbours,
+    share: impl FnOnce() -> Res<Share>,
+) -> Res<(Hints, Share)> {
+    let hints = hints(mpi, info, flavor)?;
+    let share = share()?;
+    match share.wish {
+        Wish::Shared => near.expect_all()?,
+        Wish::Allocated => {}
+        Wish::Lent(_) | Wish::Dynamic => return Ok((hints, share)),
+    }
+    memory::check_size(share.extent.size)?;
+    near.listen(share.wish == Wish::Shared)?;
+    Ok((hints, share))
+}
+
+const NOTHING: Extent = Extent { size: 0, unit: 1 };
+
+fn hints(mpi: &Mpi, info: InfoH, flavor: Flavor) -> Res<Hints> {
+    let guard = mpi.lock();
+    let mut hints = Hints::new(flavor);
+    if let Some(info) = guard.above.infos.get_or_null(info)? {
+        hints.take(info);
+    }
+    Ok(hints)
+}
+
+/// The window's own communicator.
+fn own_comm(mpi: &Mpi, parent: &Parent<'_>, offer: u32, leaders: u32) -> Res<CommH> {
+    let members = &parent.members;
+    let context = members.accept(offer, leaders)?;
+    let comm = Comm::new(context, members.group.clone(), None, members.rank);
+    Ok(add_comm(&mut mpi.lock(), parent.heir(comm)))
+}
+
+/// Goes on only where all ranks can; the others' fault is that of the first who cannot.
+fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
+    let Some(first) = all.iter().position(|said| said.code != 0) else {
+        return mine;
+    };
+    let text = mine.as_ref().err().map_or("", |fault| &fault.text);
+    let text = members.led_by(first as u32).hear_text(text)?;
+    match mine {
+        Err(fault) if first as u32 == members.rank => Err(fault),
+        _ => Err(Fault::of_code(
+            all[first].code,
+            format!("on rank {first}: {text}"),
+        )),
+    }
+}
+
+/// What the hints promise of all ranks must be so.
+fn check_promises(hints: &Hints, all: &[Said]) -> Res {
+    let first = all[0].extent;
+    let other_size = all.iter().position(|s| s.extent.size != first.size);
+    let other_unit = all.iter().position(|s| s.extent.unit != first.unit);
+    let broken = |hint: &str, what: &str, rank: usize, here: u64, there: u64| {
+        fail(
+            Class::InfoValue,
+            format!(
+                "the hint {hint} is true, but {what} is {here} on rank 0 and {there} on rank {rank}"
+            ),
+        )
+    };
+    match (other_size, other_unit) {
+        (Some(rank), _) if hints.is_true("same_size") => {
+            broken("same_size", "size", rank, first.size, all[rank].extent.size)
+        }
+        (_, Some(rank)) if hints.is_true("same_disp_unit") => {
+            let there = all[rank].extent.unit;
+            broken("same_disp_unit", "disp_unit", rank, first.unit, there)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Enters the window, for the engine and for the program.
+fn enter(
+    mpi: &Mpi,
+    comm: CommH,
+    (flavor, hints): (Flavor, Hints),
+    made: memory::Made,
+    targets: Vec<Extent>,
+) -> Res<WinH> {
+    let mut guard = mpi.lock();
+    let (engine, tables) = running(&mut guard)?;
+    let own = tables.comm(comm)?;
+    let (group, rank, context) = (own.local.clone(), own.rank, own.context);
+    let Extent { size, unit } = match flavor {
+        Flavor::Dynamic => NOTHING,
+        _ => targets[rank as usize],
+    };
+    let attributes = Predefined::new(made.own_base(), size, unit, flavor);
+    let new = NewWindow {
+        context,
+        group: group.clone(),
+        me: rank,
+        memory: made.memory,
+        targets,
+    };
+    let id = engine.parts.windows.create(&mut engine.messages, new);
+    Ok(tables.add_window(Window {
+        errhandler: ErrhandlerH::FATAL,
+        name: String::new(),
+        comm,
+        group,
+        rank,
+        id,
+        info: hints.info(),
+        flavor,
+        shared: made.parts,
+        attributes,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rank_says_is_read_as_it_was_written() {
+        let said = Said {
+            code: -7,
+            offer: u32::MAX,
+            extent: Extent {
+                size: 1 << 40,
+                unit: 12,
+            },
+            name: *b"sixteen bytes...",
+        };
+        assert_eq!(Said::decode(&said.encode()), said);
+    }
+}
