@@ -64,6 +64,7 @@ static void datatypes(void) {
     for (j = 0; j < N; j++) CHECK_EQ(memory[1][N - 1 - j], 1 + 100 * before + 10 + j);
     double wanted[N] = {100 * before + 23, 100 * before + 21, 100 * before + 22, 1, 1, 100 * before + 20};
     for (j = 0; j < N; j++) CHECK_EQ(memory[2][j], wanted[j]);
+    OK(MPI_Win_fence(0, win));
     OK(MPI_Get_accumulate(&from[4][0], 1, row, &back[5][0], 1, reversed, next, 1, 1, column, MPI_REPLACE, win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     for (i = 0; i < N; i++) CHECK_EQ(memory[i][1], 100 * before + 40 + i);
@@ -183,6 +184,7 @@ static void little(void) {
     OK(MPI_Compare_and_swap(mine, mine, got, MPI_INT, MPI_PROC_NULL, 0, win));
     OK(MPI_Win_fence(0, win));
     CHECK(memory[0] == 1 && memory[3] == 4 && got[0] == 0 && got[3] == 0);
+    OK(MPI_Win_fence(0, win));
     OK(MPI_Put(mine, 2, MPI_INT, next, 1, 3, MPI_INT, win));
     OK(MPI_Get(got, 4, MPI_INT, next, 0, 1, MPI_INT, win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
@@ -210,6 +212,7 @@ static void large_counts(void) {
     OK(MPI_Get_c(got, 2, MPI_INT, next, 2, 2, MPI_INT, win));
     OK(MPI_Win_fence(0, win));
     CHECK(memory[0] == 10 && memory[1] == 20 && got[0] == 3 && got[1] == 4);
+    OK(MPI_Win_fence(0, win));
     OK(MPI_Accumulate_c(mine, 2, MPI_INT, next, 0, 2, MPI_INT, MPI_SUM, win));
     OK(MPI_Get_accumulate_c(mine, 2, MPI_INT, old, 2, MPI_INT, next, 2, 2, MPI_INT, MPI_MAX, win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
