@@ -111,6 +111,18 @@ static void functions_of_the_program(void) {
     MPI_Errhandler_free(&handler);
 }
 
+static void files(void) {
+    MPI_File file;
+    MPI_Request request;
+    MPI_File_open(MPI_COMM_WORLD, "/tmp/kw-profile", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  &file);
+    MPI_File_write_at_all(file, rank * 40, a, 10, MPI_INT, MPI_STATUS_IGNORE); /* PROFILE: 2 80 */
+    MPI_File_read_at(file, 0, b, 5, MPI_INT, MPI_STATUS_IGNORE); /* PROFILE: 2 40 */
+    MPI_File_iwrite_at(file, rank * 4, a, 1, MPI_INT, &request); /* PROFILE: 2 8 */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_File_close(&file); /* PROFILE: 2 0 */
+}
+
 int main(int argc, char **argv) {
     const char *end = argc > 1 ? argv[1] : "";
     MPI_Init(&argc, &argv); /* PROFILE: 2 0 */
@@ -132,6 +144,7 @@ int main(int argc, char **argv) {
     between_two_groups();
     datatypes();
     functions_of_the_program();
+    files();
     MPI_Finalize(); /* PROFILE: 2 0 */
     return 0;
 }

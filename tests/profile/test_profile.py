@@ -67,6 +67,7 @@ def sane(told_by_json, ranks):
     assert [r["rank"] for r in told_by_json["ranks"]] == ranks
     for r in told_by_json["ranks"]:
         assert 0 < r["mpi"] and r["waiting"] <= r["mpi"] and r["run"] > 0, r
+        assert 0 <= r["files"] <= r["mpi"], r
     for c in told_by_json["calls"]:
         assert c["count"] > 0 and c["most"] <= c["time"] and c["most_rank"] in ranks, c
 
@@ -81,6 +82,8 @@ def test_calls_and_bytes_by_place(calls, tmp_path):
     same(got, "calls.c")
     sane(got, [0, 1])
     assert all(r["finalized"] and r["mpi"] <= r["run"] for r in got["ranks"])
+    assert all(r["files"] > 0 for r in got["ranks"])
+    assert re.search(r"^  in files +\d+\.\d % mean", p.stderr, re.M), told(p)
     # a function of the program's that MPI calls: its calls are part of the call that called it
     assert "MPI_Type_size" not in [c["function"] for c in got["calls"]]
     barrier = next(c for c in got["calls"] if c["function"] == "MPI_Barrier")

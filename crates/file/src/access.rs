@@ -311,18 +311,22 @@ impl Job {
 
     /// Where this rank's data begin: behind those of lower ranks.
     fn in_order(&self, talk: &Talk<'_>) -> Res<u64> {
-        let lens = talk.allgather(&self.buf.len().to_le_bytes())?;
-        let len = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        let lens: Vec<u64> = lens.chunks_exact(8).map(len).collect();
-        let total: u64 = lens.iter().sum();
-        let mut first = [0; 8];
-        if talk.rank() == 0 {
-            first = self.open.shared.fetch_add(self.mpi, total)?.to_le_bytes();
-        }
-        talk.members().bcast(&mut first)?;
-        let before: u64 = lens[..talk.rank() as usize].iter().sum();
-        Ok(u64::from_le_bytes(first) + before)
+        in_order(self.mpi, &self.open, talk, self.buf.len())
     }
+}
+
+/// Moves the shared file pointer by the bytes of all ranks. Returns where those of this rank begin:
+/// behind those of lower ranks.
+fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: u64) -> Res<u64> {
+    let numbers = |all: &[u8]| -> Vec<u64> {
+        let number = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        all.chunks_exact(8).map(number).collect()
+    };
+    let (lens, first) = talk.members().allgather_and(&mine.to_le_bytes(), |all| {
+        open.shared.fetch_add(mpi, numbers(all).iter().sum())
+    })?;
+    let before = &numbers(&lens)[..talk.rank() as usize];
+    Ok(first + before.iter().sum::<u64>())
 }
 
 fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
@@ -339,12 +343,7 @@ pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Bo
     let talk = open.ranks.with(mpi);
     let took_part = || -> Res<u64> {
         if how.place == Place::Ordered {
-            talk.allgather(&0u64.to_le_bytes())?;
-            let mut first = [0; 8];
-            if talk.rank() == 0 {
-                first = open.shared.fetch_add(mpi, 0)?.to_le_bytes();
-            }
-            talk.members().bcast(&mut first)?;
+            in_order(mpi, open, &talk, 0)?;
         }
         gather(
             &talk,

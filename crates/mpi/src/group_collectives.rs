@@ -190,6 +190,25 @@ impl<'a> Members<'a> {
         Ok(all)
     }
 
+    /// As [`Members::allgather`], and a number besides that rank 0 makes of what all have given.
+    pub fn allgather_and(
+        &self,
+        mine: &[u8],
+        number: impl FnOnce(&[u8]) -> Res<u64>,
+    ) -> Res<(Vec<u8>, u64)> {
+        let mut all = self.gather(mine)?;
+        let made = match self.rank {
+            0 => number(&all)?,
+            _ => 0,
+        };
+        all.resize(mine.len() * self.size() as usize, 0);
+        let mut word = made.to_le_bytes();
+        all.extend(word);
+        self.bcast(&mut all)?;
+        word.copy_from_slice(&all.split_off(mine.len() * self.size() as usize));
+        Ok((all, u64::from_le_bytes(word)))
+    }
+
     /// Whether all members say yes.
     pub fn all(&self, yes: bool) -> Res<bool> {
         let votes = self.gather(&[yes as u8])?;

@@ -25,11 +25,12 @@ pub fn json(table: &Table, size: usize, sites: &mut Sites) -> String {
 
 fn rank(r: &RankTimes) -> String {
     format!(
-        "  {{\"rank\": {}, \"run\": {}, \"mpi\": {}, \"waiting\": {}, \"finalized\": {}}}",
+        "  {{\"rank\": {}, \"run\": {}, \"mpi\": {}, \"waiting\": {}, \"files\": {}, \"finalized\": {}}}",
         r.rank,
         seconds(r.run),
         seconds(r.inside),
         seconds(r.waiting),
+        seconds(r.files),
         r.over
     )
 }

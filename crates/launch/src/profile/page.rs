@@ -28,6 +28,9 @@ pub fn page(table: &Table, size: usize, sites: &mut Sites) -> String {
     );
     out += &share("in MPI", table.spread(|r| r.share(r.inside)));
     out += &share("waiting", table.spread(|r| r.share(r.waiting)));
+    if table.ranks.iter().any(|r| r.files > 0) {
+        out += &share("in files", table.spread(|r| r.share(r.files)));
+    }
     out += &imbalance(table);
     out += &remarks(table, size);
     out + "\n" + &places(table, size, sites)

@@ -74,6 +74,8 @@ pub struct RankTimes {
     pub inside: u64,
     /// In those that wait for others.
     pub waiting: u64,
+    /// In those of files.
+    pub files: u64,
     /// Whether it has finalised.
     pub over: bool,
 }
@@ -101,7 +103,9 @@ impl Table {
         };
         for row in &calls.rows {
             of.inside += row.time;
-            of.waiting += row.time * u64::from(function(row.function).1);
+            let (name, waits) = function(row.function);
+            of.waiting += row.time * u64::from(waits);
+            of.files += row.time * u64::from(name.starts_with("MPI_File_"));
             let site = Site {
                 function: row.function,
                 file: files.get(row.file as usize).copied().unwrap_or(NONE),
