@@ -2,6 +2,10 @@
 /* Making windows, and what can be asked of them (MPI 5.0, 12.2): memory, attributes, group, name, hints. */
 #include "rma.h"
 
+/* The headers of other ABIs that apigen writes do not have them. */
+MPI_Fint MPI_Win_c2f(MPI_Win win);
+MPI_Win MPI_Win_f2c(MPI_Fint number);
+
 static int *attribute(MPI_Win win, int key) {
     int *value = NULL, found = 0;
     OK(MPI_Win_get_attr(win, key, &value, &found));
@@ -33,6 +37,8 @@ static void created(void) {
     MPI_Win win = win_of(check_comm, memory, sizeof memory, sizeof *memory);
     attributes(win, memory, sizeof memory, sizeof *memory, MPI_WIN_FLAVOR_CREATE);
     group(win, check_comm);
+    CHECK(MPI_Win_f2c(MPI_Win_c2f(win)) == win);
+    CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL);
     win_free(&win);
     /* Each rank has another size and unit; one has none. */
     MPI_Aint size = check_rank == 0 ? 0 : 16 * check_rank;
