@@ -20,6 +20,7 @@ use std::ffi::{CStr, c_int, c_void};
 const SHORT: i64 = 4 << 10;
 
 const TOO_FEW: &CStr = c"an array section has fewer elements than the count and the datatype say";
+const UNFIT: &CStr = c"the elements of an array section are no whole elements of the datatype, and a copy would not last until the epoch of the window ends: give a contiguous array, or elements of the section's type";
 const IRREGULAR: &CStr = c"the partitions of an array section do not lie alike, or are no whole elements of it: let a partition be whole rows or columns";
 
 /// When a call's operation is over.
@@ -33,6 +34,8 @@ pub enum Way {
     Persistent,
     /// When the `_end` function of a split collective access to a file returns.
     Split,
+    /// When the epoch of a window ends: no copy lives so long.
+    OneSided,
 }
 
 /// Which way a buffer goes.
@@ -191,6 +194,7 @@ impl Sections {
             None if !span.lies_in(n, section.bytes()) => {
                 return Err(fault(MPI_ERR_COUNT, TOO_FEW));
             }
+            None if self.way == Way::OneSided => return Err(fault(MPI_ERR_BUFFER, UNFIT)),
             None => self.copied(section, direction, buffer),
         }
         Ok(())

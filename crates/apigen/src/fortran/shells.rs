@@ -240,6 +240,7 @@ fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args:
     let f = b.f;
     let way = match f.params.iter().any(is_request) {
         false if is_begin(f) => "Way::Split",
+        false if f.chapter == "one-sided" => "Way::OneSided",
         false => "Way::Blocking",
         true if f.name.contains("_init") => "Way::Persistent",
         true => "Way::Nonblocking",
