@@ -15,7 +15,14 @@ FORTRAN = {
 F08 = FORTRAN["openmpi"].with_name("libmpi_usempif08.so.40")
 STATUS_SIZE = {"mpich": 5, "openmpi": 6}
 # mpif.h declares no buffers, so a scalar and an array may stand in the same place
-GFORTRAN = ["-O1", "-cpp", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]
+GFORTRAN = [
+    "-O1",
+    "-cpp",
+    "-w",
+    "-fallow-argument-mismatch",
+    "-ffree-line-length-none",
+    "-fcray-pointer",
+]
 
 
 def generated(file, what, abi):

@@ -47,7 +47,11 @@ def options(compiler):
     return [
         "-O1",
         "-cpp",
-        *(["-w", "-ffree-line-length-none"] if compiler == "gfortran" else ["-w"]),
+        *(
+            ["-w", "-ffree-line-length-none", "-fcray-pointer"]
+            if compiler == "gfortran"
+            else ["-w"]
+        ),
     ]
 
 

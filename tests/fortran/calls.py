@@ -28,6 +28,7 @@ CHAPTERS = [
     "environment",
     "callbacks",
     "files",
+    "windows",
     "plain",
     "rest",
 ]

@@ -44,6 +44,8 @@ program suite
     call test_callbacks()
   case ('files')
     call test_files()
+  case ('windows')
+    call test_windows()
   case ('rest')
     call test_rest()
   case ('abort')
