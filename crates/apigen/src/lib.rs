@@ -21,7 +21,7 @@
 //! in a table and not in the code does not compile, nor what is in the code and not in a table (but
 //! for a function that another one calls).
 //!
-//! The chapters to come fit in like this:
+//! Windows and files fit in like this:
 //!
 //! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), likewise
 //!   Rget, Raccumulate and Rget_accumulate. MPI_Win_lock and its relatives are operations of their

@@ -197,9 +197,7 @@ impl Tables {
             if len < 0 || (addr == Addr::NULL && len > 0) {
                 return Err(bad_buffer(count, size, datatype));
             }
-            if !self.checking {
-                return Ok(Buf::bytes(addr, len as u64));
-            }
+            return Ok(Buf::bytes(addr, len as u64));
         }
         self.typed_buf(addr, count, datatype)
     }
@@ -214,12 +212,7 @@ impl Tables {
         if count < 0 || len < 0 || (null && len > 0) {
             return Err(bad_buffer(count, layout.size(), datatype));
         }
-        let make = if self.checking {
-            Buf::with_types
-        } else {
-            Buf::typed
-        };
-        Ok(make(addr, count as u64, layout))
+        Ok(Buf::typed(addr, count as u64, layout))
     }
 }
 

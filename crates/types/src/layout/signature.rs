@@ -2,7 +2,6 @@
 //! folded.
 
 mod hash;
-pub mod message;
 
 use super::basic::{Basic, Named};
 use super::node::{DEEP, SHORT};
