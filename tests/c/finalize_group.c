@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
         LEFT(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 5, between, MPI_STATUS_IGNORE));
         // rank 2 is still there, and waits for this one
         OK(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 5, WORLD, &r));
-        OK(MPI_Send(&x, 1, MPI_INT, 2, 5, WORLD));
+        OK(MPI_Send(&check_rank, 1, MPI_INT, 2, 5, WORLD));
         OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
         CHECK_EQ(x, 2);
         LEFT(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 5, WORLD, MPI_STATUS_IGNORE));

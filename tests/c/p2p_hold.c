@@ -10,7 +10,7 @@
 
 static int out[N];
 static MPI_Request sends[N + 1];
-static char large[LARGE];
+static char large[LARGE], sent[LARGE];
 
 // Starts to send N messages of tag 1 and one of tag 2.
 static void begin_flood(int to) {
@@ -246,7 +246,7 @@ static void freed(void) {
     } else if (check_rank == 1) {
         MPI_Irecv(large, LARGE, MPI_BYTE, 1, 4, WORLD, &r);
         usleep(20000);
-        MPI_Send(large, LARGE, MPI_BYTE, 1, 4, WORLD);
+        MPI_Send(sent, LARGE, MPI_BYTE, 1, 4, WORLD);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
         receive(0, 2, 7);
         receive_flood(0);

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
                     if (early) {
                         OK(MPI_Irecv(buf, fits, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[0]));
                         OK(MPI_Irecv(&v, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, &r[1]));
-                        MPI_Send(&v, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+                        MPI_Send(&i, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
                     } else {
                         OK(MPI_Recv(&v, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
                         OK(MPI_Irecv(buf, fits, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[0]));

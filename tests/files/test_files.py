@@ -3,6 +3,7 @@ waits for another, and what was written before stays. Two hosts that share a dir
 
 import os
 import re
+import struct
 
 import pytest
 
@@ -75,3 +76,23 @@ def test_ranks_of_two_hosts_share_a_directory(name, program, tmp_path):
     test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
     words = ["--ssh", ssh, "--hosts", "a:2,b:2", test]
     mpiexec(*words, env={"KW_PATHS": "self,shm,tcp", "TMPDIR": str(tmp_path)})
+
+
+def test_ranks_write_one_netcdf_file(program, tmp_path):
+    """The example: as many frames as it says, in the format that it says, the same bytes whichever
+    ranks write them."""
+    heat = program("examples/heat2d_netcdf.c", "-O2", "-Wall")
+    files = []
+    for ranks in (1, 3, 4, 6):
+        path = tmp_path / f"{ranks}.nc"
+        mpiexec("-n", ranks, heat, path, out=f"{path}: 5 frames of 256 x 256 temperatures\n")
+        files.append(path.read_bytes())
+    assert all(data == files[0] for data in files)
+    (begin,) = struct.unpack(">I", files[0][120:124])
+    assert files[0].startswith(b"CDF\1") and b"temperature\0" in files[0][:begin]
+    assert len(files[0]) == begin + 5 * 256 * 256 * 8
+    frames = struct.unpack(f">{5 * 256 * 256}d", files[0][begin:])
+    first, last = frames[: 256 * 256], frames[-256 * 256 :]
+    assert set(first) == {0.0, 100.0} and first[::256] == (100.0,) * 256
+    row = last[128 * 256 : 129 * 256]
+    assert row[0] == 100 and list(row) == sorted(row, reverse=True) and 0 < row[20] < 100

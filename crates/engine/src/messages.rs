@@ -93,6 +93,9 @@ impl Messages {
     ) -> Messages {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
         machine.set_mark(crate::settings::mark(knobs));
+        if job.agreed().checks() {
+            machine.check_types();
+        }
         let at_once = match job.crowded() {
             true => Duration::ZERO,
             false => at_once(job.agreed().calibration()),
@@ -266,6 +269,13 @@ impl Messages {
             .recv_fetched(want.pattern(), from, buf);
         self.flush();
         ReqId(key)
+    }
+
+    /// A receive of the program that has not ended and writes memory of this buffer: what it
+    /// accepts.
+    #[cold]
+    pub fn writes(&self, buf: &Buf) -> Option<(Option<u32>, Option<i32>)> {
+        self.machine.writes(buf).map(|want| (want.source, want.tag))
     }
 
     /// Looks for a message that a receive would match now. Does not progress.

@@ -197,7 +197,9 @@ impl Tables {
             if len < 0 || (addr == Addr::NULL && len > 0) {
                 return Err(bad_buffer(count, size, datatype));
             }
-            return Ok(Buf::bytes(addr, len as u64));
+            if !self.checking {
+                return Ok(Buf::bytes(addr, len as u64));
+            }
         }
         self.typed_buf(addr, count, datatype)
     }
@@ -212,7 +214,12 @@ impl Tables {
         if count < 0 || len < 0 || (null && len > 0) {
             return Err(bad_buffer(count, layout.size(), datatype));
         }
-        Ok(Buf::typed(addr, count as u64, layout))
+        let make = if self.checking {
+            Buf::with_types
+        } else {
+            Buf::typed
+        };
+        Ok(make(addr, count as u64, layout))
     }
 }
 

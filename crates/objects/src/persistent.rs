@@ -7,7 +7,7 @@ use crate::buffered::Buffers;
 use crate::error::{Class, Fault, Res};
 use crate::handle::{CommH, RequestH, SessionH};
 use crate::hook::Hooked;
-use crate::request::{Flight, Kind, Outgoing, Part, not_running, part};
+use crate::request::{Flight, Kind, Outgoing, Part, not_running, part, refuse_shared};
 use crate::state::{State, Tables};
 use crate::status::EMPTY;
 use kw_base::Peer;
@@ -188,17 +188,23 @@ impl Start {
     pub fn run(&mut self, engine: &mut Engine, buffers: &mut Buffers, comm: CommH) -> Res<Part> {
         Ok(match self {
             Start::Nothing(status) => Part::Ended(*status),
-            Start::Send(out, mode) => part(out.start(engine, *mode), comm, out.to),
+            Start::Send(out, mode) => {
+                refuse_shared(engine, "send", &out.buf).map_err(|f| f.on(comm))?;
+                part(out.start(engine, *mode), comm, out.to)
+            }
             Start::Buffered(out, session) => {
                 buffers.send(engine, comm, *session, out)?;
                 Part::Ended(EMPTY)
             }
-            Start::Recv(want, buf) => Part::Flying(Flight {
-                id: engine.messages.recv(*want, buf.clone()),
-                comm,
-                from: want.source.map(|(_, peer)| peer),
-                receives: true,
-            }),
+            Start::Recv(want, buf) => {
+                refuse_shared(engine, "receive", buf).map_err(|f| f.on(comm))?;
+                Part::Flying(Flight {
+                    id: engine.messages.recv(*want, buf.clone()),
+                    comm,
+                    from: want.source.map(|(_, peer)| peer),
+                    receives: true,
+                })
+            }
             Start::Collective(pattern) => Part::Flying(Flight {
                 id: engine.launch_pattern(pattern),
                 comm,

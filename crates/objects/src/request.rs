@@ -22,6 +22,29 @@ use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
 
+/// With KW_CHECK, refuses a `what` whose memory a receive that has not ended writes (MPI 5.0, 3.7.2
+/// and 3.7.3).
+#[inline]
+pub fn refuse_shared(engine: &Engine, what: &str, buf: &Buf) -> Res {
+    match engine.job.agreed().checks() {
+        true => shared(engine, what, buf),
+        false => Ok(()),
+    }
+}
+
+#[cold]
+fn shared(engine: &Engine, what: &str, buf: &Buf) -> Res {
+    let Some((source, tag)) = engine.messages.writes(buf) else {
+        return Ok(());
+    };
+    let source = source.map_or("MPI_ANY_SOURCE".into(), |s| format!("rank {s}"));
+    let tag = tag.map_or("MPI_ANY_TAG".into(), |t| format!("tag {t}"));
+    let text = format!(
+        "the buffer of this {what} overlaps the one of a receive that has not ended (from {source}, {tag})"
+    );
+    Err(Fault::new(Class::Buffer, text))
+}
+
 /// An operation of the engine that goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
@@ -493,6 +516,7 @@ pub fn explain(failure: Failure) -> Box<Fault> {
             Class::Truncate,
             format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
         ),
+        Failure::Message(MessageFailure::Types(text)) => Fault::new(Class::Type, text),
         Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
         Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
             Fault::new(Class::Other, text)

@@ -8,7 +8,7 @@
 
 use crate::pack::Packer;
 use kw_proto::wire::RemoteRegion;
-use kw_types::layout::Layout;
+use kw_types::layout::{Layout, message};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -156,6 +156,21 @@ impl Buf {
         }
     }
 
+    /// As [`Buf::typed`], for what wants to know the types of the data also where its bytes lie in
+    /// a row (KW_CHECK).
+    pub fn with_types(addr: Addr, count: u64, layout: &Arc<Layout>) -> Buf {
+        Buf {
+            base: addr.0,
+            len: layout.size() * count,
+            shape: Shape::Typed {
+                layout: layout.clone(),
+                count,
+                skip: 0,
+            },
+            keep: None,
+        }
+    }
+
     /// Fresh memory of our own, zeroed, `len` bytes; freed with the last `Buf` that points into it.
     ///
     /// # Panics
@@ -273,6 +288,50 @@ impl Buf {
                 run(self.base.wrapping_add(at as usize), n as usize)
             }),
         }
+    }
+
+    /// Whether some byte of memory belongs to the data of both.
+    pub fn shares_memory(&self, other: &Buf) -> bool {
+        let ((a, b), (c, d)) = (self.span(), other.span());
+        if self.len == 0 || other.len == 0 || b <= c || d <= a {
+            return false;
+        }
+        let (mine, theirs) = (self.sorted_runs(), other.sorted_runs());
+        let (mut mine, mut theirs) = (mine.iter().peekable(), theirs.iter().peekable());
+        while let (Some(a), Some(b)) = (mine.peek(), theirs.peek()) {
+            if a.1 <= b.0 {
+                mine.next();
+            } else if b.1 <= a.0 {
+                theirs.next();
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Addresses that all runs of memory lie between.
+    fn span(&self) -> (i128, i128) {
+        let base = self.base as i128;
+        match &self.shape {
+            Shape::Contiguous => (base, base + self.len as i128),
+            Shape::Typed { layout, count, .. } => {
+                let far = layout.extent() as i128 * count.saturating_sub(1) as i128;
+                let first = base + layout.true_lb() as i128 + far.min(0);
+                (first, first + far.abs() + layout.true_extent() as i128)
+            }
+        }
+    }
+
+    /// Begin and end of each run of memory, by address.
+    fn sorted_runs(&self) -> Vec<(usize, usize)> {
+        let mut all: Vec<(usize, usize)> = Vec::new();
+        self.runs(0, self.len, &mut |at, n| match all.last_mut() {
+            Some(last) if last.1 == at => last.1 += n,
+            _ => all.push((at, at + n)),
+        });
+        all.sort_unstable();
+        all
     }
 
     /// How many bytes of a range of `len` bytes at `from` there are.
@@ -411,6 +470,30 @@ impl kw_proto::endpoint::Memory for Buf {
 
     fn copy_to(&self, to: &Buf, len: u64) {
         Buf::copy_to(self, 0, to, 0, len);
+    }
+
+    fn signature(&self) -> u32 {
+        match &self.shape {
+            Shape::Typed {
+                layout,
+                count,
+                skip: 0,
+            } => layout.signature().of_message(*count),
+            _ => message::ANY,
+        }
+    }
+
+    fn mismatch(&self, signature: u32, len: u64) -> Option<String> {
+        match &self.shape {
+            Shape::Typed {
+                layout, skip: 0, ..
+            } => layout.signature().mismatch(signature, len),
+            _ => None,
+        }
+    }
+
+    fn overlaps(&self, other: &Buf) -> bool {
+        self.shares_memory(other)
     }
 }
 

@@ -14,7 +14,7 @@ use kw_objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::forms::{Blocking, Mode};
 use kw_objects::handle::{CommH, RequestH, TypeH};
-use kw_objects::request::{Flight, Outgoing, Part, land, not_running, part};
+use kw_objects::request::{Flight, Outgoing, Part, land, not_running, part, refuse_shared};
 use kw_objects::state::{Guard, Mpi, State, Tables};
 use kw_objects::status::{ANY_TAG, EMPTY, FROM_PROC_NULL, received};
 use kw_sys::args::{Out, Status, StatusOut};
@@ -131,6 +131,7 @@ fn blocking_send(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, mode: 
     let Some(out) = outgoing(tables, comm, end)? else {
         return Ok(());
     };
+    refuse_shared(engine, "send", &out.buf)?;
     match out.start(engine, mode) {
         kw_engine::Started::Done => Ok(()),
         started => settle(mpi, guard, part(started, comm, out.to))?.2,
@@ -148,7 +149,10 @@ fn immediate_send(
     let (engine, tables) = running(&mut guard)?;
     let handle = match outgoing(tables, comm, end)? {
         None => RequestH::DONE,
-        Some(out) => tables.sending(out.start(engine, mode), comm, out.to),
+        Some(out) => {
+            refuse_shared(engine, "send", &out.buf)?;
+            tables.sending(out.start(engine, mode), comm, out.to)
+        }
     };
     request.set(handle);
     Ok(())
@@ -232,6 +236,7 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
         status.set_keeping_error(received(found.source, found.tag, found.len));
         return Ok(());
     }
+    refuse_shared(engine, "receive", &buf)?;
     let flight = start_recv(engine, comm, want, buf);
     Blocking((status,)).receive(mpi, guard, Some(flight))
 }
@@ -241,6 +246,9 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
 fn post(state: &mut State, comm: CommH, end: &End) -> Res<Option<Flight>> {
     let (engine, tables) = running(state)?;
     let found = incoming(tables, comm, end)?;
+    if let Some((_, buf)) = &found {
+        refuse_shared(engine, "receive", buf)?;
+    }
     Ok(found.map(|(want, buf)| start_recv(engine, comm, want, buf)))
 }
 
@@ -250,6 +258,12 @@ fn start_both(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part;
     let (engine, tables) = running(state)?;
     let out = outgoing(tables, comm, &out)?;
     let into = incoming(tables, comm, &into)?;
+    if let Some((_, buf)) = &into {
+        refuse_shared(engine, "receive", buf)?;
+    }
+    if let Some(out) = &out {
+        refuse_shared(engine, "send", &out.buf)?;
+    }
     Ok(launch(engine, comm, out, into))
 }
 

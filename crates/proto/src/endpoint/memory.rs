@@ -20,6 +20,19 @@ pub trait Memory: Clone {
     fn write(&self, at: u64, data: &[u8]);
     /// Copies the first `len` bytes to another buffer.
     fn copy_to(&self, to: &Self, len: u64);
+    /// Type signature of the data (KW_CHECK); 0: of that nothing is known.
+    fn signature(&self) -> u32 {
+        0
+    }
+    /// What is wrong with a message of `len` bytes with this signature, if it comes into this
+    /// buffer.
+    fn mismatch(&self, _signature: u32, _len: u64) -> Option<String> {
+        None
+    }
+    /// Whether bytes of this and of the other buffer are the same memory.
+    fn overlaps(&self, _other: &Self) -> bool {
+        false
+    }
 }
 
 /// For tests of what does not look at payload.

@@ -23,6 +23,8 @@ pub enum Failure {
         /// Bytes that fit.
         fits: u64,
     },
+    /// The message has other elements than the receive (KW_CHECK); the sentence says which.
+    Types(String),
     /// The peer is gone; the sentence says who and why.
     PeerGone(String),
     /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence says what.

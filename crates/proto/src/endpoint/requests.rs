@@ -332,6 +332,21 @@ impl<B: Memory> Requests<B> {
         }
     }
 
+    /// Compares the type signature of a message with that of the receive it goes to, before it
+    /// does.
+    #[cold]
+    pub(crate) fn compare_types(&mut self, key: ReqKey, env: Envelope, signature: u32, len: u64) {
+        let Some(req) = self.table.get_mut(key) else {
+            return;
+        };
+        let text = req.buf.mismatch(signature, len.min(req.buf.len()));
+        req.outcome.failure = text.map(|text| {
+            let (source, tag) = (env.source, env.tag);
+            let text = format!("the message of rank {source} with tag {tag} holds {text}");
+            Box::new(Failure::Types(text))
+        });
+    }
+
     /// The whole of a message of `len` bytes has come for a receive, which ends by it; whom the
     /// receive was from.
     #[inline]

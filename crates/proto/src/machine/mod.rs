@@ -21,21 +21,25 @@ pub struct Machine<B> {
     pub endpoint: Endpoint<B, PeerMessages>,
     /// Messages.
     pub p2p: P2p<B>,
+    /// See [`Machine::check_types`].
+    checks: bool,
 }
 
 impl<B: Memory> Machine<B> {
     /// A machine that knows `peers` peers, all with the same choice for now.
     pub fn new(peers: usize, choice: Choice) -> Machine<B> {
         Machine {
-            endpoint: Endpoint::new(Peers::new(peers, || PeerMessages::new(choice))),
+            endpoint: Endpoint::new(Peers::new(peers, || PeerMessages::new(choice, false))),
             p2p: P2p::default(),
+            checks: false,
         }
     }
 
     /// There are `peers` peers from now on, the new ones with this choice for now. Those that there
     /// were keep their numbers and all that is under way.
     pub fn grow(&mut self, peers: usize, choice: Choice) {
-        let new = || PeerMessages::new(choice);
+        let checks = self.checks;
+        let new = || PeerMessages::new(choice, checks);
         self.endpoint.peers.grow(peers, new);
     }
 
@@ -43,6 +47,15 @@ impl<B: Memory> Machine<B> {
     /// zero: whatever comes.
     pub fn set_mark(&mut self, bytes: u64) {
         self.p2p.set_mark((bytes != 0).then_some(bytes));
+    }
+
+    /// From now on messages of the program say their type signature, and receives compare it
+    /// (KW_CHECK). The same on all ranks, before the first message.
+    pub fn check_types(&mut self) {
+        self.checks = true;
+        for (_, peer) in self.endpoint.peers.iter_mut() {
+            peer.messages.checks = true;
+        }
     }
 
     /// The sending half.

@@ -4,7 +4,7 @@
 use super::Machine;
 use crate::endpoint::{Memory, Req, ReqKey, State};
 use crate::matching::{Envelope, Pattern};
-use crate::p2p::Unreceived;
+use crate::p2p::{Unreceived, is_p2p};
 use kw_base::Peer;
 
 /// What a request stands for.
@@ -47,6 +47,28 @@ impl<B: Memory> Machine<B> {
         let mut requests = self.endpoint.requests.iter();
         let moves = |req: &Req<B>| req.state != State::Done && stand(req) == Stand::Moves;
         requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_landing()
+    }
+
+    /// A receive of the program that has not ended and writes memory of this buffer: what it
+    /// accepts, or the message that it is matched with. Looks only where receives are posted.
+    pub fn writes(&self, buf: &B) -> Option<Pattern> {
+        if self.p2p.receiving.posted() == 0 {
+            return None;
+        }
+        let mut all = self.endpoint.requests.iter();
+        all.find_map(|(_, req)| {
+            let want = match req.state {
+                State::Posted(want) => want,
+                State::Landing | State::Asked { .. } | State::Claimed => Pattern {
+                    context: req.env.context,
+                    source: Some(req.env.source),
+                    tag: Some(req.env.tag),
+                },
+                _ => return None,
+            };
+            let users = is_p2p(want.context) && want.tag.is_none_or(|t| t >= 0);
+            (users && req.buf.overlaps(buf)).then_some(want)
+        })
     }
 
     /// The messages that came before their receive.

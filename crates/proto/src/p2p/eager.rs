@@ -31,7 +31,11 @@ impl<B: Memory> Sender<'_, B> {
         self.sending.throttle.queued(self.peers, to, len);
         let way = self.peers[to].way;
         self.out.counters.sent(way, Protocol::Eager, len);
-        let head = header(kind, env, len, key.to_bits());
+        let token = match kind {
+            Kind::Eager => self.signature(to, env, buf) as u64,
+            _ => key.to_bits(),
+        };
+        let head = header(kind, env, len, token);
         self.out.payload(to, head, buf.clone(), key);
     }
 
@@ -62,6 +66,10 @@ impl<B: Memory> Receiver<'_, B> {
             return self.keep(from, head, body);
         };
         self.out.counters.hit(Counter::Expected);
+        if head.token != 0 {
+            let (signature, len) = (head.token as u32, head.len);
+            self.requests.compare_types(key, env, signature, len);
+        }
         if let Some(from) = self.requests.receive(key, env, head.len, body) {
             self.peers[from].messages.ours.taken_by_envelope(key, true);
         }
@@ -102,6 +110,9 @@ impl<B: Memory> Receiver<'_, B> {
         self.taken_by_envelope(key, true);
         if sync {
             self.out.control(from, Kind::SyncAck, head.token, 0, 0);
+        } else if head.token != 0 {
+            let (signature, len) = (head.token as u32, head.len);
+            self.requests.compare_types(key, env, signature, len);
         }
         Ok(self.land_in(key, from, env, head.len))
     }

@@ -57,8 +57,13 @@ pub(super) fn weight(len: u64) -> u64 {
 }
 
 #[inline]
-pub(super) fn is_p2p(context: u32) -> bool {
+pub(crate) fn is_p2p(context: u32) -> bool {
     context.is_multiple_of(STRIDE)
+}
+
+/// Whether a message is one that the program sends as such.
+pub(super) fn is_users(env: &Envelope) -> bool {
+    is_p2p(env.context) && env.tag >= 0
 }
 
 /// The receiver's side: what a rank keeps, and how much that may be.
@@ -444,7 +449,7 @@ mod tests {
             get_min: u64::MAX,
             announce_min: u64::MAX,
         };
-        let mut peers = Peers::new(3, || PeerMessages::new(choice));
+        let mut peers = Peers::new(3, || PeerMessages::new(choice, false));
         for (peer, way) in [(0, Way::Own), (1, Way::Other), (2, Way::Other)] {
             peers.set_choice(Peer(peer), way, choice);
         }

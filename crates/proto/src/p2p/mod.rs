@@ -34,6 +34,7 @@ pub mod table;
 mod unexpected;
 mod withheld;
 
+pub(crate) use flow_control::is_p2p;
 pub use landing::{Landing, Place};
 pub use peers::{PeerMessages, PeerState, Peers};
 pub use receiver::{Receiver, Receiving, Unreceived};

@@ -3,7 +3,7 @@
 //! own, which nothing else looks into.
 
 use super::announce::{OurReceives, TheirReceives};
-use super::flow_control::{Backlog, Told};
+use super::flow_control::{Backlog, Told, is_p2p};
 use super::table::Choice;
 use super::withheld::Withheld;
 use crate::endpoint;
@@ -31,11 +31,14 @@ pub struct PeerMessages {
     pub(super) get_refused: bool,
     /// A path is open to it, and no message must wait before it may go there.
     plain: bool,
+    /// Messages of the program say their type signature (KW_CHECK): none is plain, and no receive
+    /// of the program's is announced.
+    pub(crate) checks: bool,
 }
 
 impl PeerMessages {
     /// The state before the first message, with this choice for now.
-    pub fn new(choice: Choice) -> PeerMessages {
+    pub fn new(choice: Choice, checks: bool) -> PeerMessages {
         PeerMessages {
             choice,
             theirs: TheirReceives::new(choice.answers_offers()),
@@ -45,6 +48,7 @@ impl PeerMessages {
             withheld: VecDeque::new(),
             get_refused: false,
             plain: false,
+            checks,
         }
     }
 }
@@ -57,6 +61,12 @@ impl PeerState {
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.messages.plain
+    }
+
+    /// Whether no receive in this context is announced: the message must say its type signature,
+    /// and what is written into an announced receive has no room for that.
+    pub(super) fn keeps_quiet(&self, context: u32) -> bool {
+        self.messages.checks && is_p2p(context)
     }
 
     /// Whether a standard send of `len` bytes is a plain eager frame: the owner may then hand
@@ -87,7 +97,8 @@ impl PeerState {
     pub fn set_plain(&mut self) {
         let known = &self.messages;
         let free = !known.backlog.is_stalled() && known.withheld.is_empty();
-        self.messages.plain = self.is_open() && (free || self.is_self());
+        let free = free || self.is_self();
+        self.messages.plain = self.is_open() && free && !self.messages.checks;
     }
 }
 

@@ -134,7 +134,7 @@ impl<B: Memory> Receiver<'_, B> {
             let failure = Failure::PeerGone(why.clone());
             self.receiving.matching.withdraw(want, key);
             self.finish(key, Outcome::failed(failure));
-        } else if len >= peer.messages.choice.announce_min {
+        } else if len >= peer.messages.choice.announce_min && !peer.keeps_quiet(want.context) {
             self.announce(from, want, key, len);
         }
     }
@@ -174,6 +174,14 @@ impl<B: Memory> Receiver<'_, B> {
         let key = self
             .requests
             .insert(State::Landing, buf.clone(), Some(m.from), m.env);
+        let signature = match &m.early {
+            Early::Offer(offer) => offer.signature,
+            _ if m.sync => 0,
+            _ => m.token as u32,
+        };
+        if signature != 0 {
+            self.requests.compare_types(key, m.env, signature, m.len);
+        }
         self.requests.matched(key, m.env, m.len);
         if m.sync {
             self.out.control(m.from, Kind::SyncAck, m.token, 0, 0);

@@ -22,6 +22,8 @@ pub(super) struct Offer {
     region: Option<RemoteRegion>,
     /// The sender asks to have it fetched, whatever its length.
     asks: bool,
+    /// Type signature of the data (KW_CHECK), or 0.
+    pub(super) signature: u32,
 }
 
 impl Offer {
@@ -34,6 +36,7 @@ impl Offer {
         let mut body = [0; KEYED_LEN];
         let (plain, key) = body.split_at_mut(EXTENSION_LEN);
         plain[8] = self.asks as u8;
+        plain[12..].copy_from_slice(&self.signature.to_le_bytes());
         if let Some(region) = self.region {
             plain[..8].copy_from_slice(&region.address.to_le_bytes());
             key.copy_from_slice(&region.key);
@@ -61,6 +64,7 @@ impl Offer {
         Ok(Offer {
             region: (region.address != 0).then_some(region),
             asks: more[0] != 0,
+            signature: u32::from_le_bytes([more[4], more[5], more[6], more[7]]),
         })
     }
 }
@@ -79,6 +83,7 @@ impl<B: Memory> Sender<'_, B> {
         let offer = Offer {
             region: buf.region().filter(|_| can_get),
             asks: mode == Mode::Fetched,
+            signature: self.signature(to, env, buf),
         };
         let (kind, body) = offer.encode();
         let head = header(kind, env, buf.len(), key.to_bits());
@@ -158,6 +163,10 @@ impl<B: Memory> Receiver<'_, B> {
             Some(key) => {
                 self.out.counters.hit(Counter::Expected);
                 self.taken_by_envelope(key, false);
+                if offer.signature != 0 {
+                    let signature = offer.signature;
+                    self.requests.compare_types(key, env, signature, head.len);
+                }
                 self.requests.matched(key, env, head.len);
                 if let Some(req) = self.requests.get_mut(key) {
                     req.state = State::Landing;
@@ -259,12 +268,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_offer_survives_the_wire(address in 1u64.., key: [u8; KEY_LEN], asks: bool) {
-            let keyed = Offer { region: Some(RemoteRegion { address, key }), asks };
+        fn an_offer_survives_the_wire(address in 1u64.., key: [u8; KEY_LEN], asks: bool, signature: u32) {
+            let keyed = Offer { region: Some(RemoteRegion { address, key }), asks, signature };
             prop_assert_eq!(sent(keyed).1, Ok(keyed));
-            let plain = Offer { region: Some(RemoteRegion::at(address)), asks };
+            let plain = Offer { region: Some(RemoteRegion::at(address)), asks, signature };
             prop_assert_eq!(sent(plain), (Kind::Rts, Ok(plain)));
-            let nowhere = Offer { region: None, asks };
+            let nowhere = Offer { region: None, asks, signature };
             prop_assert_eq!(sent(nowhere), (Kind::Rts, Ok(nowhere)));
         }
 

@@ -1,7 +1,7 @@
 //! The sender's part: messages of this rank from the call that starts them until their buffer may
 //! be used again. What it does of each protocol is in that protocol's file.
 
-use super::flow_control::Throttle;
+use super::flow_control::{Throttle, is_users};
 use super::peers::Peers;
 use crate::endpoint::{Failure, Memory, Outbox, Outcome, ReqKey, Requests, State, header};
 use crate::matching::Envelope;
@@ -115,8 +115,11 @@ impl<B: Memory> Sender<'_, B> {
     /// Sends a message whose turn it is, by the protocol that suits it.
     pub(super) fn launch(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let peer = &mut self.peers[to];
+        // Only a frame of an offer has room for the signature of a synchronous message.
+        let says = peer.messages.checks && mode == Mode::Synchronous;
         let short = buf.len() <= peer.messages.choice.eager_max
-            && (mode != Mode::Fetched || buf.len() == 0);
+            && (mode != Mode::Fetched || buf.len() == 0)
+            && !says;
         let announced = peer.messages.theirs.take(env);
         if announced.is_none() && peer.must_withhold(env, mode, buf.len(), short) {
             return self.withhold(key, to, env, mode);
@@ -140,6 +143,14 @@ impl<B: Memory> Sender<'_, B> {
             // cancelled meanwhile.
             Some(token) if mode == Mode::Standard => self.send_write(key, to, env, token, buf),
             _ => self.send_offer(key, to, env, mode, buf),
+        }
+    }
+
+    /// What a message says of its elements.
+    pub(super) fn signature(&self, to: Peer, env: Envelope, buf: &B) -> u32 {
+        match self.peers[to].messages.checks && is_users(&env) {
+            true => buf.signature(),
+            false => 0,
         }
     }
 

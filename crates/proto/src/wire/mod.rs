@@ -65,13 +65,14 @@ impl RemoteRegion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// A message with its payload. `token` is unused.
+    /// A message with its payload. `token`: type signature of the data (KW_CHECK), or zero.
     Eager = 1,
     /// Like `Eager`, and the receiver answers `SyncAck` when it matches. `token`: sender's request.
     EagerSync = 2,
     /// Request to send. `token`: sender's request. Body: address of the payload in the sender's
     /// memory (u64, zero when it cannot be fetched), then a byte that is 1 where the sender asks to
-    /// have it fetched whatever its length, then 7 bytes of zero.
+    /// have it fetched whatever its length, 3 bytes of zero, and the type signature of the data
+    /// (u32, KW_CHECK; or zero).
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,

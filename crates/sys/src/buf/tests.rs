@@ -207,3 +207,25 @@ fn overlapping_records_read_exactly_and_keep_a_written_value() {
         check(&record, 4, from, n).unwrap();
     }
 }
+
+proptest! {
+    #[test]
+    fn memory_is_shared_where_some_byte_is(
+        a in layout(), b in layout(), counts in (0u64..4, 0u64..4), shift in 0usize..200, rows in any::<(bool, bool)>()
+    ) {
+        let make = |layout: &Layout, count: u64, at: usize, row: bool| match row {
+            true => Buf::bytes(Addr(at), count * layout.size()),
+            false => Buf::with_types(Addr(at), count, &Arc::new(layout.clone())),
+        };
+        let base = 1 << 30;
+        let (a, b) = (make(&a, counts.0, base, rows.0), make(&b, counts.1, base + shift, rows.1));
+        let bytes = |buf: &Buf| {
+            let mut all = std::collections::HashSet::new();
+            buf.runs(0, buf.len(), &mut |at, n| all.extend(at..at + n));
+            all
+        };
+        let shared = !bytes(&a).is_disjoint(&bytes(&b));
+        prop_assert_eq!(a.shares_memory(&b), shared);
+        prop_assert_eq!(b.shares_memory(&a), shared);
+    }
+}

@@ -21,7 +21,7 @@ pub use array::{Distribution, Order};
 pub use basic::Basic;
 pub use construct::Misfit;
 pub use node::{Block, Grid, Visit};
-pub use signature::{Element, Signature};
+pub use signature::{Element, Signature, message};
 
 use basic::Named;
 use bounds::Bounds;

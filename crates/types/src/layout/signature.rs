@@ -2,6 +2,7 @@
 //! folded.
 
 mod hash;
+pub mod message;
 
 use super::basic::{Basic, Named};
 use super::node::{DEEP, SHORT};

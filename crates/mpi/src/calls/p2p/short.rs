@@ -54,6 +54,9 @@ pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
 /// Starts the receive, if that is simple.
 #[inline(always)]
 pub(super) fn post(state: &mut State, comm: CommH, end: &End) -> Option<Flight> {
+    if state.above.checking {
+        return None;
+    }
     let engine = state.engine.as_mut()?;
     let want = want(&state.above, comm, end)?;
     let into = Buf::bytes(end.buf, flat(end)?);

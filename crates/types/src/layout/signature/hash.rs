@@ -9,7 +9,7 @@ const BASE: u64 = 0x0123_4567_89ab_cdef % PRIME;
 
 /// The polynomial's value at [`BASE`], and `BASE` to the power of its length.
 #[derive(Clone, Copy)]
-struct Poly {
+pub(super) struct Poly {
     value: u64,
     shift: u64,
 }
@@ -22,20 +22,27 @@ fn times(a: u64, b: u64) -> u64 {
 
 impl Poly {
     fn one(e: Element) -> Poly {
-        Poly {
-            value: e.basic as u64 * 64 + e.external as u64 + 1,
-            shift: BASE,
-        }
+        Poly::of(e.basic as u64 * 64 + e.external as u64 + 1)
     }
 
-    fn then(self, next: Poly) -> Poly {
+    /// Of one element, which this number stands for.
+    pub(super) fn of(value: u64) -> Poly {
+        let shift = BASE;
+        Poly { value, shift }
+    }
+
+    pub(super) fn value(self) -> u64 {
+        self.value
+    }
+
+    pub(super) fn then(self, next: Poly) -> Poly {
         Poly {
             value: (times(self.value, next.shift) + next.value) % PRIME,
             shift: times(self.shift, next.shift),
         }
     }
 
-    fn repeated(self, mut n: u64) -> Poly {
+    pub(super) fn repeated(self, mut n: u64) -> Poly {
         let (mut sum, mut power) = (NOTHING, self);
         while n > 0 {
             if n & 1 == 1 {
@@ -51,14 +58,14 @@ impl Poly {
 impl Signature {
     /// The hash of this signature `n` times in a row: equal for equal sequences of elements.
     pub fn hash(&self, n: u64) -> u64 {
-        self.poly().repeated(n).value
+        self.poly(Poly::one).repeated(n).value
     }
 
-    fn poly(&self) -> Poly {
+    pub(super) fn poly(&self, one: fn(Element) -> Poly) -> Poly {
         match &self.kind {
-            Kind::One(e) => Poly::one(*e),
-            Kind::Repeat(n, inner) => inner.poly().repeated(*n),
-            Kind::List(parts) => parts.iter().fold(NOTHING, |p, s| p.then(s.poly())),
+            Kind::One(e) => one(*e),
+            Kind::Repeat(n, inner) => inner.poly(one).repeated(*n),
+            Kind::List(parts) => parts.iter().fold(NOTHING, |p, s| p.then(s.poly(one))),
         }
     }
 }
