@@ -17,6 +17,7 @@ mod launcher;
 mod pmi1;
 mod pmi2;
 mod pmix;
+pub mod port;
 mod rendezvous;
 mod singleton;
 mod talk;
