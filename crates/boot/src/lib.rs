@@ -43,7 +43,7 @@ pub use join::{Joined, Memory, join};
 pub use kw_start::pmi::Spawn;
 pub use launcher::{JobInfo, Launcher, ProcessSet};
 pub use talk::hold;
-pub use world::{World, Worlds};
+pub use world::{ProcessName, World, Worlds};
 
 /// The whole job, as a rank sees it, and the jobs that it has joined since.
 #[derive(Clone, Debug)]

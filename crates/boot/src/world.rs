@@ -21,6 +21,7 @@ pub struct World {
     pub name: Arc<str>,
     /// What all its ranks know alike.
     pub agreed: Arc<Agreed>,
+    id: u64,
 }
 
 impl World {
@@ -33,6 +34,40 @@ impl World {
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
         let rank = peer.0.checked_sub(self.first.0)?;
         (rank < self.size()).then_some(rank)
+    }
+}
+
+/// A process as every job names it: its world ([`World::id`]), and its rank there.
+pub type ProcessName = (u64, u32);
+
+impl World {
+    /// The world in one number, which every process computes alike.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Worlds {
+    /// What every job calls a peer of this process.
+    pub fn name_of(&self, peer: Peer) -> Option<ProcessName> {
+        let world = self.of(peer)?;
+        Some((world.id(), world.rank_of(peer)?))
+    }
+
+    /// The peer of such a name; `None` where this process has not met its world.
+    pub fn peer_of(&self, (world, rank): ProcessName) -> Option<Peer> {
+        let world = self.iter().find(|w| w.id() == world)?;
+        (rank < world.size()).then(|| Peer(world.first.0 + rank))
+    }
+
+    /// Whether peers belong to several worlds.
+    pub fn differ(&self, mut peers: impl Iterator<Item = Peer>) -> bool {
+        if self.joined.is_empty() {
+            return false;
+        }
+        let of = |p: Peer| self.of(p).map(|w| w.first);
+        let first = peers.next().and_then(of);
+        peers.any(|p| of(p) != first)
     }
 }
 
@@ -97,7 +132,9 @@ impl Worlds {
 }
 
 fn world(first: Peer, key: [u8; 32], name: &str, agreed: Agreed) -> World {
+    let hash = kw_proto::handshake::key_of(name.as_bytes(), "name of a job");
     World {
+        id: u64::from_le_bytes(*hash.first_chunk().unwrap_or(&[0; 8])),
         first,
         key,
         name: name.into(),
@@ -139,6 +176,23 @@ mod tests {
         assert_eq!(found, want);
         assert!(worlds.of(Peer(6)).is_none());
         assert_eq!(worlds.iter().count(), 3);
+    }
+
+    #[test]
+    fn worlds_name_processes_alike() {
+        let mut here = Worlds::new([1; 32], "first", agreed(3));
+        here.join([2; 32], "second", agreed(2));
+        let mut there = Worlds::new([2; 32], "second", agreed(2));
+        assert_eq!(there.peer_of(here.name_of(Peer(2)).unwrap()), None);
+        there.join([1; 32], "first", agreed(3));
+        for peer in 0..5 {
+            let name = here.name_of(Peer(peer)).unwrap();
+            let other = there.peer_of(name).unwrap();
+            assert_eq!(here.peer_of(name), Some(Peer(peer)));
+            assert_eq!(other, Peer((peer + 2) % 5), "{name:?}");
+        }
+        assert!(here.differ([Peer(0), Peer(3)].into_iter()));
+        assert!(!here.differ([Peer(4), Peer(3)].into_iter()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod route;
 
 pub use route::{Words, route};
 
+use crate::calls::comm_make::spans;
 use kw_base::{ContextId, Peer};
 use kw_engine::{Failure, MessageFailure, Outcome, ReqId, SendMode, Started, WaitOn, Want};
 use kw_objects::Group;
@@ -264,7 +265,11 @@ impl<'a> Members<'a> {
     /// A word with which this process could lead a new communicator, to be told with something
     /// else.
     pub fn offer(&self) -> u32 {
-        propose(self.mpi)
+        match spans(self.mpi, &[&self.group]) {
+            // Processes of several jobs have to agree.
+            true => u32::MAX,
+            false => propose(self.mpi),
+        }
     }
 
     /// The context id of a new communicator of this group, every member of which has made an offer
@@ -283,6 +288,10 @@ impl<'a> Members<'a> {
 
     /// The context id of a new communicator of this group; see `kw_types::comm`.
     pub fn agree(&self) -> Res<ContextId> {
+        if spans(self.mpi, &[&self.group]) {
+            let most = |wanted| self.most(wanted);
+            return agree_among_jobs(self.mpi, self.context, most, |yes| self.all(yes));
+        }
         loop {
             let mut word = [0; 4];
             if self.rank == 0 {
@@ -304,6 +313,43 @@ impl<'a> Members<'a> {
     }
 }
 
+impl Members<'_> {
+    /// The greatest of what the members say.
+    fn most(&self, mine: u32) -> Res<u32> {
+        let all = self.allgather(&mine.to_ne_bytes())?;
+        let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]);
+        Ok(all.chunks_exact(4).map(word).max().unwrap_or(mine))
+    }
+}
+
+/// A context id on which processes of several jobs agree (see `kw_types::comm::SpanningPool`), by a
+/// maximum of all and by what all say.
+pub fn agree_among_jobs(
+    mpi: &Mpi,
+    parent: ContextId,
+    mut most: impl FnMut(u32) -> Res<u32>,
+    mut all: impl FnMut(bool) -> Res<bool>,
+) -> Res<ContextId> {
+    for attempt in 0.. {
+        let wanted = mpi.lock().above.spanning.wanted(parent.0, attempt);
+        let candidate = ContextId(most(wanted.map_or(u32::MAX, |id| id.0))?);
+        if candidate.0 == u32::MAX {
+            break;
+        }
+        let claimed = mpi.lock().above.spanning.claim(candidate);
+        if all(claimed)? {
+            return Ok(candidate);
+        }
+        if claimed {
+            mpi.lock().above.spanning.release(candidate);
+        }
+    }
+    fail(
+        Class::Other,
+        "every context id is in use; free communicators that are no longer needed",
+    )
+}
+
 /// The leaders of two groups, as one of them (or another member of its group) sees it.
 #[derive(Clone, Debug)]
 pub struct Bridge<'a> {
@@ -319,6 +365,8 @@ pub struct Bridge<'a> {
     pub other: (u32, Peer),
     /// Whether this side goes first where one must.
     pub first: bool,
+    /// Whether the processes of both groups belong to several jobs.
+    pub spans: bool,
 }
 
 impl Bridge<'_> {
@@ -349,8 +397,25 @@ impl Bridge<'_> {
         self.swap(mine, u64::from_ne_bytes(word) as usize)
     }
 
+    /// The greatest of what the members of both groups say.
+    fn most(&self, mine: u32) -> Res<u32> {
+        let ours = self.local.most(mine)?;
+        let theirs = self.swap(&ours.to_ne_bytes(), 4)?;
+        let theirs = u32::from_ne_bytes([theirs[0], theirs[1], theirs[2], theirs[3]]);
+        Ok(ours.max(theirs))
+    }
+
+    fn all(&self, yes: bool) -> Res<bool> {
+        let ours = self.local.all(yes)?;
+        Ok(self.swap(&[ours as u8], 1)? == [1] && ours)
+    }
+
     /// The context id of a new communicator of both groups.
     pub fn agree(&self) -> Res<ContextId> {
+        if self.spans {
+            let most = |wanted| self.most(wanted);
+            return agree_among_jobs(self.local.mpi, ContextId(0), most, |yes| self.all(yes));
+        }
         loop {
             let mut word = u32::MAX.to_ne_bytes();
             if self.local.rank == 0 && self.first {

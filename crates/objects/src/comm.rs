@@ -12,7 +12,7 @@ use kw_base::{ContextId, Peer};
 use kw_boot::Agreed;
 use kw_coll::{Levels, Nodes, Table};
 use kw_engine::{ChannelId, PlansId};
-use kw_types::comm::{ContextPool, SELF, WORLD};
+use kw_types::comm::{ContextPool, SELF, SpanningPool, WORLD};
 use std::sync::Arc;
 
 /// MPI_ANY_SOURCE
@@ -247,8 +247,10 @@ impl Tables {
                 format!("comm is {}, which cannot be freed", self.comm(handle)?.name),
             );
         };
-        if let Some(pool) = &mut self.contexts {
-            pool.release(comm.context);
+        match &mut self.contexts {
+            _ if SpanningPool::has(comm.context) => self.spanning.release(comm.context),
+            Some(pool) => pool.release(comm.context),
+            None => {}
         }
         self.errhandlers.release(comm.errhandler);
         Ok(comm)

@@ -1,5 +1,7 @@
 //! Where this process stands between initialisation and finalisation, and what its threads may do.
 
+use crate::error::Res;
+use crate::state::Mpi;
 use kw_boot::{Again, Launcher};
 use kw_engine::Engine;
 use std::thread::ThreadId;
@@ -36,6 +38,8 @@ pub struct Life {
     pub lost: bool,
     /// A session was opened.
     pub sessions: bool,
+    /// What the layer above does at the end of MPI_Init, when everything else can be called.
+    pub when_open: Option<fn(&Mpi) -> Res>,
     /// The launcher, for sessions to come, where it would not take this process back.
     pub kept: Option<Kept>,
 }

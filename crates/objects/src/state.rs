@@ -23,7 +23,7 @@ use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_engine::{Engine, Inner, ProgressLock};
 use kw_sys::mem::Memory;
-use kw_types::comm::ContextPool;
+use kw_types::comm::{ContextPool, SpanningPool};
 use std::collections::HashMap;
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
@@ -51,6 +51,10 @@ pub struct Tables {
     pub itself: Option<Comm>,
     /// This process's share of the context ids; there once the world is open.
     pub contexts: Option<ContextPool>,
+    /// Context ids of communicators with processes of several jobs.
+    pub spanning: SpanningPool,
+    /// The communicator with those who have spawned this process, if any have.
+    pub parent: Option<CommH>,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
     /// Lists of an earlier call, for the memory they have.

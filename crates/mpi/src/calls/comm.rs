@@ -148,9 +148,11 @@ fn release(mpi: &Mpi, comm: Out<CommH>, function: &str) -> Res {
     emptied
 }
 
-/// MPI_Comm_get_parent: MPI_COMM_NULL, since nobody spawned this process.
+/// MPI_Comm_get_parent: MPI_COMM_NULL where nobody spawned this process, or the communicator was
+/// freed or disconnected.
 pub fn comm_get_parent(mpi: &Mpi, parent: Out<CommH>) -> Res {
-    drop(mpi.lock());
-    parent.set(CommH::NULL);
+    let guard = mpi.lock();
+    let there = guard.above.parent.filter(|&p| guard.above.comm(p).is_ok());
+    parent.set(there.unwrap_or(CommH::NULL));
     Ok(())
 }

@@ -80,7 +80,8 @@ impl<'a> Parent<'a> {
             purpose: Purpose::Leaders,
             mine: local.names.rank_of(ours).unwrap_or(0),
             other: (names.rank_of(other).unwrap_or(0), other),
-            first: ours < other,
+            first: precedes(local.mpi, ours, other),
+            spans: spans(local.mpi, &[&local.group, remote]),
             local,
         }
     }
@@ -122,7 +123,8 @@ pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -
         None => None,
         Some(remote) => {
             let whole = parent.bridge(parent.members.clone(), remote);
-            Some(Arc::new(from_words(&whole.swap_any(&to_words(&group))?)))
+            let words = whole.swap_any(&to_words(mpi, &group)?)?;
+            Some(Arc::new(from_words(mpi, &words)?))
         }
     };
     newcomm.set(CommH::NULL);
@@ -268,12 +270,64 @@ fn check_subset(part: &Group, whole: &Group) -> Res {
     }
 }
 
-/// The members of a group as bytes, and back.
-pub fn to_words(group: &Group) -> Vec<u8> {
-    group.iter().flat_map(|p| p.0.to_ne_bytes()).collect()
+/// The members of a group as bytes, under the names by which every process knows them.
+pub fn to_words(mpi: &Mpi, group: &Group) -> Res<Vec<u8>> {
+    let guard = mpi.lock();
+    let mut words = Vec::with_capacity(NAME * group.size() as usize);
+    for peer in group.iter() {
+        let name = guard
+            .engine
+            .as_ref()
+            .and_then(|e| e.job.worlds.name_of(peer));
+        let Some((world, rank)) = name else {
+            return fail(Class::Intern, format!("process {peer} has no name"));
+        };
+        words.extend(world.to_ne_bytes());
+        words.extend(rank.to_ne_bytes());
+    }
+    Ok(words)
 }
 
-pub fn from_words(bytes: &[u8]) -> Group {
-    let peer = |w: &[u8]| Peer(u32::from_ne_bytes([w[0], w[1], w[2], w[3]]));
-    Group::new(bytes.chunks_exact(4).map(peer).collect())
+/// And back.
+pub fn from_words(mpi: &Mpi, bytes: &[u8]) -> Res<Group> {
+    let guard = mpi.lock();
+    let peer = |w: &[u8]| {
+        let (world, rank) = w.split_first_chunk::<8>()?;
+        let rank = u32::from_ne_bytes(*rank.first_chunk()?);
+        let worlds = &guard.engine.as_ref()?.job.worlds;
+        worlds.peer_of((u64::from_ne_bytes(*world), rank))
+    };
+    let members: Option<Vec<Peer>> = bytes.chunks_exact(NAME).map(peer).collect();
+    match members {
+        Some(members) => Ok(Group::new(members)),
+        None => fail(
+            Class::Other,
+            "the other group has processes of a job that this process has not met: connect to that job first (MPI_Comm_connect)",
+        ),
+    }
+}
+
+/// Bytes of the name of a process.
+const NAME: usize = 12;
+
+/// Whether a process comes before another one wherever one of two must be the first.
+pub fn precedes(mpi: &Mpi, a: Peer, b: Peer) -> bool {
+    let guard = mpi.lock();
+    match &guard.engine {
+        Some(engine) => {
+            let worlds = &engine.job.worlds;
+            worlds.name_of(a) < worlds.name_of(b)
+        }
+        None => a < b,
+    }
+}
+
+/// Whether processes of several jobs are among these.
+pub fn spans(mpi: &Mpi, groups: &[&Group]) -> bool {
+    let guard = mpi.lock();
+    let all = groups.iter().flat_map(|g| g.iter());
+    guard
+        .engine
+        .as_ref()
+        .is_some_and(|e| e.job.worlds.differ(all))
 }

@@ -71,8 +71,12 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     life.world = World::Open;
     life.level = level;
     life.main = Some(std::thread::current().id());
+    let when_open = life.when_open;
     drop(guard);
     mpi.set_active(true);
+    if let Some(act) = when_open {
+        act(mpi)?;
+    }
     Ok(level)
 }
 
@@ -258,6 +262,7 @@ fn forget(tables: &mut Tables) {
         let _ = tables.remove_comm(CommH::from_key(key));
     }
     tables.contexts = None;
+    tables.parent = None;
     tables.requests.clear();
     tables.files.retain(|_| false);
     tables.messages.retain(|_| false);

@@ -2,7 +2,9 @@
 
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, hints, same_hints};
-use crate::calls::comm_make::{Parent, bootstrap, check_tag, from_words, string_tag, to_words};
+use crate::calls::comm_make::{
+    Parent, bootstrap, check_tag, from_words, precedes, spans, string_tag, to_words,
+};
 use crate::group_collectives::{Bridge, Members, Purpose};
 use kw_base::{ContextId, Peer};
 use kw_objects::errhandler::Kind;
@@ -39,9 +41,11 @@ pub fn intercomm_create(
     let local = parent.members.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
     let way = || way_to(mpi, peer_comm, remote_leader, me);
-    let bridge = meet(local, Purpose::User(tag), way, (Class::Comm, "peer_comm"))?;
-    let remote = from_words(&bridge.swap_any(&to_words(&parent.members.group))?);
+    let mut bridge = meet(local, Purpose::User(tag), way, (Class::Comm, "peer_comm"))?;
+    let words = bridge.swap_any(&to_words(mpi, &parent.members.group)?)?;
+    let remote = from_words(mpi, &words)?;
     check_disjoint(&parent.members.group, &remote)?;
+    bridge.spans = spans(mpi, &[&parent.members.group, &remote]);
     let context = bridge.agree()?;
     let local = parent.members.group.clone();
     let rank = parent.members.rank;
@@ -65,7 +69,8 @@ fn meet<'a>(
         _ => Ok((BOOTSTRAP, 0, (0, Peer(0)))),
     };
     let found = way.as_ref().ok().filter(|_| local.rank == 0);
-    let mut word = [found.is_some(), found.is_some_and(|w| mine < w.2.1)].map(u8::from);
+    let first = found.is_some_and(|w| precedes(local.mpi, mine, w.2.1));
+    let mut word = [found.is_some(), first].map(u8::from);
     local.bcast(&mut word)?;
     let (context, mine, other) = way?;
     if word[0] == 0 {
@@ -81,6 +86,7 @@ fn meet<'a>(
         mine,
         other,
         first: word[1] == 1,
+        spans: false,
     })
 }
 
@@ -146,13 +152,14 @@ pub fn intercomm_create_from_groups(
         let other = leader_of(&theirs, remote_leader, &ours)?;
         Ok((ContextId(BOOTSTRAP.0 | 1), mine, (other.0, other)))
     };
-    let bridge = meet(
+    let mut bridge = meet(
         local,
         Purpose::User(tag),
         way,
         (Class::Group, "remote_group"),
     )?;
-    let theirs = from_words(&bridge.swap_any(&to_words(&ours))?);
+    let theirs = from_words(mpi, &bridge.swap_any(&to_words(mpi, &ours)?)?)?;
+    bridge.spans = spans(mpi, &[&ours, &theirs]);
     let mut made = Comm::new(bridge.agree()?, ours, Some(Arc::new(theirs)), rank);
     made.errhandler = errhandler;
     made.session = session;

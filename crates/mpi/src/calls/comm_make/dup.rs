@@ -1,6 +1,6 @@
 //! Duplicates of communicators (MPI 5.0, 7.4.2).
 
-use super::Parent;
+use super::{Parent, precedes, spans};
 use crate::calls::attr::{copy_all, delete_all};
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{add_comm, forget, hints, same_hints};
@@ -97,9 +97,15 @@ fn duplicate_later(
 ) -> Res {
     let parent = Parent::new(mpi, comm)?;
     let Members { group, rank, .. } = parent.members.clone();
+    if spans(mpi, &[&group, parent.remote.as_deref().unwrap_or(&group)]) {
+        // Nobody can choose for several jobs: they agree now.
+        duplicate(mpi, comm, hints, newcomm)?;
+        request.set(RequestH::DONE);
+        return Ok(());
+    }
     let first = group.peer(0);
     let chooser = match &parent.remote {
-        Some(remote) if remote.peer(0) < first => remote.peer(0),
+        Some(remote) if precedes(mpi, remote.peer(0), first) => remote.peer(0),
         _ => first,
     };
     let chooses = group.peer(rank) == chooser;

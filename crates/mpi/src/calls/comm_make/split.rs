@@ -145,7 +145,8 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
         .as_ref()
         .map(|e| e.job.hosts())
         .unwrap_or_default();
-    let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(0);
+    // A process of another job shares nothing with this one.
+    let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(i32::MAX as u32);
     let here = host(me) as i32;
     let resource = info.and_then(|i| i.get("mpi_hw_resource_type"));
     let set = info.and_then(|i| i.get("mpi_pset_name"));
