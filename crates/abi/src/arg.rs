@@ -2,7 +2,9 @@
 //! wants decides.
 
 use kw_objects::handle::*;
-use kw_sys::args::{Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, Texts, Width};
+use kw_sys::args::{
+    Array, Ints, Out, OutInt, OutText, Status, StatusOut, Text, TextLists, Texts, Width,
+};
 use kw_sys::buf::Addr;
 use kw_sys::callback::{
     AttrCopy, DatarepConvert, DatarepConvertCount, DatarepExtent, DeleteAttr, ErrorHandler,
@@ -51,6 +53,7 @@ args! {
     [] i64 => i64: |x| x;
     [] usize => usize: |x| x;
     [] usize => Texts: |x| Texts::new(x);
+    [] usize => TextLists: |x| TextLists::new(x);
     [] usize => AttrCopy: |x| AttrCopy::new(x);
     [T: Copy] *mut T => Out<T>: |x| Out::new(x);
     [T: Copy] *mut T => Array<T>: |x| Array::new(x);

@@ -17,7 +17,9 @@ pub fn mpi() -> &'static Mpi {
     MPI.get_or_init(|| {
         kw_sys::process::in_children(forked);
         kw_sys::process::at_exit(ended);
-        Mpi::new()
+        let mpi = Mpi::new();
+        mpi.lock().above.life.when_open = Some(kw_processes::meet_parent);
+        mpi
     })
 }
 

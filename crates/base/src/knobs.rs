@@ -166,6 +166,8 @@ knobs! {
     KeyFile = "KW_KEY_FILE", File, "", "The file of the secret that all processes of a rendezvous know, 16 bytes or more.", "none", Start, Never, Local, User;
     Key = "KW_KEY", Secret, "", "The secret itself, where no file holds it.", "none", Start, Never, Alike, User;
     RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds that all processes may take to come to the rendezvous, and after which mpiexec names the ranks that did not call MPI_Init.", "none", Start, Never, Local, User;
+    ConnectWait = "KW_CONNECT_WAIT", Count, "60", "Seconds that the other side may take to accept (MPI_Comm_connect), and processes that are spawned to call MPI_Init (MPI_Comm_spawn).", "none", Start, Anytime, Local, User;
+    Names = "KW_NAMES", File, "", "The directory where names of services are published (MPI_Publish_name), a file for each that only its user can read; by default .kittiwake/names in the home directory.", "none", Start, Anytime, Local, User;
     Cc = "KW_CC", File, "cc", "The C compiler that mpicc calls.", "none", Start, Never, Local, User;
     Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
     Fc = "KW_FC", File, "gfortran", "The Fortran compiler that mpifort calls; its modules are made when it is first used.", "none", Start, Never, Local, User;

@@ -72,6 +72,10 @@ impl Agreed {
 
     /// Which of some ranks share a machine, with the domains inside each; `None` when all do.
     pub fn nodes(&self, ranks: impl Fn(u32) -> Peer, size: u32) -> Option<Nodes> {
+        if (0..size).any(|r| ranks(r).0 >= self.size()) {
+            // Nothing is known of the hosts of another job.
+            return Nodes::of_hosts(0..size);
+        }
         let nodes = Nodes::of_hosts((0..size).map(|r| self.hosts[ranks(r).idx()]))?;
         Some(nodes.with_domains(|r| self.domain(ranks(r))))
     }
@@ -91,6 +95,25 @@ impl Agreed {
     /// The figures that all ranks price their choices with: those of rank 0's host.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
+    }
+
+    /// What another job has to know of this one, as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let crowded = |rank| self.is_crowded(Peer(rank)) as u8;
+        let mut out = self.size().to_le_bytes().to_vec();
+        out.extend((0..self.size()).map(crowded));
+        out
+    }
+
+    /// What [`Agreed::encode`] wrote, as far as another job knows it: nothing is known of its hosts.
+    pub fn decode(bytes: &[u8]) -> Option<Agreed> {
+        let (size, crowded) = bytes.split_first_chunk()?;
+        let size = u32::from_le_bytes(*size);
+        if size == 0 || crowded.len() != size as usize {
+            return None;
+        }
+        let load = Load::even(crowded.contains(&1), size);
+        Agreed::new((0..size).collect(), load, &Knobs::defaults()).ok()
     }
 
     /// Ranks of the job.

@@ -47,6 +47,9 @@ impl BootError {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum Misuse {
+    /// No network is allowed.
+    #[error("processes of different jobs meet over a network, and KW_PATHS allows none")]
+    NoNetwork,
     #[error(
         "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, {}",
         kw_base::knobs::NETWORKS.join(", ")

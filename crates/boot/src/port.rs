@@ -14,10 +14,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use kw_base::sync::thread;
+use kw_base::sync::{Arc, Mutex, thread};
 use kw_proto::handshake::key_of;
 use kw_sys::threads::with_signals_blocked;
 
@@ -29,8 +29,11 @@ const STRANGERS: usize = 64;
 const PAUSE: Duration = Duration::from_millis(1);
 /// Longest message, bytes.
 const LONGEST: usize = 64 << 20;
+/// Longest name: MPI_MAX_PORT_NAME of MPICH, the smallest, without the final zero.
+const LONGEST_NAME: usize = 255;
 /// What the name of a port begins with.
 const SCHEME: &str = "kittiwake:";
+const SECRET: usize = 16;
 const NONCE: usize = 32;
 const MAC: usize = 32;
 
@@ -215,16 +218,16 @@ fn read_more(
 #[derive(Debug)]
 pub struct Port {
     name: String,
-    secret: [u8; 32],
+    secret: [u8; SECRET],
     listeners: Vec<TcpListener>,
-    known: Receiver<Channel>,
-    knows: Sender<Channel>,
+    /// Who has shown the secret, and was not accepted yet.
+    known: Arc<Mutex<Vec<Channel>>>,
 }
 
 impl Port {
     /// Opens a port on each of these addresses.
     pub fn open(addresses: &[IpAddr]) -> Result<Port, PortError> {
-        let secret: [u8; 32] = kw_sys::random::key().map_err(PortError::System)?;
+        let secret: [u8; SECRET] = kw_sys::unix::random().map_err(PortError::System)?;
         let mut listeners = Vec::new();
         let mut at: Vec<String> = Vec::new();
         let mut why = None;
@@ -245,16 +248,19 @@ impl Port {
             let none = || io::Error::other("this host has no address to listen on");
             return Err(PortError::System(why.unwrap_or_else(none)));
         }
-        // The name has to fit into MPI_MAX_PORT_NAME.
-        at.truncate(16);
-        let name = format!("{SCHEME}{}@{}", kw_sys::unix::hex(&secret), at.join(","));
-        let (knows, known) = channel();
+        let mut name = format!("{SCHEME}{}@", kw_sys::unix::hex(&secret));
+        for (i, address) in at.iter().enumerate() {
+            if i > 0 && name.len() + 1 + address.len() > LONGEST_NAME {
+                break;
+            }
+            let comma = if i > 0 { "," } else { "" };
+            name.push_str(&format!("{comma}{address}"));
+        }
         Ok(Port {
             name,
             secret,
             listeners,
-            known,
-            knows,
+            known: Arc::default(),
         })
     }
 
@@ -265,26 +271,30 @@ impl Port {
 
     /// Waits until somebody calls who knows the name, while `goes_on` says so.
     pub fn accept(&self, mut goes_on: impl FnMut() -> bool) -> Result<Channel, PortError> {
-        let strangers = std::sync::Arc::new(());
+        let strangers = Arc::new(());
         loop {
-            if let Ok(channel) = self.known.try_recv() {
-                return Ok(channel);
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !known.is_empty() {
+                return Ok(known.remove(0));
             }
+            drop(known);
             if !goes_on() {
                 return Err(PortError::GivenUp);
             }
             let mut came = false;
             for listener in &self.listeners {
-                let full = std::sync::Arc::strong_count(&strangers) > STRANGERS;
+                let full = Arc::strong_count(&strangers) > STRANGERS;
                 let Some((stream, _)) = listener.accept().ok().filter(|_| !full) else {
                     continue;
                 };
                 came = true;
-                let (secret, knows, one) = (self.secret, self.knows.clone(), strangers.clone());
+                let (secret, known, one) = (self.secret, self.known.clone(), strangers.clone());
                 let hear = move || {
                     if let Ok(channel) = welcome(stream, &secret) {
-                        // The port may have been closed meanwhile.
-                        let _ = knows.send(channel);
+                        known
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(channel);
                     }
                     drop(one);
                 };
@@ -298,7 +308,7 @@ impl Port {
 }
 
 /// Hears whether a caller knows the secret.
-fn welcome(mut stream: TcpStream, secret: &[u8; 32]) -> Result<Channel, PortError> {
+fn welcome(mut stream: TcpStream, secret: &[u8; SECRET]) -> Result<Channel, PortError> {
     let set_up = |stream: &TcpStream| {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
@@ -323,7 +333,7 @@ pub fn call(name: &str, patience: Duration) -> Result<Channel, PortError> {
     let wrong = || PortError::Name(name.chars().take(40).collect());
     let rest = name.trim().strip_prefix(SCHEME).ok_or_else(wrong)?;
     let (secret, at) = rest.split_once('@').ok_or_else(wrong)?;
-    let secret: [u8; 32] = kw_sys::unix::from_hex(secret).ok_or_else(wrong)?;
+    let secret: [u8; SECRET] = kw_sys::unix::from_hex(secret).ok_or_else(wrong)?;
     let addresses: Result<Vec<SocketAddr>, _> = at.split(',').map(str::parse).collect();
     let addresses = addresses.map_err(|_| wrong())?;
     let until = Instant::now() + patience;
@@ -346,7 +356,11 @@ pub fn call(name: &str, patience: Duration) -> Result<Channel, PortError> {
     })
 }
 
-fn greet(mut stream: TcpStream, secret: &[u8; 32], until: Instant) -> Result<Channel, PortError> {
+fn greet(
+    mut stream: TcpStream,
+    secret: &[u8; SECRET],
+    until: Instant,
+) -> Result<Channel, PortError> {
     stream.set_nodelay(true).map_err(PortError::Broken)?;
     let mine: [u8; NONCE] = kw_sys::random::key().map_err(PortError::System)?;
     stream.write_all(&mine).map_err(PortError::Broken)?;
@@ -370,11 +384,11 @@ mod tests {
     fn whoever_knows_the_name_is_heard_and_nobody_else() {
         let port = Port::open(&[HERE]).unwrap();
         let name = port.name().to_string();
-        assert!(name.len() < 1024 && name.starts_with(SCHEME));
+        assert!(name.len() <= LONGEST_NAME && name.starts_with(SCHEME));
         let caller = thread::spawn(move || {
             let at = name.rsplit_once('@').unwrap().1.to_string();
             let mut silent = TcpStream::connect(&at).unwrap();
-            let other = format!("{SCHEME}{}@{at}", "0".repeat(64));
+            let other = format!("{SCHEME}{}@{at}", "0".repeat(32));
             let why = call(&other, MINUTE).unwrap_err();
             assert!(matches!(why, PortError::Closed(_)), "{why}");
             let mut channel = call(&name, MINUTE).unwrap();

@@ -8,6 +8,7 @@
 
 use crate::Agreed;
 use kw_base::Peer;
+use kw_proto::handshake::{self, Foreign};
 use std::sync::Arc;
 
 /// One job.
@@ -15,19 +16,27 @@ use std::sync::Arc;
 pub struct World {
     /// Its first rank, as a peer of this process; the others follow.
     pub first: Peer,
-    /// The job's key: proof of belonging.
+    /// Of the own world the job's key, which is proof of belonging; of another one its foreign key
+    /// ([`World::foreign_key`]).
     pub key: [u8; 32],
     /// Its name, for messages.
     pub name: Arc<str>,
     /// What all its ranks know alike.
     pub agreed: Arc<Agreed>,
     id: u64,
+    foreign_key: [u8; 32],
 }
 
 impl World {
     /// Ranks.
     pub fn size(&self) -> u32 {
         self.agreed.size()
+    }
+
+    /// What proves to others that they were introduced to this world; it differs from that of every
+    /// other world.
+    pub fn foreign_key(&self) -> [u8; 32] {
+        self.foreign_key
     }
 
     /// The rank that a peer of this process has in it, if it is one of its ranks.
@@ -122,8 +131,20 @@ impl Worlds {
         self.iter().find(|world| world.rank_of(peer).is_some())
     }
 
+    /// The world with this foreign key, if it is known.
+    pub fn known(&self, foreign_key: &[u8; 32]) -> Option<&World> {
+        self.iter().find(|w| w.foreign_key == *foreign_key)
+    }
+
+    /// What a network must know of another world.
+    pub fn foreign(&self, world: &World) -> Foreign {
+        let range = (world.first.0, world.size());
+        Foreign::new(range, &self.own.foreign_key, &world.foreign_key)
+    }
+
     /// Adds a job that this process has joined. Its ranks are the peers from the next number on.
-    pub fn join(&mut self, key: [u8; 32], name: &str, agreed: Agreed) -> &World {
+    pub fn join(&mut self, foreign_key: [u8; 32], name: &str, agreed: Agreed) -> &World {
+        let key = foreign_key;
         let first = Peer(self.peers());
         let at = self.joined.len();
         self.joined.push(world(first, key, name, agreed));
@@ -132,9 +153,14 @@ impl Worlds {
 }
 
 fn world(first: Peer, key: [u8; 32], name: &str, agreed: Agreed) -> World {
-    let hash = kw_proto::handshake::key_of(name.as_bytes(), "name of a job");
+    let foreign_key = match first {
+        Peer(0) => handshake::foreign_key(&key),
+        _ => key,
+    };
+    let hash = handshake::key_of(&foreign_key, "name of a job");
     World {
         id: u64::from_le_bytes(*hash.first_chunk().unwrap_or(&[0; 8])),
+        foreign_key,
         first,
         key,
         name: name.into(),
@@ -181,10 +207,11 @@ mod tests {
     #[test]
     fn worlds_name_processes_alike() {
         let mut here = Worlds::new([1; 32], "first", agreed(3));
-        here.join([2; 32], "second", agreed(2));
-        let mut there = Worlds::new([2; 32], "second", agreed(2));
+        let mut there = Worlds::new([9; 32], "second", agreed(2));
+        let second = there.own().foreign_key();
+        here.join(second, "second", agreed(2));
         assert_eq!(there.peer_of(here.name_of(Peer(2)).unwrap()), None);
-        there.join([1; 32], "first", agreed(3));
+        there.join(here.own().foreign_key(), "first", agreed(3));
         for peer in 0..5 {
             let name = here.name_of(Peer(peer)).unwrap();
             let other = there.peer_of(name).unwrap();

@@ -23,7 +23,7 @@ use kw_base::Peer;
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
 use kw_boot::{Agreed, BootError, Job, Launcher};
-use kw_path::{Down, Network};
+use kw_path::{CannotOpen, Down, Network, Opening};
 
 /// One rank's engine.
 pub struct Engine {
@@ -102,20 +102,55 @@ impl Engine {
             .end_with(&mut self.messages, req, len, failure);
     }
 
-    /// This rank has joined another job, which has this key and name and has agreed on that: its
-    /// ranks are peers from now on. Returns the first of them. Messages that are under way go on.
-    pub fn join(&mut self, key: [u8; 32], name: &str, agreed: Agreed) -> Peer {
-        let first = self.job.worlds.join(key, name, agreed).first;
-        let peers = self.job.worlds.peers();
+    /// This rank has met another job, which has this foreign key and name and has agreed on that:
+    /// its ranks are peers from now on. Returns the first of them. Messages that are under way go
+    /// on.
+    pub fn join(
+        &mut self,
+        foreign_key: [u8; 32],
+        name: &str,
+        agreed: Agreed,
+    ) -> Result<Peer, CannotOpen> {
+        if let Some(world) = self.job.worlds.known(&foreign_key) {
+            return Ok(world.first);
+        }
+        let world = self.job.worlds.join(foreign_key, name, agreed).clone();
+        let foreign = self.job.worlds.foreign(&world);
+        let (first, peers) = (world.first, self.job.worlds.peers());
         self.messages.grow(peers, &self.knobs);
-        tracing::info!("joined job {name}: ranks {first} to {}", peers - 1);
-        first
+        self.messages.paths.join(foreign)?;
+        tracing::info!("met job {name}: its ranks are {first} to {}", peers - 1);
+        Ok(first)
     }
 
     /// Says where a rank of another job listens, which the launcher of this one does not know.
     /// Before the first message to it.
     pub fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down> {
         self.messages.paths.introduce(peer, address)
+    }
+
+    /// By which network this rank is reached, and where.
+    pub fn address(&self) -> Option<(&'static str, String)> {
+        self.messages.paths.address()
+    }
+
+    /// What must be known of the network that this rank opens to meet other jobs; `None` where it
+    /// has one.
+    pub fn needs_network(&mut self) -> Option<Result<Opening<'_>, BootError>> {
+        if self.address().is_some() {
+            return None;
+        }
+        let name = self.messages.outlet.launcher.job().to_string();
+        Some(crate::paths::opening_for_others(
+            &name,
+            &self.job,
+            &self.knobs,
+        ))
+    }
+
+    /// The addresses on which processes of other jobs may be waited for.
+    pub fn addresses(&self) -> Result<Vec<std::net::IpAddr>, kw_path::Cause> {
+        kw_path::addresses_for_others(self.knobs.text(Id::Interfaces))
     }
 
     /// The knobs this rank was started with, as they are now.

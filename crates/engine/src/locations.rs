@@ -46,7 +46,9 @@ impl Engine {
             }
         }
         let (hosts, paths) = (self.job.hosts(), &self.messages.paths);
-        let ranks = peers.iter().map(|&p| (hosts[p.idx()], paths.cpu(p)));
+        // Each rank of another job counts as on a host of its own.
+        let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(u32::MAX - p.0);
+        let ranks = peers.iter().map(|&p| (host(p), paths.cpu(p)));
         self.locations.of(ranks)
     }
 }

@@ -246,6 +246,22 @@ impl<T> Inner<T, Engine> {
         Ok(())
     }
 
+    /// Takes a network for the engine, which had none: a thread that sleeps is woken by it, too.
+    pub fn set_network(&mut self, net: Box<dyn kw_path::Network>) -> std::io::Result<()> {
+        let Some(engine) = &mut self.engine else {
+            return Ok(());
+        };
+        engine.messages.paths.set_network(net, &engine.knobs);
+        let new = Arc::new(engine.messages.paths.sleeper()?);
+        let old = self.sleeper.replace(new);
+        if let Some(old) = old {
+            // Whoever sleeps there goes on with the new one.
+            old.ring();
+            old.rouse();
+        }
+        Ok(())
+    }
+
     /// Takes over how long to poll and to watch.
     fn read_times(&mut self) {
         let Some(engine) = &self.engine else { return };

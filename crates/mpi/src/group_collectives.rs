@@ -99,6 +99,9 @@ impl<'a> Members<'a> {
     /// Ranks below which the trees are flat: [`FLAT`] where ranks share cores, since every level of
     /// a tree costs turns of the scheduler there.
     fn flat(&self) -> u32 {
+        if spans(self.mpi, &[&self.group]) {
+            return 0;
+        }
         let guard = self.mpi.lock();
         let shared = guard
             .engine
@@ -405,7 +408,8 @@ impl Bridge<'_> {
         Ok(ours.max(theirs))
     }
 
-    fn all(&self, yes: bool) -> Res<bool> {
+    /// Whether all members of both groups say yes.
+    pub fn all(&self, yes: bool) -> Res<bool> {
         let ours = self.local.all(yes)?;
         Ok(self.swap(&[ours as u8], 1)? == [1] && ours)
     }

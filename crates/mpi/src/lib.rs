@@ -26,7 +26,9 @@ pub mod chapter {
     pub use crate::calls::comm_make::Parent;
     pub use crate::calls::p2p::{running, settle};
     pub use crate::calls::pack::{from_external, to_external};
-    pub use crate::group_collectives::{Members, Purpose, finish, start_recv, start_send};
+    pub use crate::group_collectives::{
+        Members, Purpose, agree_among_jobs, finish, start_recv, start_send,
+    };
 }
 
 pub use calls::env::{end_job, end_process};

@@ -34,6 +34,9 @@ pub struct Comm {
     pub local: Arc<Group>,
     /// The other group of an intercommunicator.
     pub remote: Option<Arc<Group>>,
+    /// Of an intercommunicator: whether the local group comes first where one must; both groups know
+    /// it alike.
+    pub first: bool,
     /// Both groups in one row, once a collective of an intercommunicator has wanted them.
     pub both: Option<Arc<Group>>,
     /// This process's rank in `local`.
@@ -97,9 +100,13 @@ impl Comm {
             None => Board::Unknown,
             Some(_) => Board::None,
         };
+        let first = remote
+            .as_ref()
+            .is_none_or(|r| local.iter().next() < r.iter().next());
         Comm {
             handle: CommH::NULL,
             context,
+            first,
             local,
             remote,
             both: None,

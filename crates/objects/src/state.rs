@@ -55,6 +55,8 @@ pub struct Tables {
     pub spanning: SpanningPool,
     /// The communicator with those who have spawned this process, if any have.
     pub parent: Option<CommH>,
+    /// Ports that are open, by name.
+    pub ports: HashMap<String, std::sync::Arc<kw_boot::port::Port>>,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
     /// Lists of an earlier call, for the memory they have.

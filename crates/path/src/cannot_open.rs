@@ -61,6 +61,9 @@ pub enum Lacking {
         /// Connections that there may be.
         most: usize,
     },
+    /// Room in a datagram for ranks of several jobs.
+    #[error("UDP reaches the ranks of one job only: name tcp before udp in KW_PATHS")]
+    OtherJobs,
     /// An address on which a port could be had.
     #[error("no address can be {}", tried(.purpose, .all))]
     Addresses {

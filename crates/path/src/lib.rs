@@ -23,7 +23,7 @@ pub mod udp;
 pub use address::Misnamed;
 pub use cannot_open::{CannotOpen, Cause, Lacking, NoPort};
 pub use contract::*;
-pub use member::Member;
+pub use member::{Member, addresses_for_others, reaches_others};
 pub use network::{About, Asleep, Network, Open, Opening};
 pub use ports::Ports;
 pub use selfpath::SelfPath;

@@ -38,3 +38,20 @@ impl Member {
         Ok((all, chosen))
     }
 }
+
+/// The addresses of this host on which processes of other jobs may be waited for: those that
+/// `interfaces` (`KW_INTERFACES`) says, loopback where there are no others.
+pub fn addresses_for_others(interfaces: &str) -> Result<Vec<IpAddr>, Cause> {
+    let all = netif::interfaces().map_err(Cause::io("the interfaces cannot be listed"))?;
+    let far = address::choose(interfaces, false, &all);
+    match far {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Ok(address::choose(interfaces, true, &all)?),
+    }
+}
+
+/// Whether this host has an address that others reach, among those that `interfaces` says.
+pub fn reaches_others(interfaces: &str) -> bool {
+    let all = netif::interfaces().unwrap_or_default();
+    address::choose(interfaces, false, &all).is_ok_and(|found| !found.is_empty())
+}

@@ -12,6 +12,7 @@ use crate::member::Member;
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::{Id, Knobs};
 use kw_base::{Peer, Tick};
+use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
@@ -51,6 +52,13 @@ pub trait Network: Path + Debug + Send {
     /// There are `size` ranks from now on: those that there were keep their numbers, and those that
     /// follow can be introduced. Fewer than there are change nothing.
     fn grow(&mut self, size: u32);
+
+    /// Another job has been met: its ranks are peers, who can be introduced. Not where the network
+    /// reaches the ranks of one job only.
+    fn join(&mut self, foreign: Foreign) -> Result<(), CannotOpen> {
+        self.grow(foreign.first + foreign.size);
+        Ok(())
+    }
 
     /// Polls after a sleep on [`Network::descriptor`]: only what made it readable has to be looked
     /// at.

@@ -266,6 +266,7 @@ impl Text {
 
 /// The arguments of a C program, as `main` has them; may be null.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub struct Texts(*const Text);
 
 impl Texts {
@@ -276,6 +277,15 @@ impl Texts {
         Texts(p as *const Text)
     }
 
+    /// Text `i` of an array that is not null.
+    pub fn get(self, i: usize) -> Text {
+        match self.0.is_null() {
+            true => Text(std::ptr::null()),
+            // SAFETY: promised in `new`; a `Text` is a pointer.
+            false => unsafe { self.0.add(i).read_unaligned() },
+        }
+    }
+
     /// The first `n`, or fewer when a null pointer ends them.
     pub fn to_vec(self, n: usize) -> Vec<String> {
         if self.0.is_null() {
@@ -284,6 +294,28 @@ impl Texts {
         // SAFETY: promised in `new`; a `Text` is a pointer.
         let text = |i| unsafe { *self.0.add(i) };
         (0..n).map_while(|i| text(i).to_text()).collect()
+    }
+}
+
+/// The arguments of several programs, one after the other; may be null.
+#[derive(Clone, Copy, Debug)]
+pub struct TextLists(*const Texts);
+
+impl TextLists {
+    /// # Safety
+    /// `p` is null or an array of as many lists as the function's caller says, each as
+    /// [`Texts::new`] wants it.
+    pub unsafe fn new(p: usize) -> TextLists {
+        TextLists(p as *const Texts)
+    }
+
+    /// List `i`.
+    pub fn get(self, i: usize) -> Texts {
+        match self.0.is_null() {
+            true => Texts(std::ptr::null()),
+            // SAFETY: promised in `new`; a `Texts` is a pointer.
+            false => unsafe { self.0.add(i).read_unaligned() },
+        }
     }
 }
 

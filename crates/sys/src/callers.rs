@@ -48,6 +48,11 @@ pub fn callers() -> Vec<Caller> {
     all.into_iter().map(caller).collect()
 }
 
+/// The file of the library that this function is in.
+pub fn own_file() -> String {
+    caller(own_file as fn() -> String as usize).file
+}
+
 fn caller(address: usize) -> Caller {
     // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
     let (found, info) = unsafe {

@@ -27,6 +27,16 @@ pub fn variable(name: &str) -> Option<String> {
     None
 }
 
+/// Takes a variable out of the environment, so that programs which this one starts do not get it.
+/// At MPI_Init, as other libraries change the environment when they are initialised.
+pub fn take(name: &str) -> Option<String> {
+    let text = std::env::var(name).ok()?;
+    // SAFETY: MPI_Init is called by the main thread before the program reads the environment in
+    // others (MPI 5.0, 11.2.1, leaves that to the caller).
+    unsafe { std::env::remove_var(name) };
+    Some(text)
+}
+
 fn names_file(name: &str) -> bool {
     ALL.iter().any(|k| k.name == name && k.kind == Kind::File)
 }

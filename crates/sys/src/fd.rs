@@ -75,3 +75,18 @@ pub fn keep_alive(fd: BorrowedFd) -> io::Result<()> {
     sockopt::set_tcp_keepcnt(fd, 3)?;
     Ok(())
 }
+
+/// A stream over a copy of a descriptor of the program's: a connected socket.
+pub fn borrowed_stream(fd: i32) -> io::Result<std::net::TcpStream> {
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is looked at during this call only; a number that names none is an
+    // error of `dup`.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    let own = borrowed.try_clone_to_owned()?;
+    rustix::net::sockopt::socket_type(&own)?;
+    let stream = std::net::TcpStream::from(own);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}

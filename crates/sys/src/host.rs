@@ -13,6 +13,11 @@ const LEAVING: libc::time_t = 5;
 /// Bytes of stack of the thread that writes.
 const STACK: usize = 64 << 10;
 
+/// The number of this process's user.
+pub fn user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
 /// The host name as the kernel knows it (no resolver is asked).
 pub fn name() -> String {
     rustix::system::uname()

@@ -2,8 +2,10 @@
 //! of what the job agreed on, and sees nothing else: the call, the rows of the communicator's hint,
 //! and itself.
 
+use kw_base::Calibration;
 use kw_boot::Agreed;
 use kw_coll::algorithms::Algorithm;
+use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Chooser, Coll, Table};
 
@@ -20,6 +22,19 @@ impl Choosing {
         Choosing {
             table: agreed.table(),
             site: agreed.site(),
+        }
+    }
+
+    /// For ranks of several jobs, which have agreed on nothing: as the built-in table says, with the
+    /// starting values of all figures.
+    #[cold]
+    pub(super) fn between_jobs() -> Choosing {
+        Choosing {
+            table: Table::default().priced(Prices::of(&Calibration::START)),
+            site: Site {
+                shared: false,
+                network: true,
+            },
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) const KEPT_STEPS: usize = 48;
 pub struct Planner {
     /// Made when the first plan is.
     choosing: Option<Choosing>,
+    /// Likewise, among ranks of several jobs.
+    between_jobs: Option<Choosing>,
     /// By communicator: the short plans that may serve again, all of whose steps are the
     /// executor's.
     plans: Slab<Plans>,
@@ -104,7 +106,7 @@ impl Planner {
         let mut run = Box::<Run>::default();
         let mut schedule = Schedule::default();
         let board = circle.board.zip(unit);
-        let choosing = self.choosing(agreed);
+        let choosing = self.choosing(agreed, &circle);
         let mut parts = Ask {
             bytes,
             chooser: Some(choosing.chooser()),
@@ -142,7 +144,7 @@ impl Planner {
         emit: Emit,
         ask: &InterAsk,
     ) -> Box<Run> {
-        let choosing = self.choosing(agreed);
+        let choosing = self.choosing(agreed, &circle);
         let choose =
             |coll: Coll, bytes: u64, part: &Ask<'_>| choosing.choose(None, coll, bytes, part);
         let mut run = Box::<Run>::default();
@@ -151,8 +153,12 @@ impl Planner {
         run
     }
 
-    fn choosing(&mut self, agreed: &Agreed) -> &Choosing {
-        self.choosing.get_or_insert_with(|| Choosing::of(agreed))
+    fn choosing(&mut self, agreed: &Agreed, circle: &Circle) -> &Choosing {
+        let own = agreed.size();
+        match circle.members.iter().any(|peer| peer.0 >= own) {
+            true => self.between_jobs.get_or_insert_with(Choosing::between_jobs),
+            false => self.choosing.get_or_insert_with(|| Choosing::of(agreed)),
+        }
     }
 
     /// Keeps the plan of a run that has ended, where it may serve again.

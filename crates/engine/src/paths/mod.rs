@@ -7,6 +7,7 @@ mod prices;
 pub(crate) mod seen;
 
 pub(crate) use open::local;
+pub(crate) use open::opening_for_others;
 pub use open::{Joined, join};
 pub(crate) use port::NO_REQUEST;
 pub use port::Port;
@@ -19,7 +20,8 @@ use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
-use kw_path::{Asleep, Body, Down, Inbound, Network, Path, Sent};
+use kw_path::{Asleep, Body, CannotOpen, Down, Inbound, Network, Path, Sent};
+use kw_proto::handshake::Foreign;
 use kw_proto::p2p::table::{Choice, Line, Lines};
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_start::address_key;
@@ -96,6 +98,27 @@ impl Paths {
             net.grow(size);
         }
         self.set_knobs(knobs);
+    }
+
+    /// By which network this rank is reached, and where.
+    pub(crate) fn address(&self) -> Option<(&'static str, String)> {
+        let net = self.net.as_deref()?;
+        Some((net.about().name, net.address()))
+    }
+
+    /// Takes a network, where there was none.
+    pub(crate) fn set_network(&mut self, mut net: Box<dyn Network>, knobs: &Knobs) {
+        net.grow(self.routes.len() as u32);
+        self.net = Some(net);
+        self.set_knobs(knobs);
+    }
+
+    /// Another job was met, whose ranks are peers already.
+    pub(crate) fn join(&mut self, foreign: Foreign) -> Result<(), CannotOpen> {
+        match &mut self.net {
+            Some(net) => net.join(foreign),
+            None => Ok(()),
+        }
     }
 
     /// Tells the network where a peer of another job listens: the launcher of this one does not

@@ -85,6 +85,29 @@ impl Joined {
     }
 }
 
+/// What the network must know that a rank opens to meet other jobs, wherever they are.
+pub(crate) fn opening_for_others<'a>(
+    name: &str,
+    job: &Job,
+    knobs: &'a Knobs,
+) -> Result<Opening<'a>, BootError> {
+    let Some(network) = Allowed::read(knobs)?.network else {
+        return Err(kw_boot::Misuse::NoNetwork.into());
+    };
+    let local = local(job.me, job.hosts());
+    let member = Member {
+        single_host: !kw_path::reaches_others(knobs.text(Id::Interfaces)),
+        ..member_of(name, job, knobs, &local)
+    };
+    Ok(Opening {
+        name: network,
+        member,
+        knobs,
+        crowded: job.crowded(),
+        sharing: local.peers.len(),
+    })
+}
+
 impl Paths {
     /// Joins the memory of this host, where the knobs allow it, and lets the other ranks know how to
     /// reach this one. Collective over all ranks.

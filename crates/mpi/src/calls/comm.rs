@@ -3,15 +3,16 @@
 use crate::calls::attr::delete_all;
 use crate::calls::buffer::let_go;
 use crate::calls::coll::check::{self, Said};
+use crate::calls::comm_make::Parent;
 use crate::calls::p2p::running;
 use crate::group_collectives::Members;
-use kw_objects::Comm;
 use kw_objects::attributes::Owner;
 use kw_objects::buffered;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::info::{Info, ROWS_HINT};
 use kw_objects::state::{Mpi, State};
+use kw_objects::{Comm, Group};
 use kw_sys::args::Out;
 use kw_types::comm::UNKNOWN;
 
@@ -94,17 +95,28 @@ pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm, "comm_free")
 }
 
-/// MPI_Comm_disconnect. What is pending holds no communicator, so there is nothing to wait for
-/// here.
+/// MPI_Comm_disconnect. What is pending holds no communicator, but the processes of both sides may
+/// go apart afterwards: each waits for all to come here, so that what was sent before has come.
 pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
+    if let Ok(parent) = Parent::new(mpi, comm.get()) {
+        match &parent.remote {
+            None => parent.members.all(true)?,
+            Some(remote) => parent.bridge(parent.members.clone(), remote).all(true)?,
+        };
+    }
     release(mpi, comm, "comm_disconnect")
 }
 
 /// Puts a communicator into the table, and tells the engine who sends in it.
-pub fn add_comm(state: &mut State, comm: Comm) -> CommH {
+pub fn add_comm(state: &mut State, mut comm: Comm) -> CommH {
     if let Some(engine) = &mut state.engine {
+        if let Some(remote) = &comm.remote {
+            let leader = |g: &Group| engine.job.worlds.name_of(g.peer(0));
+            comm.first = leader(&comm.local) < leader(remote);
+        }
         let senders = comm.target();
-        let some = comm.remote.is_some() || senders.size() != engine.job.size();
+        let others = senders.iter().any(|p| p.0 >= engine.job.size());
+        let some = comm.remote.is_some() || senders.size() != engine.job.size() || others;
         // one of MPI_Comm_idup has no context yet, and is taken for one of the whole job
         if some && comm.context != UNKNOWN {
             engine.departed.set_senders(comm.context, senders.clone());

@@ -267,7 +267,7 @@ impl Connector {
         let welcome = match net.peers.slot(peer) {
             Some(Slot::Idle(_)) => true,
             // Ours counts; the peer's waits.
-            Some(Slot::Dialing(d)) if net.local.me < peer && !d.dial.is_idle() => return true,
+            Some(Slot::Dialing(d)) if net.local.precedes(peer) && !d.dial.is_idle() => return true,
             Some(Slot::Dialing(_)) => true,
             _ => false,
         };

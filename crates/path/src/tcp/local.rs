@@ -45,6 +45,11 @@ impl Local {
         }
     }
 
+    /// Whether our call to a peer counts, and not the peer's to us.
+    pub fn precedes(&self, peer: Peer) -> bool {
+        self.identity.precedes(peer.0)
+    }
+
     /// The addresses that we listen on.
     pub fn sources(&self) -> &[IpAddr] {
         &self.sources

@@ -5,6 +5,7 @@ use crate::{About, Asleep, CannotOpen, Inbound, Network, Opening, Path};
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::Id;
 use kw_base::{Peer, Tick};
+use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -49,6 +50,16 @@ impl Network for TcpPath {
         net.peers.grow(size);
         net.striping.grow(size);
         self.connector.grow(size);
+    }
+
+    fn join(&mut self, foreign: Foreign) -> Result<(), CannotOpen> {
+        let size = foreign.first + foreign.size;
+        let net = &mut self.net;
+        net.local.identity.join(foreign);
+        net.peers.grow(size);
+        net.striping.grow(size);
+        self.connector.grow(size);
+        Ok(())
     }
 
     fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {

@@ -376,7 +376,7 @@ impl Rails {
             return false;
         };
         let set = self.sets[peer.idx()].as_ref();
-        let ours_counts = local.me < peer && set.is_some_and(|s| s.dial.is_some());
+        let ours_counts = local.precedes(peer) && set.is_some_and(|s| s.dial.is_some());
         let claim = pending.claim();
         let known = is_rail(&claim) && link.stream().number() == claim.link;
         let other = |ends| self.is_other_link(peer, ends, local, peers);

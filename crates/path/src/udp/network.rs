@@ -1,10 +1,11 @@
 //! UDP as a [`Network`]: opening by the settings, sleeping, counters.
 
 use super::{Config, Slot, UdpPath};
-use crate::{About, Asleep, CannotOpen, Network, Opening};
+use crate::{About, Asleep, CannotOpen, Lacking, Network, Opening};
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::Id;
 use kw_base::{Peer, Tick};
+use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -34,6 +35,11 @@ impl Network for UdpPath {
         self.listener.grow(size);
         let more = self.slots.len()..size as usize;
         self.slots.extend(more.map(|_| Slot::Unknown));
+    }
+
+    /// A datagram names its sender by the rank in its own job.
+    fn join(&mut self, _: Foreign) -> Result<(), CannotOpen> {
+        Err(CannotOpen::new("udp", Lacking::OtherJobs))
     }
 
     fn arm(&mut self, _who: Asleep, _now: Tick) {

@@ -89,6 +89,61 @@ pub fn key_of(secret: &[u8], purpose: &str) -> [u8; 32] {
     *h.finalize().as_bytes()
 }
 
+/// A job that this rank's own job has met: its ranks are peers from a number on.
+#[derive(Clone)]
+pub struct Foreign {
+    /// The peer that its rank 0 is here.
+    pub first: u32,
+    /// Ranks.
+    pub size: u32,
+    /// The key of the pair of jobs.
+    key: [u8; 32],
+    /// Names the pair of jobs.
+    job: [u8; 16],
+    /// Whether the own job comes first where one must.
+    precedes: bool,
+}
+
+impl std::fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Foreign {{ {} ranks from {} }}", self.size, self.first)
+    }
+}
+
+impl Foreign {
+    /// A job with this foreign key ([`foreign_key`]), and our own. `first` is the peer that its rank
+    /// 0 is.
+    pub fn new((first, size): (u32, u32), ours: &[u8; 32], theirs: &[u8; 32]) -> Foreign {
+        let precedes = ours < theirs;
+        let pair = match precedes {
+            true => [*ours, *theirs],
+            false => [*theirs, *ours],
+        };
+        let name = key_of(pair.as_flattened(), "name of a pair of jobs");
+        let mut job = [0; 16];
+        job.copy_from_slice(&name[..16]);
+        Foreign {
+            first,
+            size,
+            key: key_of(pair.as_flattened(), "key of a pair of jobs"),
+            job,
+            precedes,
+        }
+    }
+}
+
+/// What a job tells another one, so that each of their ranks can prove to those of the other that it
+/// was introduced: from the key of the job, which it does not tell.
+pub fn foreign_key(key: &[u8; 32]) -> [u8; 32] {
+    key_of(key, "other jobs")
+}
+
+fn id_of(name: &str) -> [u8; 16] {
+    let mut id = [0; 16];
+    id.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
+    id
+}
+
 /// Who we are and what we know.
 #[derive(Clone)]
 pub struct Identity {
@@ -96,6 +151,7 @@ pub struct Identity {
     job: [u8; 16],
     me: u32,
     size: u32,
+    foreign: Vec<Foreign>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -107,14 +163,30 @@ impl std::fmt::Debug for Identity {
 impl Identity {
     /// Rank `me` of the `size` ranks of a job.
     pub fn new(key: [u8; 32], job: &str, me: u32, size: u32) -> Identity {
-        let mut id = [0; 16];
-        id.copy_from_slice(&blake3::hash(job.as_bytes()).as_bytes()[..16]);
         Identity {
             key,
-            job: id,
+            job: id_of(job),
             me,
             size,
+            foreign: Vec::new(),
         }
+    }
+
+    /// Another job has been met.
+    pub fn join(&mut self, foreign: Foreign) {
+        self.foreign.push(foreign);
+    }
+
+    /// The job of a peer, where it is another one.
+    fn foreign(&self, peer: u32) -> Option<&Foreign> {
+        let mut all = self.foreign.iter();
+        all.find(|f| peer >= f.first && peer - f.first < f.size)
+    }
+
+    /// Whether this rank comes before a peer wherever one of two must be the first: the peer knows
+    /// it alike.
+    pub fn precedes(&self, peer: u32) -> bool {
+        self.foreign(peer).map_or(self.me < peer, |f| f.precedes)
     }
 
     /// There are `size` ranks from now on. A handshake that has begun knows those before alone.
@@ -127,14 +199,18 @@ impl Identity {
         let mut hello = [0; HELLO_LEN];
         hello[..4].copy_from_slice(MAGIC);
         hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        let (key, job, rank) = match self.foreign(to) {
+            Some(f) => (f.key, f.job, to - f.first),
+            None => (self.key, self.job, to),
+        };
         hello[8..12].copy_from_slice(&self.me.to_le_bytes());
-        hello[12..16].copy_from_slice(&to.to_le_bytes());
-        hello[16..32].copy_from_slice(&self.job);
+        hello[12..16].copy_from_slice(&rank.to_le_bytes());
+        hello[16..32].copy_from_slice(&job);
         hello[32..64].copy_from_slice(&nonce);
-        let tag = blake3::keyed_hash(&self.key, &hello[..64]);
+        let tag = blake3::keyed_hash(&key, &hello[..64]);
         hello[64..].copy_from_slice(tag.as_bytes());
         let offered = Offered {
-            talk: Talk::new(self.key, &hello),
+            talk: Talk::new(key, &hello),
             got: Partial::new(),
         };
         (offered, hello)
@@ -405,11 +481,11 @@ impl Listening {
         if !complete {
             return Progress::More(self);
         }
-        let from = match self.check() {
-            Ok(from) => from,
+        let (from, key) = match self.check() {
+            Ok(known) => known,
             Err(why) => return Progress::Refuse(why),
         };
-        let mut talk = Talk::new(self.identity.key, &self.got.bytes);
+        let mut talk = Talk::new(key, &self.got.bytes);
         talk.answer(&self.nonce);
         let mut challenge = [0; CHALLENGE_LEN];
         challenge[..NONCE_LEN].copy_from_slice(&self.nonce);
@@ -422,26 +498,32 @@ impl Listening {
         Progress::Next((next, challenge))
     }
 
-    fn check(&self) -> Result<u32, Refusal> {
+    /// The peer that says hello, and the key that it has shown.
+    fn check(&self) -> Result<(u32, [u8; 32]), Refusal> {
         let b = &self.got.bytes;
         let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let version = u16::from_le_bytes([b[4], b[5]]);
         if version != VERSION || b[6..8] != [0, 0] {
             return Err(Refusal::Version(version));
         }
-        if b[16..32] != self.identity.job {
-            return Err(Refusal::Job);
-        }
+        let identity = &self.identity;
+        let foreign = identity.foreign.iter().find(|f| b[16..32] == f.job);
+        let (key, first, size) = match foreign {
+            _ if b[16..32] == identity.job => (identity.key, 0, identity.size),
+            Some(f) => (f.key, f.first, f.size),
+            None => return Err(Refusal::Job),
+        };
         let mut tag = [0; TAG_LEN];
         tag.copy_from_slice(&b[64..]);
-        if !matches(blake3::keyed_hash(&self.identity.key, &b[..64]), &tag) {
+        if !matches(blake3::keyed_hash(&key, &b[..64]), &tag) {
             return Err(Refusal::Key);
         }
         let (from, to) = (word(8), word(12));
-        if to != self.identity.me || from == to || from >= self.identity.size {
+        let itself = first == 0 && from == to;
+        if to != identity.me || itself || from >= size {
             return Err(Refusal::Rank { from, to });
         }
-        Ok(from)
+        Ok((first + from, key))
     }
 }
 

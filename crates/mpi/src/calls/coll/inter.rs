@@ -53,7 +53,7 @@ pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
 pub(super) fn numbered(comm: &Comm) -> (bool, u32, [u32; 2]) {
     let (ours, theirs) = (&comm.local, comm.target());
     let sizes = [ours.size(), theirs.size()];
-    if ours.peer(0) < theirs.peer(0) {
+    if comm.first {
         (true, comm.rank, sizes)
     } else {
         (false, sizes[1] + comm.rank, [sizes[1], sizes[0]])

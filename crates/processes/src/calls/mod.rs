@@ -1,0 +1,5 @@
+//! The calls of the chapter.
+
+pub mod name;
+pub mod port;
+pub mod spawn;

@@ -1,0 +1,158 @@
+//! What the processes of one side tell the other side of themselves.
+//!
+//! All integers are little-endian; texts and byte strings are preceded by their length (u32).
+//!
+//! ```text
+//! card     worlds u32, then of each: name, foreign key (32 bytes), what its ranks agreed on
+//!          members u32, then of each: world u32, rank u32, network, address
+//! ```
+
+/// A job of some of the processes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct World {
+    /// Its name.
+    pub name: String,
+    /// What proves that others were introduced to it.
+    pub foreign_key: [u8; 32],
+    /// What its ranks agreed on (`kw_boot::Agreed`).
+    pub agreed: Vec<u8>,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Which of the worlds it belongs to.
+    pub world: u32,
+    /// Its rank there.
+    pub rank: u32,
+    /// By which network it is reached.
+    pub network: String,
+    /// Where.
+    pub address: String,
+}
+
+/// One side.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Card {
+    /// The jobs of its processes.
+    pub worlds: Vec<World>,
+    /// Its processes, by rank.
+    pub members: Vec<Member>,
+}
+
+impl Card {
+    /// The card as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        number(&mut out, self.worlds.len() as u32);
+        for world in &self.worlds {
+            text(&mut out, world.name.as_bytes());
+            out.extend(world.foreign_key);
+            text(&mut out, &world.agreed);
+        }
+        number(&mut out, self.members.len() as u32);
+        for member in &self.members {
+            number(&mut out, member.world);
+            number(&mut out, member.rank);
+            text(&mut out, member.network.as_bytes());
+            text(&mut out, member.address.as_bytes());
+        }
+        out
+    }
+
+    /// The card in some bytes; `None` when they are none.
+    pub fn decode(bytes: &[u8]) -> Option<Card> {
+        let mut rest = bytes;
+        let mut card = Card::default();
+        for _ in 0..take_number(&mut rest)? {
+            card.worlds.push(World {
+                name: take_text(&mut rest)?,
+                foreign_key: take(&mut rest)?,
+                agreed: take_bytes(&mut rest)?.to_vec(),
+            });
+        }
+        for _ in 0..take_number(&mut rest)? {
+            let member = Member {
+                world: take_number(&mut rest)?,
+                rank: take_number(&mut rest)?,
+                network: take_text(&mut rest)?,
+                address: take_text(&mut rest)?,
+            };
+            if member.world as usize >= card.worlds.len() {
+                return None;
+            }
+            card.members.push(member);
+        }
+        rest.is_empty().then_some(card)
+    }
+}
+
+fn number(out: &mut Vec<u8>, number: u32) {
+    out.extend(number.to_le_bytes());
+}
+
+fn text(out: &mut Vec<u8>, text: &[u8]) {
+    number(out, text.len() as u32);
+    out.extend(text);
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (word, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*word)
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u32> {
+    take(rest).map(u32::from_le_bytes)
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = take_number(rest)? as usize;
+    let (bytes, after) = rest.split_at_checked(len)?;
+    *rest = after;
+    Some(bytes)
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<String> {
+    let bytes = take_bytes(rest)?;
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_survives_the_wire_and_nothing_shorter_is_one() {
+        let card = Card {
+            worlds: vec![World {
+                name: "one".into(),
+                foreign_key: [7; 32],
+                agreed: vec![1, 2, 3],
+            }],
+            members: vec![Member {
+                world: 0,
+                rank: 4,
+                network: "tcp".into(),
+                address: "127.0.0.1:9".into(),
+            }],
+        };
+        let bytes = card.encode();
+        assert_eq!(Card::decode(&bytes), Some(card));
+        for end in 0..bytes.len() {
+            assert_eq!(Card::decode(&bytes[..end]), None, "cut at {end}");
+        }
+        let mut other = bytes;
+        let world = other.len() - 4 - 4 - 3 - 4 - 11 - 4;
+        other[world] = 1;
+        assert_eq!(Card::decode(&other), None, "a world that is not there");
+    }
+}

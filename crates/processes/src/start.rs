@@ -1,0 +1,158 @@
+//! How an mpiexec is started for processes that are spawned: the one that belongs to this library,
+//! on the host of the root.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::meet::PARENT;
+
+/// Processes of one program.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Name or path.
+    pub command: String,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// How many processes.
+    pub count: u32,
+    /// Hosts (`host`), working directory (`wdir`), where the program is looked for (`path`), and
+    /// variables of the environment (`env`, a line each).
+    pub host: Option<String>,
+    /// See `host`.
+    pub wdir: Option<String>,
+    /// See `host`.
+    pub path: Option<String>,
+    /// See `host`.
+    pub env: Vec<(String, String)>,
+}
+
+/// Variables that an mpiexec, or another launcher, gave to this process alone.
+const OWN: [&str; 12] = [
+    "PMI_",
+    "PMIX_",
+    "MPIEXEC_",
+    "OMPI_",
+    "PRTE_",
+    "HYDI_",
+    "KW_RENDEZVOUS",
+    "KW_SIZE",
+    "KW_RANK",
+    "KW_KEY",
+    "KW_TRACE",
+    "KW_PROFILE",
+];
+
+/// The arguments of mpiexec.
+pub fn arguments(programs: &[Program]) -> Vec<OsString> {
+    let mut args: Vec<OsString> = Vec::new();
+    for (i, program) in programs.iter().enumerate() {
+        if i > 0 {
+            args.push(":".into());
+        }
+        args.extend(["-n".into(), program.count.to_string().into()]);
+        if let Some(host) = program.host.as_ref().filter(|_| i == 0) {
+            args.extend(["--host".into(), host.into()]);
+        }
+        if let Some(dir) = &program.wdir {
+            args.extend(["--wdir".into(), dir.into()]);
+        }
+        for (name, value) in &program.env {
+            args.extend(["--env".into(), format!("{name}={value}").into()]);
+        }
+        args.push(command(program));
+        args.extend(program.args.iter().map(OsString::from));
+    }
+    args
+}
+
+/// The program, looked for where `path` says.
+fn command(program: &Program) -> OsString {
+    let dirs = program.path.iter().flat_map(|p| p.split([':', ';', ',']));
+    let mut found = dirs.map(|dir| Path::new(dir).join(&program.command));
+    match found.find(|p| p.is_file()) {
+        Some(path) => path.into(),
+        None => program.command.clone().into(),
+    }
+}
+
+/// The mpiexec beside this library, or the one that PATH has.
+fn mpiexec() -> PathBuf {
+    let library = PathBuf::from(kw_sys::callers::own_file());
+    let beside = library.parent().and_then(Path::parent);
+    let own = beside.map(|dir| dir.join("bin/mpiexec"));
+    own.filter(|p| p.is_file())
+        .unwrap_or_else(|| "mpiexec".into())
+}
+
+/// Starts the processes; they find the port in their environment.
+pub fn start(programs: &[Program], port: &str) -> Result<Child, String> {
+    let mpiexec = mpiexec();
+    let own = |name: &str| OWN.iter().any(|own| name.starts_with(own));
+    let mut command = Command::new(&mpiexec);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(own) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(arguments(programs))
+        .env(PARENT, port)
+        .stdin(Stdio::null());
+    let started = command.spawn();
+    started.map_err(|e| format!("{} cannot be started: {e}", mpiexec.display()))
+}
+
+/// Waits for an mpiexec in the background, so that nothing is left of it when it has ended.
+pub fn look_after(mut child: Child) {
+    let wait = move || {
+        // How its processes ended is said by itself.
+        let _ = child.wait();
+    };
+    kw_sys::threads::with_signals_blocked(|| kw_base::sync::thread::spawn(wait));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_become_the_arguments_of_one_mpiexec() {
+        let first = Program {
+            command: "./solver".into(),
+            args: vec!["-x".into(), "a b".into()],
+            count: 2,
+            host: Some("one,two".into()),
+            wdir: Some("/data".into()),
+            path: None,
+            env: vec![("A".into(), "1".into())],
+        };
+        let second = Program {
+            command: "viewer".into(),
+            count: 1,
+            ..Program::default()
+        };
+        let args = arguments(&[first, second]);
+        let args: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
+        let wanted = "-n 2 --host one,two --wdir /data --env A=1 ./solver -x|a b|: -n 1 viewer";
+        let wanted: Vec<&str> = wanted
+            .split('|')
+            .flat_map(|part| match part {
+                "a b" => vec![part],
+                _ => part.split(' ').collect(),
+            })
+            .collect();
+        assert_eq!(args, wanted);
+    }
+
+    #[test]
+    fn a_program_is_looked_for_where_the_info_says() {
+        let program = |path: &str| Program {
+            command: "sh".into(),
+            path: Some(path.into()),
+            ..Program::default()
+        };
+        assert_eq!(command(&program("/nowhere:/bin")), "/bin/sh");
+        assert_eq!(command(&program("/nowhere")), "sh");
+    }
+}
