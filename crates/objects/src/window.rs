@@ -44,6 +44,17 @@ impl Flavor {
     }
 }
 
+/// Whose memory the ranks of a window load from and store to themselves. All ranks say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Each its own.
+    Own,
+    /// Some that of others, too.
+    Some,
+    /// All that of all.
+    All,
+}
+
 /// One window.
 #[derive(Debug)]
 pub struct Window {
@@ -66,6 +77,8 @@ pub struct Window {
     /// The ranks that share its memory with this one, each with its part and its unit; empty where
     /// no memory is shared.
     pub shared: Vec<Part>,
+    /// Whose memory its ranks load from and store to themselves.
+    pub reach: Reach,
     /// Its predefined attributes.
     pub attributes: Predefined,
 }

@@ -226,6 +226,7 @@ fn enter(
         info: hints.info(),
         flavor,
         shared: made.parts,
+        reach: made.reach,
         attributes,
     }))
 }

@@ -7,7 +7,7 @@ use kw_engine::windows::{Extent, Lead, Memory, SharedMemory, ShmError};
 use kw_mpi::chapter::{Members, running};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::state::Mpi;
-use kw_objects::window::Part;
+use kw_objects::window::{Part, Reach};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::mem::usable;
 use std::sync::Arc;
@@ -130,6 +130,8 @@ pub struct Made {
     /// The ranks whose memory this rank loads from and stores to: always its own, but of a dynamic
     /// window.
     pub parts: Vec<Part>,
+    /// Whose memory the ranks load from and store to themselves.
+    pub reach: Reach,
     me: u32,
 }
 
@@ -149,32 +151,65 @@ pub fn make(
     extents: &[Extent],
     names: &[[u8; 16]],
 ) -> Res<Made> {
-    let me = near.me;
-    let alone = |memory, base| Made {
-        memory,
-        parts: vec![part(me, base, share.extent)],
-        me,
-    };
+    let (me, extent) = (near.me, share.extent);
     match share.wish {
         Wish::Dynamic => Ok(Made {
             memory: Memory::Dynamic,
             parts: Vec::new(),
+            reach: Reach::Own,
             me,
         }),
         Wish::Lent(base) => {
-            let size = share.extent.size;
-            Ok(alone(Memory::Lent { base, size }, base.bits()))
+            let size = extent.size;
+            Ok(alone(Memory::Lent { base, size }, base.bits(), me, extent))
         }
-        Wish::Allocated | Wish::Shared => {
-            let must = share.wish == Wish::Shared;
-            let contiguous = must && !hints.is_true("alloc_shared_noncontig");
-            if let Some(made) = shared(members, near, (must, contiguous), extents, names)? {
-                return Ok(made);
-            }
-            let (memory, base) = own(members, share.extent.size, hints.alignment())?;
-            Ok(alone(memory, base))
+        Wish::Allocated | Wish::Shared => allocated(members, near, (share, hints), extents, names),
+    }
+}
+
+/// Memory that the ranks of each host share; each rank's own where that is none.
+fn allocated(
+    members: &Members<'_>,
+    near: Neighbours,
+    (share, hints): (Share, &Hints),
+    extents: &[Extent],
+    names: &[[u8; 16]],
+) -> Res<Made> {
+    let must = share.wish == Wish::Shared;
+    let me = near.me;
+    let own = || own(me, share.extent, hints.alignment());
+    // All ranks see the same names.
+    if names.iter().any(|name| *name != NOWHERE) {
+        let contiguous = must && !hints.is_true("alloc_shared_noncontig");
+        let reach = match near.ranks.len() == extents.len() {
+            true => Reach::All,
+            false => Reach::Some,
+        };
+        let made = match near.ranks.len() {
+            1 => own(),
+            _ => shared(near, contiguous, extents, names),
+        };
+        // A rank that is alone on its host knows that others are not.
+        let made = made.map(|made| Made { reach, ..made });
+        let other = (Class::RmaShared, "another rank could not share the memory");
+        let made = all_or_none(members, made, other)?;
+        if must || made.is_ok() {
+            return made;
         }
     }
+    let other = (
+        Class::NoMem,
+        "another rank has no memory left for the window",
+    );
+    all_or_none(members, own(), other)?
+}
+
+/// What all ranks have made; an error for all where one has none.
+fn all_or_none(members: &Members<'_>, made: Res<Made>, other: (Class, &str)) -> Res<Res<Made>> {
+    Ok(match (members.all(made.is_ok())?, made) {
+        (false, Ok(_)) => fail(other.0, other.1),
+        (_, made) => made,
+    })
 }
 
 fn part(rank: u32, base: usize, extent: Extent) -> Part {
@@ -186,64 +221,49 @@ fn part(rank: u32, base: usize, extent: Extent) -> Part {
     }
 }
 
-/// Memory that the ranks of each host share; `None` where none could be had, or nobody is there to
-/// share it with.
-fn shared(
-    members: &Members<'_>,
-    near: Neighbours,
-    (must, contiguous): (bool, bool),
-    extents: &[Extent],
-    names: &[[u8; 16]],
-) -> Res<Option<Made>> {
-    // All ranks see the same names.
-    if names.iter().all(|name| *name == NOWHERE) {
-        return Ok(None);
+/// Memory that is this rank's alone.
+fn alone(memory: Memory, base: usize, me: u32, extent: Extent) -> Made {
+    Made {
+        memory,
+        parts: vec![part(me, base, extent)],
+        reach: Reach::Own,
+        me,
     }
-    let (ranks, me, place) = (near.ranks.clone(), near.me, near.place());
+}
+
+/// Memory that the ranks of this host share.
+fn shared(near: Neighbours, contiguous: bool, extents: &[Extent], names: &[[u8; 16]]) -> Res<Made> {
+    let (ranks, me) = (near.ranks.clone(), near.me);
     let sizes: Vec<u64> = ranks.iter().map(|&r| extents[r as usize].size).collect();
-    let name = names[ranks[0] as usize];
-    let all = sizes
-        .iter()
-        .fold(0, |all: u64, &size| all.saturating_add(size));
-    let joined = match ranks.len() {
-        1 => Ok(None),
+    let all = sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s));
+    if all > usable() {
         // Whoever makes room for more would only learn of it when it is touched.
-        _ if all > usable() => Err(too_much(all)),
-        _ => join(near, &name, place, &sizes, contiguous).map(Some),
-    };
-    if !members.all(joined.is_ok())? {
-        return match (must, joined) {
-            (true, Err(fault)) => Err(fault),
-            (true, Ok(_)) => fail(Class::RmaShared, "another rank could not share the memory"),
-            (false, _) => Ok(None),
-        };
+        return Err(too_much(all));
     }
-    let Ok(Some(memory)) = joined else {
-        return Ok(None);
-    };
+    let memory = join(near, &names[ranks[0] as usize], &sizes, contiguous)?;
     let places = ranks.iter().enumerate();
     let parts = places.map(|(place, &rank)| {
         let (base, _) = memory.part(place);
         part(rank, base.bits(), extents[rank as usize])
     });
-    Ok(Some(Made {
+    Ok(Made {
         parts: parts.collect(),
         memory: Memory::Shared { memory, ranks },
+        reach: Reach::Some,
         me,
-    }))
+    })
 }
 
 /// The first of the ranks makes the memory, the others join it.
 fn join(
     near: Neighbours,
     name: &[u8; 16],
-    place: usize,
     sizes: &[u64],
     contiguous: bool,
 ) -> Res<Arc<SharedMemory>> {
     let joined = match near.lead {
         Some(lead) => lead.serve(&near.key, sizes, contiguous, PATIENCE),
-        None => SharedMemory::join(name, &near.key, place, sizes, contiguous),
+        None => SharedMemory::join(name, &near.key, near.place(), sizes, contiguous),
     };
     joined.map_err(|error| unshared(&error))
 }
@@ -251,17 +271,11 @@ fn join(
 /// The least alignment of memory that a window comes with: a cache line.
 const ALIGN: u64 = 64;
 
-/// Zeroed memory of this rank alone, which is freed with the window. Where a rank has none left, no
-/// rank gets any.
-fn own(members: &Members<'_>, size: u64, align: u64) -> Res<(Memory, usize)> {
-    let found = own_memory(size, align);
-    match (members.all(found.is_some())?, found) {
-        (true, Some((base, memory))) => Ok((Memory::Own(memory), base)),
-        (_, None) => Err(too_much(size)),
-        _ => fail(
-            Class::NoMem,
-            "another rank has no memory left for the window",
-        ),
+/// Zeroed memory of this rank alone, which is freed with the window.
+fn own(me: u32, extent: Extent, align: u64) -> Res<Made> {
+    match own_memory(extent.size, align) {
+        Some((base, memory)) => Ok(alone(Memory::Own(memory), base, me, extent)),
+        None => Err(too_much(extent.size)),
     }
 }
 

@@ -2,11 +2,11 @@
 //! 12.5.2).
 
 use crate::window::{on, through, with};
-use kw_engine::windows::{WinId, Windows};
 use kw_mpi::chapter::{barrier, sum_of_each};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{GroupH, WinH};
 use kw_objects::state::{Mpi, State};
+use kw_objects::window::Reach;
 use kw_sys::args::Out;
 
 /// MPI_MODE_NOCHECK
@@ -38,8 +38,7 @@ pub fn win_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
         let id = on.id();
         let succeeds = assert & NOSUCCEED == 0;
         let counts = on.windows.fence(on.messages, id, succeeds)?;
-        let reach = Reach::of(on.windows, id);
-        Ok((counts, on.window.comm, reach))
+        Ok((counts, on.window.comm, on.window.reach))
     })?;
     drop(guard);
     let expected = match reach {
@@ -53,29 +52,8 @@ pub fn win_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
     })?;
     match reach {
         Reach::Own => Ok(()),
+        // What ranks do to memory in reach is not counted.
         Reach::Some | Reach::All => together(mpi, win, barrier(mpi, comm)),
-    }
-}
-
-/// Whose memory ranks load from and store to themselves. Such accesses are not counted: then the
-/// ranks meet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reach {
-    /// Each its own.
-    Own,
-    /// That of their host, too.
-    Some,
-    /// That of all.
-    All,
-}
-
-impl Reach {
-    fn of(windows: &mut Windows, id: WinId) -> Reach {
-        match (windows.is_shared(id), windows.is_mixed(id)) {
-            (true, _) => Reach::All,
-            (_, true) => Reach::Some,
-            _ => Reach::Own,
-        }
     }
 }
 
