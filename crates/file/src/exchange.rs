@@ -377,6 +377,20 @@ mod tests {
         )
     }
 
+    /// Mostly few ranks, sometimes up to 64.
+    fn ranks() -> impl Strategy<Value = Vec<(View, u64, u64)>> {
+        let of = |size| proptest::collection::vec(rank(), size);
+        prop_oneof![19 => of(1..6), 1 => of(6..65)]
+    }
+
+    /// As many as `PROPTEST_CASES` says, or a few.
+    fn cases() -> ProptestConfig {
+        match std::env::var_os("PROPTEST_CASES") {
+            Some(_) => ProptestConfig::default(),
+            None => ProptestConfig::with_cases(200),
+        }
+    }
+
     fn content(rank: usize, len: u64) -> Vec<u8> {
         (0..len)
             .map(|i| (i * 7 + rank as u64 * 31 + 1) as u8)
@@ -384,10 +398,10 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
+        #![proptest_config(cases())]
         #[test]
         fn all_ranks_write_and_read_what_a_byte_array_holds(
-            ranks in proptest::collection::vec(rank(), 1..6),
+            ranks in ranks(),
             nodes in 1u32..4, buffer in 1u64..2000, alignment in 1u64..100, cut in 0u64..500,
             gap in 0u64..50,
         ) {
