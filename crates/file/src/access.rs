@@ -301,12 +301,31 @@ impl Job {
         let exchanged = matches!(decision, Decision::Exchange(_));
         let done = match decision {
             Decision::Nothing => Done::default(),
-            Decision::Independent => self.atomically(|| self.move_data(at))?,
-            Decision::Exchange(domains) => exchange::exchange(&talk, &access, &all, &domains)?,
+            Decision::Independent => {
+                let usual = collective::usual_exchange(&all, who.len(), self.how.writes);
+                self.open.costs(self.how.writes).doubt_exchange(usual);
+                self.atomically(|| self.move_data(at))?
+            }
+            Decision::Exchange(domains) => {
+                let begun = Instant::now();
+                let done = exchange::exchange(&talk, &access, &all, &domains)?;
+                self.learn_exchange(&all, who.len(), begun.elapsed().as_nanos() as u64);
+                done
+            }
         };
         self.count(&done, exchanged);
         // Every rank hears what one could not do.
         talk.all_or_none(self.finish(done))
+    }
+
+    /// Learns from an exchange that took so many nanoseconds.
+    fn learn_exchange(&self, all: &[Request], aggregators: usize, took: u64) {
+        let (writes, costs) = (self.how.writes, self.open.costs(self.how.writes));
+        let told = collective::measured_exchange(all, aggregators, costs.now(), took);
+        let usual = collective::usual_exchange(all, aggregators, writes);
+        if let Some(told) = told {
+            costs.learn_exchange(told, usual);
+        }
     }
 
     /// Where this rank's data begin: behind those of lower ranks.

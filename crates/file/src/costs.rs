@@ -17,14 +17,20 @@ const LARGE: u64 = 65536;
 pub struct Costs {
     call: AtomicU64,
     byte: AtomicU64,
+    exchange: AtomicU64,
 }
 
 impl Default for Costs {
     fn default() -> Costs {
-        let Cost { call, byte } = Cost::default();
+        let Cost {
+            call,
+            byte,
+            exchange,
+        } = Cost::default();
         Costs {
             call: AtomicU64::new(call),
             byte: AtomicU64::new(byte),
+            exchange: AtomicU64::new(exchange),
         }
     }
 }
@@ -35,6 +41,7 @@ impl Costs {
         Cost {
             call: self.call.load(Ordering::Relaxed),
             byte: self.byte.load(Ordering::Relaxed),
+            exchange: self.exchange.load(Ordering::Relaxed),
         }
     }
 
@@ -49,12 +56,33 @@ impl Costs {
             _ => {}
         }
     }
+
+    /// Learns what an exchange costs for each byte; `usual` is what was believed before the first.
+    pub fn learn_exchange(&self, measured: u64, usual: u64) {
+        let untold = self.exchange.load(Ordering::Relaxed) == 0;
+        if untold {
+            self.exchange.store(usual.max(1), Ordering::Relaxed);
+        }
+        follow(&self.exchange, measured, MOST_OF_BYTE);
+    }
+
+    /// The ranks have done without an exchange: that it costs more than `usual` is believed a little
+    /// less, so that it is tried again.
+    pub fn doubt_exchange(&self, usual: u64) {
+        let old = self.exchange.load(Ordering::Relaxed);
+        if old > usual {
+            let new = (old - old / 64).max(usual);
+            self.exchange.store(new, Ordering::Relaxed);
+        }
+    }
 }
 
+/// A rank that had to wait for its processor measures many times the cost: one such access moves
+/// what is believed by little.
 fn follow(cost: &AtomicU64, measured: u64, most: u64) {
     let old = cost.load(Ordering::Relaxed);
-    let new = (old * 7 + measured.min(most)) / 8;
-    cost.store(new.max(1), Ordering::Relaxed);
+    let believed = measured.min(most).min(old.saturating_mul(2) + 1);
+    cost.store(((old * 7 + believed) / 8).max(1), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -72,11 +100,30 @@ mod tests {
             costs.learn(10, 10 * 64, 10 * 80_000);
             costs.learn(1, 1 << 20, 10 << 20);
         }
-        let Cost { call, byte } = costs.now();
-        assert!((79_000..=80_000).contains(&call), "{call}");
+        let Cost { call, byte, .. } = costs.now();
+        assert!((79_900..=80_000).contains(&call), "{call}");
         assert!((9_900..=10_000).contains(&byte), "{byte}");
         costs.learn(1, 1, u64::MAX);
         costs.learn(1, LARGE, u64::MAX);
-        assert!(costs.now().call < 2 * MOST_OF_CALL && costs.now().byte < 2 * MOST_OF_BYTE);
+        let after = costs.now();
+        assert!(after.call <= call + call / 8 + 1, "one spike");
+        assert!(after.byte <= byte + byte / 8 + 1, "one spike");
+    }
+
+    #[test]
+    fn an_exchange_is_believed_as_it_was_measured_and_then_doubted() {
+        let costs = Costs::default();
+        (0..100).for_each(|_| costs.learn_exchange(200, 40));
+        assert!((190..=200).contains(&costs.now().exchange));
+        let doubted = |n: u64| {
+            (0..n).for_each(|_| costs.doubt_exchange(40));
+            costs.now().exchange
+        };
+        assert!((150..200).contains(&doubted(10)));
+        assert!((40..64).contains(&doubted(1000)));
+        costs.learn_exchange(20, 40);
+        let cheap = costs.now().exchange;
+        (0..100).for_each(|_| costs.learn_exchange(20, 40));
+        assert!(doubted(10) < cheap, "less than usual is not doubted");
     }
 }

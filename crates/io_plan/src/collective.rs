@@ -17,6 +17,8 @@ pub struct Cost {
     pub call: u64,
     /// A byte, picoseconds.
     pub byte: u64,
+    /// Moving a byte to an aggregator or from one, picoseconds; 0 before it was measured.
+    pub exchange: u64,
 }
 
 impl Default for Cost {
@@ -25,6 +27,7 @@ impl Default for Cost {
         Cost {
             call: 500,
             byte: 100,
+            exchange: 0,
         }
     }
 }
@@ -61,7 +64,7 @@ pub struct Request {
 }
 
 /// Bytes of an encoded [`Request`].
-pub const REQUEST_LEN: usize = 56;
+pub const REQUEST_LEN: usize = 64;
 
 impl Request {
     /// The request as bytes of a message.
@@ -74,6 +77,7 @@ impl Request {
             self.pieces,
             self.cost.call,
             self.cost.byte,
+            self.cost.exchange,
             flags,
         ];
         let mut out = [0; REQUEST_LEN];
@@ -97,22 +101,24 @@ impl Request {
             cost: Cost {
                 call: word(4),
                 byte: word(5),
+                exchange: word(6),
             },
-            ascends: word(6) & 1 != 0,
-            failed: word(6) & 2 != 0,
+            ascends: word(7) & 1 != 0,
+            failed: word(7) & 2 != 0,
         }
     }
 }
 
-/// What moving a byte to an aggregator, or from one, and placing it there costs, nanoseconds: two
-/// copies within a host, while others do the same. Between hosts it costs more, but there fewer and
-/// larger accesses to the (network) file system save more, too. Measured on two cores with
-/// bench/io.c, blocks of 1 to 64 KB.
-const EXCHANGE_WRITTEN: f64 = 0.04;
+/// What moving a byte to an aggregator, or from one, and placing it there costs before that was
+/// measured, picoseconds: two copies within a host, while others do the same. Measured on two cores
+/// with bench/io.c, blocks of 1 to 64 KB.
+const EXCHANGE_WRITTEN: u64 = 40;
 /// The same of reads.
-const EXCHANGE_READ: f64 = 0.07;
+const EXCHANGE_READ: u64 = 70;
 /// The same where ranks share cores and wait for each other's turns.
-const EXCHANGE_CROWDED: f64 = 0.15;
+const EXCHANGE_CROWDED: u64 = 150;
+/// Bytes of the rank that has most, from which on an exchange tells what a byte costs.
+const TELLING: f64 = 1048576.0;
 /// What a write costs at least beyond its bytes where several ranks write one file at once,
 /// nanoseconds: they wait for the file's lock in the kernel. Measured as above: 2,400 to 7,400.
 const CONTENDED_CALL: u64 = 3_000;
@@ -172,25 +178,53 @@ fn interleave(requests: &[Request]) -> bool {
     ranges.windows(2).any(|w| w[1].0 < w[0].1)
 }
 
+/// Ranks that access anything.
+fn active(requests: &[Request]) -> usize {
+    requests.iter().filter(|r| r.bytes != 0).count()
+}
+
+/// What an exchange costs for each byte before that was measured, picoseconds.
+pub fn usual_exchange(requests: &[Request], aggregators: usize, writes: bool) -> u64 {
+    match (active(requests) > aggregators, writes) {
+        (true, _) => EXCHANGE_CROWDED,
+        (false, true) => EXCHANGE_WRITTEN,
+        (false, false) => EXCHANGE_READ,
+    }
+}
+
+/// What an exchange that took so many nanoseconds has cost for each byte, picoseconds; `None` where
+/// it was too small to tell.
+pub fn measured_exchange(
+    requests: &[Request],
+    aggregators: usize,
+    cost: Cost,
+    took: u64,
+) -> Option<u64> {
+    let most = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0) as f64;
+    let total: f64 = requests.iter().map(|r| r.bytes as f64).sum();
+    let bytes = most(|r| r.bytes).max(total / aggregators as f64);
+    let pieces = most(|r| r.pieces) * EXCHANGE_PER_PIECE;
+    let each = (took as f64 - pieces) * 1000.0 / bytes - cost.byte as f64;
+    (bytes >= TELLING).then(|| each.max(1.0) as u64)
+}
+
 /// Whether fewer accesses are worth the exchange: whichever way the ranks that have most to do are
 /// done earlier. As many ranks as there are aggregators run at once; where there are more, they take
 /// turns.
 fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes: bool) -> bool {
     let highest = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0);
-    let active = requests.iter().filter(|r| r.bytes != 0).count();
-    let least = if writes && active > 1 {
-        CONTENDED_CALL
-    } else {
-        0
+    let least = match writes && active(requests) > 1 {
+        true => CONTENDED_CALL,
+        false => 0,
     };
     let cost = Cost {
         call: highest(|r| r.cost.call).max(least),
         byte: highest(|r| r.cost.byte),
+        exchange: highest(|r| r.cost.exchange),
     };
-    let per_byte = match (active > aggregators, writes) {
-        (true, _) => EXCHANGE_CROWDED,
-        (false, true) => EXCHANGE_WRITTEN,
-        (false, false) => EXCHANGE_READ,
+    let per_byte = match cost.exchange {
+        0 => usual_exchange(requests, aggregators, writes),
+        measured => measured,
     };
     let time = |of: &dyn Fn(&Request) -> f64| {
         let most = requests.iter().map(of).fold(0.0, f64::max);
@@ -209,7 +243,7 @@ fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes
     };
     let part = |r: &Request| {
         let bytes = r.bytes as f64;
-        bytes * (per_byte + cost.byte as f64 / 1000.0) + r.pieces as f64 * EXCHANGE_PER_PIECE
+        bytes * (per_byte + cost.byte) as f64 / 1000.0 + r.pieces as f64 * EXCHANGE_PER_PIECE
     };
     alone > time(&part) + requests.len() as f64 * EXCHANGE_PER_RANK
 }
@@ -358,8 +392,37 @@ mod tests {
         let slow = Cost {
             call: 50_000,
             byte: 10_000,
+            exchange: 0,
         };
         assert!(exchanges(reads(2, slow, "automatic")));
+    }
+
+    #[test]
+    fn an_exchange_that_was_slow_is_not_made_again() {
+        let writes = |exchange: u64| {
+            let cost = Cost {
+                exchange,
+                ..Cost::default()
+            };
+            let all: Vec<Request> = (0..2)
+                .map(|r| Request {
+                    cost,
+                    ..blocks(r, 2, 1 << 16, 256)
+                })
+                .collect();
+            decide(&all, &[0, 1], &Hints::default(), true)
+        };
+        assert!(matches!(writes(0), Decision::Exchange(_)));
+        assert_eq!(writes(1000), Decision::Independent);
+        let all: Vec<Request> = (0..2).map(|r| blocks(r, 2, 1 << 16, 256)).collect();
+        let told = measured_exchange(&all, 2, Cost::default(), 5_000_000);
+        assert_eq!(
+            told,
+            Some(197),
+            "5 ms for 16 MB, of them 0.1 ns a byte for the file"
+        );
+        let small: Vec<Request> = (0..2).map(|r| blocks(r, 2, 64, 10)).collect();
+        assert_eq!(measured_exchange(&small, 2, Cost::default(), 50_000), None);
     }
 
     #[test]
@@ -428,7 +491,7 @@ mod tests {
         fn a_request_survives_a_message(
             first: u64, end: u64, bytes: u64, pieces: u64, call: u64, byte: u64, ascends: bool, failed: bool,
         ) {
-            let cost = Cost { call, byte };
+            let cost = Cost { call, byte, exchange: byte ^ call };
             let request = Request { first, end, bytes, pieces, cost, ascends, failed };
             prop_assert_eq!(Request::decode(&request.encode()), request);
         }
