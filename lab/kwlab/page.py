@@ -283,7 +283,7 @@ def files(book):
             {who: us.map(lambda one: one / 1000) for who, us in of.items()},
             less_is_better(of),
         )
-        for (_, ranks, op, _, _), of in analysis.by_cell(found)
+        for (_, ranks, op, _, _), of in sorted(analysis.by_cell(found), key=lambda cell: cell[0][1])
     ]
     text = (
         "Each rank moves 16 MB of one file in the page cache: in pieces of 1 MB of its own part "
@@ -295,7 +295,26 @@ def files(book):
         "rank's time leaves out what others did before it had left the barrier, except in the "
         "collective calls."
     )
-    return rows and paragraph(text) + table("milliseconds", analysis.names(found), rows)
+    return rows and (
+        paragraph(text)
+        + table("milliseconds", analysis.names(found), rows)
+        + beside_computation(book)
+    )
+
+
+def beside_computation(book):
+    """How much of a nonblocking collective write passes while the program computes."""
+    found = book.medians("io", "overlap")
+    shares = [
+        f"{who} {100 * share:.0f} %"
+        for _, of in analysis.by_cell(found)
+        for who, share in of.items()
+    ]
+    text = (
+        "Of an MPI_File_iwrite_at_all of 64 MB this much passes while the program computes, on one "
+        f"rank beside a processor that is free: {', '.join(shares)}."
+    )
+    return shares and "\n" + textwrap.fill(text, WIDTH) + "\n" or ""
 
 
 def waiting(book):
