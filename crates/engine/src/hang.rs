@@ -16,6 +16,7 @@ use kw_hang::{Early, Kind, Report, Run, Wait, is_collective};
 use kw_proto::machine::Stand;
 use kw_proto::p2p::Unreceived;
 use kw_sys::buf::Buf;
+use kw_types::comm::BOOTSTRAP;
 use std::time::Duration;
 
 const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);
@@ -95,6 +96,17 @@ impl Engine {
         report.early = seen.early(&report.waits);
         report.quiet = seen.is_quiet();
         report.threads = self.departed.has_threads() && kw_sys::threads::are_others();
+    }
+}
+
+impl Engine {
+    /// The program's messages that have come and that no receive has taken.
+    pub fn unreceived(&self) -> Vec<Early> {
+        let all = self.messages.machine.unexpected();
+        let users = all.filter(|m| !is_collective(m.env.context));
+        let mut early: Vec<Early> = users.filter_map(|m| told(&m)).collect();
+        early.extend(self.parts.partitioned.unreceived());
+        early
     }
 }
 
@@ -221,10 +233,7 @@ impl Seen<'_> {
 
     /// Messages without a receive; first those that a wait has something to do with.
     fn early(&self, waits: &[Wait]) -> Vec<Early> {
-        let all = self.0.messages.machine.unexpected();
-        let users = all.filter(|m| !is_collective(m.env.context));
-        let mut early: Vec<Early> = users.filter_map(|m| told(&m)).collect();
-        early.extend(self.0.parts.partitioned.unreceived());
+        let mut early = self.0.unreceived();
         let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));
         early.sort_by_key(|e| !concerns(e));
         early.truncate(MOST_EARLY);
@@ -237,9 +246,12 @@ const MOST_LOOKS: u32 = 64;
 /// Most messages without a receive that are told of.
 const MOST_EARLY: usize = 16;
 
-/// A message of the program; the library's own have negative tags.
+/// A message of the program; the library's own have negative tags or a context of their own.
 fn told(message: &Unreceived<'_, Buf>) -> Option<Early> {
     let env = message.env;
+    if env.context == BOOTSTRAP.0 {
+        return None;
+    }
     if env.tag < 0 {
         return setup_of(message);
     }

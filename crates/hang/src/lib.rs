@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod graph;
+mod left;
 mod page;
 mod ranges;
 mod sentence;
@@ -24,6 +25,7 @@ mod text;
 mod cases;
 
 pub use graph::{Finding, Why, analyze};
+pub use left::{Left, times};
 pub use page::page;
 pub use ranges::Ranges;
 pub use sentence::line;

@@ -101,11 +101,7 @@ impl Report {
             list(&self.runs, ",", run_text),
             list(&self.early, ",", early_text),
             list(&self.comms, ",", comm_text),
-            list(&self.frames, ",", |f| format!(
-                "{}:{:x}",
-                encoded(&f.file),
-                f.offset
-            )),
+            list(&self.frames, ",", frame_text),
         )
     }
 
@@ -146,7 +142,7 @@ impl<'a, I: Iterator<Item = &'a str>> Words<'a, I> {
     }
 }
 
-fn list<T>(all: &[T], between: &str, text: impl Fn(&T) -> String) -> String {
+pub(crate) fn list<T>(all: &[T], between: &str, text: impl Fn(&T) -> String) -> String {
     let each: Vec<String> = all.iter().map(text).collect();
     each.join(between)
 }
@@ -182,6 +178,10 @@ fn early_text(e: &Early) -> String {
     )
 }
 
+pub(crate) fn frame_text(f: &Frame) -> String {
+    format!("{}:{:x}", encoded(&f.file), f.offset)
+}
+
 fn comm_text(c: &Comm) -> String {
     let set = |ranks: &[Rank]| Ranges::new(ranks.iter().copied()).in_full();
     let (senders, members) = (set(&c.senders), set(&c.members));
@@ -193,7 +193,11 @@ fn comm_text(c: &Comm) -> String {
     )
 }
 
-fn parse_list<T>(text: &str, between: char, one: impl Fn(&str) -> Read<T>) -> Read<Vec<T>> {
+pub(crate) fn parse_list<T>(
+    text: &str,
+    between: char,
+    one: impl Fn(&str) -> Read<T>,
+) -> Read<Vec<T>> {
     text.split(between)
         .filter(|t| !t.is_empty())
         .map(one)
@@ -208,7 +212,7 @@ fn fields<const N: usize>(text: &str, between: char) -> Read<[&str; N]> {
     }
 }
 
-fn number<T: FromStr>(text: &str) -> Read<T> {
+pub(crate) fn number<T: FromStr>(text: &str) -> Read<T> {
     let wrong = |_| Malformed(format!("'{}' is no number that fits", short(text)));
     text.parse().map_err(wrong)
 }
@@ -293,7 +297,7 @@ fn parse_ranks(text: &str) -> Read<Vec<Rank>> {
     Ok(ranks)
 }
 
-fn parse_frame(text: &str) -> Read<Frame> {
+pub(crate) fn parse_frame(text: &str) -> Read<Frame> {
     let [file, offset] = fields(text, ':')?;
     Ok(Frame {
         file: decoded(file)?,
@@ -302,7 +306,7 @@ fn parse_frame(text: &str) -> Read<Frame> {
 }
 
 /// Letters, digits and a few signs as they are, other bytes as `%xx`.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
@@ -313,7 +317,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-fn decoded(text: &str) -> Read<String> {
+pub(crate) fn decoded(text: &str) -> Read<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
         rest = after;

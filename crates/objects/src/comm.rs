@@ -6,6 +6,7 @@
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
 use crate::info::{Info, ROWS_HINT};
+use crate::left::Made;
 use crate::state::Tables;
 use crate::{Group, Topology};
 use kw_base::{ContextId, Peer};
@@ -240,6 +241,7 @@ impl Tables {
         if let Some(comm) = self.comms.get_mut(key) {
             comm.handle = handle;
         }
+        self.note_made(Made::Comm(handle));
         handle
     }
 

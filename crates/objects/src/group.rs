@@ -2,6 +2,7 @@
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::{GroupH, SessionH};
+use crate::left::Made;
 use crate::state::Tables;
 use kw_types::comm::GroupError;
 use std::sync::Arc;
@@ -40,7 +41,9 @@ impl Tables {
         if group.is_empty() {
             return GroupH::EMPTY;
         }
-        GroupH::from_key(self.groups.insert(Held { group, session }))
+        let handle = GroupH::from_key(self.groups.insert(Held { group, session }));
+        self.note_made(Made::Group(handle));
+        handle
     }
 
     /// Forgets a handle. MPI_GROUP_EMPTY may be given, since constructors return it.

@@ -113,7 +113,7 @@ fn say(engine: &mut Engine, report: &Report) {
 /// The function of MPI that the program has called, and where it did. A function that leaves all to
 /// another is not among the callers: then the name is empty, and the library's last frame comes
 /// first of all.
-fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
+pub(crate) fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
     // The recorder of `mpiexec --profile` is nobody's call.
     let recorder = |c: &Caller| c.file.ends_with("/libkw_profile.so");
     let callers: Vec<Caller> = callers.into_iter().filter(|c| !recorder(c)).collect();
@@ -211,6 +211,14 @@ fn in_full(comm: &Comm) -> kw_hang::Comm {
         senders: ranks(comm.target()),
         members,
         ..in_short(comm)
+    }
+}
+
+/// What people call the communicator of this context.
+pub(crate) fn comm_name(tables: &Tables, context: u32) -> String {
+    match of_context(tables, context) {
+        Some(comm) => in_full(comm).name,
+        None => "a communicator that was freed".into(),
     }
 }
 

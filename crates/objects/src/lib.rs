@@ -21,6 +21,7 @@ pub mod handle;
 pub mod hang;
 pub mod hook;
 pub mod info;
+pub mod left;
 pub mod life;
 pub mod lists;
 pub mod message;

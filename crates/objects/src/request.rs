@@ -13,6 +13,7 @@
 use crate::buffered::Owner;
 use crate::error::{Class, Fault, Res, Scope};
 use crate::handle::{CommH, RequestH};
+use crate::left::Made;
 pub use crate::persistent::{Persistent, Start};
 use crate::state::{State, Tables};
 use crate::status::{self, EMPTY, FROM_PROC_NULL};
@@ -268,14 +269,26 @@ impl Tables {
     /// A handle for a request.
     #[inline]
     pub fn new_request(&mut self, kind: Kind) -> RequestH {
-        RequestH::from_key(self.requests.slab.insert(kind))
+        let handle = RequestH::from_key(self.requests.slab.insert(kind));
+        self.note_made(Made::Request(handle));
+        handle
+    }
+
+    /// A handle for what has ended already. With KW_CHECK it has an entry of its own, so that it is
+    /// known whether the program completes it.
+    #[inline]
+    pub fn ended_request(&mut self, handle: RequestH) -> RequestH {
+        match at_once(handle).filter(|_| self.checking) {
+            Some(status) => self.new_request(Kind::Ended(status)),
+            None => handle,
+        }
     }
 
     /// A handle for a send that was started on `comm`.
     #[inline]
     pub fn sending(&mut self, started: Started, comm: CommH, to: Peer) -> RequestH {
         match part(started, comm, to) {
-            Part::Ended(_) => RequestH::DONE,
+            Part::Ended(_) => self.ended_request(RequestH::DONE),
             Part::Flying(flight) => self.new_request(Kind::Flight(flight)),
         }
     }

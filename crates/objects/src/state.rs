@@ -59,6 +59,8 @@ pub struct Tables {
     pub ports: HashMap<String, std::sync::Arc<kw_boot::port::Port>>,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
+    /// Who made the objects that must be freed, if that is checked.
+    pub makers: crate::left::Makers,
     /// Lists of an earlier call, for the memory they have.
     pub lists: crate::lists::Lists,
     /// Reduction operations.

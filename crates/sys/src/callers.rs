@@ -26,9 +26,14 @@ unsafe extern "C" {
 }
 
 extern "C" fn on_frame(context: *mut UnwindContext, state: *mut c_void) -> c_int {
-    // SAFETY: the unwinder hands over its context, and the list that `callers` gave it.
-    let (address, all) = unsafe { (_Unwind_GetIP(context), &mut *state.cast::<Vec<usize>>()) };
-    if address == 0 || all.len() == FRAMES {
+    // SAFETY: the unwinder hands over its context, and the list that `addresses` gave it.
+    let (address, (all, most)) = unsafe {
+        (
+            _Unwind_GetIP(context),
+            &mut *state.cast::<(Vec<usize>, usize)>(),
+        )
+    };
+    if address == 0 || all.len() == *most {
         // _URC_END_OF_STACK
         return 5;
     }
@@ -40,12 +45,24 @@ extern "C" fn on_frame(context: *mut UnwindContext, state: *mut c_void) -> c_int
 /// The calls that led here, this function's own among them.
 #[inline(never)]
 pub fn callers() -> Vec<Caller> {
-    let mut all: Vec<usize> = Vec::with_capacity(FRAMES);
+    named(&addresses(FRAMES))
+}
+
+/// The addresses of the calls that led here, innermost first, `most` at most: what
+/// [`named`] needs.
+#[inline(never)]
+pub fn addresses(most: usize) -> Box<[usize]> {
+    let mut all: (Vec<usize>, usize) = (Vec::with_capacity(most), most);
     // SAFETY: the callback gets this list, which lives until the call returns.
     unsafe {
         _Unwind_Backtrace(on_frame, (&raw mut all).cast());
     }
-    all.into_iter().map(caller).collect()
+    all.0.into_boxed_slice()
+}
+
+/// The calls at these addresses.
+pub fn named(addresses: &[usize]) -> Vec<Caller> {
+    addresses.iter().map(|&address| caller(address)).collect()
 }
 
 /// The file of the library that this function is in.

@@ -6,10 +6,11 @@ use crate::inquiry::{Cause, Do, Stands};
 use crate::outside;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_hang::{Finding, Report, State, Told, analyze, page};
+use kw_hang::{Finding, Left, Ranges, Report, State, Told, analyze, page, times};
 use kw_start::pmi::{self, Server, Stage};
 use kw_sys::peek::Peeker;
 use kw_sys::signals;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Exit status when the time for the job was over, as that of `timeout`.
@@ -35,6 +36,8 @@ pub(super) struct Hang {
     peeker: Peeker,
     /// What each rank said when that was printed last.
     printed: Vec<Option<u64>>,
+    /// What was left at MPI_Finalize: how often by which rank.
+    left: BTreeMap<String, BTreeMap<u32, u64>>,
 }
 
 impl Hang {
@@ -51,10 +54,47 @@ impl Hang {
 impl Job {
     /// A rank says what it waits for.
     pub(super) fn on_waits(&mut self, rank: u32, line: &str) {
+        match Left::decode(line) {
+            Some(Ok(left)) => return self.on_left_over(rank, left),
+            Some(Err(e)) => return self.on_garbage(rank, &e),
+            None => {}
+        }
         match Report::decode(line) {
             Ok(report) => self.inquiry.on_report(rank, report),
             Err(e) => self.on_garbage(rank, &e),
         }
+    }
+
+    /// A rank says what it has left at MPI_Finalize.
+    fn on_left_over(&mut self, rank: u32, mut left: Left) {
+        if left.call.is_empty() && !left.frames.is_empty() {
+            let inside = left.frames.remove(0);
+            left.call = self.sites.function(&inside).unwrap_or_default();
+        }
+        // Several places of a line are one line.
+        let count = std::mem::replace(&mut left.count, 1);
+        let sentence = left.sentence(&self.sites.of(&left.frames));
+        let of_rank = self.hang.left.entry(sentence).or_default();
+        *of_rank.entry(rank).or_insert(0) += count;
+    }
+
+    /// Says at the end what ranks have left at MPI_Finalize.
+    pub(super) fn tell_left(&mut self) {
+        if self.hang.left.is_empty() {
+            return;
+        }
+        let mut text = "mpiexec: left at MPI_Finalize (KW_CHECK):\n".to_string();
+        for (sentence, of_ranks) in &self.hang.left {
+            let mut by_count: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+            for (rank, count) in of_ranks {
+                by_count.entry(*count).or_default().push(*rank);
+            }
+            for (count, ranks) in by_count {
+                let who = Ranges::new(ranks).named();
+                text += &format!("  {who}: {sentence}{}\n", times(count));
+            }
+        }
+        self.printing.say(text);
     }
 
     /// Whether a signal is a question; of SIGQUIT, a second one soon is what it says.

@@ -3,10 +3,12 @@
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
+use kw_hang::Frame;
 use kw_objects::attributes::of_job;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::CommH;
 use kw_objects::info;
+use kw_objects::left::never_received;
 use kw_objects::life::{Kept, World};
 use kw_objects::state::{Guard, Mpi, Tables};
 use kw_objects::tool::cvar::Cvars;
@@ -24,6 +26,10 @@ const THREAD_MULTIPLE: i32 = 4096;
 const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
+/// Tag of what every rank says to every other before it tells what is left (KW_CHECK).
+const MEETING: i32 = -9;
+/// Most ranks that do so.
+const MOST_THAT_MEET: u32 = 512;
 /// How long whoever ends the job waits for the lock: its owner may never let it go.
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
@@ -278,10 +284,7 @@ fn print_counters(engine: &Engine) {
 /// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank
 /// 0, and down again.
 fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
-    let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.messages.pending());
-    let mut guard = mpi
-        .lock
-        .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()));
+    let mut guard = last_words(mpi, guard);
     if let Some(engine) = &mut guard.engine {
         engine.messages.leave_job();
     }
@@ -296,28 +299,33 @@ fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
         step <<= 1;
     }
     for &c in &children {
-        guard = hear(mpi, guard, c);
+        guard = hear(mpi, guard, c, FAREWELL);
     }
     if me != 0 {
-        say(&mut guard, parent);
-        guard = hear(mpi, guard, parent);
+        say(&mut guard, parent, FAREWELL);
+        guard = hear(mpi, guard, parent, FAREWELL);
     }
     for &c in children.iter().rev() {
-        say(&mut guard, c);
+        say(&mut guard, c, FAREWELL);
     }
-    Ok(mpi
-        .lock
-        .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut())))
+    Ok(last_words(mpi, guard))
 }
 
-fn say(guard: &mut Guard<'_>, to: u32) {
+/// Waits until all that was sent has left.
+fn last_words<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Guard<'a> {
+    let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.messages.pending());
+    mpi.lock
+        .wait(guard, WaitOn::default(), |s| idle(s.engine.as_mut()))
+}
+
+fn say(guard: &mut Guard<'_>, to: u32, tag: i32) {
     let Some(engine) = guard.engine.as_mut() else {
         return;
     };
     let me = engine.job.me.0;
     if let Started::Request(r) = engine.messages.send(
         Peer(to),
-        (WORLD_COLLECTIVE, me, FAREWELL),
+        (WORLD_COLLECTIVE, me, tag),
         SendMode::Standard,
         &Buf::EMPTY,
     ) {
@@ -326,7 +334,7 @@ fn say(guard: &mut Guard<'_>, to: u32) {
 }
 
 /// Waits for a rank's word; a rank that is gone says nothing more.
-fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
+fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32, tag: i32) -> Guard<'a> {
     let Some(engine) = guard.engine.as_mut() else {
         return guard;
     };
@@ -334,7 +342,7 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32) -> Guard<'a> {
     let want = Want {
         context: WORLD_COLLECTIVE,
         source,
-        tag: Some(FAREWELL),
+        tag: Some(tag),
     };
     let req: ReqId = engine.messages.recv(want, Buf::EMPTY);
     let on = WaitOn {
@@ -358,11 +366,56 @@ pub fn finalize(mpi: &Mpi) -> Res {
     }
     all_finished(mpi)?;
     super::attr::close_world(mpi)?;
+    tell_what_is_left(mpi);
     let mut guard = mpi.lock();
     guard.above.life.world = World::Finalized;
     guard.above.shut_world();
     drop(guard);
     leave(mpi)
+}
+
+/// With KW_CHECK: says which objects the program has not freed and which messages it has not
+/// received. Where no launcher hears it, the rank says it itself.
+fn tell_what_is_left(mpi: &Mpi) {
+    let guard = mpi.lock();
+    if !guard.above.checking {
+        return;
+    }
+    let mut guard = meet(mpi, guard);
+    let mut left = guard.above.never_freed();
+    left.extend(never_received(&guard));
+    let Some(engine) = guard.engine.as_mut() else {
+        return;
+    };
+    for one in left {
+        if !engine.launcher().tell(&one.encode()) {
+            let place = |f: &Frame| format!("{}+{:#x}", f.file, f.offset);
+            let site = one.frames.first().map_or(String::new(), place);
+            tracing::warn!("at MPI_Finalize {}", one.sentence(&site));
+        }
+    }
+}
+
+/// Every rank has come here, and all that others have sent to this one before has come. Of large
+/// jobs that is not waited for.
+fn meet<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
+    let Ok((me, size)) = whoami(&guard) else {
+        return guard;
+    };
+    if size > MOST_THAT_MEET {
+        return guard;
+    }
+    guard = last_words(mpi, guard);
+    // Whoever waits for this rank by mistake hears of it, as in a job that checks nothing.
+    if let Some(engine) = &mut guard.engine {
+        engine.messages.leave_job();
+    }
+    let others = || (0..size).filter(|&r| r != me.0);
+    others().for_each(|r| say(&mut guard, r, MEETING));
+    for r in others() {
+        guard = hear(mpi, guard, r, MEETING);
+    }
+    guard
 }
 
 /// Every operation must have ended before (MPI 5.0, 11.2.2). MPI stays up when one has not: the

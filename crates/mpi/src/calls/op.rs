@@ -4,6 +4,7 @@ use crate::calls::coll::arguments::{Data, refuse_same};
 use kw_engine::UserFunction;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{OpH, TypeH};
+use kw_objects::left::Made;
 use kw_objects::op::UserMade;
 use kw_objects::state::Mpi;
 use kw_sys::args::Out;
@@ -18,7 +19,10 @@ fn create(mpi: &Mpi, function: Option<UserFunction>, commute: i32, op: Out<OpH>)
         function,
         commutes: commute != 0,
     };
-    op.set(mpi.lock().above.ops.add(made));
+    let tables = &mut mpi.lock().above;
+    let handle = tables.ops.add(made);
+    tables.note_made(Made::Op(handle));
+    op.set(handle);
     Ok(())
 }
 

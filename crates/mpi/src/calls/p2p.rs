@@ -148,7 +148,7 @@ fn immediate_send(
 ) -> Res {
     let (engine, tables) = running(&mut guard)?;
     let handle = match outgoing(tables, comm, end)? {
-        None => RequestH::DONE,
+        None => tables.ended_request(RequestH::DONE),
         Some(out) => {
             refuse_shared(engine, "send", &out.buf)?;
             tables.sending(out.start(engine, mode), comm, out.to)

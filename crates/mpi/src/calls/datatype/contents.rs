@@ -5,6 +5,7 @@ use crate::calls::datatype::f90::{f90_handle, is_f90};
 use kw_objects::datatype::{Datatype, Part, Recipe};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::TypeH;
+use kw_objects::left::Made;
 use kw_objects::state::{Mpi, Tables};
 use kw_sys::args::{Array, Ints, Out, OutInt};
 use std::sync::Arc;
@@ -104,7 +105,9 @@ fn handle_of(tables: &mut Tables, part: &Part) -> TypeH {
         }
         Part::Derived(layout, origin) => {
             let again = Datatype::derived(layout.clone(), origin.recipe().clone());
-            TypeH::from_key(tables.types.derived.insert(again))
+            let handle = TypeH::from_key(tables.types.derived.insert(again));
+            tables.note_made(Made::Type(handle));
+            handle
         }
     }
 }

@@ -6,6 +6,7 @@ use kw_objects::attributes::Owner;
 use kw_objects::datatype::{Datatype, Recipe};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::TypeH;
+use kw_objects::left::Made;
 use kw_objects::state::Mpi;
 use kw_sys::args::Out;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub fn type_dup(mpi: &Mpi, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
     let mut dup = Datatype::derived(layout, Arc::new(recipe));
     dup.committed = committed;
     let key = tables.types.derived.insert(dup);
+    tables.note_made(Made::Type(TypeH::from_key(key)));
     drop(guard);
     let new = TypeH::from_key(key);
     let copied = copy_all(mpi, Owner::Type(oldtype), Owner::Type(new));

@@ -16,6 +16,7 @@ pub mod strided;
 use kw_objects::datatype::{Datatype, Origin, Part, Recipe};
 use kw_objects::error::{Class, Fault, Res};
 use kw_objects::handle::TypeH;
+use kw_objects::left::Made;
 use kw_objects::state::Tables;
 use kw_sys::args::{Ints, Out};
 use kw_types::layout::Layout;
@@ -53,7 +54,9 @@ fn part(tables: &Tables, handle: TypeH) -> Res<Part> {
 /// Enters a derived datatype into the table.
 fn enter(tables: &mut Tables, layout: Layout, recipe: Recipe, newtype: Out<TypeH>) -> Res {
     let made = Datatype::derived(Arc::new(layout), Arc::new(recipe));
-    newtype.set(TypeH::from_key(tables.types.derived.insert(made)));
+    let handle = TypeH::from_key(tables.types.derived.insert(made));
+    tables.note_made(Made::Type(handle));
+    newtype.set(handle);
     Ok(())
 }
 

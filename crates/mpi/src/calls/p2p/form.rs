@@ -50,7 +50,7 @@ impl Send for Nonblocking<(Out<RequestH>,)> {
         let (request,) = self.0;
         if mode == Mode::Buffered {
             buffered_send(mpi, comm, &end)?;
-            request.set(RequestH::DONE);
+            request.set(mpi.lock().above.ended_request(RequestH::DONE));
             return Ok(());
         }
         let mut guard = mpi.lock();
@@ -152,8 +152,11 @@ impl Started for Blocking<(StatusOut,)> {
 impl Started for Nonblocking<(Out<RequestH>,)> {
     #[inline]
     fn receive(self, _: &Mpi, mut guard: Guard<'_>, flight: Option<Flight>) -> Res {
-        let new = |flight| guard.above.new_request(Kind::Flight(flight));
-        self.0.0.set(flight.map_or(RequestH::DONE_PROC_NULL, new));
+        let tables = &mut guard.above;
+        self.0.0.set(match flight {
+            Some(flight) => tables.new_request(Kind::Flight(flight)),
+            None => tables.ended_request(RequestH::DONE_PROC_NULL),
+        });
         guard.leave();
         Ok(())
     }

@@ -1,0 +1,112 @@
+//! What a rank has left at MPI_Finalize, for `KW_CHECK`: objects that were never freed, messages
+//! that nobody received. A line of text from the rank to its launcher, and back.
+//!
+//! ```text
+//! cmd=kw_waits left count=2 what=%31 communicators call=MPI_Comm_dup frames=FILE:OFFSET,...
+//! ```
+
+use crate::Frame;
+use crate::text::{Malformed, decoded, encoded, frame_text, list, number, parse_frame, parse_list};
+
+/// What such a line begins with: as all that a rank says unasked, for the launcher's sake.
+const BEGIN: &str = "cmd=kw_waits left ";
+
+/// Things that one line of the program has made, or one kind of message.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// How many.
+    pub count: u64,
+    /// What one of them is; `{}` stands for where it was made.
+    pub what: String,
+    /// The MPI function that made it; empty for messages.
+    pub call: String,
+    /// Where the program called that, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl Left {
+    /// As a line, with its end.
+    pub fn encode(&self) -> String {
+        format!(
+            "{BEGIN}count={} what={} call={} frames={}\n",
+            self.count,
+            encoded(&self.what),
+            encoded(&self.call),
+            list(&self.frames, ",", frame_text)
+        )
+    }
+
+    /// Reads a line, with or without its end; `None`: it is none of these.
+    pub fn decode(line: &str) -> Option<Result<Left, Malformed>> {
+        let rest = line.trim_end_matches('\n').strip_prefix(BEGIN)?;
+        let words: Vec<&str> = rest.split(' ').collect();
+        let word = |at: usize, name: &str| {
+            let found = words.get(at).and_then(|w| w.strip_prefix(name));
+            found.ok_or_else(|| Malformed(format!("it lacks the word '{name}'")))
+        };
+        let read = || {
+            Ok(Left {
+                count: number(word(0, "count=")?)?,
+                what: decoded(word(1, "what=")?)?,
+                call: decoded(word(2, "call=")?)?,
+                frames: parse_list(word(3, "frames=")?, ',', parse_frame)?,
+            })
+        };
+        Some(read())
+    }
+
+    /// The sentence about it; `site`: file and line, if they are known.
+    pub fn sentence(&self, site: &str) -> String {
+        let made = match (self.call.is_empty(), site.is_empty()) {
+            (true, _) => String::new(),
+            (false, true) => format!(" made by {}", self.call),
+            (false, false) => format!(" made by {} at {site}", self.call),
+        };
+        self.what.replace("{}", &made) + &times(self.count)
+    }
+}
+
+/// What a sentence about one thing ends with where there are so many.
+pub fn times(count: u64) -> String {
+    match count {
+        1 => String::new(),
+        n => format!(" ({n} times)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_left_survives_its_line(count: u64, what in ".*", call in "MPI_[A-Z]{0,4}", file in ".*", offset: u64) {
+            let frames = vec![Frame { file, offset }; 2];
+            let left = Left { count, what, call, frames };
+            let line = left.encode();
+            prop_assert!(line.ends_with('\n') && line.matches('\n').count() == 1);
+            prop_assert_eq!(Left::decode(&line), Some(Ok(left)));
+        }
+
+        #[test]
+        fn fuzz_any_text_after_the_beginning(text in ".*") {
+            let _ = Left::decode(&format!("{BEGIN}{text}"));
+            prop_assert_eq!(Left::decode(&text), None);
+        }
+    }
+
+    #[test]
+    fn a_sentence_says_what_and_where() {
+        let left = Left {
+            count: 2,
+            what: "a communicator{} was never freed".into(),
+            call: "MPI_Comm_dup".into(),
+            frames: Vec::new(),
+        };
+        assert_eq!(
+            left.sentence("a.c:7"),
+            "a communicator made by MPI_Comm_dup at a.c:7 was never freed (2 times)"
+        );
+    }
+}
