@@ -1,0 +1,3 @@
+// run: n=3,4 timeout=120 hosts=2
+/* As rma_random.c, with ranks on two hosts. */
+#include "rma_random.c"
