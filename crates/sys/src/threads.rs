@@ -46,6 +46,30 @@ pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
+/// The shortest turn on a processor that the kernel gives.
+const SHORT_TURN: u64 = 100_000;
+
+/// Asks the kernel for short turns for the calling thread: where the kernel knows of such wishes
+/// (Linux 6.12), it then lets this thread run as soon as it wakes, beside threads with longer turns
+/// (`sched(7)`, a custom slice), for no more of the processor than before. Without that a thread
+/// that wakes beside a computation may have to wait until the computation's turn ends, several
+/// milliseconds.
+pub fn ask_for_short_turns() {
+    let size = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: the kernel writes at most `size` bytes into a local struct of which all bytes may be
+    // zero, and reads as many of it; both calls are about the calling thread.
+    unsafe {
+        let mut wishes: libc::sched_attr = std::mem::zeroed();
+        if libc::syscall(libc::SYS_sched_getattr, 0, &mut wishes, size, 0) != 0 {
+            return;
+        }
+        if [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(wishes.sched_policy as i32)) {
+            wishes.sched_runtime = SHORT_TURN;
+            libc::syscall(libc::SYS_sched_setattr, 0, &wishes, 0);
+        }
+    }
+}
+
 /// Whether the program has threads beside the calling one. The library's own count for nothing:
 /// their names begin with `kw-`.
 pub fn are_others() -> bool {
@@ -88,6 +112,33 @@ mod tests {
         let before = interruptions();
         let room = vec![1u8; 8 << 20];
         assert!(interruptions() > before, "{}", room.len());
+    }
+
+    fn wishes() -> libc::sched_attr {
+        let size = size_of::<libc::sched_attr>() as u32;
+        // SAFETY: a local struct, all bytes of which may be zero, that the call fills.
+        unsafe {
+            let mut now: libc::sched_attr = std::mem::zeroed();
+            assert_eq!(
+                libc::syscall(libc::SYS_sched_getattr, 0, &mut now, size, 0),
+                0
+            );
+            now
+        }
+    }
+
+    /// A kernel that knows of no such wishes says zero.
+    #[test]
+    fn a_thread_with_short_turns_has_its_priority_as_before() {
+        let body = || {
+            let before = wishes();
+            ask_for_short_turns();
+            (before, wishes())
+        };
+        let (before, after) = spawn("test", 64 << 10, body).unwrap().join().unwrap();
+        assert_eq!(before.sched_policy, after.sched_policy);
+        assert_eq!(before.sched_nice, after.sched_nice);
+        assert!([0, SHORT_TURN].contains(&after.sched_runtime));
     }
 
     fn blocks(number: i32) -> bool {
