@@ -61,7 +61,14 @@ macro_rules! counters {
 }
 
 /// What the event thread may be doing, as `engine::async_progress` has it.
-const ASYNC_STATES: &[&str] = &["off", "idle", "watching", "polling", "preempted"];
+const ASYNC_STATES: &[&str] = &[
+    "off",
+    "idle",
+    "watching",
+    "preempted",
+    "polling",
+    "finished",
+];
 
 counters! {
     EagerSent = "eager_sent", "messages", "Messages sent by the eager protocol.", Protocols, Count, User;

@@ -1,17 +1,19 @@
 //! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and
 //! polls.
 //!
-//! | state | means | `Left` busy | `LeftAsBefore` | `Entered` to wait | `Quiet` tick | `EagerOnly` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
-//! | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-//! | `Off` | no event thread | – | – | – | – | – | – | – | – |
-//! | `Idle` | sleeps until kicked | kick, `Watching` | `Polling` | – | – | – | – | – | – |
-//! | `Watching` | looks now and then whether the program is inside MPI | – | `Polling` | – | `Polling` | – | – | `Idle` | `Idle` |
-//! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | – | – | – | – | – |
-//! | `Preempted` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Polling` | – | – | – | – | – | – |
+//! | state | means | `Left` busy | `LeftAsBefore` | `Entered` | `AllEnded` | `Quiet` tick | `EagerOnly` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
+//! | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+//! | `Off` | no event thread | – | – | – | – | – | – | – | – | – |
+//! | `Idle` | sleeps until kicked | kick, `Watching` | `Polling` | – | – | – | – | – | – | – |
+//! | `Watching` | looks now and then whether the program is inside MPI | – | `Polling` | – | – | `Polling` | – | – | `Idle` | `Idle` |
+//! | `Preempted` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Polling` | – | – | – | – | – | – | – |
+//! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | `Finished` | – | – | – | – | – |
+//! | `Finished` | sleeps until kicked; no thread has been back since | – | – | `Idle` | – | – | – | – | – | – |
 //!
 //! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to
-//! stay away ([`ComputePredictor`]), and it has armed the doorbell for the event thread, which need
-//! not wake for that. `Entered`: a thread begins to poll. A tick is *Quiet* when no thread was in
+//! stay away ([`AsyncProgress`]), and it has armed the doorbell for the event thread, which need
+//! not wake for that. `Entered`: a thread enters MPI. `AllEnded`: the event thread, while it polls,
+//! finds that nothing goes on any more. A tick is *Quiet* when no thread was in
 //! MPI since the last one and something goes on that others may wait for, *EagerOnly* when only
 //! messages are waited for that come eagerly, *Lively* when a thread was in MPI, *Nothing* when
 //! nothing goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with
@@ -24,13 +26,16 @@
 //! so that a synchronous sender of a short message, or one whose way is full, waits for ticks.
 //!
 //! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the
-//! event thread, and hand-overs to it by a thread that is back at once.
+//! event thread, and hand-overs to it by a thread that is back at once. To wake the event thread for
+//! a transfer that keeps the network busy for long is never in vain: without that the network rests
+//! until the next call. So exchanges of long messages overlap with computation from the second one
+//! on, whatever the program did before; the tests run patterns of calls in virtual time.
 
 use kw_base::Tick;
 use std::time::Duration;
 
 /// What the event thread does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum AsyncState {
     /// There is none.
     Off,
@@ -38,10 +43,12 @@ pub enum AsyncState {
     Idle,
     /// Looks now and then: its sleeps end at a set time.
     Watching,
-    /// Owns the poller's role.
-    Polling,
     /// Asleep on the doorbell, but a thread in MPI took the role back.
     Preempted,
+    /// Owns the poller's role.
+    Polling,
+    /// Has polled until nothing went on, and sleeps until kicked; no thread was in MPI since.
+    Finished,
 }
 
 /// What happens to it.
@@ -52,8 +59,10 @@ pub enum Event {
     /// A thread leaves MPI while something goes on, will probably stay away, and has armed the
     /// doorbell for the event thread.
     LeftAsBefore,
-    /// A thread in MPI begins to poll.
+    /// A thread enters MPI.
     Entered,
+    /// While the event thread polls: nothing goes on any more.
+    AllEnded,
     /// Tick: something goes on, and no thread was in MPI since the last tick.
     Quiet,
     /// Tick: the same, but only messages are waited for that come eagerly, which hold up nobody.
@@ -76,11 +85,19 @@ impl AsyncState {
             (Idle | Preempted, Event::Left) => (Watching, true),
             (Idle | Watching | Preempted, Event::LeftAsBefore) => (Polling, false),
             (Polling, Event::Entered) => (Preempted, false),
+            (Finished, Event::Entered) => (Idle, false),
+            (Polling, Event::AllEnded) => (Finished, false),
             (Watching, Event::Quiet) => (Polling, false),
             (Watching, Event::Nothing | Event::Waiter) => (Idle, false),
             (Preempted, Event::Woken) => (Idle, false),
             (same, _) => (same, false),
         }
+    }
+
+    /// Whether the event thread has polled since a thread of the program left MPI.
+    #[inline(always)]
+    pub fn has_polled(self) -> bool {
+        self >= AsyncState::Polling
     }
 
     /// Whether a thread that leaves MPI with something going on must kick.
@@ -154,80 +171,231 @@ impl Budget {
     }
 }
 
-/// Whether the program stays away when it leaves MPI with something going on, judged by what it did
-/// before.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ComputePredictor {
-    /// How often it may still come back at once.
-    trust: u8,
-    /// When the event thread was left to poll in the belief that the program stays away, and what
-    /// that has cost.
-    since: Option<(Tick, Duration)>,
+/// The time in which the event thread polls, after a hand-over to it.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    since: Tick,
+    /// What the hand-over cost, and the way back.
+    cost: Duration,
+    /// What being woken has cost, unless it moves a transfer that is worth it.
+    woken: Option<Duration>,
 }
 
-impl ComputePredictor {
+/// What the event thread does, and whether a thread that leaves MPI hands over to it without waking
+/// it: in the belief that the program stays away, judged by what it did before.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncProgress {
+    /// What it does.
+    pub state: AsyncState,
+    /// What finding out whether the program stays away may cost.
+    pub budget: Budget,
+    /// What it costs to wake a thread.
+    wake: Duration,
+    /// How often the program may still come back at once.
+    trust: u8,
+    stay: Option<Stay>,
+}
+
+impl AsyncProgress {
     /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a
     /// program that calls MPI all the time.
-    pub const TRUST: u8 = 4;
-    /// A stay that is not so many times longer than what handing over for it has cost was none: two
-    /// hundredths of a program's time is the most that it may cost.
-    const STAY: u32 = 50;
+    pub const TRUST: u8 = 2;
+    /// A stay that is not so many times longer than what handing over for it has cost was none: a
+    /// hundredth of a program's time is the most that it may cost. The same part of the time for
+    /// which a program sleeps in MPI is there for hand-overs in vain.
+    const STAY: u32 = 100;
+    /// A transfer that keeps the network busy for as long as so many wake-ups is worth those that
+    /// it needs.
+    const WORTH: u32 = 32;
+    /// No look costs more than so many wake-ups: what was measured beyond that was time of others,
+    /// of another process or of the kernel's work for the network.
+    const LOOK: u32 = 2;
+    /// What a hand-over and the way back cost together, in hand-overs, and what part of a wake-up
+    /// that is at most.
+    const BOTH_WAYS: u32 = 2;
+    const PART_OF_WAKE: u32 = 2;
 
-    /// Whether to believe that it stays away.
+    /// Nothing happens yet; see [`Budget::new`].
+    pub fn new(crowded: bool, wake: Duration) -> AsyncProgress {
+        AsyncProgress {
+            state: AsyncState::Off,
+            budget: Budget::new(crowded, wake),
+            wake,
+            trust: 0,
+            stay: None,
+        }
+    }
+
+    /// What follows from this event; whether the event thread must be kicked out of its sleep.
+    pub fn on(&mut self, event: Event) -> bool {
+        let (next, kick) = self.state.on(event);
+        self.state = next;
+        kick
+    }
+
+    /// Whether a thread that leaves hands over although the event thread watches.
     #[inline]
+    pub fn tries_to_leave(&self) -> bool {
+        self.trust > 0 && self.state == AsyncState::Watching
+    }
+
+    /// Whether a thread that leaves hands over, if it can.
     pub fn is_to_leave(&self) -> bool {
-        self.trust > 0
+        self.trust > 0 && self.state.on(Event::LeftAsBefore).0 == AsyncState::Polling
     }
 
-    /// It was seen to stay away, or is tried once more.
+    /// The program was seen to stay away, or is tried once more.
     pub fn trust(&mut self) {
-        self.trust = ComputePredictor::TRUST;
+        self.trust = AsyncProgress::TRUST;
     }
 
-    /// It has left, and was believed; `cost`: what handing over took.
-    pub fn left(&mut self, now: Tick, cost: Duration) {
-        self.since = Some((now, cost));
+    /// A thread has left and handed over, for which it took so long. `transfer`: how long the
+    /// network takes for what goes on.
+    pub fn left(&mut self, now: Tick, cost: Duration, transfer: Duration) {
+        self.on(Event::LeftAsBefore);
+        let most = self.wake / AsyncProgress::PART_OF_WAKE;
+        let woken = match transfer >= self.wake * AsyncProgress::WORTH {
+            true => None,
+            false => Some(Duration::ZERO),
+        };
+        self.stay = Some(Stay {
+            since: now,
+            cost: most.min(cost * AsyncProgress::BOTH_WAYS),
+            woken,
+        });
     }
 
-    /// The event thread was woken in its sleep while it polls, which cost so much.
-    pub fn woken(&mut self, cost: Duration) {
-        if let Some((_, spent)) = &mut self.since {
-            *spent += cost;
+    /// The event thread was woken in its sleep while it polls.
+    pub fn woken(&mut self) {
+        if let Some(woken) = self.stay.as_mut().and_then(|stay| stay.woken.as_mut()) {
+            *woken += self.wake;
         }
     }
 
-    /// It is back. `soon`: what is too short for staying away, whatever it has cost. Returns what was
-    /// spent in vain.
-    pub fn is_back(&mut self, now: Tick, soon: Duration) -> Option<Duration> {
-        let (since, cost) = self.since.take()?;
-        if now.since(since) >= soon.max(cost * ComputePredictor::STAY) {
+    /// A thread is back, and the event thread has polled meanwhile. `soon`: what is too short for
+    /// staying away, whatever it has cost.
+    pub fn entered(&mut self, now: Tick, soon: Duration) {
+        self.on(Event::Entered);
+        let Some(stay) = self.stay.take() else {
+            return;
+        };
+        let (stayed, cost) = (
+            now.since(stay.since),
+            stay.cost + stay.woken.unwrap_or_default(),
+        );
+        if stayed >= soon.max(cost * AsyncProgress::STAY) {
             self.trust();
-            return None;
+        } else {
+            self.spend_in_vain(now, cost);
         }
-        Some(cost)
     }
 
-    /// It came back at once, and there is no time to spend on that.
-    pub fn doubt(&mut self) {
-        self.trust = self.trust.saturating_sub(1);
+    /// The program has slept in MPI for so long: where no other rank wanted its processor, a small
+    /// part of that time may be spent in vain.
+    pub fn idled(&mut self, now: Tick, time: Duration) {
+        if self.budget.is_crowded() {
+            return;
+        }
+        self.budget.refund(time / AsyncProgress::STAY);
+        if self.budget.pause(now).is_zero() {
+            self.trust();
+        }
+    }
+
+    fn spend_in_vain(&mut self, now: Tick, cost: Duration) {
+        self.budget.spend(now, cost);
+        if !self.budget.pause(now).is_zero() {
+            self.trust = self.trust.saturating_sub(1);
+        }
+    }
+
+    /// The event thread has looked, which cost so much, as it did the time before; `moved`:
+    /// it has moved something.
+    pub fn looked(&mut self, now: Tick, [before, cost]: [Duration; 2], event: Event, moved: bool) {
+        let [before, cost] = [before, cost].map(|cost| cost.min(self.wake * AsyncProgress::LOOK));
+        // Kicks come when they come: only looks that were due grant the program another trial.
+        let due = self.budget.pause(now).is_zero();
+        self.budget.spend(now, cost);
+        if moved || event == Event::Quiet {
+            self.budget.refund(before + cost);
+        }
+        if due || event == Event::Quiet {
+            self.trust();
+        }
+        self.on(event);
+    }
+}
+
+/// What looks of the event thread have seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    entries: u64,
+    nothing: u32,
+    /// How far apart they are, in times of `KW_WATCH`.
+    pub factor: u32,
+}
+
+/// What a look sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight {
+    /// Times a thread of the program has entered.
+    pub entries: u64,
+    /// Something goes on.
+    pub busy: bool,
+    /// Others may wait for what this rank does about that.
+    pub holds_up: bool,
+    /// A thread of the program waits.
+    pub waited_in: bool,
+    /// Ranks share cores.
+    pub crowded: bool,
+}
+
+impl Looks {
+    /// Quiet ticks with nothing going on before the thread sleeps for good.
+    const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
+    /// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget
+    /// may have them further apart.
+    const LIVELY_FACTOR: u32 = 64;
+
+    /// What this look means after those before it.
+    pub fn judge(&mut self, sight: Sight) -> Event {
+        let lively = sight.entries != self.entries;
+        self.entries = sight.entries;
+        self.nothing = if sight.busy { 0 } else { self.nothing + 1 };
+        self.factor = (self.factor * 2).clamp(1, Looks::LIVELY_FACTOR);
+        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
+        // cores, every kick takes the processor from one; elsewhere it makes this thread look
+        // sooner.
+        let calls = lively && sight.crowded;
+        match (sight.waited_in, sight.busy, lively) {
+            (true, ..) if !calls => Event::Waiter,
+            (_, false, _) if self.nothing >= Looks::NOTHING_TICKS => Event::Nothing,
+            (_, true, false) if sight.holds_up => Event::Quiet,
+            (_, true, false) => Event::EagerOnly,
+            _ => Event::Lively,
+        }
     }
 }
 
 #[cfg(test)]
+mod patterns;
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    const STATES: [AsyncState; 5] = [
+    const STATES: [AsyncState; 6] = [
         AsyncState::Off,
         AsyncState::Idle,
         AsyncState::Watching,
-        AsyncState::Polling,
         AsyncState::Preempted,
+        AsyncState::Polling,
+        AsyncState::Finished,
     ];
-    const EVENTS: [Event; 9] = [
+    const EVENTS: [Event; 10] = [
         Event::Left,
         Event::LeftAsBefore,
         Event::Entered,
+        Event::AllEnded,
         Event::Quiet,
         Event::EagerOnly,
         Event::Lively,
@@ -256,54 +424,62 @@ mod tests {
             "Watching Quiet Polling",
             "Watching Nothing Idle",
             "Watching Waiter Idle",
-            "Polling Entered Preempted",
             "Preempted Left Watching",
             "Preempted LeftAsBefore Polling",
             "Preempted Woken Idle",
+            "Polling Entered Preempted",
+            "Polling AllEnded Finished",
+            "Finished Entered Idle",
         ];
         assert_eq!(changes, expect);
     }
 
     /// A thread that leaves with something going on always finds, or makes, somebody who looks
-    /// after it.
+    /// after it, in any state in which it can be in MPI.
     #[test]
     fn nothing_is_left_alone() {
         for d in STATES.into_iter().skip(1) {
-            let (next, _) = d.on(Event::Left);
-            assert!(
-                matches!(next, AsyncState::Watching | AsyncState::Polling),
-                "{d:?}"
-            );
+            let (next, _) = d.on(Event::Entered).0.on(Event::Left);
+            assert!(next == AsyncState::Watching, "{d:?}");
         }
     }
 
     /// Who calls MPI all the time is believed a few times after a long stay outside, then no more;
-    /// each time in vain is known with its cost.
+    /// each time in vain is paid for.
     #[test]
     fn trust_is_used_up_and_comes_back() {
-        let (mut predictor, soon) = (ComputePredictor::default(), Duration::from_nanos(50));
-        let cost = Duration::from_nanos(3);
-        assert!(!predictor.is_to_leave(), "nothing is known yet");
-        predictor.trust();
-        for _ in 0..ComputePredictor::TRUST {
-            assert!(predictor.is_to_leave());
-            predictor.left(Tick(100), cost);
-            predictor.woken(cost);
-            assert_eq!(predictor.is_back(Tick(149), soon), Some(cost * 2));
-            assert_eq!(predictor.is_back(Tick(149), soon), None, "for a wait");
-            predictor.doubt();
+        let (us, soon) = (Duration::from_micros, Duration::from_micros(50));
+        let mut progress = AsyncProgress::new(false, us(15));
+        let mut now = Tick(1_000_000_000);
+        progress.state = AsyncState::Idle;
+        assert!(!progress.is_to_leave(), "nothing is known yet");
+        progress.trust();
+        let mut left = |progress: &mut AsyncProgress, stay: Duration, transfer: Duration| {
+            progress.left(now, us(3), transfer);
+            progress.woken();
+            now = now + stay;
+            progress.entered(now, soon);
+        };
+        let in_advance = us(15) * Budget::ADVANCE;
+        for _ in 0..in_advance.as_micros() / 21 + u128::from(AsyncProgress::TRUST) {
+            assert!(progress.is_to_leave());
+            left(&mut progress, us(1), Duration::ZERO);
         }
-        assert!(!predictor.is_to_leave());
-        predictor.trust();
-        predictor.left(Tick(200), cost);
-        assert_eq!(predictor.is_back(Tick(249), soon), Some(cost));
-        predictor.doubt();
-        // Long enough is what is worth the cost, too.
-        predictor.left(Tick(300), cost);
-        assert_eq!(predictor.is_back(Tick(449), soon), Some(cost));
-        predictor.left(Tick(500), cost);
-        assert_eq!(predictor.is_back(Tick(650), soon), None);
-        assert_eq!(predictor.trust, ComputePredictor::TRUST);
+        assert!(!progress.is_to_leave());
+        // Long enough is what is worth the cost, wake-ups too unless the transfer is worth those.
+        for (stay, transfer, trusted) in [(2000, 0, false), (2200, 0, true), (700, 1000, true)] {
+            progress.trust = 0;
+            left(&mut progress, us(stay), us(transfer));
+            assert_eq!(progress.trust > 0, trusted, "{stay}");
+        }
+        progress.trust = 0;
+        progress.idled(now, us(10));
+        assert!(
+            !progress.is_to_leave(),
+            "too short to pay for what was in vain"
+        );
+        progress.idled(now, us(100_000));
+        assert!(progress.is_to_leave());
     }
 
     /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in

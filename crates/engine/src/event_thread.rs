@@ -1,7 +1,7 @@
 //! The event thread: polls while no thread of the program is inside MPI. What it does is the table
 //! in [`crate::async_progress`].
 
-use crate::async_progress::{AsyncState, Event};
+use crate::async_progress::{AsyncState, Event, Looks, Sight};
 use crate::events::{self, Safety};
 use crate::polled::{Polled, Sleep};
 use crate::progress_lock::{Core, Inner, Role};
@@ -12,11 +12,6 @@ use std::time::Duration;
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
-/// Quiet ticks with nothing going on before the thread sleeps for good.
-const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
-/// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget
-/// may have them further apart.
-const LIVELY_FACTOR: u32 = 64;
 /// What a wake-up takes from the computation beside it, as a fraction of the processor's time that
 /// it was seen to use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13
 /// to 18 us used). A starting value.
@@ -34,6 +29,7 @@ pub(crate) fn spawn<T: Send + 'static, E: Polled>(
 }
 
 fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
+    kw_sys::threads::ask_for_short_turns();
     let mut look = Look::default();
     loop {
         let mut inner = core.lock();
@@ -44,25 +40,27 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             return;
         };
         inner.alarm = false;
-        match inner.async_state {
+        match inner.async_progress.state {
             AsyncState::Off => {
                 // Switched off: nobody waits for this thread any more.
                 inner.event_thread = None;
                 return;
             }
-            AsyncState::Idle => {
+            AsyncState::Idle | AsyncState::Finished => {
                 drop(inner);
                 sleeper.rest(None);
                 look.begin();
             }
             AsyncState::Watching => watch(inner, &*sleeper, &mut look),
             AsyncState::Polling => {
-                inner.predictor.woken(look.cost);
+                inner.async_progress.woken();
                 serve(core, inner, &*sleeper);
                 look.skip::<E>();
                 events::deliver(core, Safety::ThreadSafe);
             }
-            AsyncState::Preempted => inner.async_state = inner.async_state.on(Event::Woken).0,
+            AsyncState::Preempted => {
+                inner.async_progress.on(Event::Woken);
+            }
         }
     }
 }
@@ -70,9 +68,7 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
 /// What the last tick saw, and what ticks cost.
 #[derive(Default)]
 struct Look {
-    entries: u64,
-    nothing: u32,
-    factor: u32,
+    looks: Looks,
     /// What this thread had used of its processor when it last took account.
     used: Duration,
     /// What the last look cost.
@@ -86,24 +82,17 @@ fn watch<T, E: Polled>(
 ) {
     let now = E::now();
     let (before, cost) = look.take_account::<E>();
-    // Kicks come when they come: only looks that were due grant the program another trial.
-    let due = inner.budget.pause(now).is_zero();
-    inner.budget.spend(now, cost);
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
     let moved = event == Event::EagerOnly && progress(&mut inner, E::progress);
     if moved {
-        look.factor = 1;
+        look.looks.factor = 1;
     }
-    if moved || event == Event::Quiet {
-        inner.budget.refund(before + cost);
-    }
-    if due || event == Event::Quiet {
-        inner.predictor.trust();
-    }
-    inner.async_state = inner.async_state.on(event).0;
-    if inner.async_state == AsyncState::Watching {
-        let pause = (inner.watch * look.factor).max(inner.budget.pause(now));
+    let progress = &mut inner.async_progress;
+    progress.looked(now, [before, cost], event, moved);
+    if progress.state == AsyncState::Watching {
+        let paid = progress.budget.pause(now);
+        let pause = (inner.watch * look.looks.factor).max(paid);
         inner.alarm = true;
         drop(inner);
         sleeper.rest(Some(pause));
@@ -113,7 +102,7 @@ fn watch<T, E: Polled>(
 impl Look {
     /// It was kicked, and looks anew.
     fn begin(&mut self) {
-        (self.entries, self.nothing, self.factor) = (0, 0, 0);
+        self.looks = Looks::default();
     }
 
     /// What this thread did until now was no look.
@@ -132,23 +121,13 @@ impl Look {
 
     fn judge<T, E: Polled>(&mut self, inner: &Inner<T, E>) -> Event {
         let engine = inner.engine.as_ref();
-        let busy = engine.is_some_and(|e| e.busy());
-        let holds_up = engine.is_some_and(|e| e.may_hold_up_others());
-        let lively = inner.entries != self.entries;
-        self.entries = inner.entries;
-        self.nothing = if busy { 0 } else { self.nothing + 1 };
-        self.factor = (self.factor * 2).clamp(1, LIVELY_FACTOR);
-        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
-        // cores, every kick takes the processor from one; elsewhere it makes this thread look
-        // sooner.
-        let calls = lively && inner.budget.is_crowded();
-        match (inner.is_waited_in(), busy, lively) {
-            (true, ..) if !calls => Event::Waiter,
-            (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
-            (_, true, false) if holds_up => Event::Quiet,
-            (_, true, false) => Event::EagerOnly,
-            _ => Event::Lively,
-        }
+        self.looks.judge(Sight {
+            entries: inner.entries,
+            busy: engine.is_some_and(E::busy),
+            holds_up: engine.is_some_and(E::may_hold_up_others),
+            waited_in: inner.is_waited_in(),
+            crowded: inner.async_progress.budget.is_crowded(),
+        })
     }
 }
 
@@ -168,7 +147,7 @@ fn serve<T, E: Polled>(
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
-        inner.async_state = AsyncState::Idle;
+        inner.async_progress.on(Event::AllEnded);
         return inner.check();
     }
     inner.check();

@@ -4,12 +4,12 @@
 use crate::async_progress::{AsyncState, Event};
 use crate::polled::{Polled, Sleep};
 use crate::progress_lock::{Guard, Inner, Role};
-use kw_base::Tick;
 use kw_base::sync::Arc;
 use std::time::Duration;
 
-/// What a hand-over and the way back cost together, in hand-overs.
-const BOTH_WAYS: u32 = 2;
+/// So often a thread that leaves looks again, because something has come meanwhile, before it
+/// wakes the event thread for that. A starting value.
+const LOOKS: u32 = 2;
 
 /// What is to be done about the event thread once the lock is free, so that it finds it free.
 pub(crate) enum Call<S> {
@@ -38,20 +38,20 @@ impl<T, E: Polled> Inner<T, E> {
 
     /// Has the event thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
-        self.async_state = AsyncState::Off;
+        self.async_progress.state = AsyncState::Off;
         if let Some(call) = self.call(Call::Rouse) {
             call.now();
         }
     }
 
-    /// The event thread has the role, but a thread in MPI wants it.
+    /// The event thread has polled while no thread was in MPI, and one is back: the role is no longer
+    /// the event thread's.
     #[cold]
     pub(crate) fn displace(&mut self) {
-        let now = E::now();
-        if let Some(cost) = self.predictor.is_back(now, self.watch) {
-            self.spend_in_vain(now, cost);
+        self.async_progress.entered(E::now(), self.watch);
+        if self.role != Role::Event {
+            return;
         }
-        self.async_state = self.async_state.on(Event::Entered).0;
         self.role = Role::Free;
         if let Some(s) = &self.sleeper {
             s.disarm();
@@ -69,25 +69,11 @@ impl<T, E: Polled> Inner<T, E> {
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                         && e.ended() != self.told
                     || self.role == Role::Free
-                        && (self.async_state.needs_kick() && e.busy()
-                            || self.tries_to_leave() && e.may_hold_up_others())
+                        && (self.async_progress.state.needs_kick() && e.busy()
+                            || self.async_progress.tries_to_leave() && e.may_hold_up_others())
                     || !e.event_queue().is_empty() && !self.tools.busy
             }
         }
-    }
-
-    /// A hand-over cost so much, for nothing.
-    fn spend_in_vain(&mut self, now: Tick, cost: Duration) {
-        self.budget.spend(now, cost);
-        if !self.budget.pause(now).is_zero() {
-            self.predictor.doubt();
-        }
-    }
-
-    /// Whether a thread that leaves hands over although the event thread watches.
-    #[inline]
-    fn tries_to_leave(&self) -> bool {
-        self.predictor.is_to_leave() && self.async_state == AsyncState::Watching
     }
 
     /// Leaves polling to the event thread in its sleep: what comes will wake it. `false`: it must
@@ -96,26 +82,27 @@ impl<T, E: Polled> Inner<T, E> {
         let Some(sleeper) = self.sleeper.clone() else {
             return false;
         };
-        let (next, _) = self.async_state.on(Event::LeftAsBefore);
         let engine = self.engine.as_ref();
-        let may = self.predictor.is_to_leave()
-            && next == AsyncState::Polling
+        let may = self.async_progress.is_to_leave()
             && self.event_thread.is_some()
             && engine.is_some_and(E::may_hold_up_others);
         if !may {
             return false;
         }
-        let before = E::now();
-        let can = self.can_sleep_polling(&sleeper);
-        let now = E::now();
-        let cost = now.since(before);
-        if !can {
-            self.spend_in_vain(now, cost);
+        let arm = |inner: &mut Self| {
+            let before = E::now();
+            let can = inner.can_sleep_polling(&sleeper);
+            can.then(|| (E::now(), before))
+        };
+        let Some((now, before)) = (0..LOOKS).find_map(|_| arm(self)) else {
             return false;
-        }
-        self.async_state = next;
+        };
         self.take_over();
-        self.predictor.left(now, cost * BOTH_WAYS);
+        let transfer = self
+            .engine
+            .as_ref()
+            .map_or(Duration::ZERO, E::transfer_time);
+        self.async_progress.left(now, now.since(before), transfer);
         true
     }
 }
@@ -146,8 +133,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         if inner.hand_over() {
             return inner.call(Call::HandOver);
         }
-        let (next, kick) = inner.async_state.on(Event::Left);
-        inner.async_state = next;
+        let kick = inner.async_progress.on(Event::Left);
         if !kick || inner.alarm {
             return None;
         }
@@ -156,7 +142,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         inner.event_thread = crate::event_thread::spawn(core);
         if inner.event_thread.is_none() {
-            inner.async_state = AsyncState::Off;
+            inner.async_progress.state = AsyncState::Off;
         }
         None
     }
@@ -173,6 +159,6 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         // A panic of the event thread was printed by it; there is nothing left to tell.
         let _ = self.apart(|| t.join());
-        self.async_state = AsyncState::Off;
+        self.async_progress.state = AsyncState::Off;
     }
 }

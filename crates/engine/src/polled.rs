@@ -87,6 +87,8 @@ pub trait Polled: Debug + Send + 'static {
     fn longest_sleep(&self, longest: Duration) -> Duration;
     /// How long a thread that waits polls longer than usual.
     fn fetch_time(&self) -> Duration;
+    /// How long the network takes for the longest transfer that goes on with another host.
+    fn transfer_time(&self) -> Duration;
     /// The program waits in vain.
     fn asked_in_vain(&mut self);
     /// It has waited for long: asks whoever this depends on whether that can still happen.
@@ -184,6 +186,10 @@ impl Polled for Engine {
     #[inline]
     fn fetch_time(&self) -> Duration {
         self.messages.fetch_time()
+    }
+
+    fn transfer_time(&self) -> Duration {
+        self.messages.transfer_time()
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The lock: whoever owns it may touch the machines.
 //!
 //! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of
-//! threads that wait without polling, and the event thread's [`AsyncState`].
+//! threads that wait without polling, and the event thread's [`AsyncProgress`].
 //!
 //! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps
 //!   on the [`Sleeper`]; the lock is free while it sleeps. Contract of sleeping: drain, arm, drain
@@ -17,7 +17,7 @@
 //! take the role, for it passes the role on when its wait ends. The event thread would not, so it
 //! has the role only while nobody is parked.
 
-use crate::async_progress::{AsyncState, Budget, ComputePredictor};
+use crate::async_progress::{AsyncProgress, AsyncState};
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
 use crate::hang::LongWaits;
@@ -56,7 +56,7 @@ pub struct Inner<T, E: Polled = Engine> {
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
-    pub(crate) async_state: AsyncState,
+    pub(crate) async_progress: AsyncProgress,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
     pub(crate) waiters: Vec<Waiter>,
@@ -78,10 +78,6 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
-    /// Whether the program stays away when it leaves.
-    pub(crate) predictor: ComputePredictor,
-    /// What finding that out may cost.
-    pub(crate) budget: Budget,
     /// The event thread sleeps, and wakes to look at a set time.
     pub(crate) alarm: bool,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
@@ -139,7 +135,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             engine: None,
             above,
             role: Role::Free,
-            async_state: AsyncState::Off,
+            async_progress: AsyncProgress::new(false, Duration::ZERO),
             entries: 0,
             waiters: Vec::new(),
             next_waiter: 0,
@@ -152,8 +148,6 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             polls: PollBackoff::default(),
             watch: Duration::ZERO,
             sleeper: None,
-            predictor: ComputePredictor::default(),
-            budget: Budget::new(false, Duration::ZERO),
             alarm: false,
             event_thread: None,
             closing: false,
@@ -173,7 +167,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
     pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
         held.entries += 1;
-        if held.async_state == AsyncState::Polling {
+        if held.async_progress.state.has_polled() {
             held.displace();
         }
         Guard {
@@ -232,13 +226,11 @@ impl<T> Inner<T, Engine> {
             return Ok(());
         };
         self.crowded = engine.job.crowded();
-        self.budget = Budget::new(self.crowded, engine.wake_up());
+        self.async_progress = AsyncProgress::new(self.crowded, engine.wake_up());
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
-        self.async_state = if crate::settings::wants_event_thread(engine.knobs()) {
-            AsyncState::Idle
-        } else {
-            AsyncState::Off
-        };
+        if crate::settings::wants_event_thread(engine.knobs()) {
+            self.async_progress.state = AsyncState::Idle;
+        }
         self.told = 0;
         self.closing = false;
         self.read_times();
@@ -279,8 +271,10 @@ impl<T> Inner<T, Engine> {
         engine.set_knob(position, text)?;
         let wanted = crate::settings::wants_event_thread(engine.knobs());
         self.read_times();
-        match (wanted, self.async_state) {
-            (true, AsyncState::Off) if !self.closing => self.async_state = AsyncState::Idle,
+        match (wanted, self.async_progress.state) {
+            (true, AsyncState::Off) if !self.closing => {
+                self.async_progress.state = AsyncState::Idle;
+            }
             (false, state) if state != AsyncState::Off => self.dismiss(),
             _ => {}
         }
@@ -290,7 +284,7 @@ impl<T> Inner<T, Engine> {
     /// The value of a counter; zero before the start and after the end.
     pub fn counter(&self, c: Counter) -> u64 {
         match (c, &self.engine) {
-            (Counter::EventState, _) => self.async_state as u64,
+            (Counter::EventState, _) => self.async_progress.state as u64,
             (_, Some(engine)) => engine.counter(c),
             (_, None) => 0,
         }

@@ -281,7 +281,7 @@ impl Wait<'_> {
             (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
         }
         let take_turns = guard.neighbours.take_turns();
-        guard.budget.set_crowded(take_turns);
+        guard.async_progress.budget.set_crowded(take_turns);
     }
 
     /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
@@ -420,7 +420,10 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
         let core = guard.core.clone();
         guard.apart(|| events::deliver(&core, Safety::Restricted));
     }
+    let before = E::now();
     let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(nap, t)));
+    let now = E::now();
+    guard.async_progress.idled(now, now.since(before));
     sleeper.wake_up(nap);
     guard.awake();
     guard.role = Role::Caller;

@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_millis(10);
 /// worth a wake-up.
 const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
+/// Of so many transfers that go on the longest is looked for.
+const TRANSFERS: usize = 16;
+
 impl Messages {
     /// Takes in what `how` polls; whether anything moved.
     #[inline(always)]
@@ -116,6 +119,13 @@ impl Messages {
             // Twice what its line says: to fall asleep just before the end is the worst.
             (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
         })
+    }
+
+    /// How long the network takes for the longest of some transfers with other hosts that go on.
+    pub(crate) fn transfer_time(&self) -> Duration {
+        let going_on = self.machine.endpoint.requests.going_on().take(TRANSFERS);
+        let times = going_on.map(|(peer, len)| self.paths.network_time(peer, len));
+        times.max().unwrap_or_default()
     }
 
     /// Tells the tools of an event, if they want to hear of its kind.

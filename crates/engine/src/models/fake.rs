@@ -137,6 +137,10 @@ impl<P: Sleep> Polled for Fake<P> {
         Duration::ZERO
     }
 
+    fn transfer_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn asked_in_vain(&mut self) {}
 
     fn doubt(&mut self, _: crate::wait::WaitOn<'_>) {}

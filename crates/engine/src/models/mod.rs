@@ -60,9 +60,9 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
         let mut inner = lock.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
-        inner.async_state = AsyncState::Idle;
+        inner.async_progress.state = AsyncState::Idle;
         if stays_away {
-            inner.predictor.trust();
+            inner.async_progress.trust();
         }
         drop(inner);
         Rank { lock, world, place }

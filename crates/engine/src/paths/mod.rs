@@ -13,6 +13,7 @@ pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 
 use crate::sleeper::{Bell, Sleeper};
+use kw_base::calibration::Figure;
 use kw_base::counters::{Counter, Way};
 use kw_base::knobs::Knobs;
 use kw_base::{Calibration, Peer, Tick};
@@ -22,6 +23,7 @@ use kw_path::shm::ShmPath;
 use kw_path::shm::board::Boards;
 use kw_path::{Asleep, Body, CannotOpen, Down, Inbound, Network, Path, Sent};
 use kw_proto::handshake::Foreign;
+use kw_proto::p2p::prices::Network as Measured;
 use kw_proto::p2p::table::{Choice, Line, Lines};
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_start::address_key;
@@ -304,6 +306,21 @@ impl Paths {
         line.map_or(Duration::ZERO, |line| {
             Duration::from_nanos(line.at(len) as u64)
         })
+    }
+
+    /// How long the network takes for so many bytes to or from a peer, as far as that was measured;
+    /// nothing for ranks of this machine.
+    pub fn network_time(&self, peer: Peer, len: u64) -> Duration {
+        let net = self
+            .net
+            .as_ref()
+            .filter(|_| self.routes[peer.idx()] == Route::Net);
+        let known = net.map_or_else(Measured::default, |net| net.known_network(peer));
+        let byte = match (known.round_trip > 0.0, known.byte > 0.0) {
+            (true, false) => self.prices.host.get_or_start(Figure::NetByte),
+            _ => known.byte,
+        };
+        Duration::from_nanos((byte * len as f64) as u64)
     }
 
     /// Whether a peer spares this rank a long copy when it fetches so many bytes itself: one that

@@ -121,6 +121,14 @@ impl<B: Memory> Requests<B> {
         self.active > self.eager.receives || self.eager.bytes > WINDOW
     }
 
+    /// Transfers that go on, but for receives of what comes eagerly: with whom, where that is known,
+    /// and how many bytes at most.
+    pub fn going_on(&self) -> impl Iterator<Item = (Peer, u64)> {
+        let all = self.table.iter().map(|(_, r)| r);
+        all.filter(|r| r.state != State::Done && r.eager == 0)
+            .filter_map(|r| Some((r.peer?, r.buf.len())))
+    }
+
     /// Requests that have ended since the start; tells the owner that somebody may have to be
     /// woken.
     #[inline]
