@@ -16,6 +16,8 @@ LEFT = {
     "type": "ranks 0-1: a datatype made by MPI_Type_vector at {type} was never freed "
     "(MPI_Type_free)",
     "op": "rank 1: an operation made by MPI_Op_create at {op} was never freed (MPI_Op_free)",
+    "window": "ranks 0-1: a window made by MPI_Win_allocate at {window} was never freed "
+    "(MPI_Win_free)",
     "sent": "ranks 0-1: a request made by MPI_Isend at {sent} was never completed or freed",
     "received": "ranks 0-1: a request made by MPI_Irecv at {received} was never completed or freed",
     "persistent": "ranks 0-1: a request made by MPI_Recv_init at {persistent} was never completed "

@@ -53,6 +53,12 @@ static void type(void) {
     MPI_Type_commit(&made);
 }
 
+static void window(void) {
+    void *memory;
+    MPI_Win made;
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, WORLD, &memory, &made); // window
+}
+
 static void op(void) {
     MPI_Op made;
     if (rank == 1) MPI_Op_create(sums, 1, &made); // op
@@ -90,7 +96,7 @@ static void message(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} HOW[] = {{"nothing", nothing}, {"comm", comm}, {"group", group}, {"type", type}, {"op", op}, {"sent", sent},
+} HOW[] = {{"nothing", nothing}, {"comm", comm}, {"group", group}, {"type", type}, {"op", op}, {"window", window}, {"sent", sent},
            {"received", received}, {"persistent", persistent}, {"message", message}};
 
 int main(int argc, char **argv) {

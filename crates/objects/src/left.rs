@@ -4,7 +4,7 @@
 //! Noted when an object is made, by the place of its handle in its table: a later object there takes
 //! the note over, so there are no more notes than objects have lived at a time.
 
-use crate::handle::{CommH, GroupH, OpH, RequestH, TypeH};
+use crate::handle::{CommH, GroupH, OpH, RequestH, TypeH, WinH};
 use crate::state::{State, Tables};
 use kw_base::Key;
 use kw_hang::{Early, Frame, Left};
@@ -29,6 +29,8 @@ pub enum Made {
     Op(OpH),
     /// A request.
     Request(RequestH),
+    /// A window.
+    Win(WinH),
 }
 
 impl Made {
@@ -39,6 +41,7 @@ impl Made {
             Made::Type(h) => h.key(),
             Made::Op(h) => h.key(),
             Made::Request(h) => h.key(),
+            Made::Win(h) => h.key(),
         }
     }
 
@@ -49,6 +52,7 @@ impl Made {
             Made::Type(_) => "a datatype{} was never freed (MPI_Type_free)",
             Made::Op(_) => "an operation{} was never freed (MPI_Op_free)",
             Made::Request(_) => "a request{} was never completed or freed",
+            Made::Win(_) => "a window{} was never freed (MPI_Win_free)",
         }
     }
 }
@@ -73,11 +77,17 @@ impl Tables {
             return false;
         };
         match made {
-            Made::Comm(_) => self.comms.get(key).is_some_and(|c| c.session.is_none()),
+            // A window's own communicator goes with it.
+            Made::Comm(h) => {
+                let of_window = self.windows.iter().any(|(_, window)| window.comm == h);
+                let found = self.comms.get(key).filter(|_| !of_window);
+                found.is_some_and(|c| c.session.is_none())
+            }
             Made::Group(_) => self.groups.get(key).is_some_and(|g| g.session.is_none()),
             Made::Type(_) => self.types.derived.get(key).is_some_and(|t| !t.lasting),
             Made::Op(_) => self.ops.made.get(key).is_some(),
             Made::Request(h) => self.requests.get(h).is_some(),
+            Made::Win(_) => self.windows.get(key).is_some(),
         }
     }
 

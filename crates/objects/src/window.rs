@@ -6,6 +6,7 @@ use crate::attributes::Owner;
 use crate::error::{Class, Fault, Res, Scope};
 use crate::handle::{CommH, ErrhandlerH, WinH};
 use crate::info::Info;
+use crate::left::Made;
 use crate::state::Tables;
 use kw_engine::windows::{WinId, WindowError};
 use kw_sys::buf::Buf;
@@ -192,7 +193,9 @@ impl Tables {
 
     /// A handle for a window that was made.
     pub fn add_window(&mut self, window: Window) -> WinH {
-        WinH::from_key(self.windows.insert(window))
+        let handle = WinH::from_key(self.windows.insert(window));
+        self.note_made(Made::Win(handle));
+        handle
     }
 
     /// Takes a window out of the table.

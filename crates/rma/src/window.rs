@@ -1,6 +1,7 @@
 //! A call on a window: the engine's part of it, the fault that names it, waiting for what the
 //! engine started.
 
+use kw_base::Peer;
 use kw_engine::windows::{WinId, Windows};
 use kw_engine::{Messages, ReqId, Started, WaitOn};
 use kw_mpi::chapter::{running, wait_serving};
@@ -74,24 +75,35 @@ pub fn on<R>(mpi: &Mpi, win: WinH, act: impl FnOnce(On<'_>) -> Res<R>) -> Res<(G
     Ok((guard, done))
 }
 
-/// As [`on`], and waits for what that started.
+/// As [`on`], and waits for what that started. `from`: the rank that ends it, where it is one.
 #[inline]
-pub fn through(mpi: &Mpi, win: WinH, act: impl FnOnce(On<'_>) -> Res<Started>) -> Res {
-    let (guard, started) = on(mpi, win, act)?;
+pub fn through(
+    mpi: &Mpi,
+    win: WinH,
+    from: Option<u32>,
+    act: impl FnOnce(On<'_>) -> Res<Started>,
+) -> Res {
+    let (guard, (started, from)) = on(mpi, win, |on| {
+        let group = &on.window.group;
+        let from = from.filter(|&rank| rank < group.size());
+        let from = from.map(|rank| group.peer(rank));
+        Ok((act(on)?, from))
+    })?;
     match started {
         Started::Done => {
             guard.leave();
             Ok(())
         }
-        Started::Request(id) => wait(mpi, guard, win, id),
+        Started::Request(id) => wait(mpi, guard, win, (id, from)),
     }
 }
 
-/// Waits for a request of a window.
-fn wait(mpi: &Mpi, guard: Guard<'_>, win: WinH, id: ReqId) -> Res {
+/// Waits for a request of a window, which that peer ends.
+fn wait(mpi: &Mpi, guard: Guard<'_>, win: WinH, (id, from): (ReqId, Option<Peer>)) -> Res {
     let requests = [id];
     let on = WaitOn {
         requests: &requests,
+        from,
         ..WaitOn::default()
     };
     let mut guard = wait_serving(mpi, guard, on, |s| {

@@ -46,7 +46,7 @@ pub fn win_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
         _ if assert & NOPRECEDE != 0 => 0,
         _ => together(mpi, win, sum_of_each(mpi, comm, &counts))?,
     };
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.fence_end(on.messages, id, expected)?)
     })?;
@@ -99,7 +99,7 @@ pub fn win_post(mpi: &Mpi, group: GroupH, assert: i32, win: WinH) -> Res {
 
 /// MPI_Win_start
 pub fn win_start(mpi: &Mpi, group: GroupH, assert: i32, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
         let ranks = ranks(&on, group)?;
         let id = on.id();
@@ -109,7 +109,7 @@ pub fn win_start(mpi: &Mpi, group: GroupH, assert: i32, win: WinH) -> Res {
 
 /// MPI_Win_complete
 pub fn win_complete(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.complete(on.messages, id)?)
     })
@@ -117,7 +117,7 @@ pub fn win_complete(mpi: &Mpi, win: WinH) -> Res {
 
 /// MPI_Win_wait
 pub fn win_wait(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.wait(on.messages, id)?)
     })

@@ -14,7 +14,8 @@ const LOCK_SHARED: i32 = 302;
 /// A call about the memory of one rank; nothing to do where that is MPI_PROC_NULL.
 #[inline]
 fn of_rank(mpi: &Mpi, win: WinH, rank: i32, act: impl FnOnce(On<'_>, u32) -> Res<Started>) -> Res {
-    through(mpi, win, |on| match on.rank(rank)? {
+    let target = u32::try_from(rank).ok();
+    through(mpi, win, target, |on| match on.rank(rank)? {
         Some(rank) => act(on, rank),
         None => Ok(Started::Done),
     })
@@ -63,7 +64,7 @@ pub fn win_unlock(mpi: &Mpi, rank: i32, win: WinH) -> Res {
 
 /// MPI_Win_lock_all
 pub fn win_lock_all(mpi: &Mpi, assert: i32, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
         check_lockable(&on)?;
         let (id, check) = (on.id(), assert & NOCHECK == 0);
@@ -73,7 +74,7 @@ pub fn win_lock_all(mpi: &Mpi, assert: i32, win: WinH) -> Res {
 
 /// MPI_Win_unlock_all
 pub fn win_unlock_all(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.unlock_all(on.messages, id)?)
     })
@@ -89,7 +90,7 @@ pub fn win_flush(mpi: &Mpi, rank: i32, win: WinH) -> Res {
 
 /// MPI_Win_flush_all
 pub fn win_flush_all(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.flush(on.messages, id, None)?)
     })
@@ -105,7 +106,7 @@ pub fn win_flush_local(mpi: &Mpi, rank: i32, win: WinH) -> Res {
 
 /// MPI_Win_flush_local_all
 pub fn win_flush_local_all(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.flush_local(on.messages, id, None)?)
     })
@@ -113,7 +114,7 @@ pub fn win_flush_local_all(mpi: &Mpi, win: WinH) -> Res {
 
 /// MPI_Win_sync
 pub fn win_sync(mpi: &Mpi, win: WinH) -> Res {
-    through(mpi, win, |on| {
+    through(mpi, win, None, |on| {
         on.windows.sync(on.id())?;
         Ok(Started::Done)
     })
