@@ -63,6 +63,12 @@ pub(crate) mod simulated {
         pub(crate) bytes: Mutex<Vec<u8>>,
         /// Where the device is full.
         pub(crate) capacity: Option<u64>,
+        /// How it says so, where that is not with ENOSPC: a quota.
+        pub(crate) full: Option<io::ErrorKind>,
+        /// From where on the device has faults (EIO).
+        pub(crate) broken: Option<u64>,
+        /// Bytes that another program leaves of the file once it was read for the first time.
+        pub(crate) shrinks: Option<u64>,
         /// Decides how short the next call is.
         pub(crate) calls: Mutex<u64>,
     }
@@ -72,6 +78,15 @@ pub(crate) mod simulated {
             Simulated {
                 bytes: Mutex::new(bytes),
                 ..Simulated::default()
+            }
+        }
+
+        /// How many of these bytes lie before the first fault of the device.
+        fn whole(&self, at: u64, len: u64) -> io::Result<u64> {
+            match self.broken {
+                Some(from) if at >= from => Err(io::Error::from_raw_os_error(5)),
+                Some(from) => Ok(len.min(from - at)),
+                None => Ok(len),
             }
         }
 
@@ -91,20 +106,24 @@ pub(crate) mod simulated {
 
     impl Storage for Simulated {
         fn read_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
-            let len = self.allowed(len)?;
-            let bytes = self.bytes.lock().expect("the bytes");
+            let len = self.whole(at, self.allowed(len)?)?;
+            let mut bytes = self.bytes.lock().expect("the bytes");
             let start = (at as usize).min(bytes.len());
             let end = (at.saturating_add(len) as usize).min(bytes.len());
             buf.write(from, &bytes[start..end]);
+            if let Some(left) = self.shrinks {
+                bytes.truncate(left as usize);
+            }
             Ok((end - start) as u64)
         }
 
         fn write_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
-            let mut len = self.allowed(len)?;
+            let mut len = self.whole(at, self.allowed(len)?)?;
             if let Some(capacity) = self.capacity {
                 len = len.min(capacity.saturating_sub(at));
                 if len == 0 {
-                    return Err(io::Error::from(io::ErrorKind::StorageFull));
+                    let full = self.full.unwrap_or(io::ErrorKind::StorageFull);
+                    return Err(io::Error::from(full));
                 }
             }
             let mut bytes = self.bytes.lock().expect("the bytes");

@@ -185,6 +185,12 @@ impl Batch<'_> {
     fn read_together(&mut self, start: u64, end: u64) {
         let memory = (self.memory).get_or_insert_with(|| self.scratch.take(self.room));
         let came = read_all(self.storage, start, memory, 0, end - start);
+        self.done.calls += came.calls;
+        self.done.passed += came.passed;
+        if came.trouble.is_some() {
+            // It may be that of a gap, which nobody wants.
+            return self.read_apart();
+        }
         for &(at, len) in &self.pieces {
             let there = came.bytes.saturating_sub(at - start).min(len);
             memory.copy_to(at - start, self.buf, self.done.bytes, there);
@@ -194,10 +200,15 @@ impl Batch<'_> {
                 break;
             }
         }
-        self.done.calls += came.calls;
-        self.done.passed += came.passed;
-        self.done.trouble = came.trouble;
-        self.goes_on &= self.done.trouble.is_none();
+    }
+
+    fn read_apart(&mut self) {
+        for &(at, len) in &self.pieces {
+            if self.goes_on {
+                let part = read_all(self.storage, at, self.buf, self.done.bytes, len);
+                self.goes_on = self.done.add(part, len);
+            }
+        }
     }
 }
 
@@ -285,6 +296,48 @@ mod tests {
         let trouble = done.trouble.expect("the device is full");
         assert_eq!((trouble.writes, trouble.at, trouble.len), (true, 10, 14));
         assert_eq!(trouble.error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_quota_and_a_broken_device_are_told_with_their_place() {
+        let quota = Simulated {
+            capacity: Some(10),
+            full: Some(io::ErrorKind::QuotaExceeded),
+            ..Simulated::default()
+        };
+        let done = write(&quota, &view(0, &[(0, 1)], 0), 0, &filled(&[7; 20]));
+        let trouble = done.trouble.expect("the quota is reached");
+        assert_eq!((done.bytes, trouble.at), (10, 10));
+        assert_eq!(trouble.error.kind(), io::ErrorKind::QuotaExceeded);
+        let broken = Simulated {
+            broken: Some(30),
+            ..Simulated::new(vec![1; 100])
+        };
+        let (buf, scratch) = (Buf::alloc(80), Scratch::default());
+        // The fault begins in a gap; the piece behind it is what cannot be read.
+        for sieve in [None, Some(Sieve { buffer: 50, gap: 9 })] {
+            let view = view(0, &[(0, 4)], 4);
+            let done = read(&broken, &view, 0, &buf, sieve, &scratch);
+            let trouble = done.trouble.expect("the device has a fault");
+            assert_eq!((trouble.writes, trouble.at, done.bytes), (false, 32, 16));
+            let before = read(&broken, &view, 0, &Buf::alloc(16), sieve, &scratch);
+            assert!(before.trouble.is_none() && before.bytes == 16);
+            assert_eq!(trouble.error.raw_os_error(), Some(5));
+        }
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_meanwhile_ends_a_read_early() {
+        for sieve in [None, Some(Sieve { buffer: 20, gap: 2 })] {
+            let storage = Simulated {
+                shrinks: Some(40),
+                ..Simulated::new((0..100).collect())
+            };
+            let (buf, scratch) = (Buf::alloc(80), Scratch::default());
+            let done = read(&storage, &view(0, &[(0, 8)], 2), 0, &buf, sieve, &scratch);
+            assert!(done.trouble.is_none());
+            assert_eq!(done.bytes, 32, "8 of each 10 of the 40 that are left");
+        }
     }
 
     proptest! {
