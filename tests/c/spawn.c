@@ -53,10 +53,63 @@ static void merged(MPI_Comm inter, int parent) {
     OK(MPI_Barrier(half));
     OK(MPI_Comm_free(&half));
     OK(MPI_Comm_split_type(again, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
+    OK(MPI_Comm_size(half, &left));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &right));
+    CHECK(left <= right);
     OK(MPI_Barrier(half));
     OK(MPI_Comm_free(&half));
     OK(MPI_Comm_free(&again));
     free(numbers);
+    OK(MPI_Comm_free(&all));
+}
+
+/* A file that parents and children have open together. */
+static void file(MPI_Comm inter, int parent) {
+    MPI_Comm all;
+    MPI_File fh;
+    int rank, size, i, *in;
+    char name[64] = "";
+    OK(MPI_Intercomm_merge(inter, !parent, &all));
+    OK(MPI_Comm_rank(all, &rank));
+    OK(MPI_Comm_size(all, &size));
+    if (rank == 0) snprintf(name, sizeof name, "spawn-%d.tmp", (int)getpid());
+    OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, all));
+    OK(MPI_File_open(all, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+    OK(MPI_File_write_ordered(fh, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(fh));
+    OK(MPI_Barrier(all));
+    OK(MPI_File_sync(fh));
+    in = malloc((size_t)size * sizeof *in);
+    OK(MPI_File_read_at_all(fh, 0, in, size, MPI_INT, MPI_STATUS_IGNORE));
+    for (i = 0; i < size; i++) CHECK_EQ(in[i], i);
+    free(in);
+    OK(MPI_File_close(&fh));
+    OK(MPI_Comm_free(&all));
+}
+
+/* A window of memory of both. */
+static void window(MPI_Comm inter, int parent) {
+    MPI_Comm all;
+    MPI_Win win;
+    long *memory, one = 1;
+    int rank, size, i;
+    OK(MPI_Intercomm_merge(inter, !parent, &all));
+    OK(MPI_Comm_rank(all, &rank));
+    OK(MPI_Comm_size(all, &size));
+    OK(MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, all, &memory, &win));
+    *memory = 0;
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < size; i++) OK(MPI_Accumulate(&one, 1, MPI_LONG, i, 0, 1, MPI_LONG, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(*memory == size);
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, win));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(all));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    if (rank == 0) CHECK(*memory == 2 * size);
+    OK(MPI_Win_unlock(rank, win));
+    OK(MPI_Win_free(&win));
     OK(MPI_Comm_free(&all));
 }
 
@@ -74,6 +127,8 @@ static void child(MPI_Comm parent, int argc, char **argv) {
     CHECK(again == parent);
     talk(parent, 0);
     merged(parent, 0);
+    file(parent, 0);
+    window(parent, 0);
     OK(MPI_Comm_disconnect(&parent));
     CHECK(parent == MPI_COMM_NULL);
     OK(MPI_Comm_get_parent(&again));
@@ -90,6 +145,8 @@ static void spawns(int rank) {
     CHECK_EQ(remote, CHILDREN);
     talk(inter, 1);
     merged(inter, 1);
+    file(inter, 1);
+    window(inter, 1);
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL);
     (void)rank;

@@ -101,19 +101,25 @@ impl Agreed {
     pub fn encode(&self) -> Vec<u8> {
         let crowded = |rank| self.is_crowded(Peer(rank)) as u8;
         let mut out = self.size().to_le_bytes().to_vec();
+        out.push(self.check as u8);
         out.extend((0..self.size()).map(crowded));
         out
     }
 
     /// What [`Agreed::encode`] wrote, as far as another job knows it: nothing is known of its hosts.
     pub fn decode(bytes: &[u8]) -> Option<Agreed> {
-        let (size, crowded) = bytes.split_first_chunk()?;
+        let (size, rest) = bytes.split_first_chunk()?;
         let size = u32::from_le_bytes(*size);
+        let (&check, crowded) = rest.split_first()?;
         if size == 0 || crowded.len() != size as usize {
             return None;
         }
         let load = Load::even(crowded.contains(&1), size);
-        Agreed::new((0..size).collect(), load, &Knobs::defaults()).ok()
+        let agreed = Agreed::new((0..size).collect(), load, &Knobs::defaults()).ok()?;
+        Some(Agreed {
+            check: check != 0,
+            ..agreed
+        })
     }
 
     /// Ranks of the job.
@@ -293,6 +299,23 @@ mod tests {
         knobs.set(Id::Paths, paths).unwrap();
         let load = Load::even(crowded, hosts.len() as u32);
         Agreed::new(hosts.to_vec(), load, &knobs).unwrap().site()
+    }
+
+    #[test]
+    fn another_job_hears_the_size_and_whether_calls_are_compared() {
+        let mut knobs = Knobs::defaults();
+        for check in ["no", "yes"] {
+            knobs.set(Id::Check, check).unwrap();
+            let load = Load::even(true, 3);
+            let here = Agreed::new(vec![0, 0, 1], load, &knobs).unwrap();
+            let bytes = here.encode();
+            let there = Agreed::decode(&bytes).unwrap();
+            assert_eq!((there.size(), there.checks()), (3, check == "yes"));
+            assert!(there.is_crowded(Peer(1)));
+            for end in 0..bytes.len() {
+                assert!(Agreed::decode(&bytes[..end]).is_none());
+            }
+        }
     }
 
     #[test]

@@ -236,6 +236,15 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
         let Some(agreed) = Agreed::decode(&world.agreed) else {
             return fail(Class::Other, "the other side speaks another protocol");
         };
+        if agreed.checks() != engine.job.agreed().checks() {
+            return fail(
+                Class::Other,
+                format!(
+                    "job {} compares collective calls and this one does not, or the reverse: give both the same KW_CHECK",
+                    world.name
+                ),
+            );
+        }
         let first = engine.join(world.foreign_key, &world.name, agreed);
         firsts.push(first.map_err(|e| Fault::new(Class::Other, e.to_string()))?);
     }

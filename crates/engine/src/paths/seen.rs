@@ -47,9 +47,11 @@ impl Seen {
         }
     }
 
-    /// A connection to a rank of the same host is none of the network.
+    /// A connection to a rank of the same host is none of the network, and where a rank of another
+    /// job runs is not known.
     fn note(&mut self, peer: Peer, network: &Network) {
-        if self.hosts.get(peer.0 as usize) == self.hosts.first() {
+        let host = self.hosts.get(peer.idx());
+        if host.is_none() || host == self.hosts.first() {
             return;
         }
         let least = |best: Option<f64>, now: f64| match now > 0.0 {

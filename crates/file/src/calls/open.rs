@@ -178,13 +178,10 @@ fn hosts_of(mpi: &Mpi, ranks: &Ranks) -> Res<Vec<u32>> {
     let mut guard = mpi.lock();
     let engine = running(&mut guard)?.0;
     let hosts = engine.job.hosts();
-    let host = |rank| {
-        hosts
-            .get(ranks.group.peer(rank).idx())
-            .copied()
-            .unwrap_or(0)
-    };
-    Ok((0..ranks.group.size()).map(host).collect())
+    let host = |rank| hosts.get(ranks.group.peer(rank).idx()).copied();
+    let all: Option<Vec<u32>> = (0..ranks.group.size()).map(host).collect();
+    // Nothing is known of the hosts of another job: each rank counts as on one of its own.
+    Ok(all.unwrap_or_else(|| (0..ranks.group.size()).collect()))
 }
 
 /// A file that all ranks have opened.

@@ -1,6 +1,6 @@
 //! Parts of communicators by color, and by what processes share (MPI 5.0, 7.4.2).
 
-use super::Parent;
+use super::{Parent, spans};
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm::{hints, same_hints};
 use kw_base::Peer;
@@ -116,7 +116,7 @@ pub fn comm_split_type(
     let guard = mpi.lock();
     let info = guard.above.infos.get_or_null(info)?.cloned();
     drop(guard);
-    let color = type_color(&parent, split_type, info.as_ref());
+    let color = type_color(&parent, split_type, info.as_ref()).map(|c| apart(&parent, c));
     let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
         UNDEFINED => Said::default(),
         _ => Said::same(&[split_type as i64], format!(" of type {split_type}")),
@@ -129,6 +129,21 @@ pub fn comm_split_type(
     let members = parent.members.part(made.local.clone(), made.rank);
     same_hints(&members, made.info.as_deref())?;
     parent.give(made, newcomm)
+}
+
+/// Among processes of several jobs, colors of different jobs differ: they share nothing that a split
+/// type names.
+fn apart(parent: &Parent, color: i32) -> i32 {
+    let members = &parent.members;
+    let remote = parent.remote.as_deref().unwrap_or(&members.group);
+    if color == UNDEFINED || !spans(members.mpi, &[&members.group, remote]) {
+        return color;
+    }
+    let guard = members.mpi.lock();
+    let world = guard.engine.as_ref().map_or(0, |e| e.job.worlds.own().id());
+    // The id is random in all its bits.
+    let mixed = world ^ (color as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 33) as i32
 }
 
 /// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for
