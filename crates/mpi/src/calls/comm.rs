@@ -92,19 +92,20 @@ pub(crate) fn hints(info: Option<&Info>) -> Option<Box<Info>> {
 
 /// MPI_Comm_free. A buffer attached to it is detached when the messages in it have left.
 pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
-    release(mpi, comm, "comm_free")
+    check_release(mpi, comm.get(), "comm_free")?;
+    release(mpi, comm)
 }
 
 /// MPI_Comm_disconnect. What is pending holds no communicator, but the processes of both sides may
 /// go apart afterwards: each waits for all to come here, so that what was sent before has come.
 pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
-    if let Ok(parent) = Parent::new(mpi, comm.get()) {
-        match &parent.remote {
-            None => parent.members.all(true)?,
-            Some(remote) => parent.bridge(parent.members.clone(), remote).all(true)?,
-        };
-    }
-    release(mpi, comm, "comm_disconnect")
+    check_release(mpi, comm.get(), "comm_disconnect")?;
+    let parent = Parent::new(mpi, comm.get())?;
+    match &parent.remote {
+        None => parent.members.all(true)?,
+        Some(remote) => parent.bridge(parent.members.clone(), remote).all(true)?,
+    };
+    release(mpi, comm)
 }
 
 /// Puts a communicator into the table, and tells the engine who sends in it.
@@ -141,8 +142,7 @@ pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
     Ok(())
 }
 
-fn release(mpi: &Mpi, comm: Out<CommH>, function: &str) -> Res {
-    let handle = comm.get();
+fn check_release(mpi: &Mpi, handle: CommH, function: &str) -> Res {
     let guard = mpi.lock();
     let name = guard.above.comm(handle)?.name.clone();
     drop(guard);
@@ -152,7 +152,11 @@ fn release(mpi: &Mpi, comm: Out<CommH>, function: &str) -> Res {
             format!("comm is {name}, which cannot be freed"),
         );
     }
-    check::agree(mpi, handle, function)?;
+    check::agree(mpi, handle, function)
+}
+
+fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
+    let handle = comm.get();
     delete_all(mpi, Owner::Comm(handle))?;
     let emptied = let_go(mpi, buffered::Owner::Comm(handle));
     forget(mpi, handle)?;
