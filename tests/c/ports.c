@@ -58,6 +58,7 @@ int main(int argc, char **argv) {
     MPI_Comm half;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    check_rank = rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == 0) id = (int)getpid();
     OK(MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD));
@@ -66,6 +67,5 @@ int main(int argc, char **argv) {
     connects(half, rank < size / 2, service);
     OK(MPI_Comm_free(&half));
     refused(rank);
-    MPI_Finalize();
-    return 0;
+    return check_result();
 }

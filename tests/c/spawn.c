@@ -102,6 +102,7 @@ static void window(MPI_Comm inter, int parent) {
     for (i = 0; i < size; i++) OK(MPI_Accumulate(&one, 1, MPI_LONG, i, 0, 1, MPI_LONG, MPI_SUM, win));
     OK(MPI_Win_fence(0, win));
     CHECK(*memory == size);
+    OK(MPI_Barrier(all));
     OK(MPI_Win_lock_all(0, win));
     OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, win));
     OK(MPI_Win_unlock_all(win));
@@ -111,6 +112,13 @@ static void window(MPI_Comm inter, int parent) {
     OK(MPI_Win_unlock(rank, win));
     OK(MPI_Win_free(&win));
     OK(MPI_Comm_free(&all));
+}
+
+/* Whoever started the job hears of what its children have found wrong. */
+static void tell(MPI_Comm inter, int parent) {
+    int theirs = 0;
+    OK(MPI_Allreduce(&check_failed, &theirs, 1, MPI_INT, MPI_SUM, inter));
+    if (parent) CHECK_EQ(theirs, 0);
 }
 
 static void child(MPI_Comm parent, int argc, char **argv) {
@@ -129,6 +137,7 @@ static void child(MPI_Comm parent, int argc, char **argv) {
     merged(parent, 0);
     file(parent, 0);
     window(parent, 0);
+    tell(parent, 0);
     OK(MPI_Comm_disconnect(&parent));
     CHECK(parent == MPI_COMM_NULL);
     OK(MPI_Comm_get_parent(&again));
@@ -147,6 +156,7 @@ static void spawns(int rank) {
     merged(inter, 1);
     file(inter, 1);
     window(inter, 1);
+    tell(inter, 1);
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL);
     (void)rank;
@@ -172,6 +182,7 @@ static void spawns_several(int size) {
             OK(MPI_Recv(&app, 1, MPI_INT, i, 0, inter, MPI_STATUS_IGNORE));
             CHECK_EQ(app, i);
         }
+    tell(inter, 1);
     OK(MPI_Comm_disconnect(&inter));
 }
 
@@ -181,6 +192,7 @@ static void one_of_several(MPI_Comm parent, int size) {
     CHECK(flag);
     OK(MPI_Comm_remote_size(parent, &size));
     OK(MPI_Send(number, 1, MPI_INT, size - 1, 0, parent));
+    tell(parent, 0);
     OK(MPI_Comm_disconnect(&parent));
 }
 
@@ -207,17 +219,16 @@ int main(int argc, char **argv) {
     if (len < 0) return 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    check_rank = rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     OK(MPI_Comm_get_parent(&parent));
     if (parent != MPI_COMM_NULL) {
         if (argc == 2) one_of_several(parent, size);
         else child(parent, argc, argv);
-        MPI_Finalize();
-        return 0;
+        return check_result();
     }
     refused(rank);
     for (round = 0; round < 2; round++) spawns(rank);
     spawns_several(size);
-    MPI_Finalize();
-    return 0;
+    return check_result();
 }
