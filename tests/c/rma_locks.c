@@ -224,6 +224,22 @@ static void ordered(void) {
     win_free(&win);
 }
 
+/* Two ranks wait for each other in their memory, by MPI_Win_sync or by flushes of their own memory alone: what each has issued
+ * before, and not flushed, is what the other one waits for. */
+static void signals(void) {
+    int *memory, one = 1, next = (check_rank + 1) % check_size;
+    MPI_Win win = win_allocated(check_comm, &memory, 2 * sizeof *memory, sizeof *memory);
+    memory[0] = memory[1] = 0;
+    MPI_Barrier(check_comm);
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Accumulate(&one, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_REPLACE, win));
+    while (*(volatile int *)&memory[0] == 0) OK(MPI_Win_sync(win));
+    OK(MPI_Accumulate(&one, 1, MPI_INT, next, 1, 1, MPI_INT, MPI_REPLACE, win));
+    while (*(volatile int *)&memory[1] == 0) OK(MPI_Win_flush(check_rank, win));
+    OK(MPI_Win_unlock_all(win));
+    win_free(&win);
+}
+
 /* Locks of several targets at once, one exclusive, in any order of unlocking. */
 static void several(void) {
     int *memory, i, value = 1;
@@ -251,6 +267,7 @@ int main(int argc, char **argv) {
     requests();
     flushes();
     ordered();
+    signals();
     several();
     return check_end();
 }

@@ -372,6 +372,10 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.check_flush(rank)?;
+        if rank == Some(window.me) {
+            // As for [`Windows::sync`].
+            window.push_all_out(messages);
+        }
         match rank {
             Some(rank) => window.flush_target(messages, rank),
             None => {
@@ -400,9 +404,10 @@ impl Windows {
         Ok(window.all_so_far(messages, rank))
     }
 
-    /// MPI_Win_sync.
-    pub fn sync(&mut self, id: WinId) -> Result<(), WindowError> {
-        self.get_mut(id)?;
+    /// MPI_Win_sync. A program that calls it in a loop waits for what others do to its memory, who
+    /// may wait for what it has issued: that leaves now.
+    pub fn sync(&mut self, messages: &mut Messages, id: WinId) -> Result<(), WindowError> {
+        self.get_mut(id)?.push_all_out(messages);
         fence(Ordering::SeqCst);
         Ok(())
     }

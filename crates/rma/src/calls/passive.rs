@@ -115,7 +115,8 @@ pub fn win_flush_local_all(mpi: &Mpi, win: WinH) -> Res {
 /// MPI_Win_sync
 pub fn win_sync(mpi: &Mpi, win: WinH) -> Res {
     through(mpi, win, None, |on| {
-        on.windows.sync(on.id())?;
+        let id = on.id();
+        on.windows.sync(on.messages, id)?;
         Ok(Started::Done)
     })
 }
