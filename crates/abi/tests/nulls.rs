@@ -12,7 +12,15 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// These start and end MPI.
-const NOT_HERE: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Abort"];
+const NOT_HERE: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Abort",
+    // They leave something behind: processes, and a name in the user's directory.
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+    "MPI_Publish_name",
+];
 
 const HEAD: &str = "\
 #include <mpi.h>

@@ -46,6 +46,7 @@ impl Network for TcpPath {
 
     fn grow(&mut self, size: u32) {
         let net = &mut self.net;
+        net.local.identity.grow(size);
         net.peers.grow(size);
         net.striping.grow(size);
         self.connector.grow(size);
