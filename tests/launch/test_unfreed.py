@@ -69,4 +69,6 @@ def test_nothing_is_said_where_nothing_is_left_or_nobody_asks(left, how, check):
 
 def test_without_mpiexec_the_process_says_it_itself(left):
     p = run(left, "group", env={"KW_CHECK": "yes"})
-    assert p.returncode == 0 and "a group made by MPI_Comm_group at " in p.stderr, told(p)
+    # Who has made it is known where the dynamic linker knows the calls (docs/check.md).
+    said = r"a group( made by MPI_Comm_group at .*)? was never freed \(MPI_Group_free\)"
+    assert p.returncode == 0 and re.search(said, p.stderr), told(p)
