@@ -29,6 +29,7 @@ CHAPTERS = [
     "callbacks",
     "files",
     "windows",
+    "processes",
     "plain",
     "rest",
 ]

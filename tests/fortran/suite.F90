@@ -46,6 +46,8 @@ program suite
     call test_files()
   case ('windows')
     call test_windows()
+  case ('processes')
+    call test_processes()
   case ('rest')
     call test_rest()
   case ('abort')
