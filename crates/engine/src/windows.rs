@@ -299,6 +299,12 @@ impl Window {
             self.granted.extend(granted);
         }
         self.pass_on(messages);
+        if self.target.take_broken() {
+            tracing::error!(
+                "rank {} of a window has sent what is no operation",
+                batch.origin
+            );
+        }
         (0..posts).for_each(|_| self.origin.on_post(batch.origin));
     }
 }
@@ -334,26 +340,6 @@ impl Windows {
         window.advance(messages);
         self.all.remove(id.0);
         Ok(())
-    }
-
-    /// Whether each rank's memory is shared with this one: then nothing but a barrier is needed
-    /// for a fence.
-    pub fn is_shared(&mut self, id: WinId) -> bool {
-        let window = self.get_mut(id).ok();
-        window.is_some_and(|w| w.shared.as_ref().is_some_and(Shared::is_everybody))
-    }
-
-    /// Whether the memory of some other ranks is shared with this one, or with each other: a fence
-    /// needs a barrier as well.
-    pub fn is_mixed(&mut self, id: WinId) -> bool {
-        self.get_mut(id).is_ok_and(|w| w.shared.is_some()) && !self.is_shared(id)
-    }
-
-    /// The memory that a window shares with ranks of the host, and the place of a rank in it.
-    pub fn shared(&mut self, id: WinId, rank: u32) -> Option<(Arc<SharedMemory>, usize)> {
-        let window = self.get_mut(id).ok()?;
-        let place = window.place_of(rank)?;
-        Some((window.shared.as_ref()?.memory.clone(), place))
     }
 
     /// What a rank exposes.

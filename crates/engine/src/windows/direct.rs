@@ -36,10 +36,6 @@ impl Shared {
         let shared = |(rank, place): (usize, &Option<u32>)| place.map(|_| rank as u32);
         self.places.iter().enumerate().filter_map(shared)
     }
-
-    pub fn is_everybody(&self) -> bool {
-        self.places.iter().all(|p| p.is_some())
-    }
 }
 
 impl Window {

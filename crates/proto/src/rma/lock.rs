@@ -48,18 +48,21 @@ impl LockQueue {
         granted
     }
 
+    #[cfg(test)]
     /// Whether this origin holds the lock.
-    pub fn holds(&self, who: u32) -> bool {
+    fn holds(&self, who: u32) -> bool {
         self.exclusive == Some(who) || self.shared.contains(&who)
     }
 
+    #[cfg(test)]
     /// Who holds the lock.
-    pub fn holders(&self) -> impl Iterator<Item = u32> {
+    fn holders(&self) -> impl Iterator<Item = u32> {
         self.exclusive.iter().chain(&self.shared).copied()
     }
 
+    #[cfg(test)]
     /// Whether nobody holds the lock or waits for it.
-    pub fn is_free(&self) -> bool {
+    fn is_free(&self) -> bool {
         self.exclusive.is_none() && self.shared.is_empty() && self.waiting.is_empty()
     }
 

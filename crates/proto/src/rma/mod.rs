@@ -31,8 +31,6 @@ mod frame;
 mod lock;
 mod origin;
 mod target;
-#[cfg(test)]
-mod tests;
 
 pub use epochs::{Access, Epochs, Misuse};
 pub use frame::{Frame, LockMode, Place};

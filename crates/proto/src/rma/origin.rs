@@ -107,14 +107,6 @@ impl Origin {
         self.toward(rank).opening.take().is_some()
     }
 
-    /// Whether an epoch has begun on this target.
-    pub fn has_begun(&self, rank: u32) -> bool {
-        match self.targets.get(&rank) {
-            Some(toward) => toward.opening.is_none(),
-            None => self.all.is_none(),
-        }
-    }
-
     /// MPI_Win_start names this target: its frames wait for a post.
     pub fn start(&mut self, rank: u32) {
         let toward = self.toward(rank);
@@ -158,13 +150,6 @@ impl Origin {
         let toward = self.toward(rank);
         toward.begin();
         frame.encode(&mut toward.out);
-    }
-
-    /// A frame for the other side's origin: no epoch has to do with it.
-    pub fn push_notice(&mut self, rank: u32, frame: Frame<'_>, notices: &mut Vec<(u32, Vec<u8>)>) {
-        let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
-        notices.push((rank, bytes));
     }
 
     /// Operations were issued whose end nothing will tell; a flush does from now on.

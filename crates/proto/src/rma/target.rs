@@ -163,7 +163,7 @@ pub struct Target {
     fencing: bool,
     /// Origins of the posted epoch that have not completed.
     posted: HashSet<u32>,
-    /// Origins that said so in advance of the post.
+    /// Bytes have come that are no frames.
     broken: bool,
 }
 
@@ -191,9 +191,9 @@ impl Target {
         self.run(vec![origin], exposed);
     }
 
-    /// Whether bytes have come that are not frames.
-    pub fn is_broken(&self) -> bool {
-        self.broken
+    /// Whether bytes have come since the last call that are no frames, or frames out of place.
+    pub fn take_broken(&mut self) -> bool {
+        std::mem::take(&mut self.broken)
     }
 
     /// An operation of an origin that went on has ended; whether it was refused or has failed.
@@ -238,11 +238,6 @@ impl Target {
         !self.fencing
     }
 
-    /// Operations that the fence waits for.
-    pub fn missing(&self) -> u64 {
-        self.expected.saturating_sub(self.arrived)
-    }
-
     fn end_fence(&mut self, exposed: &mut impl Exposed) {
         if !self.fencing || self.arrived < self.expected {
             return;
@@ -273,23 +268,6 @@ impl Target {
     /// Origins that have not.
     pub fn not_completed(&self) -> impl Iterator<Item = u32> {
         self.posted.iter().copied()
-    }
-
-    /// An origin that needs no message, this rank itself, has completed.
-    pub fn complete(&mut self, origin: u32) {
-        self.posted.remove(&origin);
-    }
-
-    /// Origins that wait for the lock.
-    pub fn waiting_for_lock(&self) -> impl Iterator<Item = u32> {
-        let waiting = self.streams.iter().filter(|(_, s)| s.gate == Gate::Lock);
-        waiting.map(|(origin, _)| *origin)
-    }
-
-    /// Whether nothing of any origin waits or goes on.
-    pub fn is_idle(&self) -> bool {
-        let mut streams = self.streams.values();
-        streams.all(|s| s.pending == 0 && s.batches.is_empty() && s.gate == Gate::Open)
     }
 
     /// Goes on with these origins, and with others that get a lock.
