@@ -7,7 +7,7 @@
 use super::flights::What;
 use super::{SentTypes, WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, Started};
-use kw_proto::rma::{AHEAD, Frame, MOST_TYPES, Place};
+use kw_proto::rma::{AHEAD, Accumulate, Frame, MOST_TYPES, Operation, Place};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
 use kw_types::layout::{Basic, Layout};
@@ -234,11 +234,8 @@ impl Window {
             let mut scratch = std::mem::take(&mut self.scratch);
             scratch.resize(len as usize, 0);
             data.read(0, &mut scratch);
-            let frame = Frame::Put {
-                place,
-                data: &scratch,
-            };
-            self.origin.push(to.rank, frame);
+            let data = &scratch;
+            self.origin.push(to.rank, Operation::Put { place, data });
             self.scratch = scratch;
             self.issued(messages, to.rank);
             return Ok(Span::ended(to.rank));
@@ -246,7 +243,7 @@ impl Window {
         let tag = self.tags.data();
         let data = data.slice(0, len);
         let last = self.flights.push(to.rank, What::Unsent { tag, data });
-        self.origin.push(to.rank, Frame::PutLong { place, tag });
+        self.origin.push(to.rank, Operation::PutLong { place, tag });
         self.push_out(messages, to.rank);
         let rank = to.rank;
         Ok(Span { rank, last })
@@ -268,7 +265,7 @@ impl Window {
         };
         let (tag, last) = self.room(messages, from.rank, into.slice(0, len));
         self.origin
-            .push_answered(from.rank, Frame::Get { place, tag });
+            .push_answered(from.rank, Operation::Get { place, tag });
         match len > INLINE {
             true => self.push_out(messages, from.rank),
             false => self.issued(messages, from.rank),
@@ -298,41 +295,11 @@ impl Window {
         self.scratch = scratch;
     }
 
+    /// An accumulate; with a `result` also what was there before.
     fn accumulate(
         &mut self,
         messages: &mut Messages,
-        operand: &Buf,
-        to: &At<'_>,
-        (op, basic): Combining,
-    ) -> Result<Span, WindowError> {
-        let (place, len) = match self.place(to)? {
-            _ if op == Op::NoOp => return Ok(Span::ended(to.rank)),
-            Site::There(place, len) => (place, len),
-            Site::Nowhere => return Ok(Span::ended(to.rank)),
-            Site::Here(target) => {
-                self.combine(to.rank, &target, (operand, None), (op, basic));
-                return Ok(Span::ended(to.rank));
-            }
-        };
-        let (rank, op) = (to.rank, op.handle());
-        self.in_pieces(operand, len, basic, |window, from, _, data| {
-            let frame = Frame::Accumulate {
-                place,
-                op,
-                basic,
-                from,
-                data,
-            };
-            window.origin.push(rank, frame);
-            window.issued(messages, rank);
-        });
-        Ok(Span::ended(rank))
-    }
-
-    fn get_accumulate(
-        &mut self,
-        messages: &mut Messages,
-        (operand, result): (&Buf, &Buf),
+        (operand, result): (&Buf, Option<&Buf>),
         to: &At<'_>,
         (op, basic): Combining,
     ) -> Result<Span, WindowError> {
@@ -341,28 +308,34 @@ impl Window {
             _ => operand,
         };
         let (place, len) = match self.place(to)? {
+            _ if op == Op::NoOp && result.is_none() => return Ok(Span::ended(to.rank)),
             Site::There(place, len) => (place, len),
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
-                self.combine(to.rank, &target, (operand, Some(result)), (op, basic));
+                self.combine(to.rank, &target, (operand, result), (op, basic));
                 return Ok(Span::ended(to.rank));
             }
         };
-        let (rank, handle) = (to.rank, op.handle());
+        let (rank, op) = (to.rank, op.handle());
         let mut last = 0;
         self.in_pieces(operand, len, basic, |window, from, len, data| {
-            let tag;
-            (tag, last) = window.room(messages, rank, result.slice(from, len));
-            let frame = Frame::GetAccumulate {
+            let room = result.map(|r| window.room(messages, rank, r.slice(from, len)));
+            let piece = Operation::Accumulate(Accumulate {
                 place,
-                op: handle,
+                op,
                 basic,
                 from,
                 len,
-                tag,
                 data,
-            };
-            window.origin.push_answered(rank, frame);
+                reply: room.map(|(tag, _)| tag),
+            });
+            match room {
+                Some((_, flight)) => {
+                    last = flight;
+                    window.origin.push_answered(rank, piece);
+                }
+                None => window.origin.push(rank, piece),
+            }
             window.issued(messages, rank);
         });
         Ok(Span { rank, last })
@@ -405,22 +378,22 @@ impl Windows {
         basic: Basic,
     ) -> Result<Span, WindowError> {
         self.get_mut(id)?
-            .accumulate(messages, operand, &to, (op, basic))
+            .accumulate(messages, (operand, None), &to, (op, basic))
     }
 
-    /// MPI_Get_accumulate and MPI_Fetch_and_op; `data`: operand and result. MPI_NO_OP has no
-    /// operand.
+    /// MPI_Get_accumulate and MPI_Fetch_and_op; MPI_NO_OP has no operand.
     pub fn get_accumulate(
         &mut self,
         messages: &mut Messages,
         id: WinId,
-        data: (&Buf, &Buf),
+        (operand, result): (&Buf, &Buf),
         to: At<'_>,
         op: Op,
         basic: Basic,
     ) -> Result<Span, WindowError> {
+        let data = (operand, Some(result));
         self.get_mut(id)?
-            .get_accumulate(messages, data, &to, (op, basic))
+            .accumulate(messages, data, &to, (op, basic))
     }
 
     /// MPI_Compare_and_swap of one element; `values`: what it is compared with, and what replaces
@@ -445,14 +418,14 @@ impl Windows {
             return Ok(Span::ended(to.rank));
         }
         let (tag, last) = window.room(messages, to.rank, result.slice(0, basic.size()));
-        let frame = Frame::CompareAndSwap {
+        let op = Operation::CompareAndSwap {
             at,
             basic,
             tag,
             compare,
             swap,
         };
-        window.origin.push_answered(to.rank, frame);
+        window.origin.push_answered(to.rank, op);
         window.issued(messages, to.rank);
         let rank = to.rank;
         Ok(Span { rank, last })

@@ -5,7 +5,7 @@ use super::locks::Locks;
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Peer};
 use kw_path::shm::window::SharedMemory;
-use kw_proto::rma::{Applied, Exposed, LockMode, Op, Placed};
+use kw_proto::rma::{Accumulate, Applied, Exposed, LockMode, Operation, Placed};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::reduce::{self, Kernel};
 use kw_types::comm::Group;
@@ -239,7 +239,8 @@ impl Side<'_> {
     }
 
     /// Combines; what was there before is sent back where it is asked for.
-    fn accumulate(&mut self, origin: u32, target: Option<Buf>, how: &Accumulate<'_>) -> Applied {
+    fn accumulate(&mut self, origin: u32, how: &Accumulate<'_, Placed<'_>>) -> Applied {
+        let target = self.part(&how.place, how.from, how.len);
         let kernel = reduce::Op::by_handle(how.op as usize)
             .and_then(|op| Some((op, Kernel::find(op, how.basic)?)));
         let (Some(target), Some((op, kernel))) = (target, kernel) else {
@@ -302,62 +303,20 @@ impl Side<'_> {
     }
 }
 
-/// An accumulate, without its place.
-struct Accumulate<'a> {
-    op: u8,
-    basic: Basic,
-    data: &'a [u8],
-    /// Tag of the message that takes what was there before.
-    reply: Option<i32>,
-}
-
 impl Exposed for Side<'_> {
-    fn apply(&mut self, origin: u32, op: Op<'_>) -> Applied {
+    fn apply(&mut self, origin: u32, op: Operation<'_, Placed<'_>>) -> Applied {
         match op {
-            Op::Put { place, data } => match self.area.find(&place) {
+            Operation::Put { place, data } => match self.area.find(&place) {
                 Some(target) => {
                     target.write(0, data);
                     Applied::Done
                 }
                 None => Applied::Refused,
             },
-            Op::PutLong { place, tag } => self.put_long(origin, &place, tag),
-            Op::Get { place, tag } => self.get(origin, &place, tag),
-            Op::Accumulate {
-                place,
-                op,
-                basic,
-                from,
-                data,
-            } => {
-                let target = self.part(&place, from, data.len() as u64);
-                let how = Accumulate {
-                    op,
-                    basic,
-                    data,
-                    reply: None,
-                };
-                self.accumulate(origin, target, &how)
-            }
-            Op::GetAccumulate {
-                place,
-                op,
-                basic,
-                from,
-                len,
-                tag,
-                data,
-            } => {
-                let target = self.part(&place, from, len);
-                let how = Accumulate {
-                    op,
-                    basic,
-                    data,
-                    reply: Some(tag),
-                };
-                self.accumulate(origin, target, &how)
-            }
-            Op::CompareAndSwap {
+            Operation::PutLong { place, tag } => self.put_long(origin, &place, tag),
+            Operation::Get { place, tag } => self.get(origin, &place, tag),
+            Operation::Accumulate(how) => self.accumulate(origin, &how),
+            Operation::CompareAndSwap {
                 at,
                 basic,
                 tag,

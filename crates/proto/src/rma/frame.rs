@@ -37,60 +37,33 @@ pub enum Place {
     },
 }
 
-/// See the module.
+/// An operation on the memory of a target. `P` says where: on the wire a [`Place`], at the target
+/// a place with its datatype.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Frame<'a> {
+pub enum Operation<'a, P> {
     /// Writes bytes, not more than there is room for.
     Put {
         /// Where.
-        place: Place,
+        place: P,
         /// All of them.
         data: &'a [u8],
     },
     /// Writes bytes that come in a message of their own, not more than there is room for.
     PutLong {
         /// Where.
-        place: Place,
+        place: P,
         /// Its tag.
         tag: i32,
     },
     /// Sends bytes back in a message.
     Get {
         /// Where.
-        place: Place,
+        place: P,
         /// Its tag.
         tag: i32,
     },
-    /// Combines bytes of the packed data with operands; elements are whole.
-    Accumulate {
-        /// Where all of the data is.
-        place: Place,
-        /// Handle of the operation.
-        op: u8,
-        /// Element.
-        basic: Basic,
-        /// First byte of the packed data.
-        from: u64,
-        /// Operands.
-        data: &'a [u8],
-    },
-    /// The same, and sends the bytes as they were before back in a message.
-    GetAccumulate {
-        /// Where all of the data is.
-        place: Place,
-        /// Handle of the operation.
-        op: u8,
-        /// Element.
-        basic: Basic,
-        /// First byte of the packed data.
-        from: u64,
-        /// Bytes.
-        len: u64,
-        /// Tag of the message.
-        tag: i32,
-        /// Operands; none for MPI_NO_OP.
-        data: &'a [u8],
-    },
+    /// Combines.
+    Accumulate(Accumulate<'a, P>),
     /// Replaces an element that equals `compare`; sends back what it was.
     CompareAndSwap {
         /// Its first byte.
@@ -104,6 +77,74 @@ pub enum Frame<'a> {
         /// New value.
         swap: &'a [u8],
     },
+}
+
+/// Combines bytes of the packed data with operands; elements are whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accumulate<'a, P> {
+    /// Where all of the data is.
+    pub place: P,
+    /// Handle of the operation.
+    pub op: u8,
+    /// Element.
+    pub basic: Basic,
+    /// First byte of the packed data, and how many.
+    pub from: u64,
+    /// See `from`.
+    pub len: u64,
+    /// Operands; none for MPI_NO_OP.
+    pub data: &'a [u8],
+    /// Tag of the message that takes the bytes as they were before, where they are wanted.
+    pub reply: Option<i32>,
+}
+
+impl<'a, P> Operation<'a, P> {
+    /// The same operation with its place in other terms.
+    pub fn with_place<Q>(self, place: impl FnOnce(P) -> Option<Q>) -> Option<Operation<'a, Q>> {
+        Some(match self {
+            Operation::Put { place: at, data } => Operation::Put {
+                place: place(at)?,
+                data,
+            },
+            Operation::PutLong { place: at, tag } => Operation::PutLong {
+                place: place(at)?,
+                tag,
+            },
+            Operation::Get { place: at, tag } => Operation::Get {
+                place: place(at)?,
+                tag,
+            },
+            Operation::Accumulate(how) => Operation::Accumulate(Accumulate {
+                place: place(how.place)?,
+                op: how.op,
+                basic: how.basic,
+                from: how.from,
+                len: how.len,
+                data: how.data,
+                reply: how.reply,
+            }),
+            Operation::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            } => Operation::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            },
+        })
+    }
+}
+
+/// See the module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame<'a> {
+    /// An operation.
+    Op(Operation<'a, Place>),
     /// Defines a datatype.
     Type {
         /// Its number.
@@ -151,38 +192,7 @@ impl Frame<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut w = Writer(out);
         match *self {
-            Frame::Put { place, data } => w.kind(1).place(place).bytes(data),
-            Frame::PutLong { place, tag } => w.kind(2).place(place).tag(tag),
-            Frame::Get { place, tag } => w.kind(3).place(place).tag(tag),
-            Frame::Accumulate {
-                place,
-                op,
-                basic,
-                from,
-                data,
-            } => w.kind(4).place(place).op(op, basic).word(from).bytes(data),
-            Frame::GetAccumulate {
-                place,
-                op,
-                basic,
-                from,
-                len,
-                tag,
-                data,
-            } => {
-                let w = w.kind(5).place(place).op(op, basic);
-                w.word(from).word(len).tag(tag).bytes(data)
-            }
-            Frame::CompareAndSwap {
-                at,
-                basic,
-                tag,
-                compare,
-                swap,
-            } => {
-                let w = w.kind(6).word(at as u64).op(0, basic).tag(tag);
-                w.raw(compare).raw(swap)
-            }
+            Frame::Op(op) => op.encode(&mut w),
             Frame::Type { id, layout } => w.kind(7).tag(id as i32).bytes(layout),
             Frame::ForgetTypes => w.kind(8),
             Frame::Lock(LockMode::Shared) => w.kind(9),
@@ -204,21 +214,7 @@ impl Frame<'_> {
         let mut r = Reader(bytes);
         let [kind] = r.take()?;
         let frame = match kind {
-            1 => Frame::Put {
-                place: r.place()?,
-                data: r.bytes()?,
-            },
-            2 => Frame::PutLong {
-                place: r.place()?,
-                tag: r.tag().filter(|&t| super::is_data(t))?,
-            },
-            3 => Frame::Get {
-                place: r.place()?,
-                tag: r.reply()?,
-            },
-            4 => r.accumulate()?,
-            5 => r.get_accumulate()?,
-            6 => r.compare_and_swap()?,
+            1..=6 => Frame::Op(r.operation(kind)?),
             7 => Frame::Type {
                 id: r.tag()? as u32,
                 layout: r.bytes()?,
@@ -237,6 +233,36 @@ impl Frame<'_> {
             _ => return None,
         };
         Some((frame, r.0))
+    }
+}
+
+impl Operation<'_, Place> {
+    fn encode<'w, 'o>(&self, w: &'w mut Writer<'o>) -> &'w mut Writer<'o> {
+        match *self {
+            Operation::Put { place, data } => w.kind(1).place(place).bytes(data),
+            Operation::PutLong { place, tag } => w.kind(2).place(place).tag(tag),
+            Operation::Get { place, tag } => w.kind(3).place(place).tag(tag),
+            Operation::Accumulate(how) => {
+                let kind = if how.reply.is_some() { 5 } else { 4 };
+                let w = w.kind(kind).place(how.place).op(how.op, how.basic);
+                let w = w.word(how.from);
+                let w = match how.reply {
+                    Some(tag) => w.word(how.len).tag(tag),
+                    None => w,
+                };
+                w.bytes(how.data)
+            }
+            Operation::CompareAndSwap {
+                at,
+                basic,
+                tag,
+                compare,
+                swap,
+            } => {
+                let w = w.kind(6).word(at as u64).op(0, basic).tag(tag);
+                w.raw(compare).raw(swap)
+            }
+        }
     }
 }
 
@@ -330,37 +356,51 @@ impl<'a> Reader<'a> {
         Some((op, *Basic::ALL.get(basic as usize)?))
     }
 
-    fn accumulate(&mut self) -> Option<Frame<'a>> {
-        let (place, (op, basic)) = (self.place()?, self.op()?);
-        let (from, data) = (self.word()?, self.bytes()?);
-        let whole = data.len() as u64 % basic.size() == 0 && from % basic.size() == 0;
-        whole.then_some(Frame::Accumulate {
-            place,
-            op,
-            basic,
-            from,
-            data,
+    fn operation(&mut self, kind: u8) -> Option<Operation<'a, Place>> {
+        Some(match kind {
+            1 => Operation::Put {
+                place: self.place()?,
+                data: self.bytes()?,
+            },
+            2 => Operation::PutLong {
+                place: self.place()?,
+                tag: self.tag().filter(|&t| super::is_data(t))?,
+            },
+            3 => Operation::Get {
+                place: self.place()?,
+                tag: self.reply()?,
+            },
+            4 | 5 => Operation::Accumulate(self.accumulate(kind == 5)?),
+            _ => self.compare_and_swap()?,
         })
     }
 
-    fn get_accumulate(&mut self) -> Option<Frame<'a>> {
+    fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, Place>> {
         let (place, (op, basic)) = (self.place()?, self.op()?);
-        let (from, len, tag) = (self.word()?, self.word()?, self.reply()?);
+        let from = self.word()?;
+        let (reply, said) = match replies {
+            true => {
+                let len = self.word()?;
+                (Some(self.reply()?), Some(len))
+            }
+            false => (None, None),
+        };
         let data = self.bytes()?;
+        let len = said.unwrap_or(data.len() as u64);
         let whole = len % basic.size() == 0 && from % basic.size() == 0;
-        let fits = data.is_empty() || data.len() as u64 == len;
-        (whole && fits).then_some(Frame::GetAccumulate {
+        let fits = replies && data.is_empty() || data.len() as u64 == len;
+        (whole && fits).then_some(Accumulate {
             place,
             op,
             basic,
             from,
             len,
-            tag,
             data,
+            reply,
         })
     }
 
-    fn compare_and_swap(&mut self) -> Option<Frame<'a>> {
+    fn compare_and_swap(&mut self) -> Option<Operation<'a, Place>> {
         let at = self.word()? as i64;
         let (_, basic) = self.op()?;
         let tag = self.reply()?;
@@ -368,7 +408,7 @@ impl<'a> Reader<'a> {
         if len > MOST_ELEMENT {
             return None;
         }
-        Some(Frame::CompareAndSwap {
+        Some(Operation::CompareAndSwap {
             at,
             basic,
             tag,
@@ -392,35 +432,37 @@ mod tests {
         };
         let (op, basic, data) = (0x21, Basic::I32, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
         vec![
-            Frame::Put { place: row, data },
-            Frame::PutLong {
+            Frame::Op(Operation::Put { place: row, data }),
+            Frame::Op(Operation::PutLong {
                 place: typed,
                 tag: 4,
-            },
-            Frame::Get { place: row, tag: 5 },
-            Frame::Accumulate {
+            }),
+            Frame::Op(Operation::Get { place: row, tag: 5 }),
+            Frame::Op(Operation::Accumulate(Accumulate {
                 place: typed,
                 op,
                 basic,
                 from: 12,
+                len: 8,
                 data,
-            },
-            Frame::GetAccumulate {
+                reply: None,
+            })),
+            Frame::Op(Operation::Accumulate(Accumulate {
                 place: row,
                 op,
                 basic,
                 from: 0,
                 len: 8,
-                tag: 7,
+                reply: Some(7),
                 data,
-            },
-            Frame::CompareAndSwap {
+            })),
+            Frame::Op(Operation::CompareAndSwap {
                 at: 8,
                 basic,
                 tag: 9,
                 compare: &[1; 4],
                 swap: &[2; 4],
-            },
+            }),
             Frame::Type {
                 id: 70_000,
                 layout: data,
@@ -463,31 +505,35 @@ mod tests {
     fn elements_in_pieces_and_tags_of_the_other_kind_are_refused() {
         let place = Place::Row { at: 0, len: 8 };
         let refused = [
-            Frame::Accumulate {
+            Frame::Op(Operation::Accumulate(Accumulate {
                 place,
                 op: 0x21,
                 basic: Basic::I32,
                 from: 2,
+                len: 4,
                 data: &[0; 4],
-            },
-            Frame::Accumulate {
+                reply: None,
+            })),
+            Frame::Op(Operation::Accumulate(Accumulate {
                 place,
                 op: 0x21,
                 basic: Basic::I32,
                 from: 0,
+                len: 6,
                 data: &[0; 6],
-            },
-            Frame::GetAccumulate {
+                reply: None,
+            })),
+            Frame::Op(Operation::Accumulate(Accumulate {
                 place,
                 op: 0x21,
                 basic: Basic::I32,
                 from: 0,
                 len: 8,
-                tag: 3,
+                reply: Some(3),
                 data: &[0; 4],
-            },
-            Frame::Get { place, tag: 4 },
-            Frame::PutLong { place, tag: 5 },
+            })),
+            Frame::Op(Operation::Get { place, tag: 4 }),
+            Frame::Op(Operation::PutLong { place, tag: 5 }),
             Frame::Flush { tag: 1 },
             Frame::Unlock { tag: -1 },
         ];

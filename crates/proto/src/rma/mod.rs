@@ -33,10 +33,10 @@ mod origin;
 mod target;
 
 pub use epochs::{Access, Epochs, Misuse};
-pub use frame::{Frame, LockMode, Place};
+pub use frame::{Accumulate, Frame, LockMode, Operation, Place};
 pub use lock::LockQueue;
 pub use origin::{AHEAD, Opening, Origin};
-pub use target::{Applied, Exposed, MOST_TYPES, Op, Placed, Target};
+pub use target::{Applied, Exposed, MOST_TYPES, Placed, Target};
 
 /// Tag of messages that carry frames.
 pub const FRAMES_TAG: i32 = 0;

@@ -4,7 +4,7 @@
 //! They wait longer while their target has not posted ([`Frame::Post`]), or when [`AHEAD`] bytes
 //! are under way and nothing shows that the target applies them.
 
-use super::{Frame, LockMode};
+use super::{Frame, LockMode, Operation, Place};
 use std::collections::HashMap;
 
 /// Bytes that are sent to a target before it is known to apply them.
@@ -132,16 +132,16 @@ impl Origin {
     }
 
     /// An operation whose end a reply tells.
-    pub fn push_answered(&mut self, rank: u32, frame: Frame<'_>) {
+    pub fn push_answered(&mut self, rank: u32, op: Operation<'_, Place>) {
         let toward = self.toward(rank);
         toward.begin();
         toward.counted += 1;
-        frame.encode(&mut toward.out);
+        Frame::Op(op).encode(&mut toward.out);
     }
 
     /// An operation whose end only a flush or the like can tell.
-    pub fn push(&mut self, rank: u32, frame: Frame<'_>) {
-        self.push_answered(rank, frame);
+    pub fn push(&mut self, rank: u32, op: Operation<'_, Place>) {
+        self.push_answered(rank, op);
         self.toward(rank).unanswered = true;
     }
 

@@ -4,8 +4,8 @@
 //! fence that this rank has not ended, and at a flush or an end of an epoch before operations that
 //! have not ended. What an operation does to memory is the business of [`Exposed`].
 
-use super::{Frame, LockMode, Place};
-use kw_types::layout::{Basic, Layout};
+use super::{Frame, LockMode, Operation, Place};
+use kw_types::layout::Layout;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -46,44 +46,6 @@ impl Placed<'_> {
     }
 }
 
-/// An operation on this rank's memory.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub enum Op<'a> {
-    /// See [`Frame::Put`].
-    Put { place: Placed<'a>, data: &'a [u8] },
-    /// See [`Frame::PutLong`].
-    PutLong { place: Placed<'a>, tag: i32 },
-    /// See [`Frame::Get`].
-    Get { place: Placed<'a>, tag: i32 },
-    /// See [`Frame::Accumulate`].
-    Accumulate {
-        place: Placed<'a>,
-        op: u8,
-        basic: Basic,
-        from: u64,
-        data: &'a [u8],
-    },
-    /// See [`Frame::GetAccumulate`].
-    GetAccumulate {
-        place: Placed<'a>,
-        op: u8,
-        basic: Basic,
-        from: u64,
-        len: u64,
-        tag: i32,
-        data: &'a [u8],
-    },
-    /// See [`Frame::CompareAndSwap`].
-    CompareAndSwap {
-        at: i64,
-        basic: Basic,
-        tag: i32,
-        compare: &'a [u8],
-        swap: &'a [u8],
-    },
-}
-
 /// What became of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
@@ -98,7 +60,7 @@ pub enum Applied {
 /// Memory of a window, and the way back to its origins.
 pub trait Exposed {
     /// Applies an operation.
-    fn apply(&mut self, origin: u32, op: Op<'_>) -> Applied;
+    fn apply(&mut self, origin: u32, op: Operation<'_, Placed<'_>>) -> Applied;
     /// Sends the answer to a flush or an unlock; `refused`: an operation before it was refused.
     fn answer(&mut self, origin: u32, tag: i32, refused: bool);
     /// Asks for the lock; whether it is granted at once. Otherwise [`Target::granted`] is called.
@@ -354,7 +316,7 @@ impl Stream {
         &mut self,
         frame: Frame<'_>,
         fences: u64,
-        apply: &mut dyn FnMut(Op<'_>) -> Applied,
+        apply: &mut dyn FnMut(Operation<'_, Placed<'_>>) -> Applied,
     ) -> Taken {
         match frame {
             Frame::Lock(mode) => return Taken::Lock(mode),
@@ -373,8 +335,8 @@ impl Stream {
                 _ => return Taken::Wrong,
             },
             Frame::Post | Frame::Wake => return Taken::Wrong,
-            _ if self.mode == Mode::None => return Taken::Wrong,
-            op => match self.op(op) {
+            Frame::Op(_) if self.mode == Mode::None => return Taken::Wrong,
+            Frame::Op(op) => match op.with_place(|p| self.place(p)).filter(fits) {
                 Some(op) => return Taken::Op(apply(op)),
                 None => return Taken::Wrong,
             },
@@ -396,77 +358,19 @@ impl Stream {
             },
         })
     }
+}
 
-    /// An operation with its datatype, if its lengths agree.
-    fn op<'a>(&'a self, frame: Frame<'a>) -> Option<Op<'a>> {
-        Some(match frame {
-            Frame::Put { place, data } => {
-                let place = self.place(place)?;
-                place.len().filter(|&l| data.len() as u64 <= l)?;
-                Op::Put { place, data }
-            }
-            Frame::PutLong { place, tag } => Op::PutLong {
-                place: self.place(place)?,
-                tag,
-            },
-            Frame::Get { place, tag } => Op::Get {
-                place: self.place(place)?,
-                tag,
-            },
-            Frame::Accumulate {
-                place,
-                op,
-                basic,
-                from,
-                data,
-            } => {
-                let place = self.place(place)?;
-                let end = from.checked_add(data.len() as u64)?;
-                place.len().filter(|&l| end <= l)?;
-                Op::Accumulate {
-                    place,
-                    op,
-                    basic,
-                    from,
-                    data,
-                }
-            }
-            Frame::GetAccumulate {
-                place,
-                op,
-                basic,
-                from,
-                len,
-                tag,
-                data,
-            } => {
-                let place = self.place(place)?;
-                let end = from.checked_add(len)?;
-                place.len().filter(|&l| end <= l)?;
-                Op::GetAccumulate {
-                    place,
-                    op,
-                    basic,
-                    from,
-                    len,
-                    tag,
-                    data,
-                }
-            }
-            Frame::CompareAndSwap {
-                at,
-                basic,
-                tag,
-                compare,
-                swap,
-            } => Op::CompareAndSwap {
-                at,
-                basic,
-                tag,
-                compare,
-                swap,
-            },
-            _ => return None,
-        })
+/// Whether the data of an operation lies inside the data of its place.
+fn fits(op: &Operation<'_, Placed<'_>>) -> bool {
+    let room = |place: &Placed<'_>, end: Option<u64>| match (place.len(), end) {
+        (Some(len), Some(end)) => end <= len,
+        _ => false,
+    };
+    match op {
+        Operation::Put { place, data } => room(place, Some(data.len() as u64)),
+        Operation::Accumulate(how) => room(&how.place, how.from.checked_add(how.len)),
+        Operation::PutLong { .. } | Operation::Get { .. } | Operation::CompareAndSwap { .. } => {
+            true
+        }
     }
 }
