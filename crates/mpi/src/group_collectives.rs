@@ -257,12 +257,17 @@ impl<'a> Members<'a> {
 
     /// What rank 0 says.
     pub fn hear_text(&self, mine: &str) -> Res<String> {
+        let text = self.bcast_any(mine.as_bytes().to_vec())?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The bytes that rank 0 has, of any length.
+    pub fn bcast_any(&self, mut mine: Vec<u8>) -> Res<Vec<u8>> {
         let mut len = (mine.len() as u64).to_ne_bytes();
         self.bcast(&mut len)?;
-        let mut text = mine.as_bytes().to_vec();
-        text.resize(u64::from_ne_bytes(len) as usize, 0);
-        self.bcast(&mut text)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        mine.resize(u64::from_ne_bytes(len) as usize, 0);
+        self.bcast(&mut mine)?;
+        Ok(mine)
     }
 
     /// A word with which this process could lead a new communicator, to be told with something
@@ -318,7 +323,7 @@ impl<'a> Members<'a> {
 
 impl Members<'_> {
     /// The greatest of what the members say.
-    fn most(&self, mine: u32) -> Res<u32> {
+    pub fn most(&self, mine: u32) -> Res<u32> {
         let all = self.allgather(&mine.to_ne_bytes())?;
         let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]);
         Ok(all.chunks_exact(4).map(word).max().unwrap_or(mine))

@@ -20,6 +20,7 @@ pub mod built {
 /// group, making communicators, waiting.
 pub mod chapter {
     pub use crate::calls::attr::delete_all;
+    pub use crate::calls::coll::arguments::checked_root;
     pub use crate::calls::coll::own::{barrier, sum_of_each};
     pub use crate::calls::coll::wait_serving;
     pub use crate::calls::comm::{add_comm, forget};

@@ -26,19 +26,19 @@ use std::time::Duration;
 /// The variable with the port of the processes that have spawned this one.
 pub const PARENT: &str = "KITTIWAKE_PARENT_PORT";
 
-/// One side of a meeting.
-pub struct Side<'a> {
+/// How the processes of a communicator are introduced to those of another job.
+pub struct Introduction<'a> {
     parent: &'a Parent<'a>,
-    /// Its members, counted from the root.
+    /// The processes, counted from the root.
     members: Members<'a>,
     /// The root's.
     channel: RefCell<Option<Channel>>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> Introduction<'a> {
     /// The processes of an intracommunicator, led by this rank.
-    pub fn new(parent: &'a Parent<'a>, root: u32) -> Side<'a> {
-        Side {
+    pub fn new(parent: &'a Parent<'a>, root: u32) -> Introduction<'a> {
+        Introduction {
             parent,
             members: parent.members.led_by(root),
             channel: RefCell::new(None),
@@ -49,33 +49,23 @@ impl<'a> Side<'a> {
         self.members.mpi
     }
 
-    /// Whether this process is the root.
-    pub fn leads(&self) -> bool {
-        self.members.rank == 0
-    }
-
     /// What the root does; all hear what came of it.
     fn told(&self, act: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
-        let mine = match self.leads() {
+        let mine = match self.members.rank == 0 {
             true => act(),
             false => Ok(Vec::new()),
         };
-        let (head, mut body) = match mine {
-            Ok(bytes) => ([0, bytes.len() as u64], bytes),
-            Err(fault) => {
-                let text = fault.text.into_bytes();
-                ([fault.code as u64, text.len() as u64], text)
-            }
+        let (code, body) = match mine {
+            Ok(bytes) => (0, bytes),
+            Err(fault) => (fault.code, fault.text.into_bytes()),
         };
-        let mut head = head.map(u64::to_ne_bytes);
-        self.members.bcast(head.as_flattened_mut())?;
-        let [code, len] = head.map(u64::from_ne_bytes);
-        body.resize(len as usize, 0);
-        self.members.bcast(&mut body)?;
-        match code {
+        let mut code = code.to_ne_bytes();
+        self.members.bcast(&mut code)?;
+        let body = self.members.bcast_any(body)?;
+        match i32::from_ne_bytes(code) {
             0 => Ok(body),
             code => Err(Fault::of_code(
-                code as i32,
+                code,
                 String::from_utf8_lossy(&body).into_owned(),
             )),
         }
@@ -113,8 +103,16 @@ impl<'a> Side<'a> {
 
     /// Where each member is reached, by its rank among the members.
     fn addresses(&self) -> Res<Vec<(String, String)>> {
-        let mine = address(self.mpi())?;
-        let mine = format!("{} {}", mine.0, mine.1).into_bytes();
+        let mine = address(self.mpi());
+        let all = self.members.all(mine.is_ok())?;
+        let (network, address) = mine?;
+        if !all {
+            return fail(
+                Class::Other,
+                "another process of the communicator can be reached over no network",
+            );
+        }
+        let mine = format!("{network} {address}").into_bytes();
         let lens = self.members.allgather(&(mine.len() as u32).to_ne_bytes())?;
         let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]) as usize;
         let lens: Vec<usize> = lens.chunks_exact(4).map(word).collect();
@@ -191,9 +189,7 @@ impl<'a> Side<'a> {
 
     fn agree(&self) -> Res<ContextId> {
         let most = |mine: u32| {
-            let all = self.members.allgather(&mine.to_ne_bytes())?;
-            let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]);
-            let ours = all.chunks_exact(4).map(word).max().unwrap_or(mine);
+            let ours = self.members.most(mine)?;
             Ok(ours.max(self.swap_number(ours)?))
         };
         let all = |yes: bool| {
@@ -291,13 +287,13 @@ pub fn meet_parent(mpi: &Mpi) -> Res {
         return Ok(());
     };
     let parent = Parent::intra(mpi, CommH::WORLD, "MPI_COMM_WORLD")?;
-    let side = Side::new(&parent, 0);
-    side.open(|| {
+    let introduction = Introduction::new(&parent, 0);
+    introduction.open(|| {
         let patience = Duration::from_secs(wait(mpi));
         port::call(&name, patience)
             .map_err(|e| port_fault(Class::Spawn, "the processes that have spawned this one", e))
     })?;
-    let made = side.meet()?;
+    let made = introduction.meet()?;
     mpi.lock().above.parent = Some(made);
     if let Ok(comm) = mpi.lock().above.comm_mut(made) {
         comm.name = "MPI_COMM_PARENT".into();

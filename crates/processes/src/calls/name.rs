@@ -1,14 +1,12 @@
 //! Names of services (MPI 5.0, 11.9.4).
 
+use crate::calls::port::MAX_PORT_NAME;
 use crate::names::{NameError, Names};
 use kw_base::knobs::Id;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::InfoH;
 use kw_objects::state::Mpi;
 use kw_sys::args::{OutText, Text};
-
-/// Bytes that the name of a port has at most, the final zero included.
-const MAX_PORT_NAME: usize = 1024;
 
 fn names(mpi: &Mpi) -> Names {
     let guard = mpi.lock();

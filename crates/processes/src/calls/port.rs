@@ -1,8 +1,8 @@
 //! Ports, and how two jobs become one intercommunicator (MPI 5.0, 11.9 and 11.10).
 
-use crate::meet::{Side, port_fault, wait};
+use crate::meet::{Introduction, port_fault, wait};
 use kw_boot::port::{self, Channel, Port};
-use kw_mpi::chapter::Parent;
+use kw_mpi::chapter::{Parent, checked_root};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::state::Mpi;
@@ -10,8 +10,8 @@ use kw_sys::args::{Out, OutText, Text};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that the name of a port has at most, the final zero included.
-const MAX_PORT_NAME: usize = 1024;
+/// MPI_MAX_PORT_NAME
+pub(crate) const MAX_PORT_NAME: usize = 1024;
 
 /// A port on the addresses that this process may listen on.
 pub(crate) fn open(mpi: &Mpi) -> Res<Port> {
@@ -22,25 +22,6 @@ pub(crate) fn open(mpi: &Mpi) -> Res<Port> {
     let addresses = engine.addresses();
     let addresses = addresses.map_err(|e| Fault::new(Class::Port, e.to_string()))?;
     Port::open(&addresses).map_err(|e| Fault::new(Class::Port, e.to_string()))
-}
-
-fn check_root(root: i32, parent: &Parent) -> Res<u32> {
-    let size = parent.members.group.size();
-    match u32::try_from(root).ok().filter(|&r| r < size) {
-        Some(root) => Ok(root),
-        None => fail(
-            Class::Root,
-            format!(
-                "root is {root}, but the communicator has ranks 0 to {}",
-                size - 1
-            ),
-        ),
-    }
-}
-
-/// Checks what must be right on all ranks; the root.
-pub(crate) fn root_of(root: i32, parent: &Parent) -> Res<u32> {
-    check_root(root, parent)
 }
 
 /// MPI_Open_port
@@ -64,7 +45,7 @@ pub fn close_port(mpi: &Mpi, port_name: Text) -> Res {
 
 const NOT_OPEN: &str = "port_name names no port that this process has open";
 
-/// MPI_Comm_accept. `port_name` means something at the root only.
+/// MPI_Comm_accept. `port_name` and `info` mean something at the root only.
 pub fn comm_accept(
     mpi: &Mpi,
     port_name: Text,
@@ -73,25 +54,19 @@ pub fn comm_accept(
     comm: CommH,
     newcomm: Out<CommH>,
 ) -> Res {
-    mpi.lock().above.infos.get_or_null(info)?;
-    let parent = Parent::intra(mpi, comm, "comm")?;
-    newcomm.set(CommH::NULL);
-    let side = Side::new(&parent, root_of(root, &parent)?);
-    side.open(|| {
+    meet(mpi, (info, root, comm), newcomm, || {
         let name = port_name.to_text().unwrap_or_default();
         let port = mpi.lock().above.ports.get(name.trim_end()).cloned();
         let Some(port) = port else {
             return fail(Class::Port, NOT_OPEN);
         };
         let open = || mpi.lock().above.ports.contains_key(name.trim_end());
-        let closed = |e| port_fault(Class::Port, "the port", e);
-        port.accept(open).map_err(closed)
-    })?;
-    newcomm.set(side.meet()?);
-    Ok(())
+        port.accept(open)
+            .map_err(|e| port_fault(Class::Port, "the port", e))
+    })
 }
 
-/// MPI_Comm_connect. `port_name` means something at the root only.
+/// MPI_Comm_connect. `port_name` and `info` mean something at the root only.
 pub fn comm_connect(
     mpi: &Mpi,
     port_name: Text,
@@ -100,16 +75,29 @@ pub fn comm_connect(
     comm: CommH,
     newcomm: Out<CommH>,
 ) -> Res {
-    mpi.lock().above.infos.get_or_null(info)?;
-    let parent = Parent::intra(mpi, comm, "comm")?;
-    newcomm.set(CommH::NULL);
-    let side = Side::new(&parent, root_of(root, &parent)?);
-    side.open(|| {
+    meet(mpi, (info, root, comm), newcomm, || {
         let name = port_name.to_text().unwrap_or_default();
         let patience = Duration::from_secs(wait(mpi));
         port::call(&name, patience).map_err(|e| port_fault(Class::Port, "the port", e))
+    })
+}
+
+/// The intercommunicator with whoever is at the other end of the root's channel.
+fn meet(
+    mpi: &Mpi,
+    (info, root, comm): (InfoH, i32, CommH),
+    newcomm: Out<CommH>,
+    open: impl FnOnce() -> Res<Channel>,
+) -> Res {
+    let parent = Parent::intra(mpi, comm, "comm")?;
+    newcomm.set(CommH::NULL);
+    let root = checked_root(root, parent.members.group.size())?;
+    let introduction = Introduction::new(&parent, root);
+    introduction.open(|| {
+        mpi.lock().above.infos.get_or_null(info)?;
+        open()
     })?;
-    newcomm.set(side.meet()?);
+    newcomm.set(introduction.meet()?);
     Ok(())
 }
 
@@ -117,14 +105,14 @@ pub fn comm_connect(
 pub fn comm_join(mpi: &Mpi, fd: i32, intercomm: Out<CommH>) -> Res {
     let parent = Parent::intra(mpi, CommH::SELF, "MPI_COMM_SELF")?;
     intercomm.set(CommH::NULL);
-    let side = Side::new(&parent, 0);
-    side.open(|| {
+    let introduction = Introduction::new(&parent, 0);
+    introduction.open(|| {
         let bad = |e: std::io::Error| {
             Fault::new(Class::Arg, format!("fd {fd} is no connected socket: {e}"))
         };
         let stream = kw_sys::fd::borrowed_stream(fd).map_err(bad)?;
         Channel::over(stream).map_err(|e| port_fault(Class::Other, "the socket", e))
     })?;
-    intercomm.set(side.meet()?);
+    intercomm.set(introduction.meet()?);
     Ok(())
 }

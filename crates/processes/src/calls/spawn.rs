@@ -1,10 +1,10 @@
 //! Starting processes (MPI 5.0, 11.8).
 
-use crate::calls::port::{open, root_of};
-use crate::meet::{Side, wait};
+use crate::calls::port::open;
+use crate::meet::{Introduction, wait};
 use crate::start::{Program, look_after, start};
 use kw_boot::port::{Channel, PortError};
-use kw_mpi::chapter::Parent;
+use kw_mpi::chapter::{Parent, checked_root};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::info::Info;
@@ -127,14 +127,15 @@ fn spawn(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     intercomm.set(CommH::NULL);
-    let side = Side::new(&parent, root_of(root, &parent)?);
+    let root = checked_root(root, parent.members.group.size())?;
+    let introduction = Introduction::new(&parent, root);
     let mut count = 0;
-    let opened = side.open(|| {
+    let opened = introduction.open(|| {
         let programs = programs()?;
         count = programs.iter().map(|p| p.count).sum();
         run(mpi, &programs)
     });
-    let made = opened.and_then(|()| side.meet());
+    let made = opened.and_then(|()| introduction.meet());
     let code = if made.is_ok() { 0 } else { ERR_SPAWN };
     if let Ok(made) = made {
         let guard = mpi.lock();

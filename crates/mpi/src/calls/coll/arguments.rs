@@ -358,7 +358,7 @@ pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
 
 /// The root, which must be a rank.
 #[inline]
-pub(crate) fn checked_root(root: i32, size: u32) -> Res<u32> {
+pub fn checked_root(root: i32, size: u32) -> Res<u32> {
     if root < 0 || root as u32 >= size {
         return fail(
             Class::Root,
