@@ -76,13 +76,8 @@ pub fn win_allocate(
     baseptr: Out<usize>,
     win: Out<WinH>,
 ) -> Res {
-    let made = make::window(mpi, (comm, info), Flavor::Allocate, win, || {
-        let extent = extent(size, disp_unit)?;
-        let wish = Wish::Allocated;
-        Ok(Share { extent, wish })
-    });
-    baseptr.set(made?);
-    Ok(())
+    let what = (Flavor::Allocate, Wish::Allocated);
+    allocate(mpi, (comm, info), what, (size, disp_unit), baseptr, win)
 }
 
 /// MPI_Win_allocate_shared
@@ -95,12 +90,24 @@ pub fn win_allocate_shared(
     baseptr: Out<usize>,
     win: Out<WinH>,
 ) -> Res {
-    let made = make::window(mpi, (comm, info), Flavor::Shared, win, || {
+    let what = (Flavor::Shared, Wish::Shared);
+    allocate(mpi, (comm, info), what, (size, disp_unit), baseptr, win)
+}
+
+/// A window with memory of this library.
+fn allocate(
+    mpi: &Mpi,
+    among: (CommH, InfoH),
+    (flavor, wish): (Flavor, Wish),
+    (size, disp_unit): (i64, i64),
+    baseptr: Out<usize>,
+    win: Out<WinH>,
+) -> Res {
+    let base = make::window(mpi, among, flavor, win, || {
         let extent = extent(size, disp_unit)?;
-        let wish = Wish::Shared;
         Ok(Share { extent, wish })
-    });
-    baseptr.set(made?);
+    })?;
+    baseptr.set(base);
     Ok(())
 }
 
