@@ -15,6 +15,7 @@ pub mod lap;
 pub mod near;
 pub mod overheads;
 pub mod pool;
+pub mod reader;
 pub mod rooms;
 pub mod slab;
 pub mod slots;

@@ -2,8 +2,10 @@
 //! order, alone and in ranges, and now and then the sender waits. Every part arrives once, none
 //! before it is ready; and while the sender waits, all that are ready.
 
+mod dice;
 mod simulated;
 
+use dice::Dice;
 use kw_base::calibration::Line;
 use kw_base::{ContextId, Peer};
 use kw_engine::{Engine, PartId, ReqId, Want};
@@ -13,18 +15,6 @@ use simulated::ranks;
 use std::time::Duration;
 
 const CONTEXT: ContextId = ContextId(4);
-
-/// Numbers that follow from a seed (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) as usize % n
-    }
-}
 
 fn make_send(engine: &mut Engine, from: &Buf, parts: u32) -> PartId {
     let (polls, envelope) = (engine.polls_for(Peer(1)), (CONTEXT, 0, 3));

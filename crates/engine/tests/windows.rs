@@ -2,8 +2,10 @@
 //! queues and come in pieces. Whatever the order in which ranks go on, memory ends as the memory
 //! model says (MPI 5.0, 12.7).
 
+mod dice;
 mod simulated;
 
+use dice::Dice;
 use kw_base::{ContextId, Peer};
 use kw_engine::windows::{At, Extent, LockMode, Memory, NewWindow, WinId, WindowError};
 use kw_engine::{Engine, Started};
@@ -16,18 +18,6 @@ use simulated::ranks;
 use std::sync::Arc;
 
 const CONTEXT: ContextId = ContextId(4);
-
-/// Numbers that follow from a seed (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) as usize % n
-    }
-}
 
 fn layout(handle: usize) -> Arc<Layout> {
     Arc::new(Layout::named(basic::by_handle(handle).expect("a datatype")))

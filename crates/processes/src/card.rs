@@ -7,6 +7,8 @@
 //!          members u32, then of each: world u32, rank u32, network, address
 //! ```
 
+use kw_base::reader::Reader;
+
 /// A job of some of the processes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct World {
@@ -70,28 +72,28 @@ impl Card {
 
     /// The card in some bytes; `None` when they are none.
     pub fn decode(bytes: &[u8]) -> Option<Card> {
-        let mut rest = bytes;
+        let mut reader = Reader::new(bytes);
         let mut card = Card::default();
-        for _ in 0..take_number(&mut rest)? {
+        for _ in 0..reader.u32()? {
             card.worlds.push(World {
-                name: take_text(&mut rest)?,
-                foreign_key: take(&mut rest)?,
-                agreed: take_bytes(&mut rest)?.to_vec(),
+                name: take_text(&mut reader)?,
+                foreign_key: reader.take()?,
+                agreed: reader.counted()?.to_vec(),
             });
         }
-        for _ in 0..take_number(&mut rest)? {
+        for _ in 0..reader.u32()? {
             let member = Member {
-                world: take_number(&mut rest)?,
-                rank: take_number(&mut rest)?,
-                network: take_text(&mut rest)?,
-                address: take_text(&mut rest)?,
+                world: reader.u32()?,
+                rank: reader.u32()?,
+                network: take_text(&mut reader)?,
+                address: take_text(&mut reader)?,
             };
             if member.world as usize >= card.worlds.len() {
                 return None;
             }
             card.members.push(member);
         }
-        rest.is_empty().then_some(card)
+        reader.rest().is_empty().then_some(card)
     }
 }
 
@@ -104,26 +106,8 @@ fn text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend(text);
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (word, after) = rest.split_first_chunk()?;
-    *rest = after;
-    Some(*word)
-}
-
-fn take_number(rest: &mut &[u8]) -> Option<u32> {
-    take(rest).map(u32::from_le_bytes)
-}
-
-fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = take_number(rest)? as usize;
-    let (bytes, after) = rest.split_at_checked(len)?;
-    *rest = after;
-    Some(bytes)
-}
-
-fn take_text(rest: &mut &[u8]) -> Option<String> {
-    let bytes = take_bytes(rest)?;
-    String::from_utf8(bytes.to_vec()).ok()
+fn take_text(reader: &mut Reader<'_>) -> Option<String> {
+    String::from_utf8(reader.counted()?.to_vec()).ok()
 }
 
 #[cfg(test)]

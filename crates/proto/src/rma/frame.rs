@@ -5,6 +5,7 @@
 //! order in which [`Frame`] lists them. Bytes are preceded by their number (u32), except operands
 //! of a compare-and-swap, whose number follows from the element.
 
+use kw_base::reader::Reader;
 use kw_types::layout::Basic;
 
 /// How a target is locked.
@@ -211,13 +212,13 @@ impl Frame<'_> {
     /// Reads the frame at the front of some bytes, and the rest of them; `None` when they are not a
     /// frame.
     pub fn decode(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
-        let mut r = Reader(bytes);
-        let [kind] = r.take()?;
+        let mut r = Frames(Reader::new(bytes));
+        let [kind] = r.0.take()?;
         let frame = match kind {
             1..=6 => Frame::Op(r.operation(kind)?),
             7 => Frame::Type {
-                id: r.tag()? as u32,
-                layout: r.bytes()?,
+                id: r.0.i32()? as u32,
+                layout: r.0.counted()?,
             },
             8 => Frame::ForgetTypes,
             9 => Frame::Lock(LockMode::Shared),
@@ -225,14 +226,14 @@ impl Frame<'_> {
             11 => Frame::Unchecked,
             12 => Frame::Unlock { tag: r.reply()? },
             13 => Frame::Flush { tag: r.reply()? },
-            14 => Frame::Fence(r.word()?),
+            14 => Frame::Fence(r.0.u64()?),
             15 => Frame::Start,
             16 => Frame::Complete,
             17 => Frame::Post,
             18 => Frame::Wake,
             _ => return None,
         };
-        Some((frame, r.0))
+        Some((frame, r.0.rest()))
     }
 }
 
@@ -304,55 +305,32 @@ impl Writer<'_> {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Frames that have not been read yet.
+struct Frames<'a>(Reader<'a>);
 
-impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (word, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*word)
-    }
-
-    fn word(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn tag(&mut self) -> Option<i32> {
-        self.take().map(i32::from_le_bytes)
-    }
-
+impl<'a> Frames<'a> {
+    /// The tag of a reply.
     fn reply(&mut self) -> Option<i32> {
-        self.tag().filter(|&t| super::is_reply(t))
-    }
-
-    fn raw(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.take().map(u32::from_le_bytes)?;
-        self.raw(len as usize)
+        self.0.i32().filter(|&t| super::is_reply(t))
     }
 
     fn place(&mut self) -> Option<Place> {
-        let [kind] = self.take()?;
-        let at = self.word()? as i64;
-        let n = self.word()?;
+        let [kind] = self.0.take()?;
+        let at = self.0.u64()? as i64;
+        let n = self.0.u64()?;
         match kind {
             0 => Some(Place::Row { at, len: n }),
             1 => Some(Place::Typed {
                 at,
                 count: n,
-                id: self.tag()? as u32,
+                id: self.0.i32()? as u32,
             }),
             _ => None,
         }
     }
 
     fn op(&mut self) -> Option<(u8, Basic)> {
-        let [op, basic] = self.take()?;
+        let [op, basic] = self.0.take()?;
         Some((op, *Basic::ALL.get(basic as usize)?))
     }
 
@@ -360,11 +338,11 @@ impl<'a> Reader<'a> {
         Some(match kind {
             1 => Operation::Put {
                 place: self.place()?,
-                data: self.bytes()?,
+                data: self.0.counted()?,
             },
             2 => Operation::PutLong {
                 place: self.place()?,
-                tag: self.tag().filter(|&t| super::is_data(t))?,
+                tag: self.0.i32().filter(|&t| super::is_data(t))?,
             },
             3 => Operation::Get {
                 place: self.place()?,
@@ -377,15 +355,15 @@ impl<'a> Reader<'a> {
 
     fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, Place>> {
         let (place, (op, basic)) = (self.place()?, self.op()?);
-        let from = self.word()?;
+        let from = self.0.u64()?;
         let (reply, said) = match replies {
             true => {
-                let len = self.word()?;
+                let len = self.0.u64()?;
                 (Some(self.reply()?), Some(len))
             }
             false => (None, None),
         };
-        let data = self.bytes()?;
+        let data = self.0.counted()?;
         let len = said.unwrap_or(data.len() as u64);
         let whole = len % basic.size() == 0 && from % basic.size() == 0;
         let fits = replies && data.is_empty() || data.len() as u64 == len;
@@ -401,7 +379,7 @@ impl<'a> Reader<'a> {
     }
 
     fn compare_and_swap(&mut self) -> Option<Operation<'a, Place>> {
-        let at = self.word()? as i64;
+        let at = self.0.u64()? as i64;
         let (_, basic) = self.op()?;
         let tag = self.reply()?;
         let len = basic.size() as usize;
@@ -412,8 +390,8 @@ impl<'a> Reader<'a> {
             at,
             basic,
             tag,
-            compare: self.raw(len)?,
-            swap: self.raw(len)?,
+            compare: self.0.bytes(len)?,
+            swap: self.0.bytes(len)?,
         })
     }
 }

@@ -19,6 +19,7 @@ use super::basic::{Basic, NAMED};
 use super::bounds::Bounds;
 use super::node::{Block, Kind, Node};
 use super::signature::Signature;
+use kw_base::reader::Reader;
 use std::sync::Arc;
 
 /// Deepest nesting that is sent; deeper layouts are sent as the list of their blocks.
@@ -36,9 +37,10 @@ impl Layout {
 
     /// Reads what [`Layout::encode`] wrote; `None` when the bytes are no layout.
     pub fn decode(bytes: &[u8]) -> Option<Layout> {
-        let mut reader = Reader(bytes);
-        let extent = reader.signed()?;
-        let Decoded { node, low, high } = reader.node(0)?;
+        let mut reader = Reader::new(bytes);
+        let extent = reader.i64()?;
+        let mut nodes = Nodes(reader);
+        let Decoded { node, low, high } = nodes.node(0)?;
         let byte = NAMED.iter().find(|n| n.basic == Basic::Byte)?;
         let signature = Signature::named(byte).repeat(node.size)?;
         let data = (node.size != 0).then_some((low, high));
@@ -56,7 +58,7 @@ impl Layout {
             signature,
             basic: None,
         };
-        reader.0.is_empty().then_some(layout)
+        nodes.0.rest().is_empty().then_some(layout)
     }
 
     /// First byte and end of the data of `count` elements whose displacement 0 is at `at`; `None`
@@ -147,33 +149,19 @@ fn sized(size: u64) -> Option<u64> {
     (size <= i64::MAX as u64).then_some(size)
 }
 
-/// Bytes that have not been read yet.
-struct Reader<'a>(&'a [u8]);
+/// Nodes that have not been read yet.
+struct Nodes<'a>(Reader<'a>);
 
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (word, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*word)
-    }
-
-    fn signed(&mut self) -> Option<i64> {
-        self.take().map(i64::from_le_bytes)
-    }
-
-    fn unsigned(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
+impl Nodes<'_> {
     /// A number of items of `each` bytes at least that are all there.
     fn items(&mut self, each: usize) -> Option<usize> {
-        let n = self.take().map(u32::from_le_bytes)? as usize;
-        (n != 0 && n <= self.0.len() / each).then_some(n)
+        let n = self.0.u32()? as usize;
+        (n != 0 && n <= self.0.rest().len() / each).then_some(n)
     }
 
     fn node(&mut self, depth: u32) -> Option<Decoded> {
-        let [kind] = self.take()?;
-        let at = self.signed()?;
+        let [kind] = self.0.take()?;
+        let at = self.0.i64()?;
         let (node, low, high) = match kind {
             0 => self.block()?,
             1 if depth < MOST_DEPTH => self.copies(depth)?,
@@ -188,12 +176,12 @@ impl Reader<'_> {
     }
 
     fn block(&mut self) -> Option<(Node, i64, i64)> {
-        let len = sized(self.unsigned()?)?;
+        let len = sized(self.0.u64()?)?;
         Some((Node::block(0, len), 0, len as i64))
     }
 
     fn copies(&mut self, depth: u32) -> Option<(Node, i64, i64)> {
-        let (copies, stride) = (self.unsigned()?, self.signed()?);
+        let (copies, stride) = (self.0.u64()?, self.0.i64()?);
         let body = self.node(depth + 1)?;
         let size = sized(body.node.size.checked_mul(copies)?)?;
         if size == 0 {
@@ -211,9 +199,9 @@ impl Reader<'_> {
     }
 
     fn even(&mut self) -> Option<(Node, i64, i64)> {
-        let len = sized(self.unsigned()?)?;
+        let len = sized(self.0.u64()?)?;
         let n = self.items(8)?;
-        let ats: Option<Vec<i64>> = (0..n).map(|_| self.signed()).collect();
+        let ats: Option<Vec<i64>> = (0..n).map(|_| self.0.i64()).collect();
         let ats = ats?;
         let size = sized(len.checked_mul(n as u64)?)?;
         let (low, last) = (*ats.iter().min()?, *ats.iter().max()?);
@@ -231,7 +219,7 @@ impl Reader<'_> {
         let (mut blocks, mut start) = (Vec::with_capacity(n), 0u64);
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for _ in 0..n {
-            let (at, len) = (self.signed()?, sized(self.unsigned()?)?);
+            let (at, len) = (self.0.i64()?, sized(self.0.u64()?)?);
             if len == 0 {
                 return None;
             }
