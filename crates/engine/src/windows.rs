@@ -26,7 +26,7 @@ mod sync;
 
 pub use access::{At, Span};
 pub use kw_path::shm::ShmError;
-pub use kw_path::shm::window::{Lead, SharedMemory};
+pub use kw_path::shm::window::{SharedMemory, SharedMemoryLead};
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
 
@@ -41,7 +41,7 @@ use kw_sys::buf::{Addr, Buf};
 use kw_types::comm::Group;
 use kw_types::layout::Layout;
 use locks::Locks;
-use memory::{Area, Going, Side};
+use memory::{Area, ExposedMemory, Going};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use sync::Waiter;
@@ -181,8 +181,11 @@ impl Window {
     }
 
     /// The state of what others do, and the means to do it.
-    fn exposed<'a>(&'a mut self, messages: &'a mut Messages) -> (&'a mut Target, Side<'a>) {
-        let side = Side {
+    fn exposed<'a>(
+        &'a mut self,
+        messages: &'a mut Messages,
+    ) -> (&'a mut Target, ExposedMemory<'a>) {
+        let side = ExposedMemory {
             area: &self.area,
             locks: &mut self.locks,
             granted: &mut self.granted,

@@ -11,7 +11,7 @@ use kw_base::reader::Reader;
 
 /// A job of some of the processes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct World {
+pub struct WorldCard {
     /// Its name.
     pub name: String,
     /// What proves that others were introduced to it.
@@ -20,9 +20,9 @@ pub struct World {
     pub agreed: Vec<u8>,
 }
 
-impl std::fmt::Debug for World {
+impl std::fmt::Debug for WorldCard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World")
+        f.debug_struct("WorldCard")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -30,7 +30,7 @@ impl std::fmt::Debug for World {
 
 /// A process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Member {
+pub struct ProcessCard {
     /// Which of the worlds it belongs to.
     pub world: u32,
     /// Its rank there.
@@ -45,9 +45,9 @@ pub struct Member {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Card {
     /// The jobs of its processes.
-    pub worlds: Vec<World>,
+    pub worlds: Vec<WorldCard>,
     /// Its processes, by rank.
-    pub members: Vec<Member>,
+    pub members: Vec<ProcessCard>,
 }
 
 impl Card {
@@ -75,14 +75,14 @@ impl Card {
         let mut reader = Reader::new(bytes);
         let mut card = Card::default();
         for _ in 0..reader.u32()? {
-            card.worlds.push(World {
+            card.worlds.push(WorldCard {
                 name: take_text(&mut reader)?,
                 foreign_key: reader.take()?,
                 agreed: reader.counted()?.to_vec(),
             });
         }
         for _ in 0..reader.u32()? {
-            let member = Member {
+            let member = ProcessCard {
                 world: reader.u32()?,
                 rank: reader.u32()?,
                 network: take_text(&mut reader)?,
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn a_card_survives_the_wire_and_nothing_shorter_is_one() {
         let card = Card {
-            worlds: vec![World {
+            worlds: vec![WorldCard {
                 name: "one".into(),
                 foreign_key: [7; 32],
                 agreed: vec![1, 2, 3],
             }],
-            members: vec![Member {
+            members: vec![ProcessCard {
                 world: 0,
                 rank: 4,
                 network: "tcp".into(),

@@ -9,7 +9,7 @@
 //! Whatever fails at a root is told to all members of its side, and breaks the channel, so that the
 //! other side hears of it as well.
 
-use crate::card::{Card, Member, World};
+use crate::card::{Card, ProcessCard, WorldCard};
 use kw_base::{ContextId, Peer};
 use kw_boot::Agreed;
 use kw_boot::port::{self, Channel, PortError};
@@ -145,7 +145,7 @@ impl<'a> Introduction<'a> {
             let key = world.foreign_key();
             let known = card.worlds.iter().position(|w| w.foreign_key == key);
             let index = known.unwrap_or_else(|| {
-                card.worlds.push(World {
+                card.worlds.push(WorldCard {
                     name: world.name.to_string(),
                     foreign_key: key,
                     agreed: world.agreed.encode(),
@@ -153,7 +153,7 @@ impl<'a> Introduction<'a> {
                 card.worlds.len() - 1
             });
             let (network, address) = addresses[at as usize].clone();
-            card.members.push(Member {
+            card.members.push(ProcessCard {
                 world: index as u32,
                 rank: world.rank_of(peer).unwrap_or(0),
                 network,

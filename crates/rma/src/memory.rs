@@ -3,7 +3,7 @@
 
 use crate::hints::Hints;
 use crate::make::Share;
-use kw_engine::windows::{Extent, Lead, Memory, SharedMemory, ShmError};
+use kw_engine::windows::{Extent, Memory, SharedMemory, SharedMemoryLead, ShmError};
 use kw_mpi::chapter::{Members, running};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::state::Mpi;
@@ -39,7 +39,7 @@ pub struct Neighbours {
     size: u32,
     key: [u8; 32],
     /// Where this rank makes the memory: what it listens with.
-    lead: Option<Lead>,
+    lead: Option<SharedMemoryLead>,
 }
 
 impl Neighbours {
@@ -79,7 +79,7 @@ impl Neighbours {
         if self.ranks.len() < 2 || self.ranks[0] != self.me {
             return Ok(());
         }
-        match Lead::new(self.ranks.len()) {
+        match SharedMemoryLead::new(self.ranks.len()) {
             Ok(lead) => self.lead = Some(lead),
             Err(error) if must => return Err(unshared(&error)),
             Err(_) => {}
@@ -89,7 +89,7 @@ impl Neighbours {
 
     /// Where the others find the memory that this rank makes; zeros for nowhere.
     pub fn name(&self) -> [u8; 16] {
-        self.lead.as_ref().map_or(NOWHERE, Lead::name)
+        self.lead.as_ref().map_or(NOWHERE, SharedMemoryLead::name)
     }
 
     /// The place of this rank among them.

@@ -13,7 +13,7 @@ use kw_objects::state::{Guard, Mpi, State, Tables};
 use kw_objects::window::Window;
 
 /// What a call on a window works with, while it holds the lock.
-pub struct On<'a> {
+pub struct WindowCall<'a> {
     /// The window.
     pub window: &'a Window,
     /// The other objects.
@@ -24,7 +24,7 @@ pub struct On<'a> {
     pub messages: &'a mut Messages,
 }
 
-impl On<'_> {
+impl WindowCall<'_> {
     /// The engine's name of the window.
     pub fn id(&self) -> WinId {
         self.window.id
@@ -55,10 +55,10 @@ fn no_such_rank(rank: i32, size: u32) -> Res<Option<u32>> {
 
 /// Does something with a window. A fault says which rank and which window.
 #[inline]
-pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(On<'_>) -> Res<R>) -> Res<R> {
+pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(WindowCall<'_>) -> Res<R>) -> Res<R> {
     let (engine, tables) = running(state)?;
     let window = tables.window(win)?;
-    let done = act(On {
+    let done = act(WindowCall {
         window,
         tables,
         windows: &mut engine.parts.windows,
@@ -69,7 +69,11 @@ pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(On<'_>) -> Res<R>)
 
 /// Likewise, under the lock, which comes back.
 #[inline]
-pub fn on<R>(mpi: &Mpi, win: WinH, act: impl FnOnce(On<'_>) -> Res<R>) -> Res<(Guard<'_>, R)> {
+pub fn on<R>(
+    mpi: &Mpi,
+    win: WinH,
+    act: impl FnOnce(WindowCall<'_>) -> Res<R>,
+) -> Res<(Guard<'_>, R)> {
     let mut guard = mpi.lock();
     let done = with(&mut guard, win, act)?;
     Ok((guard, done))
@@ -81,7 +85,7 @@ pub fn through(
     mpi: &Mpi,
     win: WinH,
     from: Option<u32>,
-    act: impl FnOnce(On<'_>) -> Res<Started>,
+    act: impl FnOnce(WindowCall<'_>) -> Res<Started>,
 ) -> Res {
     let (guard, (started, from)) = on(mpi, win, |on| {
         let group = &on.window.group;

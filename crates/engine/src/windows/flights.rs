@@ -31,7 +31,7 @@ struct Flight {
 
 /// Flights to one target.
 #[derive(Default, Debug)]
-struct Line {
+struct TargetFlights {
     flights: VecDeque<Flight>,
     unsent: usize,
     /// Flights that show, when they end, that the target goes on.
@@ -42,7 +42,7 @@ struct Line {
 /// See the module.
 #[derive(Default, Debug)]
 pub(super) struct Flights {
-    lines: BTreeMap<u32, Line>,
+    lines: BTreeMap<u32, TargetFlights>,
     /// Number of the last flight.
     last: u64,
 }
@@ -135,7 +135,8 @@ impl Flights {
 
     /// Whether all flights to a rank, or to all, up to a number have ended.
     pub fn have_ended(&self, rank: Option<u32>, number: u64) -> bool {
-        let before = |line: &Line| line.flights.front().is_some_and(|f| f.number <= number);
+        let before =
+            |line: &TargetFlights| line.flights.front().is_some_and(|f| f.number <= number);
         match rank {
             Some(rank) => !self.lines.get(&rank).is_some_and(before),
             None => !self.lines.values().any(before),

@@ -165,7 +165,7 @@ pub(super) struct Going {
 }
 
 /// The memory of a window with the means to answer.
-pub(super) struct Side<'a> {
+pub(super) struct ExposedMemory<'a> {
     pub area: &'a Area,
     pub locks: &'a mut Locks,
     /// Who has got the lock, and does not know.
@@ -177,7 +177,7 @@ pub(super) struct Side<'a> {
     pub me: u32,
 }
 
-impl Side<'_> {
+impl ExposedMemory<'_> {
     fn peer(&self, rank: u32) -> Peer {
         self.group.peer(rank)
     }
@@ -188,7 +188,7 @@ impl Side<'_> {
         self.messages.send(to, from, SendMode::Standard, data)
     }
 
-    /// As [`Side::reply`], of data that nobody changes.
+    /// As [`ExposedMemory::reply`], of data that nobody changes.
     fn reply_and_forget(&mut self, origin: u32, tag: i32, data: &Buf) {
         if let Started::Request(req) = self.reply(origin, tag, data) {
             self.messages.release(req);
@@ -303,7 +303,7 @@ impl Side<'_> {
     }
 }
 
-impl Exposed for Side<'_> {
+impl Exposed for ExposedMemory<'_> {
     fn apply(&mut self, origin: u32, op: Operation<'_, Placed<'_>>) -> Applied {
         match op {
             Operation::Put { place, data } => match self.area.find(&place) {

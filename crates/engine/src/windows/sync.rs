@@ -4,7 +4,7 @@ use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
 use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
-use kw_proto::rma::{Access, Frame, LockMode, Opening};
+use kw_proto::rma::{Access, EpochStart, Frame, LockMode};
 
 /// When a wait ends.
 #[derive(Debug)]
@@ -184,10 +184,10 @@ impl Window {
     }
 }
 
-fn opening(mode: LockMode, check: bool) -> Opening {
+fn opening(mode: LockMode, check: bool) -> EpochStart {
     match check {
-        true => Opening::Lock(mode),
-        false => Opening::Unchecked,
+        true => EpochStart::Lock(mode),
+        false => EpochStart::Unchecked,
     }
 }
 

@@ -2,7 +2,7 @@
 //! each of them reads and writes the memory of all with loads and stores.
 //!
 //! ```text
-//! 0        a [`Sync`] for each rank, one cache line each
+//! 0        a [`RankWords`] for each rank, one cache line each
 //! data     each rank's memory: at multiples of a page, or one after the other (`contiguous`)
 //! ```
 //!
@@ -27,7 +27,7 @@ const PAGE: u64 = 4096;
 /// Words beside the memory of a rank.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub struct Sync {
+pub struct RankWords {
     /// The window's lock of this rank ([`WindowLock`]).
     lock: AtomicU32,
     /// Not zero while somebody combines with this rank's memory.
@@ -45,7 +45,7 @@ pub struct SharedMemory {
 
 /// Where each rank's memory begins, and the bytes of all.
 fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)> {
-    let head = (sizes.len() * size_of::<Sync>()) as u64;
+    let head = (sizes.len() * size_of::<RankWords>()) as u64;
     let mut at = head.next_multiple_of(PAGE);
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {
@@ -65,12 +65,12 @@ fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)
 
 /// The rank that makes the memory, before it knows how much.
 #[derive(Debug)]
-pub struct Lead(Handout);
+pub struct SharedMemoryLead(Handout);
 
-impl Lead {
+impl SharedMemoryLead {
     /// Listens for up to `ranks` others.
-    pub fn new(ranks: usize) -> Result<Lead, ShmError> {
-        Ok(Lead(Handout::new(ranks)?))
+    pub fn new(ranks: usize) -> Result<SharedMemoryLead, ShmError> {
+        Ok(SharedMemoryLead(Handout::new(ranks)?))
     }
 
     /// What the others need to know for [`SharedMemory::join`].
@@ -157,11 +157,11 @@ impl SharedMemory {
         (unsafe { Addr::new(base.cast()) }, size)
     }
 
-    fn sync(&self, index: usize) -> &Sync {
+    fn sync(&self, index: usize) -> &RankWords {
         assert!(index < self.parts.len(), "rank {index} of a window");
-        let at = self.map.at(index * size_of::<Sync>());
+        let at = self.map.at(index * size_of::<RankWords>());
         // SAFETY: zeroed when made, aligned, inside the mapping, and atomics only.
-        unsafe { &*at.cast::<Sync>() }
+        unsafe { &*at.cast::<RankWords>() }
     }
 
     /// The window's lock of a rank.
@@ -262,7 +262,7 @@ mod tests {
     use kw_sys::region::Region;
 
     fn two(sizes: &'static [u64], contiguous: bool) -> [Arc<SharedMemory>; 2] {
-        let lead = Lead::new(2).unwrap();
+        let lead = SharedMemoryLead::new(2).unwrap();
         let (name, key) = (lead.name(), [3; 32]);
         let patience = Duration::from_secs(60);
         let first = std::thread::spawn(move || lead.serve(&key, sizes, contiguous, patience));
@@ -290,7 +290,7 @@ mod tests {
     fn sizes_beyond_all_memory_are_refused() {
         assert!(lay_out(&[u64::MAX, 1], true).is_none());
         assert!(lay_out(&[1 << 62, 1 << 62], false).is_none());
-        let lead = Lead::new(1).unwrap();
+        let lead = SharedMemoryLead::new(1).unwrap();
         let why = lead.serve(&[0; 32], &[u64::MAX - 9000], false, Duration::ZERO);
         assert!(why.unwrap_err().to_string().contains("larger than"));
     }

@@ -35,7 +35,7 @@ mod target;
 pub use epochs::{Access, Epochs, Misuse};
 pub use frame::{Accumulate, Frame, LockMode, Operation, Place};
 pub use lock::LockQueue;
-pub use origin::{AHEAD, Opening, Origin};
+pub use origin::{AHEAD, EpochStart, Origin};
 pub use target::{Applied, Exposed, MOST_TYPES, Placed, Target};
 
 /// Tag of messages that carry frames.

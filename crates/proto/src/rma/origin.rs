@@ -12,7 +12,7 @@ pub const AHEAD: u64 = 64 << 10;
 
 /// What an epoch's first operation on a target is preceded by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Opening {
+pub enum EpochStart {
     /// A lock.
     Lock(LockMode),
     /// A lock epoch without a lock.
@@ -25,11 +25,11 @@ pub enum Opening {
 
 /// What is known of one target.
 #[derive(Default, Debug)]
-struct Toward {
+struct TargetState {
     /// Frames that have not been sent.
     out: Vec<u8>,
     /// The epoch, where its first frame has not been written.
-    opening: Option<Opening>,
+    opening: Option<EpochStart>,
     /// Posts that have come and are not used up.
     posts: u32,
     /// Waits for a post.
@@ -44,8 +44,8 @@ struct Toward {
     counted: u64,
 }
 
-impl Toward {
-    fn open(&mut self, opening: Opening) {
+impl TargetState {
+    fn open(&mut self, opening: EpochStart) {
         self.opening = Some(opening);
         (self.known, self.ahead) = (false, 0);
     }
@@ -56,10 +56,10 @@ impl Toward {
             return;
         };
         let frame = match opening {
-            Opening::Lock(mode) => Frame::Lock(mode),
-            Opening::Unchecked => Frame::Unchecked,
-            Opening::Fence(number) => Frame::Fence(number),
-            Opening::Start => Frame::Start,
+            EpochStart::Lock(mode) => Frame::Lock(mode),
+            EpochStart::Unchecked => Frame::Unchecked,
+            EpochStart::Fence(number) => Frame::Fence(number),
+            EpochStart::Start => Frame::Start,
         };
         frame.encode(&mut self.out);
     }
@@ -68,30 +68,30 @@ impl Toward {
 /// See the module.
 #[derive(Default, Debug)]
 pub struct Origin {
-    targets: HashMap<u32, Toward>,
+    targets: HashMap<u32, TargetState>,
     /// What an epoch on all targets begins with, for targets that were not used in it; and the
     /// number of that epoch.
-    all: Option<Opening>,
+    all: Option<EpochStart>,
     /// Fences so far.
     fences: u64,
 }
 
 impl Origin {
-    fn toward(&mut self, rank: u32) -> &mut Toward {
+    fn toward(&mut self, rank: u32) -> &mut TargetState {
         let all = self.all;
-        self.targets.entry(rank).or_insert_with(|| Toward {
+        self.targets.entry(rank).or_insert_with(|| TargetState {
             opening: all,
-            ..Toward::default()
+            ..TargetState::default()
         })
     }
 
     /// An epoch on one target begins.
-    pub fn open(&mut self, rank: u32, opening: Opening) {
+    pub fn open(&mut self, rank: u32, opening: EpochStart) {
         self.toward(rank).open(opening);
     }
 
     /// An epoch on all targets begins.
-    pub fn open_all(&mut self, opening: Opening) {
+    pub fn open_all(&mut self, opening: EpochStart) {
         self.all = Some(opening);
         self.targets.values_mut().for_each(|t| t.open(opening));
     }
@@ -110,7 +110,7 @@ impl Origin {
     /// MPI_Win_start names this target: its frames wait for a post.
     pub fn start(&mut self, rank: u32) {
         let toward = self.toward(rank);
-        toward.open(Opening::Start);
+        toward.open(EpochStart::Start);
         match toward.posts.checked_sub(1) {
             Some(left) => toward.posts = left,
             None => toward.awaits_post = true,
@@ -171,7 +171,7 @@ impl Origin {
             toward.unanswered = false;
         }
         match succeeds {
-            true => self.open_all(Opening::Fence(self.fences)),
+            true => self.open_all(EpochStart::Fence(self.fences)),
             false => self.close_all(),
         }
         counts

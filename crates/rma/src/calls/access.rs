@@ -1,7 +1,7 @@
 //! Operations on the memory of other ranks (MPI 5.0, 12.3).
 
 use crate::element::{check_defined, of, operation};
-use crate::window::{On, on};
+use crate::window::{WindowCall, on};
 use kw_engine::Started;
 use kw_engine::windows::{At, Span};
 use kw_objects::error::{Class, Fault, Res, Scope, fail};
@@ -23,7 +23,7 @@ pub trait Form {
         mpi: &Mpi,
         win: WinH,
         target: i32,
-        start: impl FnOnce(&mut On<'_>, u32) -> Res<Span>,
+        start: impl FnOnce(&mut WindowCall<'_>, u32) -> Res<Span>,
     ) -> Res;
 }
 
@@ -34,7 +34,7 @@ impl Form for Blocking<()> {
         mpi: &Mpi,
         win: WinH,
         target: i32,
-        start: impl FnOnce(&mut On<'_>, u32) -> Res<Span>,
+        start: impl FnOnce(&mut WindowCall<'_>, u32) -> Res<Span>,
     ) -> Res {
         let (guard, ()) = on(mpi, win, |mut on| {
             if let Some(rank) = on.rank(target)? {
@@ -53,7 +53,7 @@ impl Form for Nonblocking<(Out<RequestH>,)> {
         mpi: &Mpi,
         win: WinH,
         target: i32,
-        start: impl FnOnce(&mut On<'_>, u32) -> Res<Span>,
+        start: impl FnOnce(&mut WindowCall<'_>, u32) -> Res<Span>,
     ) -> Res {
         let (request,) = self.0;
         let (mut guard, flight) = on(mpi, win, |mut on| {
@@ -84,7 +84,7 @@ impl Form for Nonblocking<(Out<RequestH>,)> {
 
 /// Elements in this process's memory.
 #[derive(Clone, Copy, Debug)]
-struct Side {
+struct LocalElements {
     name: &'static str,
     addr: Addr,
     count: i64,
@@ -93,13 +93,13 @@ struct Side {
 
 /// Elements in the target's memory.
 #[derive(Clone, Copy, Debug)]
-struct There {
+struct TargetElements {
     disp: i64,
     count: i64,
     datatype: TypeH,
 }
 
-impl Side {
+impl LocalElements {
     #[inline]
     fn buf(&self, tables: &Tables) -> Res<Buf> {
         if self.addr.is_in_place() {
@@ -135,7 +135,7 @@ struct Place {
     len: u64,
 }
 
-impl There {
+impl TargetElements {
     #[inline]
     fn place(&self, tables: &Tables) -> Res<Place> {
         // The count and the datatype are checked as those of a buffer are.
@@ -256,8 +256,8 @@ pub fn get(
     })
 }
 
-fn side(name: &'static str, addr: Addr, count: i64, datatype: TypeH) -> Side {
-    Side {
+fn side(name: &'static str, addr: Addr, count: i64, datatype: TypeH) -> LocalElements {
+    LocalElements {
         name,
         addr,
         count,
@@ -265,8 +265,8 @@ fn side(name: &'static str, addr: Addr, count: i64, datatype: TypeH) -> Side {
     }
 }
 
-fn there(disp: i64, count: i64, datatype: TypeH) -> There {
-    There {
+fn there(disp: i64, count: i64, datatype: TypeH) -> TargetElements {
+    TargetElements {
         disp,
         count,
         datatype,
@@ -285,7 +285,13 @@ fn combining(tables: &Tables, op: OpH, target: TypeH, len: u64) -> Res<(Op, Opti
 }
 
 /// The elements of a side must be those of the target, and as many.
-fn check_alike(tables: &Tables, side: &Side, len: u64, place: &Place, basic: Option<Basic>) -> Res {
+fn check_alike(
+    tables: &Tables,
+    side: &LocalElements,
+    len: u64,
+    place: &Place,
+    basic: Option<Basic>,
+) -> Res {
     let name = side.name;
     let which = format!("{name}_datatype");
     let own = of(tables, &which, side.datatype)?;

@@ -63,7 +63,7 @@ fn together<T>(mpi: &Mpi, win: WinH, done: Res<T>) -> Res<T> {
 }
 
 /// The ranks of a group in the window.
-fn ranks(on: &crate::window::On<'_>, group: GroupH) -> Res<Vec<u32>> {
+fn ranks(on: &crate::window::WindowCall<'_>, group: GroupH) -> Res<Vec<u32>> {
     let group = on.tables.group(group)?;
     let all = &on.window.group;
     let rank = |peer| {

@@ -1,7 +1,7 @@
 //! Passive target synchronisation: locks, flushes, sync (MPI 5.0, 12.5.3 to 12.5.5).
 
 use super::epoch::{NOCHECK, check_assert};
-use crate::window::{On, through};
+use crate::window::{WindowCall, through};
 use kw_engine::Started;
 use kw_engine::windows::LockMode;
 use kw_objects::error::{Class, Res, fail};
@@ -13,7 +13,12 @@ const LOCK_SHARED: i32 = 302;
 
 /// A call about the memory of one rank; nothing to do where that is MPI_PROC_NULL.
 #[inline]
-fn of_rank(mpi: &Mpi, win: WinH, rank: i32, act: impl FnOnce(On<'_>, u32) -> Res<Started>) -> Res {
+fn of_rank(
+    mpi: &Mpi,
+    win: WinH,
+    rank: i32,
+    act: impl FnOnce(WindowCall<'_>, u32) -> Res<Started>,
+) -> Res {
     let target = u32::try_from(rank).ok();
     through(mpi, win, target, |on| match on.rank(rank)? {
         Some(rank) => act(on, rank),
@@ -22,7 +27,7 @@ fn of_rank(mpi: &Mpi, win: WinH, rank: i32, act: impl FnOnce(On<'_>, u32) -> Res
 }
 
 /// A window that was made with the promise that nobody locks it cannot be locked.
-fn check_lockable(on: &On<'_>) -> Res {
+fn check_lockable(on: &WindowCall<'_>) -> Res {
     if on.window.info.get("no_locks") == Some("true") {
         return fail(
             Class::RmaSync,
