@@ -24,6 +24,9 @@ use super::handout::{self, Handout, ShmError, failed};
 /// rank's lies where it first touches it.
 const PAGE: u64 = 4096;
 
+/// Looks at a word that another rank holds before the processor is given up.
+const SPINS: u32 = 64;
+
 /// Words beside the memory of a rank.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -179,7 +182,7 @@ impl SharedMemory {
             .is_err()
         {
             tries += 1;
-            match tries < 64 {
+            match tries < SPINS {
                 true => std::hint::spin_loop(),
                 // Its holder may not be running.
                 false => std::thread::yield_now(),
