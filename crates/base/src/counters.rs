@@ -1,21 +1,21 @@
-//! Declared counters: what `kwinfo`, MPI_T and the tests read to see who moved which bytes.
+//! Declared counters, read through `kwinfo`, MPI_T and the tests.
 //!
-//! What is sent is counted once, by path and protocol ([`Counters::sent`]); the rows of a protocol
-//! and those of a path are sums over that table, made when somebody reads them.
+//! A sent message is counted once, by path and protocol ([`Counters::sent`]); the counters of a
+//! protocol or of a path are sums over that table, computed when they are read.
 
 use crate::knobs::Audience;
 use crate::rooms::Room;
 
-/// What a value means, and how it moves (the classes of MPI 5.0, 15.3.7).
+/// Class of a counter (MPI 5.0, 15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// How often something happened; grows by one.
+    /// Number of occurrences; grows by one.
     Count,
     /// A sum; grows.
     Sum,
-    /// How many there are at this moment.
+    /// Current number.
     Level,
-    /// The largest value that a level had.
+    /// Maximum of a level.
     Peak(Counter),
     /// One of these words, by position.
     State(&'static [&'static str]),
@@ -30,11 +30,11 @@ pub struct Row {
     pub unit: &'static str,
     /// One sentence.
     pub help: &'static str,
-    /// What it belongs to.
+    /// Group in which it is listed.
     pub room: Room,
-    /// What its value means.
+    /// Its class.
     pub class: Class,
-    /// For whom it is.
+    /// Intended audience.
     pub audience: Audience,
 }
 
@@ -60,7 +60,7 @@ macro_rules! counters {
     };
 }
 
-/// What the event thread may be doing, as `engine::async_progress` has it.
+/// States of the progress thread, as in `engine::async_progress`.
 const ASYNC_STATES: &[&str] = &[
     "off",
     "idle",
@@ -75,58 +75,58 @@ counters! {
     EagerBytes = "eager_bytes", "bytes", "Payload sent by the eager protocol.", Protocols, Sum, User;
     RndvSent = "rndv_sent", "messages", "Messages sent by rendezvous (RTS, CTS, data).", Protocols, Count, User;
     RndvBytes = "rndv_bytes", "bytes", "Payload sent by rendezvous.", Protocols, Sum, User;
-    GetSent = "get_sent", "messages", "Messages the receiver fetched from this rank's memory.", Protocols, Count, User;
-    GetBytes = "get_bytes", "bytes", "Payload the receiver fetched.", Protocols, Sum, User;
-    WriteSent = "write_sent", "messages", "Messages written straight into an announced receive.", Protocols, Count, User;
-    WriteBytes = "write_bytes", "bytes", "Payload written into announced receives.", Protocols, Sum, User;
+    GetSent = "get_sent", "messages", "Messages that the receiver read from this rank's memory.", Protocols, Count, User;
+    GetBytes = "get_bytes", "bytes", "Payload that receivers read from this rank's memory.", Protocols, Sum, User;
+    WriteSent = "write_sent", "messages", "Messages written directly into a receive buffer announced by the receiver.", Protocols, Count, User;
+    WriteBytes = "write_bytes", "bytes", "Payload written into announced receive buffers.", Protocols, Sum, User;
     SelfSent = "self_sent", "messages", "Messages this rank sent to itself.", Paths, Count, User;
     SelfBytes = "self_bytes", "bytes", "Payload this rank sent to itself.", Paths, Sum, User;
     ShmSent = "shm_sent", "messages", "Messages sent over shared memory.", Paths, Count, User;
     ShmBytes = "shm_bytes", "bytes", "Payload sent over shared memory.", Paths, Sum, User;
     TcpSent = "tcp_sent", "messages", "Messages sent over TCP.", Paths, Count, User;
     TcpBytes = "tcp_bytes", "bytes", "Payload sent over TCP.", Paths, Sum, User;
-    StripedSent = "striped_sent", "messages", "Long messages sent over several links of two hosts at once (KW_STRIPE).", Paths, Count, User;
-    StripedBytes = "striped_bytes", "bytes", "Payload of these that did not go over the first link.", Paths, Sum, User;
-    StripedAgain = "striped_again", "pieces", "Pieces of them (256 KB) that went again, because the link that carried them had ended.", Paths, Count, Tuner;
-    SilentLeft = "silent_left", "connections", "Connections left because nothing was answered over them for a second, while there was another link.", Paths, Count, User;
+    StripedSent = "striped_sent", "messages", "Long messages sent over several links between two hosts (KW_STRIPE).", Paths, Count, User;
+    StripedBytes = "striped_bytes", "bytes", "Payload of striped messages that did not use the first link.", Paths, Sum, User;
+    StripedAgain = "striped_again", "pieces", "Pieces of striped messages (256 KB) resent because their link was lost.", Paths, Count, Tuner;
+    SilentLeft = "silent_left", "connections", "Connections abandoned because the peer did not answer for a second while another link was available.", Paths, Count, User;
     UdpSent = "udp_sent", "messages", "Messages sent over UDP.", Paths, Count, User;
     UdpBytes = "udp_bytes", "bytes", "Payload sent over UDP.", Paths, Sum, User;
-    UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, without bare acknowledgements.", Paths, Count, Tuner;
-    UdpRepeated = "udp_repeated", "packets", "Datagrams that repeated what may have been lost, or asked whether it was.", Paths, Count, Tuner;
-    RndvOffered = "rndv_offered", "messages", "Messages this rank offered (RTS), to be sent by rendezvous or fetched, or written when an announcement crosses.", Protocols, Count, Tuner;
-    WriteAnnounced = "write_announced", "receives", "Receives this rank announced to their sender.", Protocols, Count, Tuner;
-    WriteDropped = "write_dropped", "receives", "Announcements used up by messages that were under way, or dropped.", Protocols, Count, Tuner;
+    UdpPackets = "udp_packets", "packets", "Datagrams sent over UDP, except pure acknowledgements.", Paths, Count, Tuner;
+    UdpRepeated = "udp_repeated", "packets", "Datagrams retransmitted or sent to probe for loss.", Paths, Count, Tuner;
+    RndvOffered = "rndv_offered", "messages", "Rendezvous requests (RTS) that this rank sent.", Protocols, Count, Tuner;
+    WriteAnnounced = "write_announced", "receives", "Receives that this rank announced to their sender.", Protocols, Count, Tuner;
+    WriteDropped = "write_dropped", "receives", "Announcements dropped, or matched by a message already in flight.", Protocols, Count, Tuner;
     Expected = "expected", "messages", "Messages whose receive was posted when they arrived.", Matching, Count, User;
-    Unexpected = "unexpected", "messages", "Messages that arrived before their receive.", Matching, Count, User;
-    UnexpectedBytes = "unexpected_bytes", "bytes", "Payload of messages that arrived before their receive, also of those that were only offered.", Matching, Sum, User;
-    UnexpectedWaiting = "unexpected_waiting", "messages", "Messages that wait for their receive now.", Matching, Level, User;
-    UnexpectedWaitingPeak = "unexpected_waiting_peak", "messages", "Most messages that ever waited for their receives.", Matching, Peak(Counter::UnexpectedWaiting), User;
-    UnexpectedHeld = "unexpected_held", "bytes", "Memory that keeps the payload of messages which wait for their receive.", Matching, Level, User;
-    UnexpectedHeldPeak = "unexpected_held_peak", "bytes", "Most memory that ever kept such payload.", Matching, Peak(Counter::UnexpectedHeld), User;
-    HoldsGiven = "holds_given", "times", "Times this rank told a sender of messages that nobody had asked for to hold (KW_UNEXPECTED).", Matching, Count, User;
-    SendsHeld = "sends_held", "messages", "Messages this rank kept back, because their receiver had told it to or its path had enough to do.", Matching, Count, User;
-    ReceivesPosted = "receives_posted", "receives", "Receives that wait for their message now.", Matching, Level, User;
-    RequestsActive = "requests_active", "requests", "Transfers of this rank that have not ended now.", Progress, Level, User;
-    CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that have not ended now.", Collectives, Level, User;
-    BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used its board, the memory that ranks of a host share.", Collectives, Count, User;
-    BoardBytes = "board_bytes", "bytes", "Data of these operations, by the measure that chooses their algorithms (kwsim choices).", Collectives, Sum, User;
-    FileReadBytes = "file_read_bytes", "bytes", "Data that this rank's reads of files gave it.", Files, Sum, User;
-    FileWriteBytes = "file_write_bytes", "bytes", "Data that this rank's writes to files took.", Files, Sum, User;
-    FileCalls = "file_calls", "calls", "System calls that read or wrote data of files, for this rank and, where it is an aggregator, for others.", Files, Count, User;
-    FileExchanges = "file_exchanges", "operations", "Collective reads and writes of files in which the ranks exchanged data with aggregators.", Files, Count, User;
-    EventTakeovers = "event_takeovers", "times", "Times the event thread took the lock.", Progress, Count, User;
-    EventLooks = "event_looks", "times", "Times the event thread woke to look whether the program stays away.", Progress, Count, User;
-    EventProgress = "event_progress", "frames", "Frames that the event thread handled.", Progress, Count, User;
-    EventState = "event_state", "state", "What the event thread does now.", Progress, State(ASYNC_STATES), Developer;
+    Unexpected = "unexpected", "messages", "Messages that arrived before their receive was posted.", Matching, Count, User;
+    UnexpectedBytes = "unexpected_bytes", "bytes", "Payload of unexpected messages, including rendezvous requests.", Matching, Sum, User;
+    UnexpectedWaiting = "unexpected_waiting", "messages", "Messages in the unexpected queue now.", Matching, Level, User;
+    UnexpectedWaitingPeak = "unexpected_waiting_peak", "messages", "Largest length of the unexpected queue.", Matching, Peak(Counter::UnexpectedWaiting), User;
+    UnexpectedHeld = "unexpected_held", "bytes", "Memory that buffers unexpected messages now.", Matching, Level, User;
+    UnexpectedHeldPeak = "unexpected_held_peak", "bytes", "Largest amount of memory that buffered unexpected messages.", Matching, Peak(Counter::UnexpectedHeld), User;
+    HoldsGiven = "holds_given", "times", "Times this rank paused a sender because of unexpected messages (KW_UNEXPECTED).", Matching, Count, User;
+    SendsHeld = "sends_held", "messages", "Sends deferred because the receiver paused this rank or the transport was busy.", Matching, Count, User;
+    ReceivesPosted = "receives_posted", "receives", "Posted receives that have not been matched.", Matching, Level, User;
+    RequestsActive = "requests_active", "requests", "Transfers of this rank that are not complete.", Progress, Level, User;
+    CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that are not complete.", Collectives, Level, User;
+    BoardCollectives = "board_collectives", "operations", "Collective operations in which this rank used shared memory.", Collectives, Count, User;
+    BoardBytes = "board_bytes", "bytes", "Data of these operations, in the size measure used to select algorithms (kwsim choices).", Collectives, Sum, User;
+    FileReadBytes = "file_read_bytes", "bytes", "Data delivered by this rank's file reads.", Files, Sum, User;
+    FileWriteBytes = "file_write_bytes", "bytes", "Data accepted by this rank's file writes.", Files, Sum, User;
+    FileCalls = "file_calls", "calls", "System calls that read or wrote file data, for this rank and, if it is an aggregator, for others.", Files, Count, User;
+    FileExchanges = "file_exchanges", "operations", "Collective file operations in which ranks exchanged data with aggregators.", Files, Count, User;
+    EventTakeovers = "event_takeovers", "times", "Times the progress thread took over communication.", Progress, Count, User;
+    EventLooks = "event_looks", "times", "Times the progress thread woke to check whether the program is outside MPI.", Progress, Count, User;
+    EventProgress = "event_progress", "frames", "Frames handled by the progress thread.", Progress, Count, User;
+    EventState = "event_state", "state", "Current state of the progress thread.", Progress, State(ASYNC_STATES), Developer;
     WaitsSpun = "waits_spun", "waits", "Waits that ended while polling.", Progress, Count, User;
     WaitsSlept = "waits_slept", "waits", "Waits that slept in the kernel.", Progress, Count, User;
-    PollsYielded = "polls_yielded", "calls", "Calls that looked in vain once more (MPI_Test, MPI_Iprobe, ...) and let others run on their processor.", Progress, Count, User;
-    PollsSlept = "polls_slept", "calls", "Calls that looked in vain once more and slept in the kernel: for no longer in all than the program had been awake.", Progress, Count, User;
-    Spread = "spread", "times", "Times this rank moved to a processor with fewer ranks while it waited.", Progress, Count, Tuner;
-    WakeupsLost = "wakeups_lost", "times", "Sleeps that ran their full second although something had come meanwhile: there should be none.", Progress, Count, Developer;
+    PollsYielded = "polls_yielded", "calls", "Unsuccessful test calls (MPI_Test, MPI_Iprobe, ...) after which the rank yielded its CPU.", Progress, Count, User;
+    PollsSlept = "polls_slept", "calls", "Unsuccessful test calls after which the rank slept in the kernel, in total no longer than the program had been running.", Progress, Count, User;
+    Spread = "spread", "times", "Times this rank moved to a CPU with fewer ranks while it waited.", Progress, Count, Tuner;
+    WakeupsLost = "wakeups_lost", "times", "Sleeps that ran their full second although data had arrived; should be 0.", Progress, Count, Developer;
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;
-    PeersLost = "peers_lost", "peers", "Peers that went away without saying goodbye.", Paths, Count, User;
-    Refused = "strangers_refused", "connections", "Connections closed, or datagrams dropped, because they could not prove the job's key.", Paths, Count, User;
+    PeersLost = "peers_lost", "peers", "Peers that disconnected without a shutdown message.", Paths, Count, User;
+    Refused = "strangers_refused", "connections", "Connections closed or datagrams dropped because the peer did not authenticate with the job's key.", Paths, Count, User;
 }
 
 impl Counter {

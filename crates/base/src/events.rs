@@ -1,8 +1,7 @@
-//! Declared events: what a tool can be called back for through MPI_T.
+//! Declared events, for which tools can register callbacks through MPI_T.
 //!
-//! An event is noticed by whoever owns the lock, only when somebody has asked for its kind, and
-//! only in places that are rare or slow already; it is handed to the tool after the lock was let
-//! go.
+//! The thread that owns the lock records an event only if a tool has registered for its kind, and
+//! only on rare or slow code paths. The tool is called after the lock has been released.
 
 use crate::rooms::Room;
 
@@ -19,7 +18,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes that it takes, which is also its alignment.
+    /// Size and alignment in bytes.
     pub fn size(self) -> usize {
         match self {
             Element::Int => 4,
@@ -33,16 +32,16 @@ impl Element {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
-    /// One sentence that ends with what the elements are, in their order.
+    /// Description that ends with the elements, in order.
     pub help: &'static str,
     /// Types of the elements.
     pub elements: &'static [Element],
-    /// What it belongs to.
+    /// Group in which it is listed.
     pub room: Room,
 }
 
 impl Row {
-    /// Where each element begins when they lie in memory as in a C struct.
+    /// Offset of each element in a C struct.
     pub fn displacements(&self) -> Vec<usize> {
         let mut end = 0usize;
         let place = |e: &Element| {
@@ -73,15 +72,15 @@ macro_rules! events {
 
 events! {
     UnexpectedMessage = "unexpected_message", Matching, [Int, Int, Int, Count],
-        "A message came before its receive. Elements: rank in MPI_COMM_WORLD that sent it, context id, tag, bytes.";
+        "A message arrived before its receive was posted. Elements: source rank in MPI_COMM_WORLD, context id, tag, bytes.";
     RendezvousBegun = "rendezvous_begun", Protocols, [Int, Int, Int, Count],
-        "This rank offered a message that is too long to be sent at once. Elements: rank in MPI_COMM_WORLD it goes to, context id, tag, bytes.";
+        "This rank started a rendezvous (sent an RTS). Elements: destination rank in MPI_COMM_WORLD, context id, tag, bytes.";
     RendezvousWaits = "rendezvous_waits", Protocols, [Int, Int, Int, Count],
-        "A message that is too long to be sent at once was offered to this rank before its receive. Elements: rank in MPI_COMM_WORLD that offers it, context id, tag, bytes.";
+        "A rendezvous request (RTS) arrived before its receive was posted. Elements: source rank in MPI_COMM_WORLD, context id, tag, bytes.";
     EventTakeover = "event_takeover", Progress, [Int],
-        "The event thread took over, because something goes on and no thread is inside MPI. Elements: requests that have not ended.";
+        "The progress thread took over because communication is pending and no thread is inside MPI. Elements: incomplete requests.";
     PeerLost = "peer_lost", Paths, [Int],
-        "A rank went away without saying goodbye. Elements: its rank in MPI_COMM_WORLD.";
+        "A rank disconnected without a shutdown message. Elements: its rank in MPI_COMM_WORLD.";
 }
 
 impl Event {
@@ -91,7 +90,7 @@ impl Event {
     }
 }
 
-/// An event that was noticed; elements that its kind does not have are zero.
+/// A recorded event; unused elements are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRecord {
     /// What happened.
@@ -100,17 +99,17 @@ pub struct EventRecord {
     pub data: [i64; MOST_ELEMENTS],
 }
 
-/// Kinds of events somebody wants to hear of.
+/// Set of event kinds for which a tool has registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted(u32);
 
 impl Wanted {
-    /// One kind more.
+    /// Adds a kind.
     pub fn add(&mut self, event: Event) {
         self.0 |= 1 << event as u32;
     }
 
-    /// Whether it is wanted.
+    /// Whether the set contains the kind.
     #[inline]
     pub fn has(self, event: Event) -> bool {
         self.0 & 1 << event as u32 != 0

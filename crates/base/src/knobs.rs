@@ -2,21 +2,21 @@
 //! read this table.
 //!
 //! Values are read from a lookup function (the process environment in production, a map in tests)
-//! exactly once, when a rank or the launcher starts. Nobody else reads the environment;
-//! `kw_sys::environment` does it for all, and drops there what a program with more rights than its
-//! caller must not believe ([`Kind::File`]).
+//! exactly once, when a rank or the launcher starts. No other code reads the environment;
+//! `kw_sys::environment` does so, and drops values that a program with elevated privileges must not
+//! trust ([`Kind::File`]).
 
 use crate::rooms::Room;
 
-/// What a knob's text means.
+/// Type of a knob's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// Text that names a file, a library or a command, or may: it does not count in a program that
-    /// runs with more rights than whoever started it (set-user-id).
+    /// Text that may name a file, a library or a command. Ignored in a program with elevated
+    /// privileges (set-user-ID).
     File,
-    /// Text that nobody else may read: never shown.
+    /// Text that is never shown.
     Secret,
     /// `0`/`1`, `no`/`yes`, `off`/`on`, `false`/`true`.
     Bool,
@@ -37,11 +37,11 @@ pub enum Kind {
 /// When a knob may be changed through MPI_T (the environment is read when MPI starts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Never: whoever starts the ranks says it.
+    /// Never: set in the environment only.
     Never,
     /// Until MPI is initialised.
     BeforeInit,
-    /// At any time; from then on it holds.
+    /// At any time, with immediate effect.
     Anytime,
 }
 
@@ -56,14 +56,14 @@ pub enum Reach {
     Alike,
 }
 
-/// For whom a knob or counter is meant (MPI 5.0, 15.3.1: users, tuners, developers of MPI).
+/// Audience of a setting or counter (MPI 5.0, 15.3.1: users, tuners, MPI developers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Whoever runs programs.
+    /// Users who run programs.
     User,
-    /// Whoever tunes them.
+    /// Users who tune them.
     Tuner,
-    /// Whoever works on the library.
+    /// Developers of the library.
     Developer,
 }
 
@@ -74,26 +74,26 @@ pub struct Knob {
     pub name: &'static str,
     /// How its text is read.
     pub kind: Kind,
-    /// Default, as one would write it.
+    /// Default, as text.
     pub default: &'static str,
-    /// One sentence for people, unit included.
+    /// Description for users, unit included.
     pub help: &'static str,
-    /// What it does to memory use, or "none".
+    /// Effect on memory use, or "none".
     pub memory: &'static str,
-    /// What it belongs to.
+    /// Group in which it is listed.
     pub room: Room,
     /// When MPI_T may change it.
     pub when: When,
-    /// Who must agree.
+    /// Which ranks must have the same value.
     pub reach: Reach,
-    /// For whom it is.
+    /// Intended audience.
     pub audience: Audience,
 }
 
-/// What `KW_LOG` takes; each says what those before it say, and more.
+/// Values of `KW_LOG`; each level includes those before it.
 pub const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
-/// What `KW_PMI` takes.
+/// Values of `KW_PMI`.
 pub const LAUNCHER_WORDS: &[&str] = &["auto", "pmi1", "pmi2", "pmix"];
 
 impl Kind {
@@ -104,7 +104,7 @@ impl Kind {
 }
 
 impl Knob {
-    /// Whether the text leaves the choice to the library, and the knob has such a choice.
+    /// Whether the text is `auto` and the knob accepts `auto`.
     pub fn is_auto(&self, text: &str) -> bool {
         text == "auto" && self.default == "auto"
     }
@@ -139,47 +139,47 @@ macro_rules! knobs {
 pub const NETWORKS: [&str; 2] = ["tcp", "udp"];
 
 knobs! {
-    Paths = "KW_PATHS", Text, "self,shm,tcp", "Paths that may be used, comma separated: self, shm, tcp, udp; of tcp and udp the one that is named first.", "none", Paths, BeforeInit, Alike, User;
-    Spin = "KW_SPIN", Micros, "auto", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a peer of its host fetches what it has sent); auto is 64 times what it costs to wake a thread (kwinfo --choices), about 1 ms. After four such times, and from the first poll on when more ranks than cores share a host, others may run between two polls; with auto a wait does not poll while a program that MPI knows nothing of does nothing but compute on its processor, and lets others run from the first poll on while one computes and waits there.", "none", Progress, Anytime, Local, User;
-    EventThread = "KW_EVENT_THREAD", Bool, "yes", "Serve communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
-    Watch = "KW_WATCH", Micros, "50", "How long no thread may have been inside MPI before the event thread takes over. To see that, it looks now and then, twice as long apart each time (up to 64 times this), and never so often that looking takes more than 0.25 % of a processor, which it measures (a quarter of that where ranks share processors). Of a program that was seen to stay away this is expected, and found out without a look, until it comes back sooner so often that this takes as much. Messages that come eagerly are left to the looks.", "none", Progress, Anytime, Local, Tuner;
-    Write = "KW_WRITE", Bool, "yes", "Receiver-initiated write protocol (the papers' SR mode); off is NSR.", "none", Protocols, Anytime, Local, Tuner;
-    SingleCopy = "KW_SINGLE_COPY", Bool, "yes", "Copy large messages between local ranks with process_vm_readv where the system permits it.", "none", Protocols, Anytime, Local, Tuner;
-    EagerShm = "KW_EAGER_SHM", Bytes, "auto", "Largest message sent eagerly over shared memory; auto asks the figures of the host (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
-    EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto asks the figures of the host, and the round trip and rate of the connection (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
-    EagerUdp = "KW_EAGER_UDP", Bytes, "auto", "Largest message sent eagerly over UDP; auto asks the figures of the host (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
-    Unexpected = "KW_UNEXPECTED", Bytes, "32M", "How much a rank keeps of messages that came before their receives, their entries included, before it tells their senders to hold; 0 keeps whatever comes.", "up to so much, and what is under way", Matching, Anytime, Local, User;
-    KeepFreed = "KW_KEEP_FREED", Bytes, "auto", "How much malloc keeps of what a program has freed, at the end of its heap, in place of giving it back to the system and touching new pages the next time; blocks of up to half as much, and 32 MB, come from the heap. auto is a sixteenth of the host's memory (or of what its control group may use), divided among its ranks; 0 leaves malloc as it is, as does whoever has told it already (MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES, mallopt). Of the GNU C library.", "up to so much of what the program has freed, or 64 MB, if malloc has learnt by itself to keep more", Start, BeforeInit, Local, User;
-    HugePages = "KW_HUGE_PAGES", Bool, "no", "Have malloc of the GNU C library (2.35 and later) ask for huge pages, where the system gives them to who asks (transparent_hugepage: madvise) and a huge page for each rank is at most a 256th of the host's memory: mpiexec adds glibc.malloc.hugetlb=1 to GLIBC_TUNABLES of its ranks, unless that says something of it. Programs that go through much memory gain; those that move through it in strides of a power of two lose (docs/programs.md).", "up to a huge page (2 MB on x86-64) more for each rank", Start, Never, Local, User;
-    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces, addresses or networks (10.77.0.0/24) that TCP and UDP listen on, comma separated; what begins with ! is left out (!docker0, !10.0.0.0/8).", "none", Paths, BeforeInit, Local, User;
-    Ports = "KW_PORTS", Ports, "auto", "Ports that the ranks of a host listen on, such as 40000-40100, for firewalls; each takes one, over TCP and UDP; auto is what the system gives.", "none", Paths, BeforeInit, Local, User;
-    Reliable = "KW_RELIABLE", Bool, "yes", "Make a TCP connection that breaks anew, and lose nothing: what the other side's kernel has not acknowledged is kept. Off, the end of a connection is an error.", "up to 64 KB for each TCP connection, and copies of payloads that wait to be acknowledged", Paths, BeforeInit, Alike, User;
-    Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links that two hosts have (TCP).", "a connection more for each further link of a pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
-    Host = "KW_HOST", Text, "auto", "Name that decides which ranks share a machine; auto is the machine's own identity.", "none", Paths, BeforeInit, Local, Tuner;
-    Ssh = "KW_SSH", File, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "What mpiexec reaches other hosts with: this command, then the host, then what to run there.", "none", Paths, Never, Local, User;
-    Cpus = "KW_CPUS", Count, "auto", "Processors that the ranks of one host may use together at most; mpiexec sets it, auto knows no limit but what each rank may use.", "none", Progress, Never, Host, Tuner;
-    Pmi = "KW_PMI", Choice(LAUNCHER_WORDS), "auto", "What is spoken with a launcher that speaks several; auto is what stands behind PMI_FD, else PMIx.", "none", Start, Never, Local, User;
-    Pmix = "KW_PMIX", File, "auto", "The file of libpmix.so.2; auto is the one that the launcher itself runs on, else what the system's loader finds.", "none", Start, Never, Local, User;
-    Rendezvous = "KW_RENDEZVOUS", Text, "", "Where rank 0 of processes that are started one by one is: NAME:PORT.", "none", Start, Never, Local, User;
-    Size = "KW_SIZE", Count, "auto", "How many processes meet at the rendezvous; it must be said there.", "none", Start, Never, Alike, User;
-    Rank = "KW_RANK", Count, "auto", "Which of them this process is; auto is JOB_COMPLETION_INDEX, else the number that the host's name ends with.", "none", Start, Never, Local, User;
-    KeyFile = "KW_KEY_FILE", File, "", "The file of the secret that all processes of a rendezvous know, 16 bytes or more.", "none", Start, Never, Local, User;
-    Key = "KW_KEY", Secret, "", "The secret itself, where no file holds it.", "none", Start, Never, Alike, User;
-    RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds that all processes may take to come to the rendezvous, and after which mpiexec names the ranks that did not call MPI_Init.", "none", Start, Never, Local, User;
-    ConnectWait = "KW_CONNECT_WAIT", Count, "60", "Seconds that the other side may take to accept (MPI_Comm_connect), and processes that are spawned to call MPI_Init (MPI_Comm_spawn).", "none", Start, Anytime, Local, User;
-    Names = "KW_NAMES", File, "", "The directory where names of services are published (MPI_Publish_name), a file for each that only its user can read; by default .kittiwake/names in the home directory.", "none", Start, Anytime, Local, User;
-    Cc = "KW_CC", File, "cc", "The C compiler that mpicc calls.", "none", Start, Never, Local, User;
-    Cxx = "KW_CXX", File, "c++", "The C++ compiler that mpicxx calls.", "none", Start, Never, Local, User;
-    Fc = "KW_FC", File, "gfortran", "The Fortran compiler that mpifort calls; its modules are made when it is first used.", "none", Start, Never, Local, User;
-    Calibrate = "KW_CALIBRATE", Bool, "yes", "Price choices with the figures of the host of rank 0 and of its network that were measured (kwinfo --calibrate; rank 0 of jobs on several hosts), and have mpiexec measure its host at the end of a job of 5 s and more where nobody has; off, starting values hold.", "none", Start, BeforeInit, Local, Tuner;
-    Coll = "KW_COLL", File, "", "Rows that choose collective algorithms before those of the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE stands for the rows of a file.", "none", Collectives, BeforeInit, Alike, Tuner;
-    Domains = "KW_DOMAINS", Text, "auto", "Which ranks of a host are close to each other, for collectives in shared memory: auto is the package and the last-level cache that each rank is bound to, where ranks have a core each; none: all are; or numbers of domains, separated by dots, which the ranks of a host take one by one, and from the first again where there are fewer (0.0.1.1).", "none", Collectives, BeforeInit, Alike, Tuner;
-    Check = "KW_CHECK", Bool, "no", "Check the program: what the ranks say on every collective call, the types of messages, buffers that two operations use at once (docs/check.md).", "none", Collectives, BeforeInit, Alike, User;
-    Backtrace = "KW_BACKTRACE", Bool, "yes", "Say where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it has a handler for that signal; mpiexec prints it for the first rank that dies so.", "64 KB, the stack of the handler", Reports, BeforeInit, Local, User;
-    Hang = "KW_HANG", Seconds, "10", "How long a call of MPI may wait until the rank tells mpiexec what it waits for; once all ranks have, mpiexec prints why nothing moves. Under other launchers the rank says so in its log (KW_LOG=info). 0: never.", "none", Reports, Anytime, Local, User;
-    Trace = "KW_TRACE", File, "", "The file that mpiexec writes a trace of the job to, as --trace does: what every rank does with MPI over time. Ranks do not get the variable.", "in mpiexec, for each thread of a rank that calls MPI up to 2 MB", Reports, Never, Local, User;
-    Stats = "KW_STATS", Bool, "no", "Print this rank's counters on standard error at MPI_Finalize.", "none", Reports, Anytime, Local, User;
-    Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library says on standard error, a line each with rank and host: error, what it finds broken; warn, also settings without effect; info, also what the job is made of, networks that were used and ranks that were lost; debug, also the settings, the launcher, and the path and the algorithms that are chosen; trace, also each step of the protocols of messages but short ones that are sent at once.", "none", Reports, Anytime, Local, User;
+    Paths = "KW_PATHS", Text, "self,shm,tcp", "Transports that may be used, comma separated: self, shm, tcp, udp. Of tcp and udp, only the first one named is used.", "none", Paths, BeforeInit, Alike, User;
+    Spin = "KW_SPIN", Micros, "auto", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a local peer reads data that this rank has sent). auto is 64 times the measured cost of waking a thread, about 1 ms (kwinfo --choices). The thread yields between polls after four wake-up times, or from the first poll on if ranks outnumber cores. With auto, a waiting rank that shares its CPU with an unrelated compute-bound process sleeps at once; if that process also sleeps now and then, the rank yields between polls.", "none", Progress, Anytime, Local, User;
+    EventThread = "KW_EVENT_THREAD", Bool, "yes", "Run a progress thread that serves communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
+    Watch = "KW_WATCH", Micros, "50", "How long no thread must have been inside MPI before the progress thread takes over. The progress thread checks this periodically, at intervals that double up to 64 times this value, and uses at most 0.25 % of a CPU for these checks (a quarter of that when ranks share CPUs). When a program has been seen to stay outside MPI for long, the thread takes over without a check until the program returns sooner too often. Eager messages never cause an immediate takeover.", "none", Progress, Anytime, Local, Tuner;
+    Write = "KW_WRITE", Bool, "yes", "Use the receiver-initiated write protocol (SR mode in the papers; off is NSR).", "none", Protocols, Anytime, Local, Tuner;
+    SingleCopy = "KW_SINGLE_COPY", Bool, "yes", "Copy large messages between local ranks with process_vm_readv where the kernel permits it.", "none", Protocols, Anytime, Local, Tuner;
+    EagerShm = "KW_EAGER_SHM", Bytes, "auto", "Largest message sent eagerly over shared memory; auto uses the host's calibration (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    EagerTcp = "KW_EAGER_TCP", Bytes, "auto", "Largest message sent eagerly over TCP; auto uses the host's calibration and the round trip and rate of the connection (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    EagerUdp = "KW_EAGER_UDP", Bytes, "auto", "Largest message sent eagerly over UDP; auto uses the host's calibration (kwinfo --choices).", "unexpected messages up to this size are buffered", Protocols, Anytime, Local, Tuner;
+    Unexpected = "KW_UNEXPECTED", Bytes, "32M", "Maximum bytes of unexpected messages, queue entries included, that a rank buffers before it pauses the senders; 0 is no limit.", "up to this much, plus messages in flight", Matching, Anytime, Local, User;
+    KeepFreed = "KW_KEEP_FREED", Bytes, "auto", "Amount of freed heap memory that malloc keeps instead of returning it to the kernel (sets M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of the GNU C library; blocks up to half this size, and at most 32 MB, come from the heap). auto is 1/16 of the host's memory or cgroup limit, divided among the ranks of the host; 0 leaves malloc unchanged. Ignored if MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES or mallopt has set the threshold.", "up to this much freed memory, or 64 MB if malloc has raised its threshold by itself", Start, BeforeInit, Local, User;
+    HugePages = "KW_HUGE_PAGES", Bool, "no", "Make malloc of the GNU C library (2.35 and later) request huge pages if transparent_hugepage is madvise and one huge page per rank is at most 1/256 of the host's memory: mpiexec adds glibc.malloc.hugetlb=1 to the ranks' GLIBC_TUNABLES unless it is set there. Programs that touch much memory gain; programs with power-of-two strides lose (docs/programs.md).", "up to one huge page (2 MB on x86-64) more per rank", Start, Never, Local, User;
+    Interfaces = "KW_INTERFACES", Text, "auto", "Interfaces, addresses or networks (10.77.0.0/24) that TCP and UDP listen on, comma separated; a leading ! excludes an entry (!docker0, !10.0.0.0/8).", "none", Paths, BeforeInit, Local, User;
+    Ports = "KW_PORTS", Ports, "auto", "Range of ports, such as 40000-40100, that the ranks of a host listen on, one port per rank for TCP and UDP; auto lets the kernel choose.", "none", Paths, BeforeInit, Local, User;
+    Reliable = "KW_RELIABLE", Bool, "yes", "Reconnect broken TCP connections without losing data: data that the peer's kernel has not acknowledged is kept. If off, a broken connection is an error.", "up to 64 KB per TCP connection, and copies of unacknowledged payloads", Paths, BeforeInit, Alike, User;
+    Stripe = "KW_STRIPE", Bool, "yes", "Send messages of 1 MB and more over all links between two hosts (TCP).", "one connection per additional link for each pair of ranks that sends such messages", Paths, BeforeInit, Local, User;
+    Host = "KW_HOST", Text, "auto", "Name that identifies the host: ranks with the same name use shared memory; auto uses the machine's identity.", "none", Paths, BeforeInit, Local, Tuner;
+    Ssh = "KW_SSH", File, "ssh -x -T -o BatchMode=yes -o ConnectTimeout=10", "Command with which mpiexec reaches other hosts; the host and the program are appended.", "none", Paths, Never, Local, User;
+    Cpus = "KW_CPUS", Count, "auto", "Number of CPUs that the ranks of one host may use together; set by mpiexec. auto limits them only by what each rank may use.", "none", Progress, Never, Host, Tuner;
+    Pmi = "KW_PMI", Choice(LAUNCHER_WORDS), "auto", "Protocol to use with a launcher that supports several; auto uses the one behind PMI_FD if set, otherwise PMIx.", "none", Start, Never, Local, User;
+    Pmix = "KW_PMIX", File, "auto", "Path of libpmix.so.2; auto uses the launcher's own library, otherwise the one the dynamic linker finds.", "none", Start, Never, Local, User;
+    Rendezvous = "KW_RENDEZVOUS", Text, "", "Address NAME:PORT of rank 0 when the processes are started one by one.", "none", Start, Never, Local, User;
+    Size = "KW_SIZE", Count, "auto", "Number of processes at the rendezvous (required there).", "none", Start, Never, Alike, User;
+    Rank = "KW_RANK", Count, "auto", "Rank of this process at the rendezvous; auto uses JOB_COMPLETION_INDEX, otherwise the number at the end of the host name.", "none", Start, Never, Local, User;
+    KeyFile = "KW_KEY_FILE", File, "", "File with the secret that all processes of a rendezvous share, 16 bytes or more.", "none", Start, Never, Local, User;
+    Key = "KW_KEY", Secret, "", "The secret itself, if there is no file.", "none", Start, Never, Alike, User;
+    RendezvousWait = "KW_RENDEZVOUS_WAIT", Count, "60", "Seconds within which all processes must reach the rendezvous, and after which mpiexec names the ranks that have not called MPI_Init.", "none", Start, Never, Local, User;
+    ConnectWait = "KW_CONNECT_WAIT", Count, "60", "Seconds to wait for the other side to accept (MPI_Comm_connect) and for spawned processes to call MPI_Init (MPI_Comm_spawn).", "none", Start, Anytime, Local, User;
+    Names = "KW_NAMES", File, "", "Directory for published service names (MPI_Publish_name), one file per name, readable only by its owner; default: .kittiwake/names in the home directory.", "none", Start, Anytime, Local, User;
+    Cc = "KW_CC", File, "cc", "C compiler used by mpicc.", "none", Start, Never, Local, User;
+    Cxx = "KW_CXX", File, "c++", "C++ compiler used by mpicxx.", "none", Start, Never, Local, User;
+    Fc = "KW_FC", File, "gfortran", "Fortran compiler used by mpifort; its modules are built on first use.", "none", Start, Never, Local, User;
+    Calibrate = "KW_CALIBRATE", Bool, "yes", "Base protocol and algorithm choices on the calibration of rank 0's host and network (kwinfo --calibrate), and let mpiexec calibrate an uncalibrated host after a job of 5 s or more. If off, built-in values are used.", "none", Start, BeforeInit, Local, Tuner;
+    Coll = "KW_COLL", File, "", "Rules that select collective algorithms before the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE reads them from a file.", "none", Collectives, BeforeInit, Alike, Tuner;
+    Domains = "KW_DOMAINS", Text, "auto", "Which ranks of a host are close to each other, for shared-memory collectives. auto: same package and last-level cache, if each rank has a core; none: all ranks. Or domain numbers separated by dots (0.0.1.1), assigned to the ranks of a host in order and repeated if there are fewer numbers than ranks.", "none", Collectives, BeforeInit, Alike, Tuner;
+    Check = "KW_CHECK", Bool, "no", "Check the program at run time: arguments of collective calls, datatypes of messages, buffers used by two operations at once (docs/check.md).", "none", Collectives, BeforeInit, Alike, User;
+    Backtrace = "KW_BACKTRACE", Bool, "yes", "Report where the program was when SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it, unless it handles that signal; mpiexec prints the report of the first such rank.", "64 KB for the handler's stack", Reports, BeforeInit, Local, User;
+    Hang = "KW_HANG", Seconds, "10", "How long an MPI call may wait before the rank reports to mpiexec what it waits for; when all ranks have reported, mpiexec prints why the job does not progress. Under other launchers each rank logs it (KW_LOG=info). 0 is never.", "none", Reports, Anytime, Local, User;
+    Trace = "KW_TRACE", File, "", "File to which mpiexec writes a trace of the job (same as --trace). Not passed to the ranks.", "in mpiexec, up to 2 MB for each thread that calls MPI", Reports, Never, Local, User;
+    Stats = "KW_STATS", Bool, "no", "Print this rank's counters to standard error in MPI_Finalize.", "none", Reports, Anytime, Local, User;
+    Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library logs to standard error, one line each with rank and host. error: faults; warn: also settings without effect; info: also the job's layout, networks used and lost ranks; debug: also settings, launcher, transports and algorithms chosen; trace: also each protocol step, except for short messages sent at once.", "none", Reports, Anytime, Local, User;
 }
 
 /// Values of all knobs, by position in [`ALL`].
@@ -188,14 +188,14 @@ pub struct Knobs {
     values: Vec<String>,
 }
 
-/// A knob whose text cannot be read.
+/// A knob with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadKnob {
     /// The variable.
     pub name: &'static str,
-    /// What it held.
+    /// Its text.
     pub text: String,
-    /// What it takes.
+    /// Accepted values.
     pub wants: String,
 }
 
@@ -212,8 +212,8 @@ impl std::fmt::Display for BadKnob {
 impl std::error::Error for BadKnob {}
 
 impl Knobs {
-    /// Reads every knob through `lookup`; what is not set keeps its default. The first unreadable
-    /// one is an error.
+    /// Reads every knob through `lookup`; knobs that are not set keep their defaults. The first
+    /// invalid value is an error.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Knobs, BadKnob> {
         let mut values = Vec::with_capacity(ALL.len());
         for k in ALL {
@@ -320,8 +320,7 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
     }
 }
 
-/// A sentence about a variable that looks like one of ours and is none: a misspelt knob has no
-/// effect.
+/// Warning about an environment variable `KW_*` that names no knob.
 pub fn misspelt(name: &str) -> Option<String> {
     let known = || ALL.iter().map(|k| k.name);
     if !name.starts_with("KW_") || known().any(|k| k == name) {
@@ -329,9 +328,9 @@ pub fn misspelt(name: &str) -> Option<String> {
     }
     let hint = match crate::near::nearest(&name[3..], known().map(|k| &k[3..])) {
         Some(near) => format!("; did you mean KW_{near}?"),
-        None => "; kwinfo --knobs lists all".to_string(),
+        None => "; kwinfo --knobs lists all settings".to_string(),
     };
-    Some(format!("{name} is no knob, and has no effect{hint}"))
+    Some(format!("unknown setting {name} (ignored){hint}"))
 }
 
 /// `yes` or `no`, in any of their spellings.

@@ -1,13 +1,12 @@
-//! What knobs, counters and events belong to: the groups in which `kwinfo`, the documentation and
-//! the categories of MPI_T show them.
+//! Groups of knobs, counters and events in `kwinfo`, the documentation and MPI_T's categories.
 
 macro_rules! rooms {
     ($($id:ident = $name:literal, $help:literal;)*) => {
-        /// Names a room.
+        /// A group.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Room { $($id),* }
-        /// Every room, in the order they are shown.
+        /// Every group, in display order.
         pub const ALL: &[Room] = &[$(Room::$id),*];
         impl Room {
             /// One word.
@@ -23,12 +22,12 @@ macro_rules! rooms {
 }
 
 rooms! {
-    Start = "start", "How processes become a job, and how programs are made.";
-    Protocols = "protocols", "How messages travel: eager, rendezvous, get and write.";
-    Matching = "matching", "Messages and the receives they wait for.";
-    Paths = "paths", "What carries frames between two ranks: memory of this process, shared memory, TCP, UDP.";
-    Progress = "progress", "Who polls, who sleeps, and what the event thread does.";
+    Start = "start", "Starting jobs and compiling programs.";
+    Protocols = "protocols", "Message protocols: eager, rendezvous, get and write.";
+    Matching = "matching", "Matching of messages and receives.";
+    Paths = "paths", "Transports between two ranks: self, shared memory, TCP, UDP.";
+    Progress = "progress", "Polling, sleeping and the progress thread.";
     Collectives = "collectives", "Algorithms of collective operations.";
     Files = "files", "Access to files.";
-    Reports = "reports", "What the library says of itself.";
+    Reports = "reports", "Diagnostics, logs and traces.";
 }

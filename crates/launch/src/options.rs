@@ -12,25 +12,25 @@ pub enum Opt {
     GlobalEnv,
     /// Environment variable for all programs, value optional.
     Export,
-    /// Pass no environment but what is named.
+    /// Pass only the named environment variables.
     EnvNone,
     /// Working directory of this program.
     Dir,
-    /// Hosts, in a list.
+    /// Hosts, as a list.
     Hosts,
-    /// Hosts, in a file.
+    /// Hosts, from a file.
     HostFile,
-    /// Ranks of each host.
+    /// Slots per host.
     PerHost,
-    /// How ranks follow each other.
+    /// Order in which ranks are placed.
     MapBy,
-    /// Command that reaches a host.
+    /// Command that runs a program on another host.
     Ssh,
     /// Installation on other hosts.
     Prefix,
     /// Join a job that is started elsewhere.
     Rendezvous,
-    /// As which rank.
+    /// Rank within such a job.
     Rank,
     /// Label output lines.
     Label,
@@ -42,23 +42,23 @@ pub enum Opt {
     Network,
     /// Start ranks under a command.
     Wrap,
-    /// Start one under a debugger.
+    /// Start one rank under a debugger.
     Debug,
-    /// Have another MPI run it.
+    /// Run the command with another MPI.
     With,
-    /// Accepted for other launchers' sake: what it asks for is always so.
+    /// Accepted for compatibility: what it requests is always the case.
     Ignored,
-    /// Tell what ranks called of MPI.
+    /// Profile MPI calls.
     Profile,
-    /// That in a file, for programs.
+    /// Write the profile as JSON.
     ProfileJson,
-    /// Write what ranks do over time.
+    /// Write a trace.
     Trace,
-    /// End a job that hangs.
+    /// End a deadlocked job.
     EndHung,
-    /// End a job after a time.
+    /// End a job after a time limit.
     Timeout,
-    /// Accepted for other launchers' sake, has no effect, which is said.
+    /// Accepted for compatibility but ignored, with a warning.
     Unheeded,
     /// Help.
     Help,
@@ -75,7 +75,7 @@ pub enum Opt {
 pub struct Row {
     /// Which one.
     pub opt: Opt,
-    /// How it may be written; the first is the one we print.
+    /// Accepted spellings; the first one is printed.
     pub names: &'static [&'static str],
     /// Names of its arguments.
     pub takes: &'static [&'static str],
@@ -121,13 +121,13 @@ pub const ALL: &[Row] = &[
         Opt::Count,
         &["-n", "-np", "--np", "-c"],
         &["N"],
-        "Ranks to start (default 1, with hosts one for every slot), any number on any number of processors.",
+        "Number of ranks (default: 1, or with hosts one per slot). It may exceed the number of CPUs.",
     ),
     row(
         Opt::Hosts,
         &["--hosts", "-hosts", "--host", "-host", "-H"],
         &["HOST[:N],..."],
-        "Runs on these hosts, each with N slots (default 1); without -n one rank for every slot.",
+        "Runs on these hosts, each with N slots (default 1). Without -n, starts one rank per slot.",
     ),
     row(
         Opt::HostFile,
@@ -139,145 +139,145 @@ pub const ALL: &[Row] = &[
             "-machinefile",
         ],
         &["FILE"],
-        "Runs on the hosts of a file: a host a line, as HOST, HOST:N or HOST slots=N; # begins a comment.",
+        "Reads the hosts from FILE, one per line: HOST, HOST:N or HOST slots=N; # starts a comment.",
     ),
     row(
         Opt::PerHost,
         &["-ppn", "--ppn", "-perhost", "-N"],
         &["N"],
-        "Gives every host N slots, whatever the list says.",
+        "Gives every host N slots, overriding the host list.",
     ),
     row(
         Opt::MapBy,
         &["--map-by", "-map-by"],
         &["HOW"],
-        "slot: the ranks of a host follow each other (default); node: ranks go to the hosts in turn.",
+        "slot: fills one host after the other (default); node: distributes ranks round-robin over the hosts.",
     ),
     row(
         Opt::Ssh,
         &["--ssh", "-launcher-exec", "--launcher-exec"],
         &["COMMAND"],
-        "Reaches other hosts with COMMAND HOST PROGRAM... instead of ssh; KW_SSH says the same.",
+        "Runs COMMAND HOST PROGRAM... instead of ssh to reach other hosts (same as KW_SSH).",
     ),
     row(
         Opt::Prefix,
         &["--prefix"],
         &["DIR"],
-        "Where Kittiwake is installed on other hosts (default: where this mpiexec is).",
+        "Installation directory on other hosts (default: that of this mpiexec).",
     ),
     row(
         Opt::Rendezvous,
         &["--rendezvous"],
         &["NAME:PORT"],
-        "Starts one rank of a job whose other ranks are started elsewhere, each by such a command; rank 0 is found at NAME:PORT, -n says how many ranks the job has, KW_KEY_FILE or KW_KEY holds the secret of the job.",
+        "Starts one rank of a job whose other ranks are each started by a command like this one. Rank 0 listens at NAME:PORT, -n is the number of ranks of the whole job, and KW_KEY_FILE or KW_KEY holds the job's secret.",
     ),
     row(
         Opt::Rank,
         &["--rank"],
         &["R"],
-        "With --rendezvous: which rank this is (default: KW_RANK, JOB_COMPLETION_INDEX, or the number at the end of the host's name).",
+        "With --rendezvous: the rank of this process (default: KW_RANK, JOB_COMPLETION_INDEX, or the number at the end of the host name).",
     ),
     row(
         Opt::Env,
         &["-env", "--env"],
         &["NAME", "VALUE"],
-        "Sets a variable for this program; NAME=VALUE in one word is understood too.",
+        "Sets an environment variable for this program; also NAME=VALUE in one word.",
     ),
     row(
         Opt::GlobalEnv,
         &["-genv", "--genv"],
         &["NAME", "VALUE"],
-        "Sets a variable for all programs; NAME=VALUE in one word is understood too.",
+        "Sets an environment variable for all programs; also NAME=VALUE in one word.",
     ),
     row(
         Opt::Export,
         &["-x"],
         &["NAME[=VALUE]"],
-        "Sets a variable for all programs; without a value it is passed on, as all variables are.",
+        "Sets an environment variable for all programs. Without a value it has no effect: all variables are passed on anyway.",
     ),
     row(
         Opt::EnvNone,
         &["-envnone", "--envnone", "-genvnone"],
         &[],
-        "Passes no variable of the environment on, except those that are named.",
+        "Passes no environment variables to the ranks, except those named by other options.",
     ),
     row(
         Opt::Dir,
         &["-wdir", "--wdir", "-wd", "-workdir"],
         &["DIR"],
-        "Starts this program in DIR.",
+        "Starts this program in directory DIR.",
     ),
     row(
         Opt::Label,
         &["-l", "--label", "-prepend-rank", "--tag-output"],
         &[],
-        "Begins every line of output with the rank that wrote it.",
+        "Prefixes every line of output with the rank that wrote it.",
     ),
     row(
         Opt::Bind,
         &["--bind", "-bind-to", "--bind-to"],
         &["HOW"],
-        "auto: an equal share of the processors for each rank, of those that no other job is bound to; of more ranks than processors as many on each, nothing where that does not go out evenly (default); none; core; thread.",
+        "auto (default): binds each rank to an equal share of the CPUs that no other job is bound to; when ranks outnumber CPUs, the same number on each CPU, or no binding if they do not divide evenly. none: no binding. core, thread: one core or hardware thread per rank.",
     ),
     row(
         Opt::Map,
         &["-v", "--map", "--verbose"],
         &[],
-        "Prints which rank runs what, and on which processors, before the start.",
+        "Prints the program and CPUs of each rank before the job starts.",
     ),
     row(
         Opt::Network,
         &["--report-network"],
         &[],
-        "Has every rank print which addresses its connections used, and why not others, or that none was (KW_LOG=info).",
+        "Makes every rank print which addresses its connections used and why others were rejected (KW_LOG=info).",
     ),
     row(
         Opt::Profile,
         &["--profile"],
         &[],
-        "Records the calls of MPI, and prints at the end a table of them by place in the program: time, number, bytes, how long ranks waited; kwinfo --job has it printed of a job that runs.",
+        "Records MPI calls and prints a table of them at the end, by source location: time, count, bytes, time spent waiting. kwinfo --job prints it for a running job.",
     ),
     row(
         Opt::ProfileJson,
         &["--profile-json"],
         &["FILE"],
-        "As --profile, and writes all of it to FILE as JSON.",
+        "Like --profile; also writes the complete profile to FILE as JSON.",
     ),
     row(
         Opt::Trace,
         &["--trace"],
         &["FILE"],
-        "Records what every rank does with MPI over time (calls with their arguments, messages), and writes it to FILE while the job runs; it is a trace of Perfetto's. Without the option KW_TRACE says it.",
+        "Records every rank's MPI calls (with arguments) and messages over time and writes them to FILE in Perfetto's format while the job runs (same as KW_TRACE). Read it with kwtrace.",
     ),
     row(
         Opt::EndHung,
         &["--end-hung"],
         &[],
-        "Ends a job that is proven to hang (every rank waits inside MPI for another, and none can go on), with status 123.",
+        "Ends a job that is proven to be deadlocked (every rank waits inside MPI and none can continue), with exit status 123.",
     ),
     row(
         Opt::Timeout,
         &["--timeout", "-timeout"],
         &["SECONDS"],
-        "Ends the job after this time, with status 124, and prints what every rank waits for.",
+        "Ends the job after this time with exit status 124 and prints what every rank was waiting for.",
     ),
     row(
         Opt::Wrap,
         &["--wrap"],
         &["[RANKS:]COMMAND"],
-        "Starts all ranks, or those named (0,4-7), under a command: --wrap 'valgrind --log-file=rank.%r' has valgrind run the program, with the rank for %r. Of several the first stands outermost.",
+        "Runs all ranks, or the named ones (0,4-7), under COMMAND, for example --wrap 'valgrind --log-file=rank.%r'; %r is replaced by the rank. If given several times, the first is outermost.",
     ),
     row(
         Opt::Debug,
         &["--debug"],
         &["R"],
-        "Starts rank R under gdb, which gets the terminal or whatever is standard input; the others run, and wait for it as long as they have to.",
+        "Starts rank R under gdb, which gets standard input. The other ranks run and wait for it as long as necessary.",
     ),
     row(
         Opt::With,
         &["--with"],
         &["MPI"],
-        "Has another MPI run the same command, for comparison: openmpi, mpich, intel, or the directory where one is installed; the program must have been compiled for it, or for the standard ABI where it has that.",
+        "Runs the same command with another MPI, for comparison: openmpi, mpich, intel, or an installation directory. The program must have been compiled for that MPI, or for the standard ABI if that MPI supports it.",
     ),
     row(
         Opt::Help,
@@ -307,13 +307,13 @@ pub const ALL: &[Row] = &[
             "-allow-run-as-root",
         ],
         &[],
-        "Always so.",
+        "Accepted; this is always the case.",
     ),
     hidden(
         Opt::Unheeded,
         &["--mca", "-mca", "--gmca", "-gmca"],
         &["NAME", "VALUE"],
-        "Open MPI's parameters; Kittiwake has others.",
+        "Open MPI's parameters; ignored.",
     ),
     hidden(
         Opt::Unheeded,
@@ -326,13 +326,13 @@ pub const ALL: &[Row] = &[
             "-ranks-per-proc",
         ],
         &["VALUE"],
-        "Of MPICH's mpiexec; has no meaning here.",
+        "Option of MPICH's mpiexec; ignored.",
     ),
     hidden(
         Opt::Ignored,
         &["-envall", "-genvall", "--envall"],
         &[],
-        "Always so.",
+        "Accepted; this is always the case.",
     ),
 ];
 
@@ -351,23 +351,27 @@ pub fn nearest(word: &str) -> Option<&'static str> {
 }
 
 const HEAD: &str = "\
-mpiexec starts the ranks of an MPI program, on this machine or on hosts that ssh reaches.
+mpiexec starts the ranks of an MPI program on this machine or, through ssh, on other hosts.
 
 Usage: mpiexec [-n N] [options] PROGRAM [arguments] [: [-n N] [options] PROGRAM [arguments]]...
 
 ";
 
 const TAIL: &str = "
-Standard input goes to rank 0, or to that of --debug. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all ranks; a second SIGINT kills them.
-SIGQUIT (Ctrl and the backslash) prints what every rank waits for, and whether that is a deadlock; a second one within 3 s is passed
-on. The same is printed when every rank has waited inside MPI for KW_HANG seconds (default 10; 0: never).
+Standard input goes to rank 0, or to the rank of --debug. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
+SIGUSR2 are forwarded to all ranks; a second SIGINT kills them. SIGQUIT (Ctrl and backslash) prints what every
+rank waits for and whether that is a deadlock; a second SIGQUIT within 3 s is forwarded. The same
+report appears when all ranks have waited inside MPI for KW_HANG seconds (default 10; 0 = never).
 
-The exit status is that of the first rank that failed: 128 + N after signal N, 127 when the program is not found, 126 when it cannot
-be executed; 124 after --timeout, 123 after --end-hung. Of the first rank that SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT killed it
-prints where it was (KW_BACKTRACE=no: not). Neither the verdict nor a signal waits for a reader of the output: mpiexec says why the job
-ended, and stays for as long as somebody may still read what the ranks printed; a signal ends that too.
+The exit status is that of the first rank that failed: 128 + N after signal N, 127 if the program
+was not found, 126 if it could not be executed; 124 after --timeout, 123 after --end-hung. If the
+first rank to fail was killed by SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, mpiexec prints where in
+the program that happened (KW_BACKTRACE=no turns this off).
 
-Variables named KW_* set the library's knobs: see kwinfo --knobs.
+mpiexec reports why the job ended even if nobody reads its output. It then keeps running until all
+buffered output has been read; send it a signal to exit at once.
+
+Variables named KW_* are settings of the library: see kwinfo --knobs.
 ";
 
 /// The text of `--help`.

@@ -21,27 +21,27 @@ app = typer.Typer(
     add_completion=True,
     help=(
         "Measures Kittiwake, MPICH, Open MPI and Intel MPI, fits cost models, "
-        "and shows the result beside the papers'. Begin with `kwlab run quick`, "
+        "and compares the results with those of the papers. Start with `kwlab run quick`, "
         "then `kwlab report`."
     ),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 peers_app = typer.Typer(
-    no_args_is_help=True, help="The libraries that Kittiwake is measured beside."
+    no_args_is_help=True, help="Install or list the MPI libraries to compare with."
 )
 app.add_typer(peers_app, name="peers")
 console = Console(width=WIDTH)
 
 Data = Annotated[Path, typer.Option("--data", help="The dataset.")]
-Dist = Annotated[Path, typer.Option("--dist", help="Where Kittiwake is installed.")]
-Peers = Annotated[Path, typer.Option("--peers", help="Where the peers are installed.")]
+Dist = Annotated[Path, typer.Option("--dist", help="Installation of Kittiwake.")]
+Peers = Annotated[Path, typer.Option("--peers", help="Directory of the installed peers.")]
 Seconds = Annotated[
     float,
     typer.Option(
         "--for",
         min=0,
         show_default=False,
-        help="Begin nothing after so many seconds; the same command goes on later.",
+        help="Start no new run after this many seconds; the same command continues later.",
     ),
 ]
 DATA = libraries.MADE / "lab/results.sqlite"
@@ -111,7 +111,7 @@ Real = Annotated[
 Side = Annotated[
     str,
     typer.Argument(
-        help="A library, with knobs if any: kittiwake:KW_WRITE=no", autocompletion=library_names
+        help="A library, optionally with settings: kittiwake:KW_WRITE=no", autocompletion=library_names
     ),
 ]
 

@@ -40,7 +40,7 @@ from .common import (
 @app.command("plans")
 def list_plans(
     plan: Annotated[
-        str, typer.Argument(help="Tell more of this plan.", autocompletion=plan_names)
+        str, typer.Argument(help="Show details of this plan.", autocompletion=plan_names)
     ] = "",
 ):
     """Lists the plans that come with the lab, or says what one is about."""
@@ -130,14 +130,14 @@ def run(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure anew what has been measured.")
+        bool, typer.Option("--again", help="Repeat measurements that already exist.")
     ] = False,
     file: Annotated[
-        Path, typer.Option(help="Of a plan that describes the machine: the file for others.")
+        Path, typer.Option(help="For a plan that describes the machine: file to share with others.")
     ] = libraries.MADE / "lab/machine.json.gz",
     names: Annotated[
         bool,
-        typer.Option("--names", help="Keep the names of hosts, paths and commands in that file."),
+        typer.Option("--names", help="Keep host names, paths and commands in that file."),
     ] = False,
 ):
     """Runs a plan; goes on where an interrupted run stopped."""

@@ -26,18 +26,18 @@ def tune_table(
         map(str, tune.SIZES)
     ),
     rounds: Annotated[int, typer.Option(min=1)] = 2,
-    ms: Annotated[int, typer.Option(min=1, help="Milliseconds for each cell of a run.")] = 20,
+    ms: Annotated[int, typer.Option(min=1, help="Milliseconds per cell of a run.")] = 20,
     limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
     seconds: Seconds = math.inf,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure anew what has been measured.")
+        bool, typer.Option("--again", help="Repeat measurements that already exist.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Where rows.txt and measured.tsv go.")] = libraries.MADE
+    out: Annotated[Path, typer.Option(help="Directory for rows.txt and measured.tsv.")] = libraries.MADE
     / "lab",
     keep_models: Annotated[
         bool,
         typer.Option(
-            "--keep-models", help="Make the models of what was measured the library's own."
+            "--keep-models", help="Use the fitted models as the library's own."
         ),
     ] = False,
 ):
@@ -82,8 +82,8 @@ def tune_table(
 @app.command("attack")
 def cost_of_attacks(
     dist: Dist = DIST,
-    rate: Annotated[int, typer.Option(min=1, help="Connections a second.")] = 400,
-    window: Annotated[float, typer.Option(min=0.05, help="Seconds of a turn.")] = 0.3,
+    rate: Annotated[int, typer.Option(min=1, help="Connections per second.")] = 400,
+    window: Annotated[float, typer.Option(min=0.05, help="Seconds per turn.")] = 0.3,
     pairs: Annotated[int, typer.Option(min=2, help="Pairs of turns.")] = 70,
 ):
     """What strangers at the ports cost: an alltoall between two hosts, attacked, beside the same

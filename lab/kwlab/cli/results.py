@@ -118,7 +118,7 @@ def check_files(
     files: Files,
     dist: Dist = DIST,
     points: Annotated[
-        bool, typer.Option("--points", help="Every point that the simulator is held against, too.")
+        bool, typer.Option("--points", help="Also print every point that the simulator is compared with.")
     ] = False,
 ):
     """Holds the library's starting values, the simulator's descriptions and the simulator itself
@@ -156,7 +156,7 @@ def make_page(
     data: Data = DATA,
     out: Annotated[Path, typer.Option(help="The page.")] = libraries.ROOT / "docs/benchmarks.md",
     note: Annotated[
-        str, typer.Option(help="A line about this run: how Kittiwake was built, what else ran.")
+        str, typer.Option(help="A note about this run: build profile, other load.")
     ] = "",
 ):
     """Writes docs/benchmarks.md from the runs of the plan `page`: one table a question."""

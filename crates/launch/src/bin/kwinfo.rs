@@ -1,4 +1,4 @@
-//! `kwinfo`: what this Kittiwake is, has built, and lets itself be told.
+//! `kwinfo` shows version, supported functions, settings and counters.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -16,42 +16,41 @@ use kw_launch::wanted::Wanted;
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
 
-/// Most ranks of a job that choices are shown of.
+/// Largest job for which choices are shown.
 const MOST_RANKS: i64 = 1 << 20;
 
-/// What this Kittiwake is, has built, and lets itself be told.
+/// Show version, supported functions, settings and counters.
 #[derive(Parser, Debug)]
 #[command(name = "kwinfo", version, arg_required_else_help = true)]
 struct Options {
-    /// Which functions of MPI 5.0 are built
+    /// Which functions of MPI 5.0 are supported
     #[arg(long)]
     coverage: bool,
-    /// Every knob: environment variable, default, value in this environment, meaning
+    /// All settings: environment variable, default, value in this environment, meaning
     #[arg(long)]
     knobs: bool,
-    /// Every counter, with unit and meaning
+    /// All counters, with unit and meaning
     #[arg(long)]
     counters: bool,
-    /// Every kind of event that a tool may hear of through MPI_T
+    /// All events for which a tool can register through MPI_T
     #[arg(long)]
     events: bool,
-    /// The page docs/tuning.md: knobs, counters and events, and how to use them
+    /// The page docs/tuning.md: settings, counters, events and how to use them
     #[arg(long)]
     tuning: bool,
-    /// Every collective algorithm, with what it cannot do without
+    /// All collective algorithms and their requirements
     #[arg(long)]
     algorithms: bool,
-    /// Measure this host (0.2 s), and keep the figures for the jobs that start here
+    /// Calibrate this host (0.2 s) and save the result for jobs that start here
     #[arg(long)]
     calibrate: bool,
-    /// What a job that starts here would choose for its messages and collectives, by which figures, and
-    /// why
+    /// Protocols and algorithms that a job started here would choose, with the calibration behind them
     #[arg(long)]
     choices: bool,
-    /// With --choices: of a job of so many ranks, in this environment
+    /// With --choices: number of ranks of the job
     #[arg(short = 'n', long, value_name = "RANKS", requires = "choices", conflicts_with = "job", value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: Option<u32>,
-    /// With -n: on so many hosts, all like this one; ranks fill one host after the other
+    /// With -n: number of hosts, all like this one, filled one after the other
     #[arg(
         long,
         value_name = "HOSTS",
@@ -60,21 +59,21 @@ struct Options {
         hide_default_value = true
     )]
     hosts: u32,
-    /// With -n: each host has so many cores [default: as many as this one]
+    /// With -n: cores per host [default: as on this one]
     #[arg(long, value_name = "CORES", requires = "ranks")]
     cores: Option<u32>,
-    /// With -n: the domains of each host's ranks, as KW_DOMAINS says them (0.0.1.1); without it those that
-    /// mpiexec would bind ranks to here
+    /// With -n: domains of each host's ranks as in KW_DOMAINS (0.0.1.1) [default: those to which
+    /// mpiexec would bind ranks here]
     #[arg(long, value_name = "DOMAINS", requires = "ranks")]
     domains: Option<String>,
-    /// With --choices: the same for programs, words with tabs between, exact numbers
+    /// With --choices: print tab-separated values with exact numbers
     #[arg(long, requires = "choices", conflicts_with = "job")]
     tsv: bool,
-    /// Where this installation lies: commands, header, library
+    /// Directories of this installation
     #[arg(long)]
     paths: bool,
-    /// Have the mpiexec with this process id print where every rank is and what it waits for, and
-    /// with --profile what was called so far; with --choices in place of that what its job chooses
+    /// Make the mpiexec with this process id print where every rank is, what it waits for and, with
+    /// --profile, the profile so far; or, with --choices, what its job chooses
     #[arg(long, value_name = "PID")]
     job: Option<u32>,
     /// The manual page
@@ -115,7 +114,7 @@ fn main() -> ExitCode {
     listing::print("kwinfo", &text, code)
 }
 
-/// What a job would choose.
+/// Protocols and algorithms that a job would choose.
 fn choices(options: &Options) -> Result<String, String> {
     let wanted = options.ranks.map(|ranks| Wanted {
         ranks,
@@ -129,7 +128,7 @@ fn choices(options: &Options) -> Result<String, String> {
     }
 }
 
-/// What was asked for.
+/// The requested sections.
 fn tell(options: &Options) -> String {
     let mut out = String::new();
     let mut section = |wanted: bool, text: fn() -> String| {
@@ -148,7 +147,7 @@ fn tell(options: &Options) -> String {
     out
 }
 
-/// The knobs, with what they are in this environment.
+/// The settings, with their values in this environment.
 fn knob_table() -> String {
     let mut list = tuning::knobs();
     list.head.insert(2, "Set here");

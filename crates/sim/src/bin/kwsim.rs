@@ -1,5 +1,5 @@
-//! `kwsim`: starts of large jobs in virtual time, and the choices of the selection table judged by
-//! fitted models.
+//! `kwsim`: simulates the start of large jobs, and evaluates the selection of collective algorithms
+//! by simulation and fitted models.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -15,7 +15,7 @@ use kw_sim::machine::{Machine, calls, check, forms, regret};
 use kw_sim::model::Measurements;
 use kw_sim::{choices, start_table};
 
-/// Simulates what this machine cannot run, and judges choices by fitted models.
+/// Simulate large jobs and other machines, and evaluate the selection of collective algorithms.
 #[derive(Parser, Debug)]
 #[command(name = "kwsim", version, arg_required_else_help = true)]
 struct Options {
@@ -25,23 +25,23 @@ struct Options {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// How jobs of so many ranks start: what ranks say to their launcher, and the first barrier
+    /// Simulate the start of jobs with the given numbers of ranks, up to the first barrier
     Start(Start),
-    /// Which algorithm runs each collective, by place and size, with its time as the models predict
-    /// it (KW_COLL counts)
+    /// The algorithm chosen for each collective, by location and size, with its predicted time (honours
+    /// KW_COLL)
     Choices(Measured),
-    /// The cases in which another algorithm, or two collectives in a row, would be quicker by more
-    /// than a tenth; the status is 1 when there are any
+    /// Cases in which another algorithm, or two collectives in sequence, would be more than 10 %
+    /// faster; exit status 1 if there are any
     Consistency(Measured),
-    /// How much longer than the best measured algorithm the chosen ones take (KW_COLL counts)
+    /// Time of the chosen algorithms relative to the best measured ones (honours KW_COLL)
     Regret(Measured),
-    /// What is chosen on a machine that is described, what would be best there, and the regret, all
-    /// by simulation (KW_COLL counts)
+    /// Chosen and best algorithms on a described machine, and the regret, by simulation (honours
+    /// KW_COLL)
     Machine(Described),
-    /// The simulator against the measurements of a machine: its errors
+    /// Errors of the simulator relative to measurements of a machine
     Check(Checked),
-    /// The closed forms that choices are priced with against the simulator: their errors; the status
-    /// is 1 when an algorithm's are larger than they may be
+    /// Errors of the closed-form costs relative to the simulator; exit status 1 if an error exceeds
+    /// its limit
     Forms(Formed),
     /// The manual page
     #[command(hide = true)]
@@ -53,64 +53,64 @@ struct Start {
     /// Numbers of ranks
     #[arg(required = true, value_delimiter = ',')]
     ranks: Vec<u32>,
-    /// Ranks of each host
+    /// Ranks per host
     #[arg(long, value_name = "RANKS", default_value_t = 32)]
     per_host: u32,
-    /// Microseconds of a message between hosts
+    /// Latency between hosts in microseconds
     #[arg(long, value_name = "US", default_value_t = 50)]
     latency: u32,
-    /// Million bytes a second between hosts
+    /// Bandwidth between hosts in MB/s
     #[arg(long, value_name = "MB", default_value_t = 125)]
     bandwidth: u32,
 }
 
 #[derive(Args, Debug)]
 struct Measured {
-    /// Measurements of this machine, as `kwlab tune` writes them
+    /// Measurements of this machine, written by `kwlab tune`
     #[arg(long, value_name = "FILE")]
     measured: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 struct Described {
-    /// Which machine; all of them when none is named
+    /// Name of the machine [default: all]
     name: Option<String>,
-    /// Collectives that are looked at
+    /// Collectives to evaluate
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     ops: Vec<String>,
-    /// Bytes that are looked at
+    /// Message sizes in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     sizes: Vec<u64>,
-    /// The last lines alone
+    /// Print the summary only
     #[arg(long)]
     summary: bool,
-    /// Choose by the prices that hold where nothing was measured
+    /// Choose by the built-in prices of an uncalibrated host
     #[arg(long)]
     unmeasured: bool,
-    /// What the rows of a description are
+    /// Explain the rows of a machine description
     #[arg(long)]
     prices: bool,
 }
 
 #[derive(Args, Debug)]
 struct Formed {
-    /// Numbers of ranks of one host
+    /// Numbers of ranks on one host
     #[arg(value_delimiter = ',', default_value = "2,3,4,5,8,13,16,32")]
     ranks: Vec<u32>,
-    /// The machine whose prices hold
+    /// The machine whose prices are used
     #[arg(long, value_name = "NAME", default_value = "64-cores")]
     machine: String,
-    /// Every call of this algorithm
+    /// Show every call of this algorithm
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
-    /// Ranks of each host; all of them where it is not given. On several hosts only the algorithms
-    /// for several are held
+    /// Ranks per host [default: all on one host]. With several hosts, only algorithms for several hosts
+    /// are evaluated
     #[arg(long, value_name = "RANKS")]
     per_host: Option<u32>,
-    /// With the sockets and caches of the machine: the algorithms for several domains are held
+    /// Use the machine's sockets and caches: evaluate the algorithms for several domains
     #[arg(long)]
     domains: bool,
-    /// Bytes that are looked at
+    /// Message sizes in bytes
     #[arg(
         long,
         value_name = "BYTES",
@@ -121,18 +121,18 @@ struct Formed {
     /// Every number of ranks from 2 to this one
     #[arg(long, value_name = "RANKS", conflicts_with = "ranks")]
     to: Option<u32>,
-    /// Every root, and not rank 0 alone
+    /// All roots, not only rank 0
     #[arg(long)]
     roots: bool,
 }
 
 #[derive(Args, Debug)]
 struct Checked {
-    /// Every point, and not the means alone
+    /// All points, not only the means
     #[arg(long)]
     points: bool,
-    /// Descriptions of the machine that was measured, over shared memory and over a network within
-    /// it, as those of crates/sim/machines
+    /// Descriptions of the measured machine, over shared memory and over a network within it, in the
+    /// format of crates/sim/machines
     #[arg(long, num_args = 2, value_names = ["SHM", "NET"])]
     described: Vec<PathBuf>,
     #[command(flatten)]
@@ -149,10 +149,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is said, or why it cannot be.
+/// Output or error.
 type Said<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What was asked for, and the status.
+/// Runs a command; returns its output and exit status.
 fn tell(what: What) -> Said<(String, ExitCode)> {
     let out = match what {
         What::Start(start) => starts(&start)?,
@@ -173,7 +173,7 @@ fn tell(what: What) -> Said<(String, ExitCode)> {
     Ok((out, ExitCode::SUCCESS))
 }
 
-/// Simulated starts, and what the columns are.
+/// Table of simulated starts, with a legend.
 fn starts(start: &Start) -> Said<String> {
     let place = start_table::Place {
         per_host: start.per_host,
@@ -184,7 +184,7 @@ fn starts(start: &Start) -> Said<String> {
     Ok(table + "\n" + &start_table::legend(place))
 }
 
-/// What is chosen on machines that are described.
+/// Choices on described machines.
 fn machines(of: &Described) -> Said<String> {
     if of.prices {
         return Ok(kw_sim::machine::legend());
@@ -194,7 +194,7 @@ fn machines(of: &Described) -> Said<String> {
     let chosen: Vec<&Machine> = all.iter().filter(named).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
-        return Err(format!("no machine is called so; there are {}", names.join(", ")).into());
+        return Err(format!("unknown machine; known machines: {}", names.join(", ")).into());
     }
     let table = rows_in_force()?;
     let sizes = if of.sizes.is_empty() {
@@ -227,11 +227,11 @@ fn machines(of: &Described) -> Said<String> {
     Ok(text + &last)
 }
 
-/// How well the closed forms do.
+/// Errors of the closed forms.
 fn formed(of: &Formed) -> Said<(String, ExitCode)> {
     let all = Machine::all();
     let machine = all.iter().find(|m| m.name == of.machine);
-    let machine = machine.ok_or("no machine is called so")?;
+    let machine = machine.ok_or("unknown machine")?;
     let machine = match of.domains {
         true => forms::with_domains(machine),
         false => forms::open(machine),
@@ -275,13 +275,13 @@ fn formed(of: &Formed) -> Said<(String, ExitCode)> {
             "All {} calls are within what their algorithm is allowed.\n",
             points.iter().filter(|p| p.held).count()
         ),
-        false => format!("More than is allowed: {}.\n", wrong.join(", ")),
+        false => format!("Errors above the limit: {}.\n", wrong.join(", ")),
     };
     let status = ExitCode::from(u8::from(!wrong.is_empty()));
     Ok((listing.text() + &sentence, status))
 }
 
-/// How well the simulator does where there are measurements.
+/// Errors of the simulator.
 fn checked(of: &Checked) -> Said<String> {
     let (table, measured) = (Table::default(), of.of.read()?);
     let all = match of.described.as_slice() {
@@ -312,14 +312,14 @@ fn checked(of: &Checked) -> Said<String> {
     Ok(text + &listing.text() + &check::sentences(&points))
 }
 
-/// A description that does not come with the simulator.
+/// A machine description from a file.
 fn description(file: &Path) -> Said<Machine> {
     let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
     let machine = Machine::parse(&file.to_string_lossy(), &text);
     Ok(machine.map_err(|e| named(file, &e))?)
 }
 
-/// What is wrong with a file.
+/// Error about a file.
 fn named(file: &Path, wrong: &dyn std::error::Error) -> String {
     format!("{}: {wrong}", file.display())
 }
@@ -342,14 +342,14 @@ fn man() -> Said<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The selection table that a program started here would use.
+/// Selection table of a program started here.
 fn rows_in_force() -> Said<Table> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
     let read = |file: &str| std::fs::read_to_string(file);
     Ok(Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))?)
 }
 
-/// The same where all ranks are on one host, as they were when choices were measured.
+/// Selection table for ranks on one host, as in the measurements.
 fn rows_of_a_host() -> Said<Table> {
     Ok(rows_in_force()?.priced(Prices::start().on_one_host()))
 }
@@ -403,7 +403,7 @@ fn choice_table(rows: &Table, models: &Measurements) -> String {
     Listing { head, rows }.text()
 }
 
-/// How far the judgement goes.
+/// Number of choices that were evaluated.
 fn extent((judged, left): (usize, Vec<(String, usize)>)) -> String {
     if left.is_empty() {
         return format!("All {judged} choices were judged.\n");

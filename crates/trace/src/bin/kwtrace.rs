@@ -1,5 +1,4 @@
-//! `kwtrace`: what a trace of an MPI program says, in words, as a page or a picture, and for other
-//! programs.
+//! `kwtrace`: shows a trace of an MPI program as text, as a page or picture, or exports it.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -15,7 +14,7 @@ use kw_trace::model::Trace;
 use kw_trace::part::{self, Part};
 use kw_trace::{page, picture, read, summary};
 
-/// Shows where the time of an MPI program went: reads the traces that `mpiexec --trace FILE` writes.
+/// Show where the time of an MPI program went, from a trace written by `mpiexec --trace FILE`.
 #[derive(Parser, Debug)]
 #[command(name = "kwtrace", version, arg_required_else_help = true)]
 struct Options {
@@ -25,15 +24,15 @@ struct Options {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// The five largest losses in words: who waits for whom, where, how long, what would help
+    /// The five largest losses: which ranks wait for which, where, how long, and what would help
     Summary(Which),
-    /// The time line as one page of HTML, which needs no network
+    /// The timeline as a self-contained HTML page
     View(Drawn),
-    /// The time line as one picture (SVG), for pages and papers
+    /// The timeline as an SVG picture
     Picture(Drawn),
-    /// Calls and messages for other programs, on standard output
+    /// Calls and messages as JSON or CSV, on standard output
     Export(Exported),
-    /// A trace that is made up
+    /// An artificial trace
     #[command(hide = true)]
     Example(Made),
     /// The manual page
@@ -46,13 +45,13 @@ enum What {
 struct Which {
     /// The trace
     file: PathBuf,
-    /// Only the phase that the program begins with MPI_Pcontrol(LEVEL), to its next MPI_Pcontrol
+    /// Only the phase from MPI_Pcontrol(LEVEL) to the next MPI_Pcontrol
     #[arg(long, value_name = "LEVEL", conflicts_with_all = ["from", "to"])]
     phase: Option<i64>,
-    /// Only what comes after so many seconds from the first call of MPI
+    /// Start of the shown interval, in seconds after the first MPI call
     #[arg(long, value_name = "SECONDS")]
     from: Option<f64>,
-    /// Only what comes before
+    /// End of the shown interval, in seconds after the first MPI call
     #[arg(long, value_name = "SECONDS")]
     to: Option<f64>,
 }
@@ -61,7 +60,7 @@ struct Which {
 struct Drawn {
     #[command(flatten)]
     which: Which,
-    /// Where it goes; the trace's name with .html or .svg at its end where it is not given
+    /// Output file [default: the trace's name with .html or .svg]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -80,7 +79,7 @@ struct FormOptions {
     /// One object with two lists, calls and messages
     #[arg(long)]
     json: bool,
-    /// Two tables, calls and messages, with an empty line between them
+    /// Two tables, calls and messages, separated by an empty line
     #[arg(long)]
     csv: bool,
 }
@@ -89,23 +88,23 @@ struct FormOptions {
 struct Made {
     /// The file
     file: PathBuf,
-    /// Ranks beside each other
+    /// Ranks per row of the grid
     #[arg(long, default_value_t = 4)]
     columns: u32,
-    /// Ranks below each other
+    /// Rows of ranks
     #[arg(long, default_value_t = 4)]
     rows: u32,
     /// Steps
     #[arg(long, default_value_t = 64)]
     steps: u32,
-    /// A ring of so many ranks instead
+    /// A ring of this many ranks instead of a grid
     #[arg(long)]
     ring: Option<u32>,
 }
 
 fn main() -> ExitCode {
     match run(Options::parse().what) {
-        // a reader that has had enough is no fault
+        // a reader that closes the pipe early is not an error
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("kwtrace: {failure}");
@@ -115,7 +114,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a command has not done what it was asked for.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}: {1}")]
@@ -149,7 +148,7 @@ fn run(what: What) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Draws a trace, and says into which file.
+/// Draws a trace and prints the name of the output file.
 fn draw(
     drawn: &Drawn,
     ending: &str,
@@ -177,7 +176,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The trace of a file, or the part of it that is wanted.
+/// The trace in a file, or the requested part of it.
 fn load(which: &Which) -> Result<(Trace, Analysis), Failure> {
     let file = &which.file;
     let fault = |why| Failure::Trace(file.display().to_string(), why);
@@ -204,7 +203,7 @@ fn wanted(which: &Which) -> Option<Part> {
     }
 }
 
-/// What is to be known of the trace, where the output does not say it to whoever runs this.
+/// Notes about the trace that the output itself does not show.
 fn warn(file: &Path, trace: &Trace) {
     for note in &trace.notes {
         eprintln!("kwtrace: {}: {note}", file.display());
