@@ -351,7 +351,7 @@ def test_a_job_whose_ranks_have_not_met_does_not_know_what_it_chooses():
             == 0
         )
         assert p.stderr.readline().startswith(
-            "mpiexec: what the job chooses is not known: its ranks have not met"
+            "mpiexec: the choices of the job are unknown: its ranks have not met"
         )
         p.communicate("", timeout=WATCHDOG)
         assert p.returncode == 0

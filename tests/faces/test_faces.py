@@ -270,7 +270,7 @@ def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
     )
     for library in (made, other):
         p = mpiexec("-n", 1, foreign, status=None, env={"LD_PRELOAD": str(library)})
-        sentence = r"one part of this program uses (\S+), another (\S+):"
+        sentence = r"this program uses both (\S+) and (\S+), whose"
         said = re.search(sentence, p.stderr)
         assert p.returncode != 0 and said and set(said.groups()) == {library.name, own}, told(p)
 

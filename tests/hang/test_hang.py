@@ -21,15 +21,15 @@ HANGS = {
     "tag": (
         2,
         (
-            "a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: "
-            "the tag wanted is 7"
+            "a message of rank 1 with tag 8 on MPI_COMM_WORLD is unexpected at rank 0: "
+            "the receive has tag 7"
         ),
     ),
     "comm": (
         2,
         (
-            "a message of rank 1 with tag 7 on other lies unexpected at rank 0: "
-            "the communicator wanted is MPI_COMM_WORLD"
+            "a message of rank 1 with tag 7 on other is unexpected at rank 0: "
+            "the receive is on MPI_COMM_WORLD"
         ),
     ),
     "missing": (
@@ -103,7 +103,7 @@ HANGS = {
     "partitioned": (
         2,
         "a partitioned send (MPI_Psend_init) of rank 0 with tag 1 on MPI_COMM_WORLD lies "
-        "unexpected at rank 1: only a receive made by MPI_Precv_init takes it",
+        "unexpected at rank 1: only a receive made by MPI_Precv_init matches it",
     ),
 }
 

@@ -44,5 +44,5 @@ def test_domains_that_are_none_are_refused(program):
         program("tests/c/coll_reduce.c", "-O1", "-lm"),
         status=None,
         env={"KW_DOMAINS": "0,1"},
-        err="KW_DOMAINS is '0,1', wants auto, none, or numbers with dots between (0.0.1.1)",
+        err="KW_DOMAINS is '0,1', but must be auto, none, or numbers separated by dots (0.0.1.1)",
     )

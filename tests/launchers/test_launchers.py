@@ -146,7 +146,7 @@ def test_ranks_may_run_on_different_processors(launcher, ranks, cores):
     assert all(f"rank {r} of {n} right" in said for r in range(n)), said
     assert (
         said.count(
-            f"here with {'a processor for each rank' if each else 'fewer processors than ranks'}"
+            f"{'a CPU for each rank' if each else 'oversubscribed'} here"
         )
         == n
     ), said

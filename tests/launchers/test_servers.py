@@ -64,13 +64,13 @@ def test_whatever_a_server_says_there_is_a_sentence(rank):
             spoiled(
                 rank,
                 f"nonsense at {command}",
-                "cannot be understood",
+                "invalid message",
                 at(lambda good: b"\xff\x00\xfe nonsense\n"),
             )
             spoiled(
                 rank,
                 f"another answer at {command}",
-                "cannot be understood",
+                "invalid message",
                 at(lambda good: "cmd=barrier_out rc=0"),
             )
 

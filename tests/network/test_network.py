@@ -114,7 +114,7 @@ def test_a_knob_says_the_ports(job, tmp_path):
         ) in err, (paths, err)
     _, err = lab("--hosts 2", job(2), status=None, KW_PORTS="40100-40000")
     assert (
-        "KW_PORTS is '40100-40000', but it takes a range of ports from 1 to 65535, "
+        "KW_PORTS is '40100-40000', but must be a range of ports from 1 to 65535, "
         "such as 40000-40100"
     ) in err, err
 
@@ -133,7 +133,7 @@ def test_no_way_is_said_with_every_pair(job):
         _, err = lab(options, down + job(2), status=None)
         lines = [line for line in err.splitlines() if line.startswith("mpiexec:")]
         assert len(lines) == 1 and re.search(
-            "no address of it on host h[01] could be reached", lines[0]
+            "none of its addresses on host h[01] could be reached", lines[0]
         ), err
         assert all(re.search(pair, lines[0]) for pair in pairs), (pairs, lines)
         print(f"said after {time.monotonic() - began:.1f} s: {lines[0]}")

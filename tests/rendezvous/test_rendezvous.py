@@ -176,7 +176,7 @@ def test_mistakes_get_one_sentence(meet):
     for rank, change, sentence in (
         (5, {}, "rank 5 of 2"),
         (1, {"KW_RENDEZVOUS": "here"}, "NAME:PORT"),
-        (1, {"KW_RENDEZVOUS": "no-such-host.invalid:7000"}, "its name is not known"),
+        (1, {"KW_RENDEZVOUS": "no-such-host.invalid:7000"}, "its host name cannot be resolved"),
         (1, {"KW_KEY": "short"}, "5 bytes"),
         (1, {"KW_KEY_FILE": "/no/such/file"}, "'/no/such/file', which cannot be read"),
         (1, {"KW_SIZE": "many"}, "KW_SIZE is 'many'"),
@@ -189,7 +189,7 @@ def test_mistakes_get_one_sentence(meet):
         [(_, err, status)] = ends([job.start(0)])
     assert status != 0 and f"rank 0 cannot listen on port {job.port}" in err, err
     results = ends([job.start(0), job.start(1, KW_SIZE="3")])
-    assert "rank 1 says that the job has 3 ranks (KW_SIZE), rank 0 says 2" in results[1][1], results
+    assert "rank 1 has 3 ranks as job size (KW_SIZE), but rank 0 has 2" in results[1][1], results
 
 
 def test_another_key_is_a_stranger(meet):
@@ -406,7 +406,7 @@ def test_a_set_of_pods_with_late_names(meet, tmp_path):
 
     with hosts(3) as lab:
         logs = [tmp_path / "early", tmp_path / "late"]
-        unknown = "rank 0 is not at the rendezvous yet: its name is not known"
+        unknown = "rank 0 is not at the rendezvous yet: its host name cannot be resolved"
         early = [pod(2, logs[0]), pod(0)]
         says(logs[0], unknown)
         early[0].kill()

@@ -291,7 +291,7 @@ def test_statuses():
         "h0,h1",
         "no-such-program",
         status=127,
-        sentence="there is no program 'no-such-program'",
+        sentence="program 'no-such-program' was not found",
     )
     mpiexec(
         "--hosts",

@@ -360,7 +360,7 @@ def test_counters(waited):
         "unexpected messages",
         "unexpected bytes",
         "unexpected messages waiting",
-        "event thread woke",
+        "progress thread woke",
     }
     for rank in (0, 1, 2):
         for name in names:
@@ -389,7 +389,7 @@ def test_a_disk_that_is_full(calls, tmp_path):
     assert p.returncode == 5, told(p)
     said = [line for line in p.stderr.splitlines() if "cannot be written" in line]
     assert len(said) == 1 and said[0].startswith(
-        "mpiexec: the trace cannot be written to '/dev/full' any more: "
+        "mpiexec: the trace can no longer be written to '/dev/full': "
     ), told(p)
 
 

@@ -79,7 +79,7 @@ pub fn tool_code(fault: &Fault) -> c_int {
 /// A panic of ours: its own words are on standard error already. The end of the job.
 #[cold]
 pub fn panicked(mpi: &Mpi, name: &str) {
-    let text = format!("a fault of Kittiwake's own in {name}, said above; please report it");
+    let text = format!("internal error of Kittiwake in {name}, described above; please report it");
     fatal(mpi, name, &Fault::new(Class::Intern, text))
 }
 

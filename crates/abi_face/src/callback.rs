@@ -34,8 +34,7 @@ fn in_front<A: Abi, F: Copy>(
 #[cold]
 fn no_slot<A: Abi>() -> c_int {
     eprintln!(
-        "process {}: {SLOTS} functions of this program are operators, error handlers or listeners of one kind, and there is \
-         no place for another: give the same ones again",
+        "process {}: {SLOTS} functions of this program are registered as operators, error handlers or callbacks of one kind, which is the limit: reuse them",
         std::process::id()
     );
     error_out::<A>(MPI_ERR_INTERN)

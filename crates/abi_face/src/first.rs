@@ -25,7 +25,7 @@ pub fn first<A: Abi>() {
     let own = A::LIBRARY.to_string_lossy();
     if functions().stamp != STAMP {
         end(&format!(
-            "{own} and libmpi_abi.so.1 are of two versions of Kittiwake: install both again"
+            "{own} and libmpi_abi.so.1 are of different versions of Kittiwake: reinstall both"
         ));
     }
     for other in LIBRARIES.iter().filter(|name| !same(name, A::LIBRARY)) {
@@ -34,8 +34,7 @@ pub fn first<A: Abi>() {
         if !loaded.is_null() {
             let other = other.to_string_lossy();
             end(&format!(
-                "one part of this program uses {other}, another {own}: their handles differ, so build all parts for the \
-                 same MPI"
+                "this program uses both {other} and {own}, whose handles differ: build all parts for the same MPI"
             ));
         }
     }
@@ -51,8 +50,7 @@ pub fn end(sentence: &str) -> ! {
 #[cold]
 pub fn refuse<A: Abi>(name: &str, code: c_int) -> c_int {
     eprintln!(
-        "process {}: {name} is no function of MPI, and Kittiwake's {} does not have it: it answers \
-         MPI_ERR_UNSUPPORTED_OPERATION",
+        "process {}: {name} is not an MPI function and not in Kittiwake's {}: it returns MPI_ERR_UNSUPPORTED_OPERATION",
         std::process::id(),
         A::LIBRARY.to_string_lossy()
     );

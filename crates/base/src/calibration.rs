@@ -445,10 +445,10 @@ pub enum Disbelieved {
 impl std::fmt::Display for Disbelieved {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Disbelieved::Format => "it is no file of figures of this version",
-            Disbelieved::Torn => "it is not whole",
+            Disbelieved::Format => "it is not a calibration file of this version",
+            Disbelieved::Torn => "it is incomplete",
             Disbelieved::Subject => "it was measured on another host, or by another version",
-            Disbelieved::Figures => "its figures cannot be",
+            Disbelieved::Figures => "its values are invalid",
         })
     }
 }

@@ -203,7 +203,7 @@ impl std::fmt::Display for BadKnob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} is '{}', but it takes {}",
+            "{} is '{}', but must be {}",
             self.name, self.text, self.wants
         )
     }
@@ -428,7 +428,7 @@ mod tests {
         let e = Knobs::read(|n| (n == "KW_WATCH").then(|| "soon".into())).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "KW_WATCH is 'soon', but it takes a whole number"
+            "KW_WATCH is 'soon', but must be a whole number"
         );
     }
 }

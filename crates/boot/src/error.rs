@@ -51,13 +51,13 @@ pub enum Misuse {
     #[error("processes of different jobs meet over a network, and KW_PATHS allows none")]
     NoNetwork,
     #[error(
-        "KW_PATHS is '{text}', but '{word}' is no path; there are self, shm, {}",
+        "KW_PATHS is '{text}', but '{word}' is not a transport; known are self, shm, {}",
         kw_base::knobs::NETWORKS.join(", ")
     )]
     NoPath { text: String, word: String },
     #[error("KW_COLL: {0}")]
     Rows(#[from] Unreadable),
-    #[error("KW_DOMAINS is '{0}', wants auto, none, or numbers with dots between (0.0.1.1)")]
+    #[error("KW_DOMAINS is '{0}', but must be auto, none, or numbers separated by dots (0.0.1.1)")]
     Domains(String),
     /// Why it cannot be talked to stands before what would work.
     #[error("{}", .0.sentence(.1))]
@@ -71,7 +71,7 @@ pub enum Misuse {
         rank: u32,
         cause: io::Error,
     },
-    #[error("KW_RENDEZVOUS is '{0}', but it takes NAME:PORT, where rank 0 is")]
+    #[error("KW_RENDEZVOUS is '{0}', but must be NAME:PORT, the address of rank 0")]
     Rendezvous(String),
     #[error("KW_RENDEZVOUS is set, but KW_SIZE does not say how many processes the job has")]
     NoSize,
@@ -79,15 +79,15 @@ pub enum Misuse {
         "KW_RENDEZVOUS is set, but KW_RANK does not say which process this is, nor does the host's name '{0}' end in a number"
     )]
     NoRank(String),
-    #[error("this is rank {rank} of {size} (KW_RANK, KW_SIZE), which cannot be")]
+    #[error("this is rank {rank} of {size} (KW_RANK, KW_SIZE), which is out of range")]
     Rank { rank: u32, size: u32 },
-    #[error("{name} is '{text}', but it takes a whole number")]
+    #[error("{name} is '{text}', but must be a whole number")]
     Number { name: &'static str, text: String },
-    #[error("KW_RENDEZVOUS needs a secret that all processes know, in KW_KEY_FILE or KW_KEY")]
+    #[error("KW_RENDEZVOUS needs a secret shared by all processes: set KW_KEY_FILE or KW_KEY")]
     NoSecret,
     #[error("KW_KEY_FILE is '{file}', which cannot be read: {cause}")]
     KeyFile { file: String, cause: io::Error },
-    #[error("the secret in {place} has {len} bytes; it takes {SHORTEST} or more")]
+    #[error("the secret in {place} has {len} bytes, but needs at least {SHORTEST}")]
     ShortSecret { place: &'static str, len: usize },
 }
 
@@ -95,17 +95,17 @@ pub enum Misuse {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum LauncherFault {
-    #[error("the launcher set PMI_FD to {fd}, but {name} to '{text}', which is no number")]
+    #[error("the launcher set PMI_FD to {fd}, but {name} to '{text}', which is not a number")]
     Number {
         fd: String,
         name: &'static str,
         text: String,
     },
     #[error(
-        "the launcher says this is rank {rank} of {size} (PMI_RANK, PMI_SIZE), which cannot be"
+        "the launcher says this is rank {rank} of {size} (PMI_RANK, PMI_SIZE), which is out of range"
     )]
     Rank { rank: u32, size: u32 },
-    #[error("{name} says that this is rank {rank}, and of so many: {size:?}")]
+    #[error("{name} reports rank {rank} but no valid job size: {size:?}")]
     Size {
         name: &'static str,
         rank: u32,
@@ -121,18 +121,18 @@ pub enum LauncherFault {
     },
     #[error("the launcher is gone")]
     Gone,
-    #[error("the launcher is gone, or takes no process back that has left its job")]
+    #[error("the launcher has exited, or does not let a process rejoin a job that it has left")]
     NotTakenBack,
-    #[error("the launcher cannot be understood: {0}")]
+    #[error("protocol error: invalid message from the launcher ({0})")]
     Malformed(#[from] PmiError),
-    #[error("the PMIx launcher does not do what it is asked: {0}")]
+    #[error("the PMIx launcher refused a request: {0}")]
     Pmix(String),
     #[error(
         "the connection of rank {rank} to rank 0 is broken: {}",
         HandshakeError::Forged
     )]
     Forged { rank: u32 },
-    #[error("the launcher takes keys of {longest} bytes, but '{key}' has {}", key.len())]
+    #[error("the launcher takes keys of {longest} bytes, but '{key}' has {} bytes", key.len())]
     LongKey { longest: usize, key: String },
     #[error("the launcher lost '{key}', piece {piece} of {of}")]
     LostPiece {
@@ -140,19 +140,19 @@ pub enum LauncherFault {
         piece: usize,
         of: usize,
     },
-    #[error("{name} lost the value of '{key}' of rank {rank}")]
+    #[error("{name} has no value of '{key}' of rank {rank}")]
     LostValue {
         name: String,
         key: String,
         rank: u32,
     },
-    #[error("what is stored under '{0}' is no text")]
+    #[error("the launcher returned a value for '{0}' that is not text")]
     NoText(String),
-    #[error("{0} does not say who is where")]
+    #[error("{0} does not provide the hosts of the ranks")]
     NoHosts(String),
-    #[error("{name} does not tell rank {rank} what it tells rank 0")]
+    #[error("{name} gives rank {rank} other job data than rank 0")]
     Unequal { name: String, rank: u32 },
-    #[error("{name} starts no more processes ('{program}'): {why}")]
+    #[error("{name} cannot start more processes ('{program}'): {why}")]
     NoSpawn {
         name: String,
         program: String,
@@ -185,7 +185,7 @@ pub enum NoMeeting {
     /// In the words of rank 0.
     #[error("{0}")]
     Refused(String),
-    #[error("rank {rank} was lost as the job formed: {cause}")]
+    #[error("rank {rank} was lost during start-up: {cause}")]
     Disconnected { rank: u32, cause: io::Error },
     #[error("rank 0 cannot listen on port {port} (KW_RENDEZVOUS is '{at}'): {cause}")]
     NoPort {

@@ -43,7 +43,7 @@ pub trait Launcher: Send {
     /// Starts processes that form a job of their own. A launcher that cannot says so; this rank may
     /// go on.
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
-        Err(no_more(self.name(), wanted, "it has no way to say so"))
+        Err(no_more(self.name(), wanted, "its protocol does not support this"))
     }
     /// The job's key, if the launcher made one.
     fn key(&self) -> Option<[u8; 32]> {

@@ -21,8 +21,7 @@ impl Pmix {
         let named = named.filter(|n| n != "auto");
         let inner = pmix::Pmix::open(named.as_deref()).map_err(|why| match why {
             Closed::NoLibrary(why) => launched.refuse(&format!(
-                "only through libpmix.so.2, and that cannot be used ({why}): install it (Debian's package libpmix2) or say in \
-                 KW_PMIX where it is, or"
+                "only through libpmix.so.2, and it cannot be loaded ({why}): install it (Debian package libpmix2) or set KW_PMIX to its path, or"
             )),
             Closed::NoServer(why) => launched.refuse(&format!("its PMIx server does not answer ({why}):")),
         })?;

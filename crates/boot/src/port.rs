@@ -44,13 +44,13 @@ pub enum PortError {
     #[error("'{0}' is not the name of a port of this library")]
     Name(String),
     /// Nobody listens.
-    #[error("nobody listens on the port: it was closed, or its process has ended ({0})")]
+    #[error("no process listens on the port: it was closed, or its process has ended ({0})")]
     Closed(io::Error),
     /// Nobody has come.
-    #[error("the other side has not answered for {0} s")]
+    #[error("the other side did not answer for {0} s")]
     Late(u64),
     /// Somebody else.
-    #[error("the other side does not know the port's secret")]
+    #[error("the other side failed to authenticate with the port's secret")]
     Stranger,
     /// The conversation broke.
     #[error("the connection to the other side broke: {0}")]

@@ -56,7 +56,7 @@ impl Launcher for Singleton {
     }
 
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
-        let why = "nobody launched it";
+        let why = "it was started without a launcher";
         Err(no_more("this process", wanted, why))
     }
 

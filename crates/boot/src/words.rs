@@ -75,7 +75,7 @@ pub(super) fn adopt(wire: Wire) -> Result<File, BootError> {
 /// What a rank says whose launcher vanishes while it runs.
 pub(super) fn launcher_gone(rank: u32) -> String {
     let host = kw_sys::host::name();
-    format!("rank {rank} on {host}: the job has ended, its launcher is gone")
+    format!("rank {rank} on {host}: the job has ended because its launcher has exited")
 }
 
 fn gone() -> BootError {

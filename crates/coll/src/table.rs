@@ -159,7 +159,7 @@ pub enum Unreadable {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WrongRow {
     /// The number of its words.
-    #[error("has {0} words, wants 7: {1}")]
+    #[error("has {0} words instead of 7: {1}")]
     Words(usize, String),
     /// The collective.
     #[error("no collective is called {0}")]
@@ -168,7 +168,7 @@ pub enum WrongRow {
     #[error("no algorithm of that collective is called {0}")]
     Algorithm(String),
     /// One of two words, or both.
-    #[error("{column} is {word}, wants any, {no} or {yes}")]
+    #[error("{column} is {word}, but must be any, {no} or {yes}")]
     Either {
         /// The column.
         column: &'static str,
@@ -180,7 +180,7 @@ pub enum WrongRow {
         yes: &'static str,
     },
     /// A limit.
-    #[error("{0} is no number")]
+    #[error("{0} is not a number")]
     Number(String),
 }
 

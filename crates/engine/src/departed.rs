@@ -162,7 +162,7 @@ impl Departed {
             false => "every other rank of the job",
         };
         Some(format!(
-            "{who} has called MPI_Finalize: nobody is left that could send"
+            "{who} has called MPI_Finalize: no process is left that could send"
         ))
     }
 

@@ -172,9 +172,9 @@ impl Engine {
 fn introduce(job: &Job) {
     let hosts = job.hosts().iter().max().map_or(1, |h| h + 1);
     let each = match job.crowded() {
-        true => "fewer processors than ranks",
-        false => "a processor for each rank",
+        true => "oversubscribed",
+        false => "a CPU for each rank",
     };
     let size = job.size();
-    tracing::info!("joined a job of {size} on {hosts} host(s), here with {each}");
+    tracing::info!("joined a job of {size} on {hosts} host(s), {each} here");
 }

@@ -257,7 +257,7 @@ impl Polled for Engine {
 
     fn notice_takeover(&mut self) {
         let active = self.messages.machine.endpoint.requests.active() as i64;
-        tracing::trace!("the event thread takes over, {active} request(s) are active");
+        tracing::trace!("the progress thread takes over, {active} request(s) are active");
         self.messages
             .record(Event::EventTakeover, [active, 0, 0, 0]);
     }

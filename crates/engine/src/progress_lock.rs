@@ -395,7 +395,7 @@ impl<T, E: Polled> Inner<T, E> {
             let parked = self.waiters.len();
             assert!(
                 self.is_looked_after(),
-                "{:?}: nobody polls for {parked} parked threads",
+                "{:?}: no thread polls for {parked} parked threads",
                 self.role
             );
         }

@@ -41,9 +41,8 @@ impl Launcher for Nobody {
     }
 }
 
-/// The engine of rank `me`, over its network. `hosts`: host number of every rank; each has fewer
-/// processors than ranks, so that whatever waits looks at the clock (the network's) at each look in
-/// vain.
+/// The engine of rank `me`, over its network. `hosts`: host number of every rank; all are oversubscribed, so that
+/// every unsuccessful poll reads the clock (the network's).
 pub fn engine(
     net: Box<dyn Network>,
     me: Peer,

@@ -304,7 +304,7 @@ impl Window {
         self.pass_on(messages);
         if self.target.take_broken() {
             tracing::error!(
-                "rank {} of a window has sent what is no operation",
+                "rank {} of a window sent an invalid operation",
                 batch.origin
             );
         }

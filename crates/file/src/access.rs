@@ -110,7 +110,7 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
         return fail(
             Class::Arg,
             format!(
-                "count elements of datatype have {} bytes in the file, which is no multiple of the {etype} bytes of the view's elementary type",
+                "count elements of datatype have {} bytes in the file, which is not a multiple of the {etype} bytes of the view's elementary type",
                 buf.len()
             ),
         );
@@ -156,7 +156,7 @@ pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
         Some(at) => Ok(at),
         None => fail(
             Class::Arg,
-            format!("offset is {offset}, which no file can reach"),
+            format!("offset is {offset}, which exceeds the largest file offset"),
         ),
     }
 }
@@ -171,7 +171,7 @@ impl Seen {
         fail(
             Class::Arg,
             format!(
-                "{len} bytes from byte {at} of the view's data on end behind what a file can hold"
+                "{len} bytes from byte {at} of the view's data on exceed the largest file size"
             ),
         )
     }

@@ -194,7 +194,7 @@ impl Registered {
                     return fail(
                         Class::Conversion,
                         format!(
-                            "{} elements are more than the conversion function of the data representation '{}' can be told of at once: register it with MPI_Register_datarep_c",
+                            "{} elements exceed the count argument of the conversion function of data representation '{}': register it with MPI_Register_datarep_c",
                             data.count, self.name
                         ),
                     );

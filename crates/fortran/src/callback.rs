@@ -10,7 +10,7 @@ use kw_base::each_slot;
 use kw_base::slots::{SLOTS, Slots};
 use std::ffi::{CStr, c_int, c_void};
 
-const FULL: &CStr = c"128 procedures of this program are operators or error handlers of one kind, and there is no place for another: give the same ones again";
+const FULL: &CStr = c"this program has registered 128 different procedures as operators or error handlers of one kind, which is the limit: reuse them";
 
 static OPERATORS: [Slots; 2] = [const { Slots::new() }; 2];
 static HANDLERS: [Slots; 4] = [const { Slots::new() }; 4];

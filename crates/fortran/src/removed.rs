@@ -111,7 +111,7 @@ unsafe fn bounds(datatype: *const c_int) -> (i64, i64, c_int) {
 
 /// What does not fit into a default integer.
 const TOO_LONG: &CStr =
-    c"this bound of the datatype does not fit into 4 bytes; MPI_TYPE_GET_EXTENT tells it";
+    c"this bound of the datatype does not fit into 4 bytes; use MPI_TYPE_GET_EXTENT";
 
 macro_rules! bounds {
     ($($name:ident |$lower:ident, $extent:ident| $value:expr;)*) => {$(

@@ -20,8 +20,8 @@ use std::ffi::{CStr, c_int, c_void};
 const SHORT: i64 = 4 << 10;
 
 const TOO_FEW: &CStr = c"an array section has fewer elements than the count and the datatype say";
-const UNFIT: &CStr = c"the elements of an array section are no whole elements of the datatype, and a copy would not last until the epoch of the window ends: give a contiguous array, or elements of the section's type";
-const IRREGULAR: &CStr = c"the partitions of an array section do not lie alike, or are no whole elements of it: let a partition be whole rows or columns";
+const UNFIT: &CStr = c"the array section does not consist of whole elements of the datatype, and a copy would not last until the window's epoch ends: pass a contiguous array, or use the section's element type";
+const IRREGULAR: &CStr = c"the partitions of an array section differ in shape, or do not consist of whole elements: use whole rows or columns as partitions";
 
 /// When a call's operation is over.
 #[derive(Clone, Copy, PartialEq, Eq)]

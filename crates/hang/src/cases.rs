@@ -125,7 +125,7 @@ fn a_wrong_tag_is_named() {
     });
     let job = all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]);
     let text = said(&job);
-    let hint = "; a message of rank 1 with tag 8 on MPI_COMM_WORLD lies unexpected at rank 0: the tag wanted is 7.";
+    let hint = "; a message of rank 1 with tag 8 on MPI_COMM_WORLD is unexpected at rank 0: the receive has tag 7.";
     assert!(text.ends_with(hint), "{text}");
 }
 
@@ -146,15 +146,13 @@ fn a_partitioned_send_without_a_partitioned_receive_is_named() {
         page(&all, &analyze(&all))
     };
     let page = text(Kind::Receive, early(true, 7));
-    let hint = "; a partitioned send (MPI_Psend_init) of rank 1 with tag 7 on MPI_COMM_WORLD lies unexpected at rank 0: only \
-                a receive made by MPI_Precv_init takes it.\n";
+    let hint = "; a partitioned send (MPI_Psend_init) of rank 1 with tag 7 on MPI_COMM_WORLD is unexpected at rank 0: only a receive made by MPI_Precv_init matches it.\n";
     assert!(page.ends_with(hint), "{page}");
     let page = text(Kind::PartReceive, early(false, 7));
-    let line = "a message of rank 1, tag 7, on MPI_COMM_WORLD, 32 bytes: a receive made by MPI_Precv_init takes only what \
-                MPI_Psend_init sends\n";
+    let line = "a message of rank 1, tag 7, on MPI_COMM_WORLD, 32 bytes: a receive made by MPI_Precv_init matches only sends made by MPI_Psend_init\n";
     assert!(page.contains(line), "{page}");
     let page = text(Kind::PartReceive, early(true, 8));
-    assert!(page.contains("32 bytes: the tag wanted is 7\n"), "{page}");
+    assert!(page.contains("32 bytes: the receive has tag 7\n"), "{page}");
 }
 
 #[test]
@@ -203,7 +201,7 @@ fn another_communicator_is_named() {
     let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
         text.ends_with(
-            "on rows lies unexpected at rank 0: the communicator wanted is MPI_COMM_WORLD."
+            "on rows is unexpected at rank 0: the receive is on MPI_COMM_WORLD."
         ),
         "{text}"
     );
@@ -311,10 +309,10 @@ fn a_rank_that_computes_is_no_deadlock() {
         waits("MPI_Recv", &[recv(2, 7)], 0),
         waits("MPI_Recv", &[recv(0, 7)], 0),
     ]);
-    job.push(not_waiting("running, 40 s of processor time"));
+    job.push(not_waiting("running, 40 s of CPU time"));
     assert_eq!(
         said(&job),
-        "not a deadlock: rank 2 does not wait in MPI (running, 40 s of processor time) at a.c:99; rank 0 has waited for it for \
+        "not a deadlock: rank 2 does not wait in MPI (running, 40 s of CPU time) at a.c:99; rank 0 has waited for it for \
          10.0 s."
     );
 }

@@ -267,7 +267,7 @@ fn in_parts(told: &[Told]) -> String {
     };
     match told.iter().position(partitioned) {
         Some(rank) => format!(
-            "{}; what becomes of partitioned communication is not known",
+            "{}; the outcome of partitioned communication is unknown",
             doing(told, rank as Rank)
         ),
         None => "every wait may still end".into(),
@@ -322,7 +322,7 @@ fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
         let (early, differs) = report.waits.iter().find_map(misses)?;
         let comm = comm_name(told, rank, early.context);
         Some(format!(
-            "{} of rank {} with tag {} on {comm} lies unexpected at rank {rank}: {differs}",
+            "{} of rank {} with tag {} on {comm} is unexpected at rank {rank}: {differs}",
             message(early),
             early.from,
             early.tag
@@ -348,17 +348,17 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
     let source = wait.peer.filter(|&p| p != early.from);
     let other = communicator(early.context) != communicator(wait.context);
     match (tag, source, other) {
-        (Some(tag), None, false) => Some(format!("the tag wanted is {tag}")),
+        (Some(tag), None, false) => Some(format!("the receive has tag {tag}")),
         (None, None, true) => {
             let comm = comm_name(told, rank, wait.context);
-            Some(format!("the communicator wanted is {comm}"))
+            Some(format!("the receive is on {comm}"))
         }
-        (None, Some(peer), false) => Some(format!("the source wanted is rank {peer}")),
+        (None, Some(peer), false) => Some(format!("the receive is from rank {peer}")),
         (None, None, false) if early.partitioned && wait.kind != Kind::PartReceive => {
-            Some("only a receive made by MPI_Precv_init takes it".into())
+            Some("only a receive made by MPI_Precv_init matches it".into())
         }
         (None, None, false) if !early.partitioned && wait.kind == Kind::PartReceive => {
-            Some("a receive made by MPI_Precv_init takes only what MPI_Psend_init sends".into())
+            Some("a receive made by MPI_Precv_init matches only sends made by MPI_Psend_init".into())
         }
         _ => None,
     }
@@ -406,5 +406,5 @@ pub fn line(rank: Rank, report: &Report) -> String {
     {
         report.call = what.into();
     }
-    format!("nothing has come for {seconds} s: {}", doing(&told, rank))
+    format!("nothing has arrived for {seconds} s: {}", doing(&told, rank))
 }

@@ -108,7 +108,7 @@ impl Report {
     /// Reads a line, with or without its end.
     pub fn decode(line: &str) -> Read<Report> {
         let Some(rest) = line.trim_end_matches('\n').strip_prefix(MARK) else {
-            return strange("a line that says what a rank waits for begins otherwise");
+            return strange("the start of a line that describes what a rank waits for is wrong");
         };
         let mut words = Words(rest.split(' ').filter(|w| !w.is_empty()));
         Ok(Report {
@@ -213,12 +213,12 @@ fn fields<const N: usize>(text: &str, between: char) -> Read<[&str; N]> {
 }
 
 pub(crate) fn number<T: FromStr>(text: &str) -> Read<T> {
-    let wrong = |_| Malformed(format!("'{}' is no number that fits", short(text)));
+    let wrong = |_| Malformed(format!("'{}' is not a number in range", short(text)));
     text.parse().map_err(wrong)
 }
 
 fn hex(text: &str) -> Read<u64> {
-    let wrong = |_| Malformed(format!("'{}' is no number in hex digits", short(text)));
+    let wrong = |_| Malformed(format!("'{}' is not a hexadecimal number", short(text)));
     u64::from_str_radix(text, 16).map_err(wrong)
 }
 
@@ -226,7 +226,7 @@ fn flag(text: &str) -> Read<bool> {
     match text {
         "0" => Ok(false),
         "1" => Ok(true),
-        other => strange(format!("'{}' is neither 0 nor 1", short(other))),
+        other => strange(format!("'{}' is not 0 or 1", short(other))),
     }
 }
 
@@ -240,7 +240,7 @@ fn maybe<T: FromStr>(text: &str) -> Read<Option<T>> {
 fn parse_wait(text: &str) -> Read<Wait> {
     let [kind, peer, source, tag, context, bytes] = fields(text, ':')?;
     let Some(known) = KINDS.iter().find(|k| kind == k.1.to_string()) else {
-        return strange(format!("'{}' is no kind of wait", short(kind)));
+        return strange(format!("'{}' is not a kind of wait", short(kind)));
     };
     Ok(Wait {
         kind: known.0,
@@ -290,7 +290,7 @@ fn parse_ranks(text: &str) -> Read<Vec<Rank>> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (Rank, Rank) = (number(first)?, number(last)?);
         if first > last || (last - first) as usize >= MOST_RANKS - ranks.len().min(MOST_RANKS) {
-            return strange(format!("'{}' is no range of ranks", short(range)));
+            return strange(format!("'{}' is not a range of ranks", short(range)));
         }
         ranks.extend(first..=last);
     }
@@ -330,7 +330,7 @@ pub(crate) fn decoded(text: &str) -> Read<String> {
         bytes.push(byte.ok_or_else(|| Malformed(format!("'{}' is cut off", short(text))))?);
         rest = &after[2..];
     }
-    String::from_utf8(bytes).or_else(|_| strange("a name is no text"))
+    String::from_utf8(bytes).or_else(|_| strange("a name is not text"))
 }
 
 fn short(text: &str) -> String {

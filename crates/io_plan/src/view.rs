@@ -16,7 +16,7 @@ pub enum Unfit {
     EmptyEtype,
     /// The file type is not made of whole elementary types.
     #[error(
-        "the file type has {filetype} bytes of data, which is no multiple of the {etype} bytes of the elementary type"
+        "the file type has {filetype} bytes of data, which is not a multiple of the {etype} bytes of the elementary type"
     )]
     Size {
         /// Bytes of the file type.

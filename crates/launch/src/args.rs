@@ -247,7 +247,7 @@ impl Reader<'_> {
         let shell = self.value(name, inline)?;
         let shell = shell.to_string_lossy();
         options::completions(&shell).map_or_else(
-            || misuse(format!("{name} knows bash and fish, not '{shell}'")),
+            || misuse(format!("{name} supports bash and fish, not '{shell}'")),
             Ok,
         )
     }
@@ -312,9 +312,9 @@ fn named(word: &OsStr) -> Result<(&'static options::Row, String, Option<OsString
     let Some(row) = options::find(&name) else {
         return misuse(match options::nearest(&name) {
             Some(near) => {
-                format!("there is no option '{name}'; did you mean '{near}'? (all: mpiexec --help)")
+                format!("unknown option '{name}'; did you mean '{near}'? (all: mpiexec --help)")
             }
-            None => format!("there is no option '{name}' (all: mpiexec --help)"),
+            None => format!("unknown option '{name}' (all: mpiexec --help)"),
         });
     };
     Ok((row, name, inline))
@@ -337,7 +337,7 @@ fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
         Ok(n @ 1..=MAX_RANKS) => Ok(n),
         Ok(0) => misuse(format!("{name} 0 asks for no ranks; a job has at least 1")),
         Ok(n) => misuse(format!("{name} {n} asks for more than {MAX_RANKS} ranks")),
-        Err(_) => misuse(format!("{name} takes a number of ranks, not '{text}'")),
+        Err(_) => misuse(format!("{name} needs a number of ranks, not '{text}'")),
     }
 }
 
@@ -345,7 +345,7 @@ fn seconds(name: &str, text: &str) -> Result<Duration, Verdict> {
     match kw_base::knobs::parse_seconds(text) {
         Some(time) if !time.is_zero() => Ok(time),
         _ => misuse(format!(
-            "{name} takes seconds, such as 60 or 0.5, not '{text}'"
+            "{name} needs seconds, such as 60 or 0.5, not '{text}'"
         )),
     }
 }
@@ -354,7 +354,7 @@ fn rank(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     let text = value.to_string_lossy();
     let rank = text.parse().ok().filter(|r| *r < MAX_RANKS);
     rank.map_or_else(
-        || misuse(format!("{name} takes a rank of the job, not '{text}'")),
+        || misuse(format!("{name} needs a rank of the job, not '{text}'")),
         Ok,
     )
 }
@@ -363,7 +363,7 @@ fn order(name: &str, text: &str) -> Result<Order, Verdict> {
     match text {
         "slot" => Ok(Order::Slot),
         "node" | "host" => Ok(Order::Node),
-        other => misuse(format!("{name} takes slot or node, not '{other}'")),
+        other => misuse(format!("{name} must be slot or node, not '{other}'")),
     }
 }
 
@@ -375,7 +375,7 @@ pub fn binding(name: &str, value: &OsStr) -> Result<Binding, Verdict> {
         "core" => Ok(Binding::Core),
         "thread" | "hwthread" | "pu" => Ok(Binding::Thread),
         other => misuse(format!(
-            "{name} takes auto, none, core or thread, not '{other}'"
+            "{name} must be auto, none, core or thread, not '{other}'"
         )),
     }
 }

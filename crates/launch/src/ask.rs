@@ -25,18 +25,18 @@ pub fn ask(pid: u32, question: Question) -> Result<String, String> {
         } else {
             name
         };
-        return Err(format!("process {pid} is no mpiexec: {what}"));
+        return Err(format!("process {pid} is not an mpiexec: {what}"));
     }
     let what = match question {
         Question::Ranks => "where every rank is",
         Question::Choices => "what its job chooses",
     };
-    let process = i32::try_from(pid).map_err(|_| format!("{pid} is no process id"))?;
+    let process = i32::try_from(pid).map_err(|_| format!("{pid} is not a process id"))?;
     match signals::send(process, QUESTION, question as i32) {
         Ok(()) => Ok(format!(
             "{name} (process {pid}) prints on its standard error {what}\n"
         )),
-        Err(e) => Err(format!("process {pid} cannot be asked: {e}")),
+        Err(e) => Err(format!("process {pid} cannot be queried: {e}")),
     }
 }
 

@@ -99,7 +99,7 @@ fn page(
             from = format!("{}\n\n{from}", job.sentence());
             (
                 match job.crowded {
-                    true => "Collectives (prices know nothing of ranks that share cores)",
+                    true => "Collectives (the prices assume one core per rank)",
                     false => "Collectives, by these prices",
                 }
                 .to_string(),

@@ -70,7 +70,7 @@ fn line(first: &str, rest: &[&str], place: &str) -> Result<Host, Verdict> {
             Some(("max_slots" | "max-slots", n)) => drop(slots(n, place)?),
             _ => {
                 return Err(Verdict::misuse(format!(
-                    "{place} says '{word}'; a line is a host and, at most, slots=N"
+                    "{place} contains '{word}'; a line is a host, optionally followed by slots=N"
                 )));
             }
         }
@@ -82,7 +82,7 @@ fn slots(text: &str, place: &str) -> Result<u32, Verdict> {
     match text.parse::<u32>() {
         Ok(n @ 1..=100_000) => Ok(n),
         _ => Err(Verdict::misuse(format!(
-            "{place} says '{text}' where the number of slots should stand, 1 or more"
+            "{place} has '{text}' as the number of slots, which must be 1 or more"
         ))),
     }
 }
@@ -100,7 +100,7 @@ fn host(word: &str, place: &str) -> Result<Host, Verdict> {
     let good = |c: char| c.is_alphanumeric() || "-_.:@%".contains(c);
     if name.is_empty() || name.starts_with('-') || !name.chars().all(good) {
         return Err(Verdict::misuse(format!(
-            "{place} says '{word}', which is no name of a host"
+            "{place} contains '{word}', which is not a host name"
         )));
     }
     Ok(Host {

@@ -186,7 +186,7 @@ fn chosen(
         [one] => one,
         [(_, a), (_, b), ..] => {
             return Err(format!(
-                "is linked with {a} and with {b}: their handles differ, so build all parts for the same MPI"
+                "is linked with both {a} and {b}, whose handles differ: build all parts for the same MPI"
             ));
         }
     };
@@ -204,8 +204,7 @@ fn chosen(
     });
     if let (Some((name, dir)), None) = (before, &ours.auditor) {
         return Err(format!(
-            "finds {name} in {} by its DT_RPATH, which goes before whatever mpiexec says: take that out (patchelf \
-             --remove-rpath, or chrpath -d), or link the program with -Wl,--enable-new-dtags",
+            "finds {name} in {} by its DT_RPATH, which overrides mpiexec: remove it (patchelf --remove-rpath, or chrpath -d), or link the program with -Wl,--enable-new-dtags",
             dir.display()
         ));
     }
@@ -244,8 +243,7 @@ pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
         [one, two, ..] => format!("{one}, {two} and {} more", lacks.len() - 2),
     };
     Some(format!(
-        "'{}' wants {names}, which Kittiwake's {} does not have: unless another of its libraries has it, the dynamic \
-         linker ends the program when it gets there (`undefined symbol`)",
+        "'{}' needs {names}, which Kittiwake's {} does not define: unless another library defines it, the dynamic linker ends the program on first use (`undefined symbol`)",
         program.display(),
         face.file
     ))
@@ -416,7 +414,7 @@ mod tests {
             ),
             (
                 linked(&["libmpi.so.12", "libmpi.so.40"]),
-                "their handles differ",
+                "whose handles differ",
             ),
             (within, "statically"),
         ] {

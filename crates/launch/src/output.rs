@@ -50,7 +50,7 @@ impl Splitter {
         self.pending = rest;
     }
 
-    /// Passes on what is left, though its line has no end yet.
+    /// Forwards the rest, even if its line is incomplete.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         let whole = std::mem::take(&mut self.pending);
         let Some(label) = &self.label else {

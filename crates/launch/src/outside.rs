@@ -40,7 +40,7 @@ fn describe(stat: &str, wchan: &str) -> String {
     let ticks = |at: usize| words.get(at).and_then(|w| w.parse().ok()).unwrap_or(0u64);
     let used = (ticks(11) + ticks(12)) / TICKS;
     match words.first() {
-        Some(&"R") => format!("runs, {used} s of processor time so far"),
+        Some(&"R") => format!("runs, {used} s of CPU time so far"),
         Some(&("T" | "t")) => "is stopped".into(),
         Some(&"D") => "waits for the system".into(),
         Some(_) if wchan.is_empty() || wchan == "0" => "sleeps".into(),
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_process_says_what_it_does() {
         let stat = "7 (a) b) R 1 7 7 0 -1 4194304 100 0 0 0 4000 30 0 0 20 0 1 0 5 0 0";
-        assert_eq!(describe(stat, ""), "runs, 40 s of processor time so far");
+        assert_eq!(describe(stat, ""), "runs, 40 s of CPU time so far");
         let stat = stat.replace(") R", ") S");
         assert_eq!(
             describe(&stat, "hrtimer_nanosleep"),

@@ -144,7 +144,7 @@ fn found(with: &OsStr, read: &dyn Fn(&str) -> Option<OsString>) -> Result<Peer, 
     let dir = Path::new(with);
     if !word.contains('/') && !dir.is_dir() {
         let text = format!(
-            "--with takes openmpi, mpich, intel or the directory where one is installed, not '{word}'"
+            "--with must be openmpi, mpich, intel or an installation directory, not '{word}'"
         );
         return Err(Verdict::misuse(text));
     }
@@ -155,8 +155,7 @@ fn found(with: &OsStr, read: &dyn Fn(&str) -> Option<OsString>) -> Result<Peer, 
     });
     peer.ok_or_else(|| {
         let text = format!(
-            "in '{word}' is no mpiexec of Open MPI, MPICH or Intel MPI (beside it lies ompi_info, mpichversion or \
-             impi_info)"
+            "'{word}' contains no mpiexec of Open MPI, MPICH or Intel MPI (recognised by ompi_info, mpichversion or impi_info next to it)"
         );
         Verdict::new(NOT_FOUND, text)
     })
@@ -164,7 +163,7 @@ fn found(with: &OsStr, read: &dyn Fn(&str) -> Option<OsString>) -> Result<Peer, 
 
 fn missing(facts: &Facts) -> Verdict {
     let text = format!(
-        "{} is not found: neither {} nor an mpiexec beside {} is on the PATH; --with DIR says where it is installed",
+        "{} is not found: neither {} nor an mpiexec beside {} is on PATH; name its directory with --with DIR",
         facts.name, facts.own, facts.marks[0]
     );
     Verdict::new(NOT_FOUND, text)

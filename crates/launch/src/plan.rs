@@ -247,7 +247,7 @@ fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
     if !is_there("gdb") {
         // what lldb starts has none of the descriptors that it was given, so it is no rank
         return Err(Verdict::misuse(
-            "--debug needs gdb, which is not in the PATH (lldb -p PID takes a rank that runs already)"
+            "--debug needs gdb, which is not on PATH (lldb -p PID attaches to a running rank)"
                 .into(),
         ));
     }
@@ -438,7 +438,7 @@ fn app_plan(
 /// The sentence about a working directory that is not there.
 pub fn no_directory(dir: &Path) -> Verdict {
     Verdict::misuse(format!(
-        "the working directory '{}' is not there",
+        "the working directory '{}' does not exist",
         dir.display()
     ))
 }
@@ -489,11 +489,11 @@ fn missing(word: &OsStr, found: &[PathBuf]) -> Verdict {
     let word = word.to_string_lossy();
     match found.first() {
         None if word.contains('/') => {
-            Verdict::new(NOT_FOUND, format!("there is no program '{word}'"))
+            Verdict::new(NOT_FOUND, format!("program '{word}' does not exist"))
         }
         None => Verdict::new(
             NOT_FOUND,
-            format!("there is no program '{word}' on PATH or in this directory"),
+            format!("program '{word}' was not found on PATH or in this directory"),
         ),
         Some(p) if p.is_dir() => Verdict::new(
             CANNOT_EXECUTE,

@@ -28,7 +28,7 @@ pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
     }
     let strange = |what: &str, text: &str| {
         Verdict::misuse(format!(
-            "Slurm says that {what} '{text}', which cannot be read"
+            "Slurm reports that {what} '{text}', which is invalid"
         ))
     };
     let names = nodes(&text).ok_or_else(|| strange("SLURM_JOB_NODELIST is", &text))?;

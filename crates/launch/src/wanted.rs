@@ -68,7 +68,7 @@ impl Job {
         let (ranks, hosts) = (wanted.ranks, wanted.hosts);
         if hosts == 0 || ranks < hosts {
             return Err(format!(
-                "{ranks} ranks cannot be on {hosts} hosts: give at least one rank to each"
+                "{ranks} ranks do not fill {hosts} hosts: use at least one rank per host"
             ));
         }
         let per_host = ranks.div_ceil(hosts);

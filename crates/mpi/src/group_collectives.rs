@@ -528,7 +528,7 @@ fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
         return fail(
             Class::Intern,
             format!(
-                "process {from} said {} bytes where {} were expected; do all processes make the same communicator?",
+                "process {from} sent {} bytes instead of {}; do all processes create the same communicator?",
                 outcome.len,
                 bytes.len()
             ),
@@ -555,7 +555,7 @@ pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
             Class::Intern,
             format!(
-                "{came} bytes came where {fits} were expected; do all processes make the same communicator?"
+                "{came} bytes arrived instead of {fits}; do all processes create the same communicator?"
             ),
         ),
         Some(gone @ Failure::Message(MessageFailure::PeerGone(_))) => Err(explain(gone)),

@@ -328,7 +328,7 @@ fn unknown_keyval(keyval: i32, kind: Kind) -> Box<Fault> {
                 Kind::Type => "datatypes",
                 Kind::Win => "windows",
             };
-            format!("{keyval}, which is no keyval for {what} (freed?)")
+            format!("{keyval}, which is not a keyval for {what} (freed?)")
         }
     };
     Fault::new(Class::Keyval, format!("keyval is {what}"))

@@ -51,7 +51,7 @@ impl Codes {
         if self.class(class) != Some(class) {
             return fail(
                 Class::Arg,
-                format!("errorclass is {class}, which is no error class"),
+                format!("errorclass is {class}, which is not an error class"),
             );
         }
         Ok(self.add(class))
@@ -160,7 +160,7 @@ impl Codes {
     fn mine(&mut self, code: i32) -> Res<&mut Entry> {
         let text = match code {
             0..=LASTCODE => format!("errorcode is {code}, which is the standard's own"),
-            _ => format!("errorcode is {code}, which nobody added"),
+            _ => format!("errorcode is {code}, which was not added"),
         };
         match self.added.get_mut(&code) {
             Some(entry) => Ok(entry),

@@ -527,7 +527,7 @@ pub fn explain(failure: Failure) -> Box<Fault> {
     match failure {
         Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
             Class::Truncate,
-            format!("the message has {came} bytes, but the receive buffer takes only {fits}"),
+            format!("the message has {came} bytes, but the receive buffer only {fits}"),
         ),
         Failure::Message(MessageFailure::Types(text)) => Fault::new(Class::Type, text),
         Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
@@ -552,7 +552,7 @@ pub fn explain(failure: Failure) -> Box<Fault> {
 fn lost(f: &Flight) -> Box<Fault> {
     Fault::new(
         Class::Intern,
-        format!("the engine knows nothing of operation {:?}", f.id),
+        format!("internal error: unknown operation {:?}", f.id),
     )
     .on(f.comm)
 }

@@ -217,7 +217,7 @@ impl crate::state::Tables {
             Some(Topology::Dist(dist)) => Ok(dist),
             _ => fail(
                 Class::Topology,
-                "comm is no distributed graph; make one with MPI_Dist_graph_create",
+                "comm has no distributed graph topology; create one with MPI_Dist_graph_create",
             ),
         }
     }
@@ -228,7 +228,7 @@ impl crate::state::Tables {
             Some(Topology::Graph(graph)) => Ok(graph),
             _ => fail(
                 Class::Topology,
-                "comm is no graph; make one with MPI_Graph_create",
+                "comm has no graph topology; create one with MPI_Graph_create",
             ),
         }
     }
@@ -240,7 +240,7 @@ impl crate::state::Tables {
             Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
             _ => fail(
                 Class::Topology,
-                "comm is no grid; make one with MPI_Cart_create",
+                "comm has no Cartesian topology; create one with MPI_Cart_create",
             ),
         }
     }

@@ -67,7 +67,7 @@ pub enum Misnamed {
     Empty,
     /// A word with a slash.
     #[error(
-        "KW_INTERFACES names '{0}', which is no network; it takes one as 10.77.0.0/24 or fd77::/64"
+        "KW_INTERFACES names '{0}', which is not a network such as 10.77.0.0/24 or fd77::/64"
     )]
     NoNetwork(String),
     /// A word of digits.

@@ -84,8 +84,7 @@ fn tried(purpose: &str, all: &[(IpAddr, NoPort)]) -> String {
 pub enum NoPort {
     /// Others have all of them.
     #[error(
-        "all ports of KW_PORTS, {first}-{last}, are taken, and each of the job's {ranks} ranks on \
-         this host needs one; give a longer range"
+        "all ports of KW_PORTS, {first}-{last}, are in use, but each of the job's {ranks} ranks on this host needs one; use a longer range"
     )]
     Taken {
         /// First of the range.

@@ -251,7 +251,7 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
         if world.is_none_or(|w| member.rank >= w.size()) {
             return fail(
                 Class::Other,
-                "the other side names a process that cannot be",
+                "protocol error: the other side named a process that does not exist",
             );
         }
         let peer = Peer(first.0 + member.rank);

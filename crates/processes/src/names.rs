@@ -20,10 +20,10 @@ pub enum NameError {
     #[error("a service of this name is published already")]
     Taken,
     /// It is no name.
-    #[error("the name of a service has 1 to {LONGEST} bytes, and this one {0}")]
+    #[error("a service name must have 1 to {LONGEST} bytes, not {0}")]
     Length(usize),
     /// The directory.
-    #[error("{0}: {1} (KW_NAMES says where names of services are kept)")]
+    #[error("{0}: {1} (KW_NAMES sets the directory of service names)")]
     System(PathBuf, io::Error),
 }
 

@@ -62,7 +62,7 @@ pub fn operation(tables: &Tables, op: OpH) -> Res<Op> {
         Operation::Predefined(op) => Ok(op),
         Operation::User(_) => fail(
             Class::Op,
-            "op is an operation of the program's own, but one-sided communication takes predefined operations only",
+            "op is user-defined, but one-sided communication accepts only predefined operations",
         ),
     }
 }

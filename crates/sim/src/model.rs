@@ -98,9 +98,9 @@ pub struct Unreadable {
 /// What is wrong with a row.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 enum WrongRow {
-    #[error("has {0} words, wants 10")]
+    #[error("has {0} words instead of 10")]
     Words(usize),
-    #[error("{0} is no number")]
+    #[error("{0} is not a number")]
     Number(String),
     #[error("no collective is called {0}")]
     Collective(String),
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         let e = Measurements::parse("# x\nbcast a shm free 2 1 0\n").unwrap_err();
-        assert_eq!(e.to_string(), "line 2: has 7 words, wants 10");
+        assert_eq!(e.to_string(), "line 2: has 7 words instead of 10");
     }
 
     #[test]

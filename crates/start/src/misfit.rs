@@ -8,7 +8,7 @@ pub enum Misfit {
     #[error("{0}")]
     Disagreement(String),
     /// What is stored as a list of ranks is none; how it begins.
-    #[error("'{0}' is no list of ranks")]
+    #[error("'{0}' is not a list of ranks")]
     List(String),
     /// The lists of ranks do not have as many as there are.
     #[error("the lists of ranks have {have}, not {due}")]
@@ -27,12 +27,12 @@ pub enum Misfit {
         places: usize,
     },
     /// What a rank says that it may run on cannot be read.
-    #[error("'{0}' is no set of processors")]
+    #[error("'{0}' is not a set of CPUs")]
     Processors(String),
     /// The launcher gives nothing for rank 0's verdict, which stands under this key.
     #[error("'{0}' has no value")]
     NoVerdict(&'static str),
     /// Rank 0's verdict cannot be read.
-    #[error("what rank 0 says that all agree on cannot be read")]
+    #[error("the job settings sent by rank 0 are invalid")]
     Verdict,
 }

@@ -118,7 +118,7 @@ pub const PLACED: u8 = 32;
 /// Bit of a record's flags: `begin` is no ticks but nanoseconds of the machine's clock.
 pub const NANOSECONDS: u8 = 64;
 /// How many sums of the library there are: bytes sent; messages that came before their receive,
-/// their bytes, and how many of them wait; how often the event thread woke.
+/// their bytes, and how many of them wait; how often the progress thread woke.
 pub const SUMMED: usize = 5;
 
 /// Two halves of a word, as numbers stand in it.

@@ -5,7 +5,7 @@
 //! ok KEY HOSTS LOAD FIGURES BOUND
 //!                        KEY: the job's key, or -
 //!                        HOSTS: map or here (as the launcher told), or the map of hosts by name
-//!                        LOAD: runs of ranks on hosts with a processor for each rank (0) or not (1)
+//!                        LOAD: runs of ranks on hosts with a CPU for each rank (0) or not (1)
 //!                        FIGURES: what choices are priced with (`kw_base::calibration`)
 //!                        BOUND: runs of ranks by the package, and the last-level cache, that they are bound to, or -
 //! no SENTENCE

@@ -167,7 +167,7 @@ pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
     impl Drop for Seal<'_> {
         fn drop(&mut self) {
             eprintln!(
-                "process {} on {}: an exception left {}, through which none can pass: catch it there",
+                "process {} on {}: an exception was thrown out of {}, which is not allowed: catch it there",
                 std::process::id(),
                 crate::host::name(),
                 self.0

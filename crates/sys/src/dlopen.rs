@@ -13,7 +13,7 @@ pub struct Library(NonNull<c_void>);
 pub fn open(path: &CStr) -> Result<Library, String> {
     if crate::environment::is_untrusted() {
         return Err(
-            "this program runs with more rights than whoever started it, and opens no library"
+            "this program runs with elevated privileges and loads no library"
                 .into(),
         );
     }

@@ -46,7 +46,7 @@ fn warn() {
     let set = set.filter(|k| std::env::var_os(k.name).is_some());
     let names: Vec<&str> = set.map(|k| k.name).collect();
     eprintln!(
-        "process {} on {}: this program runs with more rights than whoever started it, so {} (names of files, libraries or commands) is not used",
+        "process {} on {}: this program runs with elevated privileges, so {} (names of files, libraries or commands) is ignored",
         std::process::id(),
         crate::host::name(),
         names.join(", ")

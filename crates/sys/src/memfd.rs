@@ -25,7 +25,7 @@ pub fn create(len: usize) -> io::Result<OwnedFd> {
     let limit = most_of_file();
     if limit < len as u64 {
         return Err(io::Error::other(format!(
-            "shared memory of {len} bytes is wanted, but the limit of file sizes is {limit} bytes: raise it (ulimit -f unlimited), or \
+            "shared memory of {len} bytes is needed, but the file size limit is {limit} bytes: raise it (ulimit -f unlimited), or \
              do without shared memory (KW_PATHS=self,tcp)"
         )));
     }

@@ -21,7 +21,7 @@ pub enum Fault {
     #[error("it has no phase {0}: {1}")]
     Phase(i64, String),
     /// No rank is in MPI then.
-    #[error("no call of MPI lies in this part of the run, which took {0}")]
+    #[error("this part of the run, which took {0}, contains no MPI call")]
     Empty(String),
 }
 

@@ -22,11 +22,11 @@ pub enum Fault {
     #[error("it is empty: the program wrote no trace, or was killed before it could")]
     Empty,
     /// It begins like something else.
-    #[error("it is no trace but {0}; kwtrace reads what mpiexec --trace writes")]
+    #[error("it is not a trace but {0}; kwtrace reads traces written by mpiexec --trace")]
     Other(&'static str),
     /// Its packets are no calls of MPI.
     #[error(
-        "it is a trace of Perfetto's format without a call of MPI; kwtrace reads what mpiexec --trace writes"
+        "it is a Perfetto trace without MPI calls; kwtrace reads traces written by mpiexec --trace"
     )]
     NoCalls,
     /// The system.

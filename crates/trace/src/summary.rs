@@ -36,7 +36,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     out += &wrap(&overview(trace, analysis), "");
     let told = told(trace, analysis);
     if told.is_empty() {
-        out += "\nNothing was lost that is worth a sentence.\n";
+        out += "\nNo significant wait time found.\n";
     } else {
         out += "\nThe largest losses (shares are of the time of all ranks together):\n";
     }

@@ -36,13 +36,13 @@ enum Attempt {
 /// Why another attempt may do better.
 #[derive(Debug, thiserror::Error)]
 enum Retry {
-    #[error("its name is not known ({0})")]
+    #[error("its host name cannot be resolved ({0})")]
     Name(std::io::Error),
     #[error("its name has no address")]
     NoAddress,
     #[error("{0}: {1}")]
     Handshake(SocketAddr, HandshakeError),
-    #[error("it has gone again ({0})")]
+    #[error("it closed the connection ({0})")]
     Gone(HandshakeError),
 }
 

@@ -148,7 +148,7 @@ fn start(mut members: Vec<Member>) -> Result<Vec<Member>, BootError> {
 fn admit(members: &mut [Option<Member>], mut member: Member, meeting: &Meeting) {
     if member.size != meeting.size {
         let sentence = format!(
-            "no rank {} says that the job has {} ranks (KW_SIZE), rank 0 says {}\n",
+            "no rank {} has {} ranks as job size (KW_SIZE), but rank 0 has {}\n",
             member.rank, member.size, meeting.size
         );
         let _ = say(&mut member, &sentence);
@@ -266,7 +266,7 @@ enum Failed {
     Ended(u32),
     #[error("the connection of rank {0} is broken: {1}")]
     Broken(u32, HandshakeError),
-    #[error("rank {0} cannot be told anything: {1}")]
+    #[error("rank {0} cannot be reached: {1}")]
     Deaf(u32, std::io::Error),
     #[error("rank {0} aborted it with status {1}: {2}")]
     Aborted(u32, i32, String),
@@ -274,7 +274,7 @@ enum Failed {
         "rank {missing} has left while rank {waiting} waits for it in MPI_Init or MPI_Finalize"
     )]
     Left { waiting: u32, missing: u32 },
-    #[error("rank {0} cannot be understood: {1}")]
+    #[error("protocol error: invalid message from rank {0} ({1})")]
     Malformed(u32, PmiError),
 }
 

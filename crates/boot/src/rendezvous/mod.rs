@@ -166,7 +166,7 @@ pub(super) fn open(meeting: Meeting) -> Result<Rendezvous, BootError> {
     };
     let (rank, host) = (meeting.rank, kw_sys::host::name());
     let sentence =
-        format!("rank {rank} on {host}: the job has ended (rank 0 has left, or says why)");
+        format!("rank {rank} on {host}: the job has ended (see the message of rank 0, if any)");
     let watch = Watch::start(stream.as_fd(), sentence)?;
     let me = (meeting.rank, meeting.size);
     let inner = Pmi1::over(stream.into(), me, proofs)?;
@@ -247,17 +247,17 @@ impl Launcher for Rendezvous {
 pub(super) enum HandshakeError {
     #[error("it did not answer in time")]
     Late,
-    #[error("it hung up during the handshake")]
+    #[error("it disconnected during the handshake")]
     HungUp,
-    #[error("its line has no end")]
+    #[error("its line is too long")]
     Endless,
     #[error(
-        "a line came that does not prove the job's secret, so somebody on the way has changed or added it"
+        "a message failed authentication with the job's secret; it was modified or inserted in transit"
     )]
     Forged,
     #[error("it has this rank already")]
     Taken,
-    #[error("it does not say where it is, or how many ranks there are")]
+    #[error("its address or the number of ranks is missing")]
     Introduction,
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -143,7 +143,7 @@ fn a_file_among_the_rows_is_read_and_blamed_by_name() {
     );
     assert_eq!(
         first("@bad"),
-        Err("bad: line 2: has 2 words, wants 7: bcast -".into())
+        Err("bad: line 2: has 2 words instead of 7: bcast -".into())
     );
     assert_eq!(first("@none"), Err("none: no such file".into()));
 }
@@ -268,6 +268,6 @@ fn a_wrong_table_is_told_by_line() {
         Table::parse("bcast 1k - any any any linear")
             .unwrap_err()
             .to_string()
-            .contains("1k is no number")
+            .contains("1k is not a number")
     );
 }

@@ -341,7 +341,7 @@ fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
     };
     let (giver, taker) = (name(from), name(c.rank));
     let text = format!(
-        "{giver} gives {came} bytes to a collective in which {taker} takes {wants} from it: counts or datatypes differ"
+        "{giver} sends {came} bytes in a collective in which {taker} receives {wants} bytes from it: counts or datatypes differ"
     );
     Failure::Uneven { came, wants, text }
 }

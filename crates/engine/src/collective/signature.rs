@@ -53,7 +53,7 @@ impl Signature {
     #[cold]
     pub fn failure(self, me: u32, other: u32, theirs: Signature) -> Failure {
         let text = format!(
-            "rank {other} takes part in {}, rank {me} in {}",
+            "rank {other} called {}, rank {me} called {}",
             theirs.text(),
             self.text()
         );

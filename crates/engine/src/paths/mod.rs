@@ -526,7 +526,7 @@ fn introduce(net: &mut dyn Network, peer: Peer, launcher: &mut dyn Launcher) -> 
     let failed = |reason: String| Down { path, peer, reason };
     match launcher.get(peer.0, &address_key(path, peer.0)) {
         Ok(Some(address)) => net.introduce(peer, &address),
-        Ok(None) => Err(failed(format!("rank {peer} did not say where it listens"))),
+        Ok(None) => Err(failed(format!("rank {peer} has not published an address"))),
         Err(e) => Err(failed(e.to_string())),
     }
 }

@@ -38,9 +38,9 @@ impl<'a> Port<'a> {
 /// Why a peer is given up of whom a frame was refused.
 fn sentence(from: Peer, why: Refused) -> String {
     match why {
-        Refused::NoMemory(_) => format!("rank {from} cannot be heard any more: {why}"),
+        Refused::NoMemory(_) => format!("rank {from} can no longer be reached: {why}"),
         Refused::Envelope { .. } | Refused::Short(..) => {
-            format!("rank {from} sent nonsense: {why}")
+            format!("protocol error: invalid frame from rank {from}: {why}")
         }
     }
 }
@@ -129,12 +129,12 @@ mod tests {
     fn a_sender_is_not_blamed_for_memory_that_this_rank_lacks() {
         let said = sentence(Peer(3), Refused::NoMemory(9));
         let want =
-            "rank 3 cannot be heard any more: no memory for an unexpected message of 9 bytes";
+            "rank 3 can no longer be reached: no memory for an unexpected message of 9 bytes";
         assert_eq!(said, want);
         let (context, rank) = (7, u32::MAX);
         let said = sentence(Peer(3), Refused::Envelope { context, rank });
         assert!(
-            said.starts_with("rank 3 sent nonsense: a frame names context 7"),
+            said.starts_with("protocol error: invalid frame from rank 3: context 7"),
             "{said}"
         );
     }

@@ -31,8 +31,8 @@ pub(crate) fn keep(paths: &Paths, job: &Job) {
         return;
     };
     match kw_sys::calibration::store(Part::Network, &figures) {
-        Ok(path) => tracing::debug!("the network is kept in {}", path.display()),
-        Err(why) => tracing::debug!("the network is not kept: {why}"),
+        Ok(path) => tracing::debug!("the network calibration was saved in {}", path.display()),
+        Err(why) => tracing::debug!("the network calibration was not saved: {why}"),
     }
 }
 

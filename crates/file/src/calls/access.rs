@@ -124,7 +124,7 @@ fn split_begin(mpi: &'static Mpi, fh: FileH, how: How, user: User, end: &'static
         return fail(
             Class::Request,
             format!(
-                "a split collective operation was begun before and not ended: call {} first",
+                "an earlier split collective operation has not been completed: call {} first",
                 split.end
             ),
         );
@@ -141,8 +141,8 @@ fn split_end(mpi: &'static Mpi, fh: FileH, end: &'static str, status: StatusOut)
     let split = cursor.split.take_if(|split| split.end == end);
     let Some(split) = split else {
         let text = match &cursor.split {
-            None => format!("no split collective operation was begun that {end} would end"),
-            Some(other) => format!("the operation that was begun is ended by {}", other.end),
+            None => format!("no split collective operation is active that {end} could complete"),
+            Some(other) => format!("the active operation must be completed by {}", other.end),
         };
         return Err(Fault::new(Class::Request, text));
     };

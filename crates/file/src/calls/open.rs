@@ -46,7 +46,7 @@ fn check_amode(mode: i32) -> Res {
     let given = ways.iter().filter(|&&way| mode & way != 0).count();
     let wrong = |text: &str| fail(Class::Amode, format!("amode is {mode}: {text}"));
     if mode & !amode::ALL != 0 {
-        return wrong("it has bits that are no access mode");
+        return wrong("it contains bits that are not access modes");
     }
     if given != 1 {
         return wrong(
@@ -335,7 +335,7 @@ fn close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
         return fail(
             Class::Request,
             format!(
-                "a split collective operation was begun and not ended: call {} first",
+                "a split collective operation has not been completed: call {} first",
                 split.end
             ),
         );

@@ -99,7 +99,7 @@ fn view_of(
         if open.amode & crate::open::amode::SEQUENTIAL == 0 {
             return fail(
                 Class::Arg,
-                "disp is MPI_DISPLACEMENT_CURRENT, which only a file opened with MPI_MODE_SEQUENTIAL takes",
+                "disp is MPI_DISPLACEMENT_CURRENT, which is valid only for a file opened with MPI_MODE_SEQUENTIAL",
             );
         }
         let at = open.shared.fetch_add(mpi, 0)?;

@@ -88,8 +88,7 @@ impl Choice for Descriptor {
 #[cold]
 fn of_another_compiler() -> ! {
     eprintln!(
-        "process {}: this program uses another compiler's module mpi_f08 than gfortran's, whose array descriptors this \
-         library does not know: compile it with Kittiwake's mpifort",
+        "process {}: this program uses a module mpi_f08 of a compiler other than gfortran, whose array descriptors are not supported: compile it with Kittiwake's mpifort",
         std::process::id()
     );
     std::process::abort()

@@ -11,7 +11,7 @@ impl Job {
     pub(super) fn tell_choices(&mut self) {
         let text = match self.choices() {
             Ok(text) => format!("mpiexec: what the job chooses:\n{text}"),
-            Err(why) => format!("mpiexec: what the job chooses is not known: {why}\n"),
+            Err(why) => format!("mpiexec: the choices of the job are unknown: {why}\n"),
         };
         self.printing.say(text);
     }

@@ -163,7 +163,7 @@ fn library(option: &str) -> Result<PathBuf, Verdict> {
         true => Err(Verdict::new(
             1,
             format!(
-                "{option} cannot load '{}': {BEFORE} takes no path with a blank or a colon; install Kittiwake elsewhere",
+                "{option} cannot load '{}': {BEFORE} does not accept a path with a blank or colon; install Kittiwake elsewhere",
                 library.display()
             ),
         )),

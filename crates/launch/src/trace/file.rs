@@ -44,7 +44,7 @@ const COUNTERS: [(&str, Unit); SUMMED + 1] = [
     ("unexpected messages", Unit::Count),
     ("unexpected bytes", Unit::SizeBytes),
     ("unexpected messages waiting", Unit::Count),
-    ("event thread woke", Unit::Count),
+    ("progress thread woke", Unit::Count),
     ("bytes received", Unit::SizeBytes),
 ];
 
@@ -147,7 +147,7 @@ impl TraceFile {
         self.file = None;
         let path = self.path.display();
         Some(format!(
-            "mpiexec: the trace cannot be written to '{path}' any more: {e}; what it has so far stays, and the job goes on\n"
+            "mpiexec: the trace can no longer be written to '{path}': {e}; the part written so far remains and the job continues\n"
         ))
     }
 }

@@ -47,7 +47,7 @@ pub fn init_thread(mpi: &Mpi, argc: usize, argv: usize, required: i32, provided:
     if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&required) {
         return fail(
             Class::Arg,
-            format!("required is {required}, which is no thread level"),
+            format!("required is {required}, which is not a thread level"),
         );
     }
     provided.set(open_world(mpi, required)?);
@@ -187,11 +187,11 @@ fn lacks_huge_pages() -> Option<&'static str> {
     match Policy::here() {
         Policy::Everybody => None,
         Policy::Nobody => Some(
-            "the system gives huge pages to nobody (/sys/kernel/mm/transparent_hugepage/enabled)",
+            "the kernel has huge pages turned off (/sys/kernel/mm/transparent_hugepage/enabled)",
         ),
         Policy::WhoAsks if told.contains(huge_pages::ASKED) => None,
         Policy::WhoAsks => Some(
-            "malloc was not told; mpiexec tells it where a huge page for each rank is little of the host's memory, under other launchers GLIBC_TUNABLES=glibc.malloc.hugetlb=1 does",
+            "malloc was not configured; mpiexec does so if one huge page per rank is a small part of the host's memory; under other launchers set GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
         ),
     }
 }

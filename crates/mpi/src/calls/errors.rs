@@ -81,6 +81,6 @@ pub fn remove_error_string(mpi: &Mpi, errorcode: i32) -> Res {
 fn unknown(code: i32) -> Res {
     fail(
         Class::Arg,
-        format!("errorcode is {code}, which is no error code"),
+        format!("errorcode is {code}, which is not an error code"),
     )
 }

@@ -112,7 +112,7 @@ fn external32(datarep: Text) -> Res {
         other => fail(
             Class::Arg,
             format!(
-                "datarep is {:?}, but only \"external32\" is known",
+                "datarep is {:?}, but only \"external32\" is supported",
                 other.map(String::from_utf8_lossy).unwrap_or_default()
             ),
         ),

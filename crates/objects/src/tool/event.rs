@@ -28,7 +28,7 @@ pub fn level(value: i32) -> Res<usize> {
         Some(i) => Ok(i),
         None => refuse(
             ToolClass::Invalid,
-            format!("cb_safety is {value:#x}, which is no level"),
+            format!("cb_safety is {value:#x}, which is not a safety level"),
         ),
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn take(name: &[u8; 16], place: u32, key: &[u8; 32]) -> io::Result<Ow
     conn.send(&answer, None)?;
     let (proof, fd) = conn.recv::<32>()?;
     if !same(&proof, &prove(key, b"lead", &[&join, &lead, &place])) {
-        return Err(io::Error::other("it does not know this job's key"));
+        return Err(io::Error::other("it does not have this job's key"));
     }
     fd.ok_or_else(|| io::Error::other("it handed out nothing"))
 }

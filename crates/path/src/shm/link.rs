@@ -470,7 +470,7 @@ impl Link {
     fn end<I: Inbound + ?Sized>(&mut self, mark: u8, inbound: &mut I) -> bool {
         self.gone = true;
         let reason = match mark {
-            BYE => "it said goodbye".to_string(),
+            BYE => "it called MPI_Finalize".to_string(),
             _ => format!("its ring holds a frame this library does not know (mark {mark})"),
         };
         let down = crate::Down {

@@ -381,7 +381,7 @@ impl Path for ShmPath {
     fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down> {
         let i = self.ranks.local(to) as usize;
         if i >= self.links.len() || self.closed {
-            return Err(self.down(to, "not on this host, or this rank has said goodbye"));
+            return Err(self.down(to, "not on this host, or this rank has finished"));
         }
         if !self.links[i].announced {
             self.announce(i);

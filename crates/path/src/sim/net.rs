@@ -358,7 +358,7 @@ impl Net {
         l.told = true;
         let clean = !l.cut;
         let reason = if clean {
-            "it said goodbye"
+            "it called MPI_Finalize"
         } else {
             "the simulated connection was cut"
         };

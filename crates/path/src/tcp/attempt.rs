@@ -65,7 +65,7 @@ pub enum Why {
     #[error("the peer uses another connection")]
     Duplicate,
     /// A fault of our own.
-    #[error("the handshake was begun twice")]
+    #[error("the handshake was started twice")]
     Twice,
     /// Nothing came for so long.
     #[error("no answer in {} s", .0.as_secs())]

@@ -225,7 +225,7 @@ impl Connector {
     ) {
         self.acceptor.dismiss(peer);
         if !stream.resume(&claim, |cookie| inbound.on_sent(peer, cookie)) {
-            let why = "its connection was made anew, but what one side wants again the other has not kept; something between them answers in their place";
+            let why = "the connection was re-established, but one side requests data that the other has discarded; a device between them acknowledges in their place";
             return net.bury(peer, why.to_string(), inbound);
         }
         let tuning = &net.local.tuning;

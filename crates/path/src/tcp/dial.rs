@@ -296,21 +296,21 @@ impl Dial {
         if let Some(broken) = &self.broken {
             let (broke, peer, host) = (&broken.what, self.peer, &self.host);
             return format!(
-                "{broke}; it could not be made again ({}): rank {peer} or its host{host} has probably died, see its own messages",
+                "{broke}; reconnecting failed ({}): rank {peer} or its host{host} has probably died, see its own messages",
                 list.join("; ")
             );
         }
         let advice = if self.failures.iter().any(|(_, why)| why.wants_files()) {
             "let every rank open more files (ulimit -n), or fewer connections with KW_RELIABLE=yes"
         } else {
-            "check that a firewall lets the ranks talk, and KW_INTERFACES"
+            "check the firewall and KW_INTERFACES"
         };
         let host = match self.host.as_str() {
             "" => String::new(),
             host => format!(" on host{host}"),
         };
         format!(
-            "no address of it{host} could be reached ({}); {advice}",
+            "none of its addresses{host} could be reached ({}); {advice}",
             list.join("; ")
         )
     }

@@ -25,7 +25,7 @@ impl End {
             End::Closed => format!("{which} was closed without a goodbye"),
             End::Silent => format!("{which} left unanswered what was sent over it"),
             End::Failed(e) => format!("{which} broke ({e})"),
-            End::Nonsense(e) => format!("on {which} came what is not a frame ({e})"),
+            End::Nonsense(e) => format!("invalid frame on {which} ({e})"),
         }
     }
 

@@ -210,7 +210,7 @@ impl Peers {
             return None;
         };
         if self.closed || link.stream().has_goodbye() {
-            return Some(Err(down(to, "goodbye has been said (MPI_Finalize)")));
+            return Some(Err(down(to, "this rank has called MPI_Finalize")));
         }
         let sent = self.lists.send(link, to, frame, cookie, tuning);
         Some(sent.map_err(|e| {

@@ -346,7 +346,7 @@ impl FrameReader {
         let down = Down {
             path: "tcp",
             peer,
-            reason: "it said goodbye (MPI_Finalize)".to_string(),
+            reason: "it called MPI_Finalize".to_string(),
         };
         inbound.on_down(down, true);
     }

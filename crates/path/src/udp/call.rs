@@ -138,12 +138,12 @@ impl Call {
     /// What became of all its addresses, for people.
     pub fn sentence(&self) -> String {
         let why = |a: &Address| match a.refused {
-            true => format!("{}: nobody has this port open", a.at),
+            true => format!("{}: no process has this port open", a.at),
             false => format!("{}: no answer in {} s", a.at, UNREACHABLE_AFTER.as_secs()),
         };
         let list: Vec<_> = self.addresses.iter().map(why).collect();
         format!(
-            "no address of it could be reached ({}); check that a firewall lets the ranks talk, and KW_INTERFACES",
+            "none of its addresses could be reached ({}); check the firewall and KW_INTERFACES",
             list.join("; ")
         )
     }

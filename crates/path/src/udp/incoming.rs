@@ -141,8 +141,8 @@ impl UdpPath {
             }
             if link.has_bye() && !link.told {
                 link.told = true;
-                tracing::debug!("udp to rank {peer} is left: it said goodbye");
-                inbound.on_down(down(peer, "it said goodbye (MPI_Finalize)"), true);
+                tracing::debug!("udp to rank {peer} is closed: it called MPI_Finalize");
+                inbound.on_down(down(peer, "it called MPI_Finalize"), true);
             }
             if !link.is_busy() {
                 self.busy.remove(peer);

@@ -41,7 +41,7 @@ pub struct Batch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Broken {
     /// In its frames.
-    #[error("it sent what is not a frame ({0}); check that all ranks load the same library")]
+    #[error("it sent an invalid frame ({0}); check that all ranks load the same library")]
     Frame(#[from] WireError),
     /// In its packets.
     #[error("{0}; check that all ranks load the same library")]

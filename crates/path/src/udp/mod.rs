@@ -366,7 +366,7 @@ impl Path for UdpPath {
             return self.send_unconnected(to, head, body, cookie);
         };
         if self.closed || link.has_bye() {
-            return Err(down(to, "goodbye has been said (MPI_Finalize)"));
+            return Err(down(to, "this rank has called MPI_Finalize"));
         }
         let was_busy = link.is_busy();
         let sent = link.push(head, body, cookie);

@@ -167,7 +167,7 @@ fn run(mpi: &Mpi, programs: &[Program]) -> Res<Channel> {
     });
     let channel = accepted.map_err(|e| match (e, status) {
         (PortError::GivenUp, Some(status)) => spawned(format!(
-            "the processes ended ({status}) before they had called MPI_Init; mpiexec says why"
+            "the processes ended ({status}) before they called MPI_Init; see the message of mpiexec"
         )),
         (PortError::GivenUp, None) => spawned(format!(
             "the processes have not called MPI_Init within {seconds} s (KW_CONNECT_WAIT)"

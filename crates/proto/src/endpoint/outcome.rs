@@ -35,7 +35,7 @@ pub enum Failure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
     /// It names a communicator or a rank that cannot be: the peer's fault.
-    #[error("a frame names context {context} and rank {rank}, which cannot be")]
+    #[error("context {context}, source rank {rank} out of range")]
     Envelope {
         /// Context.
         context: u32,

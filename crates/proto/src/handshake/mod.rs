@@ -242,7 +242,7 @@ pub enum Refusal {
     #[error("the other side could not prove the key of the job")]
     Key,
     /// A rank that cannot be, or not the one that was meant.
-    #[error("rank {from} wanted rank {to}, which is not this connection's pair")]
+    #[error("rank {from} asked for rank {to}, which is not on this connection")]
     Rank {
         /// Who it says it is.
         from: u32,

@@ -160,7 +160,7 @@ impl Reason {
         match self {
             Reason::Knob => "set by KW_EAGER_*",
             Reason::Room => "the memory that KW_UNEXPECTED leaves each peer",
-            Reason::Lines => "copying a longer one that comes early costs more than a handshake",
+            Reason::Lines => "copying a longer unexpected message costs more than a handshake",
         }
     }
 }

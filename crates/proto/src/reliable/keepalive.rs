@@ -49,11 +49,11 @@ pub enum Turn {
 pub enum Loss {
     /// Its socket is closed.
     #[error(
-        "nobody has its port open any more (its host says so); the rank has probably died, see its own messages"
+        "its port is closed (reported by its host); the rank has probably died, see its own messages"
     )]
     Ended,
     /// Its host is silent.
-    #[error("neither it nor its host answered for {} s; the host or the way to it is gone", GONE_AFTER.as_secs())]
+    #[error("neither it nor its host answered for {} s; the host or the network is down", GONE_AFTER.as_secs())]
     Vanished,
 }
 

@@ -22,7 +22,7 @@ pub enum Misuse {
     )]
     NoEpoch,
     /// An operation on a rank that the epoch does not include.
-    #[error("rank {0} is not a target of the access epoch that is open")]
+    #[error("rank {0} is not a target of the current access epoch")]
     OtherTarget(u32),
     /// A new epoch while another is open.
     #[error("{0} is still open: close it first")]

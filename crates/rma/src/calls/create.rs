@@ -41,7 +41,7 @@ fn check_memory(base: Addr, size: u64) -> Res {
     if (base.bits() as u64).checked_add(size).is_none() {
         return fail(
             Class::Size,
-            format!("size is {size}: more than lies behind base"),
+            format!("size is {size}, which exceeds the memory after base"),
         );
     }
     Ok(())

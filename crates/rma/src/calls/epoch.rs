@@ -21,7 +21,7 @@ pub fn check_assert(assert: i32, known: i32, names: &str) -> Res {
     if assert & !known != 0 {
         return fail(
             Class::Assert,
-            format!("assert is {assert:#x}, but this call takes {names} only"),
+            format!("assert is {assert:#x}, but this call accepts only {names}"),
         );
     }
     Ok(())

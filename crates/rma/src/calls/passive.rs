@@ -31,7 +31,7 @@ fn check_lockable(on: &WindowCall<'_>) -> Res {
     if on.window.info.get("no_locks") == Some("true") {
         return fail(
             Class::RmaSync,
-            "the window was made with the hint no_locks, which promises that nobody locks it",
+            "the window was made with the hint no_locks, which promises that it is never locked",
         );
     }
     Ok(())

@@ -48,7 +48,7 @@ pub fn win_shared_query(
         if on.window.flavor == Flavor::Dynamic {
             return fail(
                 Class::RmaFlavor,
-                "the window was made by MPI_Win_create_dynamic, whose memory cannot be asked for",
+                "the window was created by MPI_Win_create_dynamic; its memory cannot be queried",
             );
         }
         let part = match on.rank(rank)? {

@@ -63,19 +63,19 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// A row that is no name, value and source.
-    #[error("line {0} is no name, value and source, with tabs between")]
+    #[error("line {0} does not consist of a name, a value and a source, separated by tabs")]
     Row(usize),
     /// A row that stands there twice.
-    #[error("line {0} says {1} again")]
+    #[error("line {0} repeats {1}")]
     Again(usize, String),
     /// A value that is no number.
-    #[error("{0} is no number, or a negative one")]
+    #[error("{0} is not a nonnegative number")]
     Number(String),
     /// A row that is missing.
     #[error("there is no row {0}")]
     Missing(&'static str),
     /// A row that nobody reads.
-    #[error("nothing is called {0}")]
+    #[error("unknown name {0}")]
     Unknown(String),
 }
 

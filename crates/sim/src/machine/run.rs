@@ -44,7 +44,7 @@ pub struct Outcome {
 
 /// A schedule that comes to no end.
 #[derive(Debug, thiserror::Error)]
-#[error("rank {rank} stands at step {step} for ever")]
+#[error("rank {rank} never leaves step {step}")]
 pub struct Stuck {
     rank: usize,
     step: usize,

@@ -141,10 +141,10 @@ pub enum StartError {
     #[error(transparent)]
     Misfit(#[from] kw_start::Misfit),
     /// Nothing answers this rank.
-    #[error("rank {0} waits for ever")]
+    #[error("rank {0} waits forever")]
     Rank(u32),
     /// Nothing comes to the leader of this host.
-    #[error("the leader of host {0} waits for ever")]
+    #[error("the leader of host {0} waits forever")]
     Leader(u32),
     /// Nobody has stored a value under this key.
     #[error("'{0}' is lost")]

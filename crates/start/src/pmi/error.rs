@@ -39,7 +39,7 @@ pub enum PmiError {
     // Words that are missing, or mean nothing.
     #[error("PMI command '{command}' lacks '{key}='")]
     Lacks { command: String, key: String },
-    #[error("PMI command '{command}' says {key}='{value}', which is no number")]
+    #[error("PMI command '{command}' says {key}='{value}', which is not a number")]
     NoNumber {
         command: String,
         key: String,
@@ -53,9 +53,9 @@ pub enum PmiError {
     Foreign,
 
     // A launcher that does not keep to the protocol.
-    #[error("the launcher said '{0}' unasked")]
+    #[error("unexpected message '{0}' from the launcher")]
     Unasked(String),
-    #[error("the launcher answered '{said}' where '{due}' was due")]
+    #[error("the launcher answered '{said}' instead of '{due}'")]
     Answer { said: String, due: String },
     #[error("the launcher refused: '{0}'")]
     Refused(String),

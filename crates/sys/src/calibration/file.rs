@@ -31,7 +31,7 @@ fn refused(what: &str, path: &Path, why: impl fmt::Display) -> Refusal {
 pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     if crate::environment::is_untrusted() {
         let why =
-            "a program that runs with more rights than whoever started it uses no file of his";
+            "a program with elevated privileges does not use this file";
         return Err(Refusal(why.into()));
     }
     let variable = |name| std::env::var_os(name).map(PathBuf::from);

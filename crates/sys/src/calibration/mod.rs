@@ -25,7 +25,7 @@ pub fn known(knobs: &Knobs) -> Calibration {
         for part in Part::ALL {
             match load(part) {
                 Ok(figures) => all = all.with_part(part, &figures),
-                Err(why) => tracing::debug!("choices are priced with starting values: {why}"),
+                Err(why) => tracing::debug!("the built-in prices are used: {why}"),
             }
         }
     }

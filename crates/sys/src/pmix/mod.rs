@@ -348,7 +348,7 @@ unsafe extern "C" fn on_loss(
     _data: *mut c_void,
 ) {
     let (id, host) = (std::process::id(), crate::host::name());
-    eprintln!("process {id} on {host}: the job has ended, its PMIx launcher is gone");
+    eprintln!("process {id} on {host}: the job has ended because its PMIx launcher has exited");
     crate::host::leave(1);
 }
 

@@ -129,11 +129,11 @@ fn may_set(guard: &Guard<'_>, position: usize) -> Res {
     match knob.when {
         When::Never => refuse(
             ToolClass::CvarSetNever,
-            format!("{} is told by whoever starts the ranks", knob.name),
+            format!("{} can only be set when the ranks are started", knob.name),
         ),
         _ if guard.above.life.left => refuse(
             ToolClass::CvarSetNotNow,
-            format!("{} comes too late: MPI was finalised", knob.name),
+            format!("{} cannot be set: MPI was finalised", knob.name),
         ),
         When::BeforeInit if running => refuse(
             ToolClass::CvarSetNotNow,

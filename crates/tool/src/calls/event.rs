@@ -43,7 +43,7 @@ pub fn t_source_get_info(
     let mut guard = open(mpi)?;
     row(source_index, 1)?;
     say("kittiwake", name, name_len)?;
-    let about = "All events of this rank, in the order in which they were noticed.";
+    let about = "All events of this rank, in the order of their occurrence.";
     say(about, desc, desc_len)?;
     give(ordering, ORDERED);
     give(ticks_per_second, TICKS_PER_SECOND);

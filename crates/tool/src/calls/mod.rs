@@ -21,7 +21,7 @@ pub fn t_init_thread(mpi: &Mpi, required: i32, provided: Out<i32>) -> Res {
     if !(0..=THREAD_MULTIPLE).contains(&required) {
         return refuse(
             ToolClass::Invalid,
-            format!("required is {required}, which is no thread level"),
+            format!("required is {required}, which is not a thread level"),
         );
     }
     let mut guard = mpi.lock();
@@ -104,6 +104,6 @@ fn by_name(name: Text, find: impl Fn(&str) -> Option<usize>) -> Res<i32> {
     };
     match find(&text) {
         Some(i) => Ok(i as i32),
-        None => refuse(ToolClass::InvalidName, format!("nothing is named '{text}'")),
+        None => refuse(ToolClass::InvalidName, format!("unknown name '{text}'")),
     }
 }

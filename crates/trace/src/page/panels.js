@@ -33,7 +33,7 @@ function eachCall(act) {
 
 const PANELS = {
   losses: () => {
-    if (!D.losses.length) return [el("p", "Nothing was lost that is worth a sentence.")];
+    if (!D.losses.length) return [el("p", "No significant wait time found.")];
     const item = ([head, what, help, call]) => el("li", [el("b", head), " ", button("Show", () => goTo(call), "Show an example of: " + head), el("p", what), el("p", ["What would help: ", help], { style: "color:var(--soft)" })]);
     return [el("ol", D.losses.map(item), { class: "losses" }), el("p", D.critical)];
   },

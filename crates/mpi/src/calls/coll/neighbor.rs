@@ -67,7 +67,7 @@ fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
     let Some(found) = topology.neighborhood(c.rank) else {
         return fail(
             Class::Topology,
-            "comm is a graph with edges that only one of their ends knows of; name them at both",
+            "comm is a graph with edges that only one endpoint has specified; specify them on both",
         );
     };
     Ok(found)

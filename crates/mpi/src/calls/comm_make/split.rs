@@ -182,7 +182,7 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
         }),
         _ => fail(
             Class::Arg,
-            format!("split_type is {split_type}, which is no split type"),
+            format!("split_type is {split_type}, which is not a split type"),
         ),
     }
 }

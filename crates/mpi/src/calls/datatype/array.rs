@@ -83,7 +83,7 @@ fn distribution(how: i64, argument: i64) -> Res<Distribution> {
         DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(argument)),
         _ => fail(
             Class::Arg,
-            format!("array_of_distribs holds {how}, which is no MPI_DISTRIBUTE_ constant"),
+            format!("array_of_distribs holds {how}, which is not an MPI_DISTRIBUTE_ constant"),
         ),
     }
 }

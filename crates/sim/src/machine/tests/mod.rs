@@ -143,7 +143,7 @@ fn who_waits_for_ever_is_named() {
         per_host: 2,
     };
     let why = run(&free(1), &call, 1).unwrap_err();
-    assert_eq!(why.to_string(), "rank 0 stands at step 1 for ever");
+    assert_eq!(why.to_string(), "rank 0 never leaves step 1");
 }
 
 #[test]
