@@ -84,12 +84,14 @@ def test_an_exception_that_cannot_pass_ends_the_job_with_a_sentence(build):
     p = run(MPIEXEC, "-n", 2, build("throws.cc"), "background")
     assert (
         p.returncode == 128 + 6
-        and "an exception was thrown out of the function of a reduction in the background" in p.stderr
+        and "an exception was thrown out of the function of a reduction in the background"
+        in p.stderr
     ), told(p)
     p = run(MPIEXEC, "-n", 1, build("throws.cc"), "event")
     assert (
         p.returncode == 128 + 6
-        and "an exception was thrown out of a function that MPI_T_event_register_callback took" in p.stderr
+        and "an exception was thrown out of a function that MPI_T_event_register_callback took"
+        in p.stderr
     ), told(p)
 
 

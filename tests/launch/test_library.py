@@ -108,8 +108,7 @@ def test_who_waits_for_a_rank_that_has_finished_is_named(program):
 def test_misspelt_knobs_are_named(crashing):
     p = mpiexec("-n", 2, crashing, "not", env={"KW_SPIM": "3"})
     assert (
-        p.stderr
-        == f"rank 0 on {HOST}: unknown setting KW_SPIM (ignored); did you mean KW_SPIN?\n"
+        p.stderr == f"rank 0 on {HOST}: unknown setting KW_SPIM (ignored); did you mean KW_SPIN?\n"
     ), p.stderr
     p = mpiexec("-n", 2, crashing, "not", env={"KW_SPIM": "3", "KW_LOG": "error"}, err="")
     assert p.stderr == "", p.stderr

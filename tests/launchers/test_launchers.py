@@ -144,12 +144,7 @@ def test_ranks_may_run_on_different_processors(launcher, ranks, cores):
     words = [w for r in ranks for w in (":", "-n", 1, cores, *([] if r is None else [cpus[r]]))][1:]
     said, n = call(launcher, *none, *words, env={**OURS, "KW_LOG": "info"}), len(ranks)
     assert all(f"rank {r} of {n} right" in said for r in range(n)), said
-    assert (
-        said.count(
-            f"{'a CPU for each rank' if each else 'oversubscribed'} here"
-        )
-        == n
-    ), said
+    assert said.count(f"{'a CPU for each rank' if each else 'oversubscribed'} here") == n, said
 
 
 @each_launcher

@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn a_word_that_names_no_path_is_refused_with_those_that_do() {
         let why = read("self,ib").unwrap_err().to_string();
-        let want = "KW_PATHS is 'self,ib', but 'ib' is not a transport; known are self, shm, tcp, udp";
+        let want =
+            "KW_PATHS is 'self,ib', but 'ib' is not a transport; known are self, shm, tcp, udp";
         assert_eq!(why, want);
     }
 }

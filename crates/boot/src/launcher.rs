@@ -43,7 +43,11 @@ pub trait Launcher: Send {
     /// Starts processes that form a job of their own. A launcher that cannot says so; this rank may
     /// go on.
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
-        Err(no_more(self.name(), wanted, "its protocol does not support this"))
+        Err(no_more(
+            self.name(),
+            wanted,
+            "its protocol does not support this",
+        ))
     }
     /// The job's key, if the launcher made one.
     fn key(&self) -> Option<[u8; 32]> {

@@ -224,8 +224,7 @@ fn a_launcher_that_starts_no_more_processes_says_so_and_the_rank_goes_on() {
         l.fence().unwrap();
         why
     });
-    let sentence =
-        "Kittiwake's mpiexec cannot start more processes ('/bin/true'): not offered by this launcher";
+    let sentence = "Kittiwake's mpiexec cannot start more processes ('/bin/true'): not offered by this launcher";
     assert_eq!(said, [sentence; 2]);
     let mut alone = super::singleton::Singleton::new().unwrap();
     let why = alone.spawn(&nothing()).unwrap_err().to_string();

@@ -210,7 +210,8 @@ impl Partitioned {
         let source = self.sources.entry(at).or_default();
         let setup = Setup::decode(&bytes);
         let (Some(setup), None) = (setup, &failure) else {
-            let nonsense = || Failure::Other("protocol error: invalid setup of a partitioned send".into());
+            let nonsense =
+                || Failure::Other("protocol error: invalid setup of a partitioned send".into());
             source.waiting = 0;
             let failure = failure.unwrap_or_else(nonsense);
             let lines = source.lines.values_mut();

@@ -200,9 +200,7 @@ fn another_communicator_is_named() {
     });
     let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
-        text.ends_with(
-            "on rows is unexpected at rank 0: the receive is on MPI_COMM_WORLD."
-        ),
+        text.ends_with("on rows is unexpected at rank 0: the receive is on MPI_COMM_WORLD."),
         "{text}"
     );
 }

@@ -357,9 +357,9 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
         (None, None, false) if early.partitioned && wait.kind != Kind::PartReceive => {
             Some("only a receive made by MPI_Precv_init matches it".into())
         }
-        (None, None, false) if !early.partitioned && wait.kind == Kind::PartReceive => {
-            Some("a receive made by MPI_Precv_init matches only sends made by MPI_Psend_init".into())
-        }
+        (None, None, false) if !early.partitioned && wait.kind == Kind::PartReceive => Some(
+            "a receive made by MPI_Precv_init matches only sends made by MPI_Psend_init".into(),
+        ),
         _ => None,
     }
 }
@@ -406,5 +406,8 @@ pub fn line(rank: Rank, report: &Report) -> String {
     {
         report.call = what.into();
     }
-    format!("nothing has arrived for {seconds} s: {}", doing(&told, rank))
+    format!(
+        "nothing has arrived for {seconds} s: {}",
+        doing(&told, rank)
+    )
 }

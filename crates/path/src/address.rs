@@ -66,9 +66,7 @@ pub enum Misnamed {
     #[error("KW_INTERFACES is empty; leave it out or say auto")]
     Empty,
     /// A word with a slash.
-    #[error(
-        "KW_INTERFACES names '{0}', which is not a network such as 10.77.0.0/24 or fd77::/64"
-    )]
+    #[error("KW_INTERFACES names '{0}', which is not a network such as 10.77.0.0/24 or fd77::/64")]
     NoNetwork(String),
     /// A word of digits.
     #[error("KW_INTERFACES names '{0}', which is neither an address nor an interface")]

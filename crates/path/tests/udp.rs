@@ -215,7 +215,10 @@ fn an_address_where_nobody_is_ends_in_a_sentence_that_lists_it() {
         !clean && down.reason.contains(&nobody.to_string()),
         "{down}"
     );
-    assert!(down.reason.contains("no process has this port open"), "{down}");
+    assert!(
+        down.reason.contains("no process has this port open"),
+        "{down}"
+    );
     assert!(!a.pending());
 }
 

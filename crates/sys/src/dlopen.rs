@@ -12,10 +12,7 @@ pub struct Library(NonNull<c_void>);
 /// ([`crate::environment`]).
 pub fn open(path: &CStr) -> Result<Library, String> {
     if crate::environment::is_untrusted() {
-        return Err(
-            "this program runs with elevated privileges and loads no library"
-                .into(),
-        );
+        return Err("this program runs with elevated privileges and loads no library".into());
     }
     // SAFETY: the path ends with NUL. Initialisers are the library's own business, as for one that
     // is linked.

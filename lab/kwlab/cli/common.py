@@ -111,7 +111,8 @@ Real = Annotated[
 Side = Annotated[
     str,
     typer.Argument(
-        help="A library, optionally with settings: kittiwake:KW_WRITE=no", autocompletion=library_names
+        help="A library, optionally with settings: kittiwake:KW_WRITE=no",
+        autocompletion=library_names,
     ),
 ]
 

@@ -136,8 +136,7 @@ def run(
         Path, typer.Option(help="For a plan that describes the machine: file to share with others.")
     ] = libraries.MADE / "lab/machine.json.gz",
     names: Annotated[
-        bool,
-        typer.Option("--names", help="Keep host names, paths and commands in that file."),
+        bool, typer.Option("--names", help="Keep host names, paths and commands in that file.")
     ] = False,
 ):
     """Runs a plan; goes on where an interrupted run stopped."""

@@ -32,13 +32,11 @@ def tune_table(
     again: Annotated[
         bool, typer.Option("--again", help="Repeat measurements that already exist.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Directory for rows.txt and measured.tsv.")] = libraries.MADE
-    / "lab",
+    out: Annotated[
+        Path, typer.Option(help="Directory for rows.txt and measured.tsv.")
+    ] = libraries.MADE / "lab",
     keep_models: Annotated[
-        bool,
-        typer.Option(
-            "--keep-models", help="Use the fitted models as the library's own."
-        ),
+        bool, typer.Option("--keep-models", help="Use the fitted models as the library's own.")
     ] = False,
 ):
     """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the

@@ -118,7 +118,10 @@ def check_files(
     files: Files,
     dist: Dist = DIST,
     points: Annotated[
-        bool, typer.Option("--points", help="Also print every point that the simulator is compared with.")
+        bool,
+        typer.Option(
+            "--points", help="Also print every point that the simulator is compared with."
+        ),
     ] = False,
 ):
     """Holds the library's starting values, the simulator's descriptions and the simulator itself

@@ -135,7 +135,10 @@ impl Job {
 
     pub(super) fn on_garbage(&mut self, rank: u32, error: &dyn Display) {
         let who = who(&self.plan, rank);
-        let verdict = Verdict::new(1, format!("protocol error: invalid message from {who} ({error})"));
+        let verdict = Verdict::new(
+            1,
+            format!("protocol error: invalid message from {who} ({error})"),
+        );
         self.phases.fail(verdict, clock::now());
     }
 

@@ -78,7 +78,10 @@ pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Ou
 #[inline(always)]
 pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
     if tag < 0 && tag != ANY_TAG {
-        return bad_tag(tag, "the tag of a receive must be 0 or more, or MPI_ANY_TAG");
+        return bad_tag(
+            tag,
+            "the tag of a receive must be 0 or more, or MPI_ANY_TAG",
+        );
     }
     let source = match source {
         ANY_SOURCE => None,

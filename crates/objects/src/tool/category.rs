@@ -25,7 +25,10 @@ pub struct Category {
 
 /// Every category; the first holds the others.
 pub fn all() -> Vec<Category> {
-    let mut all = vec![named("kittiwake", "All variables and events of this library.")];
+    let mut all = vec![named(
+        "kittiwake",
+        "All variables and events of this library.",
+    )];
     let knobs: Vec<Room> = knobs::ALL.iter().map(|k| k.room).collect();
     let counters: Vec<Room> = counters::ALL.iter().map(|c| c.room).collect();
     let events: Vec<Room> = events::ALL.iter().map(|e| e.room).collect();
@@ -35,9 +38,7 @@ pub fn all() -> Vec<Category> {
     branch(&mut all, "counters", "What is counted.", &counters, |c| {
         &mut c.pvars
     });
-    branch(&mut all, "events", "Events.", &events, |c| {
-        &mut c.events
-    });
+    branch(&mut all, "events", "Events.", &events, |c| &mut c.events);
     all
 }
 

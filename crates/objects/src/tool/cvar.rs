@@ -154,7 +154,10 @@ pub fn from_c(knob: &Knob, bytes: &[u8]) -> Res<String> {
         let found = usize::try_from(i).ok().and_then(|i| words.get(i));
         match found {
             Some(w) => Ok(w.to_string()),
-            None => wrong(knob, &format!("{i}, which is not an item of its enumeration")),
+            None => wrong(
+                knob,
+                &format!("{i}, which is not an item of its enumeration"),
+            ),
         }
     };
     match knob.kind {

@@ -108,7 +108,10 @@ pub fn comm_join(mpi: &Mpi, fd: i32, intercomm: Out<CommH>) -> Res {
     let introduction = Introduction::new(&parent, 0);
     introduction.open(|| {
         let bad = |e: std::io::Error| {
-            Fault::new(Class::Arg, format!("fd {fd} is not a connected socket: {e}"))
+            Fault::new(
+                Class::Arg,
+                format!("fd {fd} is not a connected socket: {e}"),
+            )
         };
         let stream = kw_sys::fd::borrowed_stream(fd).map_err(bad)?;
         Channel::over(stream).map_err(|e| port_fault(Class::Other, "the socket", e))

@@ -30,8 +30,7 @@ fn refused(what: &str, path: &Path, why: impl fmt::Display) -> Refusal {
 /// Where the file of this host is that keeps such figures, whether or not it is there.
 pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     if crate::environment::is_untrusted() {
-        let why =
-            "a program with elevated privileges does not use this file";
+        let why = "a program with elevated privileges does not use this file";
         return Err(Refusal(why.into()));
     }
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
