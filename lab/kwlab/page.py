@@ -26,7 +26,7 @@ are ahead, and has the range over the rounds behind it. A dash: the library has 
 ("What went wrong", below). What *slants* counts for nothing: it was measured while others used the
 machine, in every round, or the ratios of its rounds are further apart than {disagree:g} : 1. The
 programs are `bench/*.c`; [lab.md](lab.md) says how they measure,
-[measurements/](measurements/README.md) has the experiments that decided something.
+[decisions.md](decisions.md) has the measurements behind decisions.
 """
 
 

@@ -1,6 +1,6 @@
 //! What the library's own code and the kernel add to the figures of a host. Both the protocols and
 //! the collectives are priced with these numbers. No job measures them: they are starting values, of
-//! the machine of `docs/measurements/2026-11-21-shm-path.md`.
+//! the machine of `docs/decisions.md#raw-path`.
 
 /// What the ring adds to a frame beside the cache line that moves, nanoseconds.
 pub const RING: f64 = 25.0;

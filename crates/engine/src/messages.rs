@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// A blocking receive looks for its message, before it becomes a request, for as long as so many
 /// frames take through memory, where each rank has a processor. When the answer of a ping-pong comes
-/// just too late, the request costs as much again as the message (docs/measurements). But no longer than
+/// just too late, the request costs as much again as the message (docs/decisions.md). But no longer than
 /// a thread takes to wake up: what takes longer is not on its way. A starting value.
 const FRAMES_AT_ONCE: f64 = 28.0;
 /// See [`FRAMES_AT_ONCE`].

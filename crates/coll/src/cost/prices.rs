@@ -152,7 +152,7 @@ use Source::{
 // Starting values, and how many times a figure a price is, are fitted to what was measured on a
 // virtual machine with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) where nothing
 // else is said; `kwsim check` says how well. `recv` and `write` are of two cores that share a cache in
-// some minutes and not in others (docs/measurements/2026-11-26-far-cores.md).
+// some minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
 prices! {
     call = "call", Start(60.0), "A call of a collective, beside its steps.";
     step = "step", Start(5.0), "The bookkeeping of one step.";

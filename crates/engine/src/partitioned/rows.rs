@@ -30,7 +30,7 @@ use std::time::Duration;
 const LONG: f64 = 32.0;
 /// And so many wake-ups at least, as they were measured of the host: its receiver may have fallen
 /// asleep, and to be woken costs the two of them half as much (13 to 27 us where one took 15 us,
-/// `docs/measurements/2026-11-22-event-thread.md`). Both are starting values.
+/// `docs/decisions.md#what-a-wake-up-costs`). Both are starting values.
 const WAKES: f64 = 8.0 / 3.0;
 
 /// What one message carries.

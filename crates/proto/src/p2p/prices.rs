@@ -11,7 +11,7 @@
 //! | a byte over a network | the rate that the system saw, over UDP the connection |
 //!
 //! What a path's own code and the kernel add to that are starting values, here and in
-//! [`kw_base::overheads`], of the machine of `docs/measurements/2026-11-21-shm-path.md`; nothing
+//! [`kw_base::overheads`], of the machine of `docs/decisions.md#raw-path`; nothing
 //! measures them on this host.
 
 use super::table::{Choice, Line, Lines, Room};
