@@ -172,7 +172,7 @@ fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
         (&[&b"cmd=response_to_i"[..]], false, "is gone"),
         (&[b"\xff\xfe\n"], false, "not text"),
         (&[b"hello\n"], false, "begins with 'hello'"),
-        (&[b"cmd=barrier_out rc=0\n"], false, "was due"),
+        (&[b"cmd=barrier_out rc=0\n"], false, "instead of"),
         (
             &[b"cmd=response_to_init pmi_version=1 rc=-1\n"],
             false,
@@ -194,7 +194,7 @@ fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
         ),
         (&[greeted, b"    99cmd=fullinit-resp"], true, "is gone"),
         (&[greeted, b"HTTP/1.0 400\n"], true, "not with its length"),
-        (&[greeted, b"    10cmd=hello;"], true, "was due"),
+        (&[greeted, b"    10cmd=hello;"], true, "instead of"),
         (
             &[
                 greeted,
