@@ -1,10 +1,9 @@
-//! What was measured of a host, and of the network to others: the figures that choices are priced
-//! with, and the texts that carry them, the two files of a host (`kw_sys::calibration`) and the word
-//! that the ranks of a job agree on (`kw_start`).
+//! Calibration of a host and of its network: the parameters that choices are priced with, and their
+//! text formats, that of the host's two files (`kw_sys::calibration`) and that of the value on
+//! which the ranks of a job agree (`kw_start`).
 //!
-//! Each figure is one row of a table: its name, its unit, the value that holds where nothing was
-//! measured, and the values that are believed. What a choice makes of a figure stands with the
-//! choice (`kw_proto::p2p::prices`).
+//! Each parameter is one row of a table: its name, unit, default, and plausible range. The module
+//! that uses a parameter documents what it derives from it (`kw_proto::p2p::prices`).
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +23,7 @@ impl Line {
     }
 }
 
-/// What a figure counts.
+/// Unit of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Picoseconds.
@@ -59,7 +58,7 @@ impl Unit {
     }
 }
 
-/// What figures are measured of together, and kept together.
+/// Group of parameters that are measured and stored together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The host.
@@ -99,13 +98,13 @@ impl Part {
 pub struct Row {
     /// Its name in the file.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// What holds where nothing was measured: a value of a virtual machine with two cores.
+    /// Default if it was not measured: the value of a virtual machine with two cores.
     pub start: u64,
-    /// What is believed; zero besides, for what the host does not have.
+    /// Plausible range; zero is also accepted and means that the host does not have it.
     pub range: RangeInclusive<u64>,
-    /// What it is.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -172,7 +171,7 @@ impl Default for Calibration {
     }
 }
 
-/// For whom a file of figures holds: whatever else says another of these was measured elsewhere.
+/// Key of a calibration file: a file with another key was measured elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subject {
     /// Version of the library.
@@ -189,7 +188,7 @@ const END: &str = "end";
 const UNMEASURED: &str = "-";
 
 impl Calibration {
-    /// What holds where nothing was measured.
+    /// The defaults.
     pub const START: Calibration = Calibration {
         values: starts(),
         measured: [false; 2],
@@ -208,21 +207,21 @@ impl Calibration {
         Figure::LineHost,
         Figure::LineCore,
     ];
-    /// A cache line within a last-level cache likewise: where a package has one, that is its distance.
+    /// Without a measured line transfer within a last-level cache, the package's value is used.
     pub const LINES_CACHE: [Figure; 4] = [
         Figure::LineCache,
         Figure::LinePackage,
         Figure::LineHost,
         Figure::LineCore,
     ];
-    /// A byte through a shared area likewise.
+    /// The same rule for bytes through a shared area.
     pub const STREAMS_NEAR: [Figure; 4] = [
         Figure::StreamPackage,
         Figure::StreamCache,
         Figure::StreamHost,
         Figure::StreamCore,
     ];
-    /// The same within a last-level cache.
+    /// The value within a last-level cache.
     pub const STREAMS_CACHE: [Figure; 4] = [
         Figure::StreamCache,
         Figure::StreamPackage,
@@ -237,14 +236,14 @@ impl Calibration {
         Figure::StreamCore,
     ];
 
-    /// Figures of a host that was measured. What is larger than what is believed was not measured
-    /// well: its starting value holds.
+    /// Calibration of a measured host. A value outside its plausible range was mismeasured and is
+    /// replaced by the default.
     pub fn measured(value: impl Fn(Figure) -> u64) -> Calibration {
         Calibration::START.with(Part::Host, value)
     }
 
-    /// The same with a network: picoseconds of a round trip, and picoseconds for 1024 bytes; zero is
-    /// not known, and its starting value holds.
+    /// This calibration with the network's values: picoseconds per round trip, and picoseconds per
+    /// 1024 bytes; zero means unknown and is replaced by the default.
     pub fn with_network(self, round_trip: u64, byte: u64) -> Calibration {
         self.with(Part::Network, |f| match f {
             Figure::NetTrip => round_trip,
@@ -264,7 +263,7 @@ impl Calibration {
         self
     }
 
-    /// The same with another's figures of one part.
+    /// This calibration with one group of parameters taken from `other`.
     pub fn with_part(mut self, part: Part, of: &Calibration) -> Calibration {
         self.values[part.figures()].copy_from_slice(&of.values[part.figures()]);
         self.measured[part as usize] = of.measured[part as usize];
@@ -373,7 +372,7 @@ impl Calibration {
         Part::ALL.map(part).join("_")
     }
 
-    /// What [`Calibration::word`] has written; `None` when it is something else.
+    /// Parses the output of [`Calibration::word`]; `None` if it is invalid.
     pub fn from_word(word: &str) -> Option<Calibration> {
         let (host, network) = word.split_once('_')?;
         let mut all = Calibration::START;
@@ -386,7 +385,7 @@ impl Calibration {
         Some(all)
     }
 
-    /// The same with the figures of a part, if there can be such ones.
+    /// This calibration with one group replaced, if the values are valid.
     fn believed(self, part: Part, values: &[u64]) -> Option<Calibration> {
         let rows = part.rows();
         let mut both = rows.iter().zip(values);
@@ -406,7 +405,7 @@ impl Calibration {
         text + END + "\n"
     }
 
-    /// Reads the text of a host's file: figures of that part, starting values besides.
+    /// Parses the text of a host's file: the parameters of that group, defaults for the others.
     pub fn parse(part: Part, text: &str, subject: &Subject) -> Result<Calibration, Disbelieved> {
         let text = text.strip_prefix(part.title());
         let text = text.and_then(|t| t.strip_prefix('\n'));

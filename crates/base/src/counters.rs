@@ -26,7 +26,7 @@ pub enum Class {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
-    /// What is counted.
+    /// Unit of the count.
     pub unit: &'static str,
     /// One sentence.
     pub help: &'static str,
@@ -154,7 +154,7 @@ pub enum Protocol {
     Write,
 }
 
-/// What carries it.
+/// Path that carries the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
     /// Not chosen yet, or the simulated network of the tests.

@@ -93,7 +93,7 @@ impl Event {
 /// A recorded event; unused elements are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// What happened.
+    /// Kind of event.
     pub event: Event,
     /// Its elements.
     pub data: [i64; MOST_ELEMENTS],

@@ -1,8 +1,8 @@
 //! Memory that is gone round: how much of it, and when that becomes more.
 //!
-//! What comes again soon lies in the caches of those who have read it, and is written slowly; the
-//! first use of a page costs more than that. So a lap is short at first, and grows when it has been
-//! gone round often.
+//! Memory that is reused soon is in the caches of its readers, which makes writing it slow; the
+//! first use of a page is even slower. So the buffer starts short and grows after it has been used
+//! several times.
 
 /// A lap that has been gone round so often becomes twice as long: a starting value that nothing
 /// measures. The first use of a page (2.4 us on a virtual machine) cost as much as eight uses of one

@@ -1,8 +1,8 @@
-//! What the library's own code and the kernel add to the figures of a host. Both the protocols and
-//! the collectives are priced with these numbers. No job measures them: they are starting values, of
-//! the machine of `docs/decisions.md#raw-path`.
+//! Costs of the library's code and the kernel, added to the calibration of a host. Protocols and
+//! collectives are priced with these numbers. They are not measured; they are the values of the
+//! machine in `docs/decisions.md#raw-path`.
 
-/// What the ring adds to a frame beside the cache line that moves, nanoseconds.
+/// Cost that the ring adds to a frame beyond the cache line transfer, nanoseconds.
 pub const RING: f64 = 25.0;
 /// A frame over TCP: system calls of both sides, and the loopback interface. Nanoseconds.
 pub const TCP_FRAME: f64 = 4_200.0;

@@ -12,7 +12,7 @@ impl<'a> Reader<'a> {
         Reader(bytes)
     }
 
-    /// What is left.
+    /// The unread bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         self.take().map(u32::from_le_bytes)
     }
 
-    /// The same with a sign.
+    /// A signed integer.
     #[inline]
     pub fn i32(&mut self) -> Option<i32> {
         self.take().map(i32::from_le_bytes)
@@ -43,13 +43,13 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// The same with a sign.
+    /// A signed integer.
     #[inline]
     pub fn i64(&mut self) -> Option<i64> {
         self.take().map(i64::from_le_bytes)
     }
 
-    /// So many bytes.
+    /// The next bytes.
     #[inline]
     pub fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(len)?;

@@ -1,5 +1,5 @@
-//! Places for functions of the program that MPI calls without a word of ours: operators, error
-//! handlers.
+//! Slots for functions of the program that MPI calls without an argument of the library's:
+//! operators, error handlers.
 //!
 //! A C function that MPI is given has no place to say which function of the program is meant. So
 //! there are as many C functions as there may be functions of the program, each with a slot that

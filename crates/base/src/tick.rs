@@ -1,4 +1,4 @@
-//! Time as a value: below the engine nobody reads a clock, `now` is an argument.
+//! Time as a value: code below the engine never reads a clock; `now` is an argument.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a collective call asks for, in the terms in which algorithms think.
+//! Description of a collective call, in the terms used by algorithms.
 
 use super::algorithms::Algorithm;
 use super::table::{Site, fallback};
@@ -92,7 +92,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// What a host's `ranks` have by default; `unit`: see [`Board`].
+    /// Default for a host with `ranks` ranks; `unit`: see [`Board`].
     pub fn usual(ranks: u64, unit: u64) -> Board {
         let ring = ring(ranks as usize) as u64;
         Board {
@@ -123,10 +123,10 @@ pub struct Ask<'a> {
     /// Packed bytes that this rank sends and receives, where blocks are not equal (the v and w forms
     /// of alltoall); every rank has its own.
     pub own_bytes: u64,
-    /// What is sent: block `i` to rank `i`; block 0 where all get the same. Reduce-scatter: the
-    /// block of each result.
+    /// The send data: block `i` to rank `i`; block 0 if all get the same. Reduce-scatter: the block
+    /// of each result.
     pub send: Blocks<'a>,
-    /// What is received: block `i` from rank `i`; block 0 where there is one.
+    /// The receive data: block `i` from rank `i`; block 0 if there is only one.
     pub recv: Blocks<'a>,
     /// Whether the reduction's operation commutes.
     pub commutative: bool,
@@ -136,11 +136,11 @@ pub struct Ask<'a> {
     /// The number behind the slash of the table's row. The algorithm says what it is: the fan-out
     /// of a tree, a number of pieces, or kilobytes.
     pub param: u32,
-    /// Which ranks share a machine, and the domains inside each; `None` when all share one, or when
-    /// nobody knows.
+    /// The host of each rank, and the domains inside each host; `None` if all share one host, or if
+    /// unknown.
     pub nodes: Option<&'a Nodes>,
-    /// Which ranks are close to each other, where all are on one host and each is bound to a known
-    /// place there; `None` when nobody knows, or with several nodes.
+    /// The ranks that are close to each other, if all are on one host and each is bound to a known
+    /// location there; `None` if unknown, or with several nodes.
     pub levels: Option<&'a Levels>,
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or
     /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
@@ -252,8 +252,8 @@ impl<'a> Ask<'a> {
         (self.rank + self.size - by) % self.size
     }
 
-    /// The first `len` units of rank `r`'s shelf for data. What fits lies beside the owner's stage,
-    /// in one cache line; anything longer begins at the next line.
+    /// The first `len` units of rank `r`'s data shelf. Short data lies next to the owner's flag, in
+    /// one cache line; anything longer starts at the next line.
     #[inline]
     pub fn shelf(&self, r: u32, len: u64) -> Slice {
         let unit = self.board.map_or(1, |b| b.unit.max(1));
@@ -294,7 +294,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whether a tree of this fan-out is one level deep, so that the root deals with everybody
+    /// Whether a tree of this fan-out is one level deep, so that the root deals with all ranks
     /// itself.
     #[inline]
     pub fn is_flat(&self) -> bool {
@@ -307,7 +307,7 @@ impl<'a> Ask<'a> {
         self.bytes.checked_div(self.count).unwrap_or(1)
     }
 
-    /// What this rank contributes to a reduction: `count` elements.
+    /// This rank's contribution to a reduction: `count` elements.
     #[inline]
     pub fn input(&self) -> Slice {
         Slice::whole(if self.in_place { RECV } else { SEND }, self.count)

@@ -3,7 +3,7 @@
 
 use super::{Ask, Schedule, Shelf, Slice};
 
-/// Slots begin at multiples of so many units, if they are long enough.
+/// Slots start at multiples of this many units, if they are long enough.
 const ALIGN: u64 = 64;
 /// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its
 /// lines lie in the caches of those who have read it, and cost more to write than those of a long
@@ -29,9 +29,9 @@ impl<'a> Cut<'a> {
     }
 
     /// A long shelf for data of `len` units, in slots of about as many kilobytes as the table's row
-    /// says: the pieces are of one length, as far as possible. There are `least` slots (3 at most),
-    /// unless the data needs fewer; a long shelf is longer than the caches of a core, if it can be,
-    /// and a slot that comes again finds its lines in nobody's.
+    /// says; the pieces have equal lengths if possible. There are `least` slots (3 at most), unless
+    /// the data needs fewer. If possible a long shelf is longer than the caches of a core, so that
+    /// no cache holds the lines of a reused slot.
     pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
         let most = most(ask, least, 1);
         Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
@@ -144,7 +144,7 @@ pub fn pieces_of(ask: &Ask, least: u64) -> Pieces {
     even(cut.pieces(), ask.bytes)
 }
 
-/// The same as [`Cut::long`] makes them.
+/// The cut that [`Cut::long`] would make.
 pub fn long_pieces_of(ask: &Ask, least: u64) -> Pieces {
     let cut = Cut::long(ask, &mut Schedule::default(), ask.count.max(1), least);
     even(cut.pieces(), ask.bytes)

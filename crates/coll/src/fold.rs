@@ -2,11 +2,11 @@
 
 use super::{Schedule, Slice};
 
-/// What has been combined so far, and where it lies.
+/// The partial result of a reduction, and its location.
 ///
 /// The accumulator starts as the rank's own input (which may be the user's constant send buffer)
-/// and moves between the place where the result shall end (`home`) and temporaries, so that a
-/// commutative operation never copies.
+/// and moves between the destination of the result (`home`) and temporaries, so that a commutative
+/// operation never copies.
 #[derive(Debug)]
 pub struct Fold {
     acc: Slice,
@@ -17,7 +17,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Begins with `input`; the result shall end in `home`. `input == home` means in place.
+    /// Starts with `input`; the result must end in `home`. `input == home` means in place.
     pub fn new(input: Slice, home: Slice, commutative: bool) -> Fold {
         Fold {
             acc: input,

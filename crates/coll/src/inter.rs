@@ -15,7 +15,7 @@ use super::{Coll, RECV, SEND, Schedule, Slice};
 #[cfg(test)]
 mod tests;
 
-/// What the root argument makes of this rank.
+/// Role of this rank according to the root argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// MPI_ROOT: this rank is the root.

@@ -32,21 +32,21 @@ pub enum Apart {
     Packages,
 }
 
-/// What prices depend on.
+/// Parameters of the prices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shape {
     /// How many meet at each level, from the outermost to the innermost, in the largest group; 1 or
     /// 0 where there is nothing.
     widths: [u32; 3],
-    /// The same without the outermost group that rank 0 is in.
+    /// These levels without the outermost group of rank 0.
     others: [u32; 3],
     /// The outermost level is that of packages.
     pub packages: bool,
     /// Ranks of the package that has most.
     pub most: u32,
-    /// Of a thousand pairs of ranks so many are on one package.
+    /// Pairs of ranks on one package, per thousand.
     pub near: u32,
-    /// And so many share a last-level cache.
+    /// Pairs of ranks that share a last-level cache, per thousand.
     pub cached: u32,
     /// The ranks of each innermost group share a last-level cache.
     inside_caches: bool,
@@ -127,7 +127,7 @@ impl Levels {
         &self.tiers
     }
 
-    /// What prices depend on.
+    /// Parameters of the prices.
     pub fn shape(&self) -> Shape {
         self.shape
     }

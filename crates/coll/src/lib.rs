@@ -9,9 +9,9 @@
 //! in which the other rank receives them; the symbolic checker of the tests (`check.rs`) proves
 //! that, and that no step touches memory that is in flight, for every algorithm and process count.
 //!
-//! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. Whoever runs the
-//! schedule says what the unit of each buffer is: an element of a datatype (so nothing is packed),
-//! or a byte of the packed data.
+//! Memory is named, never addressed: a [`Slice`] is a range of units in a buffer. The owner of the
+//! schedule defines the unit of each buffer: an element of a datatype (so nothing is packed), or a
+//! byte of the packed data.
 //!
 //! # Boards: memory that the ranks of a node share
 //!
@@ -25,10 +25,10 @@
 //! The checker keeps vector clocks and faults every access that is not ordered by a raise and a
 //! watch.
 //!
-//! Whoever runs the schedules owes this: collectives on one board take turns at each rank, in the
-//! order of the calls; a shelf is given out again only when every rank has ended the collective
-//! that used it before. So the end of a schedule needs no barrier. All ranks of the communicator
-//! that are on this node run a schedule with the same [`Shelf`] kind.
+//! The owner of the schedules must guarantee that collectives on one shared-memory region run one
+//! after the other at each rank, in the order of the calls, and that a shelf is reused only when
+//! every rank has ended the collective that used it before. So a schedule needs no barrier at its
+//! end. All ranks of the communicator on this node run a schedule with the same [`Shelf`] kind.
 //!
 //! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one
 //! row in `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking,
@@ -72,8 +72,8 @@ pub const RECV: u32 = 1;
 pub const SHELVES: u32 = 1 << 30;
 /// Buffers from this number on are the schedule's temporaries.
 pub const TEMPS: u32 = 1 << 31;
-/// The first so many bytes of a shelf lie in the cache line of its owner's stage: data that short
-/// costs one line, not two.
+/// This many bytes of a shelf share the cache line of its owner's flag: such short data costs one
+/// line, not two.
 pub const SHELF_LINE: u64 = 48;
 
 /// Units of a shelf that come before the first whole line after the stage's; `unit`: bytes of one.
@@ -139,7 +139,7 @@ pub enum Step {
     Send {
         /// Destination.
         to: u32,
-        /// What is sent.
+        /// The data to send.
         what: Slice,
     },
     /// Starts a receive; the slice may not be touched until the slot has ended.
@@ -169,7 +169,7 @@ pub enum Step {
     Raise(u32),
     /// Waits until that rank (of this node) has come so far.
     Watch {
-        /// Who is waited for.
+        /// The rank to wait for.
         rank: u32,
         /// How far it must have come.
         stage: u32,
@@ -185,9 +185,9 @@ pub enum Step {
 /// Size and unit of a temporary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Temp {
-    /// So many bytes of packed data; the unit is a byte.
+    /// This many bytes of packed data; the unit is a byte.
     Bytes(u64),
-    /// So many elements of the reduction's datatype, laid out like the user's.
+    /// This many elements of the reduction's datatype, laid out like the user's.
     Elements(u64),
     /// As many bytes as that slice of a caller's buffer packs to; the unit is the whole.
     Packed(Slice),
@@ -228,8 +228,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What it touches of the memory that the ranks of a node share; `unit`: bytes of a unit of a
-    /// shelf. `None`: nothing.
+    /// The shared memory of a node that it touches; `unit`: bytes per unit of a shelf. `None`:
+    /// none.
     pub fn need(&self, unit: u64) -> Option<Need> {
         match self.shelf {
             Shelf::None => None,
@@ -253,7 +253,7 @@ impl Schedule {
         })
     }
 
-    /// So many units of data lie on every rank's short shelf.
+    /// This many units of data fit on every rank's short shelf.
     #[inline]
     pub fn use_short(&mut self, units: u64) {
         self.shelf = Shelf::Short;
@@ -369,12 +369,12 @@ impl Schedule {
         self.steps.push(Step::Fence);
     }
 
-    /// A temporary of so many bytes.
+    /// A temporary of this many bytes.
     pub fn bytes(&mut self, len: u64) -> Slice {
         self.temp(Temp::Bytes(len), len)
     }
 
-    /// A temporary of so many elements of the reduction's datatype.
+    /// A temporary of this many elements of the reduction's datatype.
     pub fn elements(&mut self, len: u64) -> Slice {
         self.temp(Temp::Elements(len), len)
     }

@@ -22,8 +22,8 @@ pub struct Neighbors {
 }
 
 impl Neighbors {
-    /// Of a grid, from what MPI_Cart_shift says of each dimension: the neighbours in negative and
-    /// in positive direction. What is sent one way comes in from the other way, also when both
+    /// Neighbours of a grid, from the result of MPI_Cart_shift for each dimension: in negative and
+    /// in positive direction. Data sent one way arrives from the other way, also when both
     /// neighbours are the same rank.
     pub fn of_grid(shifts: impl Iterator<Item = (Option<u32>, Option<u32>)>) -> Neighbors {
         let mut all = Neighbors::default();

@@ -61,7 +61,7 @@ impl Nodes {
         })
     }
 
-    /// The same with the domain of every rank on its node, where it is known.
+    /// The nodes with the domain of every rank on its node, if known.
     pub fn with_domains(self, domain: impl Fn(u32) -> Option<Domain>) -> Nodes {
         let mut seen: HashMap<Vec<Domain>, u32> = HashMap::new();
         let mut kinds = Vec::new();
@@ -85,7 +85,7 @@ impl Nodes {
         Nodes { inside, ..self }
     }
 
-    /// The domains of a node's ranks, which count from 0 there; `None` when nobody knows.
+    /// The domains of a node's ranks, which count from 0 there; `None` if unknown.
     pub fn levels(&self, node: u32) -> Option<&Levels> {
         let kind = (*self.inside.of.get(node as usize)?)?;
         self.inside.kinds.get(kind as usize)

@@ -14,7 +14,7 @@ use super::{Ask, Coll, Levels, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step
 pub struct Chooser<'a> {
     /// The table.
     pub table: &'a Table,
-    /// What the communicator runs on.
+    /// Hosts and domains of the communicator.
     pub site: Site,
 }
 
@@ -26,9 +26,9 @@ const STAGES: u32 = 1 << 14;
 pub struct SubComm<'a> {
     /// The ranks; where one stands here is its rank in the part.
     pub ranks: &'a [u32],
-    /// What the part takes for the caller's send buffer: its first unit lies here.
+    /// The part's view of the caller's send buffer: its first unit lies here.
     pub send: Slice,
-    /// What the part takes for the caller's receive buffer.
+    /// The part's view of the caller's receive buffer.
     pub recv: Slice,
     /// How many parts of this schedule have used the board before, if this one may use it.
     pub board: Option<u32>,
@@ -112,8 +112,8 @@ impl<'a> SubComm<'a> {
         }
     }
 
-    /// A later part on the same board: nobody writes a shelf before all are through with the part
-    /// before.
+    /// A later part on the same shared memory: no rank writes a shelf before all have finished the
+    /// part before.
     fn take_turn(&self, s: &mut Schedule, first: usize) {
         let Some(stage) = self
             .board

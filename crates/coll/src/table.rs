@@ -61,7 +61,7 @@ pub const DEFAULT_PARAM: u32 = 4;
 /// The table that is built in.
 const BUILT_IN: &str = include_str!("table.txt");
 
-/// What the ranks of a communicator run on, as all of them know it alike.
+/// Properties of a communicator's ranks and hosts that all of them know alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Site {
     /// More ranks than cores.
@@ -78,7 +78,7 @@ pub struct Row {
     pick: Pick,
 }
 
-/// What a row chooses.
+/// The choice of a row.
 #[derive(Clone, Copy, Debug)]
 enum Pick {
     /// This algorithm with that number.
@@ -91,7 +91,7 @@ enum Pick {
 const CHEAPEST: &str = "cheapest";
 
 impl Row {
-    /// What it chooses for a call, if it fits.
+    /// Its choice for a call, if it fits.
     #[inline]
     fn pick(
         &self,
@@ -134,7 +134,7 @@ pub enum Unreadable {
     Row {
         /// Its line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         why: WrongRow,
     },
     /// A row of a file.
@@ -150,12 +150,12 @@ pub enum Unreadable {
     File {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's message.
         why: io::Error,
     },
 }
 
-/// What is wrong with a row.
+/// Error in a row.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WrongRow {
     /// The number of its words.
@@ -172,7 +172,7 @@ pub enum WrongRow {
     Either {
         /// The column.
         column: &'static str,
-        /// What stands there.
+        /// The offending word.
         word: String,
         /// The first that may.
         no: &'static str,
@@ -267,7 +267,7 @@ impl Table {
         })
     }
 
-    /// The same with other prices.
+    /// This table with other prices.
     pub fn priced(self, prices: Prices) -> Table {
         Table {
             prices,
@@ -352,7 +352,7 @@ fn parse_row(line: &str) -> Result<(Coll, Vec<usize>, Row), WrongRow> {
     Ok((coll, places, row))
 }
 
-/// What the last word of a row chooses.
+/// Meaning of a row's last word.
 fn pick(coll: Coll, word: &str) -> Result<Pick, WrongRow> {
     if word == CHEAPEST {
         return Ok(Pick::Cheapest(coll));
@@ -367,7 +367,7 @@ fn pick(coll: Coll, word: &str) -> Result<Pick, WrongRow> {
     Ok(Pick::One(algorithm, at_most(param)))
 }
 
-/// What a word allows: both for `any`, else whether it is the second of the two.
+/// Meaning of a word: both for `any`, else whether it is the second of the two.
 fn either(
     column: &'static str,
     word: &str,

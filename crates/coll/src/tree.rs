@@ -33,13 +33,13 @@ impl<'a> Tree<'a> {
         Tree::rooted(&Ask { root: 0, ..*ask })
     }
 
-    /// The same that follows the domains of the host, as far as they are known.
+    /// The tree that follows the domains of the host, as far as they are known.
     pub fn by_levels(self, ask: &Ask<'a>) -> Tree<'a> {
         let tiers = ask.levels.map_or(&[][..], Levels::tiers);
         Tree { tiers, ..self }
     }
 
-    /// Whom `r` follows; `None` for the root.
+    /// Parent of `r`; `None` for the root.
     pub fn parent(&self, r: u32) -> Option<u32> {
         let row = self.row(self.outermost(r), r);
         let mut group = self.fan;
@@ -50,13 +50,13 @@ impl<'a> Tree<'a> {
         (at > 0).then(|| row.nth(at - at % group))
     }
 
-    /// Who follows `r`, those of its innermost group first.
+    /// Children of `r`, those of its innermost group first.
     pub fn children(&self, r: u32) -> Vec<u32> {
         self.children_by_level(r).concat()
     }
 
-    /// Who follows `r` at each level where it leads, the innermost level first; ascending where the
-    /// tree is in the order of ranks.
+    /// Children of `r` at each level where it is a head, the innermost level first; ascending if
+    /// the tree is in rank order.
     pub fn children_by_level(&self, r: u32) -> Vec<Vec<u32>> {
         let levels = (self.outermost(r)..=self.tiers.len()).rev();
         levels
@@ -64,8 +64,7 @@ impl<'a> Tree<'a> {
             .collect()
     }
 
-    /// Who is at the head of the ranks that `r` meets where it is not at the head itself; the root
-    /// for itself.
+    /// Parent of `r` in the tree; the root is its own parent.
     pub fn head(&self, r: u32) -> u32 {
         self.row(self.outermost(r), r).nth(0)
     }
@@ -95,7 +94,7 @@ impl<'a> Tree<'a> {
         r == self.root || group != tier.of(self.root) && tier.leader(group) == r
     }
 
-    /// Those whom `r` meets at a level.
+    /// The ranks that `r` meets at a level.
     fn row(&self, level: usize, r: u32) -> Row {
         if self.tiers.is_empty() {
             return Row::All {
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
     use crate::Domain;
 
-    /// Everybody has one parent, and is found from there; heads lead to the root.
+    /// Every rank has one parent that lists it as a child; heads lead to the root.
     fn is_a_tree(tree: &Tree, size: u32, root: u32) {
         let mut seen = vec![0; size as usize];
         for (r, c) in (0..size).flat_map(|r| tree.children(r).into_iter().map(move |c| (r, c))) {

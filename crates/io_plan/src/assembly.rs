@@ -26,9 +26,9 @@ impl Extent {
     }
 }
 
-/// The bytes that the lists name, as extents in ascending order. Two that are at most `gap` bytes
-/// apart become one: 0 for a write, which must not touch what nobody writes; for a read, as many
-/// bytes as are read in the time of one access.
+/// The bytes that the lists name, as extents in ascending order. Extents at most `gap` bytes apart
+/// are merged: 0 for a write, which must not touch other bytes; for a read, the bytes read in the
+/// time of one access.
 pub fn cover<'a>(lists: impl IntoIterator<Item = &'a RunList>, gap: u64) -> Vec<Extent> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for list in lists {
@@ -147,7 +147,7 @@ mod tests {
         decide(&requests, &aggregators(&hosts, 1, hints), hints, writes)
     }
 
-    /// What rank (view, from, to) has in a window, and which part of its data that is.
+    /// A rank's (view, from, to) part of a window, and the corresponding part of its data.
     fn part(rank: &(View, u64, u64), window: &Range<u64>) -> (RunList, Range<u64>) {
         let (view, from, to) = rank;
         let low = view.data_before(window.start).clamp(*from, *to);

@@ -1,5 +1,5 @@
-//! Collective access (MPI 5.0, 14.4.5): whether the ranks exchange data, and who accesses which part of the
-//! file. All ranks have the same requests and so come to the same decision.
+//! Collective access (MPI 5.0, 14.4.5): whether the ranks exchange data, and which rank accesses
+//! which part of the file. All ranks have the same requests and so reach the same decision.
 //!
 //! Two-phase access: the range of the file that a call touches is cut into one *domain* for each
 //! *aggregator* rank. An aggregator goes through its domain in *windows* of a buffer's size. For
@@ -10,7 +10,7 @@
 use crate::hints::{Hints, Switch};
 use std::ops::Range;
 
-/// What accesses to a file cost.
+/// Costs of file accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
     /// One access beyond its bytes, nanoseconds.
@@ -44,7 +44,7 @@ impl Cost {
     }
 }
 
-/// What one rank asks of a collective call.
+/// Request of one rank in a collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Request {
     /// Position in the file of its first byte.
@@ -55,11 +55,11 @@ pub struct Request {
     pub bytes: u64,
     /// Runs of bytes in the file that hold them.
     pub pieces: u64,
-    /// What accesses cost this rank.
+    /// Cost of accesses by this rank.
     pub cost: Cost,
     /// Whether the view of this rank ascends, so that it can take part in an exchange.
     pub ascends: bool,
-    /// Whether this rank cannot go on, and why is its own matter: nobody accesses anything.
+    /// Whether this rank has failed for a reason of its own: then no rank accesses the file.
     pub failed: bool,
 }
 
@@ -109,29 +109,29 @@ impl Request {
     }
 }
 
-/// What moving a byte to an aggregator, or from one, and placing it there costs before that was
-/// measured, picoseconds: two copies within a host, while others do the same. Measured on two cores
-/// with bench/io.c, blocks of 1 to 64 KB.
+/// Default cost of moving a byte to or from an aggregator and placing it there, before it was
+/// measured, in picoseconds: two copies within a host while other ranks do the same. Measured on
+/// two cores with bench/io.c, blocks of 1 to 64 KB.
 const EXCHANGE_WRITTEN: u64 = 40;
-/// The same of reads.
+/// The default for reads.
 const EXCHANGE_READ: u64 = 70;
-/// The same where ranks share cores and wait for each other's turns.
+/// The default if ranks share cores and wait for each other.
 const EXCHANGE_CROWDED: u64 = 150;
 /// Bytes of the rank that has most, from which on an exchange tells what a byte costs.
 const TELLING: f64 = 1048576.0;
-/// What a write costs at least beyond its bytes where several ranks write one file at once,
+/// Minimum cost of a write beyond its bytes if several ranks write one file at once, in
 /// nanoseconds: they wait for the file's lock in the kernel. Measured as above: 2,400 to 7,400.
 const CONTENDED_CALL: u64 = 3_000;
-/// What taking a byte out of what was read with gaps costs, nanoseconds: one copy.
+/// Cost of extracting a byte from data read with gaps, in nanoseconds: one copy.
 const SIEVE_PER_BYTE: f64 = 0.02;
-/// What finding a piece in it costs, nanoseconds.
+/// Cost of finding a piece in such data, in nanoseconds.
 const SIEVE_PER_PIECE: f64 = 4.0;
-/// What describing one run to an aggregator and placing it there costs, nanoseconds.
+/// Cost of describing one run to an aggregator and placing it there, in nanoseconds.
 const EXCHANGE_PER_PIECE: f64 = 8.0;
-/// What the messages of one exchange cost each rank for every other one, nanoseconds.
+/// Cost per rank and peer of the messages of one exchange, in nanoseconds.
 const EXCHANGE_PER_RANK: f64 = 2_000.0;
 
-/// What a collective call does.
+/// Strategy of a collective call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// No rank has anything to access, or one of them has failed before.
@@ -183,7 +183,7 @@ fn active(requests: &[Request]) -> usize {
     requests.iter().filter(|r| r.bytes != 0).count()
 }
 
-/// What an exchange costs for each byte before that was measured, picoseconds.
+/// Default cost of an exchange per byte before it was measured, in picoseconds.
 pub fn usual_exchange(requests: &[Request], aggregators: usize, writes: bool) -> u64 {
     match (active(requests) > aggregators, writes) {
         (true, _) => EXCHANGE_CROWDED,
@@ -192,8 +192,8 @@ pub fn usual_exchange(requests: &[Request], aggregators: usize, writes: bool) ->
     }
 }
 
-/// What an exchange that took so many nanoseconds has cost for each byte, picoseconds; `None` where
-/// it was too small to tell.
+/// Cost per byte of an exchange that took this many nanoseconds, in picoseconds; `None` if it was
+/// too small to tell.
 pub fn measured_exchange(
     requests: &[Request],
     aggregators: usize,

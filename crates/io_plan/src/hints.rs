@@ -39,7 +39,7 @@ pub struct Hints {
     pub aggregators: Option<u32>,
     /// `cb_buffer_size`: bytes that an aggregator accesses at once.
     pub buffer: u64,
-    /// `striping_unit`: domains of aggregators begin at multiples of so many bytes.
+    /// `striping_unit`: the domains of aggregators start at multiples of this many bytes.
     pub alignment: u64,
     /// `striping_factor`: reported as given; the file systems here have no stripes to choose.
     pub stripes: Option<u32>,

@@ -69,7 +69,7 @@ pub enum Malformed {
 }
 
 impl RunList {
-    /// What `view` has in data bytes `from..to`.
+    /// The file regions of data bytes `from..to` of `view`.
     pub fn of(view: &View, from: u64, to: u64) -> RunList {
         let mut list = RunList::default();
         view.runs(from, to, &mut |run| list.push(run));

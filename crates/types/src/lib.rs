@@ -1,5 +1,5 @@
-//! What messages are made of and who they go between: datatypes as flat programs, groups, context
-//! ids, topologies. No memory access, no messages, no unsafe.
+//! The contents and endpoints of messages: datatypes as flat programs, groups, context ids,
+//! topologies. No memory access, no messages, no unsafe.
 #![forbid(unsafe_code)]
 
 pub mod comm;

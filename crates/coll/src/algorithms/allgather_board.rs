@@ -1,6 +1,6 @@
-//! Allgather on a board: everybody shows its block, and copies what the others show. Long blocks go
-//! through the long shelf in pieces, two or more at a time: whoever shows the next piece has read
-//! everybody's last one.
+//! Allgather in shared memory: every rank publishes its block and copies the others' blocks. Long
+//! blocks go through the long shelf in pieces, two or more at a time: a rank that publishes the
+//! next piece has read the last piece of every other rank.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

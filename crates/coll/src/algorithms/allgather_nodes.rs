@@ -56,7 +56,7 @@ fn gets(nodes: &Nodes, each: u64) -> u64 {
     nodes.elsewhere(nodes.fewest(), each)
 }
 
-/// What of `all`, in the order of nodes, belongs to the ranks of a node: `each` bytes a rank.
+/// The part of `all`, in node order, that belongs to the ranks of a node: `each` bytes per rank.
 pub(super) fn node_part(nodes: &Nodes, node: u32, all: Slice, each: u64) -> Slice {
     let count = nodes.ranks(node).len() as u64;
     all.part(nodes.start(node) as u64 * each, count * each)

@@ -1,4 +1,4 @@
-//! Allgather in which everybody sends its block to everybody at once; for few processes.
+//! Allgather in which every rank sends its block to all others at once; for few processes.
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};

@@ -1,7 +1,7 @@
-//! Allreduce on a board: everybody shows its input, and combines what all show in the order of
-//! ranks (so all have the same bits). Each rank waits once a piece; for short messages and not too
-//! many ranks. Long data goes through the long shelf in pieces, two or more at a time: whoever
-//! shows the next piece has read everybody's last one.
+//! Allreduce in shared memory: every rank publishes its input and combines all inputs in rank order
+//! (so all have the same bits). Each rank waits once per piece; for short messages and not too many
+//! ranks. Long data goes through the long shelf in pieces, two or more at a time: a rank that
+//! publishes the next piece has read the last piece of every other rank.
 
 use super::reduce_board;
 use crate::cost::Place;

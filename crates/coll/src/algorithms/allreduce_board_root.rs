@@ -1,6 +1,6 @@
-//! Allreduce on a board by one rank: everybody shows its input, the last rank combines in the order
-//! of ranks and shows the result, which all read. Two waits a piece, but the work of combining is
-//! done once, not by every rank: for middle sizes where ranks share cores.
+//! Allreduce in shared memory by one rank: every rank publishes its input, the last rank combines
+//! them in rank order and publishes the result, which all read. Two waits per piece, but the data
+//! is combined once, not by every rank: for middle sizes on shared cores.
 
 use super::reduce_board;
 use crate::cost::Place;
@@ -21,7 +21,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         for i in 0..cut.pieces() {
             let home = cut.piece(home, i);
             reduce_board::fold(ask, &cut, i, cut.piece(input, i), home, s);
-            // Whoever shows piece i has read the result before the last, whose slot this is.
+            // A rank that publishes piece i has read the result before the last, whose slot this
+            // is.
             s.copy(home, result(i));
             s.raise(i as u32 + 1);
         }

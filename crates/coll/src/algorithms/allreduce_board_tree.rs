@@ -1,6 +1,6 @@
-//! Allreduce on a board by a tree of given fan-out: a rank combines what those show whom it leads
-//! and shows the result; all read it from the root. For short messages and many ranks, where
-//! combining everything everywhere is too much work.
+//! Allreduce in shared memory by a tree of given fan-out: a rank combines the data of its children
+//! and publishes the result; all read it from the root. For short messages and many ranks, where
+//! combining everything on every rank is too much work.
 
 use super::reduce_board_tree;
 use crate::cost::Place;

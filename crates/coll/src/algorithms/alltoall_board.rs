@@ -1,6 +1,6 @@
-//! Alltoall on a board: everybody shows the others' blocks on its shelf, and copies its own from
-//! everybody's. Long blocks go through the long shelf in pieces, two or more at a time. In place, a
-//! piece is shown before anything overwrites it.
+//! Alltoall in shared memory: every rank publishes the others' blocks on its shelf, and copies its
+//! own from every shelf. Long blocks go through the long shelf in pieces, two or more at a time. In
+//! place, a piece is published before it is overwritten.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

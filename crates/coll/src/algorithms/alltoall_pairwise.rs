@@ -1,4 +1,4 @@
-//! Alltoall in `n-1` rounds of one message out and one in, so that nobody is flooded; for long
+//! Alltoall in `n-1` rounds of one message out and one in, so that no rank is flooded; for long
 //! blocks.
 
 use super::alltoall_spread;

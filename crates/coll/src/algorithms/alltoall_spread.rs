@@ -1,7 +1,7 @@
 //! Alltoall in which everything is started at once, each rank beginning with its successor; for any
-//! blocks (v and w forms too). Where these have long ones, only as much is started at once as may be
-//! under way to a peer: the rest would wait in queues, and take the caches from what is copied (measured
-//! where ranks share cores; between hosts with a fast network nobody has looked).
+//! blocks (v and w forms too). If there are long blocks, only as much is started at once as may be
+//! in flight to a peer: the rest would wait in queues and evict the data being copied from the
+//! caches (measured on shared cores; not measured between hosts with a fast network).
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};
@@ -40,8 +40,8 @@ pub(super) fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusiv
     }
 }
 
-/// How many of the rounds (to one rank, and from one) are started at once by a rank that moves so many
-/// bytes in all of them.
+/// Number of rounds (to one rank, and from one) that are started at once by a rank that moves this
+/// many bytes in all of them.
 fn rounds_at_once(bytes: u64, others: u32) -> u32 {
     let all = WINDOW.saturating_mul(u64::from(others));
     (all / bytes.max(1)).clamp(1, u64::from(others.max(1))) as u32

@@ -1,5 +1,5 @@
-//! Barrier on a board: everybody raises, everybody watches everybody. One cache line of each rank
-//! moves; when ranks share cores, each needs its core once.
+//! Barrier in shared memory: every rank signals, and every rank waits for all others. One cache
+//! line of each rank moves; when ranks share cores, each needs its core once.
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};

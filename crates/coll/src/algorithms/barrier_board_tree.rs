@@ -1,6 +1,6 @@
-//! Barrier on a board by a tree of given fan-out: a rank raises when all it leads have raised, and
-//! goes when the root has raised. For so many ranks that everybody's look at everybody would be too
-//! much.
+//! Barrier in shared memory by a tree of given fan-out: a rank signals when all its children have
+//! signalled, and leaves when the root has signalled. For many ranks, where waiting for every other
+//! rank would take too long.
 
 use crate::cost::{Place, children};
 use crate::tree::Tree;

@@ -1,5 +1,5 @@
-//! Barrier by dissemination: in round `k` everybody tells the rank `2^k` further round the ring.
-//! `ceil(log2 n)` rounds for everybody; best when every rank has a core.
+//! Barrier by dissemination: in round `k` every rank signals the rank `2^k` further round the ring.
+//! `ceil(log2 n)` rounds for every rank; best when every rank has a core.
 
 use crate::cost::{Place, log2_up};
 use crate::{Ask, Schedule, Slice};

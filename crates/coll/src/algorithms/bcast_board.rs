@@ -1,6 +1,6 @@
-//! Broadcast on a board: the root writes its shelf, everybody reads there. Long data goes through
-//! the long shelf in pieces, in as many slots as the parameter says: while the others read one half
-//! of the shelf, the root fills the other.
+//! Broadcast in shared memory: the root writes its shelf, all others read it. Long data goes
+//! through the long shelf in pieces, in as many slots as the parameter says: while the others read
+//! one half of the shelf, the root fills the other.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

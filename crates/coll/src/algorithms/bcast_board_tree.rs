@@ -1,6 +1,6 @@
-//! Broadcast on a board by a tree of given fan-out: whoever leads others shows them on its own
-//! shelf what it has read. For short messages and so many ranks that reading one shelf would keep
-//! all waiting.
+//! Broadcast in shared memory by a tree of given fan-out: a rank with children republishes on its
+//! own shelf what it has read. For short messages and many ranks, where reading one shelf would
+//! delay all.
 
 use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;

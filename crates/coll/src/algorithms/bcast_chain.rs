@@ -1,5 +1,5 @@
 //! Broadcast along a chain of ranks, the data cut into pieces that follow one another: every link
-//! is busy with another piece, and nothing is sent twice by anybody. For long messages. The table's
+//! carries a different piece, and no rank sends anything twice. For long messages. The table's
 //! `/number` is the number of pieces.
 
 use crate::ask::part_of;

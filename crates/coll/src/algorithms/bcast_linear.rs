@@ -1,4 +1,4 @@
-//! Broadcast in which the root starts a send to everybody: every other rank wakes once; for few
+//! Broadcast in which the root starts a send to every rank: every other rank wakes once; for few
 //! processes (seeds/004).
 
 use crate::cost::Place;

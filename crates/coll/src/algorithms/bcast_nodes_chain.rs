@@ -35,7 +35,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, hops) = (ask.bytes as f64 / pieces, f64::from(parts.nodes) - 1.0);
     let here = f64::from(ask.size) - 1.0 - hops;
     let way = hops * far.one_way(b) + here * near.one_way(b);
-    // Where nodes have several ranks nobody both gets pieces over the network and sends them.
+    // If nodes have several ranks, no rank both receives pieces over the network and sends them.
     let next = match (parts.per_node, parts.nodes) {
         (1, 2) => far.gap(b).max(far.take(b)),
         (1, _) => far.relay(b, b),

@@ -47,7 +47,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
-    // Whoever has a twin sends it everything too.
+    // A rank that has a twin sends it everything too.
     let twin = |part: f64| {
         if core.twins > 0 {
             at.far(at.node).gap(part)

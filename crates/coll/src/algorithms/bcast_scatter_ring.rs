@@ -12,7 +12,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for round in 1..n {
         let out = part_of(data, (v + n - round + 1) % n, n);
         let into = part_of(data, (v + n - round) % n, n);
-        // The root holds everything already, and whoever stands before it need not send to it.
+        // The root has all data already; its predecessor need not send to it.
         if v != 0 && !holds(v, (v + n - round) % n, n) && !into.is_empty() {
             s.recv(ask.before(1), into);
         }

@@ -1,4 +1,5 @@
-//! Exscan: everybody passes its data to the next rank, and the ranks from 1 on scan what they got.
+//! Exscan: every rank passes its data to the next rank, and the ranks from 1 on scan what they
+//! received.
 
 use super::scan_doubling;
 use crate::cost::Place;

@@ -1,5 +1,5 @@
-//! Gather on a board: everybody shows its block, and the root copies what all show. Long blocks go
-//! through the long shelf in pieces.
+//! Gather in shared memory: every rank publishes its block, and the root copies all blocks. Long
+//! blocks go through the long shelf in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

@@ -1,4 +1,4 @@
-//! Gather in which the root receives from everybody at once, straight into place; also for unequal
+//! Gather in which the root receives from all ranks at once, directly into place; also for unequal
 //! blocks.
 
 use crate::cost::Place;

@@ -73,7 +73,7 @@ pub mod scatter_binomial;
 pub mod scatter_board;
 pub mod scatter_linear;
 
-/// What an algorithm cannot do without. All ranks judge it alike.
+/// Requirement of an algorithm, evaluated alike by all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Nothing.
@@ -179,12 +179,12 @@ pub struct Algorithm {
     pub coll: Coll,
     /// Its name in the table.
     pub name: &'static str,
-    /// What it needs.
+    /// Its requirement.
     pub need: Need,
     /// Emits one rank's schedule.
     pub emit: fn(&Ask, &mut Schedule),
-    /// What it costs: nanoseconds from when all ranks call until the last one has ended, the same
-    /// at all ranks.
+    /// Its cost: nanoseconds from the call on all ranks until the last one has ended, the same on
+    /// all ranks.
     pub cost: fn(&Ask, &Place) -> f64,
     /// The numbers behind the slash that are worth a look where what costs least is chosen.
     pub params: &'static [u32],

@@ -16,7 +16,7 @@ pub fn emit_alltoall(ask: &Ask, s: &mut Schedule) {
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    // Who has how many edges is known to each rank alone; there is nothing to choose either.
+    // Each rank knows only its own number of edges; there is no choice to make either.
     at.storm(2.0, ask.bytes as f64)
 }
 

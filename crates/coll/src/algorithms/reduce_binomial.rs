@@ -31,9 +31,9 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     binomial_up(at, ask.size, b, at.memory.combine(b))
 }
 
-/// Folds everybody's `input` up to `top`, where the result ends in `home` (a temporary if none is
-/// given). Returns where this rank's share of the result lies. `top` is 0 unless the operation
-/// commutes.
+/// Folds the `input` of all ranks up to `top`, where the result ends in `home` (a temporary if none
+/// is given). Returns the location of this rank's share of the result. `top` is 0 unless the
+/// operation commutes.
 pub fn fold_up(ask: &Ask, top: u32, input: Slice, home: Option<Slice>, s: &mut Schedule) -> Slice {
     let n = ask.size;
     let v = (ask.rank + n - top) % n;

@@ -1,7 +1,7 @@
-//! Reduce on a board: everybody shows its input, the root combines in the order of ranks. Long data
-//! goes through the long shelf in pieces: while the root combines what lies in one half of the
-//! shelf, the others fill the other. For short messages and not too many ranks, and for long ones
-//! with two, where the root of one call shows the pieces of the next while it is not needed.
+//! Reduce in shared memory: every rank publishes its input, the root combines them in rank order.
+//! Long data goes through the long shelf in pieces: while the root combines one half of the shelf,
+//! the others fill the other. For short messages and not too many ranks, and for long ones on two
+//! ranks, where the root of one call publishes the pieces of the next while it is not needed.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

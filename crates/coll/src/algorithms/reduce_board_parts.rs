@@ -2,10 +2,10 @@
 //! rank combines its part of every piece, so that all cores share the work; the root collects the
 //! parts. The order of ranks is kept.
 //!
-//! All work on three pieces at a time: in step `i` a rank shows piece `i`, combines its part of
-//! piece `i-1`, and collects piece `i-2`; then it raises. So there is one wait a piece, and three
-//! slots are enough. A rank combines in memory of its own and shows the sum: nobody writes lines
-//! that another core has.
+//! All ranks work on three pieces at a time: in step `i` a rank publishes piece `i`, combines its
+//! part of piece `i-1`, and collects piece `i-2`; then it signals. So there is one wait per piece,
+//! and three slots are enough. A rank combines in its own memory and publishes the sum: no rank
+//! writes lines that another core holds.
 
 use crate::ask::{part_of, parts_of};
 use crate::cost::Place;
@@ -34,7 +34,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     first + (pieces - 1.0) * root.max(others) + at.memory.look_alone(n)
 }
 
-/// The same where all want the result.
+/// The variant in which all ranks receive the result.
 pub fn cost_at_all(ask: &Ask, at: &Place) -> f64 {
     let n = f64::from(ask.size);
     let (pieces, work) = Work::of(ask, at);
@@ -42,7 +42,7 @@ pub fn cost_at_all(ask: &Ask, at: &Place) -> f64 {
     pieces * piece + at.memory.look_at_all(n)
 }
 
-/// What a rank does with a piece, in nanoseconds.
+/// Work of a rank for one piece, in nanoseconds.
 struct Work {
     /// There are fewer elements than ranks.
     is_short: bool,
@@ -80,7 +80,7 @@ impl Work {
     }
 }
 
-/// Combines everybody's data at the root, or at all ranks.
+/// Combines the data of all ranks at the root, or at all ranks.
 pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let (input, home) = (ask.input(), ask.output());
     if ask.only_copies(s) {
@@ -119,7 +119,7 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     }
 }
 
-/// Who works on which part of a piece, and where.
+/// The ranks that combine each part of a piece, and the location of the part.
 struct Parts<'a> {
     ask: &'a Ask<'a>,
     cut: &'a Cut<'a>,

@@ -1,5 +1,5 @@
-//! Reduce on a board by a tree of given fan-out: a rank combines what those show whom it leads, and
-//! shows the result. For short messages and many ranks.
+//! Reduce in shared memory by a tree of given fan-out: a rank combines the data of its children and
+//! publishes the result. For short messages and many ranks.
 
 use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
@@ -60,15 +60,15 @@ pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
     below + passed_on + at.memory.look() + (children - 1.0) * each + own
 }
 
-/// What this rank and all it leads contribute, combined, one level after the other; at rank 0
-/// everything.
+/// The combined contribution of this rank and all its descendants, one level after the other; at
+/// rank 0 everything.
 pub fn fold_up(tree: &Tree, ask: &Ask, s: &mut Schedule) -> Slice {
     let mut own = ask.input();
     for children in tree.children_by_level(ask.rank) {
         let Some((&last, others)) = children.split_last() else {
             continue;
         };
-        // The shelf of the last child is this rank's now: nobody else reads it.
+        // The shelf of the last child now belongs to this rank: no other rank reads it.
         s.watch(last, 1);
         let sum = ask.shelf(last, ask.count);
         for &child in others.iter().rev() {

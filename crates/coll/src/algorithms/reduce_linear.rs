@@ -1,5 +1,5 @@
-//! Reduce in which the root receives from everybody at once and combines from the highest rank
-//! down: keeps the order of ranks, wakes nobody else; for few processes and short messages.
+//! Reduce in which the root receives from all ranks at once and combines from the highest rank
+//! down: keeps rank order, wakes no other rank; for few processes and short messages.
 
 use crate::cost::Place;
 use crate::{Ask, Schedule, Slice};
@@ -22,7 +22,8 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.fan_in(f64::from(ask.size) - 1.0, b, at.memory.combine(b))
 }
 
-/// At this rank: receives everybody's `count` elements and combines them with `input` into `home`.
+/// At this rank: receives `count` elements from each rank and combines them with `input` into
+/// `home`.
 pub fn fold_down(ask: &Ask, input: Slice, home: Slice, s: &mut Schedule) {
     let (n, me, count) = (ask.size, ask.rank, ask.count);
     let input = if input == home && n > 1 && me != n - 1 {

@@ -1,6 +1,6 @@
-//! Reduce-scatter (and its block form) on a board: everybody shows the others' blocks, and combines
-//! its own from all shelves in the order of ranks. Long data goes through the long shelf in pieces,
-//! each of which has its share of every block, two or more at a time.
+//! Reduce-scatter (and its block form) in shared memory: every rank publishes the others' blocks,
+//! and combines its own from all shelves in rank order. Long data goes through the long shelf in
+//! pieces, each with its share of every block, two or more at a time.
 
 use crate::ask::part_of;
 use crate::cost::Place;
@@ -37,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         if !mine.is_empty() {
             fold(ask, &shares, i, mine, home, s);
         } else if shares.pieces > 1 {
-            // Whoever shows the next piece has seen everybody's last one.
+            // A rank that publishes the next piece has seen the last piece of every rank.
             s.watch_all(i + 1);
         }
     }

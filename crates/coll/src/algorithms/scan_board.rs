@@ -1,6 +1,6 @@
-//! Scan and exscan on a board, along the chain of ranks: each combines its input with what the rank
-//! below it shows, and shows that. Everybody combines once, however many ranks there are; long data
-//! goes through the long shelf in pieces.
+//! Scan and exscan in shared memory, along the chain of ranks: each rank combines its input with
+//! the result published by the rank below and publishes the sum. Every rank combines once, however
+//! many ranks there are; long data goes through the long shelf in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};
@@ -78,7 +78,7 @@ pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
     first + at.chain(ask.size.max(2) - 1, hop) + last + (pieces - 1.0) * each
 }
 
-/// What the rank below shows of piece `i`, if there is one.
+/// The result of the rank below for piece `i`, if there is one.
 fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
     let below = ask.rank.checked_sub(1)?;
     s.watch(below, i as u32 + 1);

@@ -44,7 +44,7 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
         s.recv(ask.rank - 1, ask.output());
         return;
     }
-    // What goes on to the next rank is what came, combined with our own.
+    // The next rank receives the incoming data combined with this rank's own.
     let on = s.elements(ask.count);
     s.copy(ask.input(), on);
     s.receive(ask.rank - 1, ask.output());

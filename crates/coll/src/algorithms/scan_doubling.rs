@@ -21,12 +21,12 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.memory.copy(b) + prefix_cost(ask.size, b, at)
 }
 
-/// A scan of `n` ranks' accumulators; in the last round nobody both sends and receives.
+/// A scan of `n` ranks' accumulators; in the last round no rank both sends and receives.
 pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
     let rounds = log2_up(n);
     let round = |k: u32| {
         let moves = |at: &Place| match k == 0 && !n.is_power_of_two() {
-            // Nobody is so far from rank 0 that it waits in every round.
+            // No rank is so far from rank 0 that it waits in every round.
             true => at.relay(b, b),
             false => at.exchange(b),
         };
@@ -39,8 +39,9 @@ pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
     (0..rounds).map(round).sum()
 }
 
-/// What everybody's message to the rank that is so far away takes. Who waits longest waits for a
-/// rank of its own node as long as there is one in reach; the links carry those of the others.
+/// Time of the messages of all ranks to the rank at this distance. The last rank to finish waits
+/// for a rank of its own node as long as one is in reach; the links carry the messages of the
+/// others.
 pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
     match by < at.node {
         true => moves(&at.near()).max(at.far(by).on_link(b)),
@@ -48,7 +49,7 @@ pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) ->
     }
 }
 
-/// The same where it is a rank of another node.
+/// The time if that rank is on another node.
 fn far_hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
     let (far, p) = (at.far(by), at.p);
     // The first ranks have nothing to wait for, and what they send ahead takes its turn on a link

@@ -1,5 +1,5 @@
-//! Scatter on a board: the root lays everybody's block on the shelf of whom it is for, and each
-//! copies its own. Long blocks go through the long shelf in pieces.
+//! Scatter in shared memory: the root copies each block into the receiver's slot; each rank copies
+//! its block out. Long blocks go through the long shelf in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

@@ -1,4 +1,4 @@
-//! Scatter in which the root sends to everybody at once, straight from place; also for unequal
+//! Scatter in which the root sends to all ranks at once, directly from place; also for unequal
 //! blocks.
 
 use crate::cost::Place;

@@ -16,7 +16,7 @@ pub struct Moment {
 }
 
 impl Clock {
-    /// Nothing has reached anybody, and nobody has announced anything.
+    /// The clock of a rank that has neither received nor announced anything.
     pub fn new(rank: usize) -> Clock {
         let mut clock = Clock([0; RANKS]);
         clock.0[rank] = 1;

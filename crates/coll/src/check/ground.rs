@@ -1,13 +1,13 @@
-//! What the executor acts on in the checker: symbols in place of bytes, and flags that tell a rank
-//! no more than they must.
+//! Memory and flags on which the executor acts in the checker: symbols in place of bytes, and flags
+//! that tell a rank no more than they must.
 
 use super::rank::Rank;
 use super::{Region, World};
 use crate::executor::{self, Flags, LAST_STAGE, Places, STAGE_BITS, Spot};
 use crate::{Slice, is_shelf};
 
-/// Where the slices of a rank lie: the area is the buffer, and a symbol is a byte. Memory of longer
-/// units does not lie in a row, so that the executor leaves it to whoever runs it.
+/// Locations of a rank's slices: the area is the buffer, and a symbol is a byte. Memory with longer
+/// units is not contiguous, so that the executor leaves it to its owner.
 pub struct Rows<'a>(pub &'a Rank);
 
 impl Places for Rows<'_> {

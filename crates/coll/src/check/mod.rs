@@ -67,7 +67,7 @@ impl Region {
     }
 }
 
-/// What a board has, and how the rule of its flow control is broken.
+/// The shared memory's limits, and how the flow control rule is violated.
 #[derive(Clone, Copy, Debug)]
 pub struct Reuse {
     /// Slots for short data of a rank.
@@ -76,8 +76,8 @@ pub struct Reuse {
     pub lines: usize,
     /// By how many collectives memory is touched too early, to see that the rule is needed.
     pub early: usize,
-    /// Whoever looks at a flag sees the newest word; otherwise the oldest that it may see, which
-    /// tells it least.
+    /// A rank that polls a flag sees the newest word; otherwise the oldest that it may see, which
+    /// reveals the least.
     pub newest: bool,
 }
 
@@ -141,7 +141,7 @@ impl World {
         self
     }
 
-    /// With so many shelves.
+    /// With this many shelves.
     pub fn reusing(mut self, reuse: Reuse) -> World {
         self.reuse = reuse;
         self
@@ -300,7 +300,7 @@ impl World {
         (next, moved)
     }
 
-    /// A step that the executor leaves to whoever runs it.
+    /// A step that the executor leaves to its owner.
     fn own_step(&mut self, me: usize, step: Step) -> bool {
         match step {
             Step::Await(slot) => self.land(me, slot..=slot),

@@ -15,7 +15,7 @@ pub struct Flight {
     pub is_recv: bool,
     /// The other end has come.
     pub ended: bool,
-    /// What the sender knew.
+    /// Knowledge of the sender.
     pub news: Option<Clock>,
 }
 
@@ -25,7 +25,7 @@ pub struct Mark {
     /// The collective's number on the board.
     pub number: u64,
     pub stage: u32,
-    /// What its rank knew.
+    /// Knowledge of its rank.
     pub clock: Clock,
 }
 

@@ -28,7 +28,7 @@ struct Access {
     moment: Moment,
 }
 
-/// One shelf: its data, in which collective each unit was written, and who touched what.
+/// One shelf: its data, the collective that wrote each unit, and the ranks that touched it.
 #[derive(Debug, Default)]
 struct Shelf {
     cells: Vec<(Symbol, usize)>,
@@ -41,7 +41,7 @@ struct Shelf {
 pub struct Shelves(HashMap<Place, Shelf>);
 
 impl Shelves {
-    /// What the collective number `op` has written there.
+    /// The data that collective number `op` has written there.
     pub fn read(&mut self, place: Place, region: Region, op: usize) -> Vec<Symbol> {
         let cells = &self.shelf(place, region.to).cells[region.from..region.to];
         assert!(

@@ -1,10 +1,10 @@
-//! What stands for data in the checker.
+//! Symbols that represent data in the checker.
 
 use std::fmt;
 
-/// What one unit of memory holds: the contributions of a set of ranks to one place, combined. A
-/// word, so that comparing and combining cost nothing: an order of ranks needs no list, because an
-/// operation that does not commute must find its operands side by side.
+/// Contents of one unit of memory: the combined contributions of a set of ranks to one place. One
+/// word, so that comparing and combining are cheap: rank order needs no list, because an operation
+/// that does not commute must find adjacent operands.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Symbol {
     place: u32,

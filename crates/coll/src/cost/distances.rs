@@ -4,7 +4,7 @@
 use super::Prices;
 use crate::Ask;
 
-/// What things cost between ranks that are so far from each other.
+/// Costs between ranks at a given distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Distance {
     /// The prices of the call.
@@ -24,8 +24,8 @@ pub struct Distances {
     pub near: Distance,
     /// Between packages.
     pub far: Distance,
-    /// Between any two ranks of the call, on average; where nobody knows where they are, the
-    /// largest distance counts, because they may move.
+    /// Average between any two ranks of the call; if locations are unknown, the largest distance is
+    /// used, because ranks may move.
     pub any: Distance,
 }
 
@@ -33,7 +33,7 @@ pub struct Distances {
 type Shares = [f64; 3];
 
 impl Distances {
-    /// The same where messages over a network keep its links busy, and take no time besides.
+    /// The average for messages over a network: they occupy its links and cost nothing else.
     pub fn without_ways(&self) -> Distances {
         let distance = |d: Distance| {
             let p = Prices {

@@ -1,5 +1,5 @@
-//! Choices by price that were made before. A plan that is too long to be kept is laid out at every
-//! call; its algorithm need not be priced anew.
+//! Memo of earlier choices by price. A plan that is too long to be kept is laid out in every call;
+//! its algorithm need not be priced again.
 
 use super::cheapest;
 use crate::algorithms::Algorithm;
@@ -7,7 +7,7 @@ use crate::table::Site;
 use crate::{Ask, Board, Coll, Levels, Shape, cost::Prices};
 use kw_base::sync::Mutex;
 
-/// What is chosen, if anything fits.
+/// The chosen algorithm, if any fits.
 type Choice = Option<(&'static Algorithm, u32)>;
 
 /// All that a choice depends on beside the prices.
@@ -73,7 +73,7 @@ impl Memo {
         if let Some(choice) = self.kept(at, &key) {
             return choice;
         }
-        // Nobody holds the lock meanwhile: composed algorithms ask for their parts.
+        // The lock is not held meanwhile, because composed algorithms look up their parts here.
         let choice = cheapest(coll, ask, p, site);
         if let Ok(mut kept) = self.0.lock() {
             kept.resize(KEPT, None);

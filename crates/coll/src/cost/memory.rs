@@ -1,5 +1,5 @@
-//! What steps in memory cost: one's own, the shelves that others show, and the lines that say who
-//! has come how far.
+//! Costs of steps in memory: a rank's own memory, the shelves of others, and the lines that hold
+//! their progress.
 
 use super::{Distance, Prices};
 use crate::SHELF_LINE;
@@ -7,7 +7,7 @@ use crate::SHELF_LINE;
 /// Readers that the caches of one core serve at full speed: a starting value.
 pub const PORTS: f64 = 8.0;
 
-/// What steps in memory cost by these prices. Times are nanoseconds, `b` bytes.
+/// Cost model of steps in memory at given prices. Times are nanoseconds, `b` bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
     p: &'a Prices,
@@ -79,7 +79,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Shows a part of so many bytes that lies among `of` bytes.
+    /// Cost of publishing a part of this many bytes out of `of` bytes.
     pub fn show_part(&self, b: f64, of: f64) -> f64 {
         super::count();
         match in_line(of) {

@@ -1,4 +1,4 @@
-//! What steps of a schedule cost: the prices of a machine.
+//! Costs of a schedule's steps: the prices of a machine.
 //!
 //! One set of prices serves two readers: the simulator (crate `sim`) runs whole schedules with
 //! them, and the closed forms beside the algorithms price what is chosen.
@@ -39,8 +39,8 @@ fn count() {
     STEPS.set(STEPS.get() + 1);
 }
 
-/// Nanoseconds from when all ranks make a call until the last one has ended; `ask.bytes` and
-/// `ask.param` are those of the algorithm's row. The same at all ranks.
+/// Nanoseconds from the call on all ranks until the last one has ended; `ask.bytes` and `ask.param`
+/// are those of the algorithm's row. The same on all ranks.
 pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
     let net = site.network || ask.nodes.is_some();
     let ask = &Ask {
@@ -95,8 +95,8 @@ pub fn able(coll: Coll, ask: &Ask) -> impl Iterator<Item = (&'static Algorithm, 
 }
 
 impl Prices {
-    /// What a byte takes at least in a call in shared memory by all ranks of a host, if it is more
-    /// than the caches hold: all ranks of a socket use its memory at the same time.
+    /// Minimum time per byte of a call in shared memory by all ranks of a host, if the data exceeds
+    /// the caches: all ranks of a socket share its memory bandwidth.
     fn least_byte(&self, algorithm: &Algorithm, ask: &Ask) -> Option<f64> {
         let ranks = match ask.levels {
             Some(levels) => f64::from(levels.shape().most),
@@ -109,7 +109,7 @@ impl Prices {
         (moved * ranks > self.cache).then_some(self.memory * ranks)
     }
 
-    /// The same with bytes that take so long at least.
+    /// The prices with this minimum time per byte.
     fn wait_for_memory(&mut self, least: Option<f64>, net: bool) {
         let least = least.unwrap_or(0.0);
         if !net {

@@ -1,4 +1,4 @@
-//! What the parts of composed algorithms cost: the ranks of a node, and their leaders.
+//! Costs of the parts of composed algorithms: the ranks of a node, and the node leaders.
 
 use super::{Distances, Place};
 use crate::{Ask, Blocks, Coll, Levels, Nodes, SEND};

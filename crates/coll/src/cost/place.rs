@@ -1,4 +1,4 @@
-//! What messages cost where they happen, as the simulator runs them.
+//! Costs of messages by location, as the simulator runs them.
 
 use super::{Distance, Distances, Memory, Prices};
 use crate::{Apart, Ask, Levels, Nodes, Shape};
@@ -14,13 +14,13 @@ pub fn first_piece(b: f64) -> f64 {
 pub struct Place<'a> {
     /// The prices.
     pub p: &'a Prices,
-    /// What steps in memory cost.
+    /// Costs of steps in memory.
     pub memory: Memory<'a>,
     /// Messages go over the network.
     pub net: bool,
     /// Ranks of a host that use its link at the same time.
     pub sharing: f64,
-    /// So many ranks of each node follow one another, and messages between them do not go over the
+    /// This many consecutive ranks are on each node, and messages between them do not use the
     /// network; 1: all do.
     pub node: u32,
     /// The receiver fetches, where messages do not go over the network.
@@ -70,8 +70,8 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// From when rank 0 has raised until all have seen it, level by level from the outermost: `level`
-    /// of so many that meet, of whom `readers` see their head's line, and read `b` bytes.
+    /// Time from rank 0's signal until all have seen it, level by level from the outermost: `level`
+    /// ranks meet, `readers` of them read their head's line and `b` bytes.
     pub fn release(
         &self,
         b: f64,
@@ -125,7 +125,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same with messages that are fetched.
+    /// The time with messages that are read by the receiver.
     pub fn fetching(self) -> Place<'a> {
         Place {
             fetched: true,
@@ -161,7 +161,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether a rank that is so many places further is on another package.
+    /// Whether a rank at this distance is on another package.
     pub fn is_far(&self, by: u32) -> bool {
         self.is_host() && by >= self.node
     }
@@ -199,7 +199,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same in a tree, where only the first rank of each node talks to other nodes.
+    /// The time in a tree in which only the first rank of each node talks to other nodes.
     pub fn down(self, by: u32) -> Place<'a> {
         match by < self.node {
             true => self.near(),
@@ -207,14 +207,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What `k` others that a rank deals with cost, those of its node and those of others apart.
+    /// Cost of `k` other ranks that a rank deals with, split into those of its node and those of
+    /// others.
     fn others(&self, k: f64, of: impl Fn(&Place) -> f64) -> f64 {
         let near = f64::from(self.node - 1).min(k);
         near * of(&self.near()) + (k - near) * of(&self.far(1))
     }
 
-    /// What one round costs in which every rank sends to the next one, by the mean of the hops of a
-    /// ring of `n` ranks; `busy`: what the busiest rank or link does in a round.
+    /// Cost of one round in which every rank sends to the next one, by the mean of the hops of a
+    /// ring of `n` ranks; `busy`: load of the busiest rank or link in a round.
     pub fn round(&self, n: u32, hop: impl Fn(&Place) -> f64, busy: impl Fn(&Place) -> f64) -> f64 {
         let far = self.far(1);
         if self.node < 2 {
@@ -321,7 +322,7 @@ impl<'a> Place<'a> {
         self.exchange_of(b, b)
     }
 
-    /// The same where a rank sends `out` bytes and receives as many as others send.
+    /// The cost if a rank sends `out` bytes and receives as many as others send.
     pub fn exchange_of(&self, out: f64, b: f64) -> f64 {
         super::count();
         let p = self.p;
@@ -360,9 +361,9 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// When the last of `pieces` of `b` bytes that follow one another is at the end of a chain of `n`
-    /// ranks, which do `each` besides. A rank that passes on a long piece receives the next one at
-    /// the same time.
+    /// Time when the last of `pieces` consecutive pieces of `b` bytes reaches the end of a chain of
+    /// `n` ranks, each with extra work `each`. A rank that forwards a long piece receives the next
+    /// one at the same time.
     pub fn pipeline(&self, n: u32, pieces: f64, b: f64, each: f64) -> f64 {
         let first = self.chain(n, |at| at.one_way(b) + each);
         let (far, more) = (self.far(1), pieces - 1.0);
@@ -406,8 +407,8 @@ impl<'a> Place<'a> {
         time + f64::from(between) * late(row) + row * (takes - copy).max(0.0)
     }
 
-    /// How long after a piece the next one comes to the end of a chain of `n` ranks, which do
-    /// `each` besides.
+    /// Time between two consecutive pieces at the end of a chain of `n` ranks, each with extra work
+    /// `each`.
     pub fn next(&self, n: u32, b: f64, each: f64) -> f64 {
         let one = |at: &Place| match n {
             0..=2 => at.gap(b).max(at.p.step + at.take(b) + each),
@@ -447,7 +448,7 @@ impl<'a> Place<'a> {
         self.fetched && !self.net
     }
 
-    /// What a sender does for a message before it goes on.
+    /// Work of a sender for a message before it continues.
     fn work_of_send(&self, b: f64) -> f64 {
         let p = self.p;
         match (self.net, self.fetched || self.is_long(b)) {

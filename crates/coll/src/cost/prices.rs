@@ -108,7 +108,7 @@ pub struct Price {
     pub name: &'static str,
     /// Where it comes from in a job.
     pub source: Source,
-    /// What it is.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -202,7 +202,8 @@ impl Prices {
         prices
     }
 
-    /// The same where messages of so many bytes go to other hosts before the receiver asks for them.
+    /// These prices if messages of this many bytes are sent to other hosts before the receiver
+    /// requests them.
     pub fn eager_between_hosts(self, bytes: u64) -> Prices {
         Prices {
             net_eager: bytes as f64,
@@ -210,7 +211,7 @@ impl Prices {
         }
     }
 
-    /// The same where all ranks are on one host: what goes over a network stays inside.
+    /// These prices if all ranks are on one host: network messages stay inside it.
     pub fn on_one_host(self) -> Prices {
         Prices {
             latency: LOOPBACK,

@@ -1,4 +1,4 @@
-//! What trees of messages cost, and how they branch.
+//! Costs and shapes of message trees.
 
 use super::Place;
 
@@ -42,8 +42,8 @@ pub fn binomial_up(at: &Place, n: u32, b: f64, each: f64) -> f64 {
     rest.max(binomial_up(at, last, b, each) + top.one_way(b) + each)
 }
 
-/// Exchanges of recursive halving (or doubling): of a half, a quarter ... of `b` bytes, with
-/// `each(bytes)` besides; `n` a power of two.
+/// Exchanges of recursive halving (or doubling): of a half, a quarter ... of `b` bytes, with extra
+/// work `each(bytes)`; `n` is a power of two.
 pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
     let step = |k: u32| {
         let part = b / f64::from(1u32 << k);
@@ -63,7 +63,7 @@ pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
     })
 }
 
-/// A gather likewise.
+/// The cost of a gather.
 pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
     let least = least_level(at, n, each);
     binomial_parts(at, n, each, &|at, b| at.take(b), &|(half, blocks)| {
@@ -71,8 +71,8 @@ pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
     })
 }
 
-/// What the memory of a package takes for one level of such a tree, where the blocks of all are
-/// more than the caches hold: half of the ranks send what the other half has to get.
+/// Time of a package's memory for one level of such a tree, if all blocks together exceed the
+/// caches: half of the ranks send what the other half receives.
 fn least_level(at: &Place, n: u32, each: f64) -> f64 {
     let ranks = f64::from(at.of_package(n));
     match 2.0 * each * ranks > at.p.cache && !at.net {
@@ -81,10 +81,9 @@ fn least_level(at: &Place, n: u32, each: f64) -> f64 {
     }
 }
 
-/// What a sender does before the longest message of a scatter (`level` blocks, to the
-/// rank that is as far away) goes, if that is
-/// announced first: its shorter ones that are not, its own block; and from near comes the answer
-/// to the next one before.
+/// Work of a sender before the longest message of a scatter leaves (`level` blocks, to the rank at
+/// that distance), if that one is announced first: its shorter eager ones, and its own block; the
+/// answer to the next message comes from a near rank before.
 fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
     if !long {
         return 0.0;
@@ -99,8 +98,8 @@ fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
     before + own + overtaken
 }
 
-/// `more`: what the root is busy with a subtree, while it deals with the others; `hop`: what a
-/// message to the rank that is so far away takes, with so many blocks.
+/// `more`: extra time of the root for a subtree while it deals with the others; `hop`: time of a
+/// message of that many blocks to the rank at that distance.
 fn binomial_parts(
     at: &Place,
     n: u32,

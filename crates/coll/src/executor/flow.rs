@@ -1,18 +1,18 @@
 //! Flow control of the memory that the ranks of a node share: who may touch what, and when.
 //!
-//! Collectives are numbered in the order in which they are called; at each rank they take turns.
-//! Collective `k` has line `k % lines`, which `k - lines` had before. A rank *marks* `k` when it
-//! stores a word of that number: with its first raise, or at its end at the latest. So a mark of
-//! `k` says that the rank has ended `k - 1` and all before it, and the line is free once all ranks
-//! have marked `k - lines + 1`. Who also touches slots, its own or others', waits likewise for `k -
-//! slots + 1`; a part of the rings that `u` had before ([`Ring`]) is free once all have marked `u +
-//! 1`. What is known of the others' marks is kept, so that ranks that watch each other anyway
-//! seldom look twice.
+//! Collectives are numbered in the order in which they are called; at each rank they run one after
+//! the other. Collective `k` uses line `k % lines`, which `k - lines` used before. A rank *marks*
+//! `k` when it stores a word of that number: with its first signal, or at its end at the latest. So
+//! a mark of `k` means that the rank has ended `k - 1` and all before it, and the line is free once
+//! all ranks have marked `k - lines + 1`. A rank that also touches slots, its own or others', waits
+//! in the same way for `k - slots + 1`; a part of the rings that `u` used before ([`Ring`]) is free
+//! once all have marked `u + 1`. Known marks are cached, so ranks that wait for each other anyway
+//! seldom poll twice.
 
 use super::ring::Ring;
 use super::{Flags, STAGE_BITS};
 
-/// What each rank has of the shared memory.
+/// Each rank's share of the shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// Lines of a rank.
@@ -25,7 +25,7 @@ pub struct Capacity {
     pub lap: u64,
 }
 
-/// What a collective touches.
+/// Memory that a collective touches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Lines only.
@@ -50,7 +50,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// No place; for who gets one later.
+    /// No part; for a rank that gets one later.
     pub const NONE: Reservation = Reservation {
         number: 0,
         at: 0,
@@ -65,7 +65,7 @@ impl Reservation {
     }
 }
 
-/// What a collective waits for.
+/// Condition for which a collective waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// Its turn, which comes when another collective of this rank ends.
@@ -81,7 +81,7 @@ pub enum Wait {
     },
 }
 
-/// What is seen of a member.
+/// Last known state of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// It has come.
@@ -106,7 +106,7 @@ pub struct FlowControl {
     last: u64,
     /// Number of the collective whose turn it is.
     turn: u64,
-    /// Who has which part of the rings.
+    /// Owners of the parts of the rings.
     ring: Ring,
 }
 

@@ -11,7 +11,7 @@ use loom::cell::UnsafeCell;
 const LINES: usize = 3;
 const SLOTS: usize = 2;
 
-/// What two ranks share.
+/// Memory shared by two ranks.
 struct Shared {
     flags: [[AtomicU64; LINES]; 2],
     /// Rank 0's slots.
@@ -49,7 +49,7 @@ impl Flags for Side {
     }
 }
 
-/// What lies in a cell does not matter: loom looks who touches it, and after what.
+/// The contents of a cell do not matter: loom checks the order of accesses.
 impl Ground for Side {
     type Flags = Self;
 
@@ -69,8 +69,8 @@ impl Ground for Side {
     fn combine(&mut self, _: Spot, _: Spot, _: Spot, _: u32) {}
 }
 
-/// Rank 0 tells something and waits for nobody; rank 1 raises before it reads, so that what it has
-/// announced in one collective says nothing of that one's end.
+/// Rank 0 publishes data and waits for no rank; rank 1 signals before it reads, so its mark in one
+/// collective does not show that it has ended that one.
 fn ops(me: u32) -> Vec<Op> {
     let spot = |area| Spot { area, by: 0 };
     let copy = |from, to| Op::Copy {

@@ -3,8 +3,8 @@
 //! # The seams
 //!
 //! - A [`Schedule`](crate::Schedule) names memory in units. A *plan* is a schedule with its
-//!   [`Op`]s: [`bind`] works out to the byte each copy, reduction, and wait whose memory lies in a
-//!   row ([`Spot`]: area, first byte; the lengths are in the op). What cannot be worked out stays a
+//!   [`Op`]s: [`bind`] resolves each copy, reduction and wait with contiguous memory to bytes
+//!   ([`Spot`]: area, first byte; the lengths are in the op). What cannot be resolved stays a
 //!   [`Step`](crate::Step) of the schedule ([`Op::Step`]).
 //! - [`Progress`] is one run of a plan. [`Progress::go_on`] is the interpreter, the only one: it
 //!   runs ops until one has to wait, or is a step that only the owner can do (messages, typed
@@ -37,8 +37,8 @@ pub const LAST_STAGE: u32 = (1 << STAGE_BITS) - 1;
 /// signature beside it; a word only grows: `number << STAGE_BITS | stage` says that its rank has
 /// come to that stage of collective `number`.
 pub trait Flags {
-    /// The word of a member in the line of that collective. Whoever sees it sees what its rank
-    /// wrote before it raised it.
+    /// The word of a member in the line of that collective. A rank that reads it sees everything
+    /// its owner wrote before storing it.
     fn word(&mut self, member: u32, number: u64) -> u64;
 
     /// The word, and the signature beside it, which is that of the call that the word belongs to; 0:

@@ -22,7 +22,7 @@ pub enum Op {
         from: Spot,
         /// To here.
         to: Spot,
-        /// That many bytes.
+        /// Length in bytes.
         len: u32,
     },
     /// `right = left op right`.
@@ -31,7 +31,7 @@ pub enum Op {
         left: Spot,
         /// Right operand and result.
         right: Spot,
-        /// That many bytes, of whole elements.
+        /// Length in bytes, of whole elements.
         len: u32,
     },
     /// `into = left op right`.
@@ -42,7 +42,7 @@ pub enum Op {
         right: Spot,
         /// Result, none of both.
         into: Spot,
-        /// That many bytes, of whole elements.
+        /// Length in bytes, of whole elements.
         len: u32,
     },
     /// Tells the others that this rank has come so far.
@@ -60,7 +60,7 @@ pub enum Op {
     Step(u32),
 }
 
-/// What a plan's ops act on.
+/// Memory and flags that a plan's ops act on.
 pub trait Ground {
     /// The flags of the ranks.
     type Flags: Flags;
@@ -78,13 +78,13 @@ pub trait Ground {
     fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32);
 }
 
-/// What binding asks: where slices lie.
+/// Resolver of slices to locations.
 pub trait Places {
     /// The slice's first byte and its bytes, if it lies in a row as it is, and always will for this
     /// plan. Never asked for an empty slice.
     fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
 
-    /// Whether elements are combined by a loop of ours, so that reductions can be ops.
+    /// Whether elements are combined by one of the library's loops, so that reductions can be ops.
     fn combines(&self) -> bool;
 
     /// Copies of this many bytes and more are better done by the owner.
@@ -174,7 +174,7 @@ pub enum Next {
 pub struct Progress {
     /// Its place in the shared memory.
     pub place: Reservation,
-    /// What this rank says of its call, in one word that is the same at all ranks; 0: nothing.
+    /// This rank's description of its call, as one word that is the same on all ranks; 0: none.
     pub signature: u64,
     /// A rank that says something else, by member, and what it says.
     pub odd: Option<(u32, u64)>,
@@ -205,7 +205,7 @@ impl Progress {
         }
     }
 
-    /// The same plan from the beginning, in another place.
+    /// This plan from the start, with other memory.
     #[inline(always)]
     pub fn begin(&mut self, place: Reservation) {
         self.place = place;
@@ -217,7 +217,7 @@ impl Progress {
         self.pc
     }
 
-    /// What the owner does next, for a plan of so many steps that uses no shared memory: all is
+    /// The owner's next step in a plan of this many steps that uses no shared memory: everything is
     /// left to the owner, step by step.
     #[inline]
     pub fn next_step(&self, steps: u32) -> Next {
@@ -233,8 +233,8 @@ impl Progress {
         self.pc += 1;
     }
 
-    /// Goes on as far as it can without waiting. `only_here`: no messages are exchanged, so nobody
-    /// but who watches this rank waits for it.
+    /// Runs as far as possible without waiting. `only_here`: no messages are exchanged, so only
+    /// ranks that wait on this rank's flags depend on it.
     #[inline(always)]
     pub fn go_on<G: Ground>(
         &mut self,
@@ -284,9 +284,9 @@ impl Progress {
                 Seen::Yes => pc += 1,
                 Seen::NotYet(wait) => break Next::Wait(wait),
                 Seen::Elsewhere(theirs) => {
-                    // Nobody who watches this rank shall wait for stages that it does not come to;
-                    // where messages are exchanged it goes on all the same, because others wait
-                    // for those.
+                    // No rank that waits on this rank's flags must wait for a value that is never
+                    // stored; if messages are exchanged the rank continues anyway, because others
+                    // wait for those.
                     self.contradicted(op, theirs);
                     if only_here {
                         self.raise(LAST_STAGE, flow, ground.flags());

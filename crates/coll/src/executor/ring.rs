@@ -1,12 +1,12 @@
-//! Who has which part of the rings of a board. All ranks of a communicator run the same collectives
-//! in the same order, so all divide their rings alike, without a word.
+//! Allocation of the rings of a shared-memory region. All ranks of a communicator run the same
+//! collectives in the same order, so all allocate alike, without communication.
 //!
-//! Parts are given out one after the other. One that would end beyond the lap begins at the front
-//! again, unless it would meet the part before, which nobody need have begun when the next is given
-//! out. None is longer than a third of the ring, so before the end of the ring that is always
-//! possible. A lap is long enough for lines to leave the caches before they come again, and short
-//! enough for all ranks' laps to lie in the cache that they share: with many ranks only the part
-//! before is spared.
+//! Parts are allocated one after the other. One that would end beyond the lap starts at the front
+//! again, unless it would overlap the part before it, which other ranks may not have started when
+//! the next one is allocated. No part is longer than a third of the ring, so before the end of the
+//! ring that is always possible. A lap is long enough for lines to leave the caches before they are
+//! reused, and short enough for all ranks' laps to fit in the shared cache: with many ranks only
+//! the previous part is spared.
 //!
 //! The first use of a page costs more than lines that are still in the caches, so a lap is short at
 //! first, and grows with what is given out. It has room for two parts, for a rank may be ahead of
@@ -15,7 +15,7 @@
 use kw_base::lap::Lap;
 use std::collections::VecDeque;
 
-/// Parts begin at multiples of so many bytes.
+/// Parts start at multiples of this many bytes.
 const ALIGN: u64 = 64;
 
 /// Bytes of the first lap: a starting value that nothing measures.
@@ -31,12 +31,12 @@ pub(super) struct Ring {
     /// Bytes that are gone round.
     lap: Lap,
     next: u64,
-    /// Collective, first byte and end of the parts that nobody has got since, oldest first.
+    /// Collective, first byte and end of the parts that have not been reallocated, oldest first.
     parts: VecDeque<(u64, u64, u64)>,
 }
 
 impl Ring {
-    /// A ring of so many bytes, and its longest lap.
+    /// A ring of this many bytes, and its longest lap.
     pub(super) fn new(reach: u64, longest: u64) -> Ring {
         Ring {
             reach,
@@ -60,8 +60,8 @@ impl Ring {
         let room = self.parts.back().map_or(0, |p| p.1);
         self.lap.stretch(AHEAD * bytes);
         if self.next + bytes > self.lap.length() && bytes <= room {
-            // Nobody gets what is left at the end now; whoever had it had it before those whose
-            // parts come next.
+            // The rest at the end stays unused; its last owner had it before those whose parts come
+            // next.
             before = self.forget(self.next, self.reach);
             self.next = 0;
             self.lap.end_round();
@@ -121,7 +121,7 @@ mod tests {
                 let (from, before) = ring.take(number, bytes);
                 let part = &mut owner[from as usize..(from + bytes) as usize];
                 let had = part.iter().copied().max().flatten();
-                // Whom an earlier collective was told of has ended before that one began.
+                // A rank that an earlier collective waited for has ended before that one began.
                 told = before.max(told);
                 assert!(had <= told, "{had:?} had a byte of {number}, told {told:?}");
                 assert!(

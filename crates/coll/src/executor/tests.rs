@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{RECV, SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 
-/// What the other members show, and what this rank did.
+/// Data shown by the other members, and actions of this rank.
 #[derive(Default)]
 struct Bench {
     /// By member: word and signature, whatever the line.

@@ -31,7 +31,7 @@ fn base(rank: u32, places: std::ops::Range<usize>) -> Vec<Symbol> {
     places.map(|i| Symbol::of(rank, i)).collect()
 }
 
-/// What `ranks` contribute at each place, combined.
+/// The combined contribution of `ranks` at each place.
 fn folded(ranks: std::ops::Range<u32>, places: std::ops::Range<usize>) -> Vec<Symbol> {
     places.map(|i| Symbol::folded(ranks.clone(), i)).collect()
 }

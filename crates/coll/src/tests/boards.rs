@@ -20,7 +20,7 @@ fn line(r: u32, len: u64) -> Slice {
     Slice::whole(SHELVES + r, len)
 }
 
-/// Everybody writes two units on its shelf, raises, and adds up what all have written; `edit`
+/// Every rank writes two units on its shelf, signals, and adds up what all have written; `edit`
 /// plants a mistake at one rank.
 fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
     let call = |r| {
@@ -170,8 +170,8 @@ fn memory_is_in_flight_until_the_rank_has_waited() {
     run(vec![(one, memory(0)), (other, memory(1))]);
 }
 
-/// Rank 0 tells the others two units and waits for nobody; the others raise before they read, so
-/// that what they have announced in one collective says nothing of its end.
+/// Rank 0 publishes two units and waits for no rank; the others signal before they read, so their
+/// marks in one collective do not show its end.
 fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
@@ -190,7 +190,7 @@ fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
     (0..n).map(call).collect()
 }
 
-/// The same news several times in a row.
+/// Waiting for the same value several times in a row.
 fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
     let most = reuse.slots.max(reuse.lines).max(8);
     let rounds = (0..2 * most + 3).map(|_| news(3, kind, shelf));
@@ -273,7 +273,7 @@ fn long_shelves_given_out_one_collective_too_early_are_a_fault() {
 
 #[test]
 fn parts_of_one_schedule_take_turns_on_a_board() {
-    // The root of both broadcasts waits for nobody by itself.
+    // The root of both broadcasts waits for no rank by itself.
     let len = 3;
     for (n, board) in (2..9).flat_map(|n| boards(n).map(|b| (n, b))) {
         let ranks: Vec<u32> = (0..n).collect();

@@ -8,7 +8,7 @@ fn pieces(count: u64) -> u32 {
     1 + (count % 6) as u32
 }
 
-/// What rank `r` of `n` shall end with, when the root is so and the data so long.
+/// Expected result at rank `r` of `n` for this root and length.
 type Want<'a> = &'a dyn Fn(u32, u32, u32, usize) -> Option<Vec<Symbol>>;
 
 fn reduction(coll: Coll, want: Want) {

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=64;
 
-/// What an algorithm runs on.
+/// Setting in which an algorithm runs.
 #[derive(Clone, Debug, Default)]
 struct Site {
     board: Option<Board>,

@@ -45,8 +45,8 @@ fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
     s
 }
 
-/// The schedule with a note on the rank's own shelf before it and a look at everybody's note after
-/// it: the checker faults a look that is not ordered after the note.
+/// The schedule with a note on the rank's own shelf before it and a look at the notes of all ranks
+/// after it: the checker rejects a look that is not ordered after the note.
 fn noted(mut s: Schedule, rank: u32, n: u32) -> Schedule {
     let note = |r| Slice {
         buf: SHELVES + r,

@@ -1,19 +1,19 @@
-//! Who chooses the context id of a new communicator.
+//! Allocation of context ids for new communicators.
 //!
 //! The id must differ from that of every other live communicator of every member. Each process owns
-//! a share of the ids (those of its serial numbers, interleaved with everybody else's), and the
+//! a share of the ids (its serial numbers, interleaved with those of all other processes), and the
 //! first member of a new communicator's group proposes one of its own. A *fresh* id was never used
-//! before, so nobody can object: making a communicator takes one broadcast, and two threads that
-//! make two communicators at once, on any two processes, never wait for one another (as they would
-//! if all members had to lend out one mask of free ids together).
+//! before, so no member can object: creating a communicator takes one broadcast, and two threads
+//! that create two communicators at once, on any two processes, never wait for one another (as they
+//! would if all members had to lend out one mask of free ids together).
 //!
 //! Only when a process has used up its share (millions of communicators) it proposes an id that it
 //! used before and that is free *here*; then each member says whether it is free *there* too, and
 //! the proposer goes on until all agree. Ids are reused in the order in which they were freed, so
 //! the first proposal nearly always stands.
 //!
-//! That holds for communicators of one world, the processes that were started together. Those whose
-//! members belong to several take ids of [`super::SpanningPool`].
+//! This applies to communicators of one world, the processes that were started together.
+//! Communicators whose members belong to several worlds take ids from [`super::SpanningPool`].
 //!
 //! An id stands for [`STRIDE`] contexts: point-to-point, collectives, and two for making
 //! communicators.
@@ -33,7 +33,7 @@ pub const SELF: ContextId = ContextId(4);
 pub const BOOTSTRAP: ContextId = ContextId(8);
 /// Stands for the id of a communicator that does not know it yet. No process has it in its share.
 pub const UNKNOWN: ContextId = ContextId(12);
-/// The first so many ids are constants.
+/// The first ids are constants; this is their number.
 const RESERVED: u32 = 16;
 
 /// An id proposed for a new communicator.
@@ -41,7 +41,7 @@ const RESERVED: u32 = 16;
 pub struct Proposal {
     /// The id.
     pub id: ContextId,
-    /// Never used before: needs nobody's consent.
+    /// Never used before: needs no agreement.
     pub fresh: bool,
 }
 

@@ -31,8 +31,8 @@ struct List {
     sorted: Box<[u32]>,
 }
 
-/// What is wrong with the arguments of a group constructor. Ranks and ranges are named by their
-/// place in the argument.
+/// Error in the arguments of a group constructor. Ranks and ranges are identified by their index in
+/// the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GroupError {
     /// No such rank.
@@ -45,7 +45,7 @@ pub enum GroupError {
         /// Processes of the group.
         size: u32,
     },
-    /// The same rank twice.
+    /// A rank that is named twice.
     #[error("ranks[{at}] is {rank}, which was named before")]
     Twice {
         /// Position in the argument.

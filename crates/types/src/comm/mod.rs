@@ -1,6 +1,6 @@
-//! Groups, context ids and the arithmetic of making communicators (MPI 5.0, chapter 7). Pure values
-//! and functions: who exchanges what with whom is decided above, what follows from the exchanged
-//! values is decided here.
+//! Groups, context ids and the arithmetic of creating communicators (MPI 5.0, chapter 7). Pure
+//! values and functions: the layers above decide which ranks exchange what; this module computes
+//! the results from the exchanged values.
 
 mod context;
 mod dims;

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct Location {
     /// Number of its host.
     pub host: u32,
-    /// Its package on that host; the same for all where nobody knows.
+    /// Its package on that host; equal for all ranks if unknown.
     pub package: u32,
     /// Its place in the order of the host's cores.
     pub core: u32,
@@ -138,7 +138,7 @@ fn arrange(links: &[Link], locations: &[Location], mut orders: Vec<Vec<u32>>) ->
     best
 }
 
-/// Deals the places of one host out to its packages anew, if that is better.
+/// Redistributes the ranks of one host among its packages, if that is better.
 fn within(
     near: &Near,
     links: &[Link],

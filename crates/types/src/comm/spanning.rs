@@ -2,7 +2,7 @@
 //! apart).
 //!
 //! The shares of [`super::ContextPool`] are disjoint within one world; two worlds own the same
-//! numbers. That does no harm as long as all members of a communicator belong to one world, because
+//! numbers. This is harmless as long as all members of a communicator belong to one world, because
 //! a process belongs to one world. Communicators with members of several worlds take their ids from
 //! a range of their own, from [`FIRST`] on, in which no world owns anything.
 //!
@@ -29,7 +29,7 @@ pub const FIRST: u32 = END - (1 << 28);
 /// Ids in the range.
 const COUNT: u32 = (END - FIRST) / STRIDE;
 
-/// What one process knows of the ids of communicators that span worlds.
+/// State of one process for the ids of communicators that span worlds.
 #[derive(Clone, Default, Debug)]
 pub struct SpanningPool {
     /// One more than the greatest number that was a candidate here.
@@ -39,9 +39,8 @@ pub struct SpanningPool {
 }
 
 impl SpanningPool {
-    /// What this member wants the id to be at least. `attempt`: how often the members of this
-    /// agreement have tried; `agreement`: a number that they know alike. `None`: every id is in
-    /// use.
+    /// Lowest id that this member accepts. `attempt`: how often the members of this agreement have
+    /// tried; `agreement`: a number that all of them know. `None`: every id is in use.
     pub fn wanted(&self, agreement: u32, attempt: u32) -> Option<ContextId> {
         let further = agreement.wrapping_mul(attempt) % COUNT;
         let from = (self.next % COUNT + further) % COUNT;
@@ -95,7 +94,7 @@ mod tests {
         number: u32,
         members: Vec<usize>,
         attempt: u32,
-        /// What the members have said in this step, one after the other.
+        /// The values proposed by the members in this step, in order.
         said: Vec<(ContextId, bool)>,
         candidate: Option<ContextId>,
     }

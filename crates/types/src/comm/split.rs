@@ -1,6 +1,6 @@
-//! MPI_Comm_split: from everybody's color and key to my group.
+//! MPI_Comm_split: computes this rank's group from the colors and keys of all ranks.
 
-/// What one process said.
+/// Color and key of one process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// Its color; negative means it wants no communicator.

@@ -17,9 +17,9 @@ pub enum Order {
 pub enum Distribution {
     /// Not at all.
     None,
-    /// One block of so many indices each; `None`: as even as it goes.
+    /// One block of this many indices per process; `None`: as even as possible.
     Block(Option<i64>),
-    /// Blocks of so many indices in turn; `None`: 1.
+    /// Blocks of this many indices, round-robin; `None`: 1.
     Cyclic(Option<i64>),
 }
 

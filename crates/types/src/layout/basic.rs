@@ -3,7 +3,7 @@
 //! Sizes are those of C and of default Fortran on 64-bit Linux (x86-64 and aarch64). Several names
 //! share one representation: kernels choose by [`Basic`], checks of a message's type by [`Named`].
 
-/// What kind of thing a basic element is; reductions are allowed by class (MPI 5.0, 6.9.2).
+/// Class of a basic element; reductions are allowed by class (MPI 5.0, 6.9.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// Signed integer.

@@ -12,7 +12,7 @@
 pub(crate) struct Bounds {
     /// First byte and end of the data, if there is any.
     pub data: Option<(i64, i64)>,
-    /// The same with padding.
+    /// Bounds with padding.
     pub span: Option<(i64, i64)>,
     /// Lowest lower-bound marker.
     pub lb: Option<i64>,

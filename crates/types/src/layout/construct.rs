@@ -77,7 +77,7 @@ impl Layout {
         Layout::assemble(bounds, self.node.repeat(n, stride), signature)
     }
 
-    /// The same data `by` bytes further on.
+    /// The layout shifted by `by` bytes.
     pub fn shifted(&self, by: i64) -> Result<Layout, Misfit> {
         let bounds = self.bounds.shifted(by).ok_or(TooLarge)?;
         Layout::assemble(bounds, self.node.shifted(by), self.signature.clone())

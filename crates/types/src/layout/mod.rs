@@ -136,8 +136,8 @@ impl Layout {
         dense.then_some(self.node.at)
     }
 
-    /// Visits bytes `from..to` of the packed stream of `count` elements, in the order of the
-    /// stream. What lies past the end is left out.
+    /// Visits bytes `from..to` of the packed stream of `count` elements, in stream order. Bytes
+    /// past the end are ignored.
     #[inline]
     pub fn walk<V: Visit>(&self, count: u64, from: u64, to: u64, v: &mut V) {
         let to = to.min(self.size.saturating_mul(count));

@@ -35,7 +35,7 @@ pub struct Grid {
     pub outer: (i64, u64),
 }
 
-/// What walks a layout. Pieces come in the order of the packed stream.
+/// Visitor of a layout's pieces, in the order of the packed stream.
 pub trait Visit {
     /// `n` blocks of `len` bytes, the first at displacement `at`, each `stride` after the one
     /// before.
@@ -74,12 +74,12 @@ pub trait Visit {
     }
 }
 
-/// Up to so many blocks of one length are walked as a record's members, more as a list of
+/// At most this many blocks of one length are walked as members of a record, more as a list of
 /// displacements.
 const FEW: usize = 8;
 
-/// A list of up to so many items becomes part of the list that it stands in. (Few in tests, so that
-/// random datatypes come here.)
+/// A list of at most this many items is inlined into the list that contains it. (Small in tests, so
+/// that random datatypes exercise this.)
 pub(super) const SHORT: usize = if cfg!(test) { 3 } else { 16 };
 /// Lists nested so deep are unfolded: a chain of structures is copied once in `SHORT * DEEP` links.
 pub(super) const DEEP: u32 = if cfg!(test) { 3 } else { 256 };

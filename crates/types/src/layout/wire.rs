@@ -9,9 +9,9 @@
 //!         4, at i64, n u32, n x node                        anything
 //! ```
 //!
-//! All integers are little-endian. What is read believes nothing that can be computed: sizes and
-//! bounds of the data follow from the blocks, with checked arithmetic, so a layout that decodes
-//! touches no byte outside the bounds it reports. Names of basic elements do not travel: a decoded
+//! All integers are little-endian. The decoder trusts nothing that can be computed: sizes and
+//! bounds of the data follow from the blocks, with checked arithmetic, so a decoded layout touches
+//! no byte outside the bounds it reports. Names of basic elements are not transmitted: a decoded
 //! layout consists of bytes.
 
 use super::Layout;
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// Reads what [`Layout::encode`] wrote; `None` when the bytes are no layout.
+    /// Decodes the output of [`Layout::encode`]; `None` if the bytes are not a layout.
     pub fn decode(bytes: &[u8]) -> Option<Layout> {
         let mut reader = Reader::new(bytes);
         let extent = reader.i64()?;
@@ -80,7 +80,7 @@ fn depth(node: &Node) -> u32 {
     }
 }
 
-/// The same data without nesting.
+/// An equivalent layout without nesting.
 fn flat(layout: &Layout) -> Node {
     let (mut blocks, mut start) = (Vec::new(), 0);
     layout.for_each_run(1, 0, layout.size, &mut |at, len| {

@@ -31,7 +31,7 @@ fn one(e: Element) -> Poly {
     Poly::of(e.basic as u64 + 1)
 }
 
-/// What a person calls data with this signature.
+/// Name of data with this signature, for messages.
 fn name(signature: u32) -> &'static str {
     let special = ["MPI_AINT", "MPI_COUNT", "MPI_OFFSET"];
     let is_it = |basic| of_basic(basic) == signature;
@@ -50,8 +50,8 @@ impl Signature {
         }
     }
 
-    /// What is wrong with a message of `bytes` bytes that has this signature, for a receive of
-    /// this; `None`: nothing, as far as is known.
+    /// Description of the mismatch between a message of `bytes` bytes with this signature and a
+    /// receive with that one; `None`: no mismatch is known.
     pub fn mismatch(&self, sent: u32, bytes: u64) -> Option<String> {
         let own = self.of_first(bytes)?;
         let differs = sent != ANY && own != ANY && own != sent;
