@@ -2,7 +2,7 @@
 //! taken back: for sessions that are opened later. The launcher hears that the process has finished
 //! only when it ends.
 //!
-//! What ranks store stays with the launcher, so each time they meet they store it under new keys.
+//! Values stored by ranks stay with the launcher, so each time they meet they use new keys.
 
 use super::{BootError, JobInfo, Launcher, ProcessSet};
 use kw_start::pmi::Spawn;

@@ -1,5 +1,5 @@
-//! What the ranks of a job agreed on when they met: one value, the same on all ranks, that never
-//! changes.
+//! Settings agreed on by the ranks of a job when they met: one value, the same on all ranks, that
+//! never changes.
 //!
 //! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between
 //! them), so whatever chooses takes an [`Agreed`] or what was made of it, and reads neither this
@@ -19,7 +19,7 @@ use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
 
 use super::{Allowed, BootError, Misuse};
 
-/// What the ranks of a job agreed on.
+/// Settings agreed on by the ranks of a job.
 #[derive(Clone, Debug)]
 pub struct Agreed {
     hosts: Vec<u32>,
@@ -49,8 +49,8 @@ impl Agreed {
         })
     }
 
-    /// The same with what is known of where ranks are bound to, unless a knob (the same on all
-    /// ranks) says something else.
+    /// These settings with the known binding of ranks, unless a setting (the same on all ranks)
+    /// overrides it.
     pub fn bound(self, places: &Places, knobs: &Knobs) -> Result<Agreed, BootError> {
         let domains = match said_domains(knobs)? {
             Said::Auto => places.by_rank().map(|p| p.map(domain)).collect(),
@@ -84,7 +84,7 @@ impl Agreed {
         self.domains.get(rank.idx()).copied().flatten()
     }
 
-    /// The same with the figures that choices are priced with.
+    /// These settings with the calibration that choices are priced with.
     pub fn priced(self, calibration: Calibration) -> Agreed {
         Agreed {
             calibration,
@@ -97,7 +97,7 @@ impl Agreed {
         &self.calibration
     }
 
-    /// What another job has to know of this one, as bytes.
+    /// The part that another job needs to know, as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let crowded = |rank| self.is_crowded(Peer(rank)) as u8;
         let mut out = self.size().to_le_bytes().to_vec();
@@ -106,7 +106,8 @@ impl Agreed {
         out
     }
 
-    /// What [`Agreed::encode`] wrote, as far as another job knows it: nothing is known of its hosts.
+    /// Decodes the output of [`Agreed::encode`], as far as another job knows it: its hosts are
+    /// unknown.
     pub fn decode(bytes: &[u8]) -> Option<Agreed> {
         let (size, rest) = bytes.split_first_chunk()?;
         let size = u32::from_le_bytes(*size);
@@ -143,7 +144,7 @@ impl Agreed {
         self.check
     }
 
-    /// What collectives run on.
+    /// Hosts and domains for collectives.
     pub fn site(&self) -> Site {
         self.site
     }
@@ -175,7 +176,7 @@ fn domain(bound: Bound) -> Domain {
     Domain { package, cache }
 }
 
-/// What `KW_DOMAINS` says.
+/// The value of `KW_DOMAINS`.
 enum Said {
     Auto,
     None,
@@ -232,7 +233,7 @@ pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
     rows(knobs).map(drop)
 }
 
-/// What this rank says of itself.
+/// This rank's record.
 pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, BootError> {
     let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
     let mut said = Vec::new();

@@ -1,14 +1,14 @@
-//! Which paths `KW_PATHS` allows. The same on all ranks.
+//! Paths allowed by `KW_PATHS`. The same on all ranks.
 
 use super::Misuse;
 use kw_base::knobs::{Id, Knobs, NETWORKS};
 
-/// What `KW_PATHS` says.
+/// The value of `KW_PATHS`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowed {
     /// Ranks of a host share memory.
     pub shm: bool,
-    /// What leads to other hosts: the first network that was named.
+    /// The path to other hosts: the first network that was named.
     pub network: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! What every launcher must do for its ranks, as cases that all ranks of one job run together.
+//! Requirements on every launcher, as cases that all ranks of one job run together.
 //!
 //! Unit tests run them over servers of our own (`tests`), `examples/launcher.rs` under any
 //! launcher. A case says in one sentence what was wrong.
@@ -8,8 +8,8 @@ use super::Launcher;
 /// A case: all ranks call it, in the same order.
 pub type Case = fn(&mut dyn Launcher) -> Result<(), String>;
 
-/// All cases by name. Abort and finalize end a job, and spawn starts one; they are tested by
-/// whoever started it.
+/// All cases by name. Abort and finalize end a job, and spawn starts one; they are tested by the
+/// program that started it.
 pub const CASES: &[(&str, Case)] = &[
     ("everybody is in the same job", everybody_is_in_the_same_job),
     ("what is put is got", what_is_put_is_got),
@@ -69,7 +69,7 @@ fn short(text: &str) -> String {
     )
 }
 
-/// Everybody puts what `of` says of it, and finds what it says of all others.
+/// Every rank puts its value from `of`, and finds the values of all others.
 fn exchange(l: &mut dyn Launcher, name: &str, of: impl Fn(u32) -> String) -> Result<(), String> {
     let key = |r: u32| format!("suite {name} {r}");
     let me = l.rank();

@@ -1,5 +1,5 @@
-//! Who started this process? Reads only environment variables, given as a function, so that tests
-//! can lie.
+//! Detects the launcher of this process. Reads only environment variables, given as a function, so
+//! that tests can supply them.
 //!
 //! A launcher we can talk to wins. Without one, traces of a launcher that started more than one
 //! process stop us: a job must never run as N times rank 0 of 1. Traces of a job of one process, or
@@ -31,7 +31,7 @@ pub struct Wire {
     pub size: u32,
 }
 
-/// What was found.
+/// The launcher that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A launcher that speaks PMI-1.
@@ -49,7 +49,7 @@ pub fn detect(env: Env) -> Result<Found, BootError> {
     let wanted = env("KW_PMI").filter(|w| w != "auto");
     if let (Some(fd), true) = (env("PMI_FD"), wanted.as_deref() != Some("pmix")) {
         let wire = wire(env, &fd)?;
-        // Slurm's own server is the innermost one when nobody else has left traces
+        // Slurm's own server is the innermost one if no other launcher has left traces
         let others = ["HYDI_CONTROL_FD", "MPIEXEC_JOB", "I_MPI_HYDRA_LOCAL_RANK"];
         let in_slurm = env("SLURM_STEP_ID").is_some() && !others.iter().any(|n| env(n).is_some());
         return Ok(match (wanted.as_deref(), in_slurm) {

@@ -20,15 +20,15 @@ pub enum BootError {
     /// Processes that were started one by one did not meet.
     #[error(transparent)]
     Meeting(#[from] NoMeeting),
-    /// What the ranks say of themselves does not make a job.
+    /// The ranks' records do not form a job.
     #[error(transparent)]
     Misfit(#[from] Misfit),
     /// The system refuses what a rank cannot do without.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// A path to other ranks cannot be opened.
@@ -43,7 +43,7 @@ impl BootError {
     }
 }
 
-/// What the user has to change.
+/// Error that the user has to correct.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum Misuse {
@@ -91,7 +91,7 @@ pub enum Misuse {
     ShortSecret { place: &'static str, len: usize },
 }
 
-/// What the launcher has to do otherwise.
+/// Error of the launcher.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum LauncherFault {

@@ -11,18 +11,18 @@ use kw_start::{Agree, Hosts, Word};
 pub struct Joined {
     /// The job.
     pub job: Job,
-    /// What all know of the memory that the ranks of a host share.
+    /// Location of the shared memory of a host's ranks, as known to all.
     pub memory: Memory,
 }
 
-/// What all know of the memory that the ranks of a host share.
+/// Location of the shared memory of a host's ranks, as known to all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Nothing yet.
     Unsaid,
     /// The first rank of each host has said where it is.
     Said {
-        /// That is all there is to say: nobody fences again.
+        /// Nothing more to publish: no rank fences again.
         here: bool,
     },
 }
@@ -32,9 +32,9 @@ pub enum Memory {
 /// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's
 /// `KW_HOST` is set or when the launcher does not map ranks; our own launchers always do.
 ///
-/// Where the launcher says who is where, `lead` is called with this rank and everybody's hosts. It
-/// makes the memory of this host, if this rank is the first of several here, and returns where the
-/// others find it.
+/// If the launcher reports the hosts, `lead` is called with this rank and the hosts of all ranks.
+/// It creates the memory of this host, if this rank is the first of several here, and returns where
+/// the others find it.
 pub fn join(
     launcher: &mut dyn Launcher,
     knobs: &Knobs,
@@ -83,7 +83,7 @@ fn unequal(launcher: &dyn Launcher) -> BootError {
     LauncherFault::Unequal { name, rank }.into()
 }
 
-/// What tells this rank's host from others, unless that is as the launcher says.
+/// Identity of this rank's host, unless it is as reported by the launcher.
 fn host(told: bool, knobs: &Knobs) -> Option<String> {
     match knobs.text(Id::Host) {
         "auto" if told => None,
@@ -96,7 +96,7 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
     kw_sys::random::key().map_err(BootError::system("get random bytes"))
 }
 
-/// What rank 0 decides.
+/// Rank 0's decision.
 fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
     Ok(Word {
         here: told.as_deref().is_some_and(is_one_host) && Allowed::read(knobs)?.shm,
@@ -110,7 +110,7 @@ fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<
     })
 }
 
-/// What tells machines apart: the kernel's boot, or failing that the host name.
+/// Identity of a machine: the kernel's boot id, or failing that the host name.
 pub(super) fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     format!("{}-{}", kw_sys::host::name(), boot.trim())

@@ -1,14 +1,14 @@
-//! The seam between a rank and whoever started it: one trait, and what passes through it.
+//! Interface between a rank and its launcher: one trait and its types.
 //!
-//! Implemented by PMI-1 and PMI-2 (`pmi1`, `pmi2`), PMIx (`pmix`), the rendezvous, and by the
-//! singleton. What all of them must do is written down as a suite (`conformance`), which unit tests
-//! run over servers of our own, and `examples/launcher.rs` under any launcher there is.
+//! Implemented by PMI-1 and PMI-2 (`pmi1`, `pmi2`), PMIx (`pmix`), the rendezvous, and the
+//! singleton. The requirements on all of them are a test suite (`conformance`), which unit tests
+//! run over this library's servers, and `examples/launcher.rs` under any launcher.
 
 use super::{BootError, LauncherFault};
 use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
-/// What a launcher offers a rank.
+/// Services of a launcher for a rank.
 pub trait Launcher: Send {
     /// Which process of which job this is.
     fn info(&self) -> &JobInfo;
@@ -53,8 +53,8 @@ pub trait Launcher: Send {
     fn key(&self) -> Option<[u8; 32]> {
         None
     }
-    /// Tells it what this rank waits for, in a line with its end of at most 12 KB, without waiting
-    /// for anything; whether there is somebody who hears that.
+    /// Reports what this rank waits for, in a line of at most 12 KB including its end, without
+    /// blocking; returns whether there is a receiver.
     fn tell(&mut self, line: &str) -> bool {
         let _ = line;
         false
@@ -80,7 +80,7 @@ pub trait Launcher: Send {
     fn takes_back(&self) -> bool {
         false
     }
-    /// What ranks store from now on stands under new keys; whether it does.
+    /// From now on ranks store values under new keys; returns whether it does.
     fn next_round(&mut self) -> bool {
         false
     }
@@ -88,7 +88,7 @@ pub trait Launcher: Send {
     fn finalize(&mut self) -> Result<(), BootError>;
 }
 
-/// What a launcher says of a process at its start.
+/// Information from a launcher about a process at its start.
 #[derive(Clone, Debug, Default)]
 pub struct JobInfo {
     /// Rank in the job.
@@ -122,7 +122,7 @@ pub(super) fn no_more(name: &str, wanted: &Spawn, why: &str) -> BootError {
     .into()
 }
 
-/// What is said of a rank that ends the job, where no launcher says it in our words.
+/// Message of a rank that ends the job, for launchers without this library's extension.
 pub(super) fn aborted(rank: u32, status: i32, message: &str) -> String {
     let host = kw_sys::host::name();
     format!("rank {rank} on {host} aborted the job with status {status}: {message}")

@@ -1,4 +1,4 @@
-//! Who started this rank, which rank it is, and what the job agreed on.
+//! The launcher and identity of this rank, and the settings agreed on by the job.
 //!
 //! [`connect`] finds the launcher from the environment, [`join`] learns the whole job from it. A
 //! rank that [`connect`] refuses must stop with the sentence it was given. The sockets of the
@@ -55,7 +55,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What all ranks of this rank's own job know alike.
+    /// Information about this rank's own job, known to all its ranks alike.
     #[inline]
     pub fn agreed(&self) -> &Agreed {
         &self.worlds.own().agreed

@@ -33,7 +33,7 @@ pub struct Pmi1 {
     watch: Option<Watch>,
     /// A question of the launcher that has no answer.
     asked: Option<u32>,
-    /// What proves every line, ours and theirs, where strangers may be on the way.
+    /// Authentication of every line, sent and received, on an untrusted network.
     proofs: Option<(Signer, Verifier)>,
 }
 
@@ -93,7 +93,7 @@ impl Pmi1 {
         Ok(())
     }
 
-    /// Ours leaves nobody behind, others may.
+    /// Kittiwake's launcher leaves no process behind, others may.
     pub fn end_with_launcher(&mut self) -> Result<(), BootError> {
         if self.job_key.is_none() {
             self.watch = Some(Watch::start(
@@ -228,7 +228,7 @@ impl Launcher for Pmi1 {
         self.listens() && kw_sys::fd::send_now(&self.stream, line.as_bytes())
     }
 
-    /// Ours does, but not where strangers may be on the way.
+    /// Kittiwake's launcher supports it, but not on an untrusted network.
     fn listens(&self) -> bool {
         self.job_key.is_some() && self.proofs.is_none()
     }

@@ -104,7 +104,7 @@ impl Launcher for Pmix {
             Some(hosts) => hosts,
             None => one_by_one()?,
         };
-        // numbered by their first rank, whoever was asked: all ranks have the same numbers
+        // numbered by their first rank, whichever rank was asked: all ranks have the same numbers
         Some(mapping::number(&hosts))
     }
 

@@ -1,8 +1,8 @@
 //! Ports: where a process waits for processes of other jobs (MPI_Open_port), and the channel on
 //! which the two introduce their jobs to each other.
 //!
-//! The name of a port carries a secret. Both sides prove that they know it with their first message,
-//! and without it nobody can read or change one:
+//! The name of a port carries a secret. Both sides prove that they know it with their first
+//! message, and without it an attacker can neither read nor change one:
 //!
 //! ```text
 //! caller -> port   nonce C (32)
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST: usize = 64 << 20;
 /// Longest name: MPI_MAX_PORT_NAME of MPICH, the smallest, without the final zero.
 const LONGEST_NAME: usize = 255;
-/// What the name of a port begins with.
+/// Prefix of a port's name.
 const SCHEME: &str = "kittiwake:";
 const SECRET: usize = 16;
 const NONCE: usize = 32;
@@ -43,13 +43,13 @@ pub enum PortError {
     /// The name is none.
     #[error("'{0}' is not the name of a port of this library")]
     Name(String),
-    /// Nobody listens.
+    /// No process listens.
     #[error("no process listens on the port: it was closed, or its process has ended ({0})")]
     Closed(io::Error),
-    /// Nobody has come.
+    /// No process has connected.
     #[error("the other side did not answer for {0} s")]
     Late(u64),
-    /// Somebody else.
+    /// An unauthenticated process.
     #[error("the other side failed to authenticate with the port's secret")]
     Stranger,
     /// The conversation broke.
@@ -125,7 +125,7 @@ impl Channel {
         }
     }
 
-    /// Two processes that are connected already (MPI_Comm_join): whoever has the connection is
+    /// Two processes that are connected already (MPI_Comm_join): the owner of the connection is
     /// trusted.
     pub fn over(mut stream: TcpStream) -> Result<Channel, PortError> {
         let mine: [u8; NONCE] = kw_sys::random::key().map_err(PortError::System)?;
@@ -179,8 +179,8 @@ fn read_exactly<const N: usize>(
     Ok(*all.first_chunk().unwrap_or(&[0; N]))
 }
 
-/// Appends so many bytes, read a piece at a time: nobody makes this side allocate what does not
-/// come.
+/// Appends this many bytes, reading a piece at a time: a peer cannot make this side allocate memory
+/// for data that does not arrive.
 fn read_more(
     mut stream: &TcpStream,
     all: &mut Vec<u8>,
@@ -220,7 +220,7 @@ pub struct Port {
     name: String,
     secret: [u8; SECRET],
     listeners: Vec<TcpListener>,
-    /// Who has shown the secret, and was not accepted yet.
+    /// Peers that have authenticated, but were not accepted yet.
     known: Arc<Mutex<Vec<Channel>>>,
 }
 
@@ -269,7 +269,7 @@ impl Port {
         &self.name
     }
 
-    /// Waits until somebody calls who knows the name, while `goes_on` says so.
+    /// Waits for a peer that authenticates, while `goes_on` returns true.
     pub fn accept(&self, mut goes_on: impl FnMut() -> bool) -> Result<Channel, PortError> {
         let strangers = Arc::new(());
         loop {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use kw_base::sync::{Arc, Condvar, Mutex};
 use kw_start::pmi::{Frame, Frames, frame};
 
-/// What the ranks of one job share.
+/// State shared by the ranks of one job.
 pub(super) struct Job {
     size: usize,
     state: Mutex<State>,
@@ -16,7 +16,7 @@ pub(super) struct Job {
 
 #[derive(Default)]
 struct State {
-    /// Stored since the last fence; nobody sees it yet.
+    /// Stored since the last fence; not visible yet.
     fresh: HashMap<String, String>,
     seen: HashMap<String, String>,
     waiting: usize,

@@ -1,4 +1,4 @@
-//! A process that nobody launched: rank 0 of 1, with its own store.
+//! A process without a launcher: rank 0 of 1, with its own store.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub struct Singleton {
 }
 
 impl Singleton {
-    /// A job of one, with a name nobody else has.
+    /// A job of one, with a unique name.
     pub fn new() -> Result<Singleton, BootError> {
         let mut tail = [0; 8];
         kw_sys::random::fill(&mut tail).map_err(BootError::system("get random bytes"))?;
@@ -60,7 +60,7 @@ impl Launcher for Singleton {
         Err(no_more("this process", wanted, why))
     }
 
-    /// Nobody else will say it.
+    /// No other process reports it.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
         eprintln!("{}", aborted(0, status, message));
         Ok(())

@@ -73,7 +73,7 @@ fn questions_stand_between_answers() {
         assert!(l.listens());
         let before = l.asked();
         assert!(l.tell("cmd=kw_waits round=0\n"));
-        // What follows is answered after the questions.
+        // Requests after this are answered later.
         l.put("a", "b").unwrap();
         l.fence().unwrap();
         let heard = (before, l.asked(), l.asked());
@@ -143,7 +143,7 @@ fn pmi2_keeps_the_contract() {
     }
 }
 
-/// What a rank says when its launcher answers this, piece by piece, and hangs up.
+/// Messages of a rank if its launcher sends these answers, piece by piece, and disconnects.
 fn told(answers: &[&[u8]], two: bool) -> String {
     let answers: Vec<Vec<u8>> = answers.iter().map(|a| a.to_vec()).collect();
     let (mut ours, theirs) = UnixStream::pair().unwrap();

@@ -1,5 +1,4 @@
-//! What launchers leave in the environment of the processes that they start, and what to say to
-//! their users.
+//! Traces of launchers in the environment of their processes, and advice for their users.
 
 use super::detect::Env;
 use super::{BootError, Misuse};
@@ -86,7 +85,7 @@ const TRACES: &[Trace] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     name: &'static str,
-    /// What showed it.
+    /// The variable that showed it.
     variable: &'static str,
     value: String,
     /// Processes of the job, if that is known.
@@ -100,13 +99,12 @@ impl Launched {
         self.name
     }
 
-    /// For somebody whose program cannot run under this launcher; `why` comes before what would
-    /// work.
+    /// Advice if a program cannot run under this launcher; `why` comes before the alternative.
     pub fn refuse(&self, why: &str) -> BootError {
         Misuse::Foreign(self.clone(), why.into()).into()
     }
 
-    /// Likewise, in one sentence.
+    /// The advice, in one sentence.
     pub(super) fn sentence(&self, why: &str) -> String {
         let count = self.size.map_or("N".to_string(), |n| n.to_string());
         format!(

@@ -1,5 +1,5 @@
-//! A thread that ends this process when whoever started it is gone, and with it who would end the
-//! rest of the job.
+//! A thread that ends this process when its launcher, which would end the rest of the job, has
+//! exited.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

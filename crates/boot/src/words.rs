@@ -16,7 +16,7 @@ pub(super) trait Words {
     fn room(&self) -> (usize, usize);
     /// Stores a word.
     fn put_word(&mut self, key: String, value: String) -> Result<(), BootError>;
-    /// What stands under a key, as it stands there.
+    /// The value under a key, verbatim.
     fn word(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError>;
 
     /// Stores a value, over several keys where it is too long for one.
@@ -72,7 +72,7 @@ pub(super) fn adopt(wire: Wire) -> Result<File, BootError> {
     }
 }
 
-/// What a rank says whose launcher vanishes while it runs.
+/// Message of a rank whose launcher exits while it runs.
 pub(super) fn launcher_gone(rank: u32) -> String {
     let host = kw_sys::host::name();
     format!("rank {rank} on {host}: the job has ended because its launcher has exited")

@@ -21,7 +21,7 @@ pub struct World {
     pub key: [u8; 32],
     /// Its name, for messages.
     pub name: Arc<str>,
-    /// What all its ranks know alike.
+    /// Information that all its ranks know alike.
     pub agreed: Arc<Agreed>,
     id: u64,
     foreign_key: [u8; 32],
@@ -33,8 +33,8 @@ impl World {
         self.agreed.size()
     }
 
-    /// What proves to others that they were introduced to this world; it differs from that of every
-    /// other world.
+    /// Secret that proves to others that they were introduced to this world; it differs from that
+    /// of every other world.
     pub fn foreign_key(&self) -> [u8; 32] {
         self.foreign_key
     }
@@ -57,7 +57,7 @@ impl World {
 }
 
 impl Worlds {
-    /// What every job calls a peer of this process.
+    /// Name of a peer of this process for every job.
     pub fn name_of(&self, peer: Peer) -> Option<ProcessName> {
         let world = self.of(peer)?;
         Some((world.id(), world.rank_of(peer)?))
@@ -80,7 +80,7 @@ impl Worlds {
     }
 }
 
-/// The key is nobody's business.
+/// The key is not printed.
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World")
@@ -99,7 +99,7 @@ pub struct Worlds {
 }
 
 impl Worlds {
-    /// The world of a job that nobody has joined.
+    /// The world of a job that no other process has joined.
     pub fn new(key: [u8; 32], name: &str, agreed: Agreed) -> Worlds {
         let first = Peer(0);
         let own = world(first, key, name, agreed);
@@ -136,7 +136,7 @@ impl Worlds {
         self.iter().find(|w| w.foreign_key == *foreign_key)
     }
 
-    /// What a network must know of another world.
+    /// Information about another world for a network.
     pub fn foreign(&self, world: &World) -> Foreign {
         let range = (world.first.0, world.size());
         Foreign::new(range, &self.own.foreign_key, &world.foreign_key)

@@ -41,7 +41,7 @@ fn step(peer: Rank, number: i32) -> Wait {
     }
 }
 
-/// A rank of three in a call, which has made so many collective calls.
+/// A rank of three in a call that has made this many collective calls.
 fn waits(call: &str, waits: &[Wait], calls: i32) -> Report {
     Report {
         waited: 10_000,
@@ -299,7 +299,7 @@ fn two_are_stuck_while_a_third_computes() {
     assert!(said(&job).starts_with("deadlock: 0 -> 1 -> 0"));
 }
 
-// What only seems to hang.
+// Cases that only look like a hang.
 
 #[test]
 fn a_rank_that_computes_is_no_deadlock() {

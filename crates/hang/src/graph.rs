@@ -1,14 +1,14 @@
 //! The wait-for graph: who can never go on, and why.
 //!
-//! A node is a rank's call, or a collective that goes on in the background of a rank. First those
-//! are marked that may go on by themselves; then, until nothing changes, those whose waits one that
-//! is marked may end: all of its waits, or one where one is enough. What is not marked waits for
-//! what is not marked, for ever.
+//! A node is a rank's call, or a collective that runs in the background of a rank. First the nodes
+//! are marked that may progress by themselves; then, until nothing changes, those whose waits a
+//! marked node may end: all of its waits, or one where one is enough. An unmarked node waits
+//! forever for unmarked nodes.
 
 use crate::{Kind, Rank, Report, State, Told, Wait, communicator};
 use std::collections::{BTreeMap, HashSet};
 
-/// What follows from where all ranks are.
+/// Conclusions from the state of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
     /// These ranks can never go on.
@@ -33,7 +33,7 @@ pub enum Why {
     Differ {
         /// The communicator's id.
         context: u32,
-        /// The calls, and who made each.
+        /// The calls, and their ranks.
         calls: Vec<(String, Vec<Rank>)>,
     },
     /// Ranks wait in a collective for others that will never come.
@@ -42,9 +42,9 @@ pub enum Why {
         context: u32,
         /// Which call they are in.
         call: String,
-        /// Who waits.
+        /// Waiting ranks.
         waiting: Vec<Rank>,
-        /// Who does not come.
+        /// Missing ranks.
         missing: Vec<Rank>,
     },
     /// Each waits for the next one, the last one for the first.
@@ -177,7 +177,8 @@ impl<'a> Graph<'a> {
         let walk = self.walk(stuck);
         let by_messages = |r: &Rank| self.report(*r).is_some_and(|r| r.collective().is_none());
         match &walk {
-            // Who waits in a circle of messages comes to no collective: that one follows from it.
+            // A rank that waits in a cycle of messages does not reach the collective: that wait
+            // follows from the cycle.
             Why::Cycle(ranks) if ranks.iter().all(by_messages) => walk,
             _ => {
                 let mut each = found.iter();
@@ -187,7 +188,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The collectives that stuck ranks are in: by place, the calls and who is in each.
+    /// The collectives that stuck ranks are in: by place, the calls and the ranks in each.
     fn collectives(&self, stuck: &[Rank]) -> BTreeMap<Place, Calls> {
         let mut all: BTreeMap<Place, Calls> = BTreeMap::new();
         for &rank in stuck {
@@ -202,7 +203,7 @@ impl<'a> Graph<'a> {
         all
     }
 
-    /// Who has not made a call that others wait in.
+    /// Ranks that have not made a call in which others wait.
     fn missing(&self, (context, number): Place, calls: &Calls) -> Option<Why> {
         let (call, waiting) = calls.iter().next()?;
         let report = self.report(*waiting.first()?)?;
@@ -212,7 +213,7 @@ impl<'a> Graph<'a> {
             match self.has_called(member, context, number, call) {
                 Some(true) => {}
                 Some(false) if !self.may_go_on(member) => missing.push(member),
-                // It may come, or nobody knows whether it has.
+                // It may come, or it is unknown whether it has.
                 Some(false) | None => return None,
             }
         }
@@ -235,8 +236,8 @@ impl<'a> Graph<'a> {
         let report = self.report(rank)?;
         match number {
             Some(number) => Some(report.comm(context)?.calls >= number),
-            // Those that have come and gone cannot be told from those that will not come, but for
-            // those whom somebody waits for.
+            // Ranks that have come and gone cannot be told from those that will not come, except
+            // for those that others wait for.
             None => Some(report.call == call || !self.is_awaited(rank, context, call)),
         }
     }
@@ -268,7 +269,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Whom a stuck rank waits for, if that is one.
+    /// The rank for which a stuck rank waits, if there is only one.
     fn next(&self, rank: Rank) -> Next {
         let Some(report) = self.report(rank) else {
             return Next::Several;

@@ -1,5 +1,5 @@
-//! What a rank has left at MPI_Finalize, for `KW_CHECK`: objects that were never freed, messages
-//! that nobody received. A line of text from the rank to its launcher, and back.
+//! Objects left at MPI_Finalize, for `KW_CHECK`: objects that were never freed, messages that were
+//! never received. A line of text from the rank to its launcher, and back.
 //!
 //! ```text
 //! cmd=kw_waits left count=2 what=%31 communicators call=MPI_Comm_dup frames=FILE:OFFSET,...
@@ -8,7 +8,7 @@
 use crate::Frame;
 use crate::text::{Malformed, decoded, encoded, frame_text, list, number, parse_frame, parse_list};
 
-/// What such a line begins with: as all that a rank says unasked, for the launcher's sake.
+/// Prefix of such a line, like that of all unsolicited lines of a rank.
 const BEGIN: &str = "cmd=kw_waits left ";
 
 /// Things that one line of the program has made, or one kind of message.
@@ -16,7 +16,7 @@ const BEGIN: &str = "cmd=kw_waits left ";
 pub struct Left {
     /// How many.
     pub count: u64,
-    /// What one of them is; `{}` stands for where it was made.
+    /// Description of one of them; `{}` is replaced by the place of its creation.
     pub what: String,
     /// The MPI function that made it; empty for messages.
     pub call: String,
@@ -66,7 +66,7 @@ impl Left {
     }
 }
 
-/// What a sentence about one thing ends with where there are so many.
+/// End of a sentence about one object if there are several.
 pub fn times(count: u64) -> String {
     match count {
         1 => String::new(),

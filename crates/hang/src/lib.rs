@@ -6,12 +6,12 @@
 //! launcher: decode -> a State for each rank -> analyze -> Finding -> page
 //! ```
 //!
-//! *What is proven.* A wait can end only by somebody else: by a certain rank, by any of some, or by
+//! *Proof.* A wait can end only through another rank: through a certain rank, any of some, or
 //! several, all of which it needs. A rank that is not known to wait may do anything. From these the
-//! ranks that may still go on are found, again and again, until nothing changes ([`analyze`]); what
-//! is left can never go on, provided that all of it was true at one moment and that no message was
-//! under way then. The launcher asks twice for that: what all ranks say twice in the same words,
-//! the second time after all had said it the first time, was true in between.
+//! ranks that may still progress are found repeatedly, until nothing changes ([`analyze`]); the
+//! remaining ranks can never progress, provided that all reports were true at one moment and that
+//! no message was in flight then. The launcher asks twice for that: what all ranks report twice in
+//! the same words, the second time after all had reported the first time, was true in between.
 #![forbid(unsafe_code)]
 
 mod graph;
@@ -47,7 +47,7 @@ pub fn is_collective(context: u32) -> bool {
     context % CONTEXTS != 0
 }
 
-/// What a wait needs of others.
+/// Requirement of a wait on others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A message, for a receive that is posted.
@@ -56,26 +56,26 @@ pub enum Kind {
     Probe,
     /// A receive, for a message that was offered.
     Send,
-    /// That what was sent before is received.
+    /// The receive of an earlier message.
     Held,
-    /// What a rank does in a collective.
+    /// An action of a rank in a collective.
     Collective,
-    /// What a partitioned receive lacks.
+    /// The missing partitions of a partitioned receive.
     PartReceive,
-    /// That a partitioned send is received.
+    /// The receive of a partitioned send.
     PartSend,
-    /// That the program itself says which partitions of a send are ready.
+    /// The program marking partitions of a send as ready.
     Ready,
-    /// Nothing of anybody, or something that is not known.
+    /// Nothing, or something unknown.
     Other,
 }
 
 /// One thing that a rank waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// What is needed.
+    /// The requirement.
     pub kind: Kind,
-    /// Of whom; `None`: of any that sends in this context.
+    /// The rank; `None`: any that sends in this context.
     pub peer: Option<Rank>,
     /// The rank of that one in the communicator, if it has one.
     pub source: Option<u32>,
@@ -113,14 +113,14 @@ pub struct Run {
     pub context: u32,
     /// Which call of the communicator.
     pub number: i32,
-    /// What it waits for, all of it.
+    /// All its waits.
     pub waits: Vec<Wait>,
 }
 
 /// A message that came before its receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Early {
-    /// Who sent it.
+    /// The sender.
     pub from: Rank,
     /// Its rank in the communicator.
     pub source: u32,
@@ -143,9 +143,9 @@ pub struct Comm {
     pub calls: i32,
     /// Its name, or what else tells it.
     pub name: String,
-    /// Who sends in it to this rank; empty where that was left out.
+    /// Ranks that send in it to this rank; empty if that was left out.
     pub senders: Vec<Rank>,
-    /// Who takes part in its collectives; likewise.
+    /// Ranks that take part in its collectives; empty if that was left out.
     pub members: Vec<Rank>,
 }
 
@@ -158,7 +158,7 @@ pub struct Frame {
     pub offset: u64,
 }
 
-/// What a rank that waits inside MPI says of itself.
+/// Report of a rank that waits inside MPI.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The question that it answers; 0: it was not asked.
@@ -175,7 +175,7 @@ pub struct Report {
     pub polls: bool,
     /// The MPI function that its program called.
     pub call: String,
-    /// What it waits for.
+    /// Its waits.
     pub waits: Vec<Wait>,
     /// Any of these ends the wait; else all are needed.
     pub any: bool,
@@ -215,10 +215,10 @@ impl Report {
 pub enum State {
     /// It waits inside MPI.
     Waits(Box<Report>),
-    /// It said nothing when it was asked: it does not wait in MPI, but computes, or makes one short
-    /// call after another. What the system says of its process.
+    /// It did not answer: it does not wait in MPI, but computes, or makes short calls one after
+    /// another. The system's information about its process.
     NotWaiting(String),
-    /// It has not called MPI_Init yet, or its process is none of ours.
+    /// It has not called MPI_Init yet, or its process was not started by this launcher.
     Silent,
     /// It has finished MPI, or ended.
     Finished,
@@ -234,7 +234,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// What it waits for, if it waits.
+    /// Its wait, if it waits.
     pub fn report(&self) -> Option<&Report> {
         match &self.state {
             State::Waits(report) => Some(report),

@@ -132,7 +132,7 @@ fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) 
     }
 }
 
-/// Whom the others of a group wait for, where that is somebody else.
+/// The rank for which the others of a group wait, if it is not one of them.
 fn peers(told: &[Told], group: &Group, which: usize) -> String {
     let peer = |r: Rank| {
         told[r as usize]

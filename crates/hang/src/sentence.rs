@@ -1,4 +1,4 @@
-//! What was found, as one sentence.
+//! The result of the analysis as one sentence.
 
 use crate::graph::{Finding, Why};
 use crate::{
@@ -94,7 +94,7 @@ fn cycle(told: &[Told], ranks: &[Rank]) -> String {
     format!("{way}: {}", each.join("; "))
 }
 
-/// What all of them do, if they do the same.
+/// The common action of all of them, if it is the same.
 fn alike(told: &[Told], ranks: &[Rank]) -> Option<String> {
     let mut reports = ranks.iter().map(|&r| told[r as usize].report());
     let first = reports.next()??;
@@ -131,7 +131,7 @@ fn tag_of(wait: &Wait) -> String {
     }
 }
 
-/// What a rank does, and for whom it waits.
+/// A rank's action and the ranks for which it waits.
 pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
     let Some(told_of) = told.get(rank as usize) else {
         return format!("rank {rank} is not known");
@@ -152,7 +152,7 @@ pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
     }
 }
 
-/// For whom it waits.
+/// The ranks for which it waits.
 fn whom(told: &[Told], rank: Rank, report: &Report) -> String {
     let hopeful = |w: &&Wait| w.kind != Kind::Other;
     let waits: Vec<&Wait> = report.waits.iter().filter(hopeful).collect();
@@ -170,7 +170,7 @@ fn whom(told: &[Told], rank: Rank, report: &Report) -> String {
     }
 }
 
-/// What a wait is for: `a message of rank 1, tag 7, on MPI_COMM_WORLD`.
+/// Description of the object of a wait: `a message of rank 1, tag 7, on MPI_COMM_WORLD`.
 pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
     let comm = comm_name(told, rank, wait.context);
     let tag = tag_of(wait);
@@ -274,7 +274,7 @@ fn in_parts(told: &[Told]) -> String {
     }
 }
 
-/// Who waits for a rank, and for how long.
+/// The ranks that wait for a rank, and for how long.
 fn waiters(told: &[Told], rank: Rank) -> String {
     let waits = |t: &Told| {
         let report = t.report()?;
@@ -330,7 +330,7 @@ fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
     })
 }
 
-/// What a message is.
+/// Description of a message.
 pub(crate) fn message(early: &Early) -> &'static str {
     match early.partitioned {
         true => "a partitioned send (MPI_Psend_init)",
@@ -338,7 +338,7 @@ pub(crate) fn message(early: &Early) -> &'static str {
     }
 }
 
-/// What keeps a message from being what a wait is for; `None`: it has nothing to do with it.
+/// Reason why a message does not match a wait; `None`: they are unrelated.
 pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Option<String> {
     let receives = matches!(wait.kind, Kind::Receive | Kind::Probe | Kind::PartReceive);
     if !receives || is_collective(early.context) {
@@ -385,7 +385,7 @@ pub(crate) fn comm_name(told: &[Told], rank: Rank, context: u32) -> String {
     }
 }
 
-/// What one rank does, where nobody knows of the others.
+/// Description of one rank, if the others are unknown.
 pub fn line(rank: Rank, report: &Report) -> String {
     let mut told = vec![
         Told {

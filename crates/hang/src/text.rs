@@ -1,4 +1,4 @@
-//! What a rank says of itself as one line of text, and back.
+//! A rank's report as one line of text, and back.
 //!
 //! ```text
 //! cmd=kw_waits round=1 waited=10002 mark=7f quiet=1 threads=0 polls=0 any=0 call=MPI_Recv waits=KIND:PEER:SOURCE:TAG:CONTEXT:BYTES,...
@@ -11,14 +11,14 @@ use crate::{Comm, Early, Frame, Kind, Ranges, Rank, Report, Run, Wait};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// What such a line begins with.
+/// Prefix of such a line.
 pub const MARK: &str = "cmd=kw_waits ";
-/// Longest line, its end included: a socket takes so much at once or nothing.
+/// Longest line, including its end: a socket accepts this much at once or nothing.
 pub const MOST_BYTES: usize = 12 << 10;
 /// Most ranks that one list may name.
 const MOST_RANKS: usize = 1 << 20;
 
-/// A line that is none of ours; what is wrong with it.
+/// An invalid line, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Malformed(pub String);
 
@@ -73,7 +73,7 @@ impl Report {
         } else if comms > 8 {
             self.comms.truncate(half(comms));
         } else if self.runs.len() + self.waits.len() > 8 {
-            // What is not said cannot be proven.
+            // Missing information cannot be proven.
             self.runs.truncate(half(self.runs.len()));
             self.waits.truncate(half(self.waits.len()).max(1));
             self.quiet = false;

@@ -1,4 +1,4 @@
-//! Fuzz targets: datagrams and frame headers that anybody may have made.
+//! Fuzz targets: datagrams and frame headers that an attacker may have made.
 
 use kw_base::Tick;
 use kw_fuzz::{config, damaged};
@@ -65,7 +65,7 @@ fn conn() -> Conn {
 proptest! {
     #![proptest_config(config())]
 
-    /// What has the right checksum may still say anything: it is read or dropped.
+    /// Data with the right checksum may still be arbitrary: it is parsed or dropped.
     #[test]
     fn fuzz_datagram(mut bytes in damaged(datagrams()), sealed: bool) {
         if sealed && bytes.len() >= 4 {
@@ -84,8 +84,7 @@ proptest! {
         prop_assert_eq!(reread.map(|p| (p.head, p.body.to_vec())), Some((read.head, read.body.to_vec())));
     }
 
-    /// Whoever knows a session's seed can say nothing that a connection does not survive, or end
-    /// with a fault.
+    /// An attacker who knows a session's seed cannot send anything that crashes a connection.
     #[test]
     fn fuzz_connection(all in prop::collection::vec(damaged(datagrams()), 1..6)) {
         let (mut conn, mut came) = (conn(), 0);

@@ -1,4 +1,4 @@
-//! Who waits for a rank in MPI_Finalize hears of it once, after everything the rank has sent.
+//! A rank that waits for a rank in MPI_Finalize is told once, after everything that rank has sent.
 
 mod net;
 

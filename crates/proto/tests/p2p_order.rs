@@ -42,7 +42,7 @@ enum Op {
         wire: usize,
         piecewise: bool,
     },
-    /// Takes back the receive that was posted so many receives ago, if it is not matched.
+    /// Cancels the receive that was posted this many receives ago, if it is not matched.
     Cancel {
         ago: usize,
     },
@@ -353,7 +353,7 @@ proptest! {
         run(2, ops, WITH_BOTH, true, true)?;
     }
 
-    /// As above, where receives of named sources take their messages past the queues when they can.
+    /// The order test with receives from named sources that bypass the queues when possible.
     #[test]
     fn messages_that_are_taken_from_the_path_keep_the_order(
         ops in prop::collection::vec(op(2), 0..80), slow: bool, one_sender: bool
@@ -363,8 +363,7 @@ proptest! {
         run_over(net, ops, one_sender)?;
     }
 
-    /// As above, where hardly a message may come before its receive: senders are told to hold all
-    /// the time.
+    /// The order test with almost no room for unexpected messages: senders are paused all the time.
     #[test]
     fn messages_that_are_kept_back_keep_the_order(
         ops in prop::collection::vec(op(3), 0..80), mark in 1u64..2000, slow: bool, works: bool

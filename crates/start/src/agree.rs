@@ -39,7 +39,7 @@ enum State {
 pub struct Agree {
     rank: u32,
     size: u32,
-    /// What is asked first.
+    /// The first question.
     plan: VecDeque<Ask>,
     /// Ranks that a list of the level before has.
     span: u64,
@@ -55,12 +55,12 @@ fn list_key(span: u64, rank: u32) -> String {
     format!("kw_{span}_{rank}")
 }
 
-/// What is agreed on by one rank alone.
+/// The agreement of a single rank.
 pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Misfit> {
     read(&write(word, &List::of(record))?, 1)
 }
 
-/// What the ranks of a launcher have agreed on; nothing before they have, or where one is alone.
+/// The agreement of the ranks of a launcher; `None` before they have agreed, or for a single rank.
 pub fn agreed(server: &Server, size: u32) -> Option<Agreed> {
     read(&server.value(VERDICT)?, size).ok()
 }

@@ -1,4 +1,4 @@
-//! What `mpiexec` and its helper on another host say to each other, as bytes.
+//! Messages between `mpiexec` and its helper on another host, as bytes.
 //!
 //! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Whatever a
 //! login script may print before is skipped: the first report stands behind [`MAGIC`]. After that a
@@ -18,7 +18,7 @@
 
 use thiserror::Error;
 
-/// What stands before the first report.
+/// Preamble of the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
 /// Version of what is said here; both ends must have the same.
 pub const VERSION: u32 = 6;
@@ -34,9 +34,9 @@ pub enum Malformed {
     /// It is nothing that this side is told.
     #[error("there is no {what} of kind {kind} between mpiexec and its helper")]
     Kind {
-        /// What it should be.
+        /// Expected value.
         what: &'static str,
-        /// What it says it is.
+        /// Reported value.
         kind: u8,
     },
     /// It has no bytes, or more than any has.
@@ -89,7 +89,7 @@ pub struct Start {
     pub profile: bool,
     /// Whether they record it over time, too.
     pub trace: bool,
-    /// What ranks are started under, as the options of mpiexec say it.
+    /// Commands under which ranks are started, from the options of mpiexec.
     pub wraps: Vec<String>,
     /// Programs.
     pub programs: Vec<Program>,
@@ -97,7 +97,7 @@ pub struct Start {
     pub tasks: Vec<Task>,
 }
 
-/// What mpiexec says.
+/// Messages of mpiexec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Start these ranks.
@@ -122,7 +122,7 @@ pub enum Order {
     End(bool),
 }
 
-/// What a helper says.
+/// Messages of a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// It is there, with this version of these messages, and of the library.
@@ -150,21 +150,21 @@ pub enum Report {
     Say(String),
     /// Still there.
     Pong,
-    /// What a rank has called of MPI until now, or (`over`) until it ended
+    /// MPI calls of a rank until now, or (`over`) until it ended
     /// ([`crate::profile::Calls::encode`]).
     Calls {
         /// Who.
         rank: u32,
         /// Whether it has ended.
         over: bool,
-        /// What.
+        /// The record.
         calls: Vec<u8>,
     },
-    /// That was all that [`Order::Calls`] asks for.
+    /// End of the answer to [`Order::Calls`].
     AllCalls,
-    /// What a rank has written down over time ([`crate::trace::Batch::encode`]).
+    /// Trace records of a rank ([`crate::trace::Batch::encode`]).
     Trace(u32, Vec<u8>),
-    /// What [`Order::Clock`] said, and how late it is there (nanoseconds).
+    /// The time from [`Order::Clock`], and the offset of the helper's clock (nanoseconds).
     Clock(u64, u64),
 }
 

@@ -1,5 +1,5 @@
-//! What a rank says to its launcher until it knows the job and can be found: as machines that own
-//! nothing but their state.
+//! Protocols between a rank and its launcher until the rank knows the job and can be reached:
+//! machines that own nothing but their state.
 //!
 //! ```text
 //! Agree:   [first of a host: put where its memory is, or that later] put own record, fence, records up a tree of ranks,
@@ -11,13 +11,12 @@
 //! then:    the address of a peer is got when the first message goes to it ([`address_key`])
 //! ```
 //!
-//! Why on first use and not a table for everybody: a table of `n` addresses at `n` ranks is `n * n`
-//! addresses in all, most of which nobody ever needs, because collectives speak with about `log2 n`
-//! others. A launcher that has a daemon on each host (Slurm, PRRTE, Hydra) answers a get from the
-//! host itself, so that a tree of connections of our own would only repeat what its fence does. So
-//! a rank's own messages are: `O(log n)` at start, and one for each peer that it is the first to
-//! speak to. What that costs with many ranks is counted by the crate `sim`, which runs these
-//! machines.
+//! Addresses are fetched on first use rather than as a table: a table of `n` addresses at `n` ranks
+//! is `n * n` addresses in all, most of which are never needed, because collectives communicate
+//! with about `log2 n` others. A launcher with a daemon on each host (Slurm, PRRTE, Hydra) answers
+//! a get locally, so that a tree of connections between the ranks would only repeat what its fence
+//! does. So a rank exchanges `O(log n)` messages at start, and one for each peer that it contacts
+//! first. The crate `sim`, which runs these machines, counts the cost with many ranks.
 //!
 //! The crate `boot` carries out what they ask over a launcher (`boot/talk.rs`); the crate `sim`
 //! does it in virtual time.
@@ -55,14 +54,14 @@ pub enum Ask {
     Fence,
     /// Read what a rank has stored before the last fence.
     Get {
-        /// Who has stored it.
+        /// The rank that stored it.
         from: u32,
         /// Key.
         key: String,
     },
 }
 
-/// What came of it.
+/// Its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing yet, or what was asked is done.
@@ -71,7 +70,7 @@ pub enum Heard {
     Value(String),
 }
 
-/// What follows.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn<T> {
     /// Ask this, and come back with the answer.
@@ -82,7 +81,7 @@ pub enum Turn<T> {
 
 /// One conversation.
 pub trait Talk {
-    /// What it was for.
+    /// Its purpose.
     type Out;
     /// Takes the answer to the last question ([`Heard::Done`] before the first).
     fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, Misfit>;

@@ -8,12 +8,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// What one rank may run on.
+/// CPUs that one rank may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
     /// Numbers of the processors it may use, ascending.
     pub set: Vec<u32>,
-    /// What `KW_CPUS` says of the host, if it says something.
+    /// The value of `KW_CPUS` for the host, if set.
     pub most: Option<u32>,
     /// The tightest quota that it runs under.
     pub quota: Option<Quota>,
@@ -55,7 +55,7 @@ impl fmt::Display for Cpus {
 }
 
 impl Cpus {
-    /// What is written by [`Cpus::fmt`].
+    /// The output of [`Cpus::fmt`].
     pub fn parse(text: &str) -> Option<Cpus> {
         let words: Vec<&str> = text.split('/').collect();
         let (set, most, quota) = match *words.as_slice() {
@@ -116,14 +116,14 @@ pub fn is_crowded(kinds: &[(&Cpus, u32)]) -> bool {
 /// Ranks on processors, at most one on each.
 #[derive(Default)]
 struct Assignment<'a> {
-    /// Who sits on a processor: a kind.
+    /// Kind of ranks assigned to a CPU.
     on: HashMap<u32, usize>,
     sets: Vec<&'a [u32]>,
 }
 
 impl<'a> Assignment<'a> {
-    /// Whether all find a processor. Who is bound to few gets one first; an empty set is one that
-    /// nobody knows.
+    /// Whether all ranks find a CPU. Ranks bound to few CPUs get one first; an empty set means
+    /// unknown.
     fn assign_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
         let mut kinds: Vec<_> = kinds.iter().filter(|(c, _)| !c.set.is_empty()).collect();
         kinds.sort_by_key(|(c, _)| c.set.len());

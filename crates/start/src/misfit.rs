@@ -7,7 +7,7 @@ pub enum Misfit {
     /// records.
     #[error("{0}")]
     Disagreement(String),
-    /// What is stored as a list of ranks is none; how it begins.
+    /// Error: the start of a stored value that is not a list of ranks.
     #[error("'{0}' is not a list of ranks")]
     List(String),
     /// The lists of ranks do not have as many as there are.
@@ -26,7 +26,7 @@ pub enum Misfit {
         /// Of how many the launcher says where they are.
         places: usize,
     },
-    /// What a rank says that it may run on cannot be read.
+    /// A rank's CPU set cannot be parsed.
     #[error("'{0}' is not a set of CPUs")]
     Processors(String),
     /// The launcher gives nothing for rank 0's verdict, which stands under this key.

@@ -29,7 +29,7 @@ pub const END: usize = 40;
 pub const MODULES_USED: usize = 48;
 /// Where in the file the memory of [`crate::trace`] begins, or 0.
 pub const TRACE: usize = 56;
-/// Whether nobody asks for sums: rows have function and address only.
+/// Whether no sums are requested: rows have function and address only.
 pub const UNCOUNTED: usize = 64;
 /// Where modules begin.
 pub const MODULES_AT: usize = 4096;
@@ -81,7 +81,7 @@ pub struct Row {
     pub bytes: u64,
 }
 
-/// What a rank has called.
+/// Calls of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Nanoseconds from MPI_Init to MPI_Finalize, or till now.

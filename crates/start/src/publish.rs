@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use super::{Ask, Heard, Misfit, Talk, Turn, address_key, memory_key};
 
-/// What there is to say and to learn.
+/// Values to publish and to look up.
 #[derive(Debug)]
 pub struct Publish<'a> {
     /// This rank.
     pub rank: u32,
-    /// Whether there is anybody else, and the first fence was not enough ([`super::Agreed::here`]).
+    /// Whether there are other ranks, and the first fence was not enough ([`super::Agreed::here`]).
     pub fence: bool,
     /// A path to other hosts, and where this rank listens there.
     pub listens: Option<(&'a str, String)>,
-    /// This rank is the first of its host, this is where its memory is, and nobody knows yet.
+    /// This rank is the first of its host and its memory is here, but not published yet.
     pub leads: Option<String>,
     /// This rank is another one of its host.
     pub joins: Option<Joins>,

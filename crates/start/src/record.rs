@@ -1,4 +1,4 @@
-//! What a rank says of itself when the job meets, and many ranks' records as a list.
+//! A rank's record that is exchanged when the job meets, and many ranks' records as a list.
 //!
 //! A list has four columns, each in runs of equal items over ranks in a row
 //! (`item:ranks,item,...`): hosts, processors, knobs, where ranks are bound to. Ranks of a host are mostly neighbours and
@@ -14,12 +14,12 @@ const LONGEST: usize = 64;
 /// The host is as the launcher says; nothing is known of where a rank is bound to.
 pub(super) const TOLD: &str = "-";
 
-/// What processors of a host a rank is bound to.
+/// CPUs of a host to which a rank is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The number of the package that has all of them.
     pub package: u32,
-    /// That of the last-level cache that all of them share, if they do.
+    /// The last-level cache that all of them share, if they do.
     pub cache: Option<u32>,
 }
 
@@ -32,7 +32,7 @@ impl Bound {
         }
     }
 
-    /// What [`Bound::write`] has written.
+    /// The output of [`Bound::write`].
     pub(super) fn parse(text: &str) -> Option<Bound> {
         let (package, cache) = match text.split_once('.') {
             Some((package, cache)) => (package, Some(cache.parse().ok()?)),
@@ -45,12 +45,12 @@ impl Bound {
     }
 }
 
-/// What one rank says of itself.
+/// The record of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// What tells its host from others; `None`: as the launcher says who is where.
+    /// Identity of its host; `None`: as reported by the launcher.
     pub host: Option<String>,
-    /// What it may run on.
+    /// CPUs that it may use.
     pub cpus: Cpus,
     /// The knobs that must be the same on all ranks and are not at their defaults: name and value.
     pub knobs: Vec<(String, String)>,

@@ -1,5 +1,5 @@
-//! What a rank writes down of its calls over time (`mpiexec --trace`): rings of records in memory
-//! that its launcher gave it, which the launcher empties at any time, however the rank ends.
+//! Format of a rank's call records over time (`mpiexec --trace`): rings of records in memory
+//! provided by its launcher, which the launcher drains at any time, however the rank ends.
 //!
 //! ```text
 //! header (4096 bytes): words, see the constants     communicators: number on all members, length of the name, name
@@ -49,14 +49,14 @@ pub const RING: usize = RECORDS_AT + RECORDS * RECORD;
 /// Bytes of all.
 pub const SIZE: usize = RINGS_AT + RINGS * RING;
 
-/// What is not known, or means nothing for the call: of a rank or a tag.
+/// Value of an unknown or meaningless rank or tag.
 pub const ABSENT: i32 = i32::MIN;
 /// A receive that takes any source, or any tag.
 pub const ANY: i32 = -1;
-/// What is not known, of a number.
+/// Value of an unknown number.
 pub const NONE: u64 = u64::MAX;
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call.
@@ -108,14 +108,14 @@ pub const COLLECTIVE: u8 = 1;
 pub const ROOT: u8 = 2;
 /// Bit of a record's flags: the call has not returned.
 pub const UNDER_WAY: u8 = 4;
-/// Bit of a record's flags: the call has received a message, too. That came from `peer` with the tag
-/// `level` and has `requests` bytes, and `n` is which of its kind it is.
+/// Bit of a record's flags: the call has received a message, too. It came from `peer` with the tag
+/// `level` and has `requests` bytes, and `n` is its number among those of its kind.
 pub const TAKES: u8 = 8;
 /// Bit of a record's flags: the call has found a message, from `peer` with the tag `level`.
 pub const SEES: u8 = 16;
 /// Bit of a record's flags: the calling process is number `level` of the communicator.
 pub const PLACED: u8 = 32;
-/// Bit of a record's flags: `begin` is no ticks but nanoseconds of the machine's clock.
+/// Bit of a record's flags: `begin` is in nanoseconds of the machine's clock instead of ticks.
 pub const NANOSECONDS: u8 = 64;
 /// How many sums of the library there are: bytes sent; messages that came before their receive,
 /// their bytes, and how many of them wait; how often the progress thread woke.
@@ -288,7 +288,7 @@ pub struct Thread {
 pub struct Comm {
     /// Its number in records.
     pub number: u32,
-    /// The same on all members.
+    /// The same value on all members.
     pub id: u64,
     /// Its name, if it has one.
     pub name: String,
@@ -307,7 +307,7 @@ pub struct Site {
     pub offset: u64,
 }
 
-/// What was taken of a rank's rings at one time.
+/// Records taken from a rank's rings at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Process number, once there is one.
@@ -335,8 +335,8 @@ impl Batch {
         told == 0 && !self.over
     }
 
-    /// The end of a part of the records that begins at `from` and has so many; a call and what it has
-    /// sent stay together.
+    /// End of a part of the records that begins at `from` and has this many; a call and its sent
+    /// messages stay together.
     pub fn piece(&self, from: usize, records: usize) -> usize {
         let all = self.records.len();
         let behind = self.records.get(from + records..).unwrap_or_default();

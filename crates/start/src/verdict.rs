@@ -1,5 +1,5 @@
-//! What rank 0 makes of the records of all ranks, and tells them: that they agree, and on what; or
-//! a sentence that says who differs.
+//! Rank 0's decision on the records of all ranks: the agreed settings, or an error that names the
+//! rank that differs.
 //!
 //! ```text
 //! ok KEY HOSTS LOAD FIGURES BOUND
@@ -20,23 +20,23 @@ use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
 use kw_base::knobs::ALL;
 
-/// What rank 0 decides.
+/// Rank 0's decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// A new key, where the launcher made none.
     pub key: Option<[u8; 32]>,
-    /// Who is where as the launcher has told all ranks alike.
+    /// Hosts of the ranks as reported by the launcher to all ranks alike.
     pub told: Option<Vec<u32>>,
     /// Hosts are told apart by name all the same.
     pub named: bool,
-    /// All ranks share the memory of one host, if the launcher is right: nobody listens for other
+    /// According to the launcher, all ranks share the memory of one host: no rank listens for other
     /// hosts.
     pub here: bool,
     /// The figures that choices are priced with.
     pub calibration: Calibration,
 }
 
-/// Who is where.
+/// Hosts of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
     /// As the launcher has said.
@@ -45,18 +45,18 @@ pub enum Hosts {
     Named(Vec<u32>),
 }
 
-/// What was agreed on.
+/// The agreed settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// The job's key, where rank 0 made it.
     pub key: Option<[u8; 32]>,
-    /// Who is where.
+    /// Hosts of the ranks.
     pub hosts: Hosts,
     /// Nothing is left to be stored: the first rank has said where its memory is.
     pub here: bool,
     /// Which ranks are on crowded hosts.
     pub load: Load,
-    /// What all price their choices with.
+    /// The calibration used by all ranks.
     pub calibration: Calibration,
     /// Where ranks are bound to.
     pub bound: Places,
@@ -79,7 +79,7 @@ impl Places {
 pub struct Load(Vec<(bool, u32)>);
 
 impl Load {
-    /// So many ranks, whose hosts are all alike.
+    /// This many ranks, whose hosts are all alike.
     pub fn even(crowded: bool, ranks: u32) -> Load {
         Load(vec![(crowded, ranks)])
     }
@@ -167,7 +167,7 @@ fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
     )
 }
 
-/// What a verdict says to one of `size` ranks.
+/// The part of a verdict for one of `size` ranks.
 pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, Misfit> {
     if let Some(sentence) = verdict.strip_prefix("no ") {
         return Err(Misfit::Disagreement(sentence.into()));
@@ -209,7 +209,7 @@ fn places(bound: &str, size: u32) -> Option<Vec<(Option<Bound>, u32)>> {
         .collect()
 }
 
-/// What each rank may run on: the kinds that there are, and of which each rank is.
+/// CPUs that each rank may use: the distinct kinds, and the kind of each rank.
 struct Kinds {
     all: Vec<Cpus>,
     of: Vec<usize>,
@@ -238,7 +238,7 @@ fn cpus_by_rank(column: &Runs) -> Result<Kinds, Misfit> {
     Ok(kinds)
 }
 
-/// Who is on a crowded host. Hosts with the same ranks are judged once.
+/// Ranks on oversubscribed hosts. Hosts with the same ranks are evaluated once.
 fn load(hosts: &[u32], cpus: &Kinds) -> Runs {
     let mut there: HashMap<u32, BTreeMap<usize, u32>> = HashMap::new();
     for (host, kind) in hosts.iter().zip(&cpus.of) {
@@ -300,7 +300,7 @@ fn differ_on_a_host(hosts: &[u32], cpus: &Kinds) -> Option<String> {
     })
 }
 
-/// Who says what, where `among` does not say the same.
+/// The ranks with each value, if `among` differ.
 fn disagreement(
     name: &str,
     where_: &str,
@@ -360,7 +360,7 @@ mod tests {
         let mut records = vec![
             on("a", 0, bound(0, Some(0))),
             on("a", 1, bound(0, Some(1))),
-            // One rank of this host shares its cache with nobody knows whom.
+            // One rank of this host shares its cache with unknown ranks.
             on("b", 0, bound(0, Some(0))),
             on("b", 1, bound(1, None)),
             // Two ranks share a core.

@@ -10,7 +10,7 @@ fn cuts() -> impl Strategy<Value = Vec<Index>> {
     prop::collection::vec(any::<Index>(), 0..4)
 }
 
-/// What ranks say in PMI-1.
+/// Messages of ranks in PMI-1.
 fn said() -> Vec<Vec<u8>> {
     let lines = [
         "cmd=init pmi_version=1 pmi_subversion=1\n",
@@ -23,7 +23,7 @@ fn said() -> Vec<Vec<u8>> {
     lines.iter().map(|l| l.as_bytes().to_vec()).collect()
 }
 
-/// What launchers answer.
+/// Answers of launchers.
 const ANSWERS: [&str; 8] = [
     "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
     "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024",
@@ -60,7 +60,7 @@ fn frames() -> Vec<Vec<u8>> {
     bodies.iter().map(frame).collect()
 }
 
-/// What mpiexec and its helper on another host say.
+/// Messages between mpiexec and its helper on another host.
 fn messages() -> Vec<Vec<u8>> {
     vec![
         Order::Wire(3, b"cmd=init\n".to_vec()).encode(),

@@ -1,10 +1,10 @@
 //! Lets ranks in at rank 0 while the job forms: who comes is heard in a thread of its own, and has
 //! to prove the secret.
 //!
-//! Strangers are bounded in number and time, as those of a running job: one that has not shown the
-//! secret within [`HELLO`], however it spreads its bytes, is hung up on, and when the room is full
-//! the oldest goes, first of those that have shown nothing. So whoever knows the secret finds room,
-//! whatever others hold open.
+//! Unauthenticated connections are limited in number and time, like those of a running job: one
+//! that has not proven the secret within [`HELLO`], however it spreads its bytes, is closed, and
+//! when the room is full the oldest is closed, first of those that have sent nothing. So a peer
+//! that knows the secret finds room, however many connections others hold open.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -24,7 +24,7 @@ const SPARE: usize = 32;
 /// Connections accepted at one look.
 const AT_ONCE: usize = 16;
 
-/// Somebody who has proven the secret.
+/// A peer that has authenticated.
 pub(super) struct Member {
     pub rank: u32,
     pub size: u32,
@@ -34,7 +34,7 @@ pub(super) struct Member {
     pub hears: Verifier,
 }
 
-/// Somebody who has not.
+/// A peer that has not.
 struct Stranger {
     number: u64,
     /// Knows what a hello of this job looks like.
@@ -42,7 +42,7 @@ struct Stranger {
     stream: TcpStream,
 }
 
-/// Who has not proven the secret yet, the oldest first.
+/// Unauthenticated peers, the oldest first.
 #[derive(Clone, Default)]
 struct Strangers(Arc<Mutex<Vec<Stranger>>>);
 
@@ -67,7 +67,7 @@ impl Strangers {
     }
 }
 
-/// The listening socket, and who stands there.
+/// The listening socket and its connections.
 pub(super) struct Acceptor {
     listener: TcpListener,
     identity: Identity,

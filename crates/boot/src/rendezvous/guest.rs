@@ -1,5 +1,5 @@
-//! A rank that goes to the rendezvous: finds rank 0, whose name may not be known yet and who may
-//! not listen yet, proves the secret, and waits until all have come.
+//! A rank at the rendezvous: finds rank 0, whose name may not resolve yet and which may not listen
+//! yet, proves the secret, and waits until all have come.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// A connection to rank 0, and what proves the lines on it.
 type Line = (TcpStream, (Signer, Verifier));
 
-/// What came of one attempt.
+/// Result of one attempt.
 enum Attempt {
     /// All have come.
     Formed(Line),

@@ -25,7 +25,7 @@ use kw_sys::threads::with_signals_blocked;
 
 /// Between two looks at the acceptor.
 const LOOK: Duration = Duration::from_millis(20);
-/// The same where more wait outside than one look lets in.
+/// Interval if more connections wait than one poll accepts.
 const CROWDED: Duration = Duration::from_millis(1);
 /// For a rank to take what it is told.
 const TAKE: Duration = Duration::from_secs(10);
@@ -158,7 +158,7 @@ fn admit(members: &mut [Option<Member>], mut member: Member, meeting: &Meeting) 
     }
 }
 
-/// Whether the other side has hung up. Nobody says anything before `go`.
+/// Whether the other side has closed the connection. No data is expected before `go`.
 fn is_gone(stream: &TcpStream) -> bool {
     let quiet = stream
         .set_nonblocking(true)
@@ -196,10 +196,10 @@ impl Wire {
     }
 }
 
-/// What proves the lines of a connection, ours and theirs; our own connection needs none.
+/// Authentication of the lines of a connection; rank 0's connection to itself needs none.
 type Proofs = Option<(Signer, Verifier)>;
 
-/// What a rank said; nothing at its end, and an error when it was not the rank who said it.
+/// The message of a rank; empty at its end, and an error if it was not authenticated.
 type Said = (u32, Heard<Vec<u8>>);
 
 /// The lines of a connection, without their proofs.

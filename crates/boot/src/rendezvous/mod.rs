@@ -1,15 +1,15 @@
-//! Processes that somebody else started one by one (a container scheduler) find each other: rank 0
-//! listens where all can reach it and serves PMI-1 (see `host`), the others connect (`guest`). Both
-//! sides prove that they know the same secret first.
+//! Rendezvous of processes that were started one by one (by a container scheduler): rank 0 listens
+//! where all can reach it and serves PMI-1 (see `host`), the others connect (`guest`). Both sides
+//! first prove that they know the same secret.
 //!
 //! The knobs `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and
 //! `KW_RENDEZVOUS_WAIT` say where, who and with which secret (`kw_base::knobs`). The name of rank 0
 //! may become known late.
 //!
-//! A process that is started anew before all have come takes the place of the one before. When the
-//! job has formed nobody listens any more. Every line that is said then proves who said it
-//! ([`Verifier`]): one that does not is never obeyed, and breaks its connection. The job's own key
-//! is made from the secret and the job's name, which is new every time, and is never sent.
+//! A process that is restarted before all have come replaces the earlier one. When the job has
+//! formed, rank 0 no longer listens. Every further line proves its sender ([`Verifier`]): one that
+//! does not is never obeyed, and breaks its connection. The job's own key is derived from the
+//! secret and the job's name, which is new every time, and is never sent.
 
 mod acceptor;
 mod guest;
@@ -29,12 +29,12 @@ use kw_start::pmi::PmiError;
 
 /// Shortest secret that is taken.
 pub(super) const SHORTEST: usize = 16;
-/// What handshakes are bound to before the job has a name.
+/// Job identity in handshakes before the job has a name.
 const MEETING: &str = "kittiwake rendezvous";
 /// How long all may take to come, unless it is said.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What the variables say.
+/// The values of the variables.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Meeting {
     at: String,
@@ -139,7 +139,7 @@ impl Meeting {
         Identity::new(key, MEETING, self.rank, self.size)
     }
 
-    /// Who did not come, and who did.
+    /// Ranks that did not come, and ranks that did.
     fn missing(&self, came: Vec<u32>) -> NoMeeting {
         NoMeeting::Missing {
             missing: (0..self.size).filter(|r| !came.contains(r)).collect(),
@@ -299,7 +299,7 @@ impl Timed<'_> {
         }
     }
 
-    /// Reads one line that proves itself, byte by byte: what follows belongs to somebody else.
+    /// Reads one authenticated line, byte by byte: further bytes belong to another reader.
     fn read_line(&mut self, hears: &mut Verifier) -> Heard<String> {
         let mut line = Vec::new();
         let mut byte = [0];

@@ -1,4 +1,4 @@
-//! What an endpoint wants its owner to do.
+//! Actions that an endpoint requests from its owner.
 
 use super::ReqKey;
 use crate::wire::{EXTENSION_LEN, Header, KEYED_LEN, RemoteRegion};
@@ -23,14 +23,14 @@ pub enum FrameBody<B> {
     },
 }
 
-/// What the machine wants done.
+/// An action of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<B> {
     /// Send a frame after all earlier ones to that peer (the payload of an offered message, `Data`,
-    /// may go later: nobody sees when); call `on_sent` with the request when the payload has been
-    /// read.
+    /// may go later without visible effect); call `on_sent` with the request when the payload has
+    /// been read.
     Frame {
-        /// To whom.
+        /// The destination.
         to: Peer,
         /// Header.
         head: Header,
@@ -52,10 +52,10 @@ pub enum Action<B> {
         /// Request.
         req: Key,
     },
-    /// Tell whoever wants to hear of it.
+    /// Report an event to registered tools.
     Event(EventRecord),
     /// A path wants to know where this peer listens.
     Locate(Peer),
-    /// What the path to this peer costs has changed: call `move_choice`.
+    /// The costs of the path to this peer have changed: call `move_choice`.
     Reprice(Peer),
 }

@@ -1,4 +1,4 @@
-//! Whoever waits for a rank that has begun to finalize.
+//! Waits that depend on a rank that has begun to finalize.
 //!
 //! A rank that has waited long for another says so ([`Kind::Waits`]), once in the life of the job.
 //! A rank in MPI_Finalize answers [`Kind::Left`], at once or when it comes there. Frames of one
@@ -13,7 +13,7 @@ use super::{Endpoint, Peers};
 use crate::wire::Kind;
 use kw_base::{ContextId, Peer};
 
-/// What one side knows of the other's end.
+/// Knowledge of one side about the other's end.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct End {
     /// It was told that this rank waits for it.
@@ -24,14 +24,14 @@ pub(super) struct End {
     pub left: bool,
 }
 
-/// Whom a request that has not ended depends on.
+/// The peers on which an incomplete request depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaits {
-    /// Nobody's decision: it has ended, or its message is under way.
+    /// No peer: it has ended, or its message is in flight.
     Nobody,
     /// This peer must send a message, or receive one.
     Peer(Peer),
-    /// Anybody who sends in this context may send the message.
+    /// Any sender in this context may send the message.
     Anyone(ContextId),
     /// It is one of the owner's ([`super::Requests::open`]).
     Owner,

@@ -24,7 +24,7 @@ pub trait Memory: Clone {
     fn signature(&self) -> u32 {
         0
     }
-    /// What is wrong with a message of `len` bytes with this signature, if it comes into this
+    /// The mismatch, if any, between a message of `len` bytes with this signature and this receive
     /// buffer.
     fn mismatch(&self, _signature: u32, _len: u64) -> Option<String> {
         None

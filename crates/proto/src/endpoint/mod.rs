@@ -1,5 +1,5 @@
-//! What all protocols of one rank share: the table of [`Requests`], what is known of the others
-//! ([`Peers`]), and what the owner is to do ([`Outbox`]).
+//! State shared by all protocols of one rank: the table of [`Requests`], the [`Peers`], and the
+//! actions for the owner ([`Outbox`]).
 //!
 //! Each protocol family keeps its own state beside an [`Endpoint`] and is given the endpoint with
 //! every call ([`crate::p2p`]); [`crate::machine`] joins them. [`Action`]s come out, in the order in
@@ -25,14 +25,14 @@ pub use peers::{PeerState, Peers};
 pub use requests::{CompletionGuard, ReqKey, Requests};
 pub(crate) use requests::{Req, State};
 
-/// What all protocols of one rank share. `P`: what the protocols of messages know of a peer.
+/// State shared by all protocols of one rank. `P`: per-peer state of the message protocols.
 #[derive(Debug)]
 pub struct Endpoint<B, P> {
     /// Its requests.
     pub requests: Requests<B>,
-    /// What it wants done, counts and tells.
+    /// Its actions, counters and events.
     pub out: Outbox<B>,
-    /// What it knows of the others.
+    /// Its peers.
     pub peers: Peers<P>,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine wants done, in order, and what it counts and tells. All frames are made here.
+//! Actions of the machine, in order, with its counters and events. All frames are created here.
 
 use super::{Action, FrameBody, ReqKey};
 use crate::matching::Envelope;
@@ -10,7 +10,7 @@ use kw_base::events::{Event, EventRecord, MOST_ELEMENTS, Wanted};
 /// Actions, counts and events of one machine.
 #[derive(Debug)]
 pub struct Outbox<B> {
-    /// What must be done next, in order. The owner drains it after every call.
+    /// Pending actions, in order. The owner drains them after every call.
     pub actions: Vec<Action<B>>,
     /// Counts by protocol.
     pub counters: Counters,

@@ -13,7 +13,7 @@ pub struct Found {
     pub len: u64,
 }
 
-/// What went wrong with a request.
+/// Error of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The message was longer than the receive buffer.
@@ -45,7 +45,7 @@ pub enum Refused {
     /// Its body is too short for its kind: the peer's fault.
     #[error("{0:?} of {1} bytes")]
     Short(Kind, usize),
-    /// Nobody has asked for the message, and there is no memory to keep it.
+    /// An unexpected message for which there is no memory.
     #[error("no memory for an unexpected message of {0} bytes")]
     NoMemory(u64),
 }
@@ -61,7 +61,7 @@ pub struct Outcome<F = Failure> {
     pub len: u64,
     /// Whether it was cancelled.
     pub cancelled: bool,
-    /// What went wrong, if anything did.
+    /// The error, if any.
     pub failure: Option<Box<F>>,
 }
 
@@ -89,7 +89,7 @@ impl<F> Outcome<F> {
         }
     }
 
-    /// The same with what went wrong in other words.
+    /// This outcome with another error.
     #[inline]
     pub fn map<G>(self, failure: impl FnOnce(Option<F>) -> Option<G>) -> Outcome<G> {
         Outcome {

@@ -1,5 +1,5 @@
-//! The peers of one rank, whatever protocol concerns them: how each is reached, and whether it has
-//! left. What a protocol knows besides of each is the protocol's own.
+//! The peers of one rank, for all protocols: how each is reached, and whether it has left. A
+//! protocol keeps its further knowledge of peers itself.
 
 use super::departed::End;
 use kw_base::Peer;
@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 /// One peer. `P`: what the protocols of messages know of it.
 #[derive(Debug)]
 pub struct PeerState<P> {
-    /// What carries messages to it.
+    /// The path to it.
     pub(crate) way: Way,
     /// Why it cannot be reached any more, if so.
     pub(crate) gone: Option<String>,
@@ -17,7 +17,7 @@ pub struct PeerState<P> {
     pub(super) end: End,
     /// A path was chosen, and it is still there.
     open: bool,
-    /// What the protocols of messages know of it.
+    /// State of the message protocols.
     pub(crate) messages: P,
 }
 

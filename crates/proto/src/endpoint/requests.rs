@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// Names a request.
 pub type ReqKey = Key;
 
-/// Something of the owner's that is dropped as soon as a request has ended, however it ends and
-/// whether anybody takes its outcome: whoever wants to hear of that, hears of it by `Drop`.
+/// An object of the owner that is dropped as soon as a request has ended, however it ends and
+/// whether or not its outcome is taken: its `Drop` observes the end.
 pub type CompletionGuard = Arc<dyn Debug + Send + Sync>;
 
-/// What follows when a request has ended: bits. Most have none.
+/// Effects of a request's end, as bits. Most requests have none.
 type AtEnd = u8;
-/// Nobody will take the outcome.
+/// The outcome is never taken.
 const RELEASED: AtEnd = 1;
 /// It has guards.
 const GUARDED: AtEnd = 2;
@@ -45,7 +45,7 @@ pub(crate) enum State {
     Asked { offer: u64 },
     /// Receive: matched with a message that is itself still landing in its unexpected buffer.
     Claimed,
-    /// Something of the owner's own that is no transfer (a collective schedule).
+    /// An object of the owner that is not a transfer (a collective schedule).
     Open,
     /// Ended; the outcome may be taken.
     Done,
@@ -65,7 +65,7 @@ impl State {
 pub(crate) struct Req<B> {
     pub state: State,
     pub buf: B,
-    /// Whom it goes to or comes from, where that is known.
+    /// Destination or source, if known.
     pub peer: Option<Peer>,
     /// Envelope of a send (to cancel it).
     pub env: Envelope,
@@ -75,8 +75,8 @@ pub(crate) struct Req<B> {
     eager: u32,
 }
 
-/// Receives that have not ended and are no longer than what their source sends eagerly: nobody
-/// waits for them but this rank.
+/// Incomplete receives that are no longer than the eager limit of their source: only this rank
+/// waits for them.
 #[derive(Clone, Copy, Default, Debug)]
 struct Eager {
     receives: usize,
@@ -121,16 +121,16 @@ impl<B: Memory> Requests<B> {
         self.active > self.eager.receives || self.eager.bytes > WINDOW
     }
 
-    /// Transfers that go on, but for receives of what comes eagerly: with whom, where that is known,
-    /// and how many bytes at most.
+    /// Active transfers except receives of eager messages: their peers, if known, and maximum
+    /// bytes.
     pub fn going_on(&self) -> impl Iterator<Item = (Peer, u64)> {
         let all = self.table.iter().map(|(_, r)| r);
         all.filter(|r| r.state != State::Done && r.eager == 0)
             .filter_map(|r| Some((r.peer?, r.buf.len())))
     }
 
-    /// Requests that have ended since the start; tells the owner that somebody may have to be
-    /// woken.
+    /// Number of requests that have ended since the start; tells the owner that a thread may have
+    /// to be woken.
     #[inline]
     pub fn ended(&self) -> u64 {
         self.ended
@@ -196,7 +196,7 @@ impl<B: Memory> Requests<B> {
         }
     }
 
-    /// Whom a request depends on.
+    /// The peers on which a request depends.
     pub fn awaits(&self, key: ReqKey) -> Awaits {
         let Some(req) = self.table.get(key) else {
             return Awaits::Nobody;
@@ -355,8 +355,8 @@ impl<B: Memory> Requests<B> {
         });
     }
 
-    /// The whole of a message of `len` bytes has come for a receive, which ends by it; whom the
-    /// receive was from.
+    /// The whole message of `len` bytes has arrived for a receive, which ends; returns the source
+    /// of the receive.
     #[inline]
     pub(crate) fn receive(
         &mut self,
@@ -385,8 +385,8 @@ impl<B: Memory> Requests<B> {
         self.note_end(key);
     }
 
-    /// Ends a request. If it is a message that waits in a path's queue: whom it goes to and its
-    /// bytes, because it waits no more.
+    /// Ends a request. If its message waits in a path's queue, returns the destination and bytes,
+    /// because it no longer waits.
     #[must_use]
     pub(crate) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
         let req = self.table.get_mut(key)?;

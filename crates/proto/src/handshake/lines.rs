@@ -1,11 +1,10 @@
-//! Lines of text after a handshake: each carries the proof of who said it, on which connection, and
-//! as which line.
+//! Authenticated lines of text after a handshake: each proves its sender, connection and line
+//! number.
 //!
 //! On the wire a line is its proof (64 hexadecimal digits), a space, and the text. The proof is
-//! keyed BLAKE3 under a key that only the two sides of this handshake can make (fresh nonces of
-//! both go into it), over the direction, the number of the line and the text. So a line cannot be
-//! made by a stranger, said again, left out unnoticed, put elsewhere, or turned back to who said
-//! it. Nothing is encrypted.
+//! keyed BLAKE3 under a key that only the two sides of this handshake can derive (from fresh nonces
+//! of both), over the direction, the line number and the text. So an attacker cannot forge, repeat,
+//! drop, reorder or reflect a line without detection. The text is not encrypted.
 
 use super::{ACCEPTOR, Answered, INITIATOR, Proven, Talk, matches};
 
@@ -87,14 +86,14 @@ fn ends(talk: &Talk, ours: &'static [u8; 16], theirs: &'static [u8; 16]) -> (Sig
 const LINES: &[u8; 16] = b"kw lines        ";
 
 impl Answered {
-    /// What this side says its lines with, and hears the other's.
+    /// Authenticates the lines that this side sends, and verifies the other side's.
     pub fn lines(&self) -> (Signer, Verifier) {
         ends(&self.talk, INITIATOR, ACCEPTOR)
     }
 }
 
 impl Proven {
-    /// What this side says its lines with, and hears the other's.
+    /// Authenticates the lines that this side sends, and verifies the other side's.
     pub fn lines(&self) -> (Signer, Verifier) {
         ends(&self.talk, ACCEPTOR, INITIATOR)
     }

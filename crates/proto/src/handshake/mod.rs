@@ -15,12 +15,12 @@
 //!            <-- claim, verdict (56) --   Welcome: frames flow; Duplicate: there is another connection, close this one
 //! ```
 //!
-//! `tag` shows the key as well, so a stranger is not even answered; only `proof` protects from
-//! replay. Each state is a struct that is consumed by what happens to it: [`Progress::More`] gives
-//! it back, [`Progress::Next`] gives the next one, and a refusal leaves nothing to go on with. A
-//! [`Claim`] says what each side has of the link that the connection is to carry on; the proofs
-//! cover it. The verdict lets the acceptor decide between several connections of the same pair (see
-//! `path/tcp`).
+//! `tag` depends on the key as well, so an unauthenticated peer does not even get an answer; only
+//! `proof` protects from replay. Each state is a struct that is consumed by an event:
+//! [`Progress::More`] returns it, [`Progress::Next`] returns the next one, and after a refusal
+//! there is none. A [`Claim`] states each side's view of the link that the connection continues;
+//! the proofs cover it. The verdict lets the acceptor choose between several connections of the
+//! same pair (see `path/tcp`).
 
 mod lines;
 
@@ -43,11 +43,11 @@ const TAG_LEN: usize = 32;
 
 const MAGIC: &[u8; 4] = b"KWhs";
 
-/// What one side has of the link (see [`crate::retransmit`]) that a connection is to carry on. All
-/// zero for what has no links.
+/// One side's view of the link (see [`crate::retransmit`]) that a connection continues. All zero
+/// for connections without links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claim {
-    /// Number of the link, chosen at random by whoever made its first connection.
+    /// Number of the link, chosen at random by the side that opened its first connection.
     pub link: u64,
     /// Connections that have carried the link so far, as far as this side knows.
     pub connections: u64,
@@ -132,8 +132,8 @@ impl Foreign {
     }
 }
 
-/// What a job tells another one, so that each of their ranks can prove to those of the other that it
-/// was introduced: from the key of the job, which it does not tell.
+/// A key that a job gives to another one, so that their ranks can authenticate to each other:
+/// derived from the job's key, which stays secret.
 pub fn foreign_key(key: &[u8; 32]) -> [u8; 32] {
     key_of(key, "other jobs")
 }
@@ -144,7 +144,7 @@ fn id_of(name: &str) -> [u8; 16] {
     id
 }
 
-/// Who we are and what we know.
+/// Identity and secrets of this side.
 #[derive(Clone)]
 pub struct Identity {
     key: [u8; 32],
@@ -216,7 +216,7 @@ impl Identity {
         (offered, hello)
     }
 
-    /// Waits for somebody's hello.
+    /// Waits for the hello of a peer.
     pub fn listen(&self, nonce: Nonce) -> Listening {
         Listening {
             identity: self.clone(),
@@ -244,14 +244,14 @@ pub enum Refusal {
     /// A rank that cannot be, or not the one that was meant.
     #[error("rank {from} asked for rank {to}, which is not on this connection")]
     Rank {
-        /// Who it says it is.
+        /// The rank that it claims to be.
         from: u32,
-        /// Whom it wanted.
+        /// The rank that it asked for.
         to: u32,
     },
 }
 
-/// What became of a state that was given bytes.
+/// Result of giving bytes to a state.
 #[derive(Debug)]
 pub enum Progress<S, N> {
     /// The message is not complete.
@@ -262,7 +262,7 @@ pub enum Progress<S, N> {
     Refuse(Refusal),
 }
 
-/// What the acceptor says at the end.
+/// The acceptor's final message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// This connection is kept; frames may flow.
@@ -324,12 +324,12 @@ impl Talk {
         self.said[HELLO_LEN..].copy_from_slice(nonce);
     }
 
-    /// Proof of whoever speaks in this `role`. Comparison of two is in constant time.
+    /// Proof of the side in this `role`. Two proofs are compared in constant time.
     fn proof(&self, role: &[u8; 16]) -> blake3::Hash {
         self.proof_of(role, &[])
     }
 
-    /// The same, which covers a claim.
+    /// A proof that also covers a claim.
     fn proof_of(&self, role: &[u8; 16], claim: &[u8]) -> blake3::Hash {
         let mut h = blake3::Hasher::new_keyed(&self.key);
         h.update(role);
@@ -338,7 +338,7 @@ impl Talk {
         h.finalize()
     }
 
-    /// A claim, and the proof of whoever makes it in this `role`.
+    /// A claim, with the proof of the side in this `role`.
     fn claim(&self, role: &[u8; 16], claim: Claim) -> [u8; PROOF_LEN] {
         let mut bytes = [0; PROOF_LEN];
         let (said, proof) = bytes.split_at_mut(CLAIM_LEN);
@@ -388,7 +388,7 @@ impl Offered {
         self.handle_with(input, Claim::default())
     }
 
-    /// The same; the proof covers what we say of the link.
+    /// Encodes with a proof that also covers this side's claim.
     pub fn handle_with(
         mut self,
         input: &mut &[u8],
@@ -426,7 +426,7 @@ impl Answered {
         self.got.lacks()
     }
 
-    /// A number that the two sides of this handshake know, and nobody else.
+    /// A number known only to the two sides of this handshake.
     pub fn session(&self) -> u64 {
         self.talk.session()
     }
@@ -440,7 +440,7 @@ impl Answered {
         }
     }
 
-    /// The same; gives what the other side says of the link as well.
+    /// Also returns the other side's claim about the link.
     pub fn handle_with(mut self, input: &mut &[u8]) -> Progress<Answered, (Verdict, Claim)> {
         if !self.got.take(input) {
             return Progress::More(self);
@@ -576,12 +576,12 @@ impl Proven {
         self.from
     }
 
-    /// A number that the two sides of this handshake know, and nobody else.
+    /// A number known only to the two sides of this handshake.
     pub fn session(&self) -> u64 {
         self.talk.session()
     }
 
-    /// What the other side says of the link.
+    /// The other side's claim about the link.
     pub fn claim(&self) -> Claim {
         self.claim
     }
@@ -591,7 +591,7 @@ impl Proven {
         self.verdict_with(verdict, Claim::default())
     }
 
-    /// The same, with what we say of the link.
+    /// Finishes with this side's claim.
     pub fn verdict_with(self, verdict: Verdict, claim: Claim) -> [u8; PROOF_LEN] {
         let role = match verdict {
             Verdict::Welcome => WELCOME,

@@ -1,4 +1,4 @@
-//! What a stranger, a liar and an echo can do: nothing.
+//! An unauthenticated peer, a liar and an echo achieve nothing.
 
 use super::*;
 use proptest::prelude::*;
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// What the two sides of a fresh handshake of ranks 3 and 0 speak with.
+/// Line channels of the two sides of a fresh handshake of ranks 3 and 0.
 fn ends(nonce: u8) -> [(Signer, Verifier); 2] {
     let (offered, hello) = rank(3).offer(0, [nonce; 32]);
     let (challenged, challenge) = next(rank(0).listen([2; 32]).handle(&mut &hello[..]));

@@ -1,8 +1,8 @@
 //! The protocol machine of one rank: the endpoint, and the protocol families that use it.
 //!
-//! Calls go to the half of a family that they concern ([`Machine::sender`], [`Machine::receiver`]).
-//! A frame goes to the part that its class names ([`Class`]). What concerns several parts (a peer
-//! that is gone, a request that is cancelled) is done here.
+//! Calls go to the half of a protocol family that they concern ([`Machine::sender`],
+//! [`Machine::receiver`]). A frame goes to the part given by its class ([`Class`]). Events that
+//! concern several parts (a lost peer, a cancelled request) are handled here.
 
 mod view;
 
@@ -49,8 +49,8 @@ impl<B: Memory> Machine<B> {
         self.p2p.set_mark((bytes != 0).then_some(bytes));
     }
 
-    /// From now on messages of the program say their type signature, and receives compare it
-    /// (KW_CHECK). The same on all ranks, before the first message.
+    /// From now on the program's messages carry their type signature, and receives compare it
+    /// (KW_CHECK). Set to the same value on all ranks, before the first message.
     pub fn check_types(&mut self) {
         self.checks = true;
         for (_, peer) in self.endpoint.peers.iter_mut() {

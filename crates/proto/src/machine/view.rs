@@ -1,5 +1,5 @@
-//! What there is to say of requests and messages when nothing moves, for people: nothing here is on
-//! the way of a message.
+//! Descriptions of requests and messages for users when nothing progresses; not used while messages
+//! are transferred.
 
 use super::Machine;
 use crate::endpoint::{Memory, Req, ReqKey, State};
@@ -7,14 +7,14 @@ use crate::matching::{Envelope, Pattern};
 use crate::p2p::{Unreceived, is_p2p};
 use kw_base::Peer;
 
-/// What a request stands for.
+/// Purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stand {
     /// A receive that no message has come for.
     Receive {
-        /// What it accepts.
+        /// Envelope that it accepts.
         want: Pattern,
-        /// Who can send that, if that is one.
+        /// The peer that can send it, if there is only one.
         from: Option<Peer>,
         /// Room, bytes.
         room: u64,
@@ -37,7 +37,7 @@ pub enum Stand {
 }
 
 impl<B: Memory> Machine<B> {
-    /// What a request stands for.
+    /// Purpose of a request.
     pub fn stand(&self, key: ReqKey) -> Stand {
         self.endpoint.requests.get(key).map_or(Stand::Moves, stand)
     }

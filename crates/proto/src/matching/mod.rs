@@ -14,7 +14,7 @@ mod queues;
 use kw_base::Key;
 use queues::{Of, Queues};
 
-/// What a receive or probe accepts. `None` is the wildcard.
+/// Envelopes that a receive or probe accepts. `None` is the wildcard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern {
     /// Context id.

@@ -1,9 +1,9 @@
 //! Queues by key, all in one slab, found by hashing.
 //!
-//! What is kept follows what waits at one time, not how many queues were ever used: a communicator
-//! through which nothing is under way costs nothing here, whatever its size and history. Entries of
-//! queues whose keys fall into the same bin stand in one list; there are at least as many bins as
-//! entries, so that a search seldom meets a stranger.
+//! Memory depends on the number of entries that wait at one time, not on the number of queues ever
+//! used: a communicator without pending messages costs nothing here, whatever its size and history.
+//! Entries of queues whose keys fall into the same bin are in one list; there are at least as many
+//! bins as entries, so that a search seldom meets a foreign entry.
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -78,7 +78,7 @@ impl<T: Copy> Queues<T> {
 
     #[inline]
     fn bin(&self, of: Of) -> usize {
-        // Fibonacci hashing. Ids are chosen by this library; nobody can aim at one bin.
+        // Fibonacci hashing. The library chooses the ids, so no program can aim at one bin.
         (of.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 

@@ -13,10 +13,10 @@
 //!    and its payload goes at once; the CTS that follows is ignored. Messages of other
 //!    communicators and tags are of no account.
 //!
-//! Where the envelopes were forgotten, or the peer's announcements are too many, an announcement is
-//! dropped. So that a dropped announcement does not let a later one overtake it, each carries a
-//! number and the oldest number still posted; whoever has dropped one at least that old drops this
-//! one as well.
+//! If the envelopes were forgotten, or the peer has announced too many, an announcement is dropped.
+//! So that a dropped announcement does not let a later one overtake it, each carries a number and
+//! the oldest number still posted; a peer that has dropped one at least that old drops this one as
+//! well.
 //!
 //! The sender's picture is wrong in one case: a receive was cancelled after it was announced. Then
 //! the sender takes a message for the cancelled receive which the receiver gives to a later one, or
@@ -53,8 +53,8 @@ const ANY_TAG: i32 = i32::MIN;
 const MAX_ANNOUNCED: usize = 256;
 /// Envelopes of sent messages kept for one peer; older ones are forgotten first.
 const REMEMBERED: usize = 64;
-/// After so many announced receives in a row that a short message took, announcing costs a frame
-/// and wins nothing.
+/// After this many announced receives in a row that matched a short message, an announcement costs
+/// a frame and gains nothing.
 const MISSES: u32 = 4;
 
 /// A receive that a peer has announced.
@@ -85,8 +85,8 @@ struct Unasked {
     offer: Option<ReqKey>,
 }
 
-/// What this rank, as a sender, knows of the receives that one peer has announced, and of its own
-/// messages that may take them.
+/// State of this rank as a sender for the receives that one peer has announced, and for its own
+/// messages that may match them.
 #[derive(Debug)]
 pub(super) struct TheirReceives {
     /// Messages sent to the peer.
@@ -97,8 +97,7 @@ pub(super) struct TheirReceives {
     unasked: VecDeque<Unasked>,
     /// Up to this number messages are not remembered.
     forgotten: u64,
-    /// The peer announces receives of so many bytes and more; `None`: it is not known to announce
-    /// any.
+    /// The peer announces receives of at least this many bytes; `None`: it has not announced any.
     asks_from: Option<u64>,
     /// The announced receives, oldest first.
     announced: VecDeque<Announced>,
@@ -119,7 +118,7 @@ pub(super) struct OurReceives {
     missed: u32,
 }
 
-/// What an announcement means for the messages of this rank.
+/// Consequence of an announcement for the messages of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     /// It is dropped: which message its receive will take is not known.
@@ -468,7 +467,7 @@ mod tests {
         }
     }
 
-    /// What is known where announcements may come and offers wait for them.
+    /// State while announcements may arrive and offers wait for them.
     fn theirs() -> TheirReceives {
         TheirReceives::new(true)
     }

@@ -85,7 +85,7 @@ impl<B: Memory> Receiver<'_, B> {
         Ok(())
     }
 
-    /// Memory for a message that nobody has asked for.
+    /// Memory for an unexpected message.
     pub(super) fn room(&mut self, len: u64) -> Result<B, Refused> {
         B::alloc(len).ok_or(Refused::NoMemory(len))
     }

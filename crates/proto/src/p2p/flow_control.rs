@@ -27,9 +27,9 @@
 //! Each of the last two lets only a further portion through, a quarter of the mark, before the peer
 //! is told to hold again.
 //!
-//! What is already in a path cannot be held, so no more goes there than [`WINDOW`] (or our own
-//! mark, if that is less), and a rank that sends without ever looking must look now and then
-//! whether it was told to hold ([`super::Sending::owes_a_look`]).
+//! Messages already in a path cannot be held back, so at most [`WINDOW`] bytes go there (or this
+//! rank's own mark, if that is less), and a rank that sends without ever polling must poll now and
+//! then for a pause request ([`super::Sending::owes_a_look`]).
 
 use super::peers::Peers;
 use super::sender::{Mode, Sender};
@@ -50,7 +50,7 @@ const ENTRY: u64 = 272;
 /// [`weight`]): bytes.
 const WINDOW: u64 = overheads::WINDOW;
 
-/// What a message of `len` bytes costs the receiver if it comes early.
+/// Memory that an unexpected message of `len` bytes takes at the receiver.
 #[inline]
 pub(super) fn weight(len: u64) -> u64 {
     len + ENTRY
@@ -79,7 +79,7 @@ pub(super) struct HighWater {
     lenient: bool,
 }
 
-/// What we told one peer of how much it may send.
+/// The send limits that this rank gave one peer.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// To hold.
@@ -99,7 +99,7 @@ pub(super) struct Throttle {
     unlooked: u64,
 }
 
-/// What is kept back from one peer, and why.
+/// Messages deferred for one peer, with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The peer told us to hold.
@@ -238,7 +238,8 @@ impl HighWater {
         self.let_all_go(peers, out, self.kept + self.portion());
     }
 
-    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
+    /// A receive was posted, or a probe found nothing: a paused sender that may have the message
+    /// resumes.
     #[inline]
     pub(super) fn need<B>(
         &mut self,
@@ -313,8 +314,7 @@ impl Throttle {
         self.unlooked += weight(len);
     }
 
-    /// Whether so much was sent without a look at what comes that one is due. Asking counts as
-    /// looking.
+    /// Whether so much was sent without polling that a poll is due. Asking counts as polling.
     #[inline]
     pub(super) fn owes_a_look(&mut self) -> bool {
         let due = self.unlooked > WINDOW;
@@ -407,7 +407,7 @@ impl<B: Memory> Sender<'_, B> {
     #[cold]
     pub fn release_held(&mut self) -> bool {
         let mut any = false;
-        // Nobody is added by what is sent to a peer that is in the list.
+        // Sending to a peer that is in the list adds no entry.
         for i in 0..self.sending.throttle.stalled.len() {
             any |= self.release_to(self.sending.throttle.stalled[i]);
         }
@@ -456,7 +456,7 @@ mod tests {
         peers
     }
 
-    /// What peers were told since the last question.
+    /// Requests sent to peers since the last query.
     fn told(out: &mut Outbox<()>) -> Vec<(u32, Kind)> {
         let frame = |a| match a {
             Action::Frame {

@@ -3,14 +3,14 @@
 use crate::endpoint::{Memory, ReqKey};
 use kw_base::Key;
 
-/// What the payload of a frame belongs to whose body is still on its way.
+/// Destination of the payload of a frame whose body is still arriving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The buffer of a receive.
     Request(ReqKey),
     /// The buffer of a message whose receive has not come.
     Early(Key),
-    /// Nobody wants it.
+    /// Discarded.
     Nowhere,
 }
 
@@ -49,7 +49,7 @@ pub struct Landing<B> {
 }
 
 impl<B: Memory> Landing<B> {
-    /// Of bytes that nobody wants.
+    /// Bytes to discard.
     pub fn nowhere() -> Landing<B> {
         Landing {
             place: Place::Nowhere,

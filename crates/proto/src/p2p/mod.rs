@@ -1,11 +1,10 @@
 //! Point-to-point protocols as one state machine: eager, rendezvous, get and write.
 //!
-//! [`P2p`] is what they know beside the [`Endpoint`] that they share with other protocols, in two
-//! halves: what sending ([`Sending`]) and what receiving ([`Receiving`]) knows. Calls and events go
+//! [`P2p`] is their state beyond the [`Endpoint`] that they share with other protocols, in two
+//! halves: that of sending ([`Sending`]) and that of receiving ([`Receiving`]). Calls and events go
 //! to the [`Sender`] or to the [`Receiver`], each of which works on its half and on the endpoint
-//! and cannot see the other's half. What is to be done comes out as actions of the endpoint, in the
-//! order in which they must be carried out. Nothing here touches a socket, a clock or the user's
-//! memory.
+//! and cannot see the other half. The results are actions of the endpoint, to be carried out in
+//! order. Nothing here touches a socket, a clock or the user's memory.
 //!
 //! ```text
 //! eager       S --Eager(payload)--> R                                 (S done when its buffer was read)
@@ -44,10 +43,10 @@ use crate::endpoint::{self, Memory, Outcome, Refused, ReqKey, Requests, State};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
 
-/// What the point-to-point protocols share with others.
+/// State that the point-to-point protocols share with others.
 pub type Endpoint<B> = endpoint::Endpoint<B, PeerMessages>;
 
-/// What the point-to-point protocols of one rank know beside its endpoint.
+/// State of the point-to-point protocols of one rank beyond its endpoint.
 #[derive(Debug)]
 pub struct P2p<B> {
     /// Messages that are kept back or offered.

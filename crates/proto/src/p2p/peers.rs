@@ -1,6 +1,6 @@
-//! What the point-to-point protocols know of each peer: when which of them is taken, what it has
-//! announced, what is kept back from it. What belongs to one matter is a value of that matter's
-//! own, which nothing else looks into.
+//! State of the point-to-point protocols for each peer: which protocol applies when, its
+//! announcements, and deferred messages. The state of one topic is a value of its own that other
+//! topics do not access.
 
 use super::announce::{OurReceives, TheirReceives};
 use super::flow_control::{Backlog, Told, is_p2p};
@@ -12,7 +12,7 @@ use kw_base::Peer;
 use kw_base::counters::Way;
 use std::collections::VecDeque;
 
-/// What the point-to-point protocols know of one peer.
+/// State of the point-to-point protocols for one peer.
 #[derive(Debug)]
 pub struct PeerMessages {
     pub(super) choice: Choice,
@@ -22,7 +22,7 @@ pub struct PeerMessages {
     pub(super) ours: OurReceives,
     /// Messages to it that are kept back.
     pub(super) backlog: Backlog,
-    /// What we told it of how much it may send.
+    /// The send limits that it was given.
     pub(super) told: Told,
     /// Messages of collectives that wait for their announcement, and those behind them, oldest
     /// first.
@@ -93,7 +93,7 @@ impl PeerState {
         self.is_open() && long && self.messages.theirs.is_unasked(env)
     }
 
-    /// Decides anew whether messages may go straight to the path.
+    /// Decides again whether messages may go directly to the path.
     pub fn set_plain(&mut self) {
         let known = &self.messages;
         let free = !known.backlog.is_stalled() && known.withheld.is_empty();
@@ -111,7 +111,7 @@ impl Peers {
         self[peer].messages.choice
     }
 
-    /// Whom messages are withheld from.
+    /// The peers to which messages are deferred.
     pub(super) fn withheld_from(&self) -> Vec<Peer> {
         let some = self.iter().filter(|(_, p)| !p.messages.withheld.is_empty());
         some.map(|(peer, _)| peer).collect()

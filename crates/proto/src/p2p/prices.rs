@@ -1,5 +1,5 @@
-//! What each kind of path costs, by the figures that were measured of the host: the one place where
-//! a figure becomes a line.
+//! Costs of each kind of path, from the host's calibration: the one place where parameters become
+//! cost lines.
 //!
 //! | part of a line | from |
 //! | --- | --- |
@@ -10,9 +10,9 @@
 //! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw, over UDP the connection |
 //!
-//! What a path's own code and the kernel add to that are starting values, here and in
-//! [`kw_base::overheads`], of the machine of `docs/decisions.md#raw-path`; nothing
-//! measures them on this host.
+//! The costs of the path's own code and the kernel are built-in values, here and in
+//! [`kw_base::overheads`], of the machine of `docs/decisions.md#raw-path`; they are not measured on
+//! this host.
 
 use super::table::{Choice, Line, Lines, Room};
 use kw_base::Calibration;
@@ -20,13 +20,13 @@ use kw_base::calibration::Figure;
 use kw_base::knobs::{Id, Knobs};
 use kw_base::overheads::{RING, TCP_BYTE, TCP_FRAME};
 
-/// The same of a frame that carries payload.
+/// The cost of a frame that carries payload.
 const RING_PAYLOAD: f64 = 45.0;
-/// What an early message costs beside its copy: its entries in tables and queues, nanoseconds.
+/// Cost of an unexpected message beyond its copy: its entries in tables and queues, nanoseconds.
 const ENTRIES: f64 = 60.0;
 /// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
-/// The same of a frame without payload: what a packet and its acknowledgement take each, beside the
+/// The cost of a frame without payload: that of a packet and of its acknowledgement, beyond the
 /// network. Nanoseconds.
 pub const UDP_CONTROL: f64 = 4_400.0;
 /// A byte over UDP: copies by the kernel, datagrams and their acknowledgements. Nanoseconds.
@@ -34,12 +34,12 @@ const UDP_BYTE: f64 = 0.30;
 /// A frame to oneself, and a byte of it, nanoseconds.
 const OWN: Line = Line { t0: 40.0, tb: 0.03 };
 
-/// What is known of the network to a peer.
+/// Known properties of the network to a peer.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Network {
     /// Nanoseconds until the other host has answered; zero within a host.
     pub round_trip: f64,
-    /// Nanoseconds a byte; zero as long as nobody knows.
+    /// Nanoseconds per byte; zero while unknown.
     pub byte: f64,
 }
 
@@ -100,8 +100,7 @@ fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) ->
         byte
     };
     Lines {
-        // The way itself is the same for every protocol: it counts where somebody waits for an
-        // answer.
+        // The latency is the same for every protocol: it counts when a rank waits for an answer.
         stream: line(frame, byte),
         copy: line(ENTRIES, c.get_or_start(Figure::Keep)),
         control: line(control + way, 0.0),

@@ -1,5 +1,5 @@
-//! The receiver's part: receives and probes of this rank, and what comes for them. What it does of
-//! each protocol is in that protocol's file.
+//! The receiver: receives and probes of this rank, and the messages that arrive for them. Its part
+//! of each protocol is in that protocol's file.
 
 use super::flow_control::HighWater;
 use super::landing::{Landing, Place};
@@ -24,7 +24,7 @@ pub struct Receiving<B> {
 /// A message that came before its receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Unreceived<'a, B> {
-    /// Who sent it.
+    /// The sender.
     pub from: Peer,
     /// Its envelope.
     pub env: Envelope,
@@ -215,7 +215,8 @@ impl<B: Memory> Receiver<'_, B> {
         high_water.let_through(self.peers, self.out);
     }
 
-    /// A receive was posted, or a probe found nothing: whoever might send what is wanted goes on.
+    /// A receive was posted, or a probe found nothing: a paused sender that may have the message
+    /// resumes.
     #[inline]
     fn need(&mut self, want: Pattern, from: Option<Peer>) {
         let high_water = &mut self.receiving.high_water;

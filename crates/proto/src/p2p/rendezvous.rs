@@ -15,7 +15,7 @@ use kw_base::counters::{Counter, Protocol};
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
 
-/// What an RTS says beyond its header.
+/// Contents of an RTS beyond its header.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Offer {
     /// The payload in the sender's memory, if it may be fetched.
@@ -128,7 +128,7 @@ impl<B: Memory> Sender<'_, B> {
 }
 
 impl Sending {
-    /// The message offered last, if it waits to be fetched: by whom, and its bytes.
+    /// The message offered last, if it waits to be read: the peer and its bytes.
     pub fn being_fetched<B: Memory>(
         &self,
         requests: &Requests<B>,

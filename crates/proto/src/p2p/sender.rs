@@ -1,5 +1,5 @@
-//! The sender's part: messages of this rank from the call that starts them until their buffer may
-//! be used again. What it does of each protocol is in that protocol's file.
+//! The sender: messages of this rank from the call that starts them until their buffer may be
+//! reused. Its part of each protocol is in that protocol's file.
 
 use super::flow_control::{Throttle, is_users};
 use super::peers::Peers;
@@ -14,7 +14,7 @@ use kw_base::{Key, Peer};
 pub enum Mode {
     /// When the buffer may be used again.
     Standard,
-    /// When, besides, the receive has been matched.
+    /// When, additionally, the receive has been matched.
     Synchronous,
     /// Like `Standard`; the receiver is asked to fetch the message from the sender's memory, if it
     /// may. Receives of such messages are best started with [`super::Receiver::recv_fetched`].
@@ -30,7 +30,7 @@ pub enum Started {
     Request(ReqKey),
 }
 
-/// What sending knows of all peers together; of each, see `peers`.
+/// State of sending for all peers together; for each peer see `peers`.
 #[derive(Debug)]
 pub struct Sending {
     pub(super) throttle: Throttle,
@@ -52,8 +52,7 @@ impl Sending {
         self.throttle.is_stalled()
     }
 
-    /// Whether so much was sent without a look at what comes that one is due. Asking counts as
-    /// looking.
+    /// Whether so much was sent without polling that a poll is due. Asking counts as polling.
     #[inline]
     pub fn owes_a_look(&mut self) -> bool {
         self.throttle.owes_a_look()
@@ -146,7 +145,7 @@ impl<B: Memory> Sender<'_, B> {
         }
     }
 
-    /// What a message says of its elements.
+    /// Description of a message's elements.
     pub(super) fn signature(&self, to: Peer, env: Envelope, buf: &B) -> u32 {
         match self.peers[to].messages.checks && is_users(&env) {
             true => buf.signature(),

@@ -9,9 +9,9 @@
 //! | get | 2 control + get(n) |
 //! | write | stream(n) |
 //!
-//! No threshold is written here: the crossing points follow from the lines, are found once for each
-//! peer and again when its path names a line anew; [`Choice`] keeps them. A knob may set the
-//! largest eager message instead.
+//! No threshold is a constant: the crossing points follow from the cost lines; they are computed
+//! once for each peer and again when its path reports a new line, and kept in [`Choice`]. A setting
+//! may override the largest eager message.
 //!
 //! A message is eager while that is cheaper than both rendezvous and get, or costs at most
 //! [`WORTH`] of its own time more: where the network is slow and the copy is not, a sender should
@@ -50,11 +50,10 @@ const EAGER_UNBOUNDED: u64 = 512 << 10;
 /// at 1 Gb/s. A longer message goes over all links of two hosts, which an eager one does not.
 const EAGER_MOST: u64 = STRIPE_FROM - 1;
 
-/// What early messages may take of a rank's memory.
+/// Limits of a rank's memory for unexpected messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Room {
-    /// What a rank keeps before it tells senders to hold, bytes; zero: whatever comes
-    /// (`KW_UNEXPECTED`).
+    /// Bytes that a rank buffers before it pauses senders; zero: no limit (`KW_UNEXPECTED`).
     pub mark: u64,
     /// Ranks that may send to it.
     pub peers: u32,
@@ -143,7 +142,7 @@ impl Choice {
     }
 }
 
-/// What bounds eager messages.
+/// Limit of eager messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// `KW_EAGER_SHM`, `KW_EAGER_TCP` or `KW_EAGER_UDP`.
@@ -166,7 +165,7 @@ impl Reason {
 }
 
 impl Choice {
-    /// What bounds its eager messages, where it was made of this room and this knob.
+    /// Limit of its eager messages, computed from these limits and this setting.
     pub fn reason(&self, room: Room, eager_max: Option<u64>) -> Reason {
         match eager_max {
             Some(_) => Reason::Knob,

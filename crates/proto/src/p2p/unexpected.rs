@@ -5,7 +5,7 @@ use crate::endpoint::{Found, ReqKey};
 use crate::matching::Envelope;
 use kw_base::{Key, Peer, Slab};
 
-/// What a message that came early has brought so far.
+/// Contents received so far of an unexpected message.
 #[derive(Debug)]
 pub(super) enum Early<B> {
     /// The whole payload.

@@ -54,9 +54,9 @@ impl<B: Memory> Sender<'_, B> {
         peer.set_plain();
     }
 
-    /// A receive was announced that accepts such envelopes, and no message that was sent before
-    /// takes it: writes the first that was withheld for it, and starts those behind it anew.
-    /// Whether there was one.
+    /// A receive was announced that accepts such envelopes and is not matched by an earlier
+    /// message: writes the first message deferred for it, and restarts those behind it. Returns
+    /// whether there was one.
     pub(super) fn write_withheld(
         &mut self,
         to: Peer,
@@ -113,7 +113,7 @@ impl<B: Memory> Sender<'_, B> {
         }
     }
 
-    /// What it sends, if it has not been cancelled meanwhile.
+    /// The message it sends, if it has not been cancelled meanwhile.
     fn held_buf(&self, key: ReqKey) -> Option<B> {
         let req = self.requests.get(key).filter(|r| r.state == State::Held);
         req.map(|r| r.buf.clone())

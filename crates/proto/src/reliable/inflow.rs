@@ -28,8 +28,8 @@ pub struct Inflow {
     marked: u32,
 }
 
-/// No connection lives to number so many packets (RFC 9000, 12.3): who uses a higher number is
-/// broken.
+/// No connection lasts for this many packets (RFC 9000, 12.3): a peer that uses a higher number is
+/// faulty.
 const LAST_NUMBER: u64 = (1 << 62) - 1;
 
 /// The sender has sent more than it may, or numbers packets beyond [`LAST_NUMBER`].
@@ -79,8 +79,8 @@ impl Inflow {
         Ok(())
     }
 
-    /// What is to be acknowledged, and when (RFC 9000, 13.2.1: a gap or a repeated packet at once),
-    /// and once more when the sender may take what is missing for lost.
+    /// Acknowledgements to send, and when (RFC 9000, 13.2.1: at once after a gap or a repeated
+    /// packet), and once more when the sender may consider missing packets lost.
     fn note(&mut self, now: Tick, number: u64, bytes: u64, params: &Params) {
         let expected = self.numbers.largest().map_or(0, |l| l + 1);
         if number > expected {
@@ -106,7 +106,7 @@ impl Inflow {
         }
     }
 
-    /// What waited and is next in line now.
+    /// Data that waited and is next in line now.
     fn release(&mut self, reader: &mut dyn FnMut(&[u8])) {
         while let Some(entry) = self.early.first_entry() {
             if *entry.key() > self.next {

@@ -1,12 +1,11 @@
 //! Whether the other side is still there: a rank that is stopped or computes is as silent as a host
 //! that has vanished.
 //!
-//! Silence proves nothing: a rank that computes outside MPI answers nothing, and one that is
-//! stopped neither. What the kernels answer does. A datagram to a port that nobody has open is
-//! answered by the host's kernel, whoever computes ("port unreachable"): so a host that is there
-//! can be told from one that is not, and a process that has ended from one that is busy. After
-//! [`SILENCE`] one datagram goes to the rank, and one to a port of its host that nobody should have
-//! open, once a second.
+//! Silence proves nothing: a rank that computes outside MPI does not answer, nor does a stopped
+//! one. The kernels' answers do. The host's kernel answers a datagram to a closed port ("port
+//! unreachable"), even if all processes compute: so a live host can be told from a dead one, and an
+//! ended process from a busy one. After [`SILENCE`] one datagram goes to the rank, and one to a
+//! port of its host that should be closed, once per second.
 //!
 //! | what was heard | verdict |
 //! | --- | --- |
@@ -29,11 +28,11 @@ const EVERY: Duration = Duration::from_secs(1);
 pub const GONE_AFTER: Duration = Duration::from_secs(12);
 /// Refusals in a row that are believed: one may be of a predecessor.
 const REFUSALS: u32 = 3;
-/// Questions that must have been asked in vain, so that a rank which was stopped itself does not
-/// believe its clock.
+/// Probes that must have remained unanswered, so that a rank that was itself stopped does not trust
+/// its clock.
 const QUESTIONS: u32 = 6;
 
-/// What is to be done.
+/// The next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Nothing.
@@ -89,14 +88,14 @@ impl Keepalive {
         self.asked = 0;
     }
 
-    /// The host says that nobody has the rank's port open. Better be sure: asks again soon.
+    /// The host reports that the rank's port is closed. Probes again soon to be sure.
     pub fn on_refusal(&mut self, now: Tick) {
         self.on_host(now);
         self.refused += 1;
         self.next = self.next.min(now + EVERY / 10);
     }
 
-    /// What is to be done now.
+    /// The action that is due now.
     pub fn turn(&mut self, now: Tick) -> Turn {
         if self.refused >= REFUSALS {
             return Turn::Over(Loss::Ended);

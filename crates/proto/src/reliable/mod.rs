@@ -10,9 +10,9 @@
 //! # Use
 //! The owner keeps the bytes that have not arrived, tells the machine how many there are
 //! ([`Conn::write`]), and asks it what to send ([`Conn::poll_transmit`]): it gets a header and the
-//! place in the stream of the bytes that follow. What a datagram brings is handed to a reader by
-//! [`Conn::receive`]. Nothing happens by itself: at [`Conn::next_timeout`] the owner asks
-//! `poll_transmit` again.
+//! stream offset of the bytes that follow. [`Conn::receive`] passes the contents of a datagram to a
+//! reader. Nothing happens by itself: at [`Conn::next_timeout`] the owner calls `poll_transmit`
+//! again.
 //!
 //! # How it works
 //! - Each packet has a number of its own; acknowledgements name numbers, in ranges (selective
@@ -52,12 +52,12 @@ use rtt::Rtt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What only the two ends of a connection know; both have the same.
+/// Secret of a connection, shared by its two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
     /// Its number, in every datagram.
     pub number: u32,
-    /// What the checksum of every datagram begins with.
+    /// Seed of the checksum of every datagram.
     pub seed: u32,
 }
 
@@ -70,12 +70,12 @@ pub struct Transmit {
     pub data: Range<u64>,
 }
 
-/// What became of a datagram.
+/// Result of receiving a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
     /// It was of this connection.
     Taken,
-    /// It was damaged, or of nobody we know: dropped.
+    /// Damaged or from an unknown sender: dropped.
     Dropped,
 }
 
@@ -135,12 +135,12 @@ impl Conn {
         }
     }
 
-    /// `n` more bytes of the stream are ready; `wanted`: somebody waits until they have arrived.
+    /// `n` more bytes of the stream are ready; `wanted`: their owner waits until they have arrived.
     pub fn write(&mut self, n: u64, wanted: bool) {
         self.out.write(n, wanted);
     }
 
-    /// All bytes before this one have arrived: nobody will ask for them again.
+    /// All bytes before this one have arrived: they will not be requested again.
     pub fn arrived(&self) -> u64 {
         self.out.arrived()
     }
@@ -177,7 +177,7 @@ impl Conn {
         self.out.asked()
     }
 
-    /// What was counted.
+    /// Counters.
     pub fn tally(&self) -> Tally {
         self.out.tally
     }
@@ -333,7 +333,7 @@ impl Conn {
 
 /// Room that a buffer for a datagram needs beside the body.
 pub const OVERHEAD: usize = LONGEST_HEAD;
-/// Bytes of a stream that fit a datagram of so many bytes.
+/// Bytes of a stream that fit into a datagram of this many bytes.
 pub fn room(datagram: usize) -> usize {
     datagram.saturating_sub(HEAD_LEN)
 }

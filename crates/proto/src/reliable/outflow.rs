@@ -43,7 +43,7 @@ impl Sent {
     }
 }
 
-/// What is to be sent next.
+/// The next transmission.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Next {
     /// Number of the packet.
@@ -54,7 +54,7 @@ pub struct Next {
     pub now: bool,
 }
 
-/// What a connection has counted.
+/// Counters of a connection.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Tally {
     /// Numbered packets sent.
@@ -70,7 +70,7 @@ pub struct Outflow {
     end: u64,
     /// The first byte that was never sent.
     fresh: u64,
-    /// Up to here somebody waits for the bytes to arrive.
+    /// The owner waits for the bytes up to here to arrive.
     wanted: u64,
     /// Up to here the receiver takes bytes.
     limit: u64,
@@ -114,7 +114,7 @@ impl Outflow {
         }
     }
 
-    /// `n` more bytes may be sent; `wanted`: somebody waits until they have arrived.
+    /// `n` more bytes may be sent; `wanted`: their owner waits until they have arrived.
     pub fn write(&mut self, n: u64, wanted: bool) {
         self.end += n;
         if wanted {

@@ -1,10 +1,10 @@
 //! Pacing: what the window allows leaves spread over the round trip, not in one burst (RFC 9002,
 //! 7.7).
 //!
-//! A bucket of tokens, one for each byte, refilled at 5/4 of a window for every round trip. What a
-//! full one holds may leave at once: as much as one system call sends. A packet may leave while the
-//! bucket is not empty, and may empty it beyond zero. Who has to wait waits for a quarter of a
-//! bucket, since a timer costs more than a packet.
+//! A token bucket, one token per byte, refilled at 5/4 of a window per round trip. A full bucket
+//! may leave at once: as much as one system call sends. A packet may leave while the bucket is not
+//! empty, and may take it below zero. A sender that must wait waits for a quarter of a bucket,
+//! since a timer costs more than a packet.
 
 use kw_base::Tick;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A full bucket of so many bytes.
+    /// A full bucket of this many bytes.
     pub fn new(most: u64) -> Pacer {
         Pacer {
             most: most as i64,
@@ -46,7 +46,7 @@ impl Pacer {
         Err(self.filled + Duration::from_nanos(wait as u64))
     }
 
-    /// A packet of so many bytes leaves.
+    /// A packet of this many bytes leaves.
     pub fn spend(&mut self, now: Tick, bytes: u64) {
         if self.tokens == self.most {
             self.filled = now;

@@ -1,4 +1,4 @@
-//! What one datagram looks like. All numbers are little-endian.
+//! Format of a datagram. All numbers are little-endian.
 //!
 //! ```text
 //! byte 0..4   crc      CRC32C of all that follows, begun with the session's seed (zero while it is being set up)
@@ -20,8 +20,8 @@
 //!      32..   (gap u32, packets u32) for each further range, going down
 //! the rest: bytes of the stream, or a message of the handshake and zeros
 //! ```
-//! Seed and session number come from the handshake and are known to nobody else, so that a stranger
-//! who cannot read the network has to guess 64 bits to have a datagram looked at.
+//! Seed and session number come from the handshake and are secret, so that an attacker who cannot
+//! read the network has to guess 64 bits to have a datagram processed.
 
 use super::Ranges;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -38,7 +38,7 @@ pub const MORE_RANGES: usize = 31;
 /// Bytes of header and longest acknowledgement.
 pub const LONGEST_HEAD: usize = HEAD_LEN + ACK_LEN + 8 * MORE_RANGES;
 
-/// What a datagram is.
+/// Kind of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -73,7 +73,7 @@ const HAS_ACK: u8 = 2;
 /// The header of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// [`NOW`] or nothing.
     pub flags: u8,
@@ -87,7 +87,7 @@ pub struct Head {
     pub offset: u64,
 }
 
-/// What the receiver says about what came.
+/// The receiver's report about arrived packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// Packets that came, the newest of them at least.
@@ -105,9 +105,9 @@ pub struct Ack {
 pub struct Packet<'a> {
     /// Its header.
     pub head: Head,
-    /// What it acknowledges.
+    /// Packets that it acknowledges.
     pub ack: Option<Ack>,
-    /// What follows.
+    /// The contents that follow.
     pub body: &'a [u8],
 }
 
@@ -189,7 +189,7 @@ impl Ack {
     }
 }
 
-/// Who sent a datagram, and in which session, as it says itself: whom to ask for the seed.
+/// Claimed sender and session of a datagram, used to look up the seed.
 pub fn sender(datagram: &[u8]) -> Option<(u32, u32)> {
     (datagram.len() >= HEAD_LEN).then(|| (u32_at(datagram, 4), u32_at(datagram, 8)))
 }
@@ -210,8 +210,8 @@ pub fn seal(datagram: &mut [u8], seed: u32) {
     datagram[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Reads a datagram; `None`: it was damaged on its way, belongs to another session, or is none of
-/// ours.
+/// Parses a datagram; `None`: it was damaged, belongs to another session, or is not of this
+/// protocol.
 #[inline]
 pub fn open(datagram: &[u8], seed: u32) -> Option<Packet<'_>> {
     let (head, mut body) = datagram.split_at_checked(HEAD_LEN)?;

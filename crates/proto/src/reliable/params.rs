@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What may be set otherwise by an experiment. Sender and receiver need not agree on any of it.
+/// Parameters that an experiment may change. Sender and receiver need not agree on any of them.
 #[derive(Clone, Debug)]
 pub struct Params {
     /// Bytes of the longest datagram (payload of UDP); agreed upon by the handshake.
@@ -26,10 +26,10 @@ pub struct Params {
     pub first_rtt: Duration,
     /// Shortest time, beyond round trip and held acknowledgements, before the first question.
     pub probe_least: Duration,
-    /// Longest time before the first question. A local network answers in less; a rank that
-    /// computes does not, and one packet is the price of asking it in vain.
+    /// Longest time before the first probe. A local network answers faster; a rank that computes
+    /// does not, and one packet is the price of an unanswered probe.
     pub probe_first: Duration,
-    /// Longest time between two questions, however often they were in vain.
+    /// Longest time between two probes, however many remained unanswered.
     pub probe_last: Duration,
     /// Packets of the first congestion window. RFC 9002, 7.2 says ten, for the internet.
     pub first_window: u64,

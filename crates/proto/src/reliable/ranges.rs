@@ -86,7 +86,7 @@ impl Ranges {
         Some(taken)
     }
 
-    /// Forgets the lowest ranges until so many are left.
+    /// Drops the lowest ranges until this many are left.
     pub fn keep_newest(&mut self, ranges: usize) {
         let surplus = self.list.len().saturating_sub(ranges);
         self.list.drain(..surplus);

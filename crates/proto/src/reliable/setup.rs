@@ -14,8 +14,7 @@
 //! ([`SHORTEST`]).
 //!
 //! When both ranks call each other, the call of the lower one counts: it does not listen while it
-//! calls. Whoever is lied to answers nothing: a datagram that proves nothing changes nothing, is
-//! counted, and that is all.
+//! calls. A datagram that proves nothing gets no answer and changes nothing; it is only counted.
 
 use super::Session;
 use super::packet::{self, HEAD_LEN, Head, Kind};
@@ -34,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// How long a guest may take to prove itself.
 const SLOW: Duration = Duration::from_secs(120);
-/// Guests of one rank at a time: somebody may repeat old hellos.
+/// Pending callers of one rank at a time: an attacker may repeat old hellos.
 const GUESTS: usize = 4;
 /// Guests that may be noted beside one for each rank.
 const SPARE: usize = 32;
@@ -67,14 +66,14 @@ fn session(secret: u64) -> Session {
     }
 }
 
-/// What a caller has heard.
+/// State of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
     /// Nothing of use.
     Nothing,
     /// The first challenge: from now on only this way is used. The proof is ready to be sent.
     Challenged,
-    /// Frames may flow, in datagrams of at most so many bytes.
+    /// Frames may flow, in datagrams of at most this many bytes.
     Welcome(Session, usize),
 }
 
@@ -109,7 +108,7 @@ impl Caller {
         }
     }
 
-    /// What is to be said now, to every address or, after the challenge, to where that came from.
+    /// Message to send now, to every address or, after the challenge, to its source.
     pub fn poll_transmit(&mut self, now: Tick) -> Option<Vec<u8>> {
         if now < self.again {
             return None;
@@ -176,10 +175,10 @@ struct Guest {
     until: Tick,
 }
 
-/// What the listener makes of a datagram.
+/// The listener's reaction to a datagram.
 #[derive(Debug)]
 pub enum Caught {
-    /// Nothing; `true`: it was a stranger's.
+    /// None; `true`: it was not authenticated.
     Nothing(bool),
     /// This is the answer, to where it came from.
     Answer(Vec<u8>),
@@ -264,7 +263,7 @@ impl Listener {
         self.most = self.most.max(size as usize + SPARE);
     }
 
-    /// Looks at a datagram of somebody we have no connection with. `nonce`: fresh random bytes, in
+    /// Processes a datagram from an address without a connection. `nonce`: fresh random bytes, in
     /// case they are needed.
     pub fn receive(&mut self, now: Tick, datagram: &[u8], nonce: Nonce) -> Caught {
         let Some(packet) = packet::open(datagram, 0) else {
@@ -457,8 +456,7 @@ mod tests {
             );
         }
         assert!(listener.guests.is_empty());
-        // An old hello, said again by somebody who has heard it, gets an answer that he can do
-        // nothing with.
+        // An old hello, repeated by an eavesdropper, gets an answer that is useless to it.
         let challenge = answer(listener.receive(at(0), &good, [8; 32]));
         let mut liar = Caller::new(&other_key, 1, 0, [1; 32], LONGEST);
         assert_eq!(liar.receive(&challenge), Heard::Nothing);

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// What the network does to datagrams; all of a thousand but the last two.
+/// Effects of the network on datagrams, per thousand except the last two.
 #[derive(Clone, Copy, Debug)]
 struct Weather {
     lost: u64,
@@ -63,7 +63,7 @@ struct World {
     now: Tick,
     dice: Dice,
     weather: Weather,
-    /// When, in which order, to whom, what, marked.
+    /// Time, order, destination, contents, mark.
     air: BinaryHeap<Reverse<(Tick, u64, usize, Vec<u8>, bool)>>,
     count: u64,
     dropped: u64,

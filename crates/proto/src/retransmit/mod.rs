@@ -1,5 +1,5 @@
-//! What was sent over a connection and may be wanted again, when the connection breaks and is made
-//! anew.
+//! Data sent over a connection that may have to be resent when the connection breaks and is
+//! re-established.
 //!
 //! A *link* is an ordered stream of bytes each way between two ranks; connections carry it one
 //! after the other. Each side counts what it has received of the stream, and says so when a
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Invariants: `base <= sent <= end`; bytes `base..end` can be read. Short pieces are copied. Long
-//! payload is *lent*: its place is remembered, and whoever lent it (a cookie) is told when it is
-//! needed no more: released, or copied by [`RetransmitBuffer::own`].
+//! payload is *lent*: its address is kept, and its owner (a cookie) is told when it is no longer
+//! needed: released, or copied by [`RetransmitBuffer::own`].
 //!
 //! A pure state machine: `P` is a message buffer, which only closures of the caller read.
 
@@ -49,8 +49,8 @@ impl Chunk {
         &mut self.data[at..self.end]
     }
 
-    /// What is kept moves to the front where at least half is free; then the memory grows, if it
-    /// must.
+    /// The kept data moves to the front if at least half is free; then the memory grows, if
+    /// necessary.
     #[cold]
     fn make_room(&mut self, n: usize) {
         if self.start >= self.end - self.start {
@@ -117,7 +117,7 @@ pub struct RetransmitBuffer<P> {
     end: u64,
     /// Bytes in lent pieces.
     lent: u64,
-    /// Who lent something, and the end of it in the stream.
+    /// Owner of a lent payload, and its end in the stream.
     lenders: VecDeque<(u64, u64)>,
     spare: Option<Chunk>,
 }
@@ -159,7 +159,7 @@ impl<P> RetransmitBuffer<P> {
         self.sent < self.end
     }
 
-    /// Whether somebody lent something and waits to be told that it is needed no more.
+    /// Whether an owner of lent payload waits to be told that it is no longer needed.
     #[inline]
     pub fn owes(&self) -> bool {
         !self.lenders.is_empty()
@@ -224,7 +224,7 @@ impl<P> RetransmitBuffer<P> {
         self.lent == 0
     }
 
-    /// The same for a payload whose last byte is the one before `end` of the stream.
+    /// The check for a payload whose last byte is the one before `end` of the stream.
     pub fn finish_at(&mut self, end: u64, cookie: u64) -> bool {
         if end <= self.base {
             return true;
@@ -321,7 +321,7 @@ impl<P> RetransmitBuffer<P> {
         (self.base..=self.end).contains(&received)
     }
 
-    /// What is to be sent next, while [`RetransmitBuffer::is_behind`].
+    /// The next data to send, while [`RetransmitBuffer::is_behind`].
     pub fn next(&self) -> Option<Run<'_, P>> {
         let mut at = self.base;
         for piece in &self.pieces {
@@ -342,7 +342,7 @@ impl<P> RetransmitBuffer<P> {
         None
     }
 
-    /// So many bytes of [`RetransmitBuffer::next`] were handed over.
+    /// This many bytes of [`RetransmitBuffer::next`] were handed over.
     pub fn advance(&mut self, n: u64) {
         self.sent = (self.sent + n).min(self.end);
     }

@@ -81,7 +81,7 @@ impl End {
         assert!(!self.kept.finish(self.cookie));
     }
 
-    /// What the kernel says of its unacknowledged bytes.
+    /// The kernel's report of unacknowledged bytes.
     fn look(&mut self, pipe: &Pipe) {
         let acked = self.kept.sent() - pipe.flying.len() as u64;
         self.kept.release(acked, |c| self.told.push(c));

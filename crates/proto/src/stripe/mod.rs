@@ -50,7 +50,7 @@ struct Leaving<P> {
     next: u64,
     /// Offsets of pieces to be sent again.
     again: Vec<u64>,
-    /// Who carries what, but for the first connection.
+    /// Assignment of pieces to connections other than the first.
     carried: Vec<(Carrier, u64)>,
     /// End of its last piece in the stream of the first connection.
     end: u64,
@@ -97,7 +97,7 @@ impl<P> Outgoing<P> {
         number
     }
 
-    /// Bytes that nobody carries yet.
+    /// Bytes not assigned to a connection yet.
     pub fn waiting(&self) -> u64 {
         let of = |p: &Leaving<P>| p.len - p.next + p.again.len() as u64 * self.piece;
         self.payloads.iter().map(of).sum()
@@ -165,7 +165,7 @@ impl<P> Outgoing<P> {
     }
 }
 
-/// What becomes of a piece that a connection brings.
+/// Result of a piece that a connection brings.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place<'a, L> {
     /// Its payload has not begun: it waits.

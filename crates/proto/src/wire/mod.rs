@@ -61,7 +61,7 @@ impl RemoteRegion {
     }
 }
 
-/// What a frame says.
+/// Kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -124,19 +124,19 @@ pub enum Kind {
     KeyedRts = 21,
 }
 
-/// What a frame concerns: who handles it.
+/// Class of a frame: the part that handles it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// A message between two ranks: [`crate::p2p`].
     Message,
     /// The ranks themselves: [`crate::endpoint`].
     Control,
-    /// The connection: a path's own, which it hands to nobody.
+    /// The connection: handled by the path itself.
     Path,
 }
 
 impl Kind {
-    /// What a frame of this kind concerns.
+    /// The class of a frame of this kind.
     #[inline]
     pub fn class(self) -> Class {
         use Kind::*;
@@ -163,7 +163,7 @@ impl Kind {
 /// The head of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// What the frame says.
+    /// The frame's contents.
     pub kind: Kind,
     /// Context id, or the low half of `aux`.
     pub context: u32,

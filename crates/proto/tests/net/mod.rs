@@ -74,7 +74,7 @@ pub struct Net {
     get_works: bool,
     /// Frames leave the sender's memory only when they arrive.
     pub slow: bool,
-    /// That messages are sent in, where a test asks for it.
+    /// The context in which messages are sent, if a test asks for it.
     #[allow(dead_code)]
     pub context: u32,
     pub sources: Vec<(u64, Mem)>,
@@ -222,8 +222,7 @@ impl Net {
         true
     }
 
-    /// What the owner of a machine does after each look at its paths, again and again while it
-    /// brings something about.
+    /// The owner's work after each poll of its paths, repeated while it has an effect.
     fn release(&mut self, me: usize) {
         while self.machines[me].p2p.sending.is_stalled()
             && self.machines[me].sender().release_held()

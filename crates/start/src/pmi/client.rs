@@ -68,7 +68,7 @@ pub struct Maxes {
     pub value: usize,
 }
 
-/// What the launcher answered.
+/// The launcher's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Init, Put, Fence, Spawn or Finalize was done.

@@ -37,7 +37,7 @@ pub enum Ask2 {
     Get {
         /// The job's name.
         job: String,
-        /// Who has stored it.
+        /// The rank that stored it.
         from: u32,
         /// Key.
         key: String,
@@ -52,7 +52,7 @@ pub enum Ask2 {
     Abort(String),
 }
 
-/// What the launcher answered.
+/// The launcher's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer2 {
     /// It was done.
@@ -129,7 +129,7 @@ impl Client2 {
         Client2::default()
     }
 
-    /// What to send. One question at a time.
+    /// The request to send. Only one request is pending at a time.
     pub fn ask(&mut self, ask: &Ask2) -> Result<String, PmiError> {
         let next = match (self.state, ask) {
             (State::Fresh, Ask2::Greet) => State::Greeting,

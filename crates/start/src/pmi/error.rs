@@ -1,4 +1,4 @@
-//! What goes wrong when PMI is spoken: what this side may not say, what the other end did wrong.
+//! Errors of PMI: misuse by this side, protocol errors of the other side.
 
 use super::Stage;
 use super::line::short;
@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs)]
 pub enum PmiError {
-    // Misuse of ours.
+    // Misuse by this library.
     #[error("{protocol} was asked {ask} in state {state}")]
     OutOfTurn {
         protocol: &'static str,

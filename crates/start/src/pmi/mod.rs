@@ -3,7 +3,7 @@
 //!
 //! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line
 //! too. The launcher keeps one key-value space for the job. Bytes or lines go in, lines come out;
-//! nobody here owns a socket.
+//! this module owns no socket.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -18,8 +18,8 @@
 //! | `waits` | what ranks wait for, while the job runs |
 //!
 //! Words that only Kittiwake's own launcher offers begin with `kw_`: the key [`JOB_KEY`] of the
-//! key-value space, the lines of `waits`, and `msg=` of `abort`. Both ends do without them when the other is somebody
-//! else's.
+//! key-value space, the lines of `waits`, and `msg=` of `abort`. Both ends work without them when
+//! the other is a foreign implementation.
 
 pub mod client;
 pub mod client2;

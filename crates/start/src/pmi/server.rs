@@ -17,8 +17,7 @@ use std::collections::HashMap;
 use super::line::{Line, Lines, short};
 use super::{JOB_KEY, MAPPING_KEY, PmiError, WAITS, mapping, text};
 
-/// Longest value that is announced. What a rank stores beyond it is cut over several keys by its
-/// own end.
+/// Longest value that is announced. A rank splits a longer value over several keys.
 const VALUE_MAX: usize = 65536;
 const KEY_MAX: usize = 256;
 const NAME_MAX: usize = 256;
@@ -41,14 +40,14 @@ pub enum Stage {
     },
 }
 
-/// What the launcher has to do.
+/// Actions of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Send this line (newline included) to a rank.
     Send {
-        /// To whom.
+        /// The destination.
         rank: u32,
-        /// What.
+        /// The contents.
         line: String,
     },
     /// A rank called MPI_Abort.
@@ -62,9 +61,9 @@ pub enum Effect {
     },
     /// `waiting` stands in a fence that `missing` can never enter.
     BrokenFence {
-        /// Who waits.
+        /// The waiting rank.
         waiting: u32,
-        /// Who has left or finalized.
+        /// Ranks that have left or finalized.
         missing: u32,
     },
     /// A rank says what it waits for, in this line.
@@ -78,7 +77,7 @@ pub enum Effect {
     Garbage {
         /// Who.
         rank: u32,
-        /// What was wrong.
+        /// The error.
         error: PmiError,
     },
 }
@@ -91,7 +90,7 @@ struct Rank {
     /// Inside `mcmd=` until `endcmd`.
     long: Option<String>,
     deaf: bool,
-    /// It has asked for the job's key, so it is a rank of ours.
+    /// It has asked for the job's key, so it runs this library.
     ours: bool,
     appnum: i32,
 }
@@ -102,7 +101,7 @@ pub struct Server {
     job: String,
     ranks: Vec<Rank>,
     universe: i32,
-    /// What every epoch's key-value space begins with.
+    /// Prefix of every epoch's key-value space.
     first: HashMap<String, String>,
     spaces: Vec<HashMap<String, String>>,
 }
@@ -159,7 +158,7 @@ impl Server {
         (those(Stage::Waiting), those(Stage::Silent))
     }
 
-    /// What ranks of the last epoch have stored under a key.
+    /// Values that ranks of the last epoch have stored under a key.
     pub fn value(&self, key: &str) -> Option<String> {
         let space = self.spaces.last()?;
         let key = text::encode(key.as_bytes());

@@ -51,8 +51,8 @@ fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, PmiError> {
     }
 }
 
-/// What to store so that `value` can be read back from pairs no longer than `max` bytes each:
-/// `(key, value)` pairs, the named one last.
+/// Pairs `(key, value)` to store so that `value` can be read back from pairs no longer than `max`
+/// bytes each, the named one last.
 pub fn split(key: &str, value: &[u8], max: usize) -> Vec<(String, String)> {
     let word = encode(value);
     let key = encode(key.as_bytes());
@@ -77,12 +77,12 @@ pub fn split(key: &str, value: &[u8], max: usize) -> Vec<(String, String)> {
     pairs
 }
 
-/// What the value stored under a key turned out to be.
+/// Form of the value stored under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The value itself.
     Whole(Vec<u8>),
-    /// So many pieces under `key.0`, `key.1`, ...; join them and [`decode`].
+    /// Number of pieces under `key.0`, `key.1`, ...; join them and [`decode`].
     Pieces(usize),
 }
 

@@ -1,9 +1,8 @@
-//! What ranks wait for, while the job runs: a rank of ours says so in a line of its own, unasked or
-//! because the launcher has asked. Neither has an answer in the sense of PMI-1, so they may stand
-//! between any two other lines.
+//! Wait reports of ranks while the job runs: a rank of this library sends one in a line of its own,
+//! unasked or because the launcher has asked. Neither has an answer in the sense of PMI-1, so they
+//! may occur between any two other lines.
 
-/// What the line begins with by which a rank says what it waits for. The rest is none of PMI's
-/// business.
+/// Start of the line in which a rank reports what it waits for. PMI does not interpret the rest.
 pub const WAITS: &str = "cmd=kw_waits ";
 const ASK: &str = "cmd=kw_ask round=";
 

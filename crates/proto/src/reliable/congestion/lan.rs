@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438) for a local network: single losses are no congestion.
+//! CUBIC (RFC 9438) for a local network: single losses do not count as congestion.
 //!
 //! A lost packet is the only sign of a full queue that every network gives, but in a local network
 //! of a cluster there is another common cause: noise, a driver, a socket buffer that overflowed
@@ -25,7 +25,7 @@ const TOLERATED: u64 = 2;
 const FEW: u64 = 2;
 /// Packets that "the latest bytes" are; older ones count half, then a quarter, ...
 const LATEST: u64 = 512;
-/// What is left of the window after congestion, in tenths (RFC 9438, 4.6: beta).
+/// Fraction of the window left after congestion, in tenths (RFC 9438, 4.6: beta).
 const BETA_TENTHS: u64 = 7;
 /// How fast the window grows, packets per cubic second (RFC 9438, 5.1: C).
 const C: f64 = 0.4;
@@ -43,7 +43,7 @@ pub struct Lan {
     answered: Tick,
     /// When avoidance began, and the window before the congestion that led to it, in bytes.
     epoch: Option<(Tick, u64)>,
-    /// What a Reno flow would have, in bytes.
+    /// Window of an equivalent Reno flow, in bytes.
     reno: f64,
     acked: u64,
     lost: u64,
@@ -84,7 +84,7 @@ impl Lan {
         (self.acked, self.lost) = (0, 0);
     }
 
-    /// What the window is to become within a round trip (RFC 9438, 4.2 and 4.3).
+    /// Target of the window within a round trip (RFC 9438, 4.2 and 4.3).
     fn target(&mut self, now: Tick, bytes: u64, rtt: Duration) -> f64 {
         let (begin, before) = *self.epoch.get_or_insert((now, self.window));
         let packet = self.packet as f64;

@@ -7,12 +7,12 @@ pub use lan::Lan;
 use kw_base::Tick;
 use std::time::Duration;
 
-/// What has happened to packets, told by [`super::Conn`]; bytes are those of whole datagrams.
+/// Events of packets, reported by [`super::Conn`]; bytes are those of whole datagrams.
 pub trait Congestion: std::fmt::Debug + Send {
-    /// Packets with so many bytes were acknowledged. `limited`: the window had been full, so a
+    /// Packets with this many bytes were acknowledged. `limited`: the window had been full, so a
     /// larger one would have been used.
     fn on_acked(&mut self, now: Tick, bytes: u64, rtt: Duration, limited: bool);
-    /// Packets with so many bytes were lost, the newest of them sent at `sent`.
+    /// Packets with this many bytes were lost, the newest of them sent at `sent`.
     fn on_lost(&mut self, now: Tick, bytes: u64, sent: Tick);
     /// The network has marked a packet that was sent at `sent` (ECN).
     fn on_marked(&mut self, now: Tick, sent: Tick);
