@@ -211,7 +211,7 @@ fn run(path: ShmPath, me: u32, args: &[String]) {
     side.out.write(0, &vec![7; max]);
     side.sink.buf.write(0, &vec![9; max]);
     play(&mut side, &sizes, args);
-    // What is queued leaves only while somebody polls.
+    // Queued data leaves only while a thread polls.
     while side.path.pending() {
         side.path.poll(Tick(0), &mut side.sink);
     }

@@ -13,8 +13,8 @@ const LOCAL_ONLY: &[&str] = &[
 ];
 
 /// Chooses the addresses to listen on. `text` is a comma separated list: `auto`, names of
-/// interfaces, addresses, networks (`10.77.0.0/24`). What begins with `!` is left out; a list of
-/// nothing else leaves it out of `auto`.
+/// interfaces, addresses, networks (`10.77.0.0/24`). An entry that begins with `!` is excluded; a
+/// list of only such entries excludes them from `auto`.
 pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<IpAddr>, Misnamed> {
     let words = || text.split(',').map(str::trim).filter(|w| !w.is_empty());
     let mut left = all.to_vec();
@@ -59,7 +59,7 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
     }
 }
 
-/// What is wrong with `KW_INTERFACES`.
+/// Error in `KW_INTERFACES`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Misnamed {
     /// It names nothing.
@@ -71,7 +71,7 @@ pub enum Misnamed {
     /// A word of digits.
     #[error("KW_INTERFACES names '{0}', which is neither an address nor an interface")]
     NoName(String),
-    /// What this host has not.
+    /// An entry that this host does not have.
     #[error("KW_INTERFACES names '{word}', but this host has {here}")]
     Absent {
         /// The word.
@@ -89,7 +89,7 @@ pub enum Misnamed {
     },
 }
 
-/// What a word of `KW_INTERFACES` means.
+/// Meaning of a word of `KW_INTERFACES`.
 enum Word<'a> {
     Name(&'a str),
     Address(IpAddr),
@@ -207,8 +207,8 @@ pub fn to_text(at: &[SocketAddr]) -> String {
     list.join(",")
 }
 
-/// The same; addresses of the second and further interfaces end with `#` and the interface's
-/// number, so that others know which are addresses of one link.
+/// The addresses as text; addresses of the second and further interfaces end with `#` and the
+/// interface's number, so that others know which are addresses of one link.
 pub fn to_text_by_interface(at: &[SocketAddr], all: &[Interface]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut number = |a: &SocketAddr| {
@@ -236,7 +236,7 @@ pub fn with_host(name: &str, text: String) -> String {
     }
 }
 
-/// What such a text tells.
+/// Contents of such a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Name of the rank's host; empty: it does not say.

@@ -1,4 +1,5 @@
-//! Why a path cannot open: by who has to mend it, in sentences made where somebody reads them.
+//! Reasons why a path cannot open, by the person who can correct them; the texts are made when they
+//! are read.
 
 use crate::address::Misnamed;
 use std::io;
@@ -10,7 +11,7 @@ use std::net::IpAddr;
 pub struct CannotOpen {
     /// Name of the path.
     pub path: &'static str,
-    /// Who has to mend it, and what is wrong.
+    /// The person who can correct it, and the cause.
     pub why: Cause,
 }
 
@@ -21,33 +22,33 @@ impl CannotOpen {
     }
 }
 
-/// Who has to mend it, and what is wrong.
+/// The person who can correct it, and the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     /// The user: `KW_INTERFACES` names what this host has not.
     #[error(transparent)]
     Misuse(#[from] Misnamed),
-    /// Whoever runs the job: something is used up.
+    /// The user of the job: a resource is exhausted.
     #[error(transparent)]
     Resource(#[from] Lacking),
     /// The system refused.
     #[error("{what} ({why})")]
     Io {
-        /// What it refused.
+        /// The refused action.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         why: io::Error,
     },
 }
 
 impl Cause {
-    /// What the system says when it has refused this.
+    /// The system's error for this action.
     pub(crate) fn io(what: &'static str) -> impl Fn(io::Error) -> Cause {
         move |why| Cause::Io { what, why }
     }
 }
 
-/// What there is too little of.
+/// The exhausted resource.
 #[derive(Debug, thiserror::Error)]
 pub enum Lacking {
     /// Open files.
@@ -67,7 +68,7 @@ pub enum Lacking {
     /// An address on which a port could be had.
     #[error("no address can be {}", tried(.purpose, .all))]
     Addresses {
-        /// What it was for.
+        /// Its purpose.
         purpose: &'static str,
         /// All that were tried, and why not.
         all: Vec<(IpAddr, NoPort)>,

@@ -4,7 +4,7 @@ use kw_base::{Calibration, Peer, Tick};
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 
-/// What follows a header in a frame.
+/// Body of a frame.
 #[derive(Clone, Copy)]
 pub enum Body<'a> {
     /// Nothing.
@@ -39,7 +39,7 @@ impl Body<'_> {
     }
 }
 
-/// What became of a frame handed to [`Path::send`].
+/// Result of [`Path::send`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// The path is done with the caller's memory; `on_sent` is not called.
@@ -81,12 +81,12 @@ pub struct Landing {
     pub at: u64,
 }
 
-/// Who takes what a path brings: the engine, or a recorder in a test.
+/// Receiver of frames: the engine, or a recorder in a test.
 ///
-/// For each frame a path calls either `on_frame` (the whole body lies ready in memory) or `on_head`
-/// and later, when the last byte is in place, `on_landed`. Frames of one peer begin in the order
-/// they were sent. They also land in that order, but for `Data` and `Write`, whose payload others
-/// may pass on its way: their receive is known, so nobody can see it.
+/// For each frame a path calls either `on_frame` (the whole body is in memory) or `on_head` and
+/// later, when the last byte is in place, `on_landed`. Frames of one peer begin in the order they
+/// were sent. They also land in that order, except `Data` and `Write`, whose payload others may
+/// overtake: their receive is known, so this is not visible.
 pub trait Inbound {
     /// A whole frame. `body` is valid during the call only.
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]);
@@ -103,24 +103,24 @@ pub trait Inbound {
     fn on_stray(&mut self, peer: Peer) {
         let _ = peer;
     }
-    /// What the path costs to this peer ([`Path::lines`]) is not what it was.
+    /// The costs of the path to this peer ([`Path::lines`]) have changed.
     fn on_repriced(&mut self, peer: Peer) {
         let _ = peer;
     }
 }
 
-/// What a path can do, and what it costs one way: by the figures of the host
-/// (`kw_proto::p2p::prices`), corrected while the path runs by what it sees itself
-/// ([`Inbound::on_repriced`]). It has a line for [`Path::get`] when the path can do that.
+/// Abilities and one-way costs of the path: from the host's calibration (`kw_proto::p2p::prices`),
+/// corrected at run time by the path's own measurements ([`Inbound::on_repriced`]). It has a line
+/// for [`Path::get`] if the path can do that.
 pub use kw_proto::p2p::table::Lines;
 
 /// A way for frames between this rank and others.
 pub trait Path {
-    /// What it can do for this peer, and what that costs, by the figures of the host.
+    /// Its abilities for this peer, and their costs, from the host's calibration.
     fn lines(&self, peer: Peer, host: &Calibration) -> Lines;
 
-    /// What other ranks need to know to reach this one, as opaque text without white space (for the
-    /// launcher's key-value space). Empty when nothing is needed.
+    /// Address for other ranks, as opaque text without white space (for the launcher's key-value
+    /// space). Empty if none is needed.
     fn address(&self) -> String;
 
     /// Whether [`Path::introduce`] must be called before the first send to this peer.
@@ -156,7 +156,7 @@ pub trait Path {
         Err(Refused::Unsupported)
     }
 
-    /// Bytes or frames still to be sent for somebody (MPI_Finalize waits for none).
+    /// Bytes or frames still to be sent for a request (MPI_Finalize waits until there are none).
     fn pending(&self) -> bool;
 
     /// Says goodbye to every peer; after that nothing is sent.

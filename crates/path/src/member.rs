@@ -1,4 +1,4 @@
-//! What every path over a network must know before it opens, and what it makes of that.
+//! Settings of every path over a network, and values derived from them.
 
 use crate::{Cause, Ports, address};
 use kw_base::Peer;
@@ -26,7 +26,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// What it proves to its peers.
+    /// Secret for authentication to its peers.
     pub(crate) fn identity(&self) -> Identity {
         Identity::new(self.key, &self.job, self.me.0, self.size)
     }

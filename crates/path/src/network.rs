@@ -22,15 +22,16 @@ use std::os::fd::BorrowedFd;
 pub enum Asleep {
     /// A thread that waits: whatever comes may be what it waits for.
     Waiting,
-    /// The event thread, while the program computes: every time that it wakes, the computation
-    /// stands still, so it sleeps until a segment of a long payload has come. Nobody hears before
-    /// the next call that a send has ended.
+    /// The progress thread, while the program computes: every wake-up interrupts the computation,
+    /// so it sleeps until a segment of a long payload has arrived. The end of a send is reported
+    /// only at the next call.
     Polling,
-    /// The same, while an operation goes on whose next step may wait for the end of a send.
+    /// The progress thread, while an operation is in progress whose next step may wait for the end
+    /// of a send.
     Stepping,
 }
 
-/// What is the same for every rank that uses a network.
+/// Parameters that are the same for every rank that uses a network.
 #[derive(Debug)]
 pub struct About {
     /// Its word in `KW_PATHS`, under which the address of a rank is published, too.
@@ -46,7 +47,7 @@ pub struct About {
 
 /// A path over a network.
 pub trait Network: Path + Debug + Send {
-    /// What is the same for every rank.
+    /// The common parameters.
     fn about(&self) -> &'static About;
 
     /// There are `size` ranks from now on: those that there were keep their numbers, and those that
@@ -95,8 +96,8 @@ pub trait Network: Path + Debug + Send {
         None
     }
 
-    /// What was measured of the way to a peer and may be kept for the next job: zero where nothing
-    /// was.
+    /// Measurements of the route to a peer that may be saved for the next job: zero if there are
+    /// none.
     fn known_network(&self, peer: Peer) -> prices::Network {
         let _ = peer;
         prices::Network::default()
@@ -114,12 +115,12 @@ pub trait Network: Path + Debug + Send {
     }
 }
 
-/// What a network must know to open.
+/// Parameters to open a network.
 #[derive(Clone)]
 pub struct Opening<'a> {
     /// The network's word in `KW_PATHS`.
     pub name: &'static str,
-    /// Who opens it.
+    /// The rank that opens it.
     pub member: Member,
     /// The settings of this rank.
     pub knobs: &'a Knobs,

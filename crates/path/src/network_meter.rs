@@ -1,7 +1,7 @@
-//! What is measured of the network under a connection: the round trip when it is made, the rate when
-//! it has carried enough for one. Over TCP the system knows both; asking costs a system call, so
-//! that is done when the bytes sent have doubled. Over UDP the connection knows the round trip, and
-//! its [`Stretch`] the rate.
+//! Measurements of the network under a connection: the round trip when it is made, the rate when it
+//! has carried enough data. Over TCP the system knows both; asking costs a system call, so that is
+//! done when the bytes sent have doubled. Over UDP the connection knows the round trip, and its
+//! [`Stretch`] the rate.
 
 use kw_base::Tick;
 use kw_proto::p2p::prices::Network;
@@ -26,7 +26,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// So many bytes have arrived; `waiting`: more of them have not been sent yet.
+    /// This many bytes have arrived; `waiting`: more of them have not been sent yet.
     #[inline]
     pub fn note(&mut self, now: Tick, arrived: u64, waiting: bool) {
         let paused = now > self.last + PAUSE;
@@ -50,9 +50,9 @@ impl Stretch {
 /// See the module. One for each connection.
 #[derive(Debug)]
 pub struct NetworkMeter {
-    /// What was news last: choices are priced with it.
+    /// The last reported values: choices are priced with them.
     known: Network,
-    /// Asked when so many bytes were sent.
+    /// Number of bytes sent at the last query.
     due: u64,
 }
 
@@ -65,18 +65,18 @@ impl NetworkMeter {
         }
     }
 
-    /// What is known.
+    /// The known values.
     pub fn known(&self) -> Network {
         self.known
     }
 
-    /// Whether the system is to be asked, after so many bytes.
+    /// Whether to query the system after this many bytes.
     #[inline]
     pub fn is_due(&self, sent: u64) -> bool {
         sent >= self.due
     }
 
-    /// What the system says, after so many bytes. Whether that is news.
+    /// The system's values after this many bytes. Returns whether they are new.
     #[cold]
     pub fn learn(&mut self, sent: u64, told: Option<Measured>) -> bool {
         self.due = sent.saturating_mul(2).max(ENOUGH);
@@ -97,7 +97,7 @@ impl NetworkMeter {
     }
 }
 
-/// Whether two figures differ by so much that a choice may change.
+/// Whether two values differ enough to change a choice.
 fn differ(before: f64, now: f64) -> bool {
     (now - before).abs() * 4.0 > before
 }
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(meter.known().byte, 8.0);
         assert!(!meter.is_due(2 * ENOUGH - 1));
         assert!(!meter.learn(2 * ENOUGH, told(110, Some(120_000_000))));
-        // What limits the sender itself is no news, nor is a system that says nothing.
+        // A limit by the sender itself is ignored, as is a system that reports nothing.
         assert!(!meter.learn(4 * ENOUGH, told(110, None)));
         assert!(!meter.learn(8 * ENOUGH, None));
         assert_eq!(meter.known().byte, 8.0);
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(stretch.rate(ms(7), 1000 + LONG - 1), None);
         stretch.note(ms(10), 6000, true);
         assert_eq!(stretch.rate(ms(13), 1000 + LONG), Some(LONG * 125));
-        // What has sent all it had begins anew.
+        // A stretch that has sent everything starts again.
         stretch.note(ms(14), 2 * LONG, false);
         assert_eq!(stretch.rate(ms(15), 9 * LONG), None);
         stretch.note(ms(20), 9 * LONG, true);

@@ -15,8 +15,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// What `open` makes of the first port that nobody has; it is given zero where the system
-    /// chooses.
+    /// Result of `open` for the first free port; it is given zero if the system chooses.
     pub fn open<T>(&self, mut open: impl FnMut(u16) -> io::Result<T>) -> Result<T, NoPort> {
         let Some((first, last)) = self.range else {
             return open(0).map_err(NoPort::Any);

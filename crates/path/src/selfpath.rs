@@ -37,7 +37,7 @@ impl SelfPath {
         }
     }
 
-    /// [`Path::poll`], compiled for whoever knows the type of both.
+    /// [`Path::poll`], compiled for callers that know both types.
     #[inline]
     pub fn poll<I: Inbound + ?Sized>(&mut self, _now: Tick, inbound: &mut I) -> bool {
         let any = !self.queue.is_empty();

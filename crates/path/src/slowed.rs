@@ -11,8 +11,8 @@ use crate::contract::Sent;
 pub struct Slowed(Vec<u64>);
 
 impl Slowed {
-    /// A payload was copied, and so many bytes wait: whether its sender is done with it, which it is
-    /// while these are no more than `most`.
+    /// Returns whether a buffered send completes at once: true while at most `most` bytes are
+    /// queued.
     pub fn copied(&mut self, cookie: u64, waiting: u64, most: u64) -> Sent {
         if waiting <= most {
             return Sent::Done;
@@ -21,14 +21,14 @@ impl Slowed {
         Sent::Queued
     }
 
-    /// So many bytes wait now: all go on where these are no more than `few`.
+    /// This many bytes are queued now: all senders continue if these are at most `few`.
     pub fn go_on(&mut self, waiting: u64, few: u64, sent: impl FnMut(u64)) {
         if waiting <= few {
             self.0.drain(..).for_each(sent);
         }
     }
 
-    /// Nobody waits any more, and nobody is told.
+    /// No sender waits any more, and none is notified.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! What paths say to whoever asks for the log (`KW_LOG=debug`): links that come and go, and losses.
+//! Log messages of paths (`KW_LOG=debug`): links that come and go, and losses.
 
 use kw_base::sync::Mutex;
 use kw_base::{Peer, Tick};
@@ -178,7 +178,7 @@ fn shared_memory_says_who_made_it_who_has_joined_and_who_is_refused() {
         let _listens = tracing::subscriber::set_default(leader);
         lead.serve(&[5; 32], Duration::from_secs(100))
     });
-    // Nobody who belongs here.
+    // An unauthenticated connection.
     drop(Conn::connect(&format!("kittiwake-{address}")).expect("somebody listens"));
     let b = ShmPath::join(&local(1), &[5; 32], &address).expect("served");
     let a = serving.join().expect("no panic").expect("joined");

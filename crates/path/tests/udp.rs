@@ -1,5 +1,5 @@
-//! The UDP path against strangers, echoes, and peers that are silent, stopped or gone, on real
-//! sockets of the loopback interface.
+//! The UDP path against forged and echoed datagrams, and peers that are silent, stopped or gone, on
+//! real sockets of the loopback interface.
 //!
 //! Nothing here sleeps: time-outs of the path are reached by giving `poll` a later `now`.
 
@@ -118,7 +118,7 @@ fn pass(
 ) -> bool {
     for _ in 0..2 * seconds {
         *time = *time + Duration::from_millis(500);
-        // What kernels answer comes at once on loopback, but in real time: several looks at each
+        // Answers of kernels come at once on loopback, but in real time: several polls at each
         // moment.
         for _ in 0..20 {
             path.poll(*time, log);

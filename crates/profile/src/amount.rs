@@ -1,7 +1,7 @@
 //! The bytes that a call is about: a number of elements times the size of their datatype.
 //!
-//! Asked for after a call that did well. What the call did not look at (the datatype of no elements,
-//! for instance) is not looked at here either: MPI would call its error handler.
+//! Called after a successful call. Arguments that the call did not look at (the datatype of no
+//! elements, for instance) are not looked at here either: MPI would call its error handler.
 
 use crate::next::{Asked, asked};
 use crate::record::this_thread;
@@ -54,7 +54,7 @@ pub(crate) fn in_place(buffer: usize) -> bool {
     buffer == 1 || buffer == usize::MAX
 }
 
-/// So many elements.
+/// This many elements.
 #[inline(always)]
 pub(crate) fn of(count: i64, datatype: usize) -> u64 {
     if count <= 0 {
@@ -81,7 +81,7 @@ fn others(asked: &Asked, comm: usize) -> usize {
     }
 }
 
-/// So many elements for each process.
+/// This many elements for each process.
 pub(crate) fn for_each(count: i64, datatype: usize, comm: usize) -> u64 {
     let processes = asked().map_or(0, |a| others(a, comm)) as u64;
     of(count, datatype).saturating_mul(processes)
@@ -125,7 +125,7 @@ pub(crate) fn sum_of_types(counts: usize, wide: bool, datatypes: usize, comm: us
     each.fold(0, u64::saturating_add)
 }
 
-/// What is this process's of a number of elements for each.
+/// This process's share of a number of elements for each.
 pub(crate) fn own(counts: usize, wide: bool, datatype: usize, comm: usize) -> u64 {
     let Some(asked) = asked() else { return 0 };
     let rank = int(asked.rank, comm);

@@ -1,13 +1,13 @@
 //! From where the program called: of a call that the Fortran layer makes, further up the stack.
 //!
-//! The layer's functions have frames of one size each, so a return address inside it lies always as
-//! far below that of its own caller. That distance is found once, by the unwinder.
+//! Each function of the layer has a frame of fixed size, so a return address inside it is always at
+//! the same distance below that of its own caller. The unwinder determines that distance once.
 
 use std::ffi::{CStr, c_int, c_void};
 
 use crate::next;
 
-/// What a return address is.
+/// Kind of a return address.
 pub(crate) enum Found {
     /// The program's, or one that cannot be followed.
     Program,

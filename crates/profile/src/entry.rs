@@ -3,8 +3,8 @@
 
 use crate::record::Thread;
 
-/// What is kept of a call, and the thread's own state. The instructions know where the first two
-/// stand.
+/// Saved state of a call, and the thread's own state. The assembly knows the offsets of the first
+/// two.
 #[repr(C)]
 pub(crate) struct Entered {
     /// Where the call returns to.
@@ -43,7 +43,7 @@ macro_rules! begins {
     };
 }
 
-/// As above.
+/// See above.
 #[cfg(target_arch = "aarch64")]
 macro_rules! begins {
     ($inner:ident) => {
@@ -61,7 +61,7 @@ macro_rules! begins {
 }
 pub(crate) use begins;
 
-/// What this thread has kept; it stays where it is for as long as the thread runs.
+/// Saved state of this thread; it does not move while the thread runs.
 #[inline(always)]
 pub(crate) fn entered() -> *mut Entered {
     let at: usize;

@@ -92,7 +92,7 @@ pub(crate) fn object(name: &CStr) -> usize {
     }
 }
 
-/// What the recorder itself asks MPI, past all tools.
+/// MPI functions that the recorder calls itself, past all tools.
 pub(crate) struct Asked {
     pub type_size: unsafe extern "C-unwind" fn(usize, *mut i64) -> i32,
     pub size: unsafe extern "C-unwind" fn(usize, *mut i32) -> i32,

@@ -1,4 +1,4 @@
-//! What is done around each call.
+//! Work before and after each call.
 //!
 //! A thread writes into a sheet of its own, so threads do not meet. The row of a call is found by the
 //! address that it returns to and the function's number, in an index of the thread's own. A call
@@ -21,7 +21,7 @@ use kw_sys::ticks;
 /// Places of a thread's index, a power of two; more than rows of a sheet.
 const PLACES: usize = 2048;
 
-/// What a call means beyond itself.
+/// Meaning of a call beyond itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Nothing.
@@ -46,7 +46,7 @@ struct Place {
 /// Where calls are summed up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sums {
-    /// Nowhere: nobody asks for that.
+    /// Nowhere: not requested.
     Nowhere,
     /// In a sheet of the thread's own.
     Own,
@@ -69,7 +69,7 @@ pub(crate) struct Thread {
     tracer: *mut Tracer,
 }
 
-/// The state of threads that record nothing. Nobody writes there.
+/// The state of threads that record nothing. It is never written.
 struct Off(Thread);
 // SAFETY: it is never changed: its `outer` says so before anything else is looked at.
 unsafe impl Sync for Off {}
@@ -117,7 +117,7 @@ extern "C" fn thread_ends(state: *mut c_void) {
     }
 }
 
-/// What a thread with a sheet of its own writes down over time.
+/// Trace of a thread with a sheet of its own.
 fn tracer(table: &Table, sheet: usize, shared: bool) -> *mut Tracer {
     match table.trace.filter(|_| !shared) {
         None => std::ptr::null_mut(),
@@ -230,7 +230,7 @@ pub(crate) unsafe fn call(
     }
     // SAFETY: a thread's state lives as long as the thread.
     let (outer, table) = unsafe { ((*thread).outer, (*thread).table) };
-    // Stacks grow down: what is called from inside lies below. What was left by a jump lies not.
+    // Stacks grow down: calls from inside lie below. Frames left by a jump do not.
     let (false, Some(table)) = (stack < outer, table) else {
         return run(next, status);
     };
@@ -343,8 +343,8 @@ impl Thread {
             .store(row as u64, Ordering::Relaxed);
     }
 
-    /// The same where the first place of the index does not say it: for a call through the Fortran
-    /// layer, from there on to the program.
+    /// The lookup if the first entry of the index does not match: for a call through the Fortran
+    /// layer, continues to the program.
     #[inline(never)]
     fn look(&mut self, mut site: usize, mut stack: usize, function: u32) -> usize {
         loop {

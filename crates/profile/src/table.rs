@@ -19,7 +19,7 @@ pub(crate) struct Table {
     base: *mut u8,
     /// Whether ticks are those of the counter.
     pub counter: bool,
-    /// Whether anybody asks for sums of calls.
+    /// Whether sums of calls are requested.
     pub counts: bool,
     /// Modules are added by one thread at a time, which knows their bases.
     modules: Mutex<Vec<usize>>,
@@ -103,11 +103,11 @@ impl Table {
     pub fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at + 8 <= SIZE);
         // SAFETY: all places are those of the table's own description, inside the mapping, and
-        // multiples of 8; nobody uses the word but as an atomic.
+        // multiples of 8; the word is only used as an atomic.
         unsafe { &*self.base.add(at).cast::<AtomicU64>() }
     }
 
-    /// A sheet for a thread, and whether others write there, too: of the first that nobody has.
+    /// A sheet for a thread, and whether others write there, too: the first free one.
     pub fn take_sheet(&self) -> (usize, bool) {
         let sheets = (0..SHEETS - 1).map(|n| SHEETS_AT + n * SHEET);
         // SYNC: what the thread before has written there is seen by the one that takes it.

@@ -1,12 +1,12 @@
-//! What is written down of each call over time (`mpiexec --trace`): a record with its arguments, and
-//! one for each further message that it sent or received, in the thread's ring ([`ring`]).
+//! Trace records of each call (`mpiexec --trace`): a record with its arguments, and one for each
+//! further message that it sent or received, in the thread's ring ([`ring`]).
 //!
-//! Before the call its arguments are looked at ([`Tracer::prepare`]) and its record is begun, a moment
-//! before it begins it gets its time, which shows it ([`Tracer::open`]), and after it what is known
-//! only then ([`Tracer::close`]). Most calls of most programs are of few kinds, for which that is
-//! short; all others are [`general`]. A program that wants no status gets none, but the library
-//! writes one for us. What cannot be known is left out: never asked of a handle that the call has not
-//! found good.
+//! Before the call its arguments are examined ([`Tracer::prepare`]) and its record is started; just
+//! before it begins the record gets its time, which makes it visible ([`Tracer::open`]); after it
+//! the results are added ([`Tracer::close`]). Most calls of most programs are of few kinds, for
+//! which that is short; all others are [`general`]. A program that ignores the status does not get
+//! one, but the library writes one for the recorder. Unknown values are left out: a handle is never
+//! queried unless the call has accepted it.
 
 pub(crate) mod abi;
 pub(crate) mod act;
@@ -260,7 +260,7 @@ impl Tracer {
         self.ring.publish();
     }
 
-    /// What follows the record of the call: messages, and what the library says.
+    /// Data after the record of the call: messages, and notes of the library.
     #[cold]
     #[inline(never)]
     fn push_more(&mut self, end: u64) {

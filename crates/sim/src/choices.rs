@@ -31,15 +31,15 @@ pub struct Choice {
 /// A case in which something else would be quicker by more than a tenth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Better {
-    /// What is chosen.
+    /// The chosen algorithm.
     pub choice: Choice,
-    /// What would be quicker: an algorithm, or two collectives in a row.
+    /// A faster alternative: an algorithm, or two collectives in sequence.
     pub instead: String,
     /// Its predicted microseconds.
     pub predicted: f64,
 }
 
-/// What the table chooses for an ordinary call: even blocks, an operation that commutes, one node.
+/// The table's choice for an ordinary call: equal blocks, a commutative operation, one node.
 fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
     let board = Board {
         short: 4096,

@@ -1,6 +1,6 @@
-//! What no running job needs: starts of large jobs in virtual time, machines that we do not have,
-//! and fitted models that judge which algorithm each collective uses. No crate of the library
-//! depends on this one; its command is `kwsim`.
+//! Tools that no running job needs: starts of large jobs in virtual time, simulation of other
+//! machines, and fitted models that evaluate the choice of collective algorithms. No crate of the
+//! library depends on this one; its command is `kwsim`.
 #![forbid(unsafe_code)]
 
 pub mod choices;

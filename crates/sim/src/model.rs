@@ -1,6 +1,6 @@
-//! What collectives cost: the linear model of *Performance Analysis of Message-Passing Libraries on
+//! Costs of collectives: the linear model of *Performance Analysis of Message-Passing Libraries on
 //! High-Speed Clusters* (section 3), fitted to measurements, one set of parameters for each
-//! algorithm and process count, or two where a cache ends.
+//! algorithm and process count, or two if a cache limit lies between.
 //!
 //! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte,
 //! and `ti` what messages of middle size pay on top (the intercept of the regression of `T(n) - t0`
@@ -21,7 +21,7 @@ const BUILT_IN: &str = include_str!("measured.tsv");
 pub struct Cost {
     /// Start-up, microseconds.
     pub t0: f64,
-    /// What middle sizes pay on top, microseconds; may be negative.
+    /// Extra time of middle sizes, microseconds; may be negative.
     pub ti: f64,
     /// Microseconds a byte.
     pub tb: f64,
@@ -53,8 +53,8 @@ pub struct Measured {
     pub shared: bool,
     /// Processes.
     pub procs: u32,
-    /// The model holds from so many bytes on, up to where another one of the same algorithm takes
-    /// over.
+    /// The model applies from this many bytes on, up to the start of another one of the same
+    /// algorithm.
     pub from: u64,
     /// The fitted model.
     pub cost: Cost,
@@ -63,7 +63,7 @@ pub struct Measured {
     pub error: f64,
 }
 
-/// What the circumstances of a prediction are.
+/// Circumstances of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// Over a network path.
@@ -95,7 +95,7 @@ pub struct Unreadable {
     wrong: WrongRow,
 }
 
-/// What is wrong with a row.
+/// Error in a row.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 enum WrongRow {
     #[error("has {0} words instead of 10")]

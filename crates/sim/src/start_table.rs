@@ -1,6 +1,6 @@
-//! What `kwsim start` says: how much the ranks of a large job say to their launcher until all know
-//! the job, and how long that takes in virtual time; then the first barrier. The machines are those
-//! of real ranks ([`kw_start`]).
+//! Output of `kwsim start`: the messages between the ranks of a large job and their launcher until
+//! all know the job, and their duration in virtual time; then the first barrier. The machines are
+//! those of real ranks ([`kw_start`]).
 
 use crate::start::{self as sim, Figures, Knows, Setting, Shape};
 use kw_launch::listing::Listing;
@@ -31,7 +31,7 @@ const LAUNCHERS: [(&str, Shape, Knows); 3] = [
 /// Why there is no table.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTable {
-    /// Misuse: so many ranks are not simulated.
+    /// Misuse: this many ranks are not simulated.
     #[error("start takes 1 to {MOST} ranks, not {0}")]
     Ranks(u32),
     /// A start that comes to no end.
@@ -95,7 +95,7 @@ fn row(n: u32, name: &str, f: &Figures) -> Vec<String> {
     cells.to_vec()
 }
 
-/// What the columns are.
+/// Descriptions of the columns.
 pub fn legend(place: Place) -> String {
     format!(
         "Gets, fences, questions and bytes: the most of any rank, with the 7 of PMI-1's greeting. Ready: all ranks know the job and can be found; what it takes to start processes is \

@@ -15,7 +15,7 @@ pub struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
     /// # Safety
-    /// `p` is valid for writing a `T` during the call; it may be null where whoever gets this asks
+    /// `p` is valid for writing a `T` during the call; it may be null if the receiver checks
     /// [`Out::is_null`].
     pub unsafe fn new(p: *mut T) -> Out<T> {
         Out(p)

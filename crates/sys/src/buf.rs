@@ -1,9 +1,9 @@
 //! Message buffers: memory a caller of MPI lent us, or memory of our own, with the layout of the
 //! data in it.
 //!
-//! A [`Buf`] of the caller's is made from an [`Addr`], and an `Addr` is the promise of whoever made
-//! it (the C shells) that the bytes which the datatype describes stay valid until the operation
-//! completes. One of our own keeps its memory, and what is made of that lies inside of it.
+//! A [`Buf`] of the caller's memory is made from an [`Addr`], and an `Addr` carries the promise of
+//! its creator (the C shells) that the bytes described by the datatype stay valid until the
+//! operation completes. A buffer of the library's own keeps its memory, and parts of it lie inside.
 //! Everything after that is safe code.
 
 use crate::pack::Packer;
@@ -82,7 +82,7 @@ pub struct Block {
     bytes: Box<[Byte]>,
 }
 
-/// A byte that others write as they please, and that nobody may have written yet.
+/// A byte that other processes write at any time, and that may be uninitialised.
 type Byte = UnsafeCell<MaybeUninit<u8>>;
 
 // SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of
@@ -188,8 +188,8 @@ impl Buf {
         Some(buf)
     }
 
-    /// As [`Buf::try_alloc`], but nobody has written the bytes: who reads them before is told
-    /// anything.
+    /// Like [`Buf::try_alloc`], but uninitialised: bytes that are read before they are written have
+    /// arbitrary values.
     fn try_alloc_unwritten(len: usize) -> Option<Buf> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).ok()?;

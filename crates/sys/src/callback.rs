@@ -1,8 +1,8 @@
 //! Functions that the user of MPI gave us as C pointers: calling them, as safe values.
 //!
-//! A function pointer reaches us as a number (`usize`), through the parameter of an MPI function
-//! whose C type says what it points at. That is the promise every wrapper here rests on, and the
-//! shell that makes one gives: **the number is the address of a function of the type which the
+//! The library receives a function pointer as a number (`usize`), through the parameter of an MPI
+//! function whose C type defines the pointed-to type. Every wrapper here rests on a promise made by
+//! the shell that creates it: **the number is the address of a function of the type which the
 //! wrapper names, and it stays callable as long as the object it was registered with lives.** Each
 //! wrapper's `new` answers `None` for the null pointer and for the ABI's sentinels
 //! (`MPI_COMM_DUP_FN` and its like, below 4096).
@@ -101,7 +101,7 @@ callbacks! {
     RequestHook: RawRequestHook;
 }
 
-/// What becomes of an attribute when its object is copied.
+/// Effect on an attribute when its object is copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AttrCopy {
     /// The new object does not have it (`MPI_COMM_NULL_COPY_FN` and its like).
@@ -113,7 +113,7 @@ pub enum AttrCopy {
 }
 
 impl AttrCopy {
-    /// What a parameter says that takes a copy function.
+    /// Value of a parameter for a copy function.
     ///
     /// # Safety
     /// As of [`CopyAttr::new`].
@@ -127,7 +127,7 @@ impl AttrCopy {
     }
 }
 
-/// What a [`RequestHook`] hears.
+/// Event passed to a [`RequestHook`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum RequestEvent {
@@ -182,7 +182,7 @@ pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
 }
 
 impl CopyAttr {
-    /// Copies an attribute: `Ok(None)` when the new object shall not have it, `Err(code)` when the
+    /// Copies an attribute: `Ok(None)` if the new object must not have it, `Err(code)` if the
     /// function failed.
     pub fn call(
         self,

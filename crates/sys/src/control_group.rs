@@ -1,4 +1,4 @@
-//! What the control groups this process is in (`man 7 cgroups`) allow it.
+//! Limits of the control groups of this process (`man 7 cgroups`).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -25,8 +25,8 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// Asks the processor what it can, which whoever wants to know later then finds out at once: some ten
-/// questions, each of which leaves a virtual machine (4 us).
+/// Queries the CPU's features now, so that later queries are fast: some ten instructions, each of
+/// which exits from a virtual machine (4 us).
 pub fn ask_abilities() {
     #[cfg(target_arch = "x86_64")]
     let _ = std::arch::is_x86_feature_detected!("avx2");

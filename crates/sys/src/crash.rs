@@ -1,19 +1,17 @@
-//! What a process says when a signal kills it: a handler for the signals of program errors that
-//! writes down where it was, and then lets the signal do what it does without a handler (core file,
-//! wait status).
+//! Crash report: a handler for the signals of program errors that records where the program was,
+//! and then lets the signal take its default action (core file, wait status).
 //!
-//! Only a signal whose disposition is the default one gets the handler, so those that a program, a
-//! language's runtime or a sanitizer has installed stay. The handler runs on a stack of its own (of
-//! the thread that installs it; another thread's runs on that thread's stack) or on the one that the
-//! program has given its thread for handlers, which may be as small as 8 KB: what it writes lies in
-//! memory that was made ready before. It runs once, allocates nothing, takes no lock of ours, and
-//! calls the unwinder of the compiler's runtime. To a launcher of ours it sends one line over the
-//! control socket:
+//! Only a signal with default disposition gets the handler, so handlers of the program, a
+//! language's runtime or a sanitizer stay. The handler runs on its own stack (that of the thread
+//! that installs it; another thread's runs on that thread's stack) or on the program's alternate
+//! signal stack, which may be as small as 8 KB: its output buffer is allocated before. It runs
+//! once, allocates nothing, takes none of the library's locks, and calls the unwinder of the
+//! compiler's runtime. To Kittiwake's launcher it sends one line over the control socket:
 //!
 //! ```text
 //! cmd=crashed signal=11 code=1 address=0 frames=PATH+OFFSET,PATH+OFFSET...   (path in hex digits, offset from the module's base)
 //! ```
-//! and to standard error, where nobody reads that line, the same for people.
+//! and to standard error, if no launcher reads that line, the same as text.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -36,16 +34,16 @@ const STACK: usize = 64 << 10;
 /// Most bytes of what is said; less than a socket takes at once.
 const MAX_TEXT: usize = 16 << 10;
 
-/// Whom to tell.
+/// Destination of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tell {
     /// A launcher that understands the line, over this socket.
     Launcher(c_int),
-    /// Whoever reads standard error.
+    /// Standard error.
     People,
 }
 
-/// What the handler knows; made beforehand, never freed.
+/// State of the handler; allocated beforehand, never freed.
 struct Plan {
     tell: Tell,
     rank: u32,

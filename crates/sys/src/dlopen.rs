@@ -7,9 +7,8 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy, Debug)]
 pub struct Library(NonNull<c_void>);
 
-/// Opens a library by its name or path, and runs its initialisers; the error is what the loader
-/// said. Nothing is opened in a program that runs with more rights than whoever started it
-/// ([`crate::environment`]).
+/// Opens a library by its name or path and runs its initialisers; the error is that of the loader.
+/// No library is opened in a program with elevated privileges ([`crate::environment`]).
 pub fn open(path: &CStr) -> Result<Library, String> {
     if crate::environment::is_untrusted() {
         return Err("this program runs with elevated privileges and loads no library".into());

@@ -75,11 +75,11 @@ impl DoorbellSlot {
     }
 }
 
-/// Who may wake each other, in memory that all of them share; zeroes are a party that nobody has
-/// joined.
+/// Members that may wake each other, in memory that all of them share; all zeroes is an empty
+/// group.
 #[derive(Debug, Default)]
 pub struct FenceGroup {
-    /// Members whom a sleeper can have fence.
+    /// Members that a sleeper can make execute a fence.
     light: AtomicU32,
 }
 
@@ -117,7 +117,7 @@ impl Default for Ringer {
 }
 
 impl Ringer {
-    /// Opens nothing until somebody has to be woken through a socket.
+    /// Opens nothing until a member has to be woken through a socket.
     pub const fn new() -> Ringer {
         Ringer {
             socket: OnceLock::new(),
@@ -208,14 +208,14 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         self.doorbell_slot().word.store(AWAKE, Ordering::Release);
     }
 
-    /// Whether somebody is armed and has not been rung.
+    /// Whether a member is armed and has not been rung.
     pub fn is_armed(&self) -> bool {
         self.doorbell_slot().word.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); whether
-    /// it was rung. Who is still the one that sleeps disarms afterwards: another thread may have
-    /// armed meanwhile.
+    /// Sleeps until rung or until `timeout` (after `arm(Mode::Futex)` and a second drain); returns
+    /// whether it was rung. A thread that is still the sleeper disarms afterwards: another thread
+    /// may have armed meanwhile.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let word = &self.doorbell_slot().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
@@ -301,7 +301,7 @@ mod loom_models {
     use super::*;
     use kw_base::sync::{Arc, thread};
 
-    /// Who misses the data in its second drain has been rung once the ringer is done.
+    /// A sleeper that misses the data in its second drain has been rung once the ringer is done.
     #[test]
     fn a_sleeper_that_saw_nothing_is_rung() {
         loom::model(|| {

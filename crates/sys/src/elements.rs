@@ -64,7 +64,7 @@ impl Elements {
     /// `count` of them from that one on.
     ///
     /// # Panics
-    /// When there are not so many (a fault of our own).
+    /// If there are fewer (a bug of the library).
     pub fn part(&self, from: u64, count: u64) -> Elements {
         let inside = from <= self.count && count <= self.count - from;
         assert!(inside, "{count} elements at {from} of {}", self.count);
@@ -76,7 +76,7 @@ impl Elements {
         }
     }
 
-    /// What a function of the user is given.
+    /// Arguments of a user function.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.origin as *mut c_void
     }

@@ -1,15 +1,15 @@
 //! The environment, as far as it may be believed.
 //!
-//! A program that runs with more rights than whoever started it (set-user-id, capabilities of its
-//! file) must not open what the caller names: a library would run with those rights, and a file
-//! would be read with them. The kernel says so when it starts the program (AT_SECURE). Then a knob
-//! that names a file, a library or a command ([`Kind::File`]) does not count, and [`crate::dlopen`]
-//! opens nothing, because libraries that are opened read further names from the environment.
+//! A program with elevated privileges (set-user-ID, file capabilities) must not open files named by
+//! the caller: a library would run with those privileges, and a file would be read with them. The
+//! kernel reports this when it starts the program (AT_SECURE). Then a setting that names a file, a
+//! library or a command ([`Kind::File`]) is ignored, and [`crate::dlopen`] opens nothing, because
+//! libraries that are opened read further names from the environment.
 
 use kw_base::knobs::{ALL, Kind};
 use kw_base::sync::OnceLock;
 
-/// Whether this program runs with more rights than whoever started it.
+/// Whether this program runs with elevated privileges.
 pub fn is_untrusted() -> bool {
     // SAFETY: it reads what the kernel wrote when the program started.
     (unsafe { libc::getauxval(libc::AT_SECURE) }) != 0

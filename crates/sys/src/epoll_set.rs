@@ -36,9 +36,9 @@ impl EpollSet {
     }
 }
 
-/// Where a thread sleeps that others may have wake up for a [`EpollSet`], without waking it first:
-/// `watch` says, from any thread, that the next thing that happens in the set is to end its sleep.
-/// Whoever sleeps in the set itself meanwhile is woken as ever.
+/// Sleep of a thread that an event in an [`EpollSet`] ends on request: `watch` requests, from any
+/// thread, that the next event in the set ends its sleep. A thread that sleeps in the set itself
+/// meanwhile is woken as usual.
 #[derive(Debug)]
 pub struct WakeSet {
     epoll: OwnedFd,
@@ -67,9 +67,9 @@ impl WakeSet {
         })
     }
 
-    /// The next thing that happens in the set, or has happened and not been looked at, ends the
-    /// sleep. Who finds it watched already may find the sleeper on its way out of its sleep, so the
-    /// sleeper looks for work before it sleeps again. `false`: the system refuses.
+    /// The next event in the set, or one that has happened and was not handled, ends the sleep. A
+    /// caller that finds it watched already may find the sleeper about to wake up, so the sleeper
+    /// looks for work before it sleeps again. `false`: the system refuses.
     pub fn watch(&self, set: &EpollSet) -> bool {
         self.watching.swap(true, Ordering::AcqRel) || self.ask(set, epoll::EventFlags::IN)
     }
@@ -100,7 +100,7 @@ impl WakeSet {
         for event in events {
             match event.data.u64() {
                 SET => drop(self.watching.swap(false, Ordering::AcqRel)),
-                // What is left in it would only end the next sleep.
+                // Remaining events would only end the next sleep.
                 _ => drop(rustix::io::read(&self.bell, &mut [0; 8])),
             }
         }

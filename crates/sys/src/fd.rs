@@ -1,4 +1,4 @@
-//! Descriptors that a parent left open for us, and connections to whoever serves us.
+//! Descriptors inherited from a parent process, and connections to servers.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, SendFlags, sockopt};
@@ -53,8 +53,8 @@ pub fn wait_for_hang_up(fd: impl AsFd) {
     }
 }
 
-/// Sends all of it over a socket, or nothing, now; whether it went. The socket must take so much at
-/// once (a stream of the unix family takes 16 KB).
+/// Sends all of it over a socket, or nothing, without blocking; returns whether it was sent. The
+/// socket must accept this much at once (a stream of the unix family accepts 16 KB).
 pub fn send_now(socket: impl AsFd, bytes: &[u8]) -> bool {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     rustix::net::send(socket, bytes, flags) == Ok(bytes.len())

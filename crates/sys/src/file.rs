@@ -1,6 +1,6 @@
 //! Files that ranks read and write at positions of their own: one system call for each function.
 //!
-//! A call may move less than it was asked to, and may be interrupted: whoever calls goes on.
+//! A call may move less than requested, and may be interrupted: the caller continues.
 
 use crate::buf::Buf;
 use rustix::fs::{FallocateFlags, Mode, OFlags};

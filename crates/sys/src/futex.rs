@@ -1,5 +1,5 @@
-//! Sleeping on a word of shared memory. Under loom nobody sleeps: its models only ask who would be
-//! woken.
+//! Sleeping on a word of shared memory. Under loom no thread sleeps: its models only check which
+//! threads would be woken.
 
 use kw_base::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub fn wait(word: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool {
     )
 }
 
-/// Wakes everybody who sleeps on `word`, in whatever process.
+/// Wakes all threads that sleep on `word`, in any process.
 #[cfg(not(loom))]
 pub fn wake(word: &AtomicU32) {
     use rustix::thread::futex;

@@ -51,13 +51,12 @@ pub fn leave_at_once(code: i32) -> ! {
 }
 
 /// Ends the process without running exit handlers (they may call MPI, or wait for threads that hold
-/// it). What the program has printed and C's standard streams still hold is written before, then
-/// `last` is done.
+/// its lock). Output buffered in C's standard streams is written first, then `last` is called.
 ///
-/// Comes to the end whatever the program was doing: a stream may be locked by a thread that waits
-/// for input, or be a pipe that nobody reads; this thread may have been interrupted by a signal
-/// while it held a lock. A thread of its own writes, and is not waited for longer than a second;
-/// whatever else takes time is cut off after five.
+/// Terminates whatever the program was doing: a stream may be locked by a thread that waits for
+/// input, or be a pipe without a reader; this thread may have been interrupted by a signal while it
+/// held a lock. A separate thread writes, and is waited for at most one second; anything else is
+/// cut off after five.
 pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
     write_before_end(code);
     last();
@@ -101,7 +100,7 @@ fn end_within_limit(code: i32) {
 
 extern "C" fn end_now(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel gives the handler the value that the timer was made with; an alarm of
-    // somebody else has another or none, and ends the process with a status that is not zero all
+    // a foreign program may have another or none, and ends the process with a nonzero status all
     // the same.
     unsafe {
         let code = (*info).si_value().sival_ptr as usize as i32;

@@ -1,24 +1,24 @@
 //! Huge pages for what malloc gives out.
 //!
-//! Where the system gives huge pages to who asks (`madvise`, as many distributions have it), malloc of
-//! the GNU C library asks for its heap and for long blocks when a process starts with a variable of
-//! its own set. Whoever starts a process can say so; the process itself comes too late.
+//! If the system gives huge pages on request (`madvise`, as in many distributions), malloc of the
+//! GNU C library requests them for its heap and for long blocks when a process starts with a
+//! certain variable set. The parent of a process can set it; the process itself is too late.
 
-/// What malloc reads as a process starts.
+/// Variable that malloc reads as a process starts.
 pub const VARIABLE: &str = "GLIBC_TUNABLES";
-/// What is said there.
+/// Its value.
 pub const ASKED: &str = "glibc.malloc.hugetlb";
 /// Where the system says who gets huge pages, and how many bytes one has.
 const SYSTEM: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Who gets huge pages.
+/// Policy for huge pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// Nobody, or the system does not know them.
+    /// Never, or unsupported by the system.
     Nobody,
-    /// Who asks.
+    /// On request.
     WhoAsks,
-    /// Everybody.
+    /// Always.
     Everybody,
 }
 
@@ -42,7 +42,7 @@ pub fn size() -> Option<u64> {
     system("hpage_pmd_size").trim().parse().ok()
 }
 
-/// What the system says in one of its files; nothing where there is none.
+/// Contents of one of the system's files; empty if there is none.
 fn system(name: &str) -> String {
     std::fs::read_to_string(format!("{SYSTEM}/{name}")).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
 //! All system calls and all raw-memory kernels: what no crate above may do by itself.
 //!
-//! What callers can rely on:
+//! Guarantees for callers:
 //!
-//! 1. **Nothing waits** unless its name says so ([`futex`], [`poller::Poller::wait`], [`unix`],
-//!    [`neighbours`], [`host`]): "nothing now" and "no room" are values, not errors. A signal that
-//!    interrupts a call is no error either.
+//! 1. **No function blocks** unless its name says so ([`futex`], [`poller::Poller::wait`],
+//!    [`unix`], [`neighbours`], [`host`]): "nothing now" and "no room" are values, not errors. Nor
+//!    is a signal that interrupts a call an error.
 //! 2. **Memory of a caller of MPI is promised; all other memory is checked.** [`buf::Addr::new`] is
 //!    unsafe and carries the promise. An address by itself can only be compared and moved. It is
 //!    redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`], [`region::Region::lent`] and
@@ -15,9 +15,9 @@
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the
 //!    value that has them ([`fd`], [`memfd`], [`mem`]); nothing but the file of [`calibration`] has
 //!    a name in a file system. Every descriptor is closed on exec.
-//! 4. **Words that processes share** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC`
-//!    comments name the pairs that order them. The crate zerocopy cannot name such memory: it wants
-//!    bytes that nobody else writes.
+//! 4. **Words shared by processes** are atomics in mapped memory ([`doorbell`], [`memfd`]); `SYNC`
+//!    comments name the pairs that order them. The crate zerocopy cannot describe such memory: it
+//!    requires bytes that no other process writes.
 //! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lock); what may
 //!    be used by several says so ([`doorbell`], [`epoll_set`], [`membarrier`]).
 //! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the

@@ -1,10 +1,9 @@
-//! What the library says on standard error: events of the crate `tracing`, one line each, as many
-//! as `KW_LOG` wants.
+//! Log on standard error: events of the crate `tracing`, one line each, filtered by `KW_LOG`.
 //!
-//! Any room says something by `tracing::info!` and its like. What nobody wants to hear costs a load
-//! and a comparison where it would be said, so none is on the way of a short message. Who listens
-//! is a global of the process, because `tracing`'s is: installed by whoever starts MPI there, so
-//! that many ranks in one process (tests) say nothing.
+//! Any module logs by `tracing::info!` and its like. A disabled event costs a load and a
+//! comparison, so there is none in the path of a short message. The subscriber is a global of the
+//! process, because `tracing`'s is: installed by the code that starts MPI there, so that many ranks
+//! in one process (tests) log nothing.
 
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
@@ -26,14 +25,14 @@ const LEVELS: [LevelFilter; 5] = [
 
 /// How much is said: a position in [`LEVELS`].
 static LEVEL: AtomicUsize = AtomicUsize::new(0);
-/// What each line begins with.
+/// Prefix of each line.
 static WHO: Mutex<String> = Mutex::new(String::new());
 
 fn level() -> LevelFilter {
     LEVELS[LEVEL.load(Ordering::Relaxed).min(LEVELS.len() - 1)]
 }
 
-/// From now on this process says so much, by its number until its rank is known ([`name`]).
+/// From now on this process logs at this level, by its number until its rank is known ([`name`]).
 pub fn install(level: usize) {
     if tracing::subscriber::set_global_default(Lines).is_ok() {
         call_me(&format!("process {}", std::process::id()));
@@ -51,7 +50,7 @@ fn call_me(who: &str) {
     *own = format!("{who} on {}", crate::host::name());
 }
 
-/// From now on so much is said.
+/// From now on this level is logged.
 pub fn set_level(level: usize) {
     LEVEL.store(level, Ordering::Relaxed);
     tracing_core::callsite::rebuild_interest_cache();
@@ -81,8 +80,7 @@ impl Subscriber for Lines {
         let mut line = Line(format!("{who}:"));
         event.record(&mut line);
         line.0.push('\n');
-        // One write, so that the lines of several ranks do not mix. Nobody can be told that it
-        // failed.
+        // One write, so that the lines of several ranks do not mix. A failure cannot be reported.
         let _ = std::io::stderr().write_all(line.0.as_bytes());
     }
 

@@ -18,8 +18,8 @@ const LONGEST_LEARNT: usize = LONGEST_OF_HEAP - (64 << 10);
 /// The part of a host's memory that its ranks keep by themselves of what they have freed.
 const PART_KEPT: u64 = 16;
 
-/// How much each of so many ranks of a host keeps of what it has freed: together a sixteenth of the
-/// memory that they may use.
+/// Freed memory that each of this many ranks of a host keeps: together a sixteenth of the memory
+/// that they may use.
 pub fn share_kept(ranks: usize) -> u64 {
     usable() / PART_KEPT / ranks.max(1) as u64
 }
@@ -40,21 +40,21 @@ fn memory_v1(dir: &Path) -> Option<f64> {
     number(&dir.join("memory.limit_in_bytes"))
 }
 
-/// What a file of a control group says; `None` for `max` and where there is none.
+/// Contents of a file of a control group; `None` for `max` and if there is none.
 fn number(file: &Path) -> Option<f64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// From now on malloc keeps up to so many bytes of what is freed at the end of its heap, which blocks
-/// of up to half as many (and 32 MB) come from. As the GNU C library begins, what lies there goes
-/// back to the system once it is more than 128 KB, and a program that asks for it again in each step
-/// pays for new pages: two fifths of the time of LULESH. With 0 all stays as it is, and also where
-/// the user or the program has told malloc what to do.
+/// From now on malloc keeps up to this many bytes of freed memory at the end of its heap, from
+/// which blocks of up to half as many (and 32 MB) are allocated. By default the GNU C library
+/// returns more than 128 KB to the kernel, and a program that allocates it again in each step pays
+/// for new pages: two fifths of the time of LULESH. With 0 nothing changes, and also if the user or
+/// the program has configured malloc.
 ///
-/// Malloc learns from the longest block of its own mapping that is freed, up to 32 MB: it keeps twice
-/// as much. So one is, of which one page is touched, and as long blocks are none of their own then,
-/// unless malloc was told otherwise (by MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES, mallopt). What is more
-/// it must be told, and learns no longer.
+/// Malloc adapts to the longest mapped block that is freed, up to 32 MB: it keeps twice as much. So
+/// one such block is freed, of which one page is touched; blocks of that size are then no longer
+/// mapped separately, unless malloc was configured otherwise (by MALLOC_TRIM_THRESHOLD_,
+/// GLIBC_TUNABLES, mallopt). A larger amount must be set explicitly, which stops the adaptation.
 #[cfg(target_env = "gnu")]
 pub fn keep_freed(bytes: u64) {
     let bytes = bytes.min(i32::MAX as u64) as usize;
@@ -78,7 +78,7 @@ pub fn keep_freed(bytes: u64) {
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed(_: u64) {}
 
-/// Whether malloc asks the system for a block of so many bytes by itself.
+/// Whether malloc maps a block of this many bytes separately.
 #[cfg(target_env = "gnu")]
 fn has_own_mapping(bytes: usize) -> bool {
     // SAFETY: as in `keep_freed`.

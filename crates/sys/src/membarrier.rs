@@ -1,10 +1,10 @@
 //! A full fence between processes whose price the seldom side pays (membarrier(2)).
 //!
-//! Where one side stores A and then reads B, and the other stores B and then reads A, one of them
-//! must see the other: both need a full fence in between. A rank that has something for another one
-//! does its half with every message, a rank that falls asleep does its half seldom. So the sleeper
-//! has the kernel fence everybody ([`fence_all`]), and the others need no instruction for it, as
-//! long as they have said that the kernel may do that to them ([`register`]).
+//! If one side stores A and then reads B, and the other stores B and then reads A, one of them must
+//! see the other's store: both need a full fence in between. A rank that sends does its half with
+//! every message; a rank that falls asleep does its half seldom. So the sleeper makes the kernel
+//! execute a fence on all CPUs of the others ([`fence_all`]), and they need no instruction for it
+//! if they have registered ([`register`]).
 
 use kw_base::sync::atomic::{Ordering, fence};
 
@@ -21,12 +21,12 @@ pub fn register() -> bool {
 #[cfg(not(loom))]
 pub fn fence_all() {
     use rustix::thread::{MembarrierCommand, membarrier};
-    // Where the kernel has no such call nobody is registered, and all fence themselves.
+    // Without that system call no process is registered, and all execute fences themselves.
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
     fence(Ordering::SeqCst);
 }
 
-/// Models have no kernel: everybody fences.
+/// Models have no kernel: every thread executes fences.
 #[cfg(loom)]
 pub fn register() -> bool {
     false

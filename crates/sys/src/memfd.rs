@@ -94,10 +94,10 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// So many bytes at the front, whole pages, may be touched from now on.
+    /// This many bytes at the front, whole pages, may be touched from now on.
     ///
     /// # Panics
-    /// When there are not so many (a fault of our own).
+    /// If there are fewer (a bug of the library).
     pub fn open_up_to(&self, end: usize) -> io::Result<()> {
         assert!(end <= self.len, "{end} bytes of {}", self.len);
         if end > self.opened.load(Ordering::Relaxed) {
@@ -135,8 +135,8 @@ impl Mapping {
         self.base.wrapping_add(offset)
     }
 
-    /// Gives the memory of whole pages back to the system, for all processes: they read zeroes
-    /// afterwards. Where the system cannot, all stays as it is. Nobody may use the pages meanwhile.
+    /// Returns the memory of whole pages to the system, for all processes: they read zeroes
+    /// afterwards. If the system cannot, nothing changes. No process may use the pages meanwhile.
     ///
     /// # Panics
     /// When they lie outside (a fault of our own).

@@ -1,13 +1,13 @@
-//! Other jobs on this machine: the processors that their ranks are bound to, and those that their
+//! Other jobs on this machine: the CPUs that their ranks are bound to, and those that their
 //! launchers have claimed for ranks that they will start, as the kernel reports them. Nothing is
-//! written to a file, so nothing remains when a job is killed, and nobody waits for anybody.
+//! written to a file, so nothing remains when a job is killed, and no process waits for another.
 
 use std::collections::HashMap;
 
 /// Names of launchers, on every host.
 const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
 
-/// Processors that somebody else uses or claims.
+/// CPUs used or claimed by other jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     /// The processors.
@@ -40,8 +40,8 @@ struct Process {
     policy: u32,
 }
 
-/// What launchers other than this process and its ancestors took. A rank that may use all that its
-/// launcher may is not bound.
+/// CPUs taken by launchers other than this process and its ancestors. A rank that may use all CPUs
+/// of its launcher counts as unbound.
 pub fn taken() -> Vec<Taken> {
     let all = processes();
     let mine = ancestors(&all);

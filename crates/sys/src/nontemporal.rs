@@ -1,19 +1,19 @@
 //! Copies into memory that other processes read next.
 //!
-//! An ordinary store takes its line away from whoever has it. Between cores that share a cache that
-//! costs little; between others it is the slowest thing they do. A streaming store sends the line
-//! to memory, so nobody is asked, but the reader finds it in no cache. Measured on two cores of an
-//! EPYC, 64 KB written by one and read by the other, microseconds:
+//! An ordinary store takes its line away from the core that holds it. Between cores that share a
+//! cache that is cheap; between others it is their slowest operation. A streaming store sends the
+//! line to memory without asking other cores, but the reader finds it in no cache. Measured on two
+//! cores of an EPYC, 64 KB written by one and read by the other, microseconds:
 //!
 //! | | ordinary: write | read | streaming: write | read |
 //! | --- | ---: | ---: | ---: | ---: |
 //! | cores that share a cache | 1.7 | 1.7 | 2.3 | 4.6 |
 //! | cores that do not | 28 | 4.2 | 1.3 | 4.2 |
 //!
-//! Where the cores lie nobody tells a process in a virtual machine, and it changes while it runs.
-//! But the writer sees it: a [`NontemporalCopier`] looks how long its own ordinary copies take, and
-//! streams while they take far longer than streamed ones ([`Judge`]). Both copies read what
-//! they copy from the same caches, or from memory, so what that takes does not count.
+//! A process in a virtual machine cannot find out which cores share a cache, and it changes while
+//! it runs. But the writer can measure it: a [`NontemporalCopier`] times its own ordinary copies,
+//! and streams while they take far longer than streamed ones ([`Judge`]). Both kinds of copies read
+//! from the same caches or memory, so that part does not count.
 
 use crate::clock;
 use crate::region::Region;
@@ -22,29 +22,28 @@ use kw_base::Tick;
 // Starting values, as all numbers here.
 /// Shortest copy that is streamed, bytes.
 const LONG: u64 = 2 << 10;
-/// The same where ranks share cores: what they copy lies in a cache that they share more often than
-/// not.
+/// The value if ranks share cores: their data is in a shared cache more often than not.
 const LONG_SHARED: u64 = 8 << 10;
-/// Of so many ordinary copies one is looked at: the clock costs as much as a kilobyte.
+/// One in this many ordinary copies is timed: reading the clock costs as much as a kilobyte.
 const LOOK: u32 = 8;
 /// Bytes of a copy that is looked at every time.
 const LONG_ENOUGH: u64 = 32 << 10;
-/// An ordinary copy is slow that takes more than two streamed ones and this besides: what its reader
-/// loses that finds the data in no cache. Nanoseconds for a kilobyte, a starting value that nothing
-/// measures; it lies between what short ordinary copies take more where cores share a cache (40) and
-/// where they do not (200 and more).
+/// An ordinary copy is slow if it takes more than two streamed ones plus this: the cost for its
+/// reader of finding the data in no cache. Nanoseconds per kilobyte, a built-in value that is not
+/// measured; it lies between the excess of short ordinary copies if cores share a cache (40) and if
+/// they do not (200 and more).
 const READ_FAR: u64 = 80;
 /// One that takes longer is slow in any case (5 GB/s): streamed copies of the same time may be, too,
 /// while both sides of a board write. Nanoseconds for a kilobyte, a starting value.
 const SLOW: u64 = 200;
 /// A copy that takes longer says nothing: the thread lost its core. Nanoseconds for a kilobyte.
 const ABSURD: u64 = 3000;
-/// So many looks in a row, and copies are streamed, or no longer.
+/// After this many samples in a row, copies become streamed, or ordinary again.
 const PROOF: u32 = 4;
 /// While copies are streamed, the first bytes of every so many of them are copied in the ordinary
 /// way, to see whether that is slow still.
 const TRIAL: u32 = 32;
-/// So many first bytes.
+/// The first bytes, of this number.
 const TRIED: u64 = 8 << 10;
 
 /// Which way to copy, by how long copies took: nanoseconds for a kilobyte.
@@ -103,10 +102,10 @@ impl Judge {
     }
 }
 
-/// See the module. One for each thread that copies, and for whom it copies to.
+/// See the module. One per copying thread and destination.
 #[derive(Debug)]
 pub struct NontemporalCopier {
-    /// What copies are measured by.
+    /// Measurements of copies.
     clock: fn() -> Tick,
     /// Ranks share cores.
     shared: bool,
@@ -314,8 +313,8 @@ mod tests {
         }
     }
 
-    /// What is said of ordinary copies that take so long each, where a streamed one takes `streamed`
-    /// whenever somebody looks.
+    /// Judgement on ordinary copies of this duration, if a streamed one takes `streamed` whenever
+    /// it is sampled.
     fn say(judge: &mut Judge, each: &[u64], streamed: u64) -> bool {
         for each in each {
             if judge.doubts() || judge.streams {
@@ -347,10 +346,10 @@ mod tests {
         assert!(!say(&mut judge, &[26; 10], 20));
         assert!(!say(&mut judge, &[100; 50], 85));
         assert!(!say(&mut judge, &[190; 50], 85));
-        // So slow is no memory.
+        // No memory is this slow.
         assert!(say(&mut judge, &[600; 10], 500));
         assert!(!say(&mut judge, &[26; 10], 20));
-        // What was learned of slow memory does not hide slow lines.
+        // An estimate for slow memory does not hide slow lines.
         assert!(!say(&mut judge, &[26; 10], 20));
         assert!(say(&mut judge, &[150; 10], 20));
     }

@@ -71,8 +71,8 @@ unsafe fn strided(from: usize, from_stride: usize, to: usize, to_stride: usize, 
     }
 }
 
-/// Records are packed together, member by member, so many that their bytes stay in the first-level
-/// cache: a starting value, as the two below.
+/// Records packed together, member by member, such that their bytes stay in the first-level cache:
+/// a built-in value, like the two below.
 const TILE: u64 = 8192;
 
 /// Cuts records into tiles: `(displacement, packed offset, how many)`.
@@ -84,10 +84,10 @@ fn tiles(stride: i64, size: u64, n: u64) -> impl Iterator<Item = (usize, usize, 
     })
 }
 
-/// Columns of a grid that are copied side by side when its blocks lie closer across the stream than
-/// along it, as in a transposition: so many that each cache line is fetched once.
+/// Columns of a grid that are copied side by side when its blocks are closer across the stream than
+/// along it, as in a transposition, such that each cache line is fetched once.
 const COLUMNS: u64 = 8;
-/// Rows of such columns that are copied before going on to the next columns: so many that their
+/// Rows of such columns that are copied before continuing with the next columns, such that their
 /// pages stay mapped.
 const ROWS: u64 = 128;
 

@@ -24,8 +24,8 @@ pub struct Peeker {
 }
 
 impl Peeker {
-    /// What `look` finds while the first thread of a process stands still. `None` where the system
-    /// does not allow that, or not on this kind of processor.
+    /// Result of `look` while the first thread of a process is stopped. `None` if the system does
+    /// not allow that, or not on this kind of CPU.
     pub fn look<R>(&mut self, pid: u32, look: impl FnOnce(Place) -> R) -> Option<R> {
         self.let_go();
         if !seize(pid) {
@@ -69,8 +69,8 @@ fn detach(pid: u32, signal: i32) -> bool {
     }
 }
 
-/// Waits until it stands still; the signal that it was about to get, or 0. How a process ends is
-/// left for whoever waits for its end.
+/// Waits until it is stopped; returns the signal that it was about to get, or 0. The end of a
+/// process is left to the thread that waits for it.
 fn await_stop(pid: u32) -> Option<i32> {
     let mut left = PATIENCE;
     loop {
@@ -90,7 +90,7 @@ fn await_stop(pid: u32) -> Option<i32> {
     }
 }
 
-/// What has become of a child: how, and its status.
+/// State of a child: kind and status.
 fn wait(pid: u32, what: libc::c_int) -> Option<(i32, i32)> {
     // SAFETY: the structure is plain data, and the system fills it in.
     unsafe {

@@ -44,14 +44,14 @@ fn started(process: &str) -> Option<u64> {
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// What came of [`Ends::watch`].
+/// Result of [`Ends::watch`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watched {
     /// [`Ends::take_ended`] will say when it has ended.
     Yes,
     /// It has ended already.
     Ended,
-    /// Nobody can tell: the kernel refuses, or the process is of another pid namespace.
+    /// Unknown: the kernel refuses, or the process is in another pid namespace.
     No,
 }
 
@@ -71,7 +71,7 @@ impl AsFd for Ends {
 }
 
 impl Ends {
-    /// Of nobody yet.
+    /// Empty.
     pub fn new() -> io::Result<Ends> {
         Ok(Ends {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -85,7 +85,7 @@ impl Ends {
         self.own
     }
 
-    /// Whether nobody is watched.
+    /// Whether no process is watched.
     pub fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }
@@ -104,8 +104,8 @@ impl Ends {
             Err(rustix::io::Errno::SRCH) => return Watched::Ended,
             Err(_) => return Watched::No,
         };
-        // The descriptor names whoever had the number when it was opened. Whoever has it now has
-        // had it since then if it is the one that is meant.
+        // The descriptor refers to the process that had the number when it was opened. If the
+        // process with that number is now the intended one, it was so then.
         match started(&who.pid.to_string()) {
             Some(started) if started == who.started => self.add(number, fd),
             Some(_) => Watched::Ended,

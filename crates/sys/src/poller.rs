@@ -23,12 +23,12 @@ pub struct Event {
     pub write: bool,
 }
 
-/// What one wants to hear of a descriptor.
+/// Interest in a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// That it can be read.
+    /// Readable.
     Read,
-    /// That it can be written.
+    /// Writable.
     Write,
     /// Either.
     Both,
@@ -99,9 +99,8 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
     }
 
-    /// As `change`, until something has happened: after the event the poller hears nothing of the
-    /// descriptor until it is changed again, and its traffic costs the kernel no look at whoever
-    /// sleeps here.
+    /// Like `change`, until an event: after it the poller ignores the descriptor until it is
+    /// changed again, and its traffic does not make the kernel look for a sleeper here.
     pub fn change_once(&self, fd: impl AsFd, data: u64, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(data);
         let flags = interest.flags() | epoll::EventFlags::ONESHOT;
@@ -136,13 +135,13 @@ impl Poller {
         Ok(())
     }
 
-    /// Whether the alarm has gone off at `now`, and nobody has waited since.
+    /// Whether the alarm has gone off by `now`, and no thread has waited since.
     pub fn is_due(&self, now: Tick) -> bool {
         self.alarm <= now
     }
 
-    /// What happened, at most 64 events; waits as long as `timeout` says (`None`: until something
-    /// happens). An alarm ends the wait and gives no event. A signal ends it too.
+    /// Events, at most 64; waits up to `timeout` (`None`: until an event). An alarm ends the wait
+    /// and gives no event. A signal ends it too.
     pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Event>) -> io::Result<()> {
         out.clear();
         let mut list = [NO_EVENT; 64];
@@ -165,7 +164,7 @@ impl Poller {
     /// The alarm went off: quieten it.
     fn ring(&mut self) -> io::Result<()> {
         let mut count = [0; 8];
-        // What a timer that was set anew in between has to say is of no interest.
+        // The expiry of a timer that was reset meanwhile is ignored.
         let _ = rustix::io::read(&self.timer, &mut count);
         self.alarm = Tick::NEVER;
         Ok(())
@@ -194,8 +193,8 @@ fn wait_forever(epoll: &OwnedFd, list: &mut [epoll::Event]) -> rustix::io::Resul
     }
 }
 
-/// What happened in an epoll set, as many events as `list` has places; waits as long as `timeout`
-/// says, or until a signal comes.
+/// Events of an epoll set, as many as `list` has room for; waits up to `timeout`, or until a signal
+/// arrives.
 pub(crate) fn happened<'a>(
     epoll: &OwnedFd,
     list: &'a mut [epoll::Event],

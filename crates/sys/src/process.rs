@@ -17,7 +17,7 @@ pub use left_behind::{left_behind, sweep};
 pub struct Start<'a> {
     /// Absolute path of the program.
     pub program: &'a Path,
-    /// What the program is told its name is.
+    /// Name under which the program is started (argv[0]).
     pub arg0: &'a OsStr,
     /// Further arguments.
     pub args: &'a [OsString],
@@ -65,7 +65,7 @@ pub fn start(s: Start) -> io::Result<u32> {
     command.spawn().map(|child| child.id())
 }
 
-/// Takes the terminal that is our standard input, if it is one, back from who had it.
+/// Takes the terminal on standard input, if there is one, back from its current owner.
 pub fn take_foreground() {
     // SAFETY: plain system calls on a local signal set; failure leaves things as they are.
     unsafe {

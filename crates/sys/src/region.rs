@@ -1,7 +1,7 @@
 //! Bytes in a row, whose parts are checked.
 //!
-//! An [`Addr`] is the word of a caller of MPI: nobody here knows how far it reaches. A [`Region`]
-//! knows its length, and does not outlive what it lies in. Whoever makes one promises its bytes;
+//! An [`Addr`] comes from a caller of MPI: its extent is unknown. A [`Region`] knows its length,
+//! and does not outlive the memory that contains it. The code that makes one guarantees its bytes;
 //! after that no part of it can lie outside, whatever safe code asks for.
 
 use crate::buf::{Addr, Buf, copy};
@@ -26,8 +26,8 @@ impl<'a> Region<'a> {
     /// `len` bytes at `at`.
     ///
     /// # Safety
-    /// They are valid for reading and writing while `'a` lasts. Who may touch them when is decided
-    /// by the protocols.
+    /// They are valid for reading and writing while `'a` lasts. The protocols decide which side may
+    /// touch them when.
     #[inline]
     pub unsafe fn new(at: *mut u8, len: u64) -> Region<'a> {
         Region {
@@ -48,7 +48,8 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Asks the system for large pages where these bytes have none yet: so many are there sooner.
+    /// Asks the system for large pages where these bytes have no pages yet: that is faster for many
+    /// bytes.
     pub fn want_large_pages(self) {
         use rustix::mm::{Advice, madvise};
         // No system has longer ordinary pages.

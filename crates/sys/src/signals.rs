@@ -99,7 +99,7 @@ pub fn name(number: i32) -> String {
     }
 }
 
-/// Likewise, without memory of its own; empty when it has no name.
+/// The name without allocation; empty if it has none.
 pub fn word(number: i32) -> &'static str {
     let known = NAMES.iter().find(|(n, _)| *n == number);
     known.map_or("", |(_, name)| name)

@@ -1,4 +1,4 @@
-//! Options of sockets whose value is an int, for those that no library of ours names.
+//! Options of sockets whose value is an int, for those that the libraries in use do not define.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,5 +1,5 @@
-//! What a process has printed comes out when SIGTERM ends it: so a launcher ends the ranks of a job
-//! of which one has failed.
+//! Flushes a process's output when SIGTERM ends it: that is how a launcher ends the ranks of a job
+//! in which one has failed.
 //!
 //! Only where SIGTERM does what it does by itself: a program's own handler stays. The handler has a
 //! thread write what C's standard streams hold, for a second at most, and then lets the signal end

@@ -63,8 +63,8 @@ impl Tree {
     }
 }
 
-/// Bytes of the last cache of a hardware thread, and who shares it; `None` where the kernel does not
-/// say it.
+/// Size in bytes of the last-level cache of a hardware thread, and the threads that share it;
+/// `None` if the kernel does not report it.
 pub fn last_cache(cpu: usize) -> Option<(u64, Vec<usize>)> {
     let read = |index: u32, what: &str| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{what}");
@@ -97,7 +97,7 @@ fn online() -> Vec<usize> {
     ranges(text.trim())
 }
 
-/// `0-3,8` as numbers; what is no number is left out.
+/// Numbers in a list like `0-3,8`; other text is ignored.
 fn ranges(text: &str) -> Vec<usize> {
     let one = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
         let (from, to) = part.split_once('-').unwrap_or((part, part));

@@ -1,11 +1,11 @@
 //! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and what the network
 //! complains of.
 //!
-//! A socket is asked for nothing that is not used: every control message that the kernel adds to
-//! what it hands over costs time. Control messages and their lengths are those of `libc`, because
-//! `rustix` knows none of these. The crate quinn-udp is not used: it reads no error queue, which
-//! tells at once that nobody listens at an address, and has the kernel add the address that each
-//! datagram was for.
+//! A socket requests nothing that is not used: every control message that the kernel adds to a
+//! datagram costs time. Control messages and their lengths are those of `libc`, because `rustix`
+//! defines none of these. The crate quinn-udp is not used: it does not read the error queue, which
+//! reports at once that no process listens at an address, and makes the kernel add the destination
+//! address of each datagram.
 
 use crate::socket_option;
 use rustix::net::addr::SocketAddrArg;
@@ -71,19 +71,18 @@ impl Default for Inbox {
 /// Room for control messages, aligned as they must be.
 type Control = [u64; 16];
 
-/// What a kernel on the way answered to a datagram of ours.
+/// An ICMP answer to one of this rank's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Complaint {
     /// Where the datagram was to go.
     pub to: SocketAddr,
-    /// Nobody has the port open, says the host it was for; else something on the way did not let it
-    /// through.
+    /// The destination host reports a closed port; otherwise a device on the way rejected it.
     pub refused: bool,
 }
 
 impl Sock {
-    /// Binds to an address; port zero lets the system choose. Asks for a receive buffer of so many
-    /// bytes. `ecn`: the network may mark what is sent instead of dropping it.
+    /// Binds to an address; port zero lets the system choose. Requests a receive buffer of this
+    /// many bytes. `ecn`: the network may mark datagrams instead of dropping them.
     pub fn bind(at: SocketAddr, buffer: usize, ecn: bool) -> io::Result<Sock> {
         let socket = UdpSocket::bind(at)?;
         socket.set_nonblocking(true)?;
@@ -164,7 +163,8 @@ impl Sock {
             }
         }
         for one in bytes.chunks(size) {
-            // What the socket has no room for is lost, as it may be anywhere on the way.
+            // A datagram for which the socket has no room is lost, as it may be anywhere on the
+            // way.
             let _ = self.send_train(to, one, size);
         }
         true
@@ -282,10 +282,10 @@ impl Sock {
     }
 }
 
-/// What one call brought.
+/// Result of one call.
 struct Came {
     bytes: usize,
-    /// Who it is from; whom it was for, where it is a complaint.
+    /// The source; for an ICMP error, the destination of the rejected datagram.
     from: Option<SocketAddr>,
     /// Bytes of control messages.
     control: usize,

@@ -72,7 +72,7 @@ impl Conn {
     }
 
     /// Whether the other side runs as the same user. It may be in a container of its own: there its
-    /// process has no number that is known here, which is no error (as it is to rustix's
+    /// process has no number that is known here, which is not an error (unlike in rustix's
     /// `socket_peercred`).
     pub fn same_user(&self) -> io::Result<bool> {
         let mut cred = libc::ucred {
@@ -161,7 +161,8 @@ pub fn datagram() -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Sends one byte to the datagram socket of that abstract name; a full or vanished one is no error.
+/// Sends one byte to the datagram socket of that abstract name; a full or vanished one is not an
+/// error.
 pub fn poke(from: BorrowedFd<'_>, name: &[u8]) {
     if let Ok(to) = SocketAddrUnix::new_abstract_name(name) {
         let _ = rustix::net::sendto(from, &[1], SendFlags::NOSIGNAL | SendFlags::DONTWAIT, &to);
@@ -179,7 +180,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The bytes of a text that [`hex`] wrote; `None` when it is none of so many bytes.
+/// The bytes of a text written by [`hex`]; `None` if it is not the text of this many bytes.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N || !text.is_ascii() {
         return None;

@@ -1,11 +1,11 @@
-//! What each colour of a time line says, for the page and for pictures: Okabe and Ito's colours, and
-//! two more that are as far from them for whoever sees no red or no green.
+//! Colours of a timeline, for the page and for pictures: Okabe and Ito's colours, and two more that
+//! are as distinct for people who cannot see red or green.
 
 use crate::analysis::waits::{Class, Wait};
 
-/// What the time of a row is divided into: outside MPI, in it without a known wait, and the classes
-/// of waits in their order. Names, and colours on a light ground; [`MARK`] is the colour of strokes,
-/// whatever the ground.
+/// Categories of the time of a row: outside MPI, in MPI without a known wait, and the classes of
+/// waits in their order. Names, and colours on a light background; [`MARK`] is the colour of
+/// strokes on any background.
 pub const KINDS: [(&str, &str); 11] = [
     ("outside MPI: computes", "#e9ebee"),
     ("in MPI, no wait known", "#56b4e9"),
@@ -21,7 +21,7 @@ pub const KINDS: [(&str, &str); 11] = [
 ];
 /// Lines, arrows, and what is black on a light ground and white on a dark one.
 pub const MARK: &str = "mark";
-/// The place of what lies in MPI, but is no wait.
+/// Category of time in MPI that is not a wait.
 pub const INSIDE: usize = 1;
 
 /// The place of a class in [`KINDS`].

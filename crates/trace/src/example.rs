@@ -99,7 +99,7 @@ fn annotations(args: &[(&'static str, Value)]) -> Vec<DebugAnnotation> {
 }
 
 impl Maker {
-    /// A job of so many ranks.
+    /// A job of this many ranks.
     pub fn new(ranks: u32) -> Maker {
         let mut maker = Maker::default();
         for rank in 0..ranks {

@@ -67,7 +67,7 @@ const MESSAGES: [&str; 8] = [
 /// Writes all calls and messages of a trace.
 ///
 /// # Errors
-/// What the writer says.
+/// Result of the writer.
 pub fn write(
     trace: &Trace,
     analysis: &Analysis,

@@ -1,6 +1,6 @@
-//! What kind of function a name is: who waits for whom in it, and its colour in the page.
+//! Kind of a function by its name: its pattern of waits, and its colour in the page.
 
-/// Who waits for whom in a collective.
+/// Pattern of waits in a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
     /// All for all, without data.
@@ -15,7 +15,8 @@ pub enum Pattern {
     Scan,
     /// Each for those that it receives from in the communicator's topology.
     Neighbors,
-    /// Not to be said from the entries alone: some wait for some, or nobody in this call.
+    /// Cannot be derived from the entry times alone: some ranks wait for some, or no rank waits in
+    /// this call.
     Other,
 }
 
@@ -48,7 +49,7 @@ fn stem(function: &str) -> String {
     name.strip_suffix("_c").unwrap_or(name).to_string()
 }
 
-/// Who waits for whom in this collective. A call that begins one without waiting is [`Pattern::Other`].
+/// Pattern of waits in this collective. A call that starts a nonblocking one is [`Pattern::Other`].
 pub fn pattern(function: &str) -> Pattern {
     match stem(function).as_str() {
         "barrier" | "win_fence" => Pattern::Barrier,

@@ -1,4 +1,5 @@
-//! What happened, as values: ranks, threads, calls, messages, collectives, counters, phases.
+//! The contents of a trace as values: ranks, threads, calls, messages, collectives, counters,
+//! phases.
 //!
 //! Times are nanoseconds of the trace's clock. Things refer to each other by their places in the
 //! lists of [`Trace`]; texts are kept once, as a [`Name`]. `calls` is sorted by thread and beginning.
@@ -30,12 +31,12 @@ pub struct Trace {
     pub messages: Vec<Message>,
     /// Collectives, by the beginning of their first member.
     pub collectives: Vec<Collective>,
-    /// Whom a rank receives from in the topology of a communicator: numbers of ranks, by the rank's
-    /// number and the communicator's `comm_id`.
+    /// The ranks from which a rank receives in the topology of a communicator, by the rank's number
+    /// and the communicator's `comm_id`.
     pub neighbors: BTreeMap<(u32, u64), Vec<u32>>,
     /// Values over time.
     pub counters: Vec<Counter>,
-    /// What else happened: phases of the program, what the library did.
+    /// Other events: phases of the program, actions of the library.
     pub marks: Vec<Mark>,
     /// The first and the last time in it.
     pub span: Range<u64>,
@@ -43,7 +44,7 @@ pub struct Trace {
     pub unreceived: u64,
     /// Receives whose send is not in the trace.
     pub unsent: u64,
-    /// What is to be known before one believes the rest, each a sentence.
+    /// Warnings about the trace, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -52,7 +53,7 @@ pub struct Trace {
 pub struct Rank {
     /// Its number in MPI_COMM_WORLD.
     pub number: u32,
-    /// What the recorder says of it: rank and host.
+    /// The recorder's description of it: rank and host.
     pub name: String,
     /// Program, process id.
     pub labels: Vec<String>,
@@ -142,7 +143,7 @@ pub struct Args {
     pub lost: Option<u64>,
     /// Of the end of a recording.
     pub clock_error: Option<u64>,
-    /// What has no field above.
+    /// Arguments without a field above.
     pub others: Vec<(Name, Name)>,
 }
 
@@ -200,7 +201,7 @@ pub struct Mark {
     pub time: u64,
     /// `user` or `library`.
     pub category: Name,
-    /// What.
+    /// Its kind.
     pub name: Name,
     /// Its arguments.
     pub args: Args,

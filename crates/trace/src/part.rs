@@ -17,7 +17,7 @@ pub enum Part {
 /// Why there is no such part.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Nobody has begun this phase.
+    /// No rank has begun this phase.
     #[error("it has no phase {0}: {1}")]
     Phase(i64, String),
     /// No rank is in MPI then.
@@ -25,8 +25,8 @@ pub enum Fault {
     Empty(String),
 }
 
-/// This part of the trace. Calls that reach beyond it are cut off there; messages and collectives of
-/// which a part lies outside are left out, so nobody is said to wait for what cannot be seen.
+/// This part of the trace. Calls that extend beyond it are cut off there; messages and collectives
+/// that lie partly outside are left out, so no rank appears to wait for something invisible.
 pub fn part(trace: Trace, part: Part) -> Result<Trace, Fault> {
     let range = match part {
         Part::Phase(level) => phase(&trace, level)?,

@@ -1,9 +1,9 @@
 //! The part of Perfetto's trace format that we write and read, as messages of Protocol Buffers.
 //!
-//! A trace is a row of packets, each field 1 of [`Trace`], so that a file can be appended to, cut
-//! off, and put behind another one. The numbers are those of Perfetto's public schema
-//! (`protos/perfetto/trace`); fields that are not here are skipped by the reader. What a `oneof`
-//! holds of one kind stands here as an optional field of its own: the bytes are the same.
+//! A trace is a sequence of packets, each field 1 of [`Trace`], so that a file can be appended to,
+//! cut off, and concatenated. The numbers are those of Perfetto's public schema
+//! (`protos/perfetto/trace`); the reader skips other fields. A member of a `oneof` is an optional
+//! field here: the bytes are the same.
 
 use prost::{Message, Oneof};
 
@@ -46,7 +46,7 @@ pub struct TracePacket {
     pub track_descriptor: Option<TrackDescriptor>,
 }
 
-/// What a track is.
+/// Kind of a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
     /// Its number in the whole trace.
@@ -114,7 +114,7 @@ pub struct CounterDescriptor {
     pub is_incremental: Option<bool>,
 }
 
-/// What a counter counts.
+/// Unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Unit {
@@ -155,7 +155,7 @@ pub struct TrackEvent {
     /// The value of a counter.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
-    /// The value of a counter that is no whole number.
+    /// The value of a counter that is not an integer.
     #[prost(double, optional, tag = "44")]
     pub double_counter_value: Option<f64>,
     /// Arrows that begin here or pass through.
@@ -166,7 +166,7 @@ pub struct TrackEvent {
     pub terminating_flow_ids: Vec<u64>,
 }
 
-/// What kind of event this is.
+/// Kind of this event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum EventType {
@@ -174,7 +174,7 @@ pub enum EventType {
     Unspecified = 0,
     /// Something begins.
     SliceBegin = 1,
-    /// What began last on this track ends.
+    /// End of the last event begun on this track.
     SliceEnd = 2,
     /// Something without duration.
     Instant = 3,
@@ -208,7 +208,7 @@ pub enum Value {
     /// A number.
     #[prost(int64, tag = "4")]
     Int(i64),
-    /// A number that is no whole one.
+    /// A number that is not an integer.
     #[prost(double, tag = "5")]
     Double(f64),
     /// Text.
@@ -242,7 +242,7 @@ pub struct InternedName {
     /// The number; 0 is none.
     #[prost(uint64, optional, tag = "1")]
     pub iid: Option<u64>,
-    /// What it stands for.
+    /// Its string.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
 }

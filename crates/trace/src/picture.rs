@@ -23,7 +23,7 @@ const LINE: f64 = 20.0;
 const PLOT: f64 = WIDE - LABELS - EDGE;
 /// Columns of all rows together, at most and about: what makes the file large.
 const COLUMNS: usize = 9000;
-/// Beyond so many messages arrows would hide what is below them.
+/// Above this number of messages, arrows would hide the calls below them.
 const ARROWS: usize = 150;
 /// Calls that are drawn with their names and edges, at most.
 const NAMED: usize = 400;
@@ -103,7 +103,7 @@ impl<'a> Picture<'a> {
         let _ = self.out.write_fmt(text);
     }
 
-    /// What each thread does.
+    /// Activity of each thread.
     fn rows(&mut self) {
         let count = (COLUMNS / self.trace.threads.len().max(1)).clamp(200, 2 * PLOT as usize);
         for thread in 0..self.trace.threads.len() {
@@ -362,7 +362,7 @@ fn is_dark(colour: &str) -> bool {
     0.3 * part(1) + 0.59 * part(3) + 0.11 * part(5) < 120.0
 }
 
-/// What the picture shows, in a sentence.
+/// Title of the picture.
 pub fn title(trace: &Trace, name: &str) -> String {
     format!(
         "{name}: the time line of {} for {}",

@@ -1,6 +1,6 @@
 //! Reads a trace packet by packet: whole ones up to a tear, which is told in one sentence.
 //!
-//! A file is a row of packets, each with a tag, its length and its bytes. Whoever writes it may be
+//! A file is a sequence of packets, each with a tag, its length and its bytes. Its writer may be
 //! killed at any byte, so the end of the last whole packet is the end of the trace.
 
 use std::io::{self, BufRead, Read};
@@ -12,10 +12,10 @@ use crate::perfetto::TracePacket;
 
 /// Field 1 of a trace, of bytes: how each packet begins.
 const PACKET: u8 = 0x0a;
-/// Bytes of a packet that nobody writes: what claims to be longer is damaged.
+/// Length of a packet that is never written: a longer one is damaged.
 const LONGEST: u64 = 1 << 24;
 
-/// Why a file is no trace.
+/// Reason why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// Nothing is in it.
@@ -24,7 +24,7 @@ pub enum Fault {
     /// It begins like something else.
     #[error("it is not a trace but {0}; kwtrace reads traces written by mpiexec --trace")]
     Other(&'static str),
-    /// Its packets are no calls of MPI.
+    /// Its packets contain no MPI calls.
     #[error(
         "it is a Perfetto trace without MPI calls; kwtrace reads traces written by mpiexec --trace"
     )]
@@ -34,7 +34,7 @@ pub enum Fault {
     Io(#[from] io::Error),
 }
 
-/// What a read of one packet gives.
+/// Result of reading one packet.
 enum Piece {
     Packet(Vec<u8>),
     End,
@@ -44,8 +44,8 @@ enum Piece {
 /// The trace in these bytes.
 ///
 /// # Errors
-/// A file that is empty, of another kind or without calls of MPI, and what the system says. A torn
-/// file is no error: the trace holds what is whole, and a sentence in its notes.
+/// A file that is empty, of another kind or without MPI calls, or an error of the system. A torn
+/// file is not an error: the trace holds the complete part, and one of its notes says so.
 pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
     kind(input.fill_buf()?)?;
     let mut builder = Builder::default();
@@ -80,7 +80,7 @@ pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
     Ok(trace)
 }
 
-/// Bytes of tag and length before a packet of so many bytes.
+/// Bytes of tag and length before a packet of this many bytes.
 fn head(bytes: usize) -> u64 {
     1 + prost::length_delimiter_len(bytes) as u64
 }

@@ -1,5 +1,5 @@
-//! The five largest losses of a run in words: who waits for whom, where, how long, and what would
-//! help.
+//! The five largest losses of a run as text: which ranks wait for which, where, how long, and what
+//! would help.
 
 use crate::analysis::losses::{Cost, Loss, Site};
 use crate::analysis::waits::Class;
@@ -9,7 +9,7 @@ use crate::words;
 
 /// How many losses are told.
 const LOSSES: usize = 5;
-/// Losses of less than a thousandth of the run are no news.
+/// Losses of less than a thousandth of the run are not reported.
 const SMALL: u64 = 1000;
 /// Columns of the text.
 const WIDTH: usize = 92;
@@ -19,9 +19,9 @@ const WIDTH: usize = 92;
 pub struct Told {
     /// One line: what, how long, which share.
     pub head: String,
-    /// What happened.
+    /// Description of the loss.
     pub what: String,
-    /// What would help.
+    /// Advice.
     pub help: String,
     /// The call that shows it best, in `Trace::calls`.
     pub example: u32,
@@ -70,8 +70,8 @@ pub fn overview(trace: &Trace, analysis: &Analysis) -> String {
     )
 }
 
-/// What the start and the end of the job took, where that is worth a word: nobody can change it, and
-/// in a longer run its share is smaller.
+/// Time of start and end of the job, if significant: users cannot change it, and in a longer run
+/// its share is smaller.
 fn ends(trace: &Trace, analysis: &Analysis) -> String {
     let own = analysis.losses.iter().filter(|l| is_end(trace, l));
     let time: u64 = own.map(|l| l.time).sum();
@@ -87,7 +87,7 @@ fn is_end(trace: &Trace, loss: &Loss) -> bool {
     loss.cost == Cost::Inside && matches!(function, "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
 }
 
-/// What is on the critical path.
+/// Contents of the critical path.
 pub fn critical(trace: &Trace, analysis: &Analysis) -> String {
     let path = &analysis.critical;
     let Some((rank, time)) = path.ranks.first() else {
@@ -227,7 +227,7 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
     )
 }
 
-/// Does somebody compute meanwhile, so that less work would be less waiting?
+/// Whether other ranks compute meanwhile, so that less work would mean less waiting.
 fn computing(loss: &Loss) -> bool {
     let all: u64 = loss.origins.iter().map(|o| o.1).sum();
     all.saturating_mul(2) >= loss.time
@@ -255,7 +255,8 @@ fn after(trace: &Trace, loss: &Loss) -> String {
         .map_or(String::new(), |b| format!(" after {}", site(trace, b)))
 }
 
-/// What those that were waited for did meanwhile, or those that they waited for themselves.
+/// Activity meanwhile of the ranks that were waited for, or of those that they waited for
+/// themselves.
 fn meanwhile(trace: &Trace, loss: &Loss) -> String {
     let share = words::share(loss.outside, loss.time);
     let after = after(trace, loss);

@@ -1,4 +1,4 @@
-//! Makes packets of what ranks did: for whoever records a job while it runs.
+//! Encodes the activity of ranks as packets, for a recorder while the job runs.
 //!
 //! Names and texts that come again are interned ([`texts`]) for each sequence of packets, which is a
 //! thread of a rank (and one more for the rank as a whole). A sequence begins with a packet that says
@@ -77,7 +77,7 @@ impl Call<'_> {
 /// A communicator: its name, and its number, the same on all members.
 #[derive(Clone, Copy, Debug)]
 pub struct Comm {
-    /// What it is called.
+    /// Its name.
     pub name: Text,
     /// See above.
     pub id: u64,
@@ -96,7 +96,7 @@ pub struct Received {
     pub flow: Option<u64>,
 }
 
-/// What the library has done with a message of a rank.
+/// Action of the library on a message of a rank.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Library {
@@ -113,7 +113,7 @@ pub struct Library {
 pub fn flow(comm: u64, source: i32, dest: i32, tag: i32, n: u64) -> u64 {
     let ranks = u64::from(source as u32) | u64::from(dest as u32) << 32;
     let all = [comm, ranks, u64::from(tag as u32), n];
-    // 0 is no flow
+    // 0 means no flow
     all.into_iter().fold(1, |h, n| mix(h ^ mix(n))).max(1)
 }
 
@@ -229,7 +229,7 @@ impl Writer {
         &self.out
     }
 
-    /// That was taken.
+    /// The earlier one.
     pub fn clear(&mut self) {
         self.out.clear();
     }

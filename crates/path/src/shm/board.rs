@@ -22,11 +22,11 @@
 //! together for that.
 //!
 //! # Order of accesses
-//! [`Board::raise`] publishes everything its rank wrote before; whoever reads the word with
-//! [`Board::word`] sees it (`SYNC: board-stage`). Who touches an area when is the rule of
+//! [`Board::raise`] publishes everything its rank wrote before; a rank that reads the word with
+//! [`Board::word`] sees it (`SYNC: board-stage`). Access to the areas follows the rule of
 //! `kw_coll::executor` (`flow.rs`). A rank that sleeps sets its watching word, arms its doorbell,
-//! and looks again; a rank that raises looks at the count afterwards, and rings whoever watches it
-//! (`SYNC: board-sleep`, the same bargain as the doorbell's).
+//! and polls again; a rank that signals reads the count afterwards, and rings the ranks that watch
+//! it (`SYNC: board-sleep`, the same protocol as the doorbell's).
 
 use super::segment::{PAGE, Segment};
 use kw_base::boards::{SHORT, ring};
@@ -40,7 +40,7 @@ pub const KEPT: u32 = 64;
 /// Collectives that a rank may be ahead of another one on a board, and one more, while they need no
 /// more than their lines.
 pub const LINES: u64 = 64;
-/// Likewise, where they need their short areas.
+/// The count of those that need their short areas.
 pub const SLOTS: u64 = 16;
 /// Bytes of data beside the word.
 pub const LINE: usize = 48;
@@ -48,11 +48,11 @@ pub const LINE: usize = 48;
 const SIGNATURE: usize = 8 + LINE;
 /// Bytes of a small area, which stands in for a short one where data is no longer.
 pub const SMALL: usize = 1024;
-/// The laps of all ranks together are so many laps of long messages. Lines that come again soon lie
-/// in the caches of those who have read them, and writing such a line takes two to three times as
-/// long as one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB
-/// are used over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps are the
-/// shorter, the more boards there are ([`Board::lap`]).
+/// The laps of all ranks together are this many laps of long messages. Lines that are reused soon
+/// are in the caches of their readers, and writing such a line takes two to three times as long as
+/// one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used
+/// over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps become shorter as
+/// the number of boards grows ([`Board::lap`]).
 const LAPS: usize = 2;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
@@ -163,7 +163,7 @@ impl Boards {
         }
     }
 
-    /// Gives a board back that nobody has opened.
+    /// Returns a board that no rank has opened.
     pub fn unclaim(&self, number: u32) {
         let bit = 1u64 << (number % 64);
         let taken = self.segment.claim_of(number as usize);
@@ -220,7 +220,7 @@ pub struct Board {
 }
 
 // SAFETY: an address in shared memory, valid while the segment lives, which `of` keeps; words are
-// atomics, and who touches the areas when is ordered by those words.
+// atomics, and those words order all accesses to the areas.
 unsafe impl Send for Board {}
 
 impl Board {
@@ -349,7 +349,7 @@ impl Board {
         place as i64 * 64 + 8
     }
 
-    /// The areas for so many bytes of a rank, at most [`SHORT`].
+    /// The areas for this many bytes per rank, at most [`SHORT`].
     pub fn areas(&self, bytes: u64) -> Areas {
         match bytes <= SMALL as u64 {
             true => self.small,

@@ -12,14 +12,14 @@
 //! Where ranks share cores it stays short. Slots beyond a lap are for many senders at once, up to 1.5
 //! MB of a pool ([`CROWD`]): what is never used costs no memory.
 //!
-//! What is published is one word a piece, which tells by itself that it is new ([`Piece::published`]):
-//! a receiver has a single line to fetch before it can copy. It looks at the word after that too:
-//! where the sender is ahead, the next piece is known before this one has been copied.
+//! Publication is one word per piece, which shows by itself that it is new ([`Piece::published`]):
+//! a receiver has to fetch a single line before it can copy. It looks at the word after that too:
+//! if the sender is ahead, the next piece is known before this one has been copied.
 //!
-//! A slot that is taken is always published next, or belongs to the frame that its sender is in the
-//! middle of; the receiver copies out whatever is published, wanted or not. A few slots that it has
-//! emptied it keeps until it waits ([`Emptied`]), because giving them back takes a cache line from
-//! a sender while a message is handled. So slots come back, and who finds none
+//! An allocated slot is always published next, or belongs to the frame that its sender is in the
+//! middle of; the receiver copies out everything published, wanted or not. It keeps a few emptied
+//! slots until it waits ([`Emptied`]), because returning them takes a cache line from a sender
+//! while a message is handled. So slots come back, and a sender that finds none
 //! ([`PoolUse::starved`]) is rung when one does.
 //!
 //! A sender sees how long its copies take, and while they are slow streams past the caches
@@ -53,7 +53,7 @@ const GAP: usize = 1;
 
 /// Bytes of a core's own cache where the system does not say: a starting value.
 const OWN_CACHE: usize = 1 << 20;
-/// A long lap is so many times as long as that.
+/// A long lap is this many times as long as that.
 const LAP: usize = 2;
 /// Bytes that the laps of all ranks of a host have together at most.
 pub const POOLS: usize = 64 << 20;
@@ -63,7 +63,7 @@ pub fn lap() -> usize {
     LAP * kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE)
 }
 
-/// Slots of a lap of so many bytes, as far as all ranks have room.
+/// Slots of a lap of this many bytes, as far as all ranks have room.
 pub fn long_lap(ranks: usize, lap: usize) -> usize {
     let all = POOLS / ranks.max(1) / SLOT;
     (lap / SLOT).min(all).max(SHORT_LAP)
@@ -72,8 +72,8 @@ pub fn long_lap(ranks: usize, lap: usize) -> usize {
 /// The bit of a piece's word that tells whether the word is new.
 const MARK: u16 = 1 << 15;
 
-/// Where a piece lies, as its sender publishes it: so many slots in a row, of one word of the pool's
-/// use.
+/// Location of a piece, as published by its sender: a number of consecutive slots, of one word of
+/// the pool's use.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     first: usize,
@@ -108,7 +108,7 @@ impl Piece {
     }
 }
 
-/// So many bits, one at least.
+/// This many bits, at least one.
 fn row(count: usize) -> u64 {
     u64::MAX >> (64 - count)
 }
@@ -201,7 +201,7 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// May go round so many slots from now on; `crowded`: ranks share cores.
+    /// The lap may have this many slots from now on; `crowded`: ranks share cores.
     pub fn spread_out(&mut self, slots: usize, crowded: bool) {
         self.lap.bound(slots.clamp(SHORT_LAP, SLOTS) as u64);
         self.copier = NontemporalCopier::new(crowded);
@@ -266,7 +266,7 @@ impl Filler {
         Some(piece)
     }
 
-    /// Takes up to so many slots in a row: the next of the lap, or the first free ones.
+    /// Takes up to this many consecutive slots: the next of the lap, or the first free ones.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
         let end = self.lap.length() as usize;
         for among in [self.next..end, 0..end, 0..end.max(CROWD)] {

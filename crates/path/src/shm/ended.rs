@@ -1,16 +1,16 @@
 //! Ranks of this host whose process ends without a goodbye.
 //!
-//! Shared memory itself says nothing when a rank dies, and whoever started the job may not either.
-//! So a rank that has waited for long opens a pidfd for every other rank of its host
+//! Shared memory does not show when a rank dies, and the launcher may not report it either. So a
+//! rank that has waited for long opens a pidfd for every other rank of its host
 //! ([`ShmPath::watch_processes`]) and sleeps on them, too ([`ShmPath::ends`]). When a process has
-//! ended, what it had sent is received first; if no goodbye is among it, and the rank has not left
-//! in order ([`RankInfo::left`](super::segment::RankInfo)), the peer is down.
+//! ended, its sent data is received first; if there is no shutdown message in it, and the rank has
+//! not left in order ([`RankInfo::left`](super::segment::RankInfo)), the peer is down.
 //!
 //! A launcher that ends its job because a rank has died does so within a moment, and says more than
 //! this rank could: it goes first, by [`GRACE`].
 //!
-//! Where a process cannot be watched (no pidfd_open, no /proc, another pid namespace, too few open
-//! files), its end is noticed as before: by whoever started the job.
+//! If a process cannot be watched (no pidfd_open, no /proc, another pid namespace, too few open
+//! files), only the launcher notices its end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_millis(300);
 /// opened.
 const PART_OF_FILES: usize = 4;
 
-/// What is known of the other processes.
+/// State of the other processes.
 #[derive(Debug)]
 pub(super) struct Ended {
     ends: Ends,

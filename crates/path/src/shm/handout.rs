@@ -2,8 +2,8 @@
 //! file system.
 //!
 //! It listens under a random abstract name. The others connect, and both sides prove the job's key
-//! before the descriptor is handed out. A stranger is of another user, or cannot answer, and is hung
-//! up on.
+//! before the descriptor is handed out. An unauthorised process has another user or cannot answer,
+//! and its connection is closed.
 //!
 //! ```text
 //! giver -> taker   nonce L (32)
@@ -24,9 +24,9 @@ const PROOF_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[error("shared memory on this host: {what}: {why}")]
 pub struct ShmError {
-    /// What was tried.
+    /// The attempted action.
     pub what: String,
-    /// What the system said.
+    /// The system's error.
     pub why: io::Error,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ShmEr
     move |why| ShmError { what, why }
 }
 
-/// Who listens, before it knows what it will hand out.
+/// The listener, before it knows the descriptor to hand out.
 #[derive(Debug)]
 pub(super) struct Handout {
     name: [u8; 16],
@@ -55,7 +55,7 @@ impl Handout {
         Ok(Handout { name, listener })
     }
 
-    /// What the others need to find it.
+    /// Address for the others.
     pub fn name(&self) -> [u8; 16] {
         self.name
     }
@@ -77,8 +77,8 @@ impl Handout {
             let Ok(conn) = self.listener.accept(left) else {
                 continue;
             };
-            // Whoever fails to prove itself is hung up on; those that belong here are still to
-            // come.
+            // A process that fails to authenticate is disconnected; the members of the job are
+            // still to come.
             if let Err(why) = hand_out(fd, &conn, key, missing, left.min(PROOF_LIMIT)) {
                 tracing::debug!(
                     "shared memory: a process that wanted the segment is refused ({why})"
@@ -89,7 +89,7 @@ impl Handout {
     }
 }
 
-/// Somebody has not come in time.
+/// A member has not come in time.
 #[derive(Debug)]
 pub(super) struct TimedOut;
 

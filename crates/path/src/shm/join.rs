@@ -14,7 +14,7 @@ use super::ShmPath;
 use super::handout::{self, Handout, ShmError, failed};
 use super::segment::Segment;
 
-/// Who shares this host.
+/// The ranks that share this host.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// This rank.

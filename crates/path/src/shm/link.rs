@@ -29,9 +29,9 @@ const LONG: u8 = 2;
 /// The peer will send nothing more.
 const BYE: u8 = 3;
 
-/// Bytes of frames handled from one peer before others get their turn, and before whoever waits looks
-/// whether what it waits for is there: what has come early stays in shared memory, where it bounds
-/// how far its sender is ahead, and is not copied twice. A starting value.
+/// Bytes of frames handled from one peer before other peers get their turn, and before a waiting
+/// call checks whether its message has arrived: unexpected messages stay in shared memory, where
+/// they limit how far their sender is ahead, and are not copied twice. A built-in value.
 const TURN: u64 = 4 << 10;
 
 #[inline]
@@ -71,7 +71,7 @@ struct Arriving {
     len: u64,
 }
 
-/// What a link wants its owner to do after it moved something.
+/// Action for the owner of a link after it has moved data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moved {
     /// Anything moved.

@@ -224,7 +224,7 @@ impl ShmPath {
         }
     }
 
-    /// Rings whoever found no slot in this rank's pool.
+    /// Wakes senders waiting for a slot in this rank's pool.
     #[cold]
     fn feed(&mut self) {
         // SYNC: slot-free. Whoever asks from here on is seen the next time.
@@ -273,9 +273,9 @@ impl ShmPath {
         true
     }
 
-    /// The next frame of a peer, looking for it as long as `goes_on` says so after each look in
-    /// vain, where it is a whole one; [`ShmPath::accept_from`] takes it away. Everything else that
-    /// may come is left to [`Path::poll_from`].
+    /// The next frame of a peer, if it is a whole one, polling for it as long as `goes_on` returns
+    /// true after each unsuccessful poll; [`ShmPath::accept_from`] consumes it. Everything else
+    /// that may arrive is left to [`Path::poll_from`].
     #[inline(always)]
     pub fn next_from(
         &mut self,
@@ -302,7 +302,7 @@ impl ShmPath {
         }
     }
 
-    /// [`Path::poll`], compiled for whoever knows the type of both.
+    /// [`Path::poll`], compiled for callers that know both types.
     pub fn poll<I: Inbound + ?Sized>(&mut self, _now: Tick, inbound: &mut I) -> bool {
         self.look();
         let mut any = false;
@@ -312,7 +312,7 @@ impl ShmPath {
         self.end_look(any, inbound)
     }
 
-    /// [`Path::poll_from`], likewise.
+    /// [`Path::poll_from`], compiled for callers that know both types.
     #[inline]
     pub fn poll_from<I: Inbound + ?Sized>(
         &mut self,

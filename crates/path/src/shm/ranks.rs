@@ -61,7 +61,7 @@ impl Ranks {
         info.pid.store(process_vm::pid() as u32, Ordering::Release);
     }
 
-    /// What the rank with this number on the host says about itself.
+    /// Information of the rank with this number on the host.
     pub(super) fn info(&self, i: usize) -> &RankInfo {
         self.segment.rank_info(i)
     }

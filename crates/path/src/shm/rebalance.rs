@@ -5,11 +5,11 @@
 //! rank for one whose cache is warm. Four ranks on two cores were seen to run three on one and one
 //! on the other for 130 ms and more, a collective taking 1.5 times as long.
 //!
-//! So a rank that looks in vain, or ends a collective, notes in its rank info, every [`EVERY`], on
-//! which processor it runs. While the notes of all ranks of the host are fresh, so nobody computes
-//! or sleeps for long, and a processor has at least two ranks more than another one, the last of
-//! its ranks moves there. It stays as free as it was: bound ranks stay where they are, and the
-//! scheduler may move any rank again.
+//! So a rank that polls without success, or ends a collective, notes in its rank info, every
+//! [`EVERY`], on which CPU it runs. While the notes of all ranks of the host are fresh, so that
+//! none computes or sleeps for long, and a CPU has at least two ranks more than another one, the
+//! last of its ranks moves there. Its affinity is unchanged: bound ranks stay where they are, and
+//! the scheduler may move any rank again.
 
 use super::ShmPath;
 use super::segment::Segment;
@@ -105,7 +105,7 @@ fn better(me: usize, running_on: &[usize], allowed: impl FnOnce() -> Vec<usize>)
 mod tests {
     use super::*;
 
-    /// Lets everybody look in turn until nobody moves any more.
+    /// Lets all ranks look in turn until none moves any more.
     fn settle(mut running_on: Vec<usize>, cpus: &[usize]) -> Vec<usize> {
         for _ in 0..running_on.len() {
             for me in 0..running_on.len() {

@@ -282,7 +282,7 @@ mod tests {
                     if let Some(slot) = producer.reserve(cells) {
                         let c = slot.cell;
                         for k in 1..cells {
-                            // What a consumer might expect here now or a lap later.
+                            // Value that a consumer might expect here now or a lap later.
                             let lap = (producer.position as usize / N + (k & 1) + 1) * N;
                             m.0.borrow_mut().0[c + k] = word((lap + c + k) as u32, 1, 1);
                         }

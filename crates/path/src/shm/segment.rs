@@ -46,8 +46,8 @@ pub const BOARDS: usize = 4096;
 pub const LEAST_BOARDS: usize = 64;
 /// Bytes of addresses that a segment takes at most, unless it needs more for the least of boards.
 const ADDRESSES: usize = 256 << 30;
-/// Where a process may have only so many addresses, the segment takes this part of them at most:
-/// they are the program's.
+/// If a process's address space is limited, the segment takes at most this part of it: the rest is
+/// the program's.
 const PART_OF_ADDRESSES: u64 = 16;
 
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b04;
@@ -65,7 +65,7 @@ const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_
 
 const _: () = assert!(size_of::<Control>() == CONTROL);
 
-/// What a rank says about itself.
+/// Information that a rank publishes about itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct RankInfo {
@@ -151,12 +151,12 @@ fn boards(n: usize) -> usize {
     (claims(n) + BOARDS.div_ceil(8)).next_multiple_of(PAGE)
 }
 
-/// Bytes of a segment for `n` ranks that has so many boards.
+/// Bytes of a segment for `n` ranks with this many boards.
 fn size(n: usize, count: usize) -> usize {
     boards(n) + count * super::board::bytes(n)
 }
 
-/// Boards of a segment for `n` ranks that has so many bytes: whole words of the bitmap.
+/// Boards of a segment for `n` ranks with this many bytes: whole words of the bitmap.
 fn count(n: usize, bytes: u64) -> usize {
     let room = (bytes.min(ADDRESSES as u64) as usize).saturating_sub(boards(n));
     (room / super::board::bytes(n)).clamp(LEAST_BOARDS, BOARDS) / 64 * 64
@@ -327,7 +327,7 @@ impl Segment {
         self.map.at(at)
     }
 
-    /// Gives the memory of a board back to the system; nobody may use it meanwhile.
+    /// Returns the memory of a board to the system; it must not be in use meanwhile.
     pub fn give_back(&self, number: usize) {
         let bytes = super::board::bytes(self.n);
         self.map.give_back(self.at_board(number), bytes);
@@ -394,7 +394,7 @@ impl Lane {
         self.cells.wrapping_add(cell * CELL)
     }
 
-    /// So many slots of the receiver's pool in a row.
+    /// A number of consecutive slots of the receiver's pool.
     #[inline]
     pub fn slots(&self, first: usize, count: usize) -> Region<'_> {
         assert!(

@@ -7,11 +7,11 @@
 //! as `on_head` and, several polls later, `on_landed`, and whether the heads of later frames come
 //! before an earlier payload has landed.
 //!
-//! Time is the net's own: every poll of any path moves it on by [`SimOptions::step`], and
-//! [`SimNet::advance`] by as much as a test likes; the `now` that the caller of `poll` gives is not
-//! looked at. The same seed and the same order of calls give the same run. Ranks that block need
-//! threads: [`SimPath::take_turns`] lets a test decide whose poll is next, so that those run one at
-//! a time, in an order that the test throws dice for.
+//! Time is the net's own: every poll of any path advances it by [`SimOptions::step`], and
+//! [`SimNet::advance`] by any amount; the `now` given by the caller of `poll` is ignored. The same
+//! seed and the same order of calls give the same run. Ranks that block need threads:
+//! [`SimPath::take_turns`] lets a test decide which rank polls next, so that they run one at a
+//! time, in a random order chosen by the test.
 //!
 //! ```
 //! use kw_path::sim::{SimNet, SimOptions};
@@ -35,7 +35,7 @@ use kw_sys::buf::{Addr, Buf};
 use net::Net;
 use std::time::Duration;
 
-/// What the simulated paths say about memory access of the other side.
+/// Memory access to the other side offered by the simulated paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     /// The path never offers it.
@@ -46,7 +46,7 @@ pub enum Reach {
     Works,
 }
 
-/// What the dice may do.
+/// Random behaviour.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Shortest and longest travel of a frame, nanoseconds.
@@ -186,7 +186,7 @@ pub struct SimPath {
     turn: Turn,
 }
 
-/// What is called before each poll of a path.
+/// Called before each poll of a path.
 #[derive(Default)]
 struct Turn(Option<Box<dyn FnMut() + Send>>);
 

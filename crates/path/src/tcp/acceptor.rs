@@ -1,18 +1,19 @@
-//! Who comes in: the listening sockets, and the connections that have not proven anything yet.
+//! Incoming connections: the listening sockets, and the connections that have not authenticated
+//! yet.
 //!
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
-//! A rank that polls looks here no more often than at anything else that the poller tells of
-//! (`Tuning::look_every`), however many stand here: what is done for each is all that strangers
-//! cost it. A peer that connects waits as long at each step of its handshake, or until the rank
-//! sleeps.
+//! A rank that polls looks here no more often than at other events of the poller
+//! (`Tuning::look_every`), however many connections are pending: that limits what unauthenticated
+//! connections cost it. A peer that connects waits as long at each step of its handshake, or until
+//! the rank sleeps.
 //!
-//! Strangers are bounded in number and time: when the room is full the oldest that has not shown
-//! the key is closed, and so is one that shows nothing for [`SILENT`]. One that has shown the key
-//! in its hello may take [`SLOW`] for the rest, since its rank may be computing. Closing is silent,
-//! and counted. Who hangs up without a word is not: a rank of the job does so when its peer's call
-//! to it was quicker.
+//! Unauthenticated connections are limited in number and time: when the room is full the oldest
+//! that has not shown the key is closed, and so is one that shows nothing for [`SILENT`]. One that
+//! has shown the key in its hello may take [`SLOW`] for the rest, since its rank may be computing.
+//! Closing is silent, and counted. A peer that disconnects by itself is not counted: a rank of the
+//! job does so when its peer's call to it was faster.
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
@@ -26,7 +27,7 @@ use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How long a stranger may take to show the key.
+/// Time within which a connection must show the key.
 const SILENT: Duration = Duration::from_secs(5);
 /// How long one that has shown it may take to prove it.
 const SLOW: Duration = Duration::from_secs(120);
@@ -58,7 +59,7 @@ pub struct PendingAccept {
 }
 
 impl PendingAccept {
-    /// What the peer has of the link.
+    /// The peer's view of the link.
     pub fn claim(&self) -> Claim {
         self.proven.claim()
     }
@@ -77,16 +78,16 @@ impl PendingAccept {
     }
 }
 
-/// Listening sockets and strangers of one rank.
+/// Listening sockets and unauthenticated connections of one rank.
 #[derive(Debug)]
 pub struct Acceptor {
     listeners: Vec<Sock>,
     unauthenticated: Slab<Unauthenticated>,
     most: usize,
     refused: u64,
-    /// Nobody is let in, because there is no room; who comes waits in the system's queue.
+    /// No connection is accepted, because there is no room; new ones wait in the system's queue.
     shut: bool,
-    /// When somebody's time is over, at the earliest.
+    /// Earliest time-out of a connection.
     due: Tick,
 }
 
@@ -138,13 +139,13 @@ impl Acceptor {
         self.refused
     }
 
-    /// Whether nobody stands at the acceptor.
+    /// Whether no connection is pending at the acceptor.
     pub fn is_quiet(&self) -> bool {
         self.unauthenticated.is_empty() && !self.shut
     }
 
-    /// Whether somebody's time is over, or the acceptor could be opened again: a rank that polls
-    /// looks at every turn.
+    /// Whether a connection has timed out, or the acceptor could be opened again: a rank that polls
+    /// checks this at every turn.
     pub fn is_urgent(&self, now: Tick) -> bool {
         !self.unauthenticated.is_empty() && now >= self.due || self.shut
     }
@@ -170,7 +171,7 @@ impl Acceptor {
         }
     }
 
-    /// Whether nobody is let in.
+    /// Whether no connection is accepted.
     pub fn is_shut(&self) -> bool {
         self.shut
     }
@@ -240,7 +241,8 @@ impl Acceptor {
         }
     }
 
-    /// A stranger can be read: moves it on. The rank, when that has just been proven.
+    /// An unauthenticated connection is readable: advances it. Returns the rank, when that has just
+    /// been proven.
     pub fn advance(&mut self, bits: u64) -> Option<u32> {
         let key = Key::from_bits(bits);
         let stranger = self.unauthenticated.get_mut(key)?;
@@ -254,7 +256,7 @@ impl Acceptor {
         }
     }
 
-    /// What a connection that has proven its rank says of the link.
+    /// The link as seen by the peer of an authenticated connection.
     pub fn claim(&self, bits: u64) -> Option<Claim> {
         match &self.unauthenticated.get(Key::from_bits(bits))?.state {
             State::Parked(proven) => Some(proven.claim()),

@@ -1,10 +1,10 @@
-//! When kernels are asked what their peers have acknowledged, and who is told that a payload is its
-//! own again.
+//! Schedule of queries for acknowledged data, and notification of senders whose payload may be
+//! reused.
 //!
-//! No event tells of acknowledgements ([`super::unacked`]). A rank that polls asks at each poll.
-//! One that is about to sleep copies what is not acknowledged, so that nobody waits; while an
-//! operation of a program that computes cannot go on before a send has ended, the event thread asks
-//! again when all should be there.
+//! There is no event for acknowledgements ([`super::unacked`]). A rank that polls queries at each
+//! poll. One that is about to sleep copies unacknowledged data, so that no sender waits; while an
+//! operation of a program that computes cannot continue before a send has ended, the progress
+//! thread queries again when everything should have arrived.
 
 use super::Tuning;
 use super::peers::Peers;
@@ -31,10 +31,10 @@ impl NextLook {
     const LONGEST: Duration = Duration::from_millis(10);
     /// None is shorter: what a wake-up costs should be worth it.
     const SHORTEST: Duration = Duration::from_micros(50);
-    /// What is guessed before the first time: a quick network.
+    /// Initial guess: a fast network.
     const QUICK: u64 = 1000;
 
-    /// Nobody has to look any more. Whether somebody was going to.
+    /// No query is needed any more. Returns whether one was due.
     fn rest(&mut self) -> bool {
         (self.last, self.vain) = (None, 0);
         std::mem::take(&mut self.at) != Tick(0)
@@ -68,12 +68,12 @@ impl NextLook {
     }
 }
 
-/// Who waits for an acknowledgement, across all connections.
+/// Senders that wait for an acknowledgement, across all connections.
 #[derive(Debug, Default)]
 pub struct AckTimer {
     /// When the event thread looks.
     next_look: NextLook,
-    /// Who can have their payload back, and does not know.
+    /// Senders whose payload may be reused and that have not been notified.
     told: Vec<(Peer, u64)>,
 }
 
@@ -135,8 +135,8 @@ mod tests {
         Duration::from_micros(n)
     }
 
-    /// Looks at a network that takes so many nanoseconds for a byte, until nothing is owed; how
-    /// many there were.
+    /// Polls a network with this many nanoseconds per byte until nothing is outstanding; returns
+    /// the number of polls.
     fn looks(next_look: &mut NextLook, from: Tick, nanos: u64) -> u32 {
         let (mut now, mut looks) = (from, 0);
         loop {

@@ -21,7 +21,7 @@ enum State {
     Answered(Answered),
 }
 
-/// An address of ours, if the kernel has found one that leads there, and one of the peer's.
+/// A local address, if the kernel has found one that leads there, and one of the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     pub from: Option<IpAddr>,
@@ -73,7 +73,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether nobody listens there.
+    /// Whether no process listens there.
     pub fn is_refused(&self) -> bool {
         matches!(self, Why::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused)
     }
@@ -112,7 +112,7 @@ impl Attempt {
         })
     }
 
-    /// Whether nobody has taken our hello yet.
+    /// Whether this side's hello has not been sent yet.
     pub fn is_connecting(&self) -> bool {
         matches!(self.state, State::Connecting)
     }

@@ -1,17 +1,17 @@
 //! Whether short frames share a connection with long payloads, and so how much of a payload may
 //! stand between two wake-ups.
 //!
-//! Every wake-up of the event thread costs the computation 20 us and more, so a long payload should
-//! be handed to the kernel, and taken from it, in large parts. But a short frame, an answer that
-//! somebody waits for, cannot pass what the kernel holds, and is not seen by a receiver that sleeps
-//! until a large part has come: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only after
-//! [`BulkDetector::ALONE`] long payloads in a row with which no short frame had to wait; from then
-//! on a single one makes them small again. Each side judges each direction by what it sees of it,
-//! and the parts are no part of the wire.
+//! Every wake-up of the progress thread costs the computation 20 us and more, so a long payload
+//! should be handed to the kernel, and taken from it, in large parts. But a short frame, an answer
+//! that a rank waits for, cannot overtake data in the kernel, and is not seen by a receiver that
+//! sleeps until a large part has arrived: 1 MB takes 8 ms at 1 Gb/s. So the parts are large only
+//! after [`BulkDetector::ALONE`] consecutive long payloads for which no short frame had to wait;
+//! from then on a single one makes them small again. Each side judges each direction by its own
+//! view, and the parts are not part of the wire protocol.
 
 use super::Tuning;
 
-/// What one direction of a connection carried last.
+/// Recent traffic of one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct BulkDetector {
     /// Long payloads that are still to go alone.
@@ -27,8 +27,8 @@ impl Default for BulkDetector {
 }
 
 impl BulkDetector {
-    /// Long payloads in a row that must go alone. An answer has to wait for a large part at most
-    /// once in so many payloads.
+    /// Consecutive long payloads that must go alone. An answer has to wait for a large part at most
+    /// once in this many payloads.
     pub const ALONE: u32 = 4;
 
     /// A payload of several segments begins.

@@ -1,4 +1,4 @@
-//! More peers than connections: a process may have only so many files open.
+//! More peers than connections: a process may open only a limited number of files.
 //!
 //! When a connection is to be made or let in and there is no room, the idle one that was used
 //! longest ago is given up: we say a goodbye that is the connection's and not the rank's
@@ -7,9 +7,9 @@
 //! connection, as after one that broke ([`super::reconnect`]). If anything was said after the
 //! goodbye, that connection is made at once.
 //!
-//! A quarter of the room is kept for those who call us: if everybody's were full of calls, nobody's
-//! would be answered. Calls without room wait here; who calls us waits in the system's queue, with
-//! the acceptor shut, so that it does not keep us awake.
+//! A quarter of the room is kept for incoming calls: if all ranks were full of outgoing calls, none
+//! would be answered. Calls without room wait here; incoming calls wait in the system's queue, with
+//! the acceptor shut, so that they do not keep this rank awake.
 
 /// The fewest connections that are worth trying with.
 const LEAST: usize = 4;
@@ -22,7 +22,7 @@ pub struct ConnectionLimit {
 }
 
 impl ConnectionLimit {
-    /// `most` connections, if links can do without one for a while; `usize::MAX` is no limit.
+    /// `most` connections, if links can do without one for a while; `usize::MAX` means unlimited.
     pub fn new(reliable: bool, most: usize) -> ConnectionLimit {
         let limited = reliable && most < usize::MAX;
         ConnectionLimit {
@@ -30,7 +30,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// Whether a peer may be called while so many connections are open.
+    /// Whether a peer may be called while this many connections are open.
     pub fn may_call(&self, open: usize) -> bool {
         self.most.is_none_or(|most| open + most / 4 < most)
     }

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 4;
 /// How soon what waits for room, or for an acknowledgement, is looked at again.
 const SOON: Duration = Duration::from_millis(2);
 
-/// Who makes connections.
+/// The rank that makes connections.
 #[derive(Debug)]
 pub struct Connector {
     acceptor: Acceptor,
@@ -39,11 +39,11 @@ pub struct Connector {
 /// A connection that this rank made, the last one to its peer.
 #[derive(Debug)]
 pub struct Made {
-    /// To whom.
+    /// The destination.
     pub peer: Peer,
     /// Our address and the peer's; it may have been closed since.
     pub ends: (IpAddr, IpAddr),
-    /// What became of the peer's other addresses; empty when it has none.
+    /// Results for the peer's other addresses; empty if it has none.
     pub others: String,
 }
 
@@ -62,7 +62,7 @@ impl Connector {
         self.acceptor.grow(size);
     }
 
-    /// Who stands outside.
+    /// Pending incoming connections.
     pub fn acceptor(&self) -> &Acceptor {
         &self.acceptor
     }
@@ -72,7 +72,7 @@ impl Connector {
         &self.made
     }
 
-    /// Whether connections of ours are being made or given up.
+    /// Whether outgoing connections are being made or given up.
     pub fn is_connecting(&self, net: &Net) -> bool {
         let lists = net.peers.lists();
         !lists.dialing.is_empty() || net.striping.rails().is_wanting() || !lists.yielding.is_empty()
@@ -151,7 +151,7 @@ impl Connector {
         net.watcher.wake();
     }
 
-    /// Something happened to a call of ours.
+    /// An event of an outgoing call.
     pub fn advance_dial(
         &mut self,
         net: &mut Net,

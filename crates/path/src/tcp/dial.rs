@@ -20,13 +20,12 @@ use std::time::Duration;
 
 /// How long a peer may stay unreachable.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(9);
-/// The same when there was a connection: with the silence that ended it (see `Tuning::silence`)
-/// less than 15 s.
+/// The limit if there was a connection: with the silence that ended it (see `Tuning::silence`) less
+/// than 15 s.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The same when the connection was left before the kernel would have ended it.
+/// The limit if the connection was abandoned before the kernel would have ended it.
 const LONGER: Duration = Duration::from_secs(12);
-/// So many rounds in which all addresses refuse say that nobody listens there any more: the rank
-/// has ended.
+/// After this many rounds in which all addresses refuse, the rank is taken to have ended.
 const REFUSED: u32 = 3;
 /// How long the kernel's choice of our own address is the only one.
 const WIDEN: Duration = Duration::from_millis(250);
@@ -35,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Rounds that are made at least, however rarely this rank polls.
 const ROUNDS: u32 = 4;
 
-/// What became of the attempts.
+/// Result of the attempts.
 #[derive(Debug)]
 pub enum Dialled {
     /// They go on.
@@ -50,7 +49,7 @@ pub enum Dialled {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable;
 
-/// All attempts to reach one peer, and the link that the connection shall carry.
+/// All attempts to reach one peer, and the link that the connection is to carry.
 #[derive(Debug)]
 pub struct Dial {
     peer: Peer,
@@ -66,9 +65,9 @@ pub struct Dial {
     /// When our other addresses take part.
     widen: Option<Tick>,
     wide: bool,
-    /// What we have of the link that the connection shall carry.
+    /// This side's view of the link that the connection is to carry.
     claim: Claim,
-    /// What happened to the connection before.
+    /// End of the connection before.
     broken: Option<Broken>,
     begun: bool,
     deadline: Option<Tick>,
@@ -275,7 +274,7 @@ impl Dial {
         self.failures.extend(gone.into_iter().map(silent));
     }
 
-    /// What became of all pairs but the one that is taken; the `late` ones were merely slower.
+    /// Results for all pairs but the chosen one; the `late` ones were merely slower.
     fn others(&self, late: impl Iterator<Item = Pair>) -> String {
         let late = late.map(|pair| format!("{pair} (slower)"));
         let failed = self.failures.iter();
@@ -286,7 +285,7 @@ impl Dial {
         all.join(", ")
     }
 
-    /// What became of all addresses, for people.
+    /// Results for all addresses, as text.
     pub fn sentence(&self) -> String {
         let failed = self.failures.iter();
         let failed = failed.map(|(pair, why)| format!("{pair}: {why}"));

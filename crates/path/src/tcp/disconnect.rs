@@ -13,12 +13,12 @@ pub enum End {
     Silent,
     /// The system says so.
     Failed(io::Error),
-    /// What came is not a frame.
+    /// The received data is not a frame.
     Nonsense(WireError),
 }
 
 impl End {
-    /// What happened, for people; `way`: the two addresses, ours first.
+    /// Description of the event; `way`: the two addresses, the local one first.
     pub fn what(&self, me: Peer, peer: Peer, way: &str) -> String {
         let which = format!("the connection of ranks {me} and {peer} ({way})");
         match self {
@@ -29,7 +29,7 @@ impl End {
         }
     }
 
-    /// What to make of it, when that is all.
+    /// Advice, if that is all that is known.
     pub fn advice(&self, peer: Peer) -> String {
         match self {
             End::Nonsense(_) => "check that all ranks load the same library".to_string(),

@@ -95,7 +95,7 @@ impl Inflow {
         self.stop = self.len.min(self.stop.saturating_add(bytes));
     }
 
-    /// What is still to come goes nowhere.
+    /// The rest is discarded.
     pub fn throw_away(&mut self) {
         self.landing = super::stripe::nowhere();
     }

@@ -10,12 +10,12 @@ use kw_proto::handshake::{Claim, Identity};
 use kw_sys::netif::Interface;
 use std::net::{IpAddr, SocketAddr};
 
-/// Who we are, where we can be reached, and by which numbers we go.
+/// Identity of this rank, its addresses, and its poller numbers.
 #[derive(Debug)]
 pub struct Local {
     /// This rank.
     pub me: Peer,
-    /// What it proves to its peers.
+    /// Secret for authentication to its peers.
     pub identity: Identity,
     /// Links end with their connections no sooner than their ranks.
     pub reliable: bool,
@@ -68,7 +68,7 @@ impl Local {
         self.tuning.rails_anywhere || names.any(|n| Some(n) != first)
     }
 
-    /// A dial that has not begun, of some addresses of a peer, for a connection that shall carry
+    /// A dial that has not begun, of some addresses of a peer, for a connection that is to carry
     /// `claim`.
     pub fn dial(
         &self,

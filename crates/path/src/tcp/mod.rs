@@ -125,12 +125,12 @@ use striping::Striping;
 use unacked_timeout::UnackedTimeout;
 use watcher::Watcher;
 
-/// What a path must know to open.
+/// Parameters to open a path.
 #[derive(Clone)]
 pub struct Config {
-    /// Who opens it.
+    /// The rank that opens it.
     pub member: Member,
-    /// A connection that breaks is made anew, and nothing is lost (`KW_RELIABLE`); all ranks must
+    /// A broken connection is re-established, and nothing is lost (`KW_RELIABLE`); all ranks must
     /// agree.
     pub reliable: bool,
     /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
@@ -142,8 +142,8 @@ pub struct Config {
     pub most: usize,
 }
 
-/// Kinds whose payload may be interrupted by small frames: the receive is matched, so nobody can see
-/// the order.
+/// Kinds whose payload may be interrupted by small frames: the receive is matched, so the order is
+/// not visible.
 fn segmented(kind: Kind) -> bool {
     matches!(kind, Kind::Data | Kind::Write)
 }
@@ -169,7 +169,7 @@ fn cannot(why: impl Into<Cause>) -> CannotOpen {
 }
 
 impl TcpPath {
-    /// Listens, and connects to nobody yet.
+    /// Listens, without connecting to any peer.
     pub fn new(config: Config) -> Result<TcpPath, CannotOpen> {
         let tuning = Tuning::for_size(config.member.size);
         TcpPath::tuned(config, tuning)
@@ -229,8 +229,8 @@ impl TcpPath {
         self.connector.connections(&self.net)
     }
 
-    /// What went over further connections: payloads that were sent in pieces, bytes of those that
-    /// did not go over the first one, and pieces that went again.
+    /// Traffic over further connections: payloads sent in pieces, their bytes that did not use the
+    /// first one, and resent pieces.
     pub fn striped(&self) -> [u64; 3] {
         self.net.striping.counts()
     }

@@ -1,5 +1,5 @@
-//! What all parts of the TCP path work on: this rank, the poller, the peers, and what goes over
-//! several connections.
+//! State shared by all parts of the TCP path: this rank, the poller, the peers, and payloads
+//! striped over several connections.
 
 use super::disconnect::End;
 use super::local::Local;
@@ -55,8 +55,8 @@ impl Net {
         waits && self.push(peer, inbound).0
     }
 
-    /// Sends what is queued for one peer. Whether some went, and whether the peer stays in the list
-    /// of those for whom something is queued.
+    /// Sends queued data for one peer. Returns whether some was sent, and whether the peer stays in
+    /// the list of peers with queued data.
     fn push(&mut self, peer: Peer, inbound: &mut dyn Inbound) -> (bool, bool) {
         let sent = self.peers.push(peer, &self.local.tuning, inbound);
         if self.peers.wants_pieces(peer) {
@@ -80,8 +80,8 @@ impl Net {
         }
     }
 
-    /// The connection of a peer is closed with nothing under way: its link rests until somebody
-    /// wants it.
+    /// The connection of a peer is closed with nothing in flight: its link rests until it is
+    /// needed.
     pub fn rest(&mut self, peer: Peer, inbound: &mut dyn Inbound) {
         self.striping.drop_rails(peer, &mut self.peers);
         self.peers.part(peer, None);

@@ -20,8 +20,8 @@ use kw_sys::tcp::Cuts;
 use std::collections::VecDeque;
 use std::io;
 
-/// What remains of a payload up to this size is copied, and its sender is done with it. No segment
-/// is smaller.
+/// The rest of a payload up to this size is copied, and its sender is done with it. No segment is
+/// smaller.
 pub const COPIED: u64 = 4 << 10;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 64 << 10;
@@ -31,15 +31,15 @@ const SHARED: usize = 64 << 10;
 enum Item {
     /// Bytes of our own; the first `done` are sent.
     Bytes { data: Vec<u8>, done: usize },
-    /// Payload of somebody, read when it is sent.
+    /// Payload of a sender, read when it is sent.
     Payload(Payload),
 }
 
 /// A long payload on its way out.
 #[derive(Debug)]
 struct Payload {
-    /// What goes before the next byte: at first the frame's header, between segments small frames
-    /// and a `More`.
+    /// Data before the next byte: at first the frame's header, between segments small frames and a
+    /// `More`.
     lead: Vec<u8>,
     /// Bytes of it that are sent.
     led: usize,
@@ -75,7 +75,7 @@ impl Payload {
 #[derive(Debug)]
 pub enum Went<'a> {
     Bytes(&'a [u8]),
-    /// Of a payload, from a byte on, so many bytes of all of it.
+    /// A number of bytes of a payload, from an offset on, and its total size.
     Payload(&'a Buf, u64, u64, u64),
     /// The payload with this cookie is through.
     All(u64),
@@ -123,7 +123,7 @@ impl Outbox {
         self.slowed.clear();
     }
 
-    /// From now on payloads are sent in segments of so many bytes; nothing has been sent yet.
+    /// From now on payloads are sent in segments of this many bytes; nothing has been sent yet.
     pub fn set_segment(&mut self, bytes: u64) {
         self.segment = bytes;
         for item in &mut self.items {
@@ -144,7 +144,7 @@ impl Outbox {
         }
     }
 
-    /// What is pushed next is the last frame.
+    /// The frame that is pushed next is the last one.
     pub fn seal(&mut self) {
         self.sealed = true;
     }

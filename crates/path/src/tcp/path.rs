@@ -1,4 +1,4 @@
-//! What the engine calls: TCP as a [`Path`].
+//! Interface for the engine: TCP as a [`Path`].
 
 use super::TcpPath;
 use super::peers::down;

@@ -26,7 +26,7 @@ use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
 use std::io;
 
-/// What there is of a peer.
+/// State of a peer.
 #[derive(Debug)]
 pub enum Slot {
     /// No connection; perhaps there was one, and its link is to go on.
@@ -39,14 +39,14 @@ pub enum Slot {
     Gone(String),
 }
 
-/// A call, and the link that the connection shall carry.
+/// A call, and the link that the connection is to carry.
 #[derive(Debug)]
 pub struct Dialing {
     pub dial: Dial,
     pub stream: Stream,
 }
 
-/// What reading from a connection has shown.
+/// Result of reading from a connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Pulled {
     /// Something came.
@@ -106,13 +106,13 @@ impl Peers {
         }
     }
 
-    /// What there is of a peer; `None`: there is no such rank.
+    /// State of a peer; `None`: there is no such rank.
     #[inline]
     pub fn slot(&self, peer: Peer) -> Option<&Slot> {
         self.slots.get(peer.idx())
     }
 
-    /// The same, to be changed; of a rank that there is.
+    /// Mutable state of a rank that exists.
     pub fn slot_mut(&mut self, peer: Peer) -> &mut Slot {
         &mut self.slots[peer.idx()]
     }
@@ -153,7 +153,7 @@ impl Peers {
         }
     }
 
-    /// What of it is under way in pieces.
+    /// Its striped payloads.
     pub fn stripes(&mut self, peer: Peer) -> Option<&mut Stripes> {
         self.stream_mut(peer)?.stripes()
     }
@@ -180,7 +180,7 @@ impl Peers {
         peer != self.me && idle && self.known(peer).is_empty()
     }
 
-    /// Whom a turn visits.
+    /// Peers visited by a turn.
     #[inline]
     pub fn lists(&self) -> &ReadyLists {
         &self.lists
@@ -192,7 +192,7 @@ impl Peers {
         self.closed
     }
 
-    /// What is known of the way to a peer: nothing before there is a connection.
+    /// Known properties of the route to a peer: none before there is a connection.
     pub fn network(&self, peer: Peer) -> Network {
         self.link(peer).map_or(Network::default(), Link::network)
     }
@@ -220,8 +220,7 @@ impl Peers {
         }))
     }
 
-    /// Sends a frame of the path's own over a connection. What that refuses is noticed by its
-    /// reading side.
+    /// Sends a frame of the path's own over a connection. A failure is noticed by its reading side.
     pub fn say(&mut self, to: Peer, head: &Header, body: Body<'_>, tuning: &Tuning) {
         if let Some(Slot::Up(link)) = self.slots.get_mut(to.idx()) {
             let _ = self.lists.send(link, to, (head, body), NOBODY, tuning);
@@ -268,8 +267,8 @@ impl Peers {
         })
     }
 
-    /// Sends what is queued for one peer. Whether some went. What is left stays in the list until
-    /// [`Peers::end_push`].
+    /// Sends queued data for one peer. Returns whether some was sent. The rest stays in the list
+    /// until [`Peers::end_push`].
     pub fn push(&mut self, peer: Peer, tuning: &Tuning, inbound: &mut dyn Inbound) -> bool {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
             return false;
@@ -289,8 +288,8 @@ impl Peers {
             .is_some_and(|l| l.stream().is_flushed() && l.stream().is_striping())
     }
 
-    /// What is queued has been sent as far as it goes. Whether all of it: then the peer leaves the
-    /// list.
+    /// Queued data has been sent as far as possible. Returns whether all was sent: then the peer
+    /// leaves the list.
     pub fn end_push(&mut self, peer: Peer) -> bool {
         let flushed = match self.link(peer) {
             Some(link) => {
@@ -359,13 +358,13 @@ impl Peers {
         before > self.lists.unacked.len()
     }
 
-    /// Bytes that lie where they were lent, and that somebody wants back.
+    /// Lent bytes for which a sender waits.
     pub fn unacked_bytes(&self) -> u64 {
         let owing = self.lists.unacked.iter().filter_map(|p| self.link(p));
         owing.map(|l| l.stream().unacked().lent()).sum()
     }
 
-    /// Copies what somebody wants back; says who can be told so.
+    /// Copies the bytes for which senders wait; returns the senders that can be notified.
     pub fn copy_unacked(&mut self, told: &mut Vec<(Peer, u64)>) {
         for peer in self.lists.unacked.iter() {
             if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
@@ -440,7 +439,7 @@ impl Peers {
         self.lists.forget(peer);
     }
 
-    /// The end of a peer. Whether nobody knows of it.
+    /// The end of a peer. Returns whether it has not been reported.
     pub fn bury(&mut self, peer: Peer, reason: String) -> bool {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason));
         self.lists.forget(peer);
@@ -470,7 +469,7 @@ impl Peers {
         idle.min_by_key(|(_, l)| l.last_use()).map(|(p, _)| p)
     }
 
-    /// Whether anything is to be sent, to whoever is connected or being called.
+    /// Whether anything is to be sent to a connected peer or one that is being called.
     pub fn has_pending(&self) -> bool {
         let waits =
             |p: Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());

@@ -103,16 +103,16 @@ impl TcpPath {
         }
     }
 
-    /// The poller has told of a connection. What is told once counts as something that moved, so
-    /// that nobody sleeps before it is watched again.
+    /// An event of the poller for a connection. A one-shot event counts as progress, so that the
+    /// rank does not sleep before the connection is watched again.
     fn handle_link(&mut self, peer: Peer, event: &Event, inbound: &mut dyn Inbound) -> bool {
         let once = self.net.peers.was_told(peer);
         once | (event.read && self.connector.pull(&mut self.net, peer, inbound))
             | (event.write && self.net.push_ready(peer, inbound))
     }
 
-    /// Time has passed: time-outs of strangers, of calls and of silent links, and the alarm for the
-    /// next ones.
+    /// Time has passed: time-outs of unauthenticated connections, of calls and of silent links, and
+    /// the alarm for the next ones.
     fn tick(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         let net = &mut self.net;
         let silent = self

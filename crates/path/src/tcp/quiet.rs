@@ -1,5 +1,4 @@
-//! Whether anything that was sent may still be under way: for whoever wants to know why a job
-//! hangs.
+//! Whether any sent data may still be in flight: for the analysis of hangs.
 
 use super::peers::{Peers, Slot};
 use super::socket::Socket;
@@ -12,7 +11,7 @@ impl Peers {
         let peers: Vec<_> = self.lists().live.iter().collect();
         let quiet = |peer| match self.slot_mut(peer) {
             Slot::Up(link) => matches!(link.unacked().1.is_acknowledged(), Ok(true)),
-            // What a connection that broke may not have brought is sent again over the next one.
+            // Data that a broken connection may not have delivered is sent again over the next one.
             Slot::Idle(Some(stream)) => is_done(stream),
             Slot::Dialing(dialing) => is_done(&dialing.stream),
             Slot::Idle(None) | Slot::Gone(_) => true,

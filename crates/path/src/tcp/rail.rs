@@ -18,7 +18,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What is received at once of payload that lies in small pieces or goes nowhere.
+/// Bytes received at once of payload that is scattered in memory or discarded.
 const SCRATCH: usize = 16 << 10;
 
 /// A piece on its way out.
@@ -37,7 +37,7 @@ pub struct Rail {
     id: Carrier,
     /// Our address and the peer's.
     ends: (IpAddr, IpAddr),
-    /// What the poller tells of it.
+    /// Pending events of the poller.
     heard: Interest,
     /// Payload bytes that went over it.
     sent: u64,
@@ -105,7 +105,7 @@ impl Rail {
             _ => Interest::Read,
         };
         let number = Token::Rail(peer, self.id).bits();
-        // A descriptor of ours that is registered can be changed.
+        // A registered descriptor of this process can be changed.
         if self.heard != want && poller.change(&self.sock, number, want).is_ok() {
             self.heard = want;
         }
@@ -141,7 +141,7 @@ impl Rail {
     pub fn push(&mut self, stripes: &Stripes, tuning: &Tuning) -> io::Result<bool> {
         let mut moved = false;
         while let Some(s) = &mut self.sending {
-            // Without the payload nobody has asked for the rest of the piece; the peer has all of
+            // A frame without its payload: the rest of the piece is not needed; the peer has all of
             // it.
             let Some((buf, from)) = stripes.source(&s.piece) else {
                 return Err(io::ErrorKind::BrokenPipe.into());

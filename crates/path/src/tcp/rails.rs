@@ -79,7 +79,7 @@ pub struct Rails {
 }
 
 impl Rails {
-    /// None, for so many ranks.
+    /// No rails, for this many ranks.
     pub fn new(size: u32, enabled: bool) -> Rails {
         Rails {
             enabled,
@@ -167,7 +167,7 @@ impl Rails {
         }
     }
 
-    /// Whether a further connection to anybody is to be made.
+    /// Whether a further connection to any peer is to be made.
     pub fn is_wanting(&self) -> bool {
         !self.wanting.is_empty()
     }

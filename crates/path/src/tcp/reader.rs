@@ -20,19 +20,19 @@ use kw_sys::tcp::Got;
 /// Token of a goodbye that is the connection's, not the rank's.
 pub const PARTING: u64 = 1;
 
-/// What the peer has said of the end.
+/// The peer's announcement of the end.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Farewell {
     /// Nothing.
     #[default]
     None,
-    /// It wants this connection closed; the link goes on over another when somebody wants it.
+    /// It wants this connection closed; the link continues over another when it is needed.
     OfConnection,
     /// Goodbye, and that was told.
     OfRank,
 }
 
-/// What one look at a socket brought.
+/// Result of one read of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Nothing.
@@ -79,7 +79,7 @@ fn misplaced(kind: Kind) -> End {
 }
 
 impl FrameReader {
-    /// Makes it ready for the first connection, over which payloads come in segments of so many
+    /// Prepares it for the first connection, over which payloads arrive in segments of this many
     /// bytes.
     pub fn open(&mut self, segment: u64, tuning: &Tuning) {
         self.segment = segment;
@@ -92,7 +92,7 @@ impl FrameReader {
         self.received
     }
 
-    /// What the peer has said of the end.
+    /// The peer's announcement of the end.
     pub fn farewell(&self) -> Farewell {
         self.farewell
     }
@@ -165,8 +165,8 @@ impl FrameReader {
         })
     }
 
-    /// One system call: into the payload's place when one is awaited, else into the buffer. What
-    /// came, and how much was asked for.
+    /// One system call: into the payload's place when one is awaited, else into the buffer. Returns
+    /// the bytes received and requested.
     #[inline]
     fn receive<S: Socket>(&mut self, sock: &S) -> Result<(Got, usize), End> {
         let mut ask = self.ask.min(self.buffer.len());
@@ -361,8 +361,8 @@ impl FrameReader {
         }
     }
 
-    /// What comes next is probably like what came last. Many frames a call: ask for more at once. A
-    /// large payload: ask for little more than its header, so that little of it is copied.
+    /// The next data is probably similar to the last. Many frames per call: request more at once. A
+    /// large payload: request little more than its header, so that little of it is copied.
     #[inline]
     fn adapt(&mut self, full: bool, frames: u32, tuning: &Tuning) {
         match self.inflow.as_ref().or(self.paused.as_ref()) {

@@ -15,7 +15,7 @@ pub struct ReadyLists {
     pub live: PeerSet,
     /// Of these, those whose connection has something left to send.
     pub backlog: PeerSet,
-    /// Of these, those that are to acknowledge what somebody lent.
+    /// Of these, the connections with lent data to be acknowledged.
     pub unacked: PeerSet,
     /// Those that are being called.
     pub dialing: PeerSet,

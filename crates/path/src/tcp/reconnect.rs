@@ -24,7 +24,7 @@ use super::net::Net;
 use crate::contract::Inbound;
 use kw_base::Peer;
 
-/// What becomes of a link whose connection has ended.
+/// State of a link whose connection has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
     /// We wanted the connection closed, and nothing was under way: the link rests.

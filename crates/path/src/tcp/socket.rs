@@ -1,4 +1,4 @@
-//! What the parts of a connection ask of its socket. Tests have another one, which takes and gives
+//! Interface of a connection's socket. Tests have another implementation, which accepts and returns
 //! as many bytes as they say.
 
 use kw_sys::buf::Buf;
@@ -80,7 +80,7 @@ pub mod fake {
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;
 
-    /// What is received comes from `incoming`, what is sent goes to `sent`.
+    /// Data is received from `incoming`, and sent to `sent`.
     #[derive(Debug, Default)]
     pub struct Fake {
         /// Pieces that are to be received, one by one: no call brings bytes of two.
@@ -104,7 +104,7 @@ pub mod fake {
             }
         }
 
-        /// A socket that takes so many bytes.
+        /// A socket that accepts this many bytes.
         pub fn with_room(bytes: usize) -> Fake {
             Fake {
                 room: Cell::new(bytes),
@@ -130,7 +130,7 @@ pub mod fake {
     /// nothing at the other side: as an encrypted one.
     #[derive(Debug, Default)]
     pub struct Sealed {
-        /// What the kernel took.
+        /// Data accepted by the kernel.
         pub kernel: Fake,
         /// Bytes that it took in each call.
         records: RefCell<Vec<u64>>,

@@ -1,5 +1,5 @@
-//! A link: what outlives its connections. What is to be sent, what was sent and not acknowledged,
-//! and how far frames have come in.
+//! A link outlives its connections: data to be sent, sent but unacknowledged data, and the position
+//! of received frames.
 //!
 //! See [`kw_proto::retransmit`] for why nothing is lost, repeated or reordered when a connection
 //! breaks.
@@ -21,7 +21,7 @@ use std::io;
 /// first one says that.
 const RAIL: u64 = u64::MAX;
 
-/// What a further connection of a link says.
+/// Identity of a further connection of a link.
 pub fn rail_claim(link: u64) -> Claim {
     Claim {
         link,
@@ -35,7 +35,7 @@ pub fn is_rail(claim: &Claim) -> bool {
     claim.connections == RAIL
 }
 
-/// What happened to the last connection of a link.
+/// End of the last connection of a link.
 #[derive(Clone, Debug)]
 pub struct Broken {
     /// For people.
@@ -99,12 +99,12 @@ impl Stream {
         self.broken = how;
     }
 
-    /// What happened to its last connection.
+    /// End of its last connection.
     pub fn broken(&self) -> Option<&Broken> {
         self.broken.as_ref()
     }
 
-    /// What we have of it.
+    /// This side's position in it.
     pub fn claim(&self) -> Claim {
         Claim {
             link: self.number,
@@ -164,12 +164,12 @@ impl Stream {
         !self.stripes.is_idle()
     }
 
-    /// What is under way in pieces, if anything ever was.
+    /// Striped payloads, if there ever were any.
     pub fn stripes(&mut self) -> Option<&mut Stripes> {
         self.stripes.get()
     }
 
-    /// The same, made if nothing ever was.
+    /// Striped payloads, created on first use.
     pub fn make_stripes(&mut self) -> &mut Stripes {
         self.stripes.make()
     }
@@ -185,24 +185,24 @@ impl Stream {
         &self.reader
     }
 
-    /// The same, to be told of a payload that is complete.
+    /// Striped payloads, for a payload that is complete.
     pub fn reader_mut(&mut self) -> &mut FrameReader {
         &mut self.reader
     }
 
-    /// What is kept until it is acknowledged.
+    /// Data kept until it is acknowledged.
     #[inline]
     pub fn unacked(&self) -> &Unacked {
         &self.unacked
     }
 
-    /// The same, to ask what is acknowledged.
+    /// The kept data, mutable, to query acknowledgements.
     #[inline]
     pub fn unacked_mut(&mut self) -> &mut Unacked {
         &mut self.unacked
     }
 
-    /// What waits to be sent.
+    /// Data waiting to be sent.
     #[inline]
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
@@ -221,7 +221,7 @@ impl Stream {
         }
     }
 
-    /// What is queued next is the last frame.
+    /// The frame that is queued next is the last one.
     pub fn seal(&mut self) {
         self.outbox.seal();
     }

@@ -1,5 +1,5 @@
-//! What two ranks have under way in pieces (see [`kw_proto::stripe`]), as the link between them
-//! knows it. It outlives connections.
+//! Striped payloads between two ranks (see [`kw_proto::stripe`]), as known to the link between
+//! them. They outlive connections.
 
 use super::disconnect::End;
 use crate::contract::Landing;
@@ -7,7 +7,7 @@ use kw_proto::stripe::{Carrier, Incoming, Outgoing, Piece, Place};
 use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
-/// Cookie of a frame that nobody waits for.
+/// Cookie of a frame without a waiting sender.
 pub const NOBODY: u64 = u64::MAX;
 
 /// The first connection, as a carrier of pieces.
@@ -26,7 +26,7 @@ pub struct Stripes {
     main: Option<u64>,
 }
 
-/// The same, made when something is sent or comes in pieces for the first time.
+/// The striped payloads, created when a piece is sent or received for the first time.
 #[derive(Debug, Default)]
 pub struct LinkStripes {
     under_way: Option<Box<Stripes>>,
@@ -35,17 +35,17 @@ pub struct LinkStripes {
 }
 
 impl LinkStripes {
-    /// Pieces have so many bytes.
+    /// Pieces have this many bytes.
     pub fn open(&mut self, piece: u64) {
         self.piece = piece;
     }
 
-    /// What is under way, if there ever was something.
+    /// Striped payloads, if there ever were any.
     pub fn get(&mut self) -> Option<&mut Stripes> {
         self.under_way.as_deref_mut()
     }
 
-    /// What is under way; asked for the first time, nothing.
+    /// Striped payloads; initially empty.
     pub fn make(&mut self) -> &mut Stripes {
         let piece = self.piece;
         self.under_way
@@ -60,7 +60,7 @@ impl LinkStripes {
 }
 
 impl Stripes {
-    /// Nothing, in pieces of so many bytes.
+    /// None, with pieces of this many bytes.
     pub fn new(piece: u64) -> Stripes {
         Stripes {
             out: Outgoing::new(piece),
@@ -87,7 +87,7 @@ impl Stripes {
         self.into.is_open(number)
     }
 
-    /// The next payload of so many bytes comes in pieces.
+    /// The next payload of this many bytes arrives in pieces.
     pub fn comes(&mut self, len: u64, landing: Landing) {
         self.into.begin(len, landing);
     }

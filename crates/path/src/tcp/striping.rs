@@ -13,13 +13,13 @@ use kw_base::{Peer, Tick};
 use kw_proto::stripe::Carrier;
 use kw_proto::wire::{Header, Kind};
 
-/// What is under way in pieces, and the connections for it.
+/// Striped payloads and their connections.
 #[derive(Debug)]
 pub struct Striping {
     rails: Rails,
     /// Peers with which something is under way in pieces.
     active: PeerSet,
-    /// Payloads go in pieces from so many bytes on; `None`: never.
+    /// Payloads are striped from this many bytes on; `None`: never.
     from: Option<u64>,
     /// Payloads that were sent in pieces.
     payloads: u64,
@@ -28,7 +28,7 @@ pub struct Striping {
 }
 
 impl Striping {
-    /// Nothing yet, among so many ranks; payloads go in pieces from so many bytes on, if ever.
+    /// Nothing yet, among this many ranks; payloads are striped from this many bytes on, if ever.
     pub fn new(size: u32, from: Option<u64>) -> Striping {
         Striping {
             rails: Rails::new(size, from.is_some()),
@@ -49,7 +49,7 @@ impl Striping {
         &self.rails
     }
 
-    /// Whether a payload of so many bytes may go in pieces.
+    /// Whether a payload of this many bytes may be striped.
     #[inline]
     pub fn is_for(&self, len: u64) -> bool {
         self.from.is_some_and(|from| len >= from)
@@ -61,8 +61,8 @@ impl Striping {
         self.active.is_empty()
     }
 
-    /// What went over rails: payloads that were sent in pieces, bytes of those that did not go over
-    /// the first connection, and pieces that went again.
+    /// Counters of rails: payloads sent in pieces, their bytes that did not use the first
+    /// connection, and resent pieces.
     pub fn counts(&self) -> [u64; 3] {
         [self.payloads, self.rails.bytes(), self.again]
     }
@@ -252,7 +252,7 @@ impl Striping {
         idle.is_some()
     }
 
-    /// The first connection of a peer was made anew: rails on its link are closed.
+    /// The first connection of a peer was re-established: rails on its link are closed.
     pub fn leave_first(&mut self, peer: Peer, local: &Local, peers: &mut Peers) {
         for id in self.rails.beside_first(peer, local, peers) {
             self.drop_rail(peer, id, peers);
@@ -265,7 +265,7 @@ impl Striping {
         self.active.remove(peer);
     }
 
-    /// Before a sleep that ends when so many bytes of a piece have come.
+    /// Before a sleep that ends when this many bytes of a piece have arrived.
     pub fn arm(&mut self, batch: u32, watcher: &Watcher) {
         for peer in self.active.iter() {
             self.rails.listen(peer, watcher.poller());

@@ -16,9 +16,9 @@
 //! On loopback the congestion control is Reno, whatever the system's is (`sys::tcp`). A system
 //! whose default is BBR paces: 1 MB between two processes that poll (C program, frames with a
 //! header, after an RTS and a CTS; 4 runs in turns, mean of each) takes 137 to 152 us one way and
-//! 278 to 310 when both send at once; with Reno 107 to 117 and 152 to 174. Said only when there is
-//! a connection, pacing stays: 124 to 141 and 164 to 215. Cubic is as quick as Reno but for rare
-//! slow messages, and not allowed to everybody.
+//! 278 to 310 when both send at once; with Reno 107 to 117 and 152 to 174. If it is set only once
+//! there is a connection, pacing stays: 124 to 141 and 164 to 215. Cubic is as fast as Reno except
+//! for rare slow messages, and not permitted to all users.
 //!
 //! Between hosts (host lab, 1 Gb/s, a processor for each host): processor time of the event thread
 //! while both sides exchange 1 MB and compute, microseconds; two threads that do the same with
@@ -47,8 +47,7 @@
 use kw_proto::stripe::STRIPE_FROM;
 use std::time::Duration;
 
-/// What was measured with `examples/tcp_pingpong.rs` on loopback, and may be set otherwise by an
-/// experiment.
+/// Values measured with `examples/tcp_pingpong.rs` on loopback, which an experiment may change.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// Bytes of the read buffer of a connection.
@@ -71,7 +70,7 @@ pub struct Tuning {
     /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the
     /// event thread once; at least 4 KB. Part of the wire: the same on both sides.
     pub segment: u64,
-    /// The same on loopback, where segments only cost system calls.
+    /// The values on loopback, where segments only cost system calls.
     pub segment_loopback: u64,
     /// Bytes of a piece of a payload that several connections carry. Part of the wire, like the
     /// segment.
@@ -86,25 +85,25 @@ pub struct Tuning {
     /// have to wait for), and bytes of the segment that wait in the socket while the event thread
     /// sleeps.
     pub part: u32,
-    /// The same where long payloads go alone (see `bulk_detector`).
+    /// The values if long payloads go alone (see `bulk_detector`).
     pub part_alone: u32,
     /// Payloads up to this size are copied when they are sent, because they may be wanted again;
     /// longer ones stay where they are.
     pub copied: u64,
-    /// So much is kept before the system is asked what has been acknowledged.
+    /// Bytes kept before the system is asked what has been acknowledged.
     pub keep: u64,
     /// Polls after which what is left of a longer payload is copied too, so that its sender may go
     /// on.
     pub patient_polls: u32,
-    /// The same where no more than `little` bytes are left.
+    /// The value if at most `little` bytes are left.
     pub hasty_polls: u32,
-    /// What a copy takes no longer than a few polls.
+    /// Size whose copy takes no longer than a few polls.
     pub little: u64,
     /// How long the other side's kernel may be silent.
     pub silence: Duration,
     /// System calls on one connection before the others get their turn.
     pub turns: u32,
-    /// Up to so many connections are read directly, without asking epoll first.
+    /// Up to this many connections are read directly, without asking epoll first.
     pub few_links: usize,
     /// Direct reads between two looks at epoll (for new connections).
     pub look_every: u32,
@@ -144,7 +143,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The measured numbers for a job of so many ranks: with many connections each has a smaller
+    /// The measured numbers for a job of this many ranks: with many connections each has a smaller
     /// buffer, and keeps less.
     pub fn for_size(ranks: u32) -> Tuning {
         let read_buffer = match ranks {

@@ -1,9 +1,9 @@
-//! What was sent over a link and its peer's kernel has not acknowledged: kept, because it may be
-//! wanted again.
+//! Data sent over a link that its peer's kernel has not acknowledged: kept, because it may have to
+//! be resent.
 //!
 //! Short frames are copied. Long payload is lent to the connection ([`kw_proto::retransmit`]) until
-//! it is acknowledged; when nobody can wait for that any longer, what is left is copied, too. A
-//! link that ends with its connection (`KW_RELIABLE=no`) keeps nothing.
+//! it is acknowledged; when its sender cannot wait any longer, the rest is copied, too. A link that
+//! ends with its connection (`KW_RELIABLE=no`) keeps nothing.
 
 use super::Tuning;
 use super::outbox::Went;
@@ -22,7 +22,7 @@ pub struct Unacked {
     kept: Option<Box<RetransmitBuffer<Buf>>>,
     /// Bytes kept at which the system is asked what is acknowledged.
     look_at: u64,
-    /// Polls since somebody waits for an acknowledgement.
+    /// Polls since a sender waits for an acknowledgement.
     waited: u32,
 }
 
@@ -59,13 +59,13 @@ impl Unacked {
         self.kept.as_ref().is_some_and(|k| k.is_behind())
     }
 
-    /// Whether somebody waits for an acknowledgement.
+    /// Whether a sender waits for an acknowledgement.
     #[inline]
     pub fn awaits_ack(&self) -> bool {
         self.kept.as_ref().is_some_and(|k| k.owes())
     }
 
-    /// Bytes that lie where they were lent, and that somebody wants back.
+    /// Lent bytes for which a sender waits.
     pub fn lent(&self) -> u64 {
         self.kept.as_ref().map_or(0, |k| k.owed())
     }
@@ -75,7 +75,7 @@ impl Unacked {
         self.kept.as_ref().map_or(0, |k| k.sent())
     }
 
-    /// Whether a peer that has received so much can be told the rest.
+    /// Whether a peer that has received this much can be sent the rest.
     pub fn covers(&self, received: u64) -> bool {
         self.kept.as_ref().is_none_or(|k| k.covers(received))
     }
@@ -179,8 +179,8 @@ impl Unacked {
         }
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
-    /// ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses no data of this
+    /// rank.
     pub fn is_acknowledged<S: Socket>(&mut self, sock: &S) -> bool {
         let Some(kept) = &mut self.kept else {
             return false;
@@ -207,7 +207,8 @@ impl Unacked {
         }
     }
 
-    /// Copies what somebody waits for: nobody will look for acknowledgements. Who they are.
+    /// Copies the bytes for which senders wait: no further query will be made. Returns these
+    /// senders.
     pub fn copy_out<S: Socket>(&mut self, sock: &S) -> Vec<u64> {
         let mut all = Vec::new();
         if let Some(kept) = &mut self.kept {
@@ -277,7 +278,7 @@ mod tests {
     use crate::tcp::socket::fake::{Fake, Sealed, TAG};
     use kw_proto::wire::Kind;
 
-    /// What a link does with a payload of so many bytes that the socket took at once.
+    /// Handling of a payload of this many bytes that the socket accepted at once.
     fn send<S: Socket>(unacked: &mut Unacked, sock: &S, len: u64, tuning: &Tuning) -> Sent {
         let buf = Buf::alloc(len as usize);
         let head = Header {
@@ -386,7 +387,7 @@ mod tests {
             assert!(unacked.covers(received as u64));
             let next = Fake::with_room(usize::MAX);
             assert!(unacked.resume(received as u64, |_| {}));
-            // What was received is forgotten, so each connection brings the rest only.
+            // Received data is forgotten, so each connection brings the rest only.
             while unacked.is_behind() {
                 unacked.repeat(&next, &tuning).unwrap();
             }

@@ -38,7 +38,7 @@ pub struct UnackedTimeout {
     left: u64,
 }
 
-/// What to make of a connection's silence.
+/// Judgement of a connection's silence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Silence {
     /// Everything was answered.

@@ -1,5 +1,4 @@
-//! What tells a TCP path that something can be done: the poller with its numbers, and when it is
-//! asked.
+//! Events of a TCP path: the poller with its numbers, and when it is polled.
 //!
 //! Few connections are read directly, and the poller is asked now and then only; it is asked at the
 //! next look when something that only it tells of may have happened ([`Watcher::hurry`]).
@@ -11,7 +10,7 @@ use kw_sys::poller::{Event, Poller};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// What the poller tells of.
+/// Source of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
     /// One of our listening sockets.
@@ -29,7 +28,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// What kind of thing it is stands in the top byte, which one below.
+    /// The kind is in the top byte, the index in the lower ones.
     const KIND: u32 = 56;
     /// Bits of the number of a rail.
     const RAIL: u32 = 32;
@@ -47,7 +46,7 @@ impl Token {
         kind << Token::KIND | which
     }
 
-    /// What a number stands for.
+    /// Meaning of a number.
     pub fn of(bits: u64) -> Token {
         let which = bits & ((1 << Token::KIND) - 1);
         let peer = Peer(which as u32);
@@ -112,11 +111,11 @@ impl Watcher {
         self.patience = self.patience.saturating_sub(1);
     }
 
-    /// What has happened; to be given back with [`Watcher::give_back`].
+    /// The events; to be returned with [`Watcher::give_back`].
     pub fn ask(&mut self, tuning: &Tuning) -> Vec<Event> {
         self.patience = tuning.look_every;
         let mut events = std::mem::take(&mut self.events);
-        // An epoll that fails leaves the direct reads; there is nobody to tell.
+        // An epoll that fails leaves the direct reads; the error cannot be reported.
         let _ = self.poller.wait(Some(Duration::ZERO), &mut events);
         events
     }

@@ -24,7 +24,7 @@ pub struct Unreachable;
 #[derive(Debug)]
 struct Address {
     at: SocketAddr,
-    /// When its host answered last, be it that nobody has the port open.
+    /// Time of its host's last answer, even if that was "port unreachable".
     host: Option<Tick>,
     refused: bool,
 }
@@ -34,7 +34,7 @@ struct Address {
 pub struct Call {
     caller: Caller,
     addresses: Vec<Address>,
-    /// What is to be sent when the peer has answered.
+    /// Data to be sent when the peer has answered.
     pub queue: Queue,
     /// The way that has answered first.
     way: Option<Way>,
@@ -135,7 +135,7 @@ impl Call {
         Ok(self.addresses.iter().map(|a| a.at.ip()).collect())
     }
 
-    /// What became of all its addresses, for people.
+    /// Results for all its addresses, as text.
     pub fn sentence(&self) -> String {
         let why = |a: &Address| match a.refused {
             true => format!("{}: no process has this port open", a.at),

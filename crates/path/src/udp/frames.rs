@@ -4,10 +4,10 @@ use crate::contract::{Inbound, Landing};
 use kw_base::Peer;
 use kw_proto::wire::{HEADER_LEN, Header, Kind, WireError};
 
-/// What the next bytes belong to.
+/// Owner of the next bytes.
 #[derive(Debug)]
 enum Place {
-    /// A header; so many bytes of it have come.
+    /// A header, of which this many bytes have arrived.
     Head(usize),
     /// The small body of a frame of protocol.
     Small(Header, Vec<u8>),

@@ -1,5 +1,5 @@
-//! What comes: datagrams to their connections or to the listener, and what is done for whoever was
-//! heard.
+//! Incoming datagrams: they go to their connections or to the listener; then the peers heard from
+//! are served.
 
 use super::link::Way;
 use super::{Slot, UdpPath, down};
@@ -15,8 +15,8 @@ impl UdpPath {
     pub(super) fn drain(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let mut moved = 0;
         let mut inbox = self.inbox.take().unwrap_or_default();
-        // A look in vain costs as much as one that brings something: a second one is worth it only
-        // where much comes.
+        // A poll without success costs as much as one that brings something: a second one is
+        // worthwhile only if there is much traffic.
         let turns = if self.flooded { self.tuning.turns } else { 1 };
         for sock in 0..self.socks.len() {
             for _ in 0..turns {
@@ -49,7 +49,7 @@ impl UdpPath {
                         Err(why) => self.bury(peer, why.to_string(), inbound),
                     }
                 }
-                // What a session that is over, or not begun, still has under way.
+                // Data in flight of a session that is over, or has not begun.
                 Some(_) if session != 0 => {}
                 Some(_) if peer != self.me => {
                     let way = Way {
@@ -97,9 +97,9 @@ impl UdpPath {
         self.accept(peer, now, way, datagram);
     }
 
-    /// Somebody says to be a peer that we have no connection with.
+    /// A process claims to be a peer without a connection.
     fn accept(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
-        // Without random bytes nobody can be let in; the peer comes again.
+        // Without random bytes no peer can be accepted; the peer tries again.
         let Ok(nonce) = kw_sys::random::key() else {
             return;
         };
@@ -128,7 +128,7 @@ impl UdpPath {
         self.adopt(peer, session, datagram, way, Some(welcome), now);
     }
 
-    /// Goes on with whoever was heard: tells what has arrived, sends what may be sent.
+    /// Serves the peers heard from: reports arrived data, sends what may be sent.
     pub(super) fn answer(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         while let Some(peer) = self.heard.pop() {
             let Slot::Up(link) = &mut self.slots[peer.idx()] else {

@@ -16,7 +16,7 @@ use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// So many packets sent again are worth a line, and then twice as many each time,
+/// This many resent packets are worth a log line, and then twice as many each time,
 const MANY: u64 = 64;
 /// if they are one in so many of all.
 const OFTEN: u64 = 1000;
@@ -57,7 +57,7 @@ pub struct Link {
     reader: Reader,
     /// The way.
     pub way: Way,
-    /// What to say when the other side did not hear its welcome.
+    /// Message to repeat if the other side did not receive its welcome.
     pub welcome: Option<Welcome>,
     /// Whether it is still there.
     pub keepalive: Keepalive,
@@ -67,7 +67,7 @@ pub struct Link {
     stretch: Stretch,
     /// The goodbye was told.
     pub told: bool,
-    /// It is said when so many packets have been sent again.
+    /// Logged when this many packets have been resent.
     report: u64,
 }
 
@@ -169,7 +169,7 @@ impl Link {
             .release(self.conn.arrived(), |cookie| inbound.on_sent(peer, cookie));
     }
 
-    /// What is known of the way.
+    /// Known properties of the route.
     pub fn network(&self) -> Network {
         self.network.known()
     }

@@ -2,23 +2,22 @@
 //! network loses is sent again by [`kw_proto::reliable`].
 //!
 //! # Use
-//! As [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To sleep:
-//! [`UdpPath::arm`], `poll` once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to become
-//! readable; the timers of the connections make it readable as well, by the poller's alarm, so
-//! whoever sleeps needs no time-out of its own.
+//! Used like [`crate::tcp`]: [`UdpPath::new`], publish the address, `introduce`, `send`, `poll`. To
+//! sleep: [`UdpPath::arm`], `poll` once more, and wait for [`UdpPath::as_fd`](std::os::fd::AsFd) to
+//! become readable; the timers of the connections make it readable as well, by the poller's alarm,
+//! so a sleeper needs no time-out of its own.
 //!
 //! # Frames
 //! The frames to a peer are one stream of bytes, [`queue`], which the machine of the connection
 //! cuts into datagrams. Small payload is copied into the queue, from 2 KB on after it has been
-//! sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or sent
-//! again, so `on_sent` is told when it has *arrived*. What comes is put into place as it comes (see
+//! sent; a long one stays in its [`Buf`](kw_sys::buf::Buf) and is read when it is sent, or resent,
+//! so `on_sent` is called when it has *arrived*. Received data is put into place as it arrives (see
 //! [`frames`]). Up to 56 KB of datagrams go to the kernel in one call, and come from it in one
 //! (GSO, GRO).
 //!
 //! # Time
-//! A machine that measures round trips must know when a frame is sent, and `send` is not told;
-//! `poll` is told a time that may be some polls old. So this path is given a clock by whoever opens
-//! it.
+//! A machine that measures round trips must know when a frame is sent, which `send` is not told;
+//! the time passed to `poll` may be some polls old. So the owner gives this path a clock.
 //!
 //! # Connections
 //! ```text
@@ -76,18 +75,18 @@ use queue::Queue;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What has been counted.
+/// Counters.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Tally {
     /// Packets sent, without bare acknowledgements.
     pub packets: u64,
     /// Of these, those that repeated bytes or asked.
     pub again: u64,
-    /// Datagrams that were damaged, or a stranger's.
+    /// Datagrams that were damaged or not authenticated.
     pub dropped: u64,
 }
 
-/// What is known of a peer.
+/// State of a peer.
 #[derive(Debug)]
 enum Slot {
     Unknown,
@@ -106,8 +105,7 @@ pub struct UdpPath {
     clock: fn() -> Tick,
     poller: Poller,
     socks: Vec<Sock>,
-    /// Sends to ports that nobody has open, so that the complaints about those do not mix with the
-    /// others.
+    /// Sends to closed ports, so that the resulting errors do not mix with the others.
     scouts: Vec<Sock>,
     armed: Vec<bool>,
     address: String,
@@ -117,11 +115,11 @@ pub struct UdpPath {
     live: PeerSet,
     /// Peers whose slot is `Calling`.
     calling: PeerSet,
-    /// Peers to whom something has not arrived yet.
+    /// Peers to which some data has not arrived yet.
     busy: PeerSet,
     /// Peers that have been heard and may be sent to.
     heard: PeerSet,
-    /// Peers for whom the socket had no room.
+    /// Peers for whose data the socket had no room.
     held: PeerSet,
     /// When they are tried again, if nothing comes before.
     retry: Tick,
@@ -151,7 +149,7 @@ fn down(peer: Peer, reason: impl Into<String>) -> Down {
 }
 
 impl UdpPath {
-    /// Datagrams that were dropped: damaged, or by somebody who could not prove the key.
+    /// Datagrams that were dropped: damaged or not authenticated.
     pub fn strangers_refused(&self) -> u64 {
         self.tally.dropped
     }
@@ -169,7 +167,7 @@ impl UdpPath {
         lines.collect()
     }
 
-    /// What has been counted on all connections.
+    /// Counters of all connections.
     pub fn tally(&self) -> Tally {
         let mut sum = self.tally;
         for slot in &self.slots {
@@ -203,14 +201,14 @@ impl UdpPath {
                 } else {
                     Interest::Read
                 };
-                // A descriptor of ours that is registered can be changed; without it the timers
-                // still wake us.
+                // A registered descriptor of this process can be changed; without it the timers
+                // still wake this rank.
                 let _ = self.poller.change(&self.socks[i], i as u64, interest);
                 self.armed[i] = wants;
             }
         }
-        // Without the alarm a sleeping rank would only be woken by what comes; there is nobody to
-        // tell.
+        // Without the alarm a sleeping rank would only be woken by incoming data; the error cannot
+        // be reported.
         let _ = self.poller.set_alarm(self.next);
     }
 
@@ -300,7 +298,7 @@ impl UdpPath {
         self.push(peer, now, false);
     }
 
-    /// What the connection of a peer has measured of the way: nothing before there is one.
+    /// The connection's measurements of the route to a peer: none before there is one.
     fn measured(&self, peer: Peer) -> Network {
         match self.slot(peer) {
             Some(Slot::Up(link)) => link.network(),

@@ -11,10 +11,10 @@ use kw_sys::poller::{Interest, Poller};
 use kw_sys::udp::{LONGEST, Sock};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a path must know to open.
+/// Parameters to open a path.
 #[derive(Clone)]
 pub struct Config {
-    /// Who opens it.
+    /// The rank that opens it.
     pub member: Member,
     /// The clock that `poll` is told, too.
     pub clock: fn() -> Tick,
@@ -58,7 +58,7 @@ fn cannot(why: impl Into<Cause>) -> CannotOpen {
 }
 
 impl UdpPath {
-    /// Opens the sockets, and calls nobody yet.
+    /// Opens the sockets, and calls no peer yet.
     pub fn new(config: Config) -> Result<UdpPath, CannotOpen> {
         UdpPath::tuned(config, Tuning::default())
     }

@@ -1,4 +1,4 @@
-//! What is due by time: connections and calls looked at, and who is asked for a sign of life.
+//! Timers: connections and calls to be served, and keepalive probes.
 
 use super::call::Unreachable;
 use super::{Slot, UdpPath};
@@ -8,7 +8,7 @@ use kw_proto::reliable::keepalive::Turn;
 use kw_sys::udp::Complaint;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that nobody has open: its host says so, which is a sign of life (see
+/// A closed port: its host reports that, which is a sign of life (see
 /// [`kw_proto::reliable::keepalive`]).
 const NOBODYS_PORT: u16 = 1;
 
@@ -101,7 +101,7 @@ impl UdpPath {
         }
     }
 
-    /// What kernels answered to our datagrams.
+    /// ICMP answers to this rank's datagrams.
     #[cold]
     pub(super) fn complaints(&mut self, now: Tick, sock: usize) {
         while let Some(Complaint { to, refused }) = self.socks[sock].complaint() {

@@ -4,7 +4,7 @@
 use kw_proto::reliable::Params;
 use std::time::Duration;
 
-/// What may be set otherwise by an experiment.
+/// Values that an experiment may change.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// The protocol's numbers.

@@ -1,4 +1,4 @@
-//! What several of the tests need.
+//! Helpers of several tests.
 
 use kw_base::Peer;
 use kw_path::Path;

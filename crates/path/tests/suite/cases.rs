@@ -155,8 +155,8 @@ pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
     }
 }
 
-/// What does not fit the landing is thrown away, what follows is not harmed, and a landing may
-/// begin inside a buffer.
+/// Data beyond the landing is discarded, later data is intact, and a landing may begin inside a
+/// buffer.
 pub fn a_short_landing_loses_only_the_rest<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     (w.seen[1].cut, w.seen[1].at) = (70_001, 13);
@@ -175,7 +175,7 @@ pub fn a_short_landing_loses_only_the_rest<F: Fixture>() {
     }
 }
 
-/// A receiver that does not poll stops nobody and loses nothing.
+/// A receiver that does not poll stops no other rank and loses nothing.
 pub fn a_thousand_frames_wait_for_a_receiver_that_sleeps<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     let size = |k: i32| [3, 100, 3000, 24, 9000, 70_000][k as usize % 6];
@@ -215,7 +215,7 @@ pub fn both_directions_flow_at_once<F: Fixture>() {
     }
 }
 
-/// Everybody talks to everybody, polling all or one, by the dice of a printed seed.
+/// All ranks talk to each other, polling all or one, randomly by a printed seed.
 pub fn many_peers_keep_their_order<F: Fixture>() {
     const N: usize = 6;
     let seed = 20_25;

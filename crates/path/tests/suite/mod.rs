@@ -34,7 +34,7 @@ pub trait Joins: Fixture<P: Network> {
 /// A frame as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Came {
-    /// Who sent it.
+    /// The sender.
     pub from: u32,
     /// Its header.
     pub head: Header,
@@ -167,7 +167,7 @@ impl<P: Path> World<P> {
         self.paths[who].poll(now, &mut self.seen[who])
     }
 
-    /// Polls everybody until `done`.
+    /// Polls all ranks until `done`.
     pub fn until(&mut self, what: &str, done: impl Fn(&World<P>) -> bool) {
         let begin = Instant::now();
         while !done(self) {

@@ -1,4 +1,4 @@
-//! Short frames of a rank that runs ahead are joined, and nobody waits for them.
+//! Short frames of a rank that runs ahead are joined, and no rank waits for them.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn what_a_rank_sent_ahead_comes_though_it_never_looks_again() {
             bursts(&mut a, &mut b)
         })
         .collect();
-    // What waits for a usual acknowledgement, of 40 ms, takes thousands of looks.
+    // Waiting for a usual acknowledgement, of 40 ms, takes thousands of polls.
     looks.sort_unstable();
     assert!(looks[10] < 100, "looks: {looks:?}");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 const SIZES: [usize; 9] = [0, 8, 100, 2_049, 9_000, 60_000, 70_000, 300_000, 2_500_000];
 
-/// Messages of all sizes, all in order, in segments of so many bytes.
+/// Messages of all sizes, all in order, in segments of this many bytes.
 fn in_segments(segment_loopback: u64, count: usize) -> Soak {
     Soak {
         sizes: &SIZES,

@@ -1,5 +1,5 @@
-//! The TCP path against strangers, liars and broken connections, on real sockets of the loopback
-//! interface.
+//! The TCP path against unauthenticated, lying and broken connections, on real sockets of the
+//! loopback interface.
 //!
 //! Nothing here sleeps. Watchdogs only end what would never end; time-outs of the path are reached
 //! by giving `poll` a later `now`.
@@ -72,7 +72,7 @@ impl Inbound for Log {
 }
 
 impl Log {
-    /// What is where payloads came in pieces, now, with their tags.
+    /// Current contents of the buffers into which payloads came in pieces, with their tags.
     pub fn places(&self) -> impl Iterator<Item = (i32, Vec<u8>)> {
         self.open.iter().map(|(tag, buf)| {
             let mut bytes = vec![0; buf.len() as usize];
@@ -87,7 +87,7 @@ impl Log {
     }
 }
 
-/// What a rank of the tests' job knows.
+/// Parameters of a rank of the tests' job.
 pub fn config(me: u32, size: u32) -> Config {
     Config {
         member: Member {
@@ -154,7 +154,7 @@ pub fn send(path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> Result<Sent, Do
     send_as(Kind::Eager, path, to, tag, buf)
 }
 
-/// The same, as a frame of this kind.
+/// The frame with this kind.
 pub fn send_as(kind: Kind, path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> Result<Sent, Down> {
     let head = Header {
         tag,

@@ -25,7 +25,7 @@ fn in_pieces() -> Soak {
     }
 }
 
-/// What both have sent in pieces: payloads, bytes, and pieces that went again.
+/// Striped traffic of both: payloads, bytes, and resent pieces.
 fn striped(sides: &[Side; 2]) -> [u64; 3] {
     let both = sides.each_ref().map(|s| s.path.striped());
     [0, 1, 2].map(|k| both[0][k] + both[1][k])

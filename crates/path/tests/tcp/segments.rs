@@ -4,7 +4,7 @@ use super::*;
 use kw_path::Asleep;
 use kw_path::tcp::Tuning;
 
-/// Two ranks with segments of so many bytes, who never take each other for gone.
+/// Two ranks with segments of this many bytes that never take each other for dead.
 fn pair_with(segment: u64) -> [TcpPath; 2] {
     let rank = |me| {
         let tuning = Tuning {
@@ -183,7 +183,7 @@ fn a_server_hears_that_what_it_lent_has_arrived_though_nothing_wakes_it() {
     let lengths = [8, 300 << 10];
     send_all(&mut a, &lengths[..1]);
     exchange(&mut a, &mut b, &lengths[..1]);
-    // More than the other side's kernel takes while nobody reads.
+    // More than the other side's kernel accepts while no process reads.
     send_data(&mut a, 1, &filled(&body(1, lengths[1])));
     let mut la = Log::default();
     until("all is handed over", || {

@@ -1,6 +1,6 @@
-//! Two ranks send each other messages of all sizes while somebody does harm: every byte comes once,
-//! what must keep its order keeps it, and nothing reads or writes a payload's memory after its
-//! owner was told.
+//! Two ranks exchange messages of all sizes while connections are disturbed: every byte arrives
+//! once, order is kept where required, and a payload's memory is not touched after its owner was
+//! notified.
 
 use super::*;
 use kw_path::tcp::Tuning;
@@ -18,18 +18,18 @@ impl Dice {
     }
 }
 
-/// What is sent, and how.
+/// The data to send, and how.
 #[derive(Clone)]
 pub struct Soak {
     /// Bytes of a message, one of these.
     pub sizes: &'static [usize],
-    /// Messages from so many bytes on are data of a rendezvous, which may be overtaken.
+    /// Messages from this many bytes on are data of a rendezvous, which may be overtaken.
     pub data_from: usize,
     /// Messages of each side.
     pub count: usize,
-    /// Of these, so many may be under way each way.
+    /// Of these, this many may be in flight each way.
     pub window: usize,
-    /// Harm is done at one turn of so many.
+    /// One turn in this many disturbs a connection.
     pub harm: u64,
     pub tuning: Tuning,
 }
@@ -120,7 +120,7 @@ impl Soak {
         sides
     }
 
-    /// What has come is what was said.
+    /// The received data is as announced.
     fn check(&self, said: &[usize], log: &Log) {
         for (tag, bytes) in &log.came {
             assert!(*bytes == body(*tag, said[*tag as usize]), "message {tag}");

@@ -1,4 +1,5 @@
-//! Strangers at the door of a running job: the job's frames stay right, the strangers are counted.
+//! Unauthenticated connections to a running job: the job's frames stay right, the connections are
+//! counted.
 
 use super::*;
 use kw_path::sim::Rng;
@@ -47,7 +48,7 @@ impl Job {
         TcpStream::connect(self.paths[0].address()).unwrap()
     }
 
-    /// Talks on until so many strangers were refused.
+    /// Continues until this many connections were refused.
     fn until_refused(&mut self, n: u64) {
         until("strangers are refused", || {
             if self.sent < 300 {
@@ -121,7 +122,7 @@ fn a_truncated_hello_and_a_silent_stranger_cost_a_seat_for_a_while() {
     drop(truncated);
     job.until_refused(1);
     let silent = job.connect();
-    // Rank 0 is polled later and later; the stranger is not there for long.
+    // Rank 0 is polled later and later; the connection does not stay for long.
     let mut t = now();
     until("the silent stranger is closed", || {
         t = t + Duration::from_millis(10);
@@ -139,7 +140,7 @@ fn who_hangs_up_without_a_word_is_no_stranger() {
     for _ in 0..3 {
         drop(job.connect());
     }
-    // Whoever comes later is looked at later.
+    // Later connections are looked at later.
     let mut truncated = job.connect();
     truncated.write_all(&hello[..1]).unwrap();
     drop(truncated);
@@ -147,7 +148,7 @@ fn who_hangs_up_without_a_word_is_no_stranger() {
     job.check();
 }
 
-/// Reads exactly so many bytes while the job goes on.
+/// Reads exactly this many bytes while the job continues.
 fn read(job: &mut Job, from: &mut TcpStream, n: usize) -> Vec<u8> {
     let mut bytes = vec![0; n];
     let mut done = 0;
@@ -167,7 +168,7 @@ fn read(job: &mut Job, from: &mut TcpStream, n: usize) -> Vec<u8> {
 
 #[test]
 fn a_replayed_conversation_is_refused() {
-    // A true rank 1 that goes through somebody who writes down what it says.
+    // A genuine rank 1 that connects through an eavesdropper.
     let mut zero = rank(0, 2);
     let mut one = rank(1, 2);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

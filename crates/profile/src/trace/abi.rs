@@ -1,5 +1,5 @@
-//! What differs between the three ABIs and a trace has to know: where in a status things stand, and
-//! the values of a few constants (MPI 5.0, chapter 20; `api/abi`).
+//! Differences between the three ABIs that matter for a trace: offsets of the fields of a status,
+//! and the values of a few constants (MPI 5.0, chapter 20; `api/abi`).
 
 use std::ffi::c_int;
 
@@ -51,7 +51,7 @@ enum Count {
     OpenMpi,
 }
 
-/// What a status says.
+/// Contents of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
     /// The rank, as the communicator counts.
@@ -123,7 +123,7 @@ const OPEN_MPI: Abi = Abi {
 };
 
 impl Abi {
-    /// That of the library that answers.
+    /// The ABI of the library in use.
     pub fn of(library: &str) -> Abi {
         let file = library.rsplit('/').next().unwrap_or(library);
         match file {
@@ -195,7 +195,7 @@ impl Abi {
         rank == self.proc_null || rank == ABSENT
     }
 
-    /// What a status says.
+    /// Contents of a status.
     ///
     /// # Safety
     /// There is one that MPI has written.

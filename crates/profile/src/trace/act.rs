@@ -1,9 +1,9 @@
-//! What a call does, as far as a trace tells: the words of its arguments that mean something, in
-//! places that the generator of the wrappers knows (`kw_apigen::profile_wrappers`).
+//! Actions of calls as recorded in a trace: the meaningful words of their arguments, in positions
+//! that the generator of the wrappers knows (`kw_apigen::profile_wrappers`).
 
 use kw_start::trace::ABSENT;
 
-/// What a call does. Behind each stands what its words are: pointers, where nothing else is said.
+/// Action of a call. The words of each are listed; they are pointers unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum What {

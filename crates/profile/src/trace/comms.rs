@@ -33,7 +33,8 @@ pub(super) struct Comm {
     collectives: AtomicU64,
     /// The hash of its members.
     members: u64,
-    /// Whom the calling process receives from in the communicator's topology: ranks in MPI_COMM_WORLD.
+    /// Ranks in MPI_COMM_WORLD from which the calling process receives in the communicator's
+    /// topology.
     pub neighbors: Vec<i32>,
 }
 
@@ -48,7 +49,7 @@ impl Comm {
         }
     }
 
-    /// The same of a rank that may be nobody.
+    /// Translation of a rank that may be MPI_PROC_NULL.
     #[inline(always)]
     pub fn world_of(&self, abi: &Abi, rank: c_int) -> i32 {
         match abi.is_nobody(rank) {
@@ -57,7 +58,7 @@ impl Comm {
         }
     }
 
-    /// The same of where a receive takes from.
+    /// Translation of the source of a receive.
     #[inline(always)]
     pub fn source(&self, abi: &Abi, rank: c_int) -> i32 {
         match abi.is_any_source(rank) {
@@ -73,7 +74,7 @@ impl Comm {
     }
 }
 
-/// What MPI tells of a communicator.
+/// MPI's description of a communicator.
 struct Told {
     ranks: Option<Vec<i32>>,
     place: i32,
@@ -262,7 +263,7 @@ impl All {
     }
 }
 
-/// What stands for all communicators that are not described: no rank in it is known.
+/// Placeholder for all communicators that are not described: no rank in it is known.
 fn nothing() -> &'static Comm {
     static NOTHING: OnceLock<Comm> = OnceLock::new();
     NOTHING.get_or_init(|| Comm {
@@ -291,7 +292,7 @@ fn hash(ranks: &[i32]) -> u64 {
 type Comm2 = unsafe extern "C-unwind" fn(usize, *mut usize) -> c_int;
 type Int = unsafe extern "C-unwind" fn(usize, *mut c_int) -> c_int;
 
-/// What MPI is asked of a communicator, past all tools.
+/// Queries of a communicator, past all tools.
 struct Ask {
     group: Comm2,
     remote_group: Comm2,

@@ -79,7 +79,7 @@ impl Quintuple {
         }
     }
 
-    /// The same where another kind stands in the first place, or none does.
+    /// The lookup if another kind, or none, is in the first slot.
     #[inline(never)]
     fn look(self) -> Option<&'static AtomicU64> {
         let first = (self.0 >> 40) as usize;

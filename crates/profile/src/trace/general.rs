@@ -40,7 +40,7 @@ impl Tracer {
         }
     }
 
-    /// What the arguments mean in a communicator that is known.
+    /// Meaning of the arguments in a known communicator.
     fn name(&mut self, abi: &Abi, act: &Act, comm: &'static Comm) {
         let (mut peer, mut tag, mut n) = (ABSENT, ABSENT, NONE);
         self.source = ABSENT;
@@ -76,7 +76,7 @@ impl Tracer {
         self.ring.set(Record::N, n);
     }
 
-    /// What the receiving half of a call takes.
+    /// Envelope of the receiving half of a call.
     #[inline(always)]
     fn wanted(&self, abi: &Abi, act: &Act) -> Option<Wanted> {
         let comm = self.comm.filter(|c| c.number != 0)?;
@@ -207,7 +207,7 @@ impl Tracer {
         self.finish(end, bytes);
     }
 
-    /// A communicator that nobody has seen before was good enough for the call.
+    /// A communicator seen for the first time that the call has accepted.
     #[cold]
     fn learn(&mut self, abi: &Abi, act: &Act, end: u64) {
         self.comm = comms::made(self.memory, abi, abi.handle(act.comm));
@@ -373,7 +373,7 @@ impl Tracer {
         }
     }
 
-    /// Whom this process receives from in the topology of a communicator that is new.
+    /// Ranks from which this process receives in the topology of a new communicator.
     fn neighbors(&mut self, comm: Option<&'static Comm>, at: u64) {
         let thread = self.number();
         let all = comm

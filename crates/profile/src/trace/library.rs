@@ -1,5 +1,5 @@
-//! What the library itself tells while it runs, by its MPI_T (MPI 5.0, chapter 15): long messages that
-//! it has offered, or that were offered to it too early (events), and a few sums from time to time
+//! Notes of the library while it runs, through its MPI_T (MPI 5.0, chapter 15): rendezvous requests
+//! that it has sent, or that arrived too early (events), and a few sums from time to time
 //! (performance variables).
 //!
 //! Events come in whatever thread the library hands them out, between two calls or inside of one; the
@@ -85,7 +85,7 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     }
 }
 
-/// What the function that hears of an event asks.
+/// Queries in the event callback.
 #[derive(Clone, Copy)]
 struct Ask {
     element: Element,
@@ -106,7 +106,7 @@ pub(super) struct Sums {
     pub next: u64,
 }
 
-/// MPI is there. Nothing where the library is not this one, or somebody does without.
+/// MPI is initialised. Nothing if the library is another one, or the user has turned it off.
 #[cold]
 pub(super) fn begin(ticks: u64) -> Option<Box<Sums>> {
     // SAFETY: functions of these names have these types in the standard ABI, with handles as words;

@@ -19,8 +19,8 @@ const FAR: usize = 4096;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
 
-/// Entries, persistent requests and matched messages that there are, and whether numbers are certain
-/// no more: nobody asks while it is 0.
+/// Number of entries, persistent requests and matched messages, and whether numbers have become
+/// uncertain: no lookup while it is 0.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether anything is to be looked up.
@@ -30,7 +30,7 @@ pub(super) fn any() -> bool {
     OPEN.load(Ordering::Relaxed) != 0
 }
 
-/// What a receive takes.
+/// Envelope that a receive accepts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub comm: &'static Comm,
@@ -68,13 +68,13 @@ struct Entry {
     posted: u64,
     /// Its message had its number when it was probed for.
     matched: Option<u64>,
-    /// What it got, once it has completed.
+    /// Its message, once it has completed.
     got: Option<Record>,
     before: u32,
     behind: u32,
 }
 
-/// Handles are numbers or addresses of this process: nobody chooses them to do harm.
+/// Handles are numbers or addresses of this process: they are not chosen by an attacker.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mix(u64);
 
@@ -108,7 +108,7 @@ pub(super) struct Receives {
     messages: Handles<(Wanted, u64)>,
     /// Entries that have completed and wait for others.
     waiting: usize,
-    /// A receive has ended so that nobody knows what it took.
+    /// A receive has ended with an unknown message.
     broken: bool,
 }
 
@@ -173,7 +173,7 @@ impl Receives {
         at
     }
 
-    /// The same, with the request that stands for it.
+    /// Adds a receive with its request.
     pub fn post_request(
         &mut self,
         request: usize,
@@ -197,7 +197,7 @@ impl Receives {
         self.requests.contains_key(&request)
     }
 
-    /// A receive has completed. What can be told now goes to `out`.
+    /// A receive has completed. Messages that are now known go to `out`.
     pub fn complete(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &mut self.entries[at as usize];
         got.end = entry.posted.max(1);
@@ -218,7 +218,7 @@ impl Receives {
         self.tell_others(out);
     }
 
-    /// Nobody will know what a receive has taken: no number is certain any more.
+    /// The message of a receive will remain unknown: numbers are no longer certain.
     pub fn lose(&mut self, at: u32) {
         self.broken = true;
         self.remove(at);

@@ -1,10 +1,10 @@
-//! A thread's ring of records, in the memory that the launcher gave. What stands where says
-//! `kw_start::trace`.
+//! A thread's ring of records, in memory provided by the launcher. `kw_start::trace` defines its
+//! layout.
 //!
-//! The record of a call stands at the head from its beginning on, and gets its end there. Further
-//! ones of the call follow, and the head then moves past all of them at once: the launcher sees a
-//! call with the messages that it sent and received, or not at all. What is at the head while a call
-//! is under way it reads when the rank has ended.
+//! The record of a call is at the head from its beginning on, and is completed there. Further
+//! records of the call follow, and the head then moves past all of them at once: the launcher sees
+//! a call with the messages that it sent and received, or not at all. The launcher reads the record
+//! of an unfinished call when the rank has ended.
 
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::trace::*;
@@ -34,11 +34,11 @@ impl Memory {
     pub fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at + 8 <= SIZE);
         // SAFETY: all places are those of the memory's own description, inside the mapping, and
-        // multiples of 8; nobody uses the word but as an atomic.
+        // multiples of 8; the word is only used as an atomic.
         unsafe { &*self.base.add(at).cast::<AtomicU64>() }
     }
 
-    /// Writes a text where nobody else writes.
+    /// Writes a text that no other thread writes.
     pub fn text(&self, at: usize, text: &[u8]) {
         debug_assert!(at + text.len() <= SIZE);
         // SAFETY: inside the mapping; who calls this holds the lock of what it describes.
@@ -57,7 +57,7 @@ pub(super) struct Ring {
     at: usize,
     /// Where the next record goes.
     next: u64,
-    /// What the launcher had taken when we last looked.
+    /// The launcher's position at the last look.
     taken: u64,
     /// The record of the call under way: at the head, or aside where there is no room.
     open: *const Words,
@@ -157,7 +157,7 @@ impl Ring {
         }
     }
 
-    /// The call has ended; nobody sees that before [`Ring::publish`].
+    /// The call has ended; visible only after [`Ring::publish`].
     #[inline(always)]
     pub fn close(&mut self, end: u64, bytes: u64) {
         let words = self.words();
@@ -170,7 +170,7 @@ impl Ring {
         }
     }
 
-    /// Adds a record that nobody sees before [`Ring::publish`]; not while a call is under way.
+    /// Adds a record that is visible only after [`Ring::publish`]; not while a call is in progress.
     #[inline(always)]
     pub fn push(&mut self, record: &Record) {
         if !self.has_room() {

@@ -1,5 +1,6 @@
-//! Whom a process receives from in a neighbourhood collective (MPI 5.0, section 8.6): what MPI says of
-//! the topology of a communicator, which is asked once, when that is made or first seen.
+//! Ranks from which a process receives in a neighbourhood collective (MPI 5.0, section 8.6), as
+//! reported by MPI for the topology of a communicator, which is queried once, when it is created or
+//! first seen.
 
 use std::ffi::{CStr, c_int};
 
@@ -18,8 +19,8 @@ fn function(name: &CStr) -> Option<usize> {
     Some(next::find(name)).filter(|f| *f != 0)
 }
 
-/// Ranks in the communicator that the one in `place` receives from, in any order and perhaps more
-/// than once; itself and nobody may be among them. None where there is no topology.
+/// Ranks in the communicator from which the rank in `place` receives, in any order and perhaps more
+/// than once; itself and MPI_PROC_NULL may be among them. None without a topology.
 ///
 /// # Safety
 /// `comm` is a communicator, and not between groups.

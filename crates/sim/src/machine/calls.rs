@@ -103,7 +103,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// What the ranks run on.
+    /// Hosts and domains of the ranks.
     pub fn site(&self) -> Site {
         Site {
             shared: self.nodes.is_none() && self.per_host > self.machine.host_cores(),
@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the table chooses.
+    /// The table's choice.
     pub fn chosen(&self, table: &Table) -> (&'static Algorithm, u32) {
         table.choose(self.coll, self.bytes, self.site(), &self.ask(0, table))
     }

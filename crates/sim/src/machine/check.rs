@@ -170,7 +170,7 @@ pub fn rows(points: &[Point]) -> Vec<Vec<String>> {
     groups.iter().map(row).collect()
 }
 
-/// What stands above the rows.
+/// Heading of the rows.
 pub const HEAD: [&str; 6] = [
     "Collective",
     "Path",

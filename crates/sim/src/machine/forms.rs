@@ -32,8 +32,8 @@ impl Point {
     }
 }
 
-/// Algorithms whose closed form leaves something out that shows: by how much it is off on average,
-/// where ranks meet nobody but those they exchange data with. All others: [`MEAN`].
+/// Algorithms whose closed form omits something significant: its mean error if ranks meet only the
+/// ranks they exchange data with. All others: [`MEAN`].
 const COARSE: &[(&str, f64)] = &[
     // Rounds in which some ranks have nothing to send or to receive.
     ("bcast scatter_doubling", 0.30),
@@ -190,11 +190,11 @@ pub fn rows(points: &[Point]) -> Vec<Vec<String>> {
     names.iter().map(row).collect()
 }
 
-/// What stands above the rows.
+/// Heading of the rows.
 pub const HEAD: [&str; 5] = ["Algorithm", "Calls", "Mean error", "Within 5 %", "Worst"];
 
-/// A machine on which ranks meet nobody but those they exchange data with: hosts of one socket,
-/// memory that holds everything, and a core for each of many ranks.
+/// A machine on which ranks meet only those they exchange data with: hosts of one socket, memory
+/// that holds everything, and a core for each of many ranks.
 pub fn open(machine: &Machine) -> Machine {
     let mut open = with_domains(machine);
     (open.sockets, open.cores, open.caches) = (1, 1 << 10, 1);
@@ -204,7 +204,7 @@ pub fn open(machine: &Machine) -> Machine {
     open
 }
 
-/// The same with the sockets and caches that there are.
+/// The machine with its actual sockets and caches.
 pub fn with_domains(machine: &Machine) -> Machine {
     let mut open = machine.clone();
     open.prices.cache = f64::INFINITY;

@@ -53,7 +53,7 @@ pub struct Machine {
     pub caches: u32,
     /// Messages go over the network even within a host.
     pub network: bool,
-    /// What things cost.
+    /// Costs of operations.
     pub prices: Prices,
     /// Numbers of ranks that are looked at, with the ranks of each host.
     pub ranks: Vec<(u32, u32)>,
@@ -62,19 +62,19 @@ pub struct Machine {
 /// Why a description cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// A row that is no name, value and source.
+    /// A row that does not consist of name, value and source.
     #[error("line {0} does not consist of a name, a value and a source, separated by tabs")]
     Row(usize),
     /// A row that stands there twice.
     #[error("line {0} repeats {1}")]
     Again(usize, String),
-    /// A value that is no number.
+    /// A value that is not a number.
     #[error("{0} is not a nonnegative number")]
     Number(String),
     /// A row that is missing.
     #[error("there is no row {0}")]
     Missing(&'static str),
-    /// A row that nobody reads.
+    /// An unknown row.
     #[error("unknown name {0}")]
     Unknown(String),
 }
@@ -122,7 +122,7 @@ impl Machine {
     }
 }
 
-/// `16x1 64x4`: so many ranks, so many of them on each host.
+/// `16x1 64x4`: number of ranks, and ranks per host.
 fn placements(text: &str) -> Result<Vec<(u32, u32)>, Unreadable> {
     let one = |word: &str| {
         let (n, per) = word.split_once('x')?;
@@ -178,7 +178,7 @@ impl Rows {
     }
 }
 
-/// What every price is, for people.
+/// Descriptions of all prices.
 pub fn legend() -> String {
     let row = |p: &Price| format!("{}: {}\n", p.name, p.help);
     PRICES.iter().map(row).collect()

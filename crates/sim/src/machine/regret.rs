@@ -1,4 +1,4 @@
-//! What is chosen on a machine, and what would have been best there.
+//! The chosen and the best algorithms on a machine.
 
 use super::Machine;
 use super::calls::{Case, LOOKED_AT};
@@ -31,9 +31,9 @@ pub struct Cell {
     pub per_host: u32,
     /// Bytes.
     pub bytes: u64,
-    /// What is chosen, and its nanoseconds.
+    /// The chosen algorithm and its nanoseconds.
     pub chosen: (String, f64),
-    /// What is best, and its nanoseconds.
+    /// The best algorithm and its nanoseconds.
     pub best: (String, f64),
 }
 
@@ -135,7 +135,7 @@ pub fn row(cell: &Cell) -> Vec<String> {
     ]
 }
 
-/// What stands above the rows.
+/// Heading of the rows.
 pub const HEAD: [&str; 9] = [
     "Collective",
     "Ranks",

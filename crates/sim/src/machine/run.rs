@@ -1,9 +1,9 @@
 //! Runs the schedules of all ranks of a call on a machine, in virtual time.
 //!
-//! Every rank does its steps one after the other, as `crates/coll/src/lib.rs` says; what it shares
-//! with others it waits for: its core (run until it waits, then the next rank in the queue), the
-//! memory of its socket, the line that another core raises, the shelf that others read too, the
-//! link of its host. Each of these serves whoever comes first, whole messages at a time.
+//! Every rank executes its steps in sequence, as `crates/coll/src/lib.rs` says, and waits for
+//! shared resources: its core (run until it waits, then the next rank in the queue), the memory of
+//! its socket, the line that another core signals, the shelf that others read too, the link of its
+//! host. Each resource serves requests in order of arrival, whole messages at a time.
 //!
 //! Left out: what runs beside the job, caches below those of the socket, messages that come before
 //! their receive (no copy is counted for them), loss and congestion inside the network, the limits
@@ -33,7 +33,7 @@ pub struct Call {
     pub per_host: u32,
 }
 
-/// What a run has come to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Nanoseconds until the last rank has ended, for one call.
@@ -57,7 +57,7 @@ pub fn run(machine: &Machine, call: &Call, times: u32) -> Result<Outcome, Stuck>
     run.outcome()
 }
 
-/// What a rank waits for.
+/// Condition for which a rank waits.
 #[derive(Clone, Copy)]
 enum Wait {
     Slot(u32),
@@ -74,7 +74,7 @@ struct Work {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Takes a message in: nanoseconds and bytes; and ends the sender's slot so much later.
+    /// Receives a message: nanoseconds and bytes; the sender's slot is occupied this much longer.
     Take {
         slot: u32,
         ns: f64,
@@ -148,7 +148,7 @@ struct Run<'a> {
     /// By socket: its memory is busy until then.
     memory: Vec<f64>,
     spills: bool,
-    /// Until another rank has the core: those of it that wait look in vain before.
+    /// Time until another rank gets the core: its waiting ranks poll unsuccessfully first.
     switch: f64,
     /// By rank: its line, and its shelf, are busy until then.
     lines: Vec<f64>,
@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         self.at(begin, Event::Go(r));
     }
 
-    /// A rank waits: whoever is next gets its core.
+    /// A rank waits: the next one gets its core.
     fn sleep(&mut self, r: u32, now: f64) {
         self.ranks[r as usize].asleep = true;
         self.leave(r, now);
@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the step that a rank has come to waits for.
+    /// Condition for which the current step of a rank waits.
     fn wait(&self, r: u32) -> Option<Wait> {
         let rank = &self.ranks[r as usize];
         match self.call.schedules[r as usize].steps.get(rank.pc) {
@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
         now + ns
     }
 
-    /// The same that moves bytes of memory which the caches may not hold.
+    /// The same step with bytes of memory that the caches may not hold.
     fn moves(&mut self, r: u32, now: f64, ns: f64, bytes: f64) -> f64 {
         let end = self.spend(r, now, ns);
         if !self.spills {
@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What a rank does at a step that waits: goes on, or does some work; `None`: nothing now.
+    /// Action of a rank at a step that waits: continues, or does some work; `None`: nothing now.
     fn waited(&mut self, r: u32, wait: Wait, now: f64) -> Option<f64> {
         let come = self.met(r, wait);
         if come <= now {

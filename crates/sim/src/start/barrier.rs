@@ -22,7 +22,7 @@ const WAYS: u64 = 6;
 struct Leader {
     steps: Vec<Step>,
     at: usize,
-    /// Of each slot, which frame of whom ends it; none for a send.
+    /// For each slot, the frame and sender that end it; none for a send.
     slots: Vec<Option<(u32, u32)>>,
     posted: HashMap<u32, u32>,
     arrived: HashMap<u32, u32>,

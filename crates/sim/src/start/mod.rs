@@ -2,10 +2,10 @@
 //! then the first barrier between the hosts, with addresses asked for and connections made on first
 //! use. Counts messages and bytes, and says how long the longest chain is.
 //!
-//! What is simulated is what Kittiwake says; starting processes is the launcher's and not in it. A
-//! server handles one message after another; messages between hosts take `far_ns` and their bytes'
-//! time, messages of a host `near_ns`. `world` is the queue of events and the servers, `barrier`
-//! the first collective.
+//! The simulation covers Kittiwake's messages; starting processes is the launcher's task and not
+//! included. A server handles one message after another; messages between hosts take `far_ns` plus
+//! the time of their bytes, messages of a host `near_ns`. `world` is the queue of events and the
+//! servers, `barrier` the first collective.
 
 mod barrier;
 mod servers;
@@ -16,26 +16,26 @@ mod world;
 pub enum Shape {
     /// One server for all (Kittiwake's mpiexec, the rendezvous).
     One,
-    /// One on each host, in a tree with so many children each; a fence gathers all values and
+    /// One on each host, in a tree with this many children each; a fence gathers all values and
     /// spreads them (Slurm, PRRTE, Hydra).
     Tree(u32),
 }
 
-/// What the launcher knows of the job.
+/// Information that the launcher has about the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knows {
     /// Nothing but ranks.
     Ranks,
     /// Which rank is on which host.
     Hosts,
-    /// That and the job's key: it is one of ours, and nothing has to be agreed on.
+    /// That and the job's key: it is Kittiwake's launcher, and nothing has to be agreed on.
     Key,
 }
 
 #[cfg(test)]
 mod tests;
 
-/// What is simulated.
+/// Parameters of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Ranks of the job.
@@ -44,7 +44,7 @@ pub struct Setting {
     pub per_host: u32,
     /// The launcher's servers.
     pub shape: Shape,
-    /// What the launcher knows.
+    /// The launcher's information.
     pub knows: Knows,
     /// Questions with which a rank opens the conversation.
     pub greeting: u32,
@@ -87,7 +87,7 @@ impl Setting {
     }
 }
 
-/// What one rank did.
+/// Actions of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Talked {
     /// Questions to the launcher; each has an answer.
@@ -100,7 +100,7 @@ pub struct Talked {
     pub bytes: u64,
 }
 
-/// What a start took.
+/// Cost of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Questions of all ranks, gets, bytes.
@@ -146,7 +146,7 @@ pub enum StartError {
     /// Nothing comes to the leader of this host.
     #[error("the leader of host {0} waits forever")]
     Leader(u32),
-    /// Nobody has stored a value under this key.
+    /// No value is stored under this key.
     #[error("'{0}' is lost")]
     Value(String),
     /// No algorithm can be chosen.
@@ -163,7 +163,7 @@ pub fn run(setting: &Setting) -> Result<Figures, StartError> {
     Ok(Figures { barrier, ..started })
 }
 
-/// What everybody knows of the job afterwards: the host of each rank, from this run's machines. For
+/// Common knowledge of the job afterwards: the host of each rank, from this run's machines. For
 /// tests.
 #[cfg(test)]
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Servers {
         }
     }
 
-    /// Nanoseconds of a message of so many bytes between a rank and its server.
+    /// Nanoseconds of a message of this many bytes between a rank and its server.
     pub(super) fn way(&self, rank: u32, bytes: u64) -> u64 {
         let far = self.setting.shape == Shape::One && rank >= self.setting.per_host;
         match far {
@@ -94,7 +94,7 @@ impl Servers {
         }
     }
 
-    /// Nanoseconds of a message of so many bytes between hosts.
+    /// Nanoseconds of a message of this many bytes between hosts.
     pub(super) fn far(&self, bytes: u64) -> u64 {
         self.setting.far_ns + self.wire(bytes)
     }

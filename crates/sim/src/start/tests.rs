@@ -7,7 +7,7 @@ use kw_start::{
 };
 use std::collections::HashMap;
 
-/// Hosts that everybody learned when ranks lie in blocks of `per_host`.
+/// Hosts known to all ranks when ranks fill hosts in blocks of `per_host`.
 fn blocks(setting: &Setting) -> Vec<u32> {
     let host = |r| r / setting.per_host;
     (0..setting.ranks).map(host).collect()
@@ -67,7 +67,7 @@ fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
     assert!(tree.ready_ns < one.ready_ns);
 }
 
-/// What rank 0 decides, where the launcher says who is where or does not.
+/// Rank 0's decision if the launcher reports hosts, or does not.
 fn word(told: Option<Vec<u32>>) -> Word {
     Word {
         key: Some([3; 32]),

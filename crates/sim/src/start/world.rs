@@ -19,7 +19,7 @@ const MEMORY: &str = "0123456789abcdef0123456789abcdef";
 
 /// Which conversation a rank is in.
 enum Rank {
-    /// So many questions of the greeting are left.
+    /// This many requests of the greeting are left.
     Greets(u32),
     Agrees(Agree),
     Publishes(Publishing),
@@ -46,7 +46,7 @@ pub(super) struct World {
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
     events: u64,
     ranks: Vec<Rank>,
-    /// What a rank has asked, and then heard.
+    /// Requests and answers of a rank.
     asked: Vec<Option<Ask>>,
     heard: Vec<Heard>,
     talked: Vec<Talked>,
@@ -303,7 +303,7 @@ impl World {
         self.maps
     }
 
-    /// What it took so far.
+    /// Cost so far.
     pub(super) fn figures(&self) -> Figures {
         let (mut all, mut most) = (Talked::default(), Talked::default());
         for t in &self.talked {

@@ -99,7 +99,7 @@ fn positions(layout: &Layout, count: u64) -> Vec<usize> {
     all
 }
 
-/// What writing `data` to the positions `at` makes of `memory`.
+/// Result of writing `data` to the positions `at` of `memory`.
 ///
 /// A byte that `at` names more than once ends with one of the values written to it; which one is
 /// not defined (to receive so is erroneous: MPI 5.0, 5.1.11), thus it is the one that is in
@@ -115,7 +115,7 @@ fn written(mut memory: Vec<u8>, at: &[usize], data: &[u8], after: &[u8]) -> Vec<
     memory
 }
 
-/// That two byte strings are equal; if not, the error says where they differ first.
+/// Checks that two byte strings are equal; if not, the error names the first difference.
 fn same(is: &[u8], expected: &[u8]) -> Result<(), TestCaseError> {
     let first = || is.iter().zip(expected).take_while(|(a, b)| a == b).count();
     prop_assert!(

@@ -64,7 +64,7 @@ pub fn load(
     Calibration::parse(part, &text, &subject()).map_err(|why| refused("believe", path, why))
 }
 
-/// A pipe that somebody put there holds nobody up.
+/// A pipe in place of the file does not block.
 fn read(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK);

@@ -43,7 +43,7 @@ const ROUNDS: u32 = 50;
 /// Looks at a word before others may run.
 const LOOKS: u32 = 20_000;
 
-/// What passes between two processors: picoseconds, and picoseconds for 1024 bytes.
+/// Line transfer between two CPUs: picoseconds, and picoseconds per 1024 bytes.
 #[derive(Clone, Copy, Default)]
 struct Between {
     line: u64,
@@ -150,7 +150,7 @@ fn best(mut batch: impl FnMut() -> u64) -> u64 {
     }
 }
 
-/// Picoseconds for 1024 bytes, of those for so many.
+/// Picoseconds per 1024 bytes, from those for this many.
 fn per_kb(picos: u64, bytes: u64) -> u64 {
     (picos * 1024 / bytes).max(1)
 }
@@ -219,8 +219,9 @@ fn keep() -> u64 {
     per_kb(picos, FAR_STEP)
 }
 
-/// Processors that are to copy at the same time, a core each, all of which share the last cache of
-/// the first, and the bytes that each copies from and to. `None`: so much memory is too much here.
+/// CPUs that copy at the same time, one per core, all of which share the last-level cache of the
+/// first, and the number of bytes that each copies from and to. `None`: this much memory is too
+/// much here.
 fn copiers(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)> {
     let (cache, sharing) = topology::last_cache(*allowed.first()?)?;
     let all = (2 * cache).min(MOST);
@@ -238,7 +239,7 @@ fn copiers(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)
     };
     let mut cpus: Vec<usize> = allowed.to_vec();
     cpus.retain(|cpu| sharing.contains(cpu) && own_core(cpu));
-    // What each copies is more than its core has for itself, too.
+    // Each copies more than its core's own cache holds, too.
     let own = 4 * cpus::own_cache().unwrap_or(1 << 20) as u64;
     cpus.truncate((all / own).max(1) as usize);
     let each = all / 2 / cpus.len() as u64;
@@ -273,7 +274,7 @@ impl Far {
     }
 }
 
-/// What the memory moves while so many processors copy what no cache holds; this thread is on the
+/// Memory bandwidth while this many CPUs copy data that exceeds the caches; this thread is on the
 /// first.
 fn memory(cpus: &[usize], each: u64) -> Option<u64> {
     let one = |&cpu: &usize| {
@@ -355,7 +356,7 @@ impl Word {
     }
 }
 
-/// What two threads share.
+/// Memory shared by two threads.
 #[derive(Default)]
 struct Shared {
     mine: Word,
@@ -421,7 +422,7 @@ fn part(region: Region<'_>, number: u32) -> Region<'_> {
     region.part(u64::from(number) % pieces * PIECE, PIECE)
 }
 
-/// What one processor copies into a shared area while another one copies it out.
+/// Copies into a shared area by one CPU while another one copies the data out.
 fn stream(cpu: usize) -> Option<u64> {
     let area = touched(AREA)?;
     let theirs = area.clone();

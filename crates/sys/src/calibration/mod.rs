@@ -1,10 +1,9 @@
 //! The figures of this host and of its network: measuring the host, and the files that keep them.
 //!
-//! The files are the one thing of ours that has names in a file system: `calibration-HOST` and
-//! `network-HOST` in `kittiwake/` in `$XDG_CACHE_HOME`, or in `~/.cache`. Each is replaced as a whole
-//! by a rename, so readers see all of it or the one before; one that is torn, foreign, of another
-//! version or another machine is not believed. A program that runs with more rights than whoever
-//! started it neither reads nor writes them.
+//! The calibration files are the library's only named files: `calibration-HOST` and `network-HOST`
+//! in `kittiwake/` in `$XDG_CACHE_HOME`, or in `~/.cache`. Each is replaced as a whole by a rename,
+//! so readers see either the old or the new one; a file that is torn, foreign, of another version
+//! or another machine is ignored. A program with elevated privileges neither reads nor writes them.
 
 mod file;
 mod measure;
@@ -32,7 +31,7 @@ pub fn known(knobs: &Knobs) -> Calibration {
     all
 }
 
-/// Reads one of the host's files: its figures, and starting values besides.
+/// Reads one of the host's files: its parameters, defaults for the rest.
 pub fn load(part: Part) -> Result<Calibration, Refusal> {
     file::load(part, &path(part)?, subject)
 }
@@ -44,7 +43,7 @@ pub fn store(part: Part, figures: &Calibration) -> Result<std::path::PathBuf, Re
     Ok(path)
 }
 
-/// For whom figures that are measured here hold.
+/// Key of calibrations measured here.
 fn subject() -> Subject {
     Subject {
         build: format!("{} {}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH),

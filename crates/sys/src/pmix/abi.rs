@@ -124,7 +124,7 @@ pub struct App {
     pub info_count: usize,
 }
 
-/// What is called when something happens.
+/// Callback for an event.
 pub type OnEvent = unsafe extern "C" fn(
     usize,
     c_int,

@@ -10,7 +10,7 @@ use super::abi::{App, Info, OnEvent, Proc, Query, Value};
 use crate::dlopen::{self, Library};
 
 const NAME: &CStr = c"libpmix.so.2";
-/// So many parents are looked at: the launcher's daemon, and shells and debuggers in between.
+/// This many ancestors are examined: the launcher's daemon, and shells and debuggers in between.
 const PARENTS: usize = 8;
 
 type WithInfo = unsafe extern "C" fn(*const Info, usize) -> c_int;

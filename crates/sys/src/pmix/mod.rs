@@ -1,8 +1,8 @@
 //! A process's conversation with a PMIx server, through the library that is found at run time
 //! (`library`).
 //!
-//! One [`Pmix`] a process: the library itself keeps one state for the whole process. Calls block.
-//! What the server says may be anything: a value of another type than expected is no value.
+//! One [`Pmix`] per process: the library itself keeps one state for the whole process. Calls block.
+//! The server's answers are not trusted: a value of another type than expected counts as missing.
 
 mod abi;
 mod library;
@@ -37,7 +37,7 @@ pub struct Set {
     pub ranks: Vec<u32>,
 }
 
-/// What the server says of the job and of its ranks.
+/// The server's information about the job and its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// Processes of the job.
@@ -163,7 +163,7 @@ impl Pmix {
         self.check(unsafe { (self.calls.fence)(ptr::null(), 0, collect.as_ptr(), 1) })
     }
 
-    /// What a rank has stored under a key before the last fence.
+    /// Value that a rank has stored under a key before the last fence.
     pub fn get(&self, from: u32, key: &str) -> Result<Option<Vec<u8>>, Failure> {
         let key = word(key)?;
         let found = self.read(from, &key, &[flag(abi::IMMEDIATE)], bytes)?;
@@ -335,7 +335,7 @@ impl Pmix {
     }
 }
 
-/// The server is gone, and with it whoever would end this process with its job.
+/// The server has exited, and with it the process that would end this one with its job.
 unsafe extern "C" fn on_loss(
     _id: usize,
     _status: c_int,

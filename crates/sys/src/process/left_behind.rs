@@ -23,8 +23,8 @@ use rustix::process::{Pid, Signal};
 /// Pause between two examinations of a process that changes.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Time for which a process that the kernel holds up (in a hanging file system) is waited for. No
-/// signal ends it, and nobody can see its environment.
+/// Time to wait for a process that the kernel blocks (in a hanging file system). No signal ends it,
+/// and its environment cannot be read.
 const HELD_UP: Duration = Duration::from_secs(10);
 
 /// Kills every process whose environment contains `tag` (`NAME=value`), as far as we may, and waits
@@ -83,7 +83,7 @@ fn numbers(folder: &str) -> impl Iterator<Item = Pid> + use<> {
     entries.filter_map(|e| Pid::from_raw(e.file_name().to_str()?.parse().ok()?))
 }
 
-/// What an examination found.
+/// Result of an examination.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Tagged,
@@ -92,7 +92,7 @@ enum Verdict {
     Ended,
 }
 
-/// What one look at a process found.
+/// Result of one look at a process.
 enum Look {
     Is(Verdict),
     /// It is in `execve`, or was during this look.
@@ -235,8 +235,8 @@ impl Image {
         self.flags & 0x20_0000 != 0
     }
 
-    /// What is known of a process that has memory, whose environment of `bytes` bytes does not
-    /// contain the tag and was read between two images.
+    /// Assessment of a process with memory, whose environment of `bytes` bytes does not contain the
+    /// tag and was read between two images.
     fn decide(&self, after: &Image, bytes: u64) -> Look {
         if !kernel_states_memory() {
             return Look::Is(Verdict::Other);
@@ -363,7 +363,7 @@ mod tests {
         }
     }
 
-    /// What follows from two images and a number of bytes: a verdict, or whether it is held up.
+    /// Conclusion from two images and a number of bytes: a verdict, or whether it is blocked.
     fn decided(before: Image, after: Image, bytes: u64) -> Result<Verdict, bool> {
         match before.decide(&after, bytes) {
             Look::Is(verdict) => Ok(verdict),

@@ -27,7 +27,7 @@ fn all_of(buf: &Buf) -> Vec<u8> {
     bytes
 }
 
-/// Fetches so many bytes in a way that counts; returns calls and runs.
+/// Fetches this many bytes while counting; returns calls and runs.
 fn counted(other: &Buf, buf: &Buf, len: u64) -> (usize, usize) {
     let (mut calls, mut runs) = (0, 0);
     let address = other.region().unwrap().bits() as u64;

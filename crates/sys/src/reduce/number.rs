@@ -1,5 +1,5 @@
-//! What the loops know of numbers: arithmetic, order, bits and truth, and the operations made of
-//! them.
+//! Operations on numbers for the loops: arithmetic, order, bits and truth, and the MPI operations
+//! built from them.
 
 /// Addition, subtraction and multiplication; integers wrap.
 pub trait Arith: Copy {

@@ -29,7 +29,7 @@ impl Kernel {
         target.write(0, &now);
     }
 
-    /// The same for elements that are padded in memory.
+    /// The variant for elements that are padded in memory.
     fn combine_spread(self, basic: Basic, operand: &[u8], target: &mut [u8]) {
         let count = operand.len() as u64 / basic.size();
         let Some(layout) = NAMED.iter().find(|n| n.basic == basic) else {

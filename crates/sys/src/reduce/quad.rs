@@ -59,7 +59,7 @@ impl Quad {
         }
         let (rest, kept) = (mantissa & 7, mantissa >> 3);
         let rounded = kept + (rest > 4 || (rest == 4 && kept & 1 == 1)) as u128;
-        // A carry out of the fraction runs into the exponent, which is what it shall do.
+        // A carry out of the fraction runs into the exponent, as intended.
         let bits = ((exponent as u128 - 1) << FRACTION) + rounded;
         Quad(
             sign | if exponent >= 0x7fff || bits >= INFINITE {

@@ -23,10 +23,10 @@ use runs::{Runs, fits};
 /// How much is packed for one system call.
 const PACK_WINDOW: u64 = 64 << 10;
 
-/// What a receive brought.
+/// Result of a receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Got {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(usize),
     /// Nothing has come.
     Nothing,
@@ -37,7 +37,7 @@ pub enum Got {
 /// Marks between pieces of what is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts<'a> {
-    /// What stands before each piece but the first.
+    /// Prefix of each piece but the first.
     pub mark: &'a [u8],
     /// Bytes of a piece.
     pub every: u64,
@@ -94,16 +94,16 @@ fn socket(addr: &SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Within a machine nothing is congested, and a system whose default is BBR paces all the same: a
-/// timer between any two packets of a long message. Reno does not, and every system has it. To be
-/// said before there is a connection (pacing stays when the control changes), also by who listens:
-/// what is accepted has the same.
+/// Within a machine there is no congestion, but a system whose default is BBR paces anyway: with a
+/// timer between any two packets of a long message. Reno does not, and every system has it. It must
+/// be set before there is a connection (pacing stays when the control changes), also on the
+/// listening socket: accepted connections inherit it.
 fn leave_unpaced(fd: &OwnedFd) {
     // A system that refuses goes on as it would have.
     let _ = sockopt::set_tcp_congestion(fd, "reno");
 }
 
-/// What the system has measured of the way to the other side of a connection (TCP_INFO).
+/// The system's measurements of a connection (TCP_INFO).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Measured {
     /// The shortest time until something was acknowledged.
@@ -147,7 +147,7 @@ impl Sock {
         }
     }
 
-    /// Begins to connect, from an address of ours or from the one that the kernel chooses.
+    /// Starts to connect, from a local address or from one that the kernel chooses.
     pub fn connect(from: Option<IpAddr>, addr: SocketAddr) -> io::Result<Sock> {
         let fd = socket(&addr)?;
         if addr.ip().is_loopback() {
@@ -212,9 +212,9 @@ impl Sock {
         self.set_int(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
     }
 
-    /// Has a sleep on this socket end only when so many bytes have come (or the connection ends, or
-    /// the system has no room for so many). Receiving does not wait for them. A system that refuses
-    /// goes on as before.
+    /// Makes a sleep on this socket end only when this many bytes have arrived (or the connection
+    /// ends, or the system has no room for them). Receiving does not wait for them. Without the
+    /// system's support nothing changes.
     pub fn wake_at(&mut self, bytes: u32) {
         let bytes = bytes.max(1);
         let set = || self.set_int(libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
@@ -223,8 +223,8 @@ impl Sock {
         }
     }
 
-    /// Whether what is sent waits while the other side has not acknowledged a short packet, to go
-    /// with what is sent next (Nagle's algorithm). What waits when this ends goes at once.
+    /// Whether sent data waits while the other side has not acknowledged a short packet, to go with
+    /// the next data (Nagle's algorithm). Turning it off sends waiting data at once.
     pub fn set_coalescing(&self, coalescing: bool) -> io::Result<()> {
         Ok(sockopt::set_tcp_nodelay(&self.fd, !coalescing)?)
     }
@@ -306,7 +306,7 @@ impl Sock {
         Some(Duration::from_millis(silent.into()))
     }
 
-    /// What the system has measured of the way to the other side.
+    /// The system's measurements of the connection.
     pub fn measured(&self) -> Option<Measured> {
         // As `struct tcp_info` of <linux/tcp.h>, of which libc declares only the beginning.
         const LIMITED: usize = 7;

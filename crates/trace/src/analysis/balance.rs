@@ -8,7 +8,7 @@ use crate::model::Trace;
 pub struct Rank {
     /// Outside MPI, before its first call and after its last, too.
     pub outside: u64,
-    /// In MPI, not waiting for anybody that is known.
+    /// In MPI, without a known wait.
     pub inside: u64,
     /// In MPI, waiting for another rank.
     pub waiting: u64,

@@ -1,8 +1,8 @@
 //! The critical path: what the end of the run depended on.
 //!
-//! From the last end backwards: along a thread to the end of its last wait, from there to whoever was
-//! waited for, at the moment when it came, and so on to the beginning. Shortening what lies on this
-//! path shortens the run; shortening what does not changes nothing.
+//! From the last end backwards: along a thread to the end of its last wait, from there to the rank
+//! that was waited for, at the moment when it came, and so on to the beginning. Shortening
+//! something on this path shortens the run; shortening anything else does not.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::waits::{Class, Wait};
 use crate::model::{Name, Trace};
 
-/// What was lost.
+/// Kind of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cost {
     /// A wait for another rank.
@@ -20,14 +20,14 @@ pub enum Cost {
 /// Function and place.
 pub type Site = (Name, Name);
 
-/// What was lost in one place.
+/// Loss at one place.
 #[derive(Debug, Clone)]
 pub struct Loss {
-    /// What.
+    /// Kind.
     pub cost: Cost,
     /// Where it was lost.
     pub site: Site,
-    /// Where whoever was waited for came at last.
+    /// Place at which the rank that was waited for finally came.
     pub cause: Option<Site>,
     /// In how many calls.
     pub count: u64,
@@ -41,8 +41,8 @@ pub struct Loss {
     pub causes: Vec<(u32, u64, u64)>,
     /// Of the time: what those that were waited for spent outside MPI meanwhile.
     pub outside: u64,
-    /// Ranks that computed meanwhile, at the end of the chain of who waits for whom, with
-    /// nanoseconds, the longest first.
+    /// Ranks that computed meanwhile, at the end of the chain of waits, with nanoseconds, the
+    /// longest first.
     pub origins: Vec<(u32, u64)>,
     /// The call after which most of that was computed.
     pub before: Option<Site>,

@@ -1,4 +1,4 @@
-//! Who sent how many messages and bytes to whom.
+//! Messages and bytes for each pair of sender and receiver.
 
 use std::collections::BTreeMap;
 

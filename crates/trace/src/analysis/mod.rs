@@ -1,4 +1,4 @@
-//! What a trace says: figures of calls and messages, who waited for whom, what the run hung on.
+//! Analyses of a trace: figures of calls and messages, waits, the critical path.
 //!
 //! Each is a function of the trace, and knows nothing of how it is shown.
 
@@ -17,7 +17,7 @@ use crate::model::Trace;
 pub struct Analysis {
     /// Per rank and function.
     pub statistics: Vec<statistics::Row>,
-    /// Who sent how much to whom.
+    /// Messages and bytes for each pair of ranks.
     pub matrix: Vec<matrix::Pair>,
     /// How long messages were.
     pub sizes: Vec<sizes::Bin>,
@@ -25,7 +25,7 @@ pub struct Analysis {
     pub balance: Vec<balance::Rank>,
     /// Every wait with its cause.
     pub waits: Vec<waits::Wait>,
-    /// What the end of the run depended on.
+    /// The critical path.
     pub critical: critical::Path,
     /// Waits and other costs by place, largest first.
     pub losses: Vec<losses::Loss>,

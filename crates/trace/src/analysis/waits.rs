@@ -1,8 +1,8 @@
-//! Who waited for whom, after the classes that Scalasca's documentation names.
+//! Waits, by the classes of Scalasca's documentation.
 //!
-//! A wait begins when the call is entered, and ends when whoever is waited for comes: when the send
-//! was begun, the receive was posted, the last member has entered the collective. What a call takes
-//! beyond that moved data. Two waits of a call are one, the longer.
+//! A wait begins when the call is entered, and ends at the event waited for: the send was begun,
+//! the receive was posted, the last member entered the collective. The rest of the call moved data.
+//! Two waits of a call count as one, the longer.
 
 mod probes;
 
@@ -11,13 +11,13 @@ use std::collections::HashMap;
 use crate::functions::{Pattern, immediate, pattern};
 use crate::model::{Call, Message, Name, Trace};
 
-/// What a wait was for.
+/// Class of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {
     /// The receiver was there before the sender.
     LateSender = 1,
-    /// Likewise, while another message that was sent earlier lay there and was received later.
+    /// Late sender, while another message that was sent earlier was queued and received later.
     WrongOrder,
     /// The sender could not go on before the receive was posted.
     LateReceiver,
@@ -74,7 +74,7 @@ pub struct Wait {
     pub call: u32,
     /// When it began to wait: when the call was entered.
     pub begin: u64,
-    /// When whoever was waited for came.
+    /// Time at which the awaited rank came.
     pub end: u64,
     /// The call that was waited for, in `Trace::calls`.
     pub cause: u32,
@@ -311,7 +311,7 @@ fn is_root(trace: &Trace, member: u32) -> bool {
 pub struct Sum {
     /// Why.
     pub class: Class,
-    /// Who waited, in `Trace::ranks`.
+    /// The waiting rank, in `Trace::ranks`.
     pub rank: u32,
     /// In which function.
     pub function: Name,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Args, Name, Names};
 use crate::perfetto::{DebugAnnotation, InternedData, InternedName, TrackEvent, Value};
 
-/// What was interned on one sequence of packets.
+/// Interned strings of one sequence of packets.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     categories: HashMap<u64, Name>,
@@ -87,7 +87,7 @@ impl Interned {
         }
     }
 
-    /// A value that is no whole number, as text.
+    /// A value that is not an integer, as text.
     fn text(&self, value: &Value, names: &mut Names) -> Name {
         match value {
             Value::String(text) => names.name(text),

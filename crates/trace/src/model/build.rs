@@ -264,7 +264,7 @@ impl Builder {
         self.trace
     }
 
-    /// What has not ended lasts to the end of what is known of its thread.
+    /// Unfinished calls last until the end of the record of their thread.
     fn close_open_calls(&mut self) {
         for thread in &self.threads {
             for call in &thread.stack {

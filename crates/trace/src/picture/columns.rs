@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::colours::KINDS;
 
-/// A column's parts by kind, in so many parts of the whole as the picture asks for (`grain`).
+/// Fractions of a column by kind, in units of `grain`.
 pub(super) type Stack = [u32; KINDS.len()];
 
 /// Columns of equal time.
@@ -16,7 +16,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// So many columns of a span of time.
+    /// Columns of an interval of time.
     pub(super) fn new(span: &Range<u64>, count: usize) -> Self {
         Columns {
             start: span.start,

@@ -1,7 +1,7 @@
 //! Bytes of packets: what Protocol Buffers makes of the messages in `perfetto`, put down at once.
 //!
-//! One event of a trace is some dozen numbers. Made as a value first, with its lists, and encoded
-//! then it costs ten times as much, and whoever records a job has no processor of its own.
+//! One event of a trace is some dozen numbers. Building it as a value with lists and encoding that
+//! costs ten times as much, and the recorder has no CPU of its own.
 
 /// A varint.
 #[inline(always)]

@@ -72,7 +72,7 @@ impl Texts {
     }
 }
 
-/// What texts are interned for.
+/// Kinds of interned strings.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
     Category,
@@ -84,7 +84,7 @@ pub(super) enum Use {
 /// The fields of interned data, by [`Use`].
 const FIELDS: [u32; 4] = [1, 2, 3, 29];
 
-/// What a sequence has said of texts.
+/// Strings that a sequence has defined.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// A bit for each text.

@@ -4,11 +4,11 @@
 //! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement
 //! sends it.
 //!
-//! So that nobody waits in vain the peer acknowledges at once what it has read. It is told by a
-//! mark in the frames ([`AHEAD`]); usual acknowledgements ride on an answer or come 40 ms later. A
-//! peer that waits reads the packet that is on its way, and has the rest before its next look; one
-//! that does not read needs none. What waits is in the kernel, so the sender may compute, sleep or
-//! end. When it looks at what comes, all that waits is sent.
+//! So that no rank waits too long, the peer acknowledges at once what it has read. A mark in the
+//! frames ([`AHEAD`]) requests this; usual acknowledgements are piggybacked or come 40 ms later. A
+//! peer that waits reads the packet in flight, and has the rest before its next poll; one that does
+//! not read needs none. Waiting data is in the kernel, so the sender may compute, sleep or end.
+//! When it polls, all waiting data is sent.
 //!
 //! ```text
 //!        more than `Tuning::coalesce_after` short frames       it is sent: at once,
@@ -37,7 +37,7 @@ pub enum Coalescing {
     On,
 }
 
-/// What a link knows of its rank's hurry.
+/// Recent sends and polls of a link's rank.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Coalescer {
     state: Coalescing,
@@ -48,7 +48,7 @@ pub struct Coalescer {
 }
 
 impl Link {
-    /// A frame with so many bytes of payload is to be sent, after so many looks of the rank.
+    /// A frame with this many bytes of payload is to be sent, after this many polls of the rank.
     #[inline]
     pub fn count_frame(&mut self, len: u64, looks: u64, tuning: &Tuning) {
         let a = &mut self.coalescer;
@@ -120,7 +120,7 @@ mod tests {
     use kw_sys::tcp::{Connect, Got, Sock};
     use std::net::Ipv4Addr;
 
-    /// A link of a rank to a socket that nobody reads, and what the rank would keep of it.
+    /// A link of a rank to a socket that is not read, and the data that the rank would keep.
     struct Rank {
         link: Link,
         lists: ReadyLists,
@@ -128,7 +128,7 @@ mod tests {
         far: Sock,
     }
 
-    /// What happens to a link.
+    /// Events of a link.
     #[derive(Clone, Copy, Debug)]
     enum Event {
         Short,

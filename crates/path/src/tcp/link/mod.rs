@@ -22,7 +22,7 @@ mod sending;
 use crate::network_meter::NetworkMeter;
 use coalesce::Coalescer;
 
-/// What the poller tells of a connection.
+/// Pending events of the poller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watch {
     /// Nothing, or what it has told already.
@@ -41,14 +41,14 @@ pub struct Link {
     stream: Stream,
     /// Short frames of a rank that runs ahead are joined.
     coalescer: Coalescer,
-    /// What we send over it, where it leaves the machine.
+    /// Rate of sent data, if it leaves the machine.
     outgoing: BulkDetector,
     /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may
     /// hold what it likes.
     near: bool,
-    /// What the system has measured of the way, where it leaves the machine.
+    /// The system's measurements of the route, if it leaves the machine.
     network: NetworkMeter,
-    /// What the poller watches.
+    /// Events that the poller watches.
     watch: Watch,
     /// When it was used last, in uses of all connections.
     used: u64,
@@ -89,7 +89,7 @@ impl Link {
         link
     }
 
-    /// What is known of the way.
+    /// Known properties of the route.
     pub fn network(&self) -> Network {
         self.network.known()
     }
@@ -121,8 +121,8 @@ impl Link {
         self.stream
     }
 
-    /// Has the poller watch the connection under this number. A descriptor of ours that is
-    /// registered can be changed.
+    /// Registers the connection with the poller under this number. A registered descriptor of this
+    /// process can be changed.
     pub fn be_watched(&mut self, poller: &Poller, number: u64, watch: Watch) -> io::Result<()> {
         if watch == self.watch {
             return Ok(());
@@ -145,7 +145,7 @@ impl Link {
         once
     }
 
-    /// It is used, after so many uses of all connections.
+    /// It is used, after this many uses of all connections.
     #[inline]
     pub fn use_now(&mut self, uses: u64) {
         self.used = uses;
@@ -191,26 +191,25 @@ impl Link {
         self.stream.is_flushed() && !self.awaits_ack() && self.stream.is_between_frames()
     }
 
-    /// Whether somebody waits for an acknowledgement of the peer's kernel.
+    /// Whether a sender waits for an acknowledgement of the peer's kernel.
     #[inline]
     pub fn awaits_ack(&self) -> bool {
         self.stream.unacked().awaits_ack()
     }
 
-    /// What is kept until it is acknowledged, and the socket that knows what is.
+    /// Unacknowledged data, and the socket that reports acknowledgements.
     #[inline]
     pub fn unacked(&mut self) -> (&mut Unacked, &Sock) {
         (self.stream.unacked_mut(), &self.sock)
     }
 
-    /// Whether the peer's kernel has acknowledged everything, so that closing loses nothing of
-    /// ours.
+    /// Whether the peer's kernel has acknowledged everything, so that closing loses no data of this
+    /// rank.
     pub fn is_acknowledged(&mut self) -> bool {
         self.stream.unacked_mut().is_acknowledged(&self.sock)
     }
 
-    /// What is under way in pieces, if anything ever was, and how much of the stream has been
-    /// handed over.
+    /// Striped payloads, if there ever were any, and the number of stream bytes handed over.
     pub fn stripes(&mut self) -> Option<(&mut Stripes, u64)> {
         let sent = self.stream.unacked().sent();
         self.stream.stripes().map(|s| (s, sent))

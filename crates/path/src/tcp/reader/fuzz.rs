@@ -1,4 +1,4 @@
-//! Fuzz target: streams of frames that anybody may have made.
+//! Fuzz target: streams of frames that an attacker may have made.
 
 use super::tests::tuning;
 use super::*;
@@ -13,7 +13,7 @@ use proptest::sample::Index;
 /// where a receive is shorter.
 const ROOM: u64 = 400;
 
-/// What a reader has told: frames as they came, and payloads that have landed, by their cookie.
+/// Output of a reader: frames in order of arrival, and landed payloads, by their cookie.
 #[derive(Default)]
 struct Log {
     frames: Vec<(Header, Vec<u8>)>,
@@ -118,7 +118,7 @@ fn streams() -> Vec<Vec<u8>> {
 proptest! {
     #![proptest_config(config())]
 
-    /// What comes is frames or nonsense, and the same however it is torn.
+    /// Any byte stream is either frames or invalid, with the same result however it is split.
     #[test]
     fn fuzz_stream(
         bytes in damaged(streams()),

@@ -5,7 +5,7 @@ use crate::contract::Landing;
 use crate::tcp::socket::fake::Fake;
 use kw_sys::buf::Buf;
 
-/// What a reader has told.
+/// Output of a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Told {
     /// A frame by its tag, with its body, whichever way that came.
@@ -186,7 +186,7 @@ impl Side {
 fn read(pieces: impl IntoIterator<Item = Vec<u8>>, scattered: bool, how: &str) {
     let (bytes, told) = stream();
     let mut side = Side::new();
-    // A payload of ours that the peer has taken.
+    // A payload of this rank that the peer has received.
     let stripes = side.stripes.make();
     stripes.begin((&Buf::alloc(8), 0, 8), 9);
     assert!(stripes.hand_out(1).is_some());

@@ -93,7 +93,8 @@ fn queue(stream: &mut Stream) -> i32 {
     lens.len() as i32
 }
 
-/// Sends all that is queued through a socket that takes so many bytes at a time; what it took.
+/// Sends all queued data through a socket that accepts this many bytes at a time; returns the data
+/// it accepted.
 fn drain(stream: &mut Stream, log: &mut Log, room: usize) -> Vec<u8> {
     let sock = Fake::default();
     while !stream.is_flushed() {
@@ -124,7 +125,7 @@ fn what_one_side_queues_the_other_reads_however_little_the_socket_takes() {
             log.tags
         );
         assert!(to.is_between_frames() && from.unacked().awaits_ack());
-        // Two are longer than what is copied; nobody has acknowledged them.
+        // Two are longer than the limit for copies; they are not acknowledged.
         assert_eq!(told.sent, [2], "room {room}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the steps of a schedule do on a machine, and how long they take.
+//! Effects and durations of a schedule's steps on a machine.
 
 use super::{Event, Kind, Posted, Run, Work};
 use kw_coll::cost::{PORTS, first_piece};

@@ -76,7 +76,7 @@ fn held(points: &[forms::Point]) -> Vec<&str> {
     names.into_iter().collect()
 }
 
-/// Cells of a machine with so many ranks, chosen by its own prices.
+/// Cells of a machine with this many ranks, chosen by its own prices.
 fn cells(name: &str, ranks: &[(u32, u32)], sizes: &[u64]) -> Vec<Cell> {
     let mut machine = named(name);
     machine.ranks = ranks.to_vec();
@@ -86,8 +86,9 @@ fn cells(name: &str, ranks: &[(u32, u32)], sizes: &[u64]) -> Vec<Cell> {
     judged.flatten().collect()
 }
 
-/// What is chosen is within a tenth of the best in all but a few calls, and never far from it. `make
-/// check` looks at a sample; `kwsim machine` at everything (docs/machines.md has what it says).
+/// Checks that choices are within 10 % of the best in all but a few calls, and never far from it.
+/// `make check` runs a sample; `kwsim machine` runs everything (for its output see
+/// docs/machines.md).
 #[test]
 fn what_is_chosen_is_close_to_the_best() {
     let sizes = [8, 2 << 10, 512 << 10];

@@ -1,4 +1,4 @@
-//! What the simulator must say of schedules so small that one can say it oneself.
+//! Results of the simulator for schedules small enough to compute by hand.
 
 mod choices;
 

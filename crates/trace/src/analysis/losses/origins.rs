@@ -1,4 +1,4 @@
-//! Who computed while somebody waited: the ends of the chain of who waits for whom.
+//! Ranks that computed while others waited: the ends of the chains of waits.
 //!
 //! Rank 2 waits for rank 1, which waits for rank 0, which computes: rank 0 is the origin of both
 //! waits. The chain is followed a limited number of steps for each wait.
@@ -16,7 +16,7 @@ fn of_call(waits: &[Wait], call: u32) -> Option<&Wait> {
     Some(&waits[found])
 }
 
-/// The parts of a wait's time that whoever was waited for, directly or not, spent outside MPI.
+/// The parts of a wait that the ranks waited for, directly or not, spent outside MPI.
 pub(super) fn computing(trace: &Trace, waits: &[Wait], wait: &Wait) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut open = vec![Piece {

@@ -7,7 +7,7 @@ use super::{Class, Wait, until};
 use crate::functions::is_probe;
 use crate::model::{Name, Trace};
 
-/// What is one after the other: receiver, sender, tag, communicator.
+/// Sort key: receiver, sender, tag, communicator.
 type Kind = (u32, u32, i32, Name);
 
 /// Messages of each kind, in the order in which they were sent, which is that of their receives.

@@ -143,7 +143,7 @@ fn in_a_scan_each_waits_for_those_before_it() {
 #[test]
 fn in_a_neighbourhood_each_waits_for_those_it_receives_from() {
     let mut maker = Maker::new(4);
-    // rank 0 receives from 1 and 2, rank 1 from 2, rank 2 from itself, rank 3 from nobody
+    // rank 0 receives from 1 and 2, rank 1 from 2, rank 2 from itself, rank 3 from no rank
     for (rank, source) in [(0, 2), (0, 1), (1, 2), (2, 2)] {
         maker.neighbor(rank, source);
     }
