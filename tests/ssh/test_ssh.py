@@ -485,15 +485,15 @@ def test_files_with_nonsense(tmp_path):
     file = tmp_path / "nonsense"
     for text, sentence in (
         ("h0\nh1 slots=many\n", "line 2 of the host file"),
-        ("h0 h1\n", "says 'h1'"),
-        ("{h0}\n", "no name of a host"),
+        ("h0 h1\n", "has 'h1'"),
+        ("{h0}\n", "is not a host name"),
         ("# nobody\n", "names no host"),
         (b"\xff\xfe\n", "is not text"),
     ):
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
         mpiexec("--hostfile", file, "true", status=1, sentence=sentence)
     mpiexec("--hostfile", tmp_path / "none", "true", status=1, sentence="cannot be read")
-    mpiexec("--hosts", "h0,,h1", "true", status=1, sentence="no name of a host")
+    mpiexec("--hosts", "h0,,h1", "true", status=1, sentence="is not a host name")
 
 
 def test_two_jobs_on_the_same_hosts(program):

@@ -94,7 +94,7 @@ def test_what_is_no_trace_gets_a_sentence(tmp_path, stencil):
         "text": (b"hello\n", "it is no trace"),
         "json": (b"{}", "JSON"),
         "cut": (whole[:40], "cut off"),
-        "head": (whole[:300], "without a call of MPI"),
+        "head": (whole[:300], "without MPI calls"),
         "gzip": (b"\x1f\x8b\x08\x00", "gunzip"),
     }
     for name, (content, sentence) in files.items():

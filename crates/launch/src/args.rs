@@ -434,7 +434,7 @@ mod tests {
             ("-n 1 ./a :", "no program"),
             ("--bind sockets ./a", "not 'sockets'"),
             ("--map-by core ./a", "not 'core'"),
-            ("--hosts a,,b ./a", "no name of a host"),
+            ("--hosts a,,b ./a", "is not a host name"),
             (
                 "--hostfile /no/such/file ./a",
                 "'/no/such/file' cannot be read",

@@ -48,7 +48,7 @@ mod tests {
     fn others_are_not_asked() {
         let ask = |pid| ask(pid, Question::Ranks).unwrap_err();
         let own = ask(std::process::id());
-        assert!(own.contains("is no mpiexec"), "{own}");
+        assert!(own.contains("is not an mpiexec"), "{own}");
         assert!(ask(u32::MAX).contains("there is none"));
     }
 }

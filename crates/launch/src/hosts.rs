@@ -70,7 +70,7 @@ fn line(first: &str, rest: &[&str], place: &str) -> Result<Host, Verdict> {
             Some(("max_slots" | "max-slots", n)) => drop(slots(n, place)?),
             _ => {
                 return Err(Verdict::misuse(format!(
-                    "{place} contains '{word}'; a line is a host, optionally followed by slots=N"
+                    "{place} has '{word}'; a line is a host, optionally followed by slots=N"
                 )));
             }
         }
@@ -100,7 +100,7 @@ fn host(word: &str, place: &str) -> Result<Host, Verdict> {
     let good = |c: char| c.is_alphanumeric() || "-_.:@%".contains(c);
     if name.is_empty() || name.starts_with('-') || !name.chars().all(good) {
         return Err(Verdict::misuse(format!(
-            "{place} contains '{word}', which is not a host name"
+            "{place} has '{word}', which is not a host name"
         )));
     }
     Ok(Host {
@@ -209,7 +209,7 @@ mod tests {
             ":2",
         ] {
             let e = list(nonsense).unwrap_err().sentence;
-            assert!(e.starts_with("--hosts says '"), "{nonsense}: {e}");
+            assert!(e.starts_with("--hosts has '"), "{nonsense}: {e}");
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(read("a slots=4 max_slots=8").unwrap(), ("a".into(), 4));
         for nonsense in ["a b", "a slots=", "a slots=-1", "a 4", "{", "a slots"] {
             let e = read(nonsense).unwrap_err().sentence;
-            assert!(e.starts_with("line 1 says '"), "{nonsense}: {e}");
+            assert!(e.starts_with("line 1 has '"), "{nonsense}: {e}");
         }
     }
 

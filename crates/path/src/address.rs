@@ -360,9 +360,9 @@ mod tests {
     #[test]
     fn what_cannot_be_chosen_is_named() {
         for (text, what) in [
-            ("10.0.0.0/33", "'10.0.0.0/33', which is no network"),
-            ("eth0,!10.0.0/8", "'10.0.0/8', which is no network"),
-            ("fd77::/129", "'fd77::/129', which is no network"),
+            ("10.0.0.0/33", "'10.0.0.0/33', which is not a network"),
+            ("eth0,!10.0.0/8", "'10.0.0/8', which is not a network"),
+            ("fd77::/129", "'fd77::/129', which is not a network"),
             ("!10.0.0.300", "'10.0.0.300', which is neither"),
             ("!", "'', which is neither"),
             ("192.168.0.0/16", "'192.168.0.0/16', but this host has lo"),

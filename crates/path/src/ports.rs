@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(at(1, range, &[]), Ok(65534));
         assert_eq!(at(1, range, &[65534, 65535]), Ok(65533));
         let full = at(1, range, &[65533, 65534, 65535]).unwrap_err();
-        assert!(full.contains("65533-65535, are taken"), "{full}");
+        assert!(full.contains("65533-65535, are in use"), "{full}");
         assert!(full.contains("the job's 4 ranks on this host"), "{full}");
     }
 }

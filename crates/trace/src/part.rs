@@ -196,7 +196,7 @@ mod tests {
             "it has no phase 7: the program calls MPI_Pcontrol with 1, 2"
         );
         let empty = part(made(), Part::Between(40, 50)).unwrap_err();
-        assert!(empty.to_string().starts_with("no call of MPI lies in"));
+        assert!(empty.to_string().contains("contains no MPI call"));
         assert!(part(made(), Part::Between(u64::MAX, 0)).is_err());
     }
 }

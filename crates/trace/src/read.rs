@@ -161,7 +161,7 @@ mod tests {
             (b"\x1f\x8b\x08", "gzip"),
             (b"hello", "another kind"),
             (b"\x0a\x02\x08", "cut off"),
-            (b"\x0a\x02\x40\x01", "without a call"),
+            (b"\x0a\x02\x40\x01", "without MPI calls"),
         ] {
             let said = read(bytes).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");

@@ -163,6 +163,6 @@ fn a_description_without_a_source_or_a_row_is_refused() {
 fn a_description_that_says_a_thing_twice_is_refused() {
     let text = "# a host\nhosts\t1\tsaid\nhosts\t2\tsaid\n";
     let again = Unreadable::Again(3, "hosts".into());
-    assert_eq!(again.to_string(), "line 3 says hosts again");
+    assert_eq!(again.to_string(), "line 3 repeats hosts");
     assert_eq!(Machine::parse("x", text), Err(again));
 }
