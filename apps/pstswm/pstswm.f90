@@ -1,7 +1,7 @@
 ! pstswm: the shallow water equations on the sphere by the spectral transform method, as a test of
 ! communication (Worley and Foster's parallel shallow water model, written anew).
 !
-! docs/pstswm.md tells of the equations, the algorithms and the protocols; "pstswm help" lists the
+! docs/lab.md tells of the equations, the algorithms and the protocols; "pstswm help" lists the
 ! options.
 program pstswm
   use, intrinsic :: iso_fortran_env, only: error_unit

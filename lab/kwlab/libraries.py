@@ -198,7 +198,7 @@ class Library:
         """Builds a program of apps/; the words that start it. Raises Failed, Unavailable."""
         source, target = ROOT / "apps" / directory, WORK / "apps" / self.name
         if in_fortran(directory, name) and (why := self.lacks_fortran()):
-            raise Unavailable(f"{name} is in Fortran, and {why} (docs/apps.md)")
+            raise Unavailable(f"{name} is in Fortran, and {why} (docs/lab.md)")
         command = [str(word) for word in (ROOT / "apps/build", source, target, name)]
         env = {
             **os.environ,

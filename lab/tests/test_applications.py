@@ -270,7 +270,7 @@ def test_a_library_without_a_command_is_left_out():
 
 
 def test_the_plan_of_the_documents_can_be_read():
-    text = (libraries.ROOT / "docs/apps.md").read_text().split("```toml\n")[1].split("```")[0]
+    text = (libraries.ROOT / "docs/lab.md").read_text().split("```toml\n")[2].split("```")[0]
     found = plan.parse(text, "npb")
     assert {cell.program for cell in plan.cells(found)} == {"cg.W", "hpl"} and {
         cell.library for cell in plan.cells(found)

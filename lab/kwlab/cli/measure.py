@@ -194,7 +194,7 @@ def leave_out(runner):
     """Leaves out of a run what libraries have no Fortran for; a line says so. Raises
     Unavailable when nothing is left."""
     without = [f"{name} ({why})" for name, why in sorted(runner.leave_out().items())]
-    words = f"no program in Fortran by {'; '.join(without)}: docs/apps.md says who has `mpi_f08`"
+    words = f"no program in Fortran by {'; '.join(without)}: docs/lab.md says who has `mpi_f08`"
     if not runner.cells:
         raise libraries.Unavailable(f"{runner.plan.name}: nothing is left to run: {words}")
     if without:

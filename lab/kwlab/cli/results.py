@@ -149,7 +149,7 @@ def check_files(
             continue
         console.print(
             "The simulator, by a description of the machine's own prices, "
-            "beside its measured collectives (docs/machines.md):"
+            "beside its measured collectives (docs/calibration.md):"
         )
         print(check.simulated(one, kwsim, points))
 
