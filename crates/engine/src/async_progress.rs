@@ -10,31 +10,31 @@
 //! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | `Finished` | – | – | – | – | – |
 //! | `Finished` | sleeps until kicked; no thread has been back since | – | – | `Idle` | – | – | – | – | – | – |
 //!
-//! `Left`: a thread leaves MPI while something goes on. `LeftAsBefore`: it does, it is believed to
-//! stay away ([`AsyncProgress`]), and it has armed the doorbell for the event thread, which need
-//! not wake for that. `Entered`: a thread enters MPI. `AllEnded`: the event thread, while it polls,
-//! finds that nothing goes on any more. A tick is *Quiet* when no thread was in
-//! MPI since the last one and something goes on that others may wait for, *EagerOnly* when only
-//! messages are waited for that come eagerly, *Lively* when a thread was in MPI, *Nothing* when
-//! nothing goes on for several ticks, *Waiter* when a thread waits (and so polls) by itself (with
-//! ranks that share cores: and did at the last tick). Who leaves a preempted event thread that still
-//! has to look at a set time need not kick it.
+//! `Left`: a thread leaves MPI while communication is pending. `LeftAsBefore`: the same, but it is
+//! expected to stay outside ([`AsyncProgress`]), and has armed the doorbell for the progress
+//! thread, which need not wake for that. `Entered`: a thread enters MPI. `AllEnded`: the progress
+//! thread, while it polls, finds nothing pending. A tick is *Quiet* when no thread was in MPI since
+//! the last one and communication is pending for which others may wait, *EagerOnly* when only eager
+//! messages are awaited, *Lively* when a thread was in MPI, *Nothing* when nothing was pending for
+//! several ticks, *Waiter* when a thread waits (and so polls) by itself (on shared cores: and did
+//! at the last tick). A thread that leaves a preempted progress thread that still has a time-out
+//! need not kick it.
 //!
-//! Messages that come eagerly are with the paths whether anybody takes them or not, so nothing is
-//! gained by waking for each: to be taken by the event thread instead of the wait that follows cost
-//! HPCG over TCP 9 % of its time, NPB's BT and SP 6 to 8. For those such a tick looks itself,
-//! so that a synchronous sender of a short message, or one whose way is full, waits for ticks.
+//! The paths keep eager messages until they are received, so waking for each gains nothing: having
+//! the progress thread take them instead of the wait that follows cost HPCG over TCP 9 % of its
+//! time, NPB's BT and SP 6 to 8 %. A tick polls for those by itself, so that a synchronous sender
+//! of a short message, or one with a full path, waits for a tick.
 //!
-//! What this costs the program while nothing is gained is bounded by a [`Budget`]: looks of the
-//! event thread, and hand-overs to it by a thread that is back at once. To wake the event thread for
-//! a transfer that keeps the network busy for long is never in vain: without that the network rests
+//! The cost for a program that gains nothing is bounded by a [`Budget`]: for checks by the progress
+//! thread, and for hand-overs by a thread that returns at once. Waking the progress thread for a
+//! transfer that occupies the network for long is always worthwhile: without it the network idles
 //! until the next call. So exchanges of long messages overlap with computation from the second one
 //! on, whatever the program did before; the tests run patterns of calls in virtual time.
 
 use kw_base::Tick;
 use std::time::Duration;
 
-/// What the event thread does.
+/// State of the progress thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum AsyncState {
     /// There is none.
@@ -51,7 +51,7 @@ pub enum AsyncState {
     Finished,
 }
 
-/// What happens to it.
+/// Event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A thread leaves MPI while something goes on.
@@ -65,7 +65,7 @@ pub enum Event {
     AllEnded,
     /// Tick: something goes on, and no thread was in MPI since the last tick.
     Quiet,
-    /// Tick: the same, but only messages are waited for that come eagerly, which hold up nobody.
+    /// Tick while only eager messages are awaited, which delay no other rank.
     EagerOnly,
     /// Tick: a thread was in MPI.
     Lively,
@@ -107,12 +107,12 @@ impl AsyncState {
     }
 }
 
-/// What looks and hand-overs in vain may cost: a small part of the time that passes.
+/// Budget for unsuccessful checks and hand-overs: a small fraction of elapsed time.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// That part, as a divisor.
+    /// That fraction, as a divisor.
     share: u32,
-    /// What may be spent before it is paid for.
+    /// Amount that may be spent in advance.
     advance: Duration,
     /// When all that was spent will be paid for.
     paid: Tick,
@@ -122,11 +122,11 @@ impl Budget {
     /// The part of a processor's time that may be spent, as a divisor: 0.25 %. A starting value,
     /// as those that follow.
     pub const SHARE: u32 = 400;
-    /// The same of a rank that shares its processor with others, which spend as much: NPB's SP and
-    /// BT and LULESH lost 2 to 3 % when each of them spent 0.5 %.
+    /// The divisor for a rank that shares its CPU with others that spend as much: NPB's SP and BT
+    /// and LULESH lost 2 to 3 % when each of them spent 0.5 %.
     pub const SHARE_CROWDED: u32 = 1600;
-    /// So many wake-ups may be spent in advance: some ten looks, so that who was quiet for long is
-    /// answered at once.
+    /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for
+    /// long is served at once.
     pub const ADVANCE: u32 = 13;
 
     /// Of a rank on a host with more ranks than processors, or with a processor for each; `wake`:
@@ -155,12 +155,12 @@ impl Budget {
         self.share == Budget::SHARE_CROWDED
     }
 
-    /// So much was spent.
+    /// This much was spent.
     pub fn spend(&mut self, now: Tick, cost: Duration) {
         self.paid = self.paid.max(now - self.advance * self.share) + cost * self.share;
     }
 
-    /// So much of what was spent was not in vain.
+    /// This much of the spent amount was worthwhile.
     pub fn refund(&mut self, cost: Duration) {
         self.paid = self.paid - cost * self.share;
     }
@@ -175,21 +175,21 @@ impl Budget {
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     since: Tick,
-    /// What the hand-over cost, and the way back.
+    /// Cost of the hand-over and of its return.
     cost: Duration,
-    /// What being woken has cost, unless it moves a transfer that is worth it.
+    /// Cost of wake-ups, unless they move a transfer that is worth it.
     woken: Option<Duration>,
 }
 
-/// What the event thread does, and whether a thread that leaves MPI hands over to it without waking
-/// it: in the belief that the program stays away, judged by what it did before.
+/// State of the progress thread, and whether a thread that leaves MPI hands over to it without
+/// waking it, because the program is expected to stay outside, judged by its past behaviour.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncProgress {
-    /// What it does.
+    /// State.
     pub state: AsyncState,
-    /// What finding out whether the program stays away may cost.
+    /// Budget for finding out whether the program stays outside.
     pub budget: Budget,
-    /// What it costs to wake a thread.
+    /// Cost of waking a thread.
     wake: Duration,
     /// How often the program may still come back at once.
     trust: u8,
@@ -200,18 +200,18 @@ impl AsyncProgress {
     /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a
     /// program that calls MPI all the time.
     pub const TRUST: u8 = 2;
-    /// A stay that is not so many times longer than what handing over for it has cost was none: a
-    /// hundredth of a program's time is the most that it may cost. The same part of the time for
-    /// which a program sleeps in MPI is there for hand-overs in vain.
+    /// A compute phase counts only if it lasted at least 100 times the hand-over cost, which bounds
+    /// the overhead to 1 %. The same fraction of the time for which a program sleeps in MPI is
+    /// available for unsuccessful hand-overs.
     const STAY: u32 = 100;
-    /// A transfer that keeps the network busy for as long as so many wake-ups is worth those that
-    /// it needs.
+    /// A transfer that occupies the network for at least this many wake-ups is worth those that it
+    /// needs.
     const WORTH: u32 = 32;
-    /// No look costs more than so many wake-ups: what was measured beyond that was time of others,
-    /// of another process or of the kernel's work for the network.
+    /// A check costs at most this many wake-ups: a longer measurement includes time of other
+    /// processes or of the kernel's network code.
     const LOOK: u32 = 2;
-    /// What a hand-over and the way back cost together, in hand-overs, and what part of a wake-up
-    /// that is at most.
+    /// Cost of a hand-over and its return, in hand-overs, and the largest fraction of a wake-up
+    /// that it may be.
     const BOTH_WAYS: u32 = 2;
     const PART_OF_WAKE: u32 = 2;
 
@@ -226,7 +226,7 @@ impl AsyncProgress {
         }
     }
 
-    /// What follows from this event; whether the event thread must be kicked out of its sleep.
+    /// Handles an event; returns whether the progress thread must be woken.
     pub fn on(&mut self, event: Event) -> bool {
         let (next, kick) = self.state.on(event);
         self.state = next;
@@ -290,8 +290,8 @@ impl AsyncProgress {
         }
     }
 
-    /// The program has slept in MPI for so long: where no other rank wanted its processor, a small
-    /// part of that time may be spent in vain.
+    /// The program has slept in MPI for this long: if no other rank wanted its CPU, a small
+    /// fraction of that time may be spent on unsuccessful hand-overs.
     pub fn idled(&mut self, now: Tick, time: Duration) {
         if self.budget.is_crowded() {
             return;
@@ -309,8 +309,8 @@ impl AsyncProgress {
         }
     }
 
-    /// The event thread has looked, which cost so much, as it did the time before; `moved`:
-    /// it has moved something.
+    /// The progress thread has checked, at this cost and the cost of the time before; `moved`: it
+    /// has moved data.
     pub fn looked(&mut self, now: Tick, [before, cost]: [Duration; 2], event: Event, moved: bool) {
         let [before, cost] = [before, cost].map(|cost| cost.min(self.wake * AsyncProgress::LOOK));
         // Kicks come when they come: only looks that were due grant the program another trial.
@@ -326,7 +326,7 @@ impl AsyncProgress {
     }
 }
 
-/// What looks of the event thread have seen.
+/// Recent observations of the progress thread's checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looks {
     entries: u64,
@@ -335,7 +335,7 @@ pub struct Looks {
     pub factor: u32,
 }
 
-/// What a look sees.
+/// Observation of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
     /// Times a thread of the program has entered.
@@ -357,15 +357,14 @@ impl Looks {
     /// may have them further apart.
     const LIVELY_FACTOR: u32 = 64;
 
-    /// What this look means after those before it.
+    /// Meaning of this check after those before it.
     pub fn judge(&mut self, sight: Sight) -> Event {
         let lively = sight.entries != self.entries;
         self.entries = sight.entries;
         self.nothing = if sight.busy { 0 } else { self.nothing + 1 };
         self.factor = (self.factor * 2).clamp(1, Looks::LIVELY_FACTOR);
-        // Whoever went to sleep for each wait would be kicked by each call. Where ranks share
-        // cores, every kick takes the processor from one; elsewhere it makes this thread look
-        // sooner.
+        // A thread that sleeps in each wait would be kicked by each call. On shared cores every
+        // kick takes the CPU from a rank; elsewhere it makes this thread check sooner.
         let calls = lively && sight.crowded;
         match (sight.waited_in, sight.busy, lively) {
             (true, ..) if !calls => Event::Waiter,
@@ -434,8 +433,8 @@ mod tests {
         assert_eq!(changes, expect);
     }
 
-    /// A thread that leaves with something going on always finds, or makes, somebody who looks
-    /// after it, in any state in which it can be in MPI.
+    /// A thread that leaves with communication pending always finds, or creates, a thread that
+    /// serves it, in any state in which it can be in MPI.
     #[test]
     fn nothing_is_left_alone() {
         for d in STATES.into_iter().skip(1) {
@@ -444,8 +443,8 @@ mod tests {
         }
     }
 
-    /// Who calls MPI all the time is believed a few times after a long stay outside, then no more;
-    /// each time in vain is paid for.
+    /// A program that calls MPI all the time is trusted a few times after a long phase outside,
+    /// then no more; each mistake is charged.
     #[test]
     fn trust_is_used_up_and_comes_back() {
         let (us, soon) = (Duration::from_micros, Duration::from_micros(50));
@@ -482,8 +481,7 @@ mod tests {
         assert!(progress.is_to_leave());
     }
 
-    /// Whoever pauses as the budget says spends no more than its share, beside what it may spend in
-    /// advance.
+    /// A thread that pauses as the budget requires spends no more than its share, plus the advance.
     #[test]
     fn looks_take_no_more_than_their_share() {
         for (crowded, share) in [(false, Budget::SHARE), (true, Budget::SHARE_CROWDED)] {

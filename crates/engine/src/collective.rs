@@ -7,10 +7,10 @@
 //! they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of
 //! the lock first.
 //!
-//! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs that nobody
-//! drives, [`Patterns`] those of persistent requests; `drive` goes on with one run, whose messages
-//! are given with each call. After a failure a run takes back what it can, and ends; transfers that
-//! were begun keep its temporaries until they have ended.
+//! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs in the
+//! background, [`Patterns`] those of persistent requests; `drive` advances one run, whose messages
+//! are given with each call. After a failure a run cancels what it can, and ends; active transfers
+//! keep its temporaries until they have ended.
 
 mod binding;
 mod channel;
@@ -54,13 +54,12 @@ use memory::Store;
 use run::{Home, State};
 use yield_after::YieldAfter;
 
-/// Bytes of a call after which a rank that shares its core looks how ranks lie on the processors;
-/// of shorter calls, after one of so many. Starting values.
+/// Bytes of a call after which a rank that shares its core checks the placement of ranks; for
+/// shorter calls, this many calls. Built-in values.
 const LONG_CALL: u64 = 16 << 10;
 const SHORT_CALLS: u32 = 16;
 
-/// The collectives of one rank. What they send and receive are `messages`, given with each call:
-/// always the same.
+/// The collectives of one rank. Their `messages` are given with each call: always the same ones.
 #[derive(Debug)]
 pub struct Collectives {
     /// This rank's side of the boards.
@@ -69,7 +68,7 @@ pub struct Collectives {
     pub planner: Planner,
     /// Plans of persistent requests.
     pub patterns: Patterns,
-    /// What goes on without a caller.
+    /// Background runs.
     pub running: Running,
     store: Store,
     /// How this rank writes long data on its shelves.
@@ -169,7 +168,7 @@ impl Collectives {
         }
     }
 
-    /// A rank for which the others always wait never looks in vain; it notes here where it runs.
+    /// A rank for which the others always wait never polls without success; it notes its CPU here.
     #[inline]
     fn spread_now_and_then(&mut self, messages: &mut Messages, bytes: u64) {
         if !self.crowded {
@@ -227,8 +226,7 @@ impl Collectives {
         req
     }
 
-    /// Goes on with the runs that nobody drives and whose wait on a board is over. Says whether
-    /// there was one.
+    /// Advances the background runs whose wait on a board is over. Returns whether there was one.
     #[cold]
     fn look_at_boards(&mut self, messages: &mut Messages) -> bool {
         let mut any = false;
@@ -246,7 +244,7 @@ impl Collectives {
         any
     }
 
-    /// Goes on with all runs that nobody drives.
+    /// Advances all background runs.
     #[cold]
     pub(crate) fn advance_all(&mut self, messages: &mut Messages) {
         self.channels.turned = false;
@@ -271,7 +269,7 @@ impl Collectives {
         }
     }
 
-    /// A call of a user's function for a run that nobody drives has returned.
+    /// A call of a user's function for a background run has returned.
     pub fn user_step_done(&mut self, messages: &mut Messages, req: ReqId) {
         if let Some(i) = self.running.user_done(req) {
             self.advance(messages, i);
@@ -319,8 +317,8 @@ impl Part for Collectives {
     }
 }
 
-/// What takes part in a collective may send, and so bring what others wait for: partitioned
-/// transfers and other collectives go on with that.
+/// A participant of a collective may send, and so bring data that others wait for: partitioned
+/// transfers and other collectives advance with it.
 impl Engine {
     /// Makes a run a request, which [`Engine::progress`] drives from now on.
     pub fn launch(&mut self, run: Box<Run>) -> ReqId {

@@ -1,7 +1,7 @@
 //! A wait that lasts: whether it is for a rank that has called MPI_Finalize
 //! ([`kw_proto::endpoint::Awaits`]) or whose process has ended, and never ends.
 //!
-//! Called by the thread that waits, or has looked in vain for long, with the lock held.
+//! Called by the thread that waits, or has polled without success for long, with the lock held.
 
 use crate::collective::{Collectives, Failure, Watch};
 use crate::engine::Engine;
@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A wait that has lasted so long is doubted: whom it depends on is asked, at the price of one
-/// short message for each pair of ranks.
+/// After this time a wait is checked: the ranks it depends on are asked, at the cost of one short
+/// message for each pair of ranks.
 pub(crate) const DOUBT: Duration = Duration::from_millis(100);
 
-/// Whom the waits of this rank depend on.
+/// Peers this rank is waiting for.
 #[derive(Debug)]
 pub struct Departed {
     me: Peer,
@@ -27,7 +27,7 @@ pub struct Departed {
     size: u32,
     /// Other threads of this rank may send to it while one waits.
     has_threads: bool,
-    /// Who sends in a context, where that is not the whole job.
+    /// Possible senders in a context, if that is not the whole job.
     senders: HashMap<ContextId, Arc<Group>>,
     /// A wait on a board for a rank that has left, and why it never ends.
     board: Option<(Watch, String)>,
@@ -74,14 +74,15 @@ impl Departed {
         why.map(Failure::gone)
     }
 
-    /// What went wrong with a collective that waits on a board for a rank that has left.
+    /// Error of a collective that waits on a board for a rank that has left.
     pub fn on_board(&self, watch: Watch) -> Option<Failure> {
         let departed = self.board.as_ref().filter(|d| d.0 == watch);
         departed.map(|d| Failure::gone(d.1.clone()))
     }
 
-    /// Asks those whom a wait depends on whether they have left; says which requests never end,
-    /// each with the reason. A wait for several requests goes on while any of them can end.
+    /// Asks the ranks that a wait depends on whether they have left; returns the requests that can
+    /// never end, each with the reason. A wait for several requests continues while any of them can
+    /// end.
     fn ask(
         &mut self,
         messages: &mut Messages,
@@ -146,7 +147,7 @@ impl Departed {
         if self.find_sender(context, |p| !has_left(p)).is_some() {
             return None;
         }
-        // Whoever waits for nobody but itself is not told of others.
+        // A wait that depends on no other rank is not told of others.
         self.find_sender(context, has_left)?;
         let itself = self.senders.get(&context);
         let itself = itself.is_none_or(|senders| senders.contains(self.me));
@@ -205,8 +206,8 @@ impl Departed {
 }
 
 impl Engine {
-    /// Offers what waits for an announcement; asks those whom a wait depends on whether they have
-    /// left, and ends with an error what waits for those that have.
+    /// Offers the messages that wait for an announcement; asks the ranks that a wait depends on
+    /// whether they have left, and ends with an error the requests that wait for those that have.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
         self.messages.machine.sender().offer_withheld();
@@ -240,7 +241,7 @@ mod tests {
     use kw_base::knobs::Knobs;
     use kw_path::sim::{SimNet, SimOptions};
 
-    /// Rank 0 of three, which waits for anybody in context 8, where only rank 1 sends.
+    /// Rank 0 of three, which waits for any source in context 8, in which only rank 1 sends.
     fn rank() -> (Engine, Want) {
         let (_net, mut paths) = SimNet::new(3, 1, SimOptions::calm());
         let path = paths.remove(0);

@@ -9,9 +9,9 @@
 //! | [`Departed`] | whom waits depend on, and who has left | messages, collectives |
 //! | [`Locations`] | where ranks run | |
 //!
-//! No part knows the engine or a part that is not named beside it. Those that go on by themselves
-//! implement [`Part`](crate::Part), and are driven in a loop. What must follow from a change
-//! in one of them in another is done here and in `progress`.
+//! A part knows neither the engine nor a part that is not named beside it. Those that progress by
+//! themselves implement [`Part`](crate::Part), and are driven in a loop. Consequences of a change
+//! in one of them for another are handled here and in `progress`.
 
 use crate::collective::Failure;
 use crate::departed::Departed;
@@ -27,11 +27,11 @@ use kw_path::{CannotOpen, Down, Network, Opening};
 
 /// One rank's engine.
 pub struct Engine {
-    /// What it sends and receives.
+    /// Its messages.
     pub messages: Messages,
-    /// What goes on beside them.
+    /// Parts that progress beside them.
     pub parts: Parts,
-    /// Whom its waits depend on.
+    /// Ranks that its waits depend on.
     pub departed: Departed,
     /// The job that it is a rank of.
     pub job: Job,
@@ -90,12 +90,12 @@ impl Engine {
         same && self.messages.paths.has_memory()
     }
 
-    /// A request that whoever opens it ends with [`Engine::end_request`]: no message does.
+    /// A request that its owner ends with [`Engine::end_request`]: no message does.
     pub fn open_request(&mut self) -> ReqId {
         self.messages.open()
     }
 
-    /// Ends such a request, which has moved so many bytes.
+    /// Ends such a request, which has moved this many bytes.
     pub fn end_request(&mut self, req: ReqId, len: u64, failure: Option<Failure>) {
         self.parts
             .collectives
@@ -134,8 +134,7 @@ impl Engine {
         self.messages.paths.address()
     }
 
-    /// What must be known of the network that this rank opens to meet other jobs; `None` where it
-    /// has one.
+    /// Parameters of the network that this rank opens to meet other jobs; `None` if it has one.
     pub fn needs_network(&mut self) -> Option<Result<Opening<'_>, BootError>> {
         if self.address().is_some() {
             return None;
@@ -158,7 +157,7 @@ impl Engine {
         &self.knobs
     }
 
-    /// Whoever started us.
+    /// The launcher.
     pub fn launcher(&mut self) -> &mut dyn Launcher {
         self.messages.outlet.launcher.as_mut()
     }

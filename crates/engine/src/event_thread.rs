@@ -1,5 +1,5 @@
-//! The event thread: polls while no thread of the program is inside MPI. What it does is the table
-//! in [`crate::async_progress`].
+//! The progress thread: polls while no thread of the program is inside MPI. Its states are the
+//! table in [`crate::async_progress`].
 
 use crate::async_progress::{AsyncState, Event, Looks, Sight};
 use crate::events::{self, Safety};
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
-/// What a wake-up takes from the computation beside it, as a fraction of the processor's time that
-/// it was seen to use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13
-/// to 18 us used). A starting value.
+/// Cost of a wake-up for the computation beside it, relative to the CPU time that it was seen to
+/// use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13 to 18 us used).
+/// A built-in value.
 const LOST_FOR_USED: (u32, u32) = (3, 2);
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other
@@ -42,7 +42,7 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
         inner.alarm = false;
         match inner.async_progress.state {
             AsyncState::Off => {
-                // Switched off: nobody waits for this thread any more.
+                // Switched off: no thread waits for this thread any more.
                 inner.event_thread = None;
                 return;
             }
@@ -65,13 +65,13 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
     }
 }
 
-/// What the last tick saw, and what ticks cost.
+/// Observation of the last tick, and costs of ticks.
 #[derive(Default)]
 struct Look {
     looks: Looks,
-    /// What this thread had used of its processor when it last took account.
+    /// CPU time of this thread at its last accounting.
     used: Duration,
-    /// What the last look cost.
+    /// Cost of the last check.
     cost: Duration,
 }
 
@@ -100,17 +100,17 @@ fn watch<T, E: Polled>(
 }
 
 impl Look {
-    /// It was kicked, and looks anew.
+    /// It was kicked, and checks again.
     fn begin(&mut self) {
         self.looks = Looks::default();
     }
 
-    /// What this thread did until now was no look.
+    /// The activity of this thread until now was not a check.
     fn skip<E: Polled>(&mut self) {
         self.used = E::used();
     }
 
-    /// What the look before this one cost, and this one.
+    /// Cost of the previous check, and of this one.
     fn take_account<E: Polled>(&mut self) -> (Duration, Duration) {
         let (before, used) = (self.cost, E::used());
         let (lost, per) = LOST_FOR_USED;

@@ -1,10 +1,10 @@
 //! Events on their way to the tools that asked for them (MPI 5.0, 15.3.8).
 //!
-//! The owner of the lock notices ([`EventQueue`]); whoever lets go of the lock, or the event
-//! thread, hands out. The layer above knows the tools and calls them: it gave us a function for
-//! that, which runs without the lock, in one thread at a time. What the place allows the tool to do
-//! is its [`Safety`]; where the tools need more freedom than a place gives, the events wait for a
-//! better one.
+//! The owner of the lock records events ([`EventQueue`]); the thread that releases the lock, or the
+//! progress thread, delivers them. The layer above knows the tools and calls them: it registered a
+//! function for that, which runs without the lock, in one thread at a time. The freedom of a tool
+//! at the place of delivery is its [`Safety`]; if the tools need more freedom than a place gives,
+//! the events wait for a better one.
 
 use crate::engine::Engine;
 use crate::polled::Polled;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Events that are kept; further ones are dropped, and counted.
 const KEPT: usize = 4096;
 
-/// What a place requires of a tool that is called there; also what a tool promises.
+/// Requirement of a place on the tools called there; also a tool's promise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Safety {
     /// Nothing: a thread of the program leaves MPI.
@@ -28,11 +28,11 @@ pub enum Safety {
     Restricted,
     /// As well, any thread: the event thread.
     ThreadSafe,
-    /// As well, in a signal handler. No place of ours requires it.
+    /// Also in a signal handler. The library has no such place.
     SignalSafe,
 }
 
-/// What happened and has not been handed out, oldest first.
+/// Undelivered events, oldest first.
 #[derive(Debug, Default)]
 pub struct EventQueue {
     queue: VecDeque<(Tick, EventRecord)>,
@@ -67,12 +67,12 @@ impl EventQueue {
 /// Calls the tools; `safety` is what the place requires of them. Runs without the lock.
 pub type HandOut<T, E = Engine> = fn(&ProgressLock<T, E>, Safety);
 
-/// What the engine knows of the tools.
+/// The engine's knowledge of the tools.
 #[derive(Debug)]
 pub(crate) struct Tools<T, E: Polled> {
     hand_out: Option<HandOut<T, E>>,
     wanted: Wanted,
-    /// What every tool promises at least.
+    /// The weakest promise of all tools.
     promise: Safety,
     /// A thread hands out.
     pub(crate) busy: bool,
@@ -114,7 +114,7 @@ impl<T, E: Polled> Inner<T, E> {
         waiting && !self.tools.busy && self.tools.promise >= place && self.tools.hand_out.is_some()
     }
 
-    /// What was noticed; `None` without an engine.
+    /// Recorded events; `None` without an engine.
     pub fn event_queue(&mut self) -> Option<&mut EventQueue> {
         self.engine.as_mut().map(E::event_queue_mut)
     }

@@ -1,5 +1,5 @@
-//! Who looks after communication when the last thread of the program leaves MPI: the hand-over to
-//! the event thread, and back. The table is [`crate::async_progress`].
+//! Hand-over of communication to the progress thread when the last thread of the program leaves
+//! MPI, and back. The table is [`crate::async_progress`].
 
 use crate::async_progress::{AsyncState, Event};
 use crate::polled::{Polled, Sleep};
@@ -11,9 +11,9 @@ use std::time::Duration;
 /// wakes the event thread for that. A starting value.
 const LOOKS: u32 = 2;
 
-/// What is to be done about the event thread once the lock is free, so that it finds it free.
+/// Action on the progress thread once the lock is free, so that it finds it free.
 pub(crate) enum Call<S> {
-    /// What comes is to wake it.
+    /// Incoming data is to wake it.
     HandOver(Arc<S>),
     /// It is to wake.
     Rouse(Arc<S>),
@@ -59,7 +59,7 @@ impl<T, E: Polled> Inner<T, E> {
         self.awake();
     }
 
-    /// What must be done when a thread lets go of the lock.
+    /// Actions when a thread releases the lock.
     #[inline]
     pub(crate) fn needs_attention(&self) -> bool {
         match &self.engine {

@@ -1,8 +1,8 @@
-//! What a wait that lasts is for: so that somebody can say why nothing moves.
+//! Reasons of long waits, to report why nothing progresses.
 //!
-//! Only a wait that is doubted comes here ([`crate::wait`], [`crate::poll_backoff`]). The layer
-//! above is called ([`LongWait`]), which knows the names of things; what the engine knows it asks
-//! [`Engine::waits`] and the others here. What it returns says when it wants to be called again.
+//! Only a long wait comes here ([`crate::wait`], [`crate::poll_backoff`]). The layer above, which
+//! knows the names of objects, is called ([`LongWait`]); it asks [`Engine::waits`] and the others
+//! here for the engine's knowledge. Its result says when it wants to be called again.
 
 use crate::collective::{RunView, Watch};
 use crate::engine::Engine;
@@ -24,13 +24,13 @@ const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);
 /// A wait that has lasted.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasting<'a> {
-    /// What it is for.
+    /// Reason.
     pub on: WaitOn<'a>,
     /// Since when.
     pub since: Tick,
     /// Now.
     pub now: Tick,
-    /// It is no wait: the program looks again and again.
+    /// Not a wait: the program polls again and again.
     pub polls: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Lasting<'a> {
 /// until it is called again.
 pub type LongWait<T, E> = fn(&mut Inner<T, E>, Lasting<'_>) -> Duration;
 
-/// Who hears of long waits.
+/// Receiver of reports of long waits.
 #[derive(Debug)]
 pub(crate) struct LongWaits<T, E: Polled> {
     hears: Option<LongWait<T, E>>,
@@ -77,7 +77,7 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl Engine {
-    /// What a wait is for, into a report: each request of it, or what else it is for. A wait on a
+    /// Adds the reasons of a wait to a report: each of its requests, or another reason. A wait on a
     /// board has no communicator's context: only the layer above knows that.
     #[cold]
     pub fn report(&mut self, lasting: &Lasting<'_>, report: &mut Report) {
@@ -114,16 +114,15 @@ impl Engine {
 struct Seen<'a>(&'a mut Engine);
 
 impl Seen<'_> {
-    /// What has come is taken in before anything is said, as before a sleep: another rank may have
-    /// told already what it waits for since.
+    /// Incoming data is taken before the report, as before a sleep: it may already end the wait.
     fn take_all_in(&mut self) {
         let mut looks = (0..MOST_LOOKS).map(|_| self.0.progress_before_sleep());
         while looks.next() == Some(true) {}
         self.0.messages.flush();
     }
 
-    /// Whether nothing goes on by itself: no message is under way, none is kept back, and nobody
-    /// was told to keep one back.
+    /// Whether nothing progresses by itself: no message is in flight, none is deferred, and no
+    /// sender was paused.
     fn is_quiet(&mut self) -> bool {
         let messages = &mut self.0.messages;
         let machine = &messages.machine;

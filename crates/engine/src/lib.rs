@@ -1,8 +1,8 @@
 //! One rank: owns its paths, protocol machines and requests, and makes them progress.
 //!
-//! [`ProgressLock`] is the lock with a role: its owner may touch the machines. [`Engine`] is what
-//! it guards. A thread that waits polls for everybody; the event thread does so when nobody waits.
-//! See `docs/ARCHITECTURE.md`, "Progress".
+//! [`ProgressLock`] is the lock with a role: its owner may touch the machines. [`Engine`] is the
+//! guarded state. A thread that waits polls for all threads; the progress thread does so when none
+//! waits. See `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
 
 mod async_progress;

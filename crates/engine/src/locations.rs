@@ -7,10 +7,10 @@ use kw_base::sync::thread;
 use kw_sys::topology::Tree;
 use kw_types::comm::reorder::Location;
 
-/// What is known of this machine's cores.
+/// Known properties of this machine's cores.
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
-    /// Its tree, once somebody asked who begins where.
+    /// Its tree, once it was needed.
     tree: Option<Tree>,
 }
 

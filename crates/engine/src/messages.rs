@@ -6,8 +6,8 @@
 //!            \---> anything else: the machine says what to do, the outlet does it (`outlet`)
 //! ```
 //!
-//! What comes is taken in by [`Messages::poll`]; what it means for collectives and partitioned
-//! transfers is the engine's business ([`crate::Engine::progress`]).
+//! [`Messages::poll`] takes incoming data; its effect on collectives and partitioned transfers is
+//! handled by the engine ([`crate::Engine::progress`]).
 
 mod outlet;
 mod progress;
@@ -34,10 +34,10 @@ use kw_sys::buf::Buf;
 use outlet::Outlet;
 use std::time::Duration;
 
-/// A blocking receive looks for its message, before it becomes a request, for as long as so many
-/// frames take through memory, where each rank has a processor. When the answer of a ping-pong comes
-/// just too late, the request costs as much again as the message (docs/decisions.md). But no longer than
-/// a thread takes to wake up: what takes longer is not on its way. A starting value.
+/// A blocking receive polls for its message, before it becomes a request, for the time of this many
+/// frames through memory, if each rank has a CPU. If the answer of a ping-pong arrives just too
+/// late, the request costs as much as the message again (docs/decisions.md). But it polls no longer
+/// than a thread takes to wake up: a message that takes longer is not in flight. A built-in value.
 const FRAMES_AT_ONCE: f64 = 28.0;
 /// See [`FRAMES_AT_ONCE`].
 fn at_once(figures: &Calibration) -> Duration {
@@ -71,7 +71,7 @@ pub struct Messages {
     pub(crate) unsettled: bool,
     /// See [`Messages::at_once`].
     at_once: Duration,
-    /// `arrivals` when the program last asked in vain, and since when it has been so.
+    /// `arrivals` at the program's last unsuccessful poll, and since when it has not changed.
     quiet: (u64, Tick),
 }
 
@@ -201,9 +201,9 @@ impl Messages {
         }
     }
 
-    /// Reads what a peer has sent before a long message goes there: an announcement of its receive
-    /// saves the handshake. What else comes by it is gone on with at the next look, because a
-    /// collective may be what sends.
+    /// Reads a peer's data before a long message is sent there: an announcement of its receive
+    /// saves the handshake. Other data is handled at the next poll, because the sender may be a
+    /// collective.
     fn look_for_announcement(&mut self, to: Peer) {
         self.unsettled |= self.poll(|paths, port| paths.poll_from(to, port));
     }
@@ -341,7 +341,7 @@ impl Messages {
         self.machine.endpoint.requests.keep(req.0, what);
     }
 
-    /// A request that whoever opens it ends with [`Messages::close`]: no message does.
+    /// A request that its owner ends with [`Messages::close`]: no message does.
     pub(crate) fn open(&mut self) -> ReqId {
         ReqId(self.machine.endpoint.requests.open())
     }

@@ -1,12 +1,11 @@
-//! What waits have learnt of others that run on their processor, though nobody said that there are
-//! any: other programs, ranks of another job, ranks of hosts that are not real ones.
+//! Learned behaviour of other processes on this rank's CPU that MPI does not know: other programs,
+//! ranks of another job, ranks of emulated hosts.
 //!
-//! A wait that lets others run sees how long they had the processor. Long stretches are
-//! computations. From then on waits let others run from their first look in vain, as those of ranks
-//! do that are known to share processors: who waits too gives the processor back at once. Where the
-//! others *only* compute that is not enough: the scheduler lets them run for milliseconds before
-//! who has let them run has its turn again, but puts who is woken before them. So waits sleep at
-//! once there.
+//! A wait that yields measures how long the others had the CPU. Long stretches are computations.
+//! From then on waits yield from their first unsuccessful poll on, like ranks that are known to
+//! share CPUs: a process that also waits yields back at once. If the other process is CPU-bound,
+//! yielding is not enough: the scheduler runs it for several milliseconds. A thread woken from
+//! sleep preempts it, so waits sleep at once there.
 //!
 //! Told by the thread that polls, with the lock held. The figures are starting values.
 
@@ -15,15 +14,15 @@ use std::time::Duration;
 /// Others that had the processor for so long, while a wait let them run, have computed and not
 /// waited. The scheduler gives who computes at least 700 us (its base slice).
 pub(crate) const COMPUTED: Duration = Duration::from_micros(500);
-/// Who does nothing else than compute is told by that after so much of it.
+/// A CPU-bound process is recognised after this much computation.
 const LEARNT: Duration = Duration::from_millis(2);
 /// Others compute only where what they had in shorter stretches is less than this part.
 const PART_SHORT: u32 = 16;
-/// What counts is of so long ago at most, or so.
+/// Older observations do not count.
 const REMEMBERED: Duration = Duration::from_millis(100);
-/// So many waits after a computation let others run from the beginning.
+/// This many waits after a computation yield from the first poll on.
 const WAITS_SHARED: u32 = 256;
-/// So many waits beside somebody who only computes sleep at once.
+/// This many waits next to a CPU-bound process sleep at once.
 const WAITS_ASLEEP: u32 = 32;
 
 /// See the module.
@@ -31,7 +30,7 @@ const WAITS_ASLEEP: u32 = 32;
 pub(crate) struct Neighbours {
     /// How long others had the processor lately, in stretches long enough for a computation.
     computed: Duration,
-    /// The same in shorter ones.
+    /// Stretches that are shorter.
     short: Duration,
     /// Waits left that let others run from the beginning.
     shared: u32,
@@ -96,7 +95,7 @@ mod tests {
     const SLICE: Duration = Duration::from_millis(3);
     const TURN: Duration = Duration::from_micros(2);
 
-    /// How waits begin after so many stretches of either kind.
+    /// Start of waits after this many stretches of either kind.
     fn beginnings(neighbours: &mut Neighbours, waits: u32) -> Vec<Beginning> {
         (0..waits).map(|_| neighbours.beginning()).collect()
     }

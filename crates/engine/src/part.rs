@@ -10,7 +10,8 @@ use crate::shared_counter::SharedCounters;
 use crate::windows::Windows;
 use kw_boot::Job;
 
-/// What goes on by itself with what has come. All functions are called by the owner of the lock.
+/// A part of the engine that progresses by itself with arrived data. The owner of the lock calls
+/// all functions.
 pub trait Part {
     /// The part of a rank of this job.
     fn new(job: &Job) -> Self
@@ -43,7 +44,7 @@ pub trait Part {
         false
     }
 
-    /// The program waits, or has asked in vain whether something has ended.
+    /// The program waits, or has tested without success.
     #[inline(always)]
     fn asked_in_vain(&mut self, messages: &mut Messages) {
         let _ = messages;

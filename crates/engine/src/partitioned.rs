@@ -43,7 +43,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartId(Key);
 
-/// What comes from one rank of a communicator: setups, and receives that wait for theirs.
+/// Arrivals from one rank of a communicator: setups, and receives that wait for theirs.
 #[derive(Debug, Default)]
 struct Source {
     /// Which process that is.
@@ -63,8 +63,8 @@ struct Line {
     receives: VecDeque<Key>,
 }
 
-/// Partitioned operations of one rank. What is sent and received by them are `messages`, given with
-/// each call: always the same.
+/// Partitioned operations of one rank. Their `messages` are given with each call: always the same
+/// ones.
 #[derive(Debug, Default)]
 pub struct Partitioned {
     ops: Slab<Op>,
@@ -86,8 +86,8 @@ impl Partitioned {
         !self.going.is_empty() || self.expecting != 0
     }
 
-    /// So many tags. They begin again from the start after two thousand million; what has these by
-    /// then is long gone.
+    /// This many tags. They wrap around after two thousand million; the messages with earlier ones
+    /// are long gone.
     fn take_tags(&mut self, count: u32) -> i32 {
         let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_TAGS;
         if self.tags > room {

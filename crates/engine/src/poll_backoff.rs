@@ -1,18 +1,18 @@
-//! What a call does that has looked for something, found nothing and returns (MPI_Test, MPI_Iprobe,
-//! ...): a program that calls it again and again polls, and must not keep the processor from
-//! whoever brings what it looks for.
+//! Back-off of unsuccessful test calls (MPI_Test, MPI_Iprobe, ...): a program that calls them again
+//! and again polls, and must not take the CPU from the rank that would complete its request.
 //!
-//! A *row* is looks in vain with no other call in between; whatever moves ends it, and so does a
-//! program that computes between two looks. Where ranks share processors a row that goes on lets
-//! others run now and then; when it has lasted as long as a blocking call polls, it also sleeps on
-//! the doorbell, for as long in all as it was awake: a program that had something else to do after
-//! all loses half of its time at most, and what comes ends a sleep at once. Where each rank has a
-//! processor a row costs a count; now and then it asks the system whether this thread had to wait
-//! for its processor, and while it does another program runs there, and the row does the same.
+//! A *row* is a series of unsuccessful polls with no other call in between; any progress ends it,
+//! and so does a program that computes between two polls. On shared CPUs a long row yields now and
+//! then; when it has lasted as long as a blocking call polls, it also sleeps on the doorbell, in
+//! total for as long as it was awake: a program that had other work after all loses at most half of
+//! its time, and incoming data ends a sleep at once. If each rank has a CPU a row costs a count;
+//! now and then it asks the system whether this thread had to wait for its CPU, and while it does
+//! another program runs there, and the row does the same.
 //!
-//! Looks in vain that go on as long as a wait are doubted like one ([`crate::departed`]): whom they
-//! depend on is asked whether it has left. That is so whatever the program does between them: on a
-//! slow processor, or in a program that computes, they must be no endless loop either.
+//! Unsuccessful polls that continue as long as a long wait are checked like one
+//! ([`crate::departed`]): the ranks they depend on are asked whether they have left. That applies
+//! whatever the program does between them: on a slow CPU, or in a program that computes, they must
+//! not loop forever either.
 //!
 //! Called with the lock held, in the thread of the program that looks.
 
@@ -28,9 +28,9 @@ use kw_base::sync::thread;
 use kw_sys::cpus;
 use std::time::Duration;
 
-/// Of so many looks in vain where ranks share processors one reads the clock.
+/// On shared CPUs, one in this many unsuccessful polls reads the clock.
 const ROW_SHARED: u32 = 4;
-/// Likewise where each rank has a processor.
+/// The number if each rank has a CPU.
 const ROW_ALONE: u32 = 1024;
 /// A program that is away for longer between two looks, on average, computes meanwhile. (A loop of
 /// C around `MPI_Test` takes 0.1 us, one of Python 1 us.)
@@ -38,28 +38,28 @@ const AWAY: Duration = Duration::from_micros(1);
 /// A row lets others run so often: the time after which a wait no longer polls alone, which is some
 /// wake-ups, by this. A change of processes costs a tenth of that.
 const YIELDS_OF_ALONE: u32 = 6;
-/// Shortest and longest sleep: the system's timers are no finer, and the program may look for what
-/// no message brings.
+/// Shortest and longest sleep: the system's timers are no finer, and the program may poll for
+/// something other than messages.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 /// How often the system is asked about other programs.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Another program runs on our processor when this thread waited for it for more than this part of
 /// the time.
 const PART_TAKEN: u32 = 10;
-/// How often looks in vain are doubted that have lasted.
+/// How often long series of unsuccessful polls are checked.
 const DOUBT_EVERY: Duration = Duration::from_millis(10);
 
-/// Looks in vain in a row, of all threads of this rank.
+/// Unsuccessful polls in a row, of all threads of this rank.
 #[derive(Debug)]
 pub(crate) struct PollBackoff {
     /// [`Inner::entries`] at the last look.
     entries: u64,
-    /// Looks in vain until the row is timed again.
+    /// Unsuccessful polls until the row is timed again.
     left: u32,
-    /// Of so many looks one is timed.
+    /// One in this many polls is timed.
     step: u32,
     times: Option<Times>,
-    /// When looks in vain are doubted, if they go on until then.
+    /// Time at which unsuccessful polls are checked, if they continue until then.
     doubt_at: Option<Tick>,
     rival: Rival,
 }
@@ -110,13 +110,13 @@ struct Rival {
 }
 
 impl PollBackoff {
-    /// Whether the next look is timed if it is in vain.
+    /// Whether the next poll is timed if it is unsuccessful.
     #[inline]
     fn is_due(&self) -> bool {
         self.left == 1
     }
 
-    /// Notes a look in vain; whether it is one of many, and to be timed.
+    /// Notes an unsuccessful poll; returns whether it is one of many, and to be timed.
     #[inline]
     fn note(&mut self, entries: u64, moved: bool) -> bool {
         let next = entries == self.entries + 1 && !moved;
@@ -129,8 +129,8 @@ impl PollBackoff {
         self.left == 0
     }
 
-    /// Times a look in vain that took from `began` to `now`: others take as long. Whether it belongs
-    /// to a row.
+    /// Times an unsuccessful poll that took from `began` to `now`: others are taken to last as
+    /// long. Returns whether it belongs to a row.
     fn time(&mut self, began: Tick, now: Tick) -> bool {
         self.left = self.step;
         self.doubt_at.get_or_insert(now + DOUBT);
@@ -152,8 +152,8 @@ impl PollBackoff {
         self.step = if shared { ROW_SHARED } else { ROW_ALONE };
     }
 
-    /// What is to be done about a timed look of a row; `alone`, `spin`: how long a blocking call polls
-    /// before it lets others run, and before it sleeps.
+    /// Action on a timed poll of a row; `alone`, `spin`: how long a blocking call polls before it
+    /// yields, and before it sleeps.
     fn next(&self, now: Tick, alone: Duration, spin: Duration) -> Next {
         let Some(times) = self.times else {
             return Next::Nothing;
@@ -169,7 +169,8 @@ impl PollBackoff {
         }
     }
 
-    /// Whether looks in vain have gone on so long that whom they depend on is to be asked.
+    /// Whether unsuccessful polls have continued so long that the ranks they depend on are to be
+    /// asked.
     fn is_doubtful(&mut self, now: Tick) -> bool {
         let is = self.doubt_at.is_some_and(|at| now >= at);
         if is {
@@ -189,7 +190,7 @@ impl PollBackoff {
     }
 }
 
-/// What is to be done about a look in vain.
+/// Action on an unsuccessful poll.
 enum Next {
     Nothing,
     Yield,
@@ -253,7 +254,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         }
     }
 
-    /// One more look in vain of many, which `began` then: lets others run, and looks again.
+    /// One more unsuccessful poll of many, which `began` then: yields, and polls again.
     #[cold]
     fn back_off<R>(
         &mut self,
@@ -351,8 +352,8 @@ mod tests {
     const SPIN: Duration = Duration::from_micros(60);
     const ALONE: Duration = Duration::from_micros(60);
 
-    /// A program whose looks all find nothing, and that is `away` before each of so many that take
-    /// `look`: how long it was awake, how often it let others run, how long it slept.
+    /// A program whose polls all find nothing, and that is `away` before each of this many that
+    /// take `look`: how long it was awake, how often it yielded, how long it slept.
     fn poll([away, look]: [Duration; 2], looks: u32) -> (Duration, u32, Duration) {
         let mut polls = PollBackoff::default();
         polls.set_step(true);
@@ -427,7 +428,7 @@ mod tests {
         assert!((8..=10).contains(&looks.count()));
     }
 
-    /// How often looks in vain are doubted that take so long each.
+    /// How often unsuccessful polls of this duration are checked.
     fn doubts(look: Duration, looks: u32, shared: bool) -> usize {
         let mut polls = PollBackoff::default();
         polls.set_step(shared);

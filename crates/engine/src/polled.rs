@@ -1,6 +1,6 @@
-//! What the lock, the event thread and the hand-over between them ask of what they guard and of
-//! where they sleep: the [`Engine`] and its [`Sleeper`], or what a model in every interleaving puts
-//! in their places (`models`).
+//! Interface between the lock, the progress thread and the hand-over on one side, and the guarded
+//! state and the place where threads sleep on the other: the [`Engine`] and its [`Sleeper`], or
+//! their replacements in a model (`models`).
 
 use crate::collective::Watch;
 use crate::engine::Engine;
@@ -20,9 +20,9 @@ const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// How long a thread in MPI is about to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nap {
-    /// A wait as most are: to be woken shall be cheap.
+    /// An ordinary wait: waking up must be cheap.
     Short,
-    /// The wait has lasted: besides, it ends when a process of this host has ended.
+    /// The wait has lasted long: it also ends when a process of this host has ended.
     Long,
 }
 
@@ -30,19 +30,19 @@ pub enum Nap {
 pub trait Sleep: Debug + Send + Sync + 'static {
     /// A thread in MPI announces that it is about to sleep.
     fn arm(&self, nap: Nap);
-    /// The same for the event thread's sleep while it polls.
+    /// The state for the progress thread's sleep while it polls.
     fn arm_for_polling(&self);
     /// Takes the announcement back.
     fn disarm(&self);
     /// A thread in MPI sleeps, armed for this nap; whether something else than the time ended that.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
-    /// That thread is awake after this nap; with the lock.
+    /// The progress thread is awake after this nap; with the lock.
     fn wake_up(&self, nap: Nap);
     /// The event thread is awake after its sleep while it polls; with the lock.
     fn wake_up_polling(&self);
     /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self);
-    /// What comes is no longer the event thread's; with the lock.
+    /// Incoming data no longer wakes the progress thread; with the lock.
     fn take_back(&self);
     /// The event thread sleeps, idle or watching.
     fn rest(&self, timeout: Option<Duration>);
@@ -54,8 +54,8 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn ring(&self);
 }
 
-/// What the lock guards, as far as waiting is concerned; see [`Engine`], whose functions most of
-/// these are.
+/// The guarded state, as far as waiting is concerned; see [`Engine`], whose functions most of these
+/// are.
 pub trait Polled: Debug + Send + 'static {
     /// Where its threads sleep.
     type Sleeper: Sleep;
@@ -65,11 +65,11 @@ pub trait Polled: Debug + Send + 'static {
     fn clock(&self) -> Tick {
         Self::now()
     }
-    /// What the calling thread has used of its processor.
+    /// CPU time of the calling thread.
     fn used() -> Duration;
     /// Moves what can be moved; whether anything did.
     fn progress(&mut self) -> bool;
-    /// The same, where only this peer's frames are wanted.
+    /// The poll for frames of this peer only.
     fn progress_from(&mut self, peer: Peer) -> bool;
     /// The second drain of a thread in MPI that is about to sleep.
     fn progress_before_sleep(&mut self) -> bool;
@@ -79,7 +79,7 @@ pub trait Polled: Debug + Send + 'static {
     fn progress_before_polling_asleep(&mut self) -> bool;
     /// A thread is about to sleep; before it is armed.
     fn make_ready_to_sleep(&mut self);
-    /// What reaches this board shall end the sleep.
+    /// Data on this board is to end the sleep.
     fn sleep_for(&mut self, watch: Watch);
     /// It is awake, or does not sleep after all.
     fn awake(&mut self);
@@ -89,9 +89,9 @@ pub trait Polled: Debug + Send + 'static {
     fn fetch_time(&self) -> Duration;
     /// How long the network takes for the longest transfer that goes on with another host.
     fn transfer_time(&self) -> Duration;
-    /// The program waits in vain.
+    /// The program waits without success.
     fn asked_in_vain(&mut self);
-    /// It has waited for long: asks whoever this depends on whether that can still happen.
+    /// It has waited for long: asks the ranks that this depends on whether it can still end.
     fn doubt(&mut self, on: WaitOn<'_>);
     /// Time to move this thread to another processor, perhaps.
     fn spread(&mut self, now: Tick);
@@ -105,7 +105,7 @@ pub trait Polled: Debug + Send + 'static {
     fn reached(&self, watch: Watch) -> bool;
     /// Whether a thread of the program must call a function of the user's.
     fn wants_user(&self) -> bool;
-    /// Whether a schedule waits for a board that nobody watches yet who sleeps.
+    /// Whether a schedule waits for a board that no sleeper watches yet.
     fn is_unwatched(&self) -> bool;
     /// Frames handled since the start.
     fn arrivals(&self) -> u64;
@@ -117,9 +117,9 @@ pub trait Polled: Debug + Send + 'static {
     fn set_wanted(&mut self, wanted: Wanted);
     /// Notices that the event thread has taken over.
     fn notice_takeover(&mut self);
-    /// What was noticed.
+    /// Recorded events.
     fn event_queue(&self) -> &EventQueue;
-    /// What was noticed, to take from.
+    /// Recorded events, mutable.
     fn event_queue_mut(&mut self) -> &mut EventQueue;
 }
 

@@ -85,8 +85,8 @@ impl Engine {
         moved
     }
 
-    /// What waits goes on with what has come while something was sent, until nothing more comes.
-    /// Not while a collective is driven.
+    /// Waiting operations advance with the data that arrived while something was sent, until
+    /// nothing more arrives. Not while a collective is driven.
     #[inline]
     pub(crate) fn settle(&mut self) {
         while std::mem::take(&mut self.messages.unsettled) {
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// The program waits, or has asked in vain whether something has ended.
+    /// The program waits, or has tested without success.
     #[inline]
     pub fn asked_in_vain(&mut self) {
         self.parts.asked_in_vain(&mut self.messages);

@@ -1,21 +1,21 @@
-//! The lock: whoever owns it may touch the machines.
+//! The lock: its owner may touch the machines.
 //!
-//! A mutex with three things beside it: a *role* (which thread polls for everybody), a list of
-//! threads that wait without polling, and the event thread's [`AsyncProgress`].
+//! A mutex with three additions: a *role* (which thread polls for all), a list of threads that wait
+//! without polling, and the progress thread's [`AsyncProgress`].
 //!
 //! - A thread that must wait takes the role when it is free, polls for a short while, then sleeps
 //!   on the [`Sleeper`]; the lock is free while it sleeps. Contract of sleeping: drain, arm, drain
 //!   again, sleep.
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when
 //!   the role falls free.
-//! - A thread that leaves MPI while something goes on and nobody polls leaves it to the event
-//!   thread (see [`crate::async_progress`]).
+//! - A thread that leaves MPI while communication is pending and no thread polls leaves it to the
+//!   progress thread (see [`crate::async_progress`]).
 //!
 //! Invariant, whenever the lock is free ([`Inner::is_looked_after`]): the role is not free while a
-//! thread is parked, unless one of those was called to take it and is on its way (it may be long:
-//! there may be more threads than processors). Until then only another thread of the program may
-//! take the role, for it passes the role on when its wait ends. The event thread would not, so it
-//! has the role only while nobody is parked.
+//! thread is parked, unless one of those was called to take it and is on its way (this may take
+//! long: there may be more threads than CPUs). Until then only another thread of the program may
+//! take the role, for it passes the role on when its wait ends. The progress thread would not, so
+//! it has the role only while no thread is parked.
 
 use crate::async_progress::{AsyncProgress, AsyncState};
 use crate::engine::Engine;
@@ -48,7 +48,7 @@ pub(crate) enum Role {
     Event,
 }
 
-/// What the lock guards: the engine (once started) and what the layer above keeps beside it.
+/// The guarded state: the engine (once started) and the state of the layer above.
 #[derive(Debug)]
 pub struct Inner<T, E: Polled = Engine> {
     /// `None` before initialisation and after finalisation.
@@ -67,14 +67,14 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) alone: Duration,
     /// How long it polls before it sleeps.
     pub(crate) spin: Duration,
-    /// What waits have learnt of others on this processor.
+    /// Learned behaviour of other processes on this CPU.
     pub(crate) neighbours: Neighbours,
     /// Whether they are to learn it: not where ranks are known to share processors, nor where
     /// `KW_SPIN` says how long waits poll.
     pub(crate) learns: bool,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) crowded: bool,
-    /// Looks in vain of calls that do not wait.
+    /// Unsuccessful polls of calls that do not wait.
     pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
@@ -82,9 +82,9 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) alarm: bool,
     pub(crate) event_thread: Option<thread::JoinHandle<()>>,
     pub(crate) closing: bool,
-    /// Who hears of events.
+    /// Receiver of events.
     pub(crate) tools: Tools<T, E>,
-    /// Who hears of waits that last.
+    /// Receiver of reports of long waits.
     pub(crate) long_waits: LongWaits<T, E>,
 }
 
@@ -120,8 +120,8 @@ impl<T, E: Polled> Core<T, E> {
     #[cold]
     fn lock_contended(&self) -> MutexGuard<'_, Inner<T, E>> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        // A poisoned lock means that a panic of ours is about to end the job; what the machines
-        // hold is good enough for that.
+        // A poisoned lock means that a panic of the library is about to end the job; the state of
+        // the machines is good enough for that.
         let g = self.inner.lock().unwrap_or_else(|e| e.into_inner());
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         g
@@ -247,7 +247,7 @@ impl<T> Inner<T, Engine> {
         let new = Arc::new(engine.messages.paths.sleeper()?);
         let old = self.sleeper.replace(new);
         if let Some(old) = old {
-            // Whoever sleeps there goes on with the new one.
+            // A thread that sleeps there continues with the new one.
             old.ring();
             old.rouse();
         }
@@ -298,7 +298,8 @@ impl<T, E: Polled> Inner<T, E> {
         engine.map_or(Duration::ZERO, |engine| engine.fetch_time())
     }
 
-    /// Whatever this thread, parked ones and schedules wait for on boards shall wake us.
+    /// Everything on boards that this thread, parked ones and schedules wait for must wake this
+    /// thread.
     pub(crate) fn watch_boards(&mut self, on: WaitOn<'_>) {
         let Some(engine) = &mut self.engine else {
             return;
@@ -368,7 +369,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Where the role is free: calls somebody who is parked to take it.
+    /// If the role is free: calls a parked thread to take it.
     pub(crate) fn pass_on(&mut self) {
         if self.role == Role::Free
             && let Some(w) = self.waiters.first_mut()
@@ -378,8 +379,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The invariant of the lock: somebody polls for every thread that is parked, or is on the way
-    /// to do so.
+    /// The invariant of the lock: a thread polls for every parked thread, or is on its way to do
+    /// so.
     pub(crate) fn is_looked_after(&self) -> bool {
         match self.role {
             Role::Caller | Role::CallerAsleep => true,
@@ -465,7 +466,7 @@ impl<T: Send + 'static, E: Polled> Deref for Guard<'_, T, E> {
 impl<T: Send + 'static, E: Polled> DerefMut for Guard<'_, T, E> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Inner<T, E> {
-        // As above.
+        // See above.
         self.held.as_mut().expect("the lock is held")
     }
 }

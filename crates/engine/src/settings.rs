@@ -1,4 +1,4 @@
-//! What tools see of an engine and set in it: counters, knobs, events, what it says; and its end.
+//! Access of tools to an engine: counters, settings, events, descriptions; and its end.
 
 use crate::engine::Engine;
 use crate::paths::seen;
@@ -9,20 +9,21 @@ use kw_base::knobs::{self, BadKnob, Id, Knobs};
 use kw_base::rooms::Room;
 use std::time::Duration;
 
-/// Longest time that a rank which leaves waits for its goodbyes to arrive, where a path is told so:
-/// who hears none of them takes the rank for dead, which is no harm at the end.
+/// Longest time that a rank which leaves waits for its shutdown messages to arrive, if a path
+/// reports that: a peer that receives none takes the rank for dead, which is harmless at the end.
 const LINGER: Duration = Duration::from_secs(1);
-/// A wait that ends within the time of so many wake-ups polls alone: its answer is likely to come
-/// at once. This and the next are starting values.
+/// A wait that ends within this many wake-up times polls without yielding: its answer is likely to
+/// arrive at once. This and the next are built-in values.
 const WAKES_ALONE: u32 = 4;
-/// A wait that has lasted for so many wake-ups sleeps: being woken makes it longer by less than two
-/// hundredths.
+/// A wait that has lasted for this many wake-up times sleeps: being woken prolongs it by less than
+/// 2 %.
 const WAKES: u32 = 64;
 /// No wait polls longer unless `KW_SPIN` says so.
 const LONGEST_POLLING: Duration = Duration::from_millis(2);
 
 impl Engine {
-    /// The value of a counter. What the lock alone knows ([`Counter::EventState`]) is zero here.
+    /// The value of a counter. Values known only under the lock ([`Counter::EventState`]) are zero
+    /// here.
     pub fn counter(&self, c: Counter) -> u64 {
         let machine = &self.messages.machine;
         match c {
@@ -38,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// What it takes to wake a thread, as it was measured of the host.
+    /// Time to wake a thread, as measured on the host.
     pub(crate) fn wake_up(&self) -> Duration {
         let wake = self.job.agreed().calibration().get_or_start(Figure::Wake);
         Duration::from_nanos(wake as u64)
@@ -87,7 +88,7 @@ impl Engine {
         all.map(|c| (c.row().name, self.counter(c))).collect()
     }
 
-    /// Sets a knob that may be changed at any time; what it decides is decided anew.
+    /// Sets a setting that may be changed at any time; its consequences are decided again.
     pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text)?;
@@ -115,7 +116,7 @@ impl Engine {
     }
 }
 
-/// How much is kept of messages that nobody has asked for, bytes.
+/// Limit of buffered unexpected messages, bytes.
 pub(crate) fn mark(knobs: &Knobs) -> u64 {
     knobs.number(Id::Unexpected).unwrap_or(0)
 }

@@ -5,8 +5,8 @@
 //! Questions and answers are messages in a context of the number's own, so that none is lost or
 //! answered twice.
 //!
-//! Where all ranks are on one host, a number may lie in the memory that they share instead
-//! ([`HostCounter`]): then nobody is asked.
+//! If all ranks are on one host, a number may be in shared memory instead ([`HostCounter`]): then
+//! no rank is asked.
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
@@ -27,7 +27,7 @@ const QUESTION_LEN: usize = 16;
 /// Bytes of an answer.
 const ANSWER_LEN: usize = 8;
 
-/// What a rank asks of the one that keeps a number.
+/// Request of a rank to the one that keeps a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
     /// Adds to the number; the answer is what it was.
@@ -82,7 +82,7 @@ struct Number {
 }
 
 impl Number {
-    /// What a rank's question leads to: who is answered what.
+    /// Result of a rank's request: the answers to send.
     fn ask(&mut self, rank: u32, question: Question) -> Option<(u32, u64)> {
         let old = self.value;
         match question {
@@ -106,7 +106,7 @@ impl Number {
                 self.holder = self.waiting.pop_front();
                 self.holder.map(|next| (next, 0))
             }
-            // Nobody gives back what it does not have.
+            // A rank never releases a number that it does not have.
             Question::Unlock => None,
         }
     }
@@ -153,7 +153,7 @@ impl SharedCounters {
         SharedCounterId(self.kept.insert(kept))
     }
 
-    /// Nobody asks any more.
+    /// No requests are left.
     pub fn forget(&mut self, messages: &mut Messages, id: SharedCounterId) {
         if let Some(kept) = self.kept.remove(id.0) {
             messages.cancel(kept.next);

@@ -9,7 +9,7 @@ use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher, Worlds};
 use kw_path::Network;
 use kw_start::Load;
 
-/// The launcher of a simulated rank: there is nothing to say, because nobody has an address.
+/// The launcher of a simulated rank: it has nothing to report, because no rank has an address.
 #[derive(Debug)]
 struct Nobody(JobInfo);
 
@@ -52,7 +52,7 @@ pub fn engine(
     start(net, me, hosts, true, knobs)
 }
 
-/// The same where every rank has a processor; for ranks that never wait in a call.
+/// The engine if every rank has a CPU; for ranks that never wait in a call.
 pub fn with_processors(
     net: Box<dyn Network>,
     me: Peer,

@@ -2,8 +2,8 @@
 //! epoll when sockets can.
 //!
 //! Used without the lock; the state is all atomics and file descriptors. One thread at a time is
-//! armed. The event thread sleeps by itself: idle until it is roused, while it polls until
-//! something comes. It does both in one place (a [`WakeSet`] in epoll), so that whoever leaves
+//! armed. The progress thread sleeps by itself: idle until it is woken, and while it polls until
+//! data arrives. It does both in one place (a [`WakeSet`] in epoll), so that a thread that leaves
 //! polling to it need not wake it for that.
 
 use crate::polled::{Nap, Sleep};
@@ -18,13 +18,13 @@ use std::time::Duration;
 /// The doorbell of this rank.
 #[derive(Debug)]
 pub(crate) enum Bell {
-    /// Nobody else can ring: the rank shares memory with no other.
+    /// No other process can ring: the rank shares memory with none.
     Own(Box<Doorbell<Own>>),
     /// In the segment that the ranks of this host share.
     Shared(Arc<shm::Doorbell>),
 }
 
-/// What a thread of this rank sleeps on.
+/// Object on which a thread of this rank sleeps.
 #[derive(Debug)]
 pub struct Sleeper {
     bell: Bell,
@@ -70,14 +70,14 @@ impl Sleeper {
 }
 
 impl Sleep for Sleeper {
-    /// A thread in MPI announces that it is about to sleep; look once more for work afterwards.
-    /// Somebody may be armed already.
+    /// A thread in MPI announces that it is about to sleep; it must poll once more afterwards.
+    /// Another thread may be armed already.
     fn arm(&self, nap: Nap) {
         self.bell.arm(self.mode(nap));
     }
 
-    /// The same for the event thread's sleep while it polls, by itself or by the thread that hands
-    /// over to it.
+    /// The announcement for the progress thread's sleep while it polls, by itself or by the thread
+    /// that hands over to it.
     fn arm_for_polling(&self) {
         self.bell.arm(Mode::Fd);
     }
@@ -108,7 +108,7 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// The same for the event thread after its sleep while it polls.
+    /// The end of the progress thread's sleep while it polls.
     fn wake_up_polling(&self) {
         self.bell.clear();
     }
@@ -120,7 +120,7 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// What comes is no longer the event thread's. With the lock held.
+    /// Incoming data no longer wakes the progress thread. With the lock held.
     fn take_back(&self) {
         self.wake_set.unwatch(&self.epoll_set);
     }

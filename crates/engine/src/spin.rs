@@ -25,7 +25,7 @@ impl Spin {
         }
     }
 
-    /// After a look in vain: whether there is time for another.
+    /// After an unsuccessful poll: whether there is time for another.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self) -> bool {
         self.looks += 1;

@@ -1,7 +1,7 @@
-//! How a thread waits: it polls for everybody, or parks while another one does.
+//! Waiting of a thread: it polls for all, or parks while another one does.
 //!
-//! Who polls does so for a short while, then sleeps. Contract of sleeping: drain, arm, drain again,
-//! sleep. The lock is free meanwhile.
+//! The polling thread does so for a short while, then sleeps. Contract of sleeping: drain, arm,
+//! drain again, sleep. The lock is free meanwhile.
 
 use crate::collective::Watch;
 use crate::departed::DOUBT;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// A sleep that ends so much after its time was not ended by the clock alone.
+/// A sleep that ends this long after its time was not ended by the clock alone.
 const LATE: Duration = Duration::from_millis(50);
 /// Rounds of polling one peer before every path is looked at.
 const ROUNDS_OF_ONE: u32 = 32;
@@ -32,14 +32,14 @@ const AFTER_SLEEP: u32 = 4;
 /// once is seen at once.
 const ROUNDS_AT_FULL_SPEED: u32 = 64;
 
-/// What a thread waits for, so that exactly it is woken.
+/// Condition of a waiting thread, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitOn<'a> {
     /// Requests any of whose completion may end the wait; empty: wake me on anything that arrives.
     pub requests: &'a [ReqId],
     /// The only peer it can come from, if known.
     pub from: Option<Peer>,
-    /// What a schedule waits for on a board, instead of a request.
+    /// Condition of a schedule on a board, instead of a request.
     pub board: Option<Watch>,
     /// The message, where there is no request for it (MPI_Probe).
     pub probe: Option<&'a Want>,
@@ -136,7 +136,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             called: false,
         });
         if on.board.is_some() {
-            // Whoever polls for us does not sleep without us.
+            // The thread that polls for this one does not sleep without it.
             guard.ring_sleeper();
         }
         loop {
@@ -180,7 +180,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
 /// One wait of the thread that polls.
 struct Wait<'a> {
     on: WaitOn<'a>,
-    /// How long a wait that begins anew polls before it sleeps; nothing beside a stranger's
+    /// How long a wait that starts again polls before it sleeps; not at all next to an unrelated
     /// computation.
     full: Duration,
     /// How long it polls now.
@@ -191,7 +191,7 @@ struct Wait<'a> {
     shares_at_once: bool,
     /// It has slept, and what woke it was something else.
     woken: bool,
-    /// Looks in vain in a row.
+    /// Unsuccessful polls in a row.
     idle: u32,
     /// Since when nothing has come, and since when it has waited, as far as the clock was read.
     since: Option<Tick>,
@@ -236,7 +236,7 @@ impl Wait<'_> {
     /// Something has come, though not what this waits for.
     fn begin_anew(&mut self) {
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
-        // What follows what woke it at once is a stream of pieces.
+        // Data that follows the one that woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = self.full;
         }
@@ -347,7 +347,8 @@ impl Wait<'_> {
             guard.count(Counter::WaitsSlept);
             return true;
         }
-        // It woke for something else, after a long time: the next look in vain need not be as long.
+        // It woke for something else, after a long time: the next unsuccessful poll need not be as
+        // long.
         (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         false

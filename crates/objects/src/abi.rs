@@ -1,4 +1,4 @@
-//! What a Fortran compiler's ABI looks like, as far as MPI must know it (MPI 5.0, 20.5).
+//! Properties of a Fortran compiler's ABI that MPI must know (MPI 5.0, 20.5).
 //!
 //! A Fortran binding may tell us sizes and logical values before initialisation; until then the
 //! usual ones hold.
@@ -46,7 +46,7 @@ const SUPPORTED: &[(&str, bool)] = &[
 ];
 
 impl Fortran {
-    /// What was told, or the usual sizes.
+    /// The reported sizes, or the usual ones.
     pub fn info(&self) -> Info {
         if let Some(info) = &self.info {
             return info.clone();

@@ -22,7 +22,7 @@ pub const TAG_UB: i32 = 501;
 /// MPI_UNIVERSE_SIZE, the last one.
 pub const UNIVERSE_SIZE: i32 = 507;
 
-/// What kind of object a keyval is for.
+/// Kind of object a keyval is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Communicators.
@@ -54,7 +54,7 @@ impl Owner {
         }
     }
 
-    /// What kind of object it is.
+    /// Kind of the object.
     pub fn kind(self) -> Kind {
         match self {
             Owner::Comm(_) => Kind::Comm,
@@ -67,9 +67,9 @@ impl Owner {
 /// A keyval.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keyval {
-    /// What it is for.
+    /// Kind of object.
     pub kind: Kind,
-    /// What happens at duplication.
+    /// Behaviour at duplication.
     pub copy: AttrCopy,
     /// Called at deletion; `None` is MPI_COMM_NULL_DELETE_FN.
     pub delete: Option<DeleteAttr>,
@@ -106,12 +106,12 @@ struct Predefined {
 /// Bits of a generation in the `int` form of a keyval.
 const GENERATION: u32 = 0x3f;
 
-/// `int` form of a keyval of ours: bit 30, six bits of generation, 24 bits of index.
+/// `int` form of a keyval of the library's: bit 30, six bits of generation, 24 bits of index.
 fn to_int(key: Key) -> i32 {
     (1 << 30 | (key.generation & GENERATION) << 24 | (key.index & 0x00ff_ffff)) as i32
 }
 
-/// Index and generation of a keyval of ours.
+/// Index and generation of a keyval of the library's.
 fn split(keyval: i32) -> Option<(u32, u32)> {
     let bits = keyval as u32;
     (keyval > 0 && keyval & (1 << 30) != 0).then_some((bits & 0x00ff_ffff, bits >> 24 & GENERATION))
@@ -216,7 +216,7 @@ impl Attributes {
         }
     }
 
-    /// Removes an attribute without asking anybody.
+    /// Removes an attribute without calling its delete function.
     pub fn remove(&mut self, owner: Owner, keyval: i32) {
         let Some(list) = self.of.get_mut(&owner) else {
             return;

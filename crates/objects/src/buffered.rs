@@ -11,10 +11,11 @@ use kw_engine::{Engine, ReqId, SendMode, Started};
 use kw_sys::buf::{BUFFER_AUTOMATIC, Buf};
 use std::collections::VecDeque;
 
-/// What a message takes of an attached buffer beside its data; at most MPI_BSEND_OVERHEAD (512).
+/// Space that a message takes in an attached buffer beyond its data; at most MPI_BSEND_OVERHEAD
+/// (512).
 const OVERHEAD: u64 = 64;
 
-/// What a buffer is attached to.
+/// Owner of an attached buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// The process (MPI_Buffer_attach).
@@ -214,7 +215,7 @@ impl Buffers {
 }
 
 impl Owner {
-    /// The same fault, for the handler of the communicator that owns the buffer.
+    /// The error, for the handler of the communicator that owns the buffer.
     pub fn on(self, fault: Box<Fault>) -> Box<Fault> {
         match self {
             Owner::Comm(comm) => fault.on(comm),

@@ -60,9 +60,9 @@ pub struct Comm {
     pub board: Board,
     /// The engine's plans of its collectives, once one was called.
     pub plans: Option<PlansId>,
-    /// Which of its ranks share a machine, once somebody asked; `Some(None)`: all do.
+    /// Hosts of its ranks, once they were needed; `Some(None)`: all on one.
     pub nodes: Option<Option<Arc<Nodes>>>,
-    /// Which of its ranks are close to each other on their host, once somebody has asked.
+    /// Domains of its ranks on their hosts, once they were needed.
     pub levels: Option<Option<Arc<Levels>>>,
 }
 

@@ -64,7 +64,7 @@ impl Drop for Origin {
     }
 }
 
-/// What a recipe is made of, when nobody else has it.
+/// Contents of a recipe that no other handle has.
 fn take_parts(recipe: &mut Arc<Recipe>) -> Vec<Part> {
     Arc::get_mut(recipe).map_or(Vec::new(), |r| std::mem::take(&mut r.types))
 }
@@ -115,7 +115,7 @@ pub struct Types {
     markers: [Datatype; 2],
     /// Those the user made.
     pub derived: Slab<Datatype>,
-    /// What MPI_Type_create_f90_... returned: combiner and arguments, handle.
+    /// Results of MPI_Type_create_f90_...: combiner and arguments, handle.
     pub f90: Vec<([i32; 3], TypeH)>,
 }
 

@@ -1,7 +1,7 @@
 //! Error handlers: which function, for which kind of object (MPI 5.0, 9.3).
 //!
-//! A handler lives as long as somebody refers to it: the user's handles (MPI_*_create_errhandler
-//! and MPI_*_get_errhandler each give one, MPI_Errhandler_free takes one) and the objects it is
+//! A handler lives as long as it is referenced: by the user's handles (MPI_*_create_errhandler and
+//! MPI_*_get_errhandler each create one, MPI_Errhandler_free removes one) and by the objects it is
 //! attached to.
 
 use crate::error::{Class, Fault, Handler, Res, Scope, fail};
@@ -10,7 +10,7 @@ use crate::state::{Mpi, Tables};
 use kw_base::Slab;
 use kw_sys::callback::ErrorHandler;
 
-/// What a handler may be attached to.
+/// Kind of object to which a handler may be attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Communicators.
@@ -47,7 +47,7 @@ pub struct Errhandler {
 pub struct Errhandlers {
     /// Those that the user made.
     pub made: Slab<Errhandler>,
-    /// That of files to come; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for
+    /// Default handler of files; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for
     /// MPI_FILE_NULL.
     pub of_files: ErrhandlerH,
 }
@@ -127,7 +127,7 @@ impl Errhandlers {
         Ok(())
     }
 
-    /// What a handler does with an error on the object `on`.
+    /// Action of a handler on an error of the object `on`.
     pub fn what_to_do(&self, handle: ErrhandlerH, on: usize) -> Handler {
         match handle {
             ErrhandlerH::RETURN => Handler::Return,
@@ -186,8 +186,7 @@ impl Tables {
 }
 
 impl Mpi {
-    /// What happens with an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes
-    /// the lock.
+    /// Handles an error of this scope ([`Scope::Call`]: MPI_COMM_SELF's handler). Takes the lock.
     pub fn handler(&self, scope: Scope) -> Handler {
         let guard = self.lock();
         let (errhandler, on) = guard.above.attached(scope);

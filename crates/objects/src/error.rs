@@ -1,4 +1,4 @@
-//! What goes wrong, in one sentence and with the standard's class.
+//! Errors: one sentence and the standard's error class.
 
 use crate::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
 use kw_sys::callback::ErrorHandler;
@@ -129,7 +129,7 @@ pub enum Scope {
     NewSession(ErrhandlerH),
 }
 
-/// What an error handler does.
+/// Action of an error handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handler {
     /// MPI_ERRORS_ARE_FATAL: ends all processes of the job.
@@ -189,7 +189,7 @@ impl Fault {
         })
     }
 
-    /// The same fault, but for a communicator's handler.
+    /// The error, for a communicator's handler.
     pub fn on(mut self: Box<Self>, comm: CommH) -> Box<Fault> {
         self.scope = Scope::Comm(comm);
         self

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct File {
     /// Its error handler.
     pub errhandler: ErrhandlerH,
-    /// What `kw-file` keeps.
+    /// State of `kw-file`.
     pub core: Arc<dyn Any + Send + Sync>,
 }
 

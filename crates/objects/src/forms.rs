@@ -24,7 +24,7 @@ pub struct Testing<O>(pub O);
 #[derive(Clone, Copy, Debug)]
 pub struct Peeking<O>(pub O);
 
-/// What it means that a send is complete (MPI 5.0, 3.4).
+/// Meaning of completion of a send (MPI 5.0, 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// The buffer may be used again.

@@ -17,7 +17,7 @@ macro_rules! handles {
         impl $id {
             /// The null handle.
             pub const NULL: $id = $id($null);
-            /// What it is called in messages.
+            /// Its name in messages.
             pub const WHAT: &'static str = $what;
 
             /// The handle of an entry of our table.
@@ -75,7 +75,7 @@ impl PvarH {
 impl TypeH {
     /// MPI_LB, which MPI 3.0 removed; outside of the ABI's ten bits.
     pub const LB: TypeH = TypeH(0x401);
-    /// MPI_UB, likewise.
+    /// MPI_UB, a removed constant.
     pub const UB: TypeH = TypeH(0x402);
     /// MPI_UINT64_T
     pub const UINT64: TypeH = TypeH(0x259);
@@ -117,10 +117,10 @@ impl MessageH {
     pub const NO_PROC: MessageH = MessageH(0x129);
 }
 
-/// What may be wrong with a handle that names nothing, as a clause for its sentence; `gone` is how
-/// one of ours comes to that. MPICH's constants are 32 bits wide with the kind of the object above
-/// the 26th, which none of ours are. What a program of another ABI gave and the library for its ABI
-/// could not turn into a handle has the highest bit and what the program gave.
+/// Hint about an invalid handle, as a clause of the error; `gone` says how a handle of the
+/// library's becomes invalid. MPICH's constants are 32 bits wide with the kind of the object above
+/// bit 26, which the library's never are. A handle of another ABI that its shim could not translate
+/// has the highest bit and the program's value.
 pub fn amiss(handle: usize, gone: &str) -> String {
     if handle >> 63 != 0 {
         let given = handle & (usize::MAX >> 1);

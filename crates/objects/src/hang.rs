@@ -1,5 +1,5 @@
-//! What this rank tells its launcher of a wait that lasts ([`kw_hang`]): unasked once the wait has
-//! lasted for `KW_HANG` seconds, and whenever it is asked.
+//! Reports of long waits to this rank's launcher ([`kw_hang`]): unasked once a wait has lasted for
+//! `KW_HANG` seconds, and whenever the launcher asks.
 //!
 //! Called in the thread that waits, with the lock held, a few times a second at most
 //! ([`kw_engine::Lasting`]). Where no launcher hears that, the rank says it in its log
@@ -22,20 +22,20 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_millis(50);
 /// For how long.
 const ATTENTIVE: Duration = Duration::from_secs(3);
-/// Looks in vain that follow each other by more than that are not one row.
+/// Unsuccessful polls further apart than this are not one series.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Most communicators and most calls of the program that are told of.
 const MOST_COMMS: usize = 64;
 const MOST_FRAMES: usize = 8;
 
-/// What was told.
+/// The reports.
 #[derive(Debug, Default)]
 pub struct Teller {
     /// The wait that was told of unasked, by when it began.
     told: Option<Tick>,
     /// When something was told last.
     last: Option<Tick>,
-    /// Since when the program looks in vain, and when it did so last.
+    /// Start and last time of the program's series of unsuccessful polls.
     looks: Option<(Tick, Tick)>,
 }
 
@@ -102,7 +102,7 @@ fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     }
 }
 
-/// Nobody hears it but who reads the log.
+/// The log is its only receiver.
 fn say(engine: &mut Engine, report: &Report) {
     if !engine.launcher().listens() {
         let text = kw_hang::line(engine.job.me.0, report);
@@ -114,7 +114,7 @@ fn say(engine: &mut Engine, report: &Report) {
 /// another is not among the callers: then the name is empty, and the library's last frame comes
 /// first of all.
 pub(crate) fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
-    // The recorder of `mpiexec --profile` is nobody's call.
+    // Calls of the recorder of `mpiexec --profile` do not count.
     let recorder = |c: &Caller| c.file.ends_with("/libkw_profile.so");
     let callers: Vec<Caller> = callers.into_iter().filter(|c| !recorder(c)).collect();
     let name = |c: &Caller| c.function.as_deref().and_then(function);
@@ -214,7 +214,7 @@ fn in_full(comm: &Comm) -> kw_hang::Comm {
     }
 }
 
-/// What people call the communicator of this context.
+/// Name of the communicator with this context.
 pub(crate) fn comm_name(tables: &Tables, context: u32) -> String {
     match of_context(tables, context) {
         Some(comm) => in_full(comm).name,

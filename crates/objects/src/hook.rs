@@ -1,10 +1,11 @@
-//! Hooks of requests: what a library on top of this one wants to know of an operation, whoever
-//! completes its request and whether anybody does. Fortran's layer copies array sections so.
+//! Hooks of requests: a library on top of this one observes the end of an operation, whichever
+//! thread completes its request and whether or not it is completed. Fortran's layer copies array
+//! sections in this way.
 //!
-//! An operation that ends drops what it keeps ([`CompletionGuard`]), and so tells its hook: at once, in the
-//! thread that notices, before any call can say that the request is complete. What has no hook pays
-//! nothing for it. (What a request of this library's own does in the end, with the tables, is
-//! [`Then`](super::request::Then).)
+//! An operation that ends drops its guard ([`CompletionGuard`]), which calls its hook: at once, in
+//! the thread that notices, before any call can report the request as complete. Requests without a
+//! hook pay nothing. (Actions of the library's own requests at their end, which need the tables,
+//! are [`Then`](super::request::Then).)
 
 use crate::buffered::Buffers;
 use crate::error::{Class, Fault, Res};

@@ -85,8 +85,8 @@ impl Info {
     }
 }
 
-/// How this program was started (MPI 5.0, 11.2.1): what MPI_INFO_ENV holds. `args` are those of the
-/// program, or none when the caller does not know them; `size` and `level` likewise.
+/// Contents of MPI_INFO_ENV (MPI 5.0, 11.2.1). `args` are those of the program, or none if the
+/// caller does not know them; the same applies to `size` and `level`.
 pub fn of_start(args: Vec<String>, size: Option<u32>, level: Option<i32>) -> Info {
     let args = match args.is_empty() {
         true => own_args(),

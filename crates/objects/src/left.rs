@@ -1,5 +1,5 @@
-//! What is left at MPI_Finalize, for `KW_CHECK`: who made each object that a program must free, so
-//! that it can be said of those that it has not.
+//! Objects left at MPI_Finalize, for `KW_CHECK`: the call that created each object that a program
+//! must free, to report those that it has not.
 //!
 //! Noted when an object is made, by the place of its handle in its table: a later object there takes
 //! the note over, so there are no more notes than objects have lived at a time.
@@ -57,7 +57,7 @@ impl Made {
     }
 }
 
-/// Who made what.
+/// Creators of objects.
 #[derive(Debug, Default)]
 pub struct Makers {
     all: HashMap<(std::mem::Discriminant<Made>, u32), (Made, Box<[usize]>)>,
@@ -91,7 +91,7 @@ impl Tables {
         }
     }
 
-    /// The objects that the program has not freed, by who made them.
+    /// The objects that the program has not freed, by their creators.
     pub fn never_freed(&self) -> Vec<Left> {
         let all = self.makers.all.values();
         let mut left: Vec<(Made, &[usize], u64)> = Vec::new();
@@ -141,7 +141,7 @@ fn told_of((made, by, count): (Made, &[usize], u64)) -> Left {
     }
 }
 
-/// Messages that nobody has received, alike ones together.
+/// Messages that were not received, equal ones combined.
 pub fn never_received(state: &State) -> Vec<Left> {
     let Some(engine) = &state.engine else {
         return Vec::new();

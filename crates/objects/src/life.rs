@@ -32,13 +32,13 @@ pub struct Life {
     /// An engine that was made beforehand ([`crate::Mpi::over`]): initialisation takes it instead
     /// of starting one.
     pub ready: Option<Engine>,
-    /// The job was left, once at least. A session may join it anew.
+    /// The job was left, once at least. A session may rejoin it.
     pub left: bool,
     /// Its launcher was told so, and does not take this process back.
     pub lost: bool,
     /// A session was opened.
     pub sessions: bool,
-    /// What the layer above does at the end of MPI_Init, when everything else can be called.
+    /// Hook of the layer above at the end of MPI_Init, when everything else can be called.
     pub when_open: Option<fn(&Mpi) -> Res>,
     /// The launcher, for sessions to come, where it would not take this process back.
     pub kept: Option<Kept>,
@@ -46,7 +46,7 @@ pub struct Life {
 
 /// A launcher that has not heard yet that this process has finished.
 pub struct Kept {
-    /// Who started the process.
+    /// The process's launcher.
     pub launcher: Box<dyn Launcher>,
     /// A child that was forked does not speak for this process.
     process: u32,
@@ -73,7 +73,7 @@ impl Kept {
     /// The process ends: says so to its launcher.
     pub fn finish(mut self) {
         if self.process == std::process::id() {
-            // nobody is left to hear of an error
+            // there is no handler left for an error
             let _ = self.launcher.finalize();
         }
     }

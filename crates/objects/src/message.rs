@@ -13,7 +13,7 @@ pub struct Message {
     pub id: MessageId,
     /// The communicator it came in.
     pub comm: CommH,
-    /// Who sent it.
+    /// The sender.
     pub from: Peer,
 }
 

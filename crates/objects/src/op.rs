@@ -14,13 +14,13 @@ use kw_types::layout::{Basic, Layout, basic};
 /// An operation that the user made.
 #[derive(Clone, Copy, Debug)]
 pub struct UserMade {
-    /// What combines.
+    /// Kind of operation.
     pub function: UserFunction,
     /// Whether the user says that it commutes.
     pub commutes: bool,
 }
 
-/// What a handle names.
+/// The operation of a handle.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// One of the standard.

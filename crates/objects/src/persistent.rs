@@ -31,7 +31,7 @@ pub enum Start {
     PartSend(PartId, Peer),
     /// A partitioned receive from this process.
     PartRecv(PartId, Peer),
-    /// One of these, of which somebody hears.
+    /// A persistent operation with an observer.
     Hooked(Box<Hooked>),
 }
 
@@ -55,9 +55,9 @@ impl std::fmt::Debug for Start {
 pub struct Persistent {
     /// Its communicator.
     pub comm: CommH,
-    /// What it does.
+    /// Its operation.
     pub start: Start,
-    /// What it is doing, while active.
+    /// Its state while active.
     pub active: Option<Part>,
     /// Of a partitioned send or receive (MPI 5.0, 4.2).
     pub partitions: Option<Partitions>,
@@ -95,7 +95,7 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
         ready.fill(false);
     }
     p.active = Some(p.start.run(engine, buffers, p.comm)?);
-    // A send of no partitions has one empty piece, which nobody says to be ready.
+    // A send without partitions has one empty piece, which is never marked ready.
     let empty = p.partitions.as_ref().is_some_and(|parts| parts.count == 0);
     if let (Start::PartSend(id, _), true) = (&p.start, empty) {
         let messages = &mut engine.messages;
@@ -145,7 +145,7 @@ pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> R
     Ok(())
 }
 
-/// A request that is no partitioned one.
+/// A request that is not a partitioned one.
 #[cold]
 pub fn not_partitioned(handle: RequestH) -> Box<Fault> {
     Fault::new(

@@ -1,7 +1,7 @@
 //! Tags of the messages with which communicators are made.
 
-/// What a message is for: its tag, in the contexts for making communicators. User tags, which
-/// MPI_Comm_create_group and MPI_Intercomm_create give, are not negative.
+/// Purpose of a message: its tag, in the contexts for creating communicators. User tags, which
+/// MPI_Comm_create_group and MPI_Intercomm_create pass, are nonnegative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// Within one group.

@@ -71,7 +71,7 @@ pub enum Part {
 /// A send, ready to go.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// To whom.
+    /// The destination.
     pub to: Peer,
     /// In which context.
     pub context: ContextId,
@@ -84,7 +84,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// What its message is known by.
+    /// Envelope of its message.
     #[inline]
     pub fn envelope(&self) -> (ContextId, u32, i32) {
         (self.context, self.source, self.tag)
@@ -118,11 +118,11 @@ pub struct Generalized {
     pub freed: bool,
 }
 
-/// What a [`Kind::Then`] does once, when its operation has ended well: as it is completed, or looked
-/// at before that.
+/// Action of a [`Kind::Then`], executed once when its operation has succeeded: on completion, or
+/// when it is tested before that.
 pub type Then = Box<dyn FnOnce(&mut State) -> Res + Send>;
 
-/// What a request stands for.
+/// Operation of a request.
 pub enum Kind {
     /// Nothing any more.
     Ended(Status),
@@ -181,13 +181,13 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// What a handle names.
+    /// The request of a handle.
     #[inline]
     pub fn get(&self, handle: RequestH) -> Option<&Kind> {
         self.slab.get(handle.key()?)
     }
 
-    /// What a handle names, to change.
+    /// The request of a handle, mutable.
     #[inline]
     pub fn get_mut(&mut self, handle: RequestH) -> Option<&mut Kind> {
         self.slab.get_mut(handle.key()?)
@@ -308,7 +308,7 @@ pub fn part(started: Started, comm: CommH, to: Peer) -> Part {
     }
 }
 
-/// What a thread must wait for before a request has ended.
+/// Condition for which a thread must wait before a request has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pending {
     /// This operation, which that peer ends (if known).
@@ -327,7 +327,7 @@ impl Part {
     }
 }
 
-/// What the request still waits for; `None` when it has ended, is inactive, or is none.
+/// Remaining condition of a request; `None` if it has ended, is inactive, or null.
 #[inline]
 pub fn pending(state: &State, handle: RequestH) -> Option<Pending> {
     if at_once(handle).is_some() {
@@ -361,12 +361,12 @@ pub fn is_active(tables: &Tables, handle: RequestH) -> Res<bool> {
     }
 }
 
-/// What a request leaves behind.
+/// Result of a request.
 #[derive(Debug)]
 pub struct Ended {
     /// Its status; `error` is set.
     pub status: Status,
-    /// What went wrong.
+    /// The error.
     pub fault: Option<Box<Fault>>,
     /// Whether the handle is dead now (a persistent request's lives on).
     pub gone: bool,
@@ -516,7 +516,7 @@ fn status_of(f: &Flight, outcome: &Outcome) -> Status {
 }
 
 #[inline]
-/// What an operation failed of, for the handler of its communicator.
+/// Error of an operation, for the handler of its communicator.
 pub fn fault_of(f: &Flight, failure: Option<Box<Failure>>) -> Option<Box<Fault>> {
     failure.map(|failure| explain(*failure).on(f.comm))
 }
@@ -557,8 +557,8 @@ fn lost(f: &Flight) -> Box<Fault> {
     .on(f.comm)
 }
 
-/// A request that has ended is looked at, and not completed: what it does when it has ended is
-/// done now, for whoever sees that may go on with what it made.
+/// A request that has ended is tested, not completed: its final action is executed now, because the
+/// caller may continue with its result.
 pub fn do_then(state: &mut State, handle: RequestH) -> Res {
     let Some(Kind::Then(flight, then)) = state.above.requests.get_mut(handle) else {
         return Ok(());
@@ -601,7 +601,7 @@ pub fn generalized(tables: &Tables, handle: RequestH) -> Option<Generalized> {
     }
 }
 
-/// Forgets a request (MPI_Request_free): what goes on goes on, and nobody will ask. Returns a
+/// Frees a request (MPI_Request_free): its operation continues without an observer. Returns a
 /// generalized request that has ended, whose free function the caller must call.
 pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> {
     if handle.is_null() {

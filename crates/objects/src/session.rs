@@ -17,14 +17,14 @@ pub const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 pub struct Session {
     /// Error handler.
     pub errhandler: ErrhandlerH,
-    /// What it was made with, as far as we know it.
+    /// Its creation arguments, as far as known.
     pub info: Info,
     /// Sets that the launcher made and that this process is in.
     sets: Vec<ProcessSet>,
 }
 
 impl Session {
-    /// One for process `me`, to whom the launcher offers these sets.
+    /// A session for process `me`, to which the launcher offers these sets.
     pub fn new(errhandler: ErrhandlerH, info: Info, offered: Vec<ProcessSet>, me: Peer) -> Session {
         let mut sets = offered;
         sets.retain(|s| s.ranks.contains(&me.0));

@@ -47,7 +47,7 @@ pub struct Tables {
     pub comms: Slab<Comm>,
     /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
     pub world: Option<Comm>,
-    /// MPI_COMM_SELF, likewise.
+    /// MPI_COMM_SELF.
     pub itself: Option<Comm>,
     /// This process's share of the context ids; there once the world is open.
     pub contexts: Option<ContextPool>,
@@ -59,7 +59,7 @@ pub struct Tables {
     pub ports: HashMap<String, std::sync::Arc<kw_boot::port::Port>>,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
-    /// Who made the objects that must be freed, if that is checked.
+    /// Creators of objects that must be freed, if that is checked.
     pub makers: crate::left::Makers,
     /// Lists of an earlier call, for the memory they have.
     pub lists: crate::lists::Lists,
@@ -83,7 +83,7 @@ pub struct Tables {
     pub attributes: Attributes,
     /// Error codes that the user added.
     pub codes: Codes,
-    /// What Fortran bindings told us.
+    /// Values reported by the Fortran bindings.
     pub fortran: Fortran,
     /// Requests.
     pub requests: Requests,
@@ -95,7 +95,7 @@ pub struct Tables {
     pub life: Life,
     /// The tool information interface.
     pub tool: Tool,
-    /// What was told of waits that last.
+    /// Reports of long waits.
     pub teller: crate::hang::Teller,
     /// Memory given out by MPI_Alloc_mem, by address.
     pub allocated: HashMap<usize, Memory>,
@@ -152,7 +152,7 @@ fn unknown_comm(handle: CommH) -> Box<Fault> {
 /// Ownership of the lock, with `engine` and `above` (the tables).
 pub type Guard<'a> = kw_engine::Guard<'a, Tables>;
 
-/// What the guard guards.
+/// The guarded state.
 pub type State = Inner<Tables>;
 
 impl Mpi {
@@ -184,9 +184,9 @@ impl Mpi {
         self.active.store(yes, Ordering::Release);
     }
 
-    /// A child that was forked begins. It has its parent's memory and connections, but is no
-    /// process of the job: what it sent would come from its parent, and its parent would wait for
-    /// what it took. For it MPI is over. Takes no lock: a thread that is not there any more may
+    /// Start of a forked child. It has its parent's memory and connections, but is not a process of
+    /// the job: its messages would appear to come from its parent, and its parent would miss the
+    /// messages it received. MPI is over for it. Takes no lock: a thread that no longer exists may
     /// hold it.
     pub fn over_in_child(&self) {
         if self.active.swap(false, Ordering::AcqRel) {

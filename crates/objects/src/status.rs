@@ -1,5 +1,5 @@
-//! What a status says (MPI 5.0, 3.2.5): source, tag and error in the open, the rest in `internal`:
-//! `[0..2]` bytes received (low, high), `[2]` bit 0: cancelled.
+//! Layout of a status (MPI 5.0, 3.2.5): public source, tag and error; in `internal`: `[0..2]` bytes
+//! received (low, high), `[2]` bit 0: cancelled.
 
 use crate::comm::{ANY_SOURCE, PROC_NULL};
 use kw_sys::args::Status;

@@ -16,7 +16,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// What MPI_Topo_test says.
+    /// Result of MPI_Topo_test.
     pub fn status(&self) -> i32 {
         match self {
             Topology::Cart(_) => 211,

@@ -10,16 +10,16 @@ const fn us(n: u64) -> Duration {
 /// `KW_WATCH`.
 const WATCH: Duration = us(50);
 const WAKE: Duration = us(15);
-/// What a look takes of the program's time, a hand-over, and the way back.
+/// Cost of a check, of a hand-over, and of its return for the program.
 const LOOK: Duration = us(25);
 const HAND_OVER: Duration = us(2);
 const BACK: Duration = us(2);
 /// How long a wait polls before it sleeps.
 const SPIN: Duration = us(64 * 15);
-/// What a call takes.
+/// Duration of a call.
 const CALL: Duration = Duration::from_nanos(100);
 
-/// What a program does next.
+/// Next action of a program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Starts a part of an exchange that goes on with the last of these: pieces, and how long the
@@ -48,7 +48,7 @@ struct Rank {
     next: Tick,
     /// Whether the network is another host's.
     far: bool,
-    /// What the event thread has taken of the program's time.
+    /// Time that the progress thread has taken from the program.
     taken: Duration,
     /// Pieces that it has taken.
     served: u32,
@@ -87,7 +87,7 @@ impl Rank {
         }
     }
 
-    /// Whoever polls takes what lies there; whether anything did.
+    /// A poll takes what has arrived; returns whether there was anything.
     fn poll(&mut self) -> bool {
         let lies = self.pieces > 0 && self.next <= self.now;
         if lies {
@@ -218,16 +218,16 @@ impl Rank {
     }
 }
 
-/// An exchange of `pieces`, each of which takes the network `each`, in so many calls, beside
-/// computation for so many tenths of that.
+/// An exchange of `pieces`, each of which takes the network `each`, in this many calls, beside
+/// computation for this many tenths of that.
 fn exchange((pieces, each): (u32, Duration), calls: usize, tenths: u32) -> Vec<Step> {
     let mut steps = vec![Start(pieces, each); calls];
     steps.extend([Compute(each * pieces * tenths / 10), Wait]);
     steps
 }
 
-/// What a program may have done before: each with nothing to gain from the event thread.
-/// And how long what was spent in vain takes to be paid for.
+/// Earlier behaviour of a program that gains nothing from the progress thread, and how long its
+/// unsuccessful hand-overs take to be repaid.
 fn histories() -> Vec<(Vec<Step>, Duration)> {
     let long = Start(8, us(4000));
     let tests = |n, between| {
@@ -249,14 +249,14 @@ fn histories() -> Vec<(Vec<Step>, Duration)> {
     ]
 }
 
-/// How long [`AsyncProgress::TRUST`] hand-overs in vain and two looks are paid for.
+/// Time in which [`AsyncProgress::TRUST`] unsuccessful hand-overs and two checks are repaid.
 const SPENT: Duration = us(40_000);
 
 /// The sizes of the measurement: 256 KB, 512 KB, 4 MB and 64 MB at 1 Gb/s.
 const SIZES: [(u32, Duration); 4] = [(2, us(1090)), (2, us(2190)), (8, us(4380)), (128, us(4380))];
 
-/// Runs exchanges after that; all overlap, but for the first and those that begin before what was
-/// spent in vain is paid for.
+/// Runs exchanges after that; all overlap, except the first and those that begin before the
+/// unsuccessful hand-overs are repaid.
 fn overlaps(
     (history, settle): &(Vec<Step>, Duration),
     size: (u32, Duration),

@@ -1,5 +1,5 @@
-//! What plans do on a board: where their slices lie to the byte, and the bytes and flags that the
-//! executor acts on.
+//! Memory of plans on a board: locations of their slices, and the bytes and flags on which the
+//! executor acts.
 
 use super::channel::{BoardUse, Channel, ChannelId, Channels, Part, Watch};
 use super::memory::Memory;
@@ -279,7 +279,7 @@ impl Channel {
 }
 
 impl Run {
-    /// The loop of ours that combines its elements.
+    /// The library's loop that combines its elements.
     #[inline]
     pub(super) fn kernel(&self) -> Option<Kernel> {
         match self.combining {

@@ -2,8 +2,8 @@
 //! engine holds it.
 //!
 //! A *channel* is this rank's side of one communicator's board: the board's memory and flags, and
-//! the rule by which they are used ([`FlowControl`]), which is pure and tested by itself. What a
-//! plan does there is in `binding`.
+//! the rule for their use ([`FlowControl`]), which is pure and tested by itself. The actions of a
+//! plan there are in `binding`.
 
 use super::run::Run;
 use crate::messages::Messages;
@@ -20,7 +20,7 @@ const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == board::STAGE_BI
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelId(u32);
 
-/// What a run waits for on a board.
+/// Condition on a board for which a run waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
     pub(super) channel: ChannelId,
@@ -35,7 +35,7 @@ impl Watch {
     }
 }
 
-/// What a plan uses of a board: all but the places that its runs have one after the other.
+/// A plan's use of a board, except the positions that its runs have one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoardUse {
     pub(super) channel: ChannelId,
@@ -130,7 +130,7 @@ impl Channel {
         }
     }
 
-    /// What a schedule uses of it, if anything; `unit`: bytes of a unit of the shelves.
+    /// A schedule's use of it, if any; `unit`: bytes per unit of the shelves.
     fn board_use(&self, channel: ChannelId, schedule: &Schedule, unit: u64) -> Option<BoardUse> {
         Some(BoardUse {
             channel,
@@ -241,8 +241,8 @@ impl Channels {
         self.channels.get(id.0 as usize)?.as_deref()
     }
 
-    /// What algorithms are told of a board. They may use so much of the rings that the next
-    /// collective need not wait.
+    /// Properties of a board for algorithms. They may use at most this much of the rings, so that
+    /// the next collective need not wait.
     #[inline]
     pub(super) fn view(&mut self, id: ChannelId, unit: u64) -> Option<View> {
         Some(View {
@@ -252,7 +252,7 @@ impl Channels {
         })
     }
 
-    /// What a schedule uses of a board, if anything.
+    /// A schedule's use of a board, if any.
     pub(super) fn board_use(
         &self,
         id: ChannelId,

@@ -16,7 +16,7 @@ use kw_proto::endpoint;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_sys::region::Region;
 
-/// What a run is driven with: the boards, memory for temporaries, and what carries its messages.
+/// Resources of a run: the boards, memory for temporaries, and its messages.
 pub(super) struct Driving<'a> {
     pub channels: &'a mut Channels,
     pub store: &'a mut Store,
@@ -53,7 +53,7 @@ impl Driving<'_> {
         }
     }
 
-    /// What comes before the first op; what that waits for.
+    /// Steps before the first op; the condition for which they wait.
     fn before_ops(&mut self, run: &mut Run) -> Option<Drive> {
         if run.signature_check.is_some()
             && let Some(waits) = self.compare(run)
@@ -179,7 +179,7 @@ impl Driving<'_> {
         work.flights.push(Flight { req, peer, expects });
     }
 
-    /// What a slot still waits for; takes its outcome when it has ended.
+    /// Remaining condition of a slot; takes its outcome when it has ended.
     #[inline]
     fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
         let flight = run.work.as_mut()?.flights.get_mut(slot)?;

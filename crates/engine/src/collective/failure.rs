@@ -1,5 +1,4 @@
-//! What goes wrong with an operation: one of its messages, or something that only collectives know
-//! of.
+//! Errors of an operation: of one of its messages, or specific to collectives.
 
 use super::Collectives;
 use crate::engine::Engine;
@@ -10,7 +9,7 @@ use kw_proto::endpoint::{self, Found};
 /// How an operation ended.
 pub type Outcome = endpoint::Outcome<Failure>;
 
-/// What went wrong with an operation.
+/// Error of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// A message, which may be all of it.
@@ -21,7 +20,7 @@ pub enum Failure {
         came: u64,
         /// Bytes that were to come.
         wants: u64,
-        /// Who gave and who takes what.
+        /// Sender, receiver and amounts.
         text: String,
     },
     /// Two ranks of a collective named different roots; the sentence says who.
@@ -30,9 +29,9 @@ pub enum Failure {
     Calls(String),
     /// The ranks of a collective said different things (KW_CHECK=1).
     Disagreement {
-        /// What the judge calls it; means nothing here.
+        /// The checker's error class; opaque here.
         code: i32,
-        /// Who said what.
+        /// The ranks and their calls.
         text: String,
     },
     /// A schedule uses shared memory that this rank has not (a fault of our own).
@@ -47,13 +46,13 @@ impl Failure {
 }
 
 impl Collectives {
-    /// Ends the request of a collective. The table of requests knows messages only, so what went
-    /// wrong waits with the runs until somebody takes it.
+    /// Ends the request of a collective. The table of requests knows messages only, so the error
+    /// waits with the runs until it is taken.
     pub(crate) fn end(&mut self, messages: &mut Messages, req: ReqId, failure: Option<Failure>) {
         self.end_with(messages, req, 0, failure);
     }
 
-    /// As [`Collectives::end`], of an operation that has moved so many bytes.
+    /// Like [`Collectives::end`], for an operation that has moved this many bytes.
     pub(crate) fn end_with(
         &mut self,
         messages: &mut Messages,
@@ -83,8 +82,7 @@ impl Collectives {
 }
 
 impl Engine {
-    /// What came with a request that has ended, whose outcome is left in place
-    /// (MPI_Request_get_status).
+    /// Result of a request that has ended, without taking its outcome (MPI_Request_get_status).
     pub fn peek(&self, req: ReqId) -> Option<Outcome> {
         let outcome = self.messages.peek(req)?.clone();
         Some(outcome.map(|failure| failure.map(Failure::Message)))

@@ -34,7 +34,7 @@ pub enum Memory {
         /// The datatype.
         layout: Arc<Layout>,
     },
-    /// The unit is so many bytes of the buffer's packed data.
+    /// The unit is this many bytes of the buffer's packed data.
     Stream {
         /// The buffer.
         buf: Buf,
@@ -116,8 +116,8 @@ impl Memory {
         }
     }
 
-    /// Elements `at..at+len` with the gaps between them, as loops of ours combine them: an element
-    /// begins at its displacement 0.
+    /// Elements `at..at+len` with the gaps between them, as the library's loops combine them: an
+    /// element begins at its displacement 0.
     #[inline]
     pub(super) fn stretch(&self, at: i64, len: u64) -> Option<Region<'_>> {
         let bytes = u64::try_from(self.extent()).ok()? * len;
@@ -155,7 +155,7 @@ impl Memory {
         }
     }
 
-    /// The same units in memory of our own, whose displacement 0 is there.
+    /// The units in temporary memory, whose displacement 0 is there.
     fn own(&self, buf: Buf, at: i64) -> Memory {
         match self {
             Memory::Plain { size: unit, .. } | Memory::Stream { unit, .. } => {
@@ -242,7 +242,7 @@ impl Memories {
         self.memory(slice.buf).row(slice.at, slice.len)
     }
 
-    /// The elements of a slice with the gaps between them, for loops of ours.
+    /// The elements of a slice with the gaps between them, for the library's loops.
     #[inline]
     pub fn stretch(&self, slice: Slice) -> Option<Region<'_>> {
         self.memory(slice.buf).stretch(slice.at, slice.len)

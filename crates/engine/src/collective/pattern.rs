@@ -16,19 +16,19 @@ use kw_base::slab::{Key, Slab};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PatternId(Key);
 
-/// A plan that is run by whoever holds this, one run after the other.
+/// A plan that its holder runs, one run after the other.
 #[derive(Debug)]
 pub struct Pattern {
     id: PatternId,
     board: Option<ChannelId>,
 }
 
-/// What rests of it in the engine.
+/// Part of it that stays in the engine.
 #[derive(Debug)]
 struct Resting {
     /// The plan, while it does not run.
     run: Option<Box<Run>>,
-    /// What the ranks compare before each run.
+    /// Data that the ranks compare before each run.
     signature_check: Option<Box<SignatureCheck>>,
 }
 
@@ -66,14 +66,14 @@ impl Patterns {
         let resting = self.0.get_mut(pattern.id.0);
         let resting = resting.map(|r| (r.run.take(), r.signature_check.as_ref()));
         let (run, signature_check) = resting.unwrap_or_default();
-        // Whoever starts a request that is active is told so before.
+        // Starting an active request is an error, reported before.
         let mut run = run.unwrap_or_default();
         run.signature_check = signature_check.map(|p| Box::new(p.again()));
         channels.enter(&mut run);
         run
     }
 
-    /// A run of it has ended. When nobody holds the pattern any more the plan goes.
+    /// A run of it has ended. When the pattern has no holder any more the plan is freed.
     pub(super) fn rest(&mut self, id: PatternId, run: Box<Run>) {
         if let Some(resting) = self.0.get_mut(id.0) {
             resting.run = Some(run);

@@ -25,12 +25,12 @@ const MOST_KEPT_STEPS: usize = 256 * KEPT_STEPS_PER_RANK;
 /// more ranks it has.
 pub(super) const KEPT_STEPS: usize = 48;
 
-/// What plans are made by, and those that are kept.
+/// Basis of plans, and the kept plans.
 #[derive(Debug, Default)]
 pub struct Planner {
     /// Made when the first plan is.
     choosing: Option<Choosing>,
-    /// Likewise, among ranks of several jobs.
+    /// The basis among ranks of several jobs.
     between_jobs: Option<Choosing>,
     /// By communicator: the short plans that may serve again, all of whose steps are the
     /// executor's.
@@ -135,7 +135,7 @@ impl Planner {
         run
     }
 
-    /// Likewise between the groups of an intercommunicator; the circle's members are the ranks of
+    /// The basis between the groups of an intercommunicator; the circle's members are the ranks of
     /// both.
     pub fn plan_inter(
         &mut self,

@@ -27,7 +27,7 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlansId(pub(super) Key);
 
-/// Who calls: what a [`Circle`] is made of.
+/// The caller: origin of a [`Circle`].
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The processes, by rank.
@@ -276,7 +276,7 @@ impl Plans {
     fn grow(&mut self) {
         let more = (2 * self.places.len()).max(WAYS);
         let old = std::mem::replace(&mut self.places, (0..more).map(|_| None).collect());
-        // A plan that finds no place goes; runs that are under way find theirs anew.
+        // A plan that finds no slot is dropped; active runs look theirs up again.
         old.into_iter()
             .flatten()
             .for_each(|run| drop(self.put(run)));

@@ -22,7 +22,7 @@ use kw_sys::region::Region;
 use kw_types::comm::Group;
 use std::sync::Arc;
 
-/// Who takes part, and by what their messages are known.
+/// Participants, and the context of their messages.
 #[derive(Clone, Debug)]
 pub struct Circle {
     /// The processes, by rank.
@@ -63,7 +63,7 @@ pub(super) enum Bound {
     Yes,
 }
 
-/// What a run that nobody drives waits for.
+/// Condition for which a background run waits.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) enum State {
     /// Nothing, or a message.
@@ -73,7 +73,7 @@ pub(super) enum State {
     HeldBySend,
     /// A turn or a flag on a board.
     OnBoard(Watch),
-    /// Somebody to call the user's function.
+    /// A thread to call the user's function.
     WantsUser,
     /// Some thread is in the user's function for it.
     InUser,
@@ -91,7 +91,7 @@ pub(super) enum Home {
     Pattern(PatternId),
 }
 
-/// What a run needs for the steps that the executor leaves to the engine.
+/// Resources of a run for the steps that the executor leaves to the engine.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub schedule: Schedule,
@@ -111,8 +111,8 @@ pub struct Run {
     pub(super) progress: Progress,
     /// Where the first two buffers begin, if they lie in a row.
     pub(super) bases: [Addr; 2],
-    /// What it uses of a board. Such a run goes on to its end even after a failure: others watch
-    /// it.
+    /// Its use of a board. Such a run continues to its end even after a failure: others wait for
+    /// its flags.
     pub(super) board_use: Option<BoardUse>,
     pub(super) combining: Option<Combining>,
     /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs
@@ -122,16 +122,16 @@ pub struct Run {
     /// Which place it had in its table of plans, added to how many places there were.
     pub(super) at_home: u32,
     pub(super) home: Home,
-    /// What the table was asked for, if it was.
+    /// The key of its entry in the table, if any.
     pub(super) coll: Option<Coll>,
-    /// With so many bytes.
+    /// With this many bytes.
     pub(super) bytes: u64,
-    /// What comes before, when the ranks compare their calls.
+    /// Steps before it, when the ranks compare their calls.
     pub(super) signature_check: Option<Box<SignatureCheck>>,
     pub(super) failure: Option<Failure>,
     pub(super) state: State,
     pub(super) circle: Option<Circle>,
-    /// What the schedule was asked for, if that may be asked for again and it has no name.
+    /// The key of the schedule, if it may be looked up again and has no name.
     pub(super) call: Option<Box<PlanKey>>,
     /// The counts of the blocks of such a call, where they are not equal.
     pub(super) counts: Box<[u64]>,
@@ -196,7 +196,7 @@ impl Run {
         self.signature_check = Some(Box::new(signature_check));
     }
 
-    /// What the ranks compare.
+    /// Data that the ranks compare.
     #[inline]
     pub fn signature_check(&mut self) -> Option<&mut SignatureCheck> {
         self.signature_check.as_deref_mut()
@@ -221,7 +221,7 @@ impl Run {
         }
     }
 
-    /// What it needs for steps.
+    /// Its resources for steps.
     #[inline]
     pub(super) fn work(&mut self) -> &mut Work {
         self.work.get_or_insert_default()
@@ -259,7 +259,7 @@ impl Run {
     }
 
     /// Whether the plans of all communicators keep it: it has steps for the engine, or so many ops
-    /// that what a communicator costs would grow with its ranks.
+    /// that the memory of a communicator would grow with its ranks.
     #[inline(always)]
     pub(super) fn is_shared(&self) -> bool {
         self.work.is_some() || self.ops.len() > KEPT_STEPS
@@ -273,7 +273,7 @@ impl Run {
         }
     }
 
-    /// What it waits for on a board, when nobody drives it.
+    /// Condition on a board for which it waits in the background.
     #[inline]
     pub(super) fn waits_on(&self) -> Option<Watch> {
         match self.state {
@@ -282,8 +282,8 @@ impl Run {
         }
     }
 
-    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait in vain for
-    /// what this one passes on.
+    /// Whether a failure ends it. Wrong amounts of data do not: other ranks would wait forever for
+    /// the data that this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some() && self.board_use.is_none() && !self.is_uneven()
@@ -330,7 +330,7 @@ impl Run {
         }
     }
 
-    /// The elements of a slice with the gaps between them, for loops of ours.
+    /// The elements of a slice with the gaps between them, for the library's loops.
     #[inline]
     pub(super) fn stretch<'a>(
         &'a self,
@@ -390,8 +390,8 @@ impl Run {
         self.progress.begin(place);
     }
 
-    /// Whether this transfer, for which it waits, is a send, and steps follow that do something:
-    /// with the end of the last sends it ends, which nobody hears before the next call.
+    /// Whether this transfer, for which it waits, is a send, and further steps follow: with the end
+    /// of the last sends it ends, which is noticed only at the next call.
     #[cold]
     pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
         let mut rest = (self.progress.at()..).map_while(|at| self.op(at));
@@ -463,7 +463,7 @@ impl Run {
     }
 }
 
-/// What a schedule waits for.
+/// Condition for which a schedule waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Drive {
     /// It has ended.

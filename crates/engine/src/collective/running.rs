@@ -1,5 +1,5 @@
-//! The runs that nobody drives in a call: those of non-blocking collectives. Each is a request, and
-//! goes on with [`crate::Engine::progress`].
+//! Background runs: those of non-blocking collectives. Each is a request, and advances with
+//! [`crate::Engine::progress`].
 
 use super::Failure;
 use super::channel::{Channels, Watch};
@@ -11,7 +11,7 @@ use crate::messages::ReqId;
 #[derive(Debug, Default)]
 pub struct Running {
     runs: Vec<(ReqId, Box<Run>)>,
-    /// What went wrong with those that have ended, until somebody takes it.
+    /// Errors of those that have ended, until they are taken.
     pub(super) failed: Vec<(ReqId, Failure)>,
     /// One has begun to wait on a board since a thread last made ready to sleep.
     unwatched: bool,
@@ -43,7 +43,7 @@ impl Running {
         }
     }
 
-    /// A run was driven, and now waits: it is put back at the end, whoever walks the list does so
+    /// A run was advanced, and now waits: it is put back at the end; the walk of the list continues
     /// from there.
     pub(super) fn wait(&mut self, req: ReqId, mut run: Box<Run>, on: Drive) {
         run.state = match on {
@@ -75,7 +75,7 @@ impl Running {
         self.runs.iter().any(|(_, run)| held(run))
     }
 
-    /// What one waits for: on a board, or for transfers that have not been taken.
+    /// Its condition: on a board, or transfers that have not been taken.
     #[cold]
     pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
         let (_, run) = self.runs.get(self.index(req)?)?;

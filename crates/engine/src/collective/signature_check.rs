@@ -1,7 +1,7 @@
-//! What the ranks tell each other before a collective when KW_CHECK=1: each gives a record of its
-//! call to rank 0 of the circle, which compares them and tells everybody the verdict. It is part of
-//! the run, so that a non-blocking call does not wait for it, and it uses the run's own tag: its
-//! messages stand before those of the collective between any two ranks.
+//! Comparison of calls before a collective with KW_CHECK=1: each rank sends a record of its call to
+//! rank 0 of the circle, which compares them and sends the verdict to all. It is part of the run,
+//! so that a non-blocking call does not wait for it, and it uses the run's own tag: its messages
+//! precede those of the collective between any two ranks.
 
 use super::Failure;
 use super::drive::Driving;
@@ -9,8 +9,8 @@ use super::{Circle, Drive, Memory, Run};
 use kw_coll::{RECV, SEND, Schedule, Slice};
 use kw_sys::buf::Buf;
 
-/// Looks at the records of so many ranks, all of one length, one after the other; if they disagree,
-/// says the error class and a sentence.
+/// Compares the records of this many ranks, all of one length, one after the other; if they
+/// disagree, returns the error class and a sentence.
 pub type Judge = fn(&[u8], usize) -> Option<(i32, String)>;
 
 /// Bytes of a verdict: class, length of the sentence, sentence.
@@ -43,7 +43,7 @@ impl SignatureCheck {
         }
     }
 
-    /// The same, from the beginning.
+    /// The check from the start.
     pub fn again(&self) -> SignatureCheck {
         SignatureCheck::new(self.record.clone(), self.judge)
     }
@@ -96,7 +96,7 @@ impl SignatureCheck {
     }
 }
 
-/// As much of a text as fits into so many bytes.
+/// The longest prefix of a text that fits into this many bytes.
 pub fn cut(text: &str, most: usize) -> &str {
     let mut len = text.len().min(most);
     while !text.is_char_boundary(len) {

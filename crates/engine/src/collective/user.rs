@@ -19,7 +19,7 @@ pub enum UserFunction {
 pub enum Combining {
     /// Nothing is.
     Nothing,
-    /// By a loop of ours.
+    /// By one of the library's loops.
     Kernel(Kernel),
     /// By a function of the user, who wants this datatype handle.
     User(UserFunction, usize),

@@ -1,4 +1,4 @@
-//! What there is to say of collectives when nothing moves, for people.
+//! Descriptions of collectives for users when nothing progresses.
 
 use super::channel::{ChannelId, Watch};
 use super::run::{Run, State};
@@ -13,7 +13,7 @@ pub(crate) struct RunView {
     pub req: ReqId,
     /// Context of the communicator's collectives, and which call it is.
     pub place: (ContextId, i32),
-    /// What it waits for on a board.
+    /// Its condition on a board.
     pub watch: Option<Watch>,
     /// Its transfers that have not been taken.
     pub flights: Vec<ReqId>,

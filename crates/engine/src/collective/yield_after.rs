@@ -1,13 +1,13 @@
 //! Whether a blocking collective lets others run before it returns, where ranks share processors.
 //!
-//! A rank that has moved its part of an exchange between all returns and computes. A rank of the
-//! same processor that has not moved its own may then wait for milliseconds until the scheduler
-//! gives it its turn, and everybody who wants data of it waits with it, on other processors with
-//! nothing to do. So who has been quicker lets the others run first.
+//! A rank that has moved its part of an exchange between all ranks returns and computes. A rank on
+//! the same CPU that has not moved its own part may then wait for milliseconds until the scheduler
+//! runs it, and all ranks that need its data wait with it, on other CPUs with nothing to do. So a
+//! rank that has finished yields first.
 //!
-//! That costs changes of processes, which a program that calls the next collective at once would
-//! pay for nothing. So it is done after exchanges that took as long as a computation
-//! ([`COMPUTED`]), in programs that computed the last time after one.
+//! That costs process switches, which would gain nothing for a program that calls the next
+//! collective at once. So it is done after exchanges that took as long as a computation
+//! ([`COMPUTED`]), in programs that computed after the previous one.
 
 use crate::neighbours::COMPUTED;
 use kw_base::Tick;
@@ -91,7 +91,8 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Runs exchanges that take so long with so much between them; whether each yields.
+    /// Runs exchanges of this duration with this much computation in between; returns whether each
+    /// yields.
     fn yields(coll: Coll, took: Duration, between: Duration) -> Vec<bool> {
         let (mut after, mut now) = (YieldAfter::default(), Tick::default());
         let one = |_| {

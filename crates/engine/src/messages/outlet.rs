@@ -12,11 +12,11 @@ use kw_sys::buf::Buf;
 
 /// See the module. Machine and paths are given with each call: always the same.
 pub(crate) struct Outlet {
-    /// Whoever started us: it says where peers listen.
+    /// The launcher: it reports the addresses of peers.
     pub launcher: Box<dyn Launcher>,
     /// Events that no tool has heard of yet.
     pub event_queue: EventQueue,
-    /// What the machine wants done, while it is done.
+    /// Actions of the machine, while they are executed.
     actions: Vec<Action<Buf>>,
 }
 
@@ -40,8 +40,8 @@ impl Outlet {
             std::mem::swap(&mut machine.endpoint.out.actions, &mut self.actions);
             let mut batch = std::mem::take(&mut self.actions);
             if batch.len() > 1 {
-                // What is short goes first: an answer would else wait until the connection has
-                // taken a whole message.
+                // Short frames go first: otherwise an answer would wait until the connection has
+                // accepted a whole message.
                 batch.sort_by_key(is_data);
             }
             for action in batch.drain(..) {
@@ -137,7 +137,7 @@ impl Outlet {
     }
 }
 
-/// Where the protocols cross is decided anew for this peer.
+/// The limits of the protocols are decided again for this peer.
 #[cold]
 pub(super) fn reprice(machine: &mut Machine<Buf>, paths: &Paths, peer: Peer) {
     machine.endpoint.peers.move_choice(peer, paths.choice(peer));

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 /// worth a wake-up.
 const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
-/// Of so many transfers that go on the longest is looked for.
+/// The longest is looked for among this many active transfers.
 const TRANSFERS: usize = 16;
 
 impl Messages {
@@ -71,15 +71,14 @@ impl Messages {
                 .keeps_back(&self.machine.endpoint.peers)
     }
 
-    /// Whether so much was sent without a look that one is due.
+    /// Whether so much was sent without polling that a poll is due.
     #[inline(always)]
     pub(crate) fn owes_a_look(&mut self) -> bool {
         self.machine.p2p.sending.owes_a_look()
     }
 
-    /// The program waits, or has asked in vain whether something has ended. Where nothing has come
-    /// for [`PATIENCE`], peers that were told to hold may send more: the program may be waiting for
-    /// what depends on it.
+    /// The program waits, or has tested without success. If nothing has arrived for [`PATIENCE`],
+    /// paused peers may send more: the program may be waiting for one of their messages.
     #[inline]
     pub(crate) fn asked_in_vain(&mut self) {
         if self.machine.p2p.receiving.is_holding() {
@@ -109,8 +108,8 @@ impl Messages {
         }
     }
 
-    /// How long the peer that was offered a message last may take to fetch it: nobody sleeps for
-    /// that, a wake-up would cost as much.
+    /// Time in which the peer that was offered a message last may read it: the rank does not sleep
+    /// for that, a wake-up would cost as much.
     pub(crate) fn fetch_time(&self) -> Duration {
         let machine = &self.machine;
         let sending = &machine.p2p.sending;
@@ -143,8 +142,8 @@ impl Messages {
         }
     }
 
-    /// Chooses the path of a peer with whom memory is shared, which takes no address: receives from
-    /// a rank that nothing is sent to are short from then on ([`Messages::recv_at_once`]), too.
+    /// Chooses the path of a peer with shared memory, which needs no address: receives from a rank
+    /// to which nothing is sent then use the short path ([`Messages::recv_at_once`]), too.
     #[cold]
     pub(super) fn route_by_memory(&mut self, from: Peer) {
         if self.paths.shares_memory_with(from) {

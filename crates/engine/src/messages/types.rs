@@ -1,4 +1,4 @@
-//! What names a message, a request, a receive.
+//! Identifiers of messages, requests and receives.
 
 use kw_base::{ContextId, Key, Peer};
 use kw_proto::matching::Pattern;
@@ -34,7 +34,7 @@ impl From<SendMode> for Mode {
     }
 }
 
-/// What a receive or a probe matches.
+/// Envelope of a receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Want {
     /// Context of the communicator (for intracommunicators and intercommunicators: the one we

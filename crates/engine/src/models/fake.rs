@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Requests that a model may have.
 pub const MOST: usize = 3;
 
-/// What is beyond the rank, and who looks on.
+/// The world outside the rank, and observers.
 #[derive(Debug, Default)]
 pub struct World {
     inbox: [AtomicBool; MOST],

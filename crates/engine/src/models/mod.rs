@@ -2,8 +2,8 @@
 //! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
 //! locks ([`places`]).
 //!
-//! What is checked: every thread ends, every message is handled, by whomever, and whenever the lock
-//! is let go somebody polls for the threads that are parked
+//! Checked properties: every thread ends, every message is handled, by some thread, and whenever
+//! the lock is released a thread polls for the parked ones
 //! ([`Inner::is_looked_after`](crate::progress_lock::Inner)). A lost wake-up is a deadlock of the
 //! model, which loom reports, because no sleep here ends by time. Run with `make loom`.
 
@@ -122,8 +122,8 @@ fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 
 /// A program of one thread, request 0 of which a peer's message ends.
 fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>)) {
-    // With two, nobody notices when whoever arms the wake set forgets that the sleeper may be up
-    // already.
+    // With two, it goes unnoticed when the thread that arms the wake set forgets that the sleeper
+    // may be up already.
     model(3, move || {
         let rank = Rank::<SOCKETS>::new(stays_away);
         let far = rank.clone();
@@ -134,7 +134,7 @@ fn with_peer<const SOCKETS: bool>(stays_away: bool, program: fn(&Rank<SOCKETS>))
     });
 }
 
-/// Isend, compute, Wait: whoever handles the message, the wait ends.
+/// Isend, compute, Wait: whichever thread handles the message, the wait ends.
 fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.wait(0);

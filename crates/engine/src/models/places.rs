@@ -11,7 +11,7 @@ use std::time::Duration;
 const AWAKE: u32 = 0;
 /// A thread in MPI sleeps in the futex.
 const FUTEX: u32 = 1;
-/// Whoever sleeps does so in epoll.
+/// Threads sleep in epoll.
 const FD: u32 = 2;
 
 /// `SOCKETS`: threads in MPI sleep in epoll, because sockets can bring something.
@@ -44,7 +44,7 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
         }
     }
 
-    /// A timer of ours goes off, if there may be any: sleeps end, and nothing has come.
+    /// A timer expires, if there may be any: sleeps end, and nothing has arrived.
     pub fn alarm(&self) {
         if SOCKETS {
             self.change(|s| s.ready = true);

@@ -7,7 +7,7 @@ use kw_base::{ContextId, Peer};
 use kw_proto::endpoint::{Failure, Outcome};
 use kw_sys::buf::Buf;
 
-/// What a partitioned operation does.
+/// Kind of a partitioned operation.
 #[derive(Debug)]
 pub(super) enum Side {
     Send {
@@ -34,7 +34,7 @@ pub(super) struct Op {
     pub setup: Option<Setup>,
     /// The request of the start that goes on.
     pub active: Option<ReqId>,
-    /// What is under way.
+    /// Active transfers.
     pub flights: Vec<(ReqId, Cargo)>,
     /// Which pieces have ended.
     pub ended: Vec<bool>,

@@ -6,9 +6,9 @@
 //!                                         the others follow when they are
 //! ```
 //!
-//! A row leaves with its last piece. The receiver may say only after an earlier piece what lets the
-//! sender go on; so when the sender's program waits, or asks in vain, and nothing of the operation
-//! is under way, a row that is begun is taken apart. Its message then is empty, which tells the
+//! A row leaves with its last piece. The receiver may send data that the sender needs only after an
+//! earlier piece; so when the sender's program waits, or tests without success, and no transfer of
+//! the operation is active, a started row is split. Its message is then empty, which tells the
 //! receiver to post its pieces one by one.
 //!
 //! So is a row whose pieces become ready slowly ([`Pace`]), though not so slowly that the receiver
@@ -25,15 +25,15 @@ use kw_sys::buf::Buf;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A row takes so many times as long as the start of a message, so that what messages cost beside
-/// one another is little.
+/// A row takes this many times as long as the start of a message, so that the overhead of messages
+/// is small.
 const LONG: f64 = 32.0;
-/// And so many wake-ups at least, as they were measured of the host: its receiver may have fallen
-/// asleep, and to be woken costs the two of them half as much (13 to 27 us where one took 15 us,
-/// `docs/decisions.md#what-a-wake-up-costs`). Both are starting values.
+/// And at least this many measured wake-ups: its receiver may have fallen asleep, and being woken
+/// costs the two of them half as much (13 to 27 us where one took 15 us,
+/// `docs/decisions.md#what-a-wake-up-costs`). Both are built-in values.
 const WAKES: f64 = 8.0 / 3.0;
 
-/// What one message carries.
+/// Contents of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cargo {
     Row(u32),
@@ -63,7 +63,7 @@ impl Cargo {
         }
     }
 
-    /// Whether so many bytes say that a row comes piece by piece.
+    /// Whether this many bytes mean that a row arrives piece by piece.
     pub(super) fn is_apart(self, setup: &Setup, came: u64) -> bool {
         matches!(self, Cargo::Row(_)) && came == 0 && self.bytes(setup).1 != 0
     }
@@ -92,7 +92,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Pieces are counted anew.
+    /// Counting of pieces starts again.
     pub(super) fn restart(&mut self, now: Tick) {
         (self.since, self.pieces) = (now, 0);
     }
@@ -174,7 +174,7 @@ impl Partitioned {
         }
     }
 
-    /// So many more pieces are ready, this one the last. Takes its row apart, if it is begun and
+    /// This many more pieces are ready, this one the last. Splits its row, if it is started and
     /// pieces become ready slowly.
     pub(super) fn look_at_pace(&mut self, messages: &mut Messages, key: Key, last: u32, more: u32) {
         let Some(op) = self.ops.get_mut(key) else {

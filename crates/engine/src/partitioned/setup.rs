@@ -1,5 +1,5 @@
-//! What the sender of a partitioned transfer says once: the user's tag, and how the data is cut
-//! into pieces.
+//! Setup message of the sender of a partitioned transfer: the user's tag, and how the data is
+//! divided into pieces.
 
 /// Pieces of an operation at most: a receive is posted for each, and a message is sent.
 pub(super) const MOST_PIECES: u32 = 64;

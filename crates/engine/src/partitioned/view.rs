@@ -1,4 +1,4 @@
-//! What partitioned operations wait for, for people: nothing here is on the way of a message.
+//! Descriptions of partitioned operations for users; not used while messages are transferred.
 
 use super::Partitioned;
 use super::op::{Op, Side};
@@ -10,7 +10,7 @@ use kw_proto::p2p::Unreceived;
 use kw_sys::buf::Buf;
 
 impl Partitioned {
-    /// What the operation of this request waits for, if it is one of these.
+    /// Condition of the operation of this request, if it is a partitioned one.
     pub(crate) fn wait_of(&self, req: ReqId) -> Option<Wait> {
         let mut ops = self.ops.iter().map(|(_, op)| op);
         ops.find(|op| op.active == Some(req)).map(wait)

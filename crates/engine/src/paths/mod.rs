@@ -33,11 +33,11 @@ use seen::Seen;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// A call that fetches pays where it spares a copy that takes so many times as long; once for its
-/// two frames. A starting value.
+/// Reading by the receiver is worthwhile if the copy it saves takes this many times as long as the
+/// call; once for its two frames. A built-in value.
 const FETCHED: f64 = 2.0;
 
-/// What holds for a peer whose path has not been chosen yet: nothing is sent without asking for a
+/// Properties of a peer whose path has not been chosen yet: nothing is sent without asking for a
 /// route.
 pub const UNROUTED: Choice = Choice {
     eager_max: 0,
@@ -63,7 +63,7 @@ pub struct Paths {
     seen: Seen,
     myself: SelfPath,
     shm: Option<ShmPath>,
-    /// What leads to other hosts.
+    /// The path to other hosts.
     net: Option<Box<dyn Network>>,
     /// Boards of this host; made when first asked for.
     boards: Option<Boards>,
@@ -179,7 +179,7 @@ impl Paths {
         }
     }
 
-    /// What a thread of this rank sleeps on.
+    /// Object on which a thread of this rank sleeps.
     pub(crate) fn sleeper(&self) -> std::io::Result<Sleeper> {
         let bell = match &self.shm {
             Some(shm) => Bell::Shared(shm.doorbell()),
@@ -279,7 +279,7 @@ impl Paths {
         }
     }
 
-    /// What the chosen path can do for a peer, and what it costs.
+    /// Abilities and costs of the chosen path to a peer.
     fn lines(&self, peer: Peer) -> Option<Lines> {
         let host = &self.prices.host;
         Some(match (self.routes[peer.idx()], &self.shm, &self.net) {
@@ -295,12 +295,12 @@ impl Paths {
         &self.prices.host
     }
 
-    /// What a frame with its payload costs to a peer whose path is chosen.
+    /// Cost of a frame with its payload to a peer whose path is chosen.
     pub fn stream_line(&self, peer: Peer) -> Option<Line> {
         self.lines(peer).map(|lines| lines.stream)
     }
 
-    /// How long a peer takes to fetch so many bytes of this rank.
+    /// Time in which a peer reads this many bytes of this rank.
     pub fn fetch_time(&self, peer: Peer, len: u64) -> Duration {
         let line = self.lines(peer).and_then(|lines| lines.get);
         line.map_or(Duration::ZERO, |line| {
@@ -308,8 +308,8 @@ impl Paths {
         })
     }
 
-    /// How long the network takes for so many bytes to or from a peer, as far as that was measured;
-    /// nothing for ranks of this machine.
+    /// Time in which the network transfers this many bytes to or from a peer, if it was measured;
+    /// none for ranks of this machine.
     pub fn network_time(&self, peer: Peer, len: u64) -> Duration {
         let net = self
             .net
@@ -323,8 +323,8 @@ impl Paths {
         Duration::from_nanos((byte * len as f64) as u64)
     }
 
-    /// Whether a peer spares this rank a long copy when it fetches so many bytes itself: one that
-    /// takes twice as long as the call that fetches.
+    /// Whether a peer that reads this many bytes itself saves this rank a long copy: one that takes
+    /// twice as long as the call.
     pub fn spares_copy(&self, peer: Peer, len: u64) -> bool {
         let lines = self.lines(peer).and_then(|l| Some((l.stream, l.get?)));
         lines.is_some_and(|(stream, get)| stream.tb * len as f64 > FETCHED * get.t0)
@@ -345,7 +345,7 @@ impl Paths {
         })
     }
 
-    /// The same for people, with what it follows from.
+    /// The choice as text, with its basis.
     pub fn why(&self, peer: Peer) -> String {
         let Some(lines) = self.lines(peer) else {
             return "no path yet".into();
@@ -467,7 +467,7 @@ impl Paths {
         self.shm.is_some()
     }
 
-    /// The path to a peer with whom memory is shared.
+    /// The path to a peer with shared memory.
     #[inline(always)]
     pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {
         self.shm

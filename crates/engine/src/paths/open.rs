@@ -60,8 +60,8 @@ fn make_memory(local: &Local, allowed: Allowed) -> Result<Option<Lead>, BootErro
 }
 
 impl Joined {
-    /// What the network must know that this rank needs; `None` where it reaches all without, or may
-    /// use none.
+    /// Parameters of the network that this rank needs; `None` if it reaches all ranks without, or
+    /// may use none.
     pub fn network<'a>(&self, launcher: &dyn Launcher, knobs: &'a Knobs) -> Option<Opening<'a>> {
         let sharing = self.sharing();
         if self.job.size() as usize <= sharing {
@@ -85,7 +85,7 @@ impl Joined {
     }
 }
 
-/// What the network must know that a rank opens to meet other jobs, wherever they are.
+/// Parameters of the network that a rank opens to meet other jobs, on any host.
 pub(crate) fn opening_for_others<'a>(
     name: &str,
     job: &Job,

@@ -1,4 +1,4 @@
-//! What the paths bring, handed to the protocol machine.
+//! Data from the paths, handed to the protocol machine.
 
 use kw_base::counters::Counter;
 use kw_base::events::Event;
@@ -10,7 +10,7 @@ use kw_proto::p2p::Place;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
-/// What a path is told with a frame that carries no payload of a request.
+/// Cookie of a frame that carries no payload of a request.
 pub(crate) const NO_REQUEST: u64 = u64::MAX;
 
 /// Takes what the paths bring, and gives it to the machine.
@@ -35,7 +35,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// Why a peer is given up of whom a frame was refused.
+/// Reason for giving up a peer whose frame was refused.
 fn sentence(from: Peer, why: Refused) -> String {
     match why {
         Refused::NoMemory(_) => format!("rank {from} can no longer be reached: {why}"),

@@ -10,7 +10,7 @@ use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Prices {
-    /// What paths are priced by.
+    /// Basis of the paths' prices.
     pub host: Calibration,
     /// Largest eager message in bytes, where a knob says so: through memory, and over the network.
     eager: (Option<u64>, Option<u64>),

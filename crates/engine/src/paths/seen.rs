@@ -1,5 +1,5 @@
-//! What the connections of this rank to other hosts have measured. Rank 0 keeps it when the job has
-//! ended well, so that the collectives of the next job that starts on its host are priced with it.
+//! Network measurements of this rank's connections to other hosts. Rank 0 saves them when the job
+//! has ended well, so that the collectives of the next job on its host are priced with them.
 
 use super::Paths;
 use kw_base::calibration::{Figure, Part};
@@ -62,8 +62,8 @@ impl Seen {
         self.byte = least(self.byte, network.byte);
     }
 
-    /// What is to be kept, if it is far from what is known. Where another rank of the job shares the
-    /// link of this host, a rate that is less may be its share alone.
+    /// Values to save, if they differ much from the known ones. If another rank of the job shares
+    /// the link of this host, a lower rate may be only this rank's share.
     fn news(&self, known: &Calibration) -> Option<Calibration> {
         let alone = !self.hosts.iter().skip(1).any(|h| *h == self.hosts[0]);
         let before = |f: Figure| known.get(f).filter(|_| known.has_measured(f));
@@ -109,7 +109,7 @@ mod tests {
         on(&[0, 1, 2, 3], round_trip, byte)
     }
 
-    /// The same where the last rank shares the host of rank 0.
+    /// The values if the last rank shares the host of rank 0.
     fn shared(round_trip: f64, byte: f64) -> Seen {
         on(&[0, 1, 2, 3, 0], round_trip, byte)
     }

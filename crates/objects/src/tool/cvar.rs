@@ -1,8 +1,8 @@
 //! Knobs as control variables (MPI 5.0, 15.3.6).
 //!
-//! A switch or a choice is an `int` with an enumeration, a number an `MPI_Count` whose -1 stands
-//! for `auto`, everything else text. What is set before MPI is initialised waits here and is laid
-//! over the environment when MPI starts.
+//! A switch or a choice is an `int` with an enumeration, a number an `MPI_Count` in which -1 means
+//! `auto`, everything else text. Values set before MPI is initialised are kept here and override
+//! the environment when MPI starts.
 
 use super::{MPI_CHAR, MPI_COUNT, MPI_INT, refuse, unknown};
 use crate::error::{Res, ToolClass};
@@ -26,7 +26,7 @@ pub struct Cvars {
     handles: Slab<Cvar>,
     /// By position of the knob; empty until something is set.
     early: Vec<Option<String>>,
-    /// What held when the job was left.
+    /// Values when the job was left.
     last: Option<Knobs>,
 }
 
@@ -36,7 +36,7 @@ impl Cvars {
         CvarH::from_key(self.handles.insert(Cvar { knob }))
     }
 
-    /// What a handle names.
+    /// The variable of a handle.
     pub fn get(&self, handle: CvarH) -> Res<Cvar> {
         let found = handle.key().and_then(|k| self.handles.get(k));
         found.copied().ok_or_else(|| unknown(CvarH::WHAT, handle.0))
@@ -92,7 +92,7 @@ impl Cvars {
         self.last = Some(knobs.clone());
     }
 
-    /// What held then.
+    /// Values at that time.
     pub fn last(&self) -> Option<&Knobs> {
         self.last.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Who wants to hear of events, and telling them (MPI 5.0, 15.3.8).
+//! Registrations for events, and their delivery (MPI 5.0, 15.3.8).
 //!
 //! Every event comes from one source, in the order in which the owner of the lock noticed it; the
 //! clock counts nanoseconds. The tool's functions are called without the lock, by one thread at a
@@ -36,9 +36,9 @@ pub fn level(value: i32) -> Res<usize> {
 /// A function of a tool, and its own word.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// What to call.
+    /// The callback.
     pub call: ToolEvent,
-    /// What to give it.
+    /// Its argument.
     pub data: usize,
 }
 
@@ -53,7 +53,7 @@ struct Registration {
     freed: Option<Farewell>,
 }
 
-/// What is to be called when a registration is gone.
+/// Callback for the end of a registration.
 #[derive(Clone, Copy, Debug)]
 pub struct Farewell {
     handle: RegistrationH,
@@ -66,7 +66,7 @@ pub struct Farewell {
 pub struct Instance {
     /// When.
     pub at: Tick,
-    /// What.
+    /// Kind of event.
     pub record: EventRecord,
 }
 
@@ -147,8 +147,8 @@ impl Events {
         Ok(())
     }
 
-    /// Frees a registration. What is to be called now; nothing while some function of a tool runs:
-    /// whoever called it sees to the rest.
+    /// Frees a registration. Returns the callback to call now; none while a tool's callback runs:
+    /// its caller does the rest.
     pub fn free(
         &mut self,
         handle: RegistrationH,
@@ -197,7 +197,7 @@ impl Events {
         wanted
     }
 
-    /// What all tools promise.
+    /// Common promise of all tools.
     fn promise(&self) -> Safety {
         let all = self.registrations.iter().filter_map(|(_, r)| r.promise());
         all.min().unwrap_or(Safety::SignalSafe)

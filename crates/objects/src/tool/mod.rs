@@ -83,7 +83,7 @@ pub struct Enumeration {
     pub items: &'static [&'static str],
 }
 
-/// What a [`Kind::Bool`] knob may be.
+/// Values of a [`Kind::Bool`] setting.
 const SWITCH: Enumeration = Enumeration {
     name: "switch",
     items: &["no", "yes"],

@@ -1,8 +1,8 @@
 //! Counters as performance variables (MPI 5.0, 15.3.7).
 //!
-//! The library counts once, for ever; what a handle shows is its own affair: how far the counter
-//! went while the handle was started, or the largest level since then. So each tool starts, stops
-//! and resets what it sees, and nobody else's.
+//! The library counts once and never resets; each handle shows its own view: the growth of the
+//! counter while the handle was started, or the largest level since then. So each tool starts,
+//! stops and resets only its own view.
 //!
 //! | class | started and stopped | written and reset | shows |
 //! | --- | --- | --- | --- |
@@ -18,7 +18,7 @@ use kw_base::counters::{ALL, Class, Counter, Row};
 use kw_base::{Key, Slab};
 use kw_engine::Inner;
 
-/// What the counters say at this moment, with or without an engine.
+/// Current values of the counters, with or without an engine.
 pub trait Values {
     /// The value of a counter.
     fn now(&self, c: Counter) -> u64;
@@ -36,13 +36,13 @@ impl<T> Values for Inner<T> {
     }
 }
 
-/// What a handle shows.
+/// Value shown by a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pvar {
     session: Key,
     counter: Counter,
     started: bool,
-    /// What was counted before the last start.
+    /// Growth before the last start.
     value: u64,
     /// The counter at the last start.
     base: u64,
