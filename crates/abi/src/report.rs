@@ -52,7 +52,7 @@ pub fn outside(name: &str) -> c_int {
     kw_sys::host::leave(Class::Other as c_int)
 }
 
-/// A call in a child of fork: the sentence, and the end of the child. What standard streams hold is
+/// A call in a child of fork: prints the error and ends the child. Buffers of standard streams are
 /// its parent's.
 fn forked(name: &str) -> ! {
     eprintln!(
@@ -76,7 +76,7 @@ pub fn tool_code(fault: &Fault) -> c_int {
     }
 }
 
-/// A panic of ours: its own words are on standard error already. The end of the job.
+/// A panic of the library: its own message is on standard error already. Ends the job.
 #[cold]
 pub fn panicked(mpi: &Mpi, name: &str) {
     let text = format!("internal error of Kittiwake in {name}, described above; please report it");
@@ -96,8 +96,7 @@ fn exit_code(code: c_int) -> c_int {
     if (1..256).contains(&code) { code } else { 1 }
 }
 
-/// Which rank and where is said by whoever prints it: the launcher, or `end_job` when there is
-/// none.
+/// The rank and host are added by the printer: the launcher, or `end_job` without one.
 fn sentence(name: &str, fault: &Fault) -> String {
     let class = CLASSES.iter().find(|c| c.0 == fault.code);
     let class = class.map_or_else(|| format!("code {}", fault.code), |c| c.1.into());

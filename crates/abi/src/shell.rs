@@ -1,8 +1,8 @@
-//! What every shell does around its call: is MPI initialised, did it fail.
+//! Work of every shell around its call: checks that MPI is initialised, and handles errors.
 //!
-//! The good way through is inlined and costs two loads and two branches; everything else is cold.
-//! An exception that a function of the program throws (an error handler, a reduction) unwinds
-//! through the shell to whoever called it; a panic of ours ends the job there.
+//! The successful path is inlined and costs two loads and two branches; everything else is cold. An
+//! exception thrown by a function of the program (an error handler, a reduction) unwinds through
+//! the shell to its caller; a panic of the library ends the job there.
 
 use crate::report;
 use kw_base::sync::OnceLock;
@@ -75,8 +75,7 @@ fn guarded(
     }
 }
 
-/// Ends the job when a panic of ours passes. An exception of the program's own is no panic of this
-/// library, and goes on.
+/// Ends the job on a panic of the library. An exception of the program's own passes through.
 struct Watch {
     mpi: &'static Mpi,
     name: &'static str,

@@ -89,7 +89,7 @@ fn outside_its_life_and_without_places_every_function_answers_a_class() {
         all.copied().collect()
     };
     let outside = but(&["MPI_T_init_thread"]);
-    // What ends the life of the handles comes last.
+    // The ends of the handles come last.
     let mut inside = but(&["MPI_T_init_thread", "MPI_T_finalize"]);
     inside.sort_by_key(|f| f.name.contains("free"));
     let source = format!(

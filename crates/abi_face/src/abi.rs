@@ -1,4 +1,4 @@
-//! What makes an ABI.
+//! Definition of an ABI.
 
 use crate::handle::Kind;
 use crate::status::Status;

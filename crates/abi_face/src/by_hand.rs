@@ -20,7 +20,7 @@ static PLACES: [(c_int, AtomicI32); 5] = [
     (MPI_WIN_MODEL, AtomicI32::new(0)),
 ];
 
-/// What the value of such an attribute becomes.
+/// Conversion of the value of such an attribute.
 fn constant<A: Abi>(keyval: c_int, value: c_int) -> c_int {
     match keyval {
         MPI_LASTUSEDCODE => error_out::<A>(value),
@@ -112,7 +112,7 @@ unsafe fn contents<A: Abi>(combiner: c_int, ints: *mut c_int, n: i64, large: boo
     }
 }
 
-/// What made a datatype.
+/// Constructor of a datatype.
 ///
 /// # Safety
 /// The arrays have as many elements as is said.
@@ -150,7 +150,7 @@ pub unsafe fn MPI_Type_get_contents<A: Abi>(
     }
 }
 
-/// What made a datatype, with large counts.
+/// Constructor of a datatype, with large counts.
 ///
 /// # Safety
 /// The arrays have as many elements as is said.

@@ -1,5 +1,5 @@
-//! Functions of the program that MPI calls with handles or codes of its own, and that have no word
-//! of state: operators, error handlers, listeners of tools. Each has a function of ours in front
+//! Functions of the program that MPI calls with handles or codes, and that have no state argument:
+//! operators, error handlers, callbacks of tools. Each gets a wrapper function
 //! ([`kw_base::slots`]).
 
 use crate::Abi;
@@ -17,7 +17,7 @@ static OPERATORS: [Slots; 2] = [const { Slots::new() }; 2];
 static HANDLERS: [Slots; 4] = [const { Slots::new() }; 4];
 static LISTENERS: [Slots; 3] = [const { Slots::new() }; 3];
 
-/// The function of ours in front of one of the program's.
+/// The wrapper of one of the program's functions.
 fn in_front<A: Abi, F: Copy>(
     slots: &Slots,
     all: [F; SLOTS],

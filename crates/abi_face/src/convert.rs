@@ -5,8 +5,8 @@ use crate::constants::{MPI_ERR_LASTCODE, MPI_IN_PLACE};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// What the program has added to its errors counts from MPI_ERR_LASTCODE on in the standard ABI,
-/// and from a number of its own in another one: these ranges change places.
+/// The program's own error codes start at MPI_ERR_LASTCODE in the standard ABI, and at another
+/// number in other ABIs: these ranges are exchanged.
 const STANDARD_ADDED: c_int = MPI_ERR_LASTCODE + 1;
 const MOST_ADDED: c_int = 1 << 20;
 
@@ -114,7 +114,7 @@ impl IntPlace {
         IntPlace { user, value }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     pub fn place(&mut self) -> *mut c_int {
         match self.user.is_null() {
             true => null_mut(),
@@ -155,7 +155,7 @@ impl Ints {
         }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     pub fn place(&mut self) -> *mut c_int {
         match self.null {
             true => null_mut(),

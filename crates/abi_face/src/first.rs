@@ -1,4 +1,4 @@
-//! What is wrong with a process is said before MPI is used in it.
+//! Errors in the set-up of a process are reported before MPI is used in it.
 
 use crate::Abi;
 use crate::functions::{STAMP, functions};
@@ -14,7 +14,7 @@ const LIBRARIES: [&CStr; 6] = [
     c"libmpi.so.1",
 ];
 
-/// What the library of an ABI has instead of its own name, where a distribution gives it another.
+/// Alternative name of an ABI's library, if a distribution gives it another.
 fn same(a: &CStr, b: &CStr) -> bool {
     let mpich = [c"libmpi.so.12", c"libmpich.so.12"];
     a == b || mpich.contains(&a) && mpich.contains(&b)

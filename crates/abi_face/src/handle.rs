@@ -7,7 +7,7 @@ pub type V<K> = <K as Kind>::Value;
 
 /// A kind of handle.
 pub trait Kind: Copy + 'static {
-    /// What programs hold.
+    /// Handles of programs.
     type Value: Copy;
     /// The null handle of the standard ABI.
     const NULL: usize;
@@ -17,7 +17,7 @@ pub trait Kind: Copy + 'static {
     fn of_standard(handle: usize) -> Self::Value;
 }
 
-/// No standard handle has this bit: what is no handle of a program becomes one with it.
+/// No standard handle has this bit: an invalid handle of a program is marked with it.
 pub const UNKNOWN: usize = 1 << 63;
 
 /// No handle: the standard function has not written there.
@@ -56,7 +56,7 @@ impl<K: Kind> Place<K> {
         Place { user, handle }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     #[inline(always)]
     pub fn place(&mut self) -> *mut usize {
         match self.user.is_null() {
@@ -135,7 +135,7 @@ impl<K: Kind> Handles<K> {
         }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     #[inline]
     pub fn place(&mut self) -> *mut usize {
         match self.user.is_null() {

@@ -9,8 +9,8 @@ use crate::handle::{Kind, Place, V};
 use crate::status::{Standard, Status};
 use std::ffi::{c_int, c_void};
 
-/// What belongs to a keyval. It lives as long as the process: MPI does not say when the last
-/// attribute with a freed keyval is gone.
+/// State of a keyval. It lives as long as the process: MPI does not report when the last attribute
+/// with a freed keyval is gone.
 struct Keyval {
     copy: usize,
     delete: usize,
@@ -140,7 +140,7 @@ pub unsafe fn copy_as_it_is(value: *mut c_void, copied: *mut c_void, flag: *mut 
     0
 }
 
-/// What belongs to a generalized request, until it is freed.
+/// State of a generalized request, until it is freed.
 struct Grequest {
     query: usize,
     free: usize,

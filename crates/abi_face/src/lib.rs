@@ -1,5 +1,5 @@
-//! What libraries of other ABIs have in common: programs that were compiled for another MPI run on
-//! this one through such a library, a *face* (`mpich_abi`, `openmpi_abi`).
+//! Common parts of the ABI shims: programs that were compiled for another MPI run on this one
+//! through a shim library (`mpich_abi`, `openmpi_abi`).
 //!
 //! A face has an [`Abi`]: its kinds of handles, its status, its constants. All that follows from
 //! these is here, generic over it: handles and arrays of them ([`handle`]), statuses ([`status`]),
@@ -10,8 +10,8 @@
 //! it, calls the standard function by the table of `libmpi_abi` ([`functions`]), and turns the
 //! results back.
 //!
-//! What calls a standard function cannot be tested here: there is no library to link with. The
-//! faces are tested with whole programs (`tests/faces`).
+//! Calls of standard functions cannot be tested here: there is no library to link with. The shims
+//! are tested with whole programs (`tests/faces`).
 
 pub mod abi;
 pub mod address;

@@ -28,7 +28,7 @@ pub trait Status: Copy + 'static {
     const IGNORE: usize;
     /// Its private part, and source, tag and error code as programs see them.
     fn of(public: [c_int; 3], private: [c_int; 3]) -> Self;
-    /// What [`Status::of`] made it of.
+    /// The source of [`Status::of`].
     fn parts(&self) -> ([c_int; 3], [c_int; 3]);
     /// Where its error code is.
     fn error(at: *mut Self) -> *mut c_int;
@@ -132,7 +132,7 @@ impl<S: Status> StatusPlace<S> {
         StatusPlace { user, standard }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     #[inline(always)]
     pub fn place(&mut self) -> *mut Standard {
         match self.user.is_null() {
@@ -200,7 +200,7 @@ impl<S: Status> Statuses<S> {
         }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     #[inline]
     pub fn place(&mut self) -> *mut Standard {
         match self.user.is_null() {

@@ -24,7 +24,7 @@ impl<const MOST: usize> Bounded<MOST> {
         }
     }
 
-    /// What the standard function gets.
+    /// Argument of the standard function.
     pub fn room(&mut self) -> *mut c_void {
         match self.user.is_null() {
             true => null_mut(),

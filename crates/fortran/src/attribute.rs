@@ -1,9 +1,9 @@
 //! Attributes between the languages (MPI 5.0, 19.3.7).
 //!
-//! A value that Fortran sets is an integer, and C gets a pointer to it: so it lies in a cell of
-//! ours. A value that C sets is a pointer, and Fortran gets its address. What MPI sets itself is a
+//! A value set by Fortran is an integer, and C gets a pointer to it: so it is kept in a cell of the
+//! library. A value set by C is a pointer, and Fortran gets its address. A value set by MPI is a
 //! pointer in C and a value in Fortran. Cells are known by their addresses; the delete function of
-//! a key that Fortran made frees them (those under keys of C stay: C may have copied the pointer).
+//! a key created by Fortran frees them (those under keys of C stay: C may have copied the pointer).
 
 use crate::constants::*;
 use crate::convert::answer;
@@ -39,7 +39,7 @@ fn free_cell(at: *mut c_void) {
     }
 }
 
-/// What Fortran has for an attribute's value in C.
+/// Fortran's form of an attribute value in C.
 fn value(at: *mut c_void) -> i64 {
     match is_cell(at) {
         // SAFETY: a cell holds an integer.
@@ -48,7 +48,7 @@ fn value(at: *mut c_void) -> i64 {
     }
 }
 
-/// What Fortran has for an attribute, by its key.
+/// Fortran's form of an attribute, by its key.
 fn value_of(key: c_int, at: *mut c_void) -> i64 {
     // MPI_WIN_SIZE is an address-sized integer, MPI_WIN_BASE an address, the others are integers
     match key {
@@ -336,7 +336,7 @@ macro_rules! predefined {
         /// Procedures that copy attributes as they are, as the program sees them.
         static DUPS: [unsafe extern "C-unwind" fn(); 4] = [$(dup::$dup),*];
 
-        /// The same, foreign: their addresses are the program's.
+        /// Foreign values: their addresses are the program's.
         mod dup {
             unsafe extern "C-unwind" {
                 $(pub fn $dup();)*

@@ -1,4 +1,4 @@
-//! Procedures of the program that MPI calls without a state of ours: operators and error handlers.
+//! Procedures of the program that MPI calls without a state argument: operators and error handlers.
 //!
 //! C's function has no place to say which Fortran procedure is meant, so each has one of its own
 //! ([`kw_base::slots`]).
@@ -42,7 +42,8 @@ unsafe extern "C-unwind" fn operator<N, const K: usize, const I: usize>(
 
 type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int);
 
-/// C's function of an error handler's slot. C passes more, which nobody defines (MPI 5.0, 9.3.1).
+/// C function of an error handler's slot. C passes further arguments, which are not defined (MPI
+/// 5.0, 9.3.1).
 unsafe extern "C-unwind" fn handler<H: Handle, const K: usize, const I: usize>(
     of: *mut H,
     code: *mut c_int,

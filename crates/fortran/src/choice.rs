@@ -14,7 +14,7 @@ pub struct Pointer(*mut c_void);
 
 /// How a choice buffer, or a place for a buffer's address, is passed.
 pub trait Choice {
-    /// What C takes for it.
+    /// The C argument.
     ///
     /// # Safety
     /// `at` is an argument of this form.

@@ -1,4 +1,4 @@
-//! What the program's compiler is like, told to MPI once it is initialised (MPI 5.0, 21.4.1).
+//! Properties of the program's compiler, reported to MPI once it is initialised (MPI 5.0, 21.4.1).
 //!
 //! The wrapper links a common block `kw_fortran_compiler` into programs, made by their compiler:
 //! `.true.`, `.false.`, and the numbers that [`KEYS`] names, or -1.
@@ -35,8 +35,8 @@ const KEYS: [(usize, &CStr, bool); 9] = [
     (8, c"mpi_complex32_supported", false),
 ];
 
-/// After MPI's initialisation: sets `ierror`, and tells MPI what the compiler is like, unless
-/// somebody has. (Not before: MPI may be asked at any time, but not every library knows.)
+/// After MPI's initialisation: sets `ierror`, and reports the compiler's properties, unless that
+/// was done. (Not before: MPI may be asked at any time, but not every library knows.)
 ///
 /// # Safety
 /// As for [`answer`].

@@ -207,7 +207,7 @@ impl<H: Handle> Handles<H> {
         }
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&mut self) -> *mut H {
         if !self.left.is_null() {
             return self.left;

@@ -12,9 +12,9 @@
 //! `compiler` is what MPI hears of the program's compiler; `by_hand` are the procedures of
 //! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
 //!
-//! What differs by ABI is generated (`kw_apigen::FortranAbi`): `constants`, the common blocks of
-//! `sentinels`, the kinds of `handle`, which `descriptor`, the `variables` of modules. Nothing else here knows which ABI it stands on, nor a
-//! compiler's run time, nor this C library.
+//! The differences between ABIs are generated (`kw_apigen::FortranAbi`): `constants`, the common
+//! blocks of `sentinels`, the kinds of `handle`, which `descriptor`, the `variables` of modules.
+//! Nothing else here depends on the ABI, nor on a compiler's run time, nor on this C library.
 //!
 //! The unit tests are those of what calls no C function: there is no C library to link with.
 

@@ -62,7 +62,7 @@ impl Logicals {
         Logicals(vec![UNSET; n.max(0) as usize])
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&mut self) -> *mut c_int {
         self.0.as_mut_ptr()
     }

@@ -1,8 +1,8 @@
 //! Copies of sections whose operations are under way.
 //!
-//! A C library of ours tells when an operation begins and ends, whoever completes its request
-//! ([`hook`]). Another one knows nothing of copies: there they stand in a table by their requests, and
-//! what a request that C's functions complete has received stays in its copy.
+//! Kittiwake's C library reports the begin and end of an operation, whichever thread completes its
+//! request ([`hook`]). Another one does not: there the copies are in a table by their requests, and
+//! the data received by a request that C functions complete stays in its copy.
 
 use crate::constants::{MPI_REQUEST_NULL, MPI_STATUS_IGNORE, REQUEST_HOOK};
 use crate::handle::{Datatype, Request, to_fortran};
@@ -13,7 +13,7 @@ use kw_base::sync::{Mutex, OnceLock};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 
-/// What an operation uses.
+/// Copies used by an operation.
 struct Used {
     copies: Vec<Copied>,
     /// Arrays that C may use.
@@ -21,12 +21,12 @@ struct Used {
 }
 
 impl Used {
-    /// What is sent is read now.
+    /// Send data is read now.
     fn starts(&mut self) {
         self.copies.iter_mut().for_each(Copied::gather);
     }
 
-    /// What was received goes into its section.
+    /// Received data goes into its section.
     fn ended(&self) {
         self.copies.iter().for_each(Copied::scatter);
     }
@@ -39,7 +39,7 @@ unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// The function by which a C library of ours takes a hook (`crates/abi/src/hook.rs`).
+/// The function by which Kittiwake's C library takes a hook (`crates/abi/src/hook.rs`).
 fn set_hook() -> Option<SetHook> {
     static FOUND: OnceLock<Option<SetHook>> = OnceLock::new();
     *FOUND.get_or_init(|| {
@@ -53,7 +53,7 @@ fn set_hook() -> Option<SetHook> {
 /// Called while an operation begins or ends; calls no MPI.
 ///
 /// # Safety
-/// `data` is of a [`Used`] that [`add`] has given away, and nobody uses it meanwhile.
+/// `data` is of a [`Used`] that [`add`] has given away, and is not used meanwhile.
 unsafe extern "C" fn hook(data: *mut c_void, event: c_int) {
     let used: *mut Used = data.cast();
     // SAFETY: the caller's promise. The last event gives it back.
@@ -94,7 +94,7 @@ struct Entry {
 }
 
 static ENTRIES: Mutex<Option<HashMap<Request, Entry>>> = Mutex::new(None);
-/// How many there are: none with a C library of ours, and then waits look no further.
+/// Their number: none with Kittiwake's C library, and then waits look no further.
 static HOW_MANY: AtomicUsize = AtomicUsize::new(0);
 
 fn with<R>(work: impl FnOnce(&mut HashMap<Request, Entry>) -> R) -> R {
@@ -176,7 +176,7 @@ fn is_complete(request: Request) -> bool {
     }
 }
 
-/// Requests are freed. What is still under way keeps its copies: MPI may use them to the end.
+/// Requests are freed. Active operations keep their copies: MPI may use them to the end.
 #[inline(always)]
 pub fn forget(was: &[Request], _is: &[Request]) {
     if !is_empty() {

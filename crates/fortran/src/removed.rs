@@ -109,7 +109,7 @@ unsafe fn bounds(datatype: *const c_int) -> (i64, i64, c_int) {
     (lower, extent, code)
 }
 
-/// What does not fit into a default integer.
+/// A value that does not fit into a default integer.
 const TOO_LONG: &CStr =
     c"this bound of the datatype does not fit into 4 bytes; use MPI_TYPE_GET_EXTENT";
 

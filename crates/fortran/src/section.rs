@@ -193,7 +193,7 @@ impl Span {
         fits.then(|| element / self.extent)
     }
 
-    /// Whether `n` elements, one at least, lie in so many bytes.
+    /// Whether `n` elements, at least one, fit into this many bytes.
     pub fn lies_in(&self, n: i64, bytes: i64) -> bool {
         let last = self.extent.saturating_mul(n - 1);
         let begin = last.min(0).saturating_add(self.true_lb);

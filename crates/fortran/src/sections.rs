@@ -14,9 +14,9 @@ use crate::shells::*;
 use crate::{pending, split};
 use std::ffi::{CStr, c_int, c_void};
 
-/// Bytes up to which a copy is cheaper than a datatype: it takes as long to copy so many once more
-/// as to make, commit and free a datatype, about 0.2 us (measured between two ranks: with a datatype
-/// 512 B take 1.6 times as long as with a copy, 4 KB as long, 16 KB 0.74 times).
+/// Bytes up to which a copy is cheaper than a datatype: copying this much takes as long as
+/// creating, committing and freeing a datatype, about 0.2 us (measured between two ranks: with a
+/// datatype 512 B take 1.6 times as long as with a copy, 4 KB as long, 16 KB 0.74 times).
 const SHORT: i64 = 4 << 10;
 
 const TOO_FEW: &CStr = c"an array section has fewer elements than the count and the datatype say";
@@ -54,7 +54,7 @@ pub struct Copied {
     base: *mut c_void,
     section: Section,
     memory: Vec<u8>,
-    /// What it was before MPI wrote it; `None` where MPI does not.
+    /// Contents before MPI wrote it; `None` if MPI does not.
     before: Option<Vec<u8>>,
 }
 
@@ -138,7 +138,7 @@ impl Count for i64 {
     }
 }
 
-/// What a call made for its sections: mostly nothing.
+/// Objects that a call created for its sections: mostly none.
 pub struct Sections {
     way: Way,
     made: Option<Box<Made>>,

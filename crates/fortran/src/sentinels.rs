@@ -55,7 +55,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// What C has for a buffer.
+/// C's form of a buffer.
 #[inline(always)]
 pub fn buffer(at: *mut c_void) -> *mut c_void {
     let a = at as usize;
@@ -71,7 +71,7 @@ pub fn buffer(at: *mut c_void) -> *mut c_void {
     value as *mut c_void
 }
 
-/// What C has for a status, or for several.
+/// C's form of one or several statuses.
 #[inline(always)]
 pub fn status<T>(at: *mut T) -> *mut T {
     let a = at as usize;
@@ -81,7 +81,7 @@ pub fn status<T>(at: *mut T) -> *mut T {
     at
 }
 
-/// What C has for weights.
+/// C's form of weights.
 pub fn weights(at: *mut c_int) -> *mut c_int {
     let a = at as usize;
     if is::MPI_UNWEIGHTED(a) {
@@ -93,7 +93,7 @@ pub fn weights(at: *mut c_int) -> *mut c_int {
     at
 }
 
-/// What C has for error codes.
+/// C's form of error codes.
 pub fn errcodes(at: *mut c_int) -> *mut c_int {
     if is::MPI_ERRCODES_IGNORE(at as usize) {
         return MPI_ERRCODES_IGNORE as *mut c_int;

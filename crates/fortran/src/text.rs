@@ -52,7 +52,7 @@ impl Text {
         out
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&self) -> *mut c_char {
         let text: &[u8] = if self.long.is_empty() {
             &self.short
@@ -99,7 +99,7 @@ impl Room {
         room
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&mut self) -> *mut c_char {
         self.0.as_mut_ptr().cast()
     }
@@ -143,7 +143,7 @@ pub fn room(length: c_int) -> c_int {
 
 /// Several texts for C, with a null at the end.
 pub struct Words {
-    /// What the pointers point at.
+    /// The target of the pointers.
     _texts: Vec<Vec<u8>>,
     pointers: Vec<*mut c_char>,
     none: bool,
@@ -162,7 +162,7 @@ impl Words {
         }
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&self) -> *mut *mut c_char {
         if self.none {
             return std::ptr::null_mut();
@@ -246,7 +246,7 @@ impl Lists {
         }
     }
 
-    /// What C takes.
+    /// The C argument.
     pub fn as_c(&self) -> *mut *mut *mut c_char {
         if self.pointers.is_empty() {
             return std::ptr::null_mut();

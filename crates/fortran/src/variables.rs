@@ -1,6 +1,5 @@
-//! What gfortran's modules have as variables of the library, in ABIs where they are no constants of
-//! the program: handles, and what a type is known by where a program has it as `class(*)`. The others
-//! have none of these.
+//! Library variables of gfortran's modules, in ABIs where they are not constants of the program:
+//! handles, and the type information of a `class(*)`. The others have none of these.
 
 /// Handles that are constants: name, the INTEGER.
 macro_rules! numbers {

@@ -1,10 +1,10 @@
 //! Small collectives among the members of a group, for making communicators and agreeing on context
 //! ids: blocking, on contexts of their own.
 //!
-//! [`Members`] are a group that talks; tag and context keep its messages apart from all others.
-//! They are told apart by their ranks in a group that does not change from call to call, so that a
-//! message which runs ahead is never taken for another's. Whoever calls these must have let go of
-//! the lock.
+//! [`Members`] are a communicating group; tag and context separate its messages from all others.
+//! Its members are identified by their ranks in a group that does not change from call to call, so
+//! that a message which runs ahead is never taken for another's. The caller must have released the
+//! lock.
 
 mod compare;
 mod route;
@@ -35,9 +35,9 @@ pub struct Members<'a> {
     pub mpi: &'a Mpi,
     /// Where they talk.
     pub context: ContextId,
-    /// What for.
+    /// Purpose.
     pub purpose: Purpose,
-    /// Who talks.
+    /// Members.
     pub group: Arc<Group>,
     /// This process's rank in `group`.
     pub rank: u32,
@@ -67,7 +67,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The same members, counted from `leader`.
+    /// The members, counted from `leader`.
     pub fn led_by(&self, leader: u32) -> Members<'a> {
         let size = self.size();
         let turned = (0..size).map(|r| self.group.peer((r + leader) % size));
@@ -110,7 +110,7 @@ impl<'a> Members<'a> {
         if shared { FLAT } else { 0 }
     }
 
-    /// What rank 0 has in `bytes`, everybody has afterwards (a binomial tree, or a flat one).
+    /// Broadcasts `bytes` of rank 0 to all (a binomial tree, or a flat one).
     pub fn bcast(&self, bytes: &mut [u8]) -> Res {
         let (rank, size) = (self.rank, self.size());
         if size <= self.flat() {
@@ -255,7 +255,7 @@ impl<'a> Members<'a> {
         )
     }
 
-    /// What rank 0 says.
+    /// The value of rank 0.
     pub fn hear_text(&self, mine: &str) -> Res<String> {
         let text = self.bcast_any(mine.as_bytes().to_vec())?;
         Ok(String::from_utf8_lossy(&text).into_owned())

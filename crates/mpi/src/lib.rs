@@ -6,7 +6,7 @@
 //! MPI_ERR_UNSUPPORTED_OPERATION.
 #![forbid(unsafe_code)]
 
-// A function of MPI without a row in api/built.tsv is one that nobody can call.
+// A function of MPI without a row in api/built.tsv cannot be called.
 #[deny(dead_code)]
 mod calls;
 mod group_collectives;
@@ -16,8 +16,8 @@ pub mod built {
     include!(concat!(env!("OUT_DIR"), "/built.rs"));
 }
 
-/// What the chapters in crates of their own use of the calls: agreement among the members of a
-/// group, making communicators, waiting.
+/// Functions for the chapters in crates of their own: agreement among the members of a group,
+/// creation of communicators, waiting.
 pub mod chapter {
     pub use crate::calls::attr::delete_all;
     pub use crate::calls::coll::arguments::checked_root;

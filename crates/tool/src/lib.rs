@@ -1,8 +1,8 @@
-//! The tool information interface (MPI 5.0, 15.3): its calls. What they look at is in
+//! The tool information interface (MPI 5.0, 15.3): its calls. Their state is in
 //! [`kw_objects::tool`].
 #![forbid(unsafe_code)]
 
-// A function of MPI without a row in api/built.tsv is one that nobody can call.
+// A function of MPI without a row in api/built.tsv cannot be called.
 #[deny(dead_code)]
 mod calls;
 

@@ -297,9 +297,9 @@ pub fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
     }
 }
 
-/// What finalisation does first: deletes the attributes of MPI_COMM_SELF, the last one set first
-/// (MPI 5.0, 11.2.4). Those of MPI_COMM_WORLD follow: the standard leaves them open, but programs
-/// give memory back there.
+/// First step of finalisation: deletes the attributes of MPI_COMM_SELF, the last one set first (MPI
+/// 5.0, 11.2.4). Those of MPI_COMM_WORLD follow: the standard does not require it, but programs
+/// free memory there.
 pub(crate) fn close_world(mpi: &Mpi) -> Res {
     delete_all(mpi, Owner::Comm(CommH::SELF))?;
     delete_all(mpi, Owner::Comm(CommH::WORLD))

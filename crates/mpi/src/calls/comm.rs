@@ -96,8 +96,9 @@ pub fn comm_free(mpi: &Mpi, comm: Out<CommH>) -> Res {
     release(mpi, comm)
 }
 
-/// MPI_Comm_disconnect. What is pending holds no communicator, but the processes of both sides may
-/// go apart afterwards: each waits for all to come here, so that what was sent before has come.
+/// MPI_Comm_disconnect. Pending operations do not hold a communicator, but the processes of both
+/// sides may separate afterwards: each waits for all to arrive here, so that earlier messages have
+/// arrived.
 pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
     check_release(mpi, comm.get(), "comm_disconnect")?;
     let parent = Parent::new(mpi, comm.get())?;
@@ -164,7 +165,7 @@ fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
     emptied
 }
 
-/// MPI_Comm_get_parent: MPI_COMM_NULL where nobody spawned this process, or the communicator was
+/// MPI_Comm_get_parent: MPI_COMM_NULL if this process was not spawned, or the communicator was
 /// freed or disconnected.
 pub fn comm_get_parent(mpi: &Mpi, parent: Out<CommH>) -> Res {
     let guard = mpi.lock();

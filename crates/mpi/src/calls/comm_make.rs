@@ -19,9 +19,9 @@ use kw_sys::args::{Out, Text};
 use kw_types::comm::BOOTSTRAP;
 use std::sync::Arc;
 
-/// What a new communicator takes from its parent.
+/// Properties that a new communicator takes from its parent.
 pub struct Parent<'a> {
-    /// Who makes it.
+    /// The calling function.
     pub members: Members<'a>,
     /// The remote group, of an intercommunicator.
     pub remote: Option<Arc<Group>>,
@@ -32,7 +32,7 @@ pub struct Parent<'a> {
 }
 
 impl<'a> Parent<'a> {
-    /// What a descendant of this communicator takes over.
+    /// Properties that a descendant of this communicator inherits.
     pub fn new(mpi: &'a Mpi, comm: CommH) -> Res<Parent<'a>> {
         let guard = mpi.lock();
         let comm = guard.above.comm(comm)?;
@@ -60,8 +60,8 @@ impl<'a> Parent<'a> {
         self.members.mpi
     }
 
-    /// What KW_CHECK=1 compares of a group that is to be made from this one. Over an
-    /// intercommunicator nothing.
+    /// Data that KW_CHECK=1 compares for a group that is to be created from this one. None over an
+    /// intercommunicator.
     fn says(&self, group: &Group) -> Said {
         let all = &self.members.group;
         match &self.remote {

@@ -62,7 +62,8 @@ pub fn dist_graph_create_adjacent(
     finish(&parent, dist, reorder != 0, comm_dist_graph)
 }
 
-/// MPI_Dist_graph_create: anybody names any edges; each is told to the processes at its two ends.
+/// MPI_Dist_graph_create: any process may specify any edges; each is sent to the processes at its
+/// two ends.
 pub fn dist_graph_create(
     mpi: &Mpi,
     comm_old: CommH,
@@ -87,7 +88,7 @@ pub fn dist_graph_create(
     finish(&parent, dist, reorder != 0, comm_dist_graph)
 }
 
-/// What all ranks must say alike.
+/// Arguments that must be the same on all ranks.
 fn weighing(weighted: bool, reorder: i32) -> Said {
     let text = if weighted {
         "weights"
@@ -127,7 +128,7 @@ fn named(
     Ok((edges.collect(), weighted))
 }
 
-/// Side of an edge in a word: it goes out from whom it is told to.
+/// Side of an edge in a word: the edge leaves the process it is sent to.
 const OUT: i64 = 0;
 /// It comes in.
 const IN: i64 = 1;
@@ -182,8 +183,8 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
     parent.give(made, comm_dist_graph)
 }
 
-/// The new rank of every process; `None` when all run on one package, where every order is as good.
-/// The first process sees the whole graph; without reordering nobody does.
+/// The new rank of every process; `None` if all run on one package, where every order is equally
+/// good. The first process sees the whole graph; without reordering none does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let (members, size) = (&parent.members, parent.members.group.size());
     let locations = mapping::locations(parent, size);
@@ -207,7 +208,7 @@ fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     Ok(Some(bytes.chunks_exact(4).map(word).collect()))
 }
 
-/// What the first process makes of all locations and edges.
+/// Result of the first process from all locations and edges.
 fn placed(heard: &[Words], size: u32) -> Vec<u32> {
     let mut locations = vec![Location::default(); size as usize];
     let mut links = Vec::new();

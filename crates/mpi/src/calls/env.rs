@@ -30,7 +30,7 @@ const FAREWELL: i32 = -7;
 const MEETING: i32 = -9;
 /// Most ranks that do so.
 const MOST_THAT_MEET: u32 = 512;
-/// How long whoever ends the job waits for the lock: its owner may never let it go.
+/// How long a thread that ends the job waits for the lock: its owner may never release it.
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// Context of that synchronisation: the collective one of MPI_COMM_WORLD.
 const WORLD_COLLECTIVE: ContextId = ContextId(1);
@@ -104,9 +104,8 @@ fn predefine(guard: &mut Guard<'_>) {
 const LOST: &str = "the launcher does not take this process back, which has left its job: open a session before MPI_Finalize is \
                     called, then further ones may follow";
 
-/// Starts the engine for the world or for a session, if nobody has or the last one has left. Pair
-/// with [`leave`]. Collective over the job when it starts the engine: all ranks tell each other
-/// where they are.
+/// Starts the engine for the world or for a session, if there is none. Pair with [`leave`].
+/// Collective over the job when it starts the engine: all ranks exchange their locations.
 pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     if guard.engine.is_none() {
         let life = &mut guard.above.life;
@@ -133,7 +132,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
     Ok(())
 }
 
-/// What a tool has set goes before the environment.
+/// Values set by a tool override the environment.
 fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     let other = |why: &dyn Display| Fault::new(Class::Other, why.to_string());
     let mut knobs = Knobs::read(environment::variable).map_err(|e| other(&e))?;
@@ -250,7 +249,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
 
 /// The process ends, and with it what was kept for sessions to come.
 pub fn end_process(mpi: &Mpi) {
-    // nothing is kept while MPI is up; whoever calls exit then may hold the lock
+    // no lock is kept while MPI is up; a thread that calls exit then may hold it
     if mpi.is_active() {
         return;
     }
@@ -260,7 +259,7 @@ pub fn end_process(mpi: &Mpi) {
     }
 }
 
-/// What names things of an engine that is gone: a session that comes later starts another one.
+/// Objects of an engine that is gone: a later session starts another one.
 fn forget(tables: &mut Tables) {
     let comms: Vec<Key> = tables.comms.iter().map(|(key, _)| key).collect();
     for key in comms {
@@ -406,7 +405,7 @@ fn meet<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
         return guard;
     }
     guard = last_words(mpi, guard);
-    // Whoever waits for this rank by mistake hears of it, as in a job that checks nothing.
+    // A rank that waits for this rank by mistake is told, as in a job without checks.
     if let Some(engine) = &mut guard.engine {
         engine.messages.leave_job();
     }

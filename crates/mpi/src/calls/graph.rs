@@ -1,4 +1,4 @@
-//! Virtual topologies (MPI 5.0, chapter 8): graphs that everybody knows whole.
+//! Virtual topologies (MPI 5.0, chapter 8): graphs that all processes know completely.
 
 use crate::calls::coll::check;
 use crate::calls::comm_make::Parent;

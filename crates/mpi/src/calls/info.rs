@@ -12,10 +12,10 @@ pub fn info_create(mpi: &Mpi, info: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// MPI_Info_create_env: what MPI_Init would make of these arguments, from what is known before it,
-/// so that the keys are the same before MPI_Init, after it, and after MPI_Finalize. `thread_level`
-/// is for a level that was asked for before the program started (MPI 5.0, 11.2.1): there is none.
-/// What the caller says of the program's arguments goes before what the system says.
+/// MPI_Info_create_env: the object that MPI_Init would create from these arguments, from
+/// information available before it, so that the keys are the same before MPI_Init, after it, and
+/// after MPI_Finalize. `thread_level` is for a level requested before the program started (MPI 5.0,
+/// 11.2.1): there is none. The caller's program arguments override the system's.
 pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
     let args = argv.to_vec(argc.max(0) as usize);

@@ -8,8 +8,8 @@ use kw_objects::comm::UNDEFINED;
 use kw_objects::topology::{Cart, Graph};
 use kw_types::comm::reorder::{self, Link, Location};
 
-/// The locations of the first `n` processes of a communicator. The hosts of all are known to
-/// everybody; packages and cores only to those on the same host.
+/// The locations of the first `n` processes of a communicator. The hosts of all are known to all;
+/// packages and cores only on the same host.
 pub(crate) fn locations(parent: &Parent, n: u32) -> Vec<Location> {
     let peers: Vec<Peer> = parent.members.group.iter().take(n as usize).collect();
     let mut guard = parent.members.mpi.lock();

@@ -19,7 +19,7 @@ pub fn comm_set_name(mpi: &Mpi, comm: CommH, comm_name: Text) -> Res {
     Ok(())
 }
 
-/// What fits MPI_MAX_OBJECT_NAME of a name.
+/// The prefix of a name that fits MPI_MAX_OBJECT_NAME.
 pub(crate) fn shortened(name: &[u8]) -> String {
     let mut name = String::from_utf8_lossy(name).into_owned();
     let mut end = name.len().min(MAX_NAME - 1);

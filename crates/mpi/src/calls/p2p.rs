@@ -74,7 +74,7 @@ pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Ou
     }))
 }
 
-/// What a receive or probe wants; `None` when it is from MPI_PROC_NULL.
+/// Envelope of a receive or probe; `None` when it is from MPI_PROC_NULL.
 #[inline(always)]
 pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
     if tag < 0 && tag != ANY_TAG {

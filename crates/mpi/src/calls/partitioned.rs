@@ -30,7 +30,7 @@ fn check(partitions: i32, end: &mut End) -> Res {
     Ok(())
 }
 
-/// What travels: of no partitions, one that is empty.
+/// The transferred partitions: one empty one if there are none.
 fn pieces(partitions: i32) -> u32 {
     partitions.max(1) as u32
 }

@@ -53,7 +53,7 @@ fn on(want: &Want) -> WaitOn<'_> {
     }
 }
 
-/// Why no message will come: whoever could send it has left.
+/// Why no message can arrive: all possible senders have left.
 fn never_comes(engine: &Engine, want: &Want) -> Option<Failure> {
     engine.departed.never_comes(&engine.messages, want)
 }

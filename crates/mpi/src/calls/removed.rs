@@ -1,5 +1,5 @@
-//! What MPI 3.0 removed (MPI 5.0, chapter 17), under its names of MPI-1. Each is its successor but
-//! for its name.
+//! Functions removed by MPI 3.0 (MPI 5.0, chapter 17), under their MPI-1 names. Each is its
+//! successor with another name.
 //!
 //! MPI_LB and MPI_UB are pseudo datatypes (`Layout::lower_marker`), which every constructor takes.
 

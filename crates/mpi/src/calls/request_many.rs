@@ -69,7 +69,7 @@ impl List {
         (0..self.n).all(|i| pending(state, self.handles.get(i)).is_none())
     }
 
-    /// What to wait for until any has ended; empty when anything may end one.
+    /// The requests to wait for until any has ended; empty when any event may end one.
     fn ids(self, state: &State) -> Vec<ReqId> {
         let mut ids = Vec::with_capacity(self.n);
         for i in 0..self.n {
@@ -87,7 +87,7 @@ impl List {
         (0..self.n).for_each(|i| doubt(state, self.handles.get(i)));
     }
 
-    /// The same, once none of them can end otherwise.
+    /// The requests, once none of them can end otherwise.
     fn doubt_all(self, state: &mut State) {
         let ids = self.ids(state);
         if let (false, Some(engine)) = (ids.is_empty(), &mut state.engine) {
@@ -298,8 +298,8 @@ fn lock<F: Form>(mpi: &Mpi) -> Guard<'_> {
     }
 }
 
-/// Gives the results of all requests; or, where it shall be said how many and which, of those that
-/// have ended.
+/// Returns the results of all requests; or, for the functions that return their number and indices,
+/// of those that have ended.
 fn results<'a, F: Form>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,

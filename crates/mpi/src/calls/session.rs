@@ -126,7 +126,7 @@ const LEVELS: [&str; 4] = [
     "MPI_THREAD_MULTIPLE",
 ];
 
-/// What a session says of itself, given what was asked for.
+/// Info of a session, given the requested hints.
 fn about(given: &Info) -> Info {
     let mut info = Info::default();
     let level = given.get("thread_level").filter(|l| LEVELS.contains(l));

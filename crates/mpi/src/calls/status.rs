@@ -1,4 +1,4 @@
-//! What a status says, and setting it (MPI 5.0, 3.2.5, 3.8.4 and 13.3).
+//! Reading and setting of a status (MPI 5.0, 3.2.5, 3.8.4 and 13.3).
 
 use kw_objects::error::Res;
 use kw_objects::state::Mpi;

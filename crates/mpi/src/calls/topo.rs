@@ -68,7 +68,7 @@ pub fn cart_create(
     parent.split_into(mapping::color(place), place, topology, comm_cart)
 }
 
-/// What all ranks that make a topology must say alike.
+/// Arguments that must be the same on all ranks that create a topology.
 pub(crate) fn said(numbers: &[i64], text: String, reorder: i32) -> Said {
     let reorders = reorder != 0;
     let text = format!(" with {text} and reorder {}", reorders as i32);

@@ -1,5 +1,5 @@
-//! What members of a group say to each other where no tree can be trusted yet, because they may not
-//! mean the same group.
+//! Exchange between members of a group where no tree can be trusted yet, because they may not mean
+//! the same group.
 
 use super::{Members, finish, received, start_recv};
 use kw_engine::{Engine, ReqId, WaitOn};
@@ -16,10 +16,10 @@ struct Owed {
 }
 
 impl Members<'_> {
-    /// Every member says `mine` to every other, and says it again when it has heard all of them and
-    /// agrees. The first objection that `objects` makes to another's words (all have the same
-    /// length) is passed on to everybody in place of that, and ends the comparison: a member whose
-    /// group holds somebody who does not mean it would wait for that one in vain.
+    /// Every member sends `mine` to every other, and sends it again when it has received those of
+    /// all and agrees. The first objection that `objects` raises to another's data (all have the
+    /// same length) is sent to all instead, and ends the comparison: otherwise a member whose group
+    /// contains a process that did not call would wait for it forever.
     pub fn compare(
         &self,
         mine: &[u8],

@@ -1,6 +1,6 @@
-//! Words for other members of a group, passed on in as many rounds as its size has binary digits:
-//! no member needs to know from whom something comes, and none exchanges messages with more than a
-//! few others (J. Bruck and others, *Efficient Algorithms for All-to-All Communications*, 1997).
+//! Routing of data to other members of a group, in as many rounds as its size has binary digits: no
+//! member needs to know the sources, and none exchanges messages with more than a few others (J.
+//! Bruck and others, *Efficient Algorithms for All-to-All Communications*, 1997).
 
 use super::{Members, finish_all};
 use kw_objects::error::Res;
@@ -10,8 +10,8 @@ pub type Words = [i64; 6];
 
 const BYTES: usize = size_of::<Words>();
 
-/// Gives all words to the members they are for. Everybody calls it; returns what came for this one,
-/// in no order.
+/// Delivers all data to its destinations. Called by all members; returns the data for this one, in
+/// no order.
 pub fn route(members: &Members, mut words: Vec<Words>) -> Res<Vec<Words>> {
     let (rank, size) = (members.rank, members.size());
     let mut step = 1;

@@ -119,7 +119,7 @@ pub fn in_place() -> Data {
 }
 
 impl Data {
-    /// The same memory as elements of another type, of which `of` integers make one.
+    /// The memory as elements of another type, of which `of` integers make one.
     pub fn of(self, kind: TypeH, of: usize) -> Data {
         Data {
             count: self.count / of as i64,
@@ -128,7 +128,7 @@ impl Data {
         }
     }
 
-    /// The same memory, counted by another number.
+    /// The memory with another count.
     pub fn counted(self, count: usize) -> Data {
         Data {
             count: count as i64,
@@ -256,7 +256,7 @@ formed! {
 }
 
 impl<'a> Comm<'a> {
-    /// What this communicator is to a rank.
+    /// Relation of this communicator to a rank.
     pub fn of(rank: &'a Rank, handle: CommH) -> Comm<'a> {
         let (mut me, mut size) = (0, 0);
         built::comm_rank(&rank.mpi, handle, out(&mut me)).expect("MPI_Comm_rank");

@@ -8,7 +8,7 @@ use kw_base::sync::atomic::{AtomicI32, Ordering};
 use kw_objects::handle::{OpH, TypeH};
 use kw_path::sim::{Reach, SimOptions};
 
-/// What lies in memory that nobody may write.
+/// Contents of memory that must not be written.
 const UNTOUCHED: i32 = -77;
 /// Lengths: of one cache line, of one that is sent eagerly, and of one that is announced or
 /// offered.
@@ -19,7 +19,7 @@ pub fn own(rank: i32, len: usize) -> Vec<i32> {
     (0..len as i32).map(|i| rank * 10_007 + i * 3 + 1).collect()
 }
 
-/// What all ranks have, one after another.
+/// Data of all ranks, in order.
 fn all(n: i32, len: usize) -> Vec<i32> {
     (0..n).flat_map(|r| own(r, len)).collect()
 }

@@ -149,7 +149,7 @@ fn a_communicator_is_made_from_a_group_and_a_name() {
     });
 }
 
-/// The same tag, the same ranks: the communicator alone says which message is whose.
+/// Same tag, same ranks: only the communicator distinguishes the messages.
 #[test]
 fn messages_of_two_communicators_do_not_meet() {
     for seed in 160..164 {

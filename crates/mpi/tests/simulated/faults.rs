@@ -101,7 +101,7 @@ fn a_collective_over_a_torn_connection_ends_with_an_error() {
     }
 }
 
-/// Who waits for a rank that is in MPI_Finalize asks it after a while, and is told.
+/// A rank that waits for one in MPI_Finalize asks it after a while, and is answered.
 #[test]
 fn a_receive_from_a_rank_that_has_left_ends_with_an_error() {
     for seed in 470..474 {

@@ -1,4 +1,5 @@
-//! Hooks of requests: what a library on top hears, and when, whoever completes the request.
+//! Hooks of requests: the events that a library on top receives, and when, whichever thread
+//! completes the request.
 
 use crate::calls::*;
 use crate::collectives::own;
@@ -20,7 +21,7 @@ const STARTS: i32 = 0;
 const ENDED: i32 = 1;
 const GONE: i32 = 2;
 
-/// What each hook has heard.
+/// Events of each hook.
 static HEARD: Mutex<Option<HashMap<usize, Vec<i32>>>> = Mutex::new(None);
 
 extern "C" fn note(data: usize, event: i32) {

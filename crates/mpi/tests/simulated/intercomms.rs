@@ -34,7 +34,7 @@ impl<'a> Sides<'a> {
         self.first[1]..self.first[1] + self.inter.remote_size()
     }
 
-    /// What `root` is to this rank, when it is the rank `at` of the side that has it.
+    /// The root argument of this rank, if the root is rank `at` of its side.
     fn root(&self, at: i32, in_low: bool) -> i32 {
         match self.low == in_low {
             true if self.inter.me == at => ROOT,

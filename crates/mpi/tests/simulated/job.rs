@@ -54,13 +54,13 @@ impl Job {
         }
     }
 
-    /// So many turns, and the run is taken for one that never ends.
+    /// After this many turns the run is taken for one that never ends.
     pub fn most_turns(mut self, turns: u64) -> Job {
         self.most_turns = turns;
         self
     }
 
-    /// The ranks are dealt out to so many hosts, in blocks.
+    /// The ranks are distributed over this many hosts, in blocks.
     pub fn hosts(mut self, hosts: usize) -> Job {
         let n = self.hosts.len();
         self.hosts = (0..n).map(|r| (r * hosts / n) as u32).collect();

@@ -25,8 +25,8 @@ fn code<T: std::fmt::Debug>(result: Res<T>) -> i32 {
     result.expect_err("an error").code
 }
 
-/// Everybody sends to everybody, in all modes; what has one source and one tag comes in order,
-/// whatever completes it.
+/// All ranks send to all, in all modes; messages with one source and one tag arrive in order,
+/// however they are completed.
 fn traffic(seed: u64, options: SimOptions) {
     const EACH: usize = 8;
     let modes = [Mode::Standard, Mode::Synchronous, Mode::Standard];
@@ -263,7 +263,7 @@ fn a_matched_probe_takes_its_message_away() {
             for _ in 0..3 {
                 taken.push(world.mprobe(ANY_SOURCE, 1));
             }
-            // What is left is received around them, then they are, the last first.
+            // The rest is received around them, then they are, the last first.
             let mut seen = [0; 4];
             let mut came = vec![0; LONG];
             for _ in 0..3 {

@@ -11,10 +11,9 @@ use kw_path::sim::{Rng, SimNet};
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// How far virtual time goes on when nothing is under way: somebody waits for the clock, or for
-/// ever.
+/// Advance of virtual time when nothing is in flight: a rank waits for the clock, or forever.
 const NOTHING_UNDER_WAY: Duration = Duration::from_millis(1);
-/// Of 256 turns so many go to any rank, whether something is there for it or not.
+/// Of 256 turns this many go to any rank, whether there is something for it or not.
 const ANYBODY: u32 = 48;
 
 /// Whose turn it is.
@@ -33,7 +32,7 @@ struct State {
     failure: Option<String>,
 }
 
-/// What ends the thread of a rank because another one has failed; nothing is printed about it.
+/// Ends the thread of a rank because another one has failed; prints nothing.
 pub struct Stopped;
 
 impl Turns {
@@ -87,7 +86,7 @@ impl Turns {
         self.changed.iter().for_each(Condvar::notify_one);
     }
 
-    /// What went wrong first.
+    /// The first error.
     pub fn failure(&self) -> Option<String> {
         self.lock().failure.take()
     }
@@ -132,7 +131,7 @@ impl Turns {
 
     fn let_time_pass(&self) {
         let now = self.net.now();
-        // What travels to a rank that has ended stays on its way.
+        // Messages to a rank that has ended stay in flight.
         let next = self.net.next_event().filter(|at| *at > now);
         self.net
             .advance(next.map_or(NOTHING_UNDER_WAY, |at| at.since(now)));

@@ -7,7 +7,7 @@ use kw_objects::tool::category::{Category, all};
 use kw_objects::tool::{refuse, row};
 use kw_sys::args::{Array, Out, OutText, Text};
 
-/// The categories never change after the first time somebody asks.
+/// The categories never change after the first query.
 const STAMP: i32 = 1;
 
 /// MPI_T_category_get_num

@@ -60,14 +60,14 @@ pub fn t_source_get_timestamp(mpi: &Mpi, source_index: i32, timestamp: Out<i64>)
     Ok(())
 }
 
-/// A new info object without a key, for who wants it; the caller frees it.
+/// A new info object without a key; the caller frees it.
 fn no_hints(guard: &mut Guard<'_>, info: Out<InfoH>) {
     if !info.is_null() {
         info.set(guard.above.infos.add(Info::default()));
     }
 }
 
-/// Hints that somebody gives: no key means anything to us, but it must be an info object.
+/// Hints: no key has a meaning here, but it must be an info object.
 fn hints(guard: &Guard<'_>, info: InfoH) -> Res {
     let known = guard.above.infos.get_or_null(info);
     known

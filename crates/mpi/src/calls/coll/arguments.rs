@@ -37,7 +37,7 @@ impl Data {
         Data::named(tables, name, names, (addr, count, datatype))
     }
 
-    /// Likewise, a buffer of a reduction: its count and datatype are just called that.
+    /// A buffer of a reduction: its count and datatype are named just that.
     #[inline]
     pub fn combined(
         tables: &Tables,
@@ -68,8 +68,8 @@ impl Data {
         })
     }
 
-    /// Likewise, `blocks` times as much; `memory` and `count` in bytes of packed data, `count` and
-    /// `bytes` of one block.
+    /// A buffer with `blocks` times as much; `memory` and `count` in bytes of packed data, `count`
+    /// and `bytes` of one block.
     #[inline]
     pub fn packed(
         tables: &Tables,
@@ -134,7 +134,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The packed data of so many elements.
+    /// The packed data of this many elements.
     #[inline]
     fn packed(&self, addr: Addr, count: u64) -> Memory {
         match (self.memory(addr), self.layout) {
@@ -144,11 +144,11 @@ impl<'a> Units<'a> {
     }
 }
 
-/// What [`bad_count`] calls the argument until somebody knows its name; unknown datatypes are
-/// called "datatype".
+/// Name of the argument in [`bad_count`] until its caller names it; unknown datatypes are called
+/// "datatype".
 const COUNT: &str = "count";
 
-/// The same fault, with the argument's own name in front.
+/// The error, prefixed with the argument's own name.
 #[cold]
 fn rename(mut fault: Box<Fault>, name: &str) -> Box<Fault> {
     let rest = fault.text.split_once(' ').map_or("", |(_, rest)| rest);
@@ -212,7 +212,7 @@ pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
     Ok(())
 }
 
-/// Likewise where `blocks` are parts of the other buffer: one of them begins where `whole` does.
+/// The check if `blocks` are parts of the other buffer: one of them begins where `whole` does.
 pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u32) -> Res {
     let (addr, counts, displs, _) = blocks;
     let first = |i: usize| counts.get(i) > 0 && displs.get(i) == 0;
@@ -222,14 +222,14 @@ pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u3
     Ok(())
 }
 
-/// Likewise of two buffers of blocks. Disjoint blocks may be counted from the same address; but
-/// that block `i` of both is the same elements is certainly wrong.
+/// The check for two buffers of blocks. Disjoint blocks may be counted from the same address; but
+/// block `i` of both being the same elements is certainly wrong.
 pub(crate) fn refuse_same_blocks(s: ListArgs, r: ListArgs, n: u32) -> Res {
     let types = |t: TypeH| move |_| t;
     refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
 }
 
-/// Likewise with a datatype for each block.
+/// The check with a datatype for each block.
 pub(crate) fn refuse_same_apart(s: ApartArgs, r: ApartArgs, n: u32) -> Res {
     let types = |t: Array<TypeH>| move |i| t.get(i);
     refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
@@ -322,7 +322,7 @@ pub(crate) fn apart(
         let bytes = units
             .bytes(counts.get(i))
             .map_err(|f| rename(f, &one("counts")))?;
-        // MPI_BOTTOM with an address for a displacement is no null pointer.
+        // MPI_BOTTOM with an address as displacement is not a null pointer.
         let at = match addr.is_in_place() {
             true => addr,
             false => addr.offset(displs.get(i)),

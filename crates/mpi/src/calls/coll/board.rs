@@ -1,9 +1,9 @@
 //! How the ranks of a communicator come to a board, and how they do without.
 //!
-//! In the first blocking collective, which itself still goes by messages, the leader of each node
-//! claims a board and tells the node its number. With several nodes everybody hears of everybody,
-//! since all have a board or nobody. Nothing is agreed upon where no two ranks share a node. A
-//! persistent collective comes to a board of its own in the same way, when it is made.
+//! In the first blocking collective, which itself still uses messages, the leader of each node
+//! claims a board and sends its number to the node. With several nodes all ranks learn the result
+//! of all nodes, since either all have a board or none. Nothing is agreed on if no two ranks share
+//! a node. A persistent collective gets a board of its own in the same way, when it is created.
 
 use crate::calls::p2p::running;
 use crate::group_collectives::{Members, Purpose};

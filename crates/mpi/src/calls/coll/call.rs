@@ -1,6 +1,6 @@
-//! What every collective call passes through. A call on an intracommunicator goes on to its plan;
-//! one on an intercommunicator is told apart here, and with KW_CHECK=1 the ranks compare their
-//! calls first.
+//! Common entry of all collective calls. A call on an intracommunicator goes on to its plan; one on
+//! an intercommunicator is distinguished here, and with KW_CHECK=1 the ranks compare their calls
+//! first.
 
 use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
 use super::{check, inter};

@@ -1,5 +1,5 @@
-//! What the forms of a collective operation do with its plan: a blocking call drives it, a
-//! non-blocking one launches it, a persistent one launches a copy at each start.
+//! Forms of a collective operation: a blocking call drives its plan, a non-blocking one launches
+//! it, a persistent one launches a copy at each start.
 
 use super::call::{Call, make};
 use super::plan::Plan;
@@ -19,7 +19,7 @@ pub trait Operation: Copy {
     /// The schedule with its buffers.
     fn plan(self, state: &mut State, comm: CommH) -> Plan;
 
-    /// What a short call asks for, if this may be one.
+    /// Description of a short call, if this may be one.
     fn asked(&self) -> Option<Asked>;
 }
 

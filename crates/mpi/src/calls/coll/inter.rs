@@ -74,7 +74,7 @@ fn ask(comm: &Comm) -> InterAsk<'static> {
     }
 }
 
-/// Likewise, with the root; and the size of the other group.
+/// The check with the root; and the size of the other group.
 fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u32)> {
     let comm = tables.comm(comm)?;
     let others = comm.target().size();

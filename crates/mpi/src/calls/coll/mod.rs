@@ -34,7 +34,7 @@ fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Plan) -> Res {
     block_as(mpi, mpi.lock(), comm, plan, None)
 }
 
-/// Likewise; `like`: how later calls like this one find its plan at once.
+/// The plan; `like`: how later calls like this one find it at once.
 #[inline]
 fn block_as<'a>(
     mpi: &'a Mpi,

@@ -65,7 +65,7 @@ pub(super) fn lay_out(
     Ok(run)
 }
 
-/// Likewise for other buffers than two. Ranks have different blocks, so the table's bytes count as
+/// The plan for more buffers than two. Ranks have different blocks, so the table's bytes count as
 /// 0.
 pub(super) fn lay_out_apart(
     state: &mut State,
@@ -368,10 +368,10 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
     lay_out_apart(state, comm, Coll::Alltoall, &ask, memories)
 }
 
-/// What a reduction combines: the element, how, and whether it commutes.
+/// Operands of a reduction: the element, the operation, and whether it commutes.
 pub(super) type Mix = (Memory, Combining, bool);
 
-/// Shelves in elements, which loops of ours combine where they lie.
+/// Shelves in elements, which the library's loops combine in place.
 #[inline]
 fn elements(combining: &Combining, element: &Memory) -> Unit {
     match (combining, element) {

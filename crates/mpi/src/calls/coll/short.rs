@@ -1,11 +1,11 @@
 //! The quick way to a plan: a blocking collective of predefined objects that is like one before it
 //! (`kw_engine::Named`).
 //!
-//! The same arguments were found right before, all but the addresses of the buffers. Whatever is
-//! not so, wrong arguments among it, is left to the ordinary way, which looks at all arguments and
-//! knows what to say: here nothing has happened then. Plans all of whose steps are the executor's
-//! come from the communicator's table, others from that of all communicators; all are run in one
-//! way (`finish`).
+//! The same arguments were valid before, except the addresses of the buffers. Anything else,
+//! including invalid arguments, is left to the ordinary path, which checks all arguments and
+//! reports errors: here nothing has happened then. Plans whose steps are all the executor's come
+//! from the communicator's table, others from that of all communicators; all are run in one way
+//! (`finish`).
 
 use super::call::Call;
 use super::plan::{Args, ReduceArgs};
@@ -22,7 +22,7 @@ use kw_types::layout::basic;
 /// A call with a list of counts has this and the first of them as its count, which no other has.
 const LISTED: i64 = i64::MIN;
 
-/// What a caller asks for, all but the communicator.
+/// Key of a caller, except the communicator.
 #[derive(Clone, Copy)]
 pub struct Asked {
     coll: Coll,
@@ -35,7 +35,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What a call asks for, where calls like it may be short.
+    /// Key of a call, if calls like it may be short.
     #[inline(always)]
     pub(super) fn of(call: &Call) -> Option<Asked> {
         Some(match *call {
@@ -130,7 +130,7 @@ impl Asked {
         Named::new(self.coll, root, self.in_place, self.count, self.handles)
     }
 
-    /// Likewise, where all its objects are predefined.
+    /// The key, if all its objects are predefined.
     #[cold]
     fn lasting(&self) -> Option<Named> {
         let (datatype, op) = self.handles;

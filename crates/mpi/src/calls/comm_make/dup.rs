@@ -86,8 +86,8 @@ pub fn comm_idup_with_info(
     duplicate_later(mpi, call, hints, newcomm, request)
 }
 
-/// One process chooses a fresh context id and tells every other, which posts a receive for it:
-/// nobody needs to be in MPI at any time for the others to go on.
+/// One process chooses a fresh context id and sends it to all others, each of which posts a receive
+/// for it: no process needs to be in MPI at any time for the others to continue.
 fn duplicate_later(
     mpi: &Mpi,
     (comm, name): (CommH, &str),
@@ -98,7 +98,7 @@ fn duplicate_later(
     let parent = Parent::new(mpi, comm)?;
     let Members { group, rank, .. } = parent.members.clone();
     if spans(mpi, &[&group, parent.remote.as_deref().unwrap_or(&group)]) {
-        // Nobody can choose for several jobs: they agree now.
+        // No process can choose for several jobs: they agree now.
         duplicate(mpi, comm, hints, newcomm)?;
         request.set(RequestH::DONE);
         return Ok(());
@@ -130,7 +130,7 @@ fn duplicate_later(
     Ok(())
 }
 
-/// What the request does when the id has come.
+/// Action of the request when the id has arrived.
 fn learn_context(comm: CommH, word: Buf) -> Then {
     Box::new(move |state: &mut State| {
         let mut id = [0; 4];

@@ -30,10 +30,10 @@ pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<Com
 }
 
 impl Parent<'_> {
-    /// Everybody says color and key; those of a color agree on a context id among themselves.
-    /// `None`: of this process's color there is no communicator.
+    /// All processes send color and key; those of a color agree on a context id among themselves.
+    /// `None`: there is no communicator for this process's color.
     fn split(&self, color: i32, key: i32) -> Res<Option<Comm>> {
-        // Whoever may come to lead a part offers its context id with its choice.
+        // A process that may lead a part offers its context id with its choice.
         let offer = match &self.remote {
             None if color != UNDEFINED => self.members.offer(),
             _ => u32::MAX,

@@ -1,4 +1,4 @@
-//! What a status says of a message in terms of a datatype (MPI 5.0, 3.2.5, 5.1.11, 13.3).
+//! Contents of a status in terms of a datatype (MPI 5.0, 3.2.5, 5.1.11, 13.3).
 
 use kw_objects::datatype::checked_count;
 use kw_objects::error::{Class, Fault, Res};

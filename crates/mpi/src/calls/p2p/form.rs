@@ -1,4 +1,4 @@
-//! What the forms of sends and receives do.
+//! Forms of sends and receives.
 
 use super::{End, blocking_send, buffered_send, immediate_send};
 use super::{incoming, outgoing, post, recv_slow, settle, short};

@@ -63,7 +63,7 @@ pub(super) fn post(state: &mut State, comm: CommH, end: &End) -> Option<Flight> 
     Some(start_recv(engine, comm, want, into))
 }
 
-/// What a receive from one rank wants.
+/// Envelope of a receive from one rank.
 #[inline(always)]
 fn want(tables: &Tables, comm: CommH, end: &End) -> Option<Want> {
     let (c, peer) = other(tables, comm, end.rank)?;
@@ -77,7 +77,7 @@ fn want(tables: &Tables, comm: CommH, end: &End) -> Option<Want> {
     })
 }
 
-/// As [`recv`], for data that is no row of bytes.
+/// Like [`recv`], for noncontiguous data.
 pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) -> Option<Found> {
     if basic::plain_size(end.datatype.0).is_some() {
         return None;
@@ -87,8 +87,8 @@ pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) 
     })
 }
 
-/// The communicator and its member of that rank; nobody where `rank` is none (MPI_PROC_NULL,
-/// MPI_ANY_SOURCE, wrong ones).
+/// The communicator and its member of that rank; none if `rank` is not one (MPI_PROC_NULL,
+/// MPI_ANY_SOURCE, invalid ones).
 #[inline(always)]
 fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
     let c = tables.find_comm(comm)?;

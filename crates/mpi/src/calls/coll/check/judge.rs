@@ -24,7 +24,7 @@ pub(super) fn judge(records: &[u8], ranks: usize) -> Option<(i32, String)> {
 /// Something that all ranks who say it must say alike.
 struct Aspect {
     class: Class,
-    /// What is wrong, where the two calls do not show it.
+    /// Description of the error, if the two calls do not show it.
     hint: &'static str,
     says: fn(&Record) -> Option<Said>,
 }
@@ -112,7 +112,7 @@ fn missing_root(all: &[Record]) -> Option<(i32, String)> {
     (root.root != with.root).then(|| (Class::Root as i32, both(with, root, "")))
 }
 
-/// What one gives must be what the other takes.
+/// The amount sent must equal the amount received.
 fn pairs(all: &[Record]) -> Option<(i32, String)> {
     for (i, giver) in all.iter().enumerate() {
         for (j, taker) in all.iter().enumerate() {

@@ -28,8 +28,8 @@ use kw_objects::state::{Mpi, State, Tables};
 use kw_sys::buf::Buf;
 use record::{Amount, Record};
 
-/// Puts the comparison in front of a planned call. A rank whose arguments were refused tells the
-/// others so, who would wait for it in vain.
+/// Puts the comparison before a planned call. A rank whose arguments were refused tells the others
+/// so, which would otherwise wait for it forever.
 #[cold]
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
     let says =
@@ -37,8 +37,7 @@ pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan)
     compare(state, (comm, say::name(call)), planned, says)
 }
 
-/// Likewise, of a neighbourhood collective: `blocks` says what this rank gives and takes along an
-/// edge, by its block.
+/// The comparison for a neighbourhood collective: `blocks` gives this rank's block for each edge.
 #[cold]
 pub(super) fn along(
     state: &mut State,
@@ -83,7 +82,7 @@ fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>)
     told.err().unwrap_or(fault)
 }
 
-/// What a call that is not planned here says of its arguments.
+/// Record of a call that is not planned here.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     args: [u64; 3],
@@ -120,8 +119,8 @@ impl Said {
         Said { pairs, ..self }
     }
 
-    /// That this rank will be in a group with those of the communicator's members that are in it,
-    /// and with no others.
+    /// Checks that this rank will be in a group with exactly those members of the communicator that
+    /// are in it.
     pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
         let hash = members(&[group]);
         let ours = group.contains(me);
@@ -169,7 +168,7 @@ pub(crate) fn agree_on<T>(
     Ok(arguments)
 }
 
-/// Likewise, of a call that says no more than its name.
+/// The comparison for a call that is compared by name only.
 pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
     agree_on(mpi, comm, name, Ok(()), |()| Said::default())
 }
@@ -217,7 +216,7 @@ pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) ->
     }
 }
 
-/// A hash of who is in these groups, in which order.
+/// A hash of the members of these groups, in order.
 fn members(groups: &[&Group]) -> u64 {
     let list = groups.iter().flat_map(|g| {
         let peers = g.iter().map(|p| p.0 as i64);

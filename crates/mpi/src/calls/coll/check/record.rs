@@ -1,4 +1,4 @@
-//! What one rank says of its call, as bytes of a length that depends on the number of ranks only.
+//! A rank's record of its call, as bytes of a length that depends only on the number of ranks.
 
 use kw_types::layout::Layout;
 
@@ -48,8 +48,8 @@ impl Amount {
         self != Amount::UNSAID
     }
 
-    /// What goes along several edges between two ranks, in order. Without an edge it is not the
-    /// same as an edge for nothing.
+    /// Data along several edges between two ranks, in order. No edge differs from an edge without
+    /// data.
     pub fn in_row(edges: impl Iterator<Item = Amount>) -> Amount {
         let none = Amount { bytes: 0, hash: 1 };
         edges.fold(none, |all, one| Amount {
@@ -61,7 +61,7 @@ impl Amount {
         })
     }
 
-    /// So many edges of a graph, rather than data.
+    /// The number of edges of a graph, rather than data.
     pub fn edges(n: usize) -> Amount {
         Amount {
             bytes: n as u64,
@@ -95,7 +95,7 @@ pub(super) fn mix(list: &[i64]) -> u64 {
     list.iter().fold(0xcbf2_9ce4_8422_2325, step) | 1
 }
 
-/// What one rank says.
+/// The record of one rank.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     /// Blocking (0), [`LATER`] or [`PERSISTENT`].
@@ -108,7 +108,7 @@ pub(super) struct Record {
     pub in_place: Option<bool>,
     /// The operation, where it can be told from others; 0: nothing said.
     pub op: u64,
-    /// What must be the same everywhere.
+    /// Data that must be the same on all ranks.
     pub same: Amount,
     /// Hash of a list of counts that must be the same everywhere; 0: nothing said.
     pub list: u64,

@@ -148,7 +148,7 @@ pub(super) fn along(
     Ok(())
 }
 
-/// What a call gives or takes, block by block.
+/// Data that a call sends or receives, block by block.
 #[derive(Clone, Copy)]
 enum Side {
     Even(Args),
@@ -172,7 +172,7 @@ impl Side {
     }
 }
 
-/// Whether the root gives everybody a block, or takes one.
+/// Whether the root sends a block to every rank, or receives one.
 #[derive(Clone, Copy, PartialEq)]
 enum Root {
     Gives,
@@ -229,7 +229,7 @@ impl Says<'_> {
         }
     }
 
-    /// A block goes between the root and everybody.
+    /// A block between the root and every other rank.
     fn rooted(&mut self, root: i32, way: Root, at_root: Side, elsewhere: Side) -> Res {
         let (is_root, with) = self.root(root);
         if is_root || with.is_some() {
@@ -258,8 +258,7 @@ impl Says<'_> {
         Ok(())
     }
 
-    /// A block goes from everybody to everybody; this one gives all of them the same where it says
-    /// which.
+    /// A block between all pairs of ranks; this one sends the same to all where it says which.
     fn exchange(&mut self, s: Side, r: Side, same: Option<u32>) -> Res {
         let own = if self.in_place(s.is_in_place()) { r } else { s };
         self.of(own);
