@@ -5,7 +5,6 @@
 //! are under way and nothing shows that the target applies them.
 
 use super::{Frame, LockMode, Operation, Place};
-use std::collections::HashMap;
 
 /// Bytes that are sent to a target before it is known to apply them.
 pub const AHEAD: u64 = 64 << 10;
@@ -65,10 +64,71 @@ impl TargetState {
     }
 }
 
+/// What is known of the targets that were used, found by rank without searching.
+#[derive(Default, Debug)]
+struct Targets {
+    /// Where each rank stands in `used`, plus one; 0: it was not used. As long as the highest rank
+    /// that was used needs.
+    places: Vec<u32>,
+    /// In the order of first use.
+    used: Vec<(u32, TargetState)>,
+}
+
+impl Targets {
+    fn place(&self, rank: u32) -> Option<usize> {
+        let place = self.places.get(rank as usize)?;
+        place.checked_sub(1).map(|place| place as usize)
+    }
+
+    #[inline]
+    fn get(&self, rank: u32) -> Option<&TargetState> {
+        Some(&self.used[self.place(rank)?].1)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, rank: u32) -> Option<&mut TargetState> {
+        let place = self.place(rank)?;
+        Some(&mut self.used[place].1)
+    }
+
+    /// A target; one that was not used begins with this epoch.
+    #[inline]
+    fn get_or_add(&mut self, rank: u32, opening: Option<EpochStart>) -> &mut TargetState {
+        let place = match self.place(rank) {
+            Some(place) => place,
+            None => self.add(rank, opening),
+        };
+        &mut self.used[place].1
+    }
+
+    #[cold]
+    fn add(&mut self, rank: u32, opening: Option<EpochStart>) -> usize {
+        let state = TargetState {
+            opening,
+            ..TargetState::default()
+        };
+        let needed = rank as usize + 1;
+        if self.places.len() < needed {
+            self.places.resize(needed, 0);
+        }
+        self.used.push((rank, state));
+        self.places[rank as usize] = self.used.len() as u32;
+        self.used.len() - 1
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &(u32, TargetState)> {
+        self.used.iter()
+    }
+
+    fn values_mut(&mut self) -> impl Iterator<Item = &mut TargetState> {
+        self.used.iter_mut().map(|(_, state)| state)
+    }
+}
+
 /// See the module.
 #[derive(Default, Debug)]
 pub struct Origin {
-    targets: HashMap<u32, TargetState>,
+    targets: Targets,
     /// What an epoch on all targets begins with, for targets that were not used in it; and the
     /// number of that epoch.
     all: Option<EpochStart>,
@@ -78,11 +138,7 @@ pub struct Origin {
 
 impl Origin {
     fn toward(&mut self, rank: u32) -> &mut TargetState {
-        let all = self.all;
-        self.targets.entry(rank).or_insert_with(|| TargetState {
-            opening: all,
-            ..TargetState::default()
-        })
+        self.targets.get_or_add(rank, self.all)
     }
 
     /// An epoch on one target begins.
@@ -128,7 +184,7 @@ impl Origin {
 
     /// Whether this target has not posted.
     pub fn awaits_post(&self, rank: u32) -> bool {
-        self.targets.get(&rank).is_some_and(|t| t.awaits_post)
+        self.targets.get(rank).is_some_and(|t| t.awaits_post)
     }
 
     /// An operation whose end a reply tells.
@@ -154,7 +210,7 @@ impl Origin {
 
     /// Operations were issued whose end nothing will tell; a flush does from now on.
     pub fn take_unanswered(&mut self, rank: u32) -> bool {
-        let toward = self.targets.get_mut(&rank);
+        let toward = self.targets.get_mut(rank);
         toward.is_some_and(|t| std::mem::take(&mut t.unanswered))
     }
 
@@ -163,7 +219,7 @@ impl Origin {
     pub fn fence(&mut self, size: u32, succeeds: bool) -> Vec<u64> {
         self.fences += 1;
         let mut counts = vec![0; size as usize];
-        for (rank, toward) in &mut self.targets {
+        for (rank, toward) in &mut self.targets.used {
             let counted = std::mem::take(&mut toward.counted);
             if let Some(count) = counts.get_mut(*rank as usize) {
                 *count = counted;
@@ -190,13 +246,13 @@ impl Origin {
 
     /// Bytes that this target has been sent, and is not known to have applied.
     pub fn ahead(&self, rank: u32) -> u64 {
-        let toward = self.targets.get(&rank);
+        let toward = self.targets.get(rank);
         toward.map_or(0, |t| if t.known { 0 } else { t.ahead })
     }
 
     /// Bytes that wait for this target.
     pub fn waiting(&self, rank: u32) -> usize {
-        self.targets.get(&rank).map_or(0, |t| t.out.len())
+        self.targets.get(rank).map_or(0, |t| t.out.len())
     }
 
     /// Targets for which frames wait.
@@ -207,14 +263,14 @@ impl Origin {
 
     /// Whether the frames of this target must wait until it has answered something.
     pub fn is_far_ahead(&self, rank: u32) -> bool {
-        let toward = self.targets.get(&rank);
+        let toward = self.targets.get(rank);
         toward.is_some_and(|t| !t.known && t.ahead != 0 && t.ahead + t.out.len() as u64 > AHEAD)
     }
 
     /// Takes the frames of a target that may be sent now.
     pub fn take(&mut self, rank: u32) -> Option<Vec<u8>> {
         let far = self.is_far_ahead(rank);
-        let toward = self.targets.get_mut(&rank)?;
+        let toward = self.targets.get_mut(rank)?;
         if toward.out.is_empty() || toward.awaits_post || far {
             return None;
         }
