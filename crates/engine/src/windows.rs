@@ -8,6 +8,7 @@
 //! memory    what operations of others do to this rank's memory
 //! locks     who holds the lock of this rank's memory
 //! flights   what is under way to each target, and has to end before a flush does
+//! reach     memory in reach, for calls that take no lock of the library
 //! ```
 //!
 //! Frames ([`kw_proto::rma`]) are messages in a context of the window's own. So they are lost,
@@ -15,13 +16,14 @@
 //! an accumulate is applied once. They are taken by whoever makes progress: the event thread does
 //! while the program computes.
 //!
-//! Everything here is called by the owner of the lock.
+//! Everything here but [`Reachable`] is called by the owner of the lock.
 
 mod access;
 mod direct;
 mod flights;
 mod locks;
 mod memory;
+mod reach;
 mod sync;
 
 pub use access::{At, Span};
@@ -29,6 +31,7 @@ pub use kw_path::shm::ShmError;
 pub use kw_path::shm::window::{SharedMemory, SharedMemoryLead};
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
+pub use reach::{MOST_COMBINED, Reachable};
 
 use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
@@ -134,6 +137,10 @@ struct Window {
     /// Who has got the lock, and does not know.
     granted: Vec<u32>,
     shared: Option<Shared>,
+    /// The same for calls without the lock of the library.
+    reachable: Option<Arc<Reachable>>,
+    /// Ranks that are marked there.
+    marked: Vec<u32>,
     /// Ranks whose lock this rank has taken itself.
     held: Vec<u32>,
     tags: Tags,
@@ -156,6 +163,11 @@ impl Window {
             }
             _ => None,
         };
+        let reachable = shared.as_ref().map(|shared| {
+            let place = |rank| shared.place(rank);
+            let targets = &new.targets;
+            Arc::new(Reachable::new(&shared.memory, place, new.me, targets))
+        });
         Window {
             context: new.context,
             group: new.group,
@@ -168,6 +180,8 @@ impl Window {
             locks: Locks::new(shared.as_ref().map(|s| s.memory.clone())),
             granted: Vec::new(),
             shared,
+            reachable,
+            marked: Vec::new(),
             held: Vec::new(),
             tags: Tags::default(),
             incoming: VecDeque::new(),
@@ -320,7 +334,14 @@ pub struct Windows {
 
 impl Windows {
     fn get_mut(&mut self, id: WinId) -> Result<&mut Window, WindowError> {
-        self.all.get_mut(id.0).ok_or(WindowError::Gone)
+        let window = self.all.get_mut(id.0).ok_or(WindowError::Gone)?;
+        window.adopt();
+        Ok(window)
+    }
+
+    /// The memory that calls reach without the lock, where ranks share any.
+    pub fn reachable(&mut self, id: WinId) -> Option<Arc<Reachable>> {
+        self.get_mut(id).ok()?.reachable.clone()
     }
 
     /// Makes a window: all ranks of the group do, with what each of them exposes. Others may use it

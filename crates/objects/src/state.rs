@@ -21,8 +21,10 @@ use crate::tool::Tool;
 use crate::window::Window;
 use kw_base::Slab;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
+use kw_engine::windows::Reachable;
 use kw_engine::{Engine, Inner, ProgressLock};
 use kw_sys::mem::Memory;
+use kw_sys::published::Published;
 use kw_types::comm::{ContextPool, SpanningPool};
 use std::collections::HashMap;
 
@@ -31,6 +33,8 @@ use std::collections::HashMap;
 pub struct Mpi {
     /// The lock: engine and tables.
     pub lock: ProgressLock<Tables>,
+    /// Memory of windows that calls reach without the lock, by the handle of the window.
+    pub reachable: Published<Reachable>,
     /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
     active: AtomicBool,
     /// Whether this process is a child that a process of the job made with fork.
@@ -160,6 +164,7 @@ impl Mpi {
     pub fn new() -> Mpi {
         Mpi {
             lock: ProgressLock::new(Tables::default()),
+            reachable: Published::default(),
             active: AtomicBool::new(false),
             forked: AtomicBool::new(false),
         }

@@ -216,7 +216,8 @@ fn enter(
         targets,
     };
     let id = engine.parts.windows.create(&mut engine.messages, new);
-    Ok(tables.add_window(Window {
+    let reachable = engine.parts.windows.reachable(id);
+    let handle = tables.add_window(Window {
         errhandler: ErrhandlerH::FATAL,
         name: String::new(),
         comm,
@@ -228,7 +229,11 @@ fn enter(
         shared: made.parts,
         reach: made.reach,
         attributes,
-    }))
+    });
+    if let Some(reachable) = reachable.filter(|_| !tables.checking) {
+        mpi.reachable.publish(handle.0, reachable);
+    }
+    Ok(handle)
 }
 
 #[cfg(test)]

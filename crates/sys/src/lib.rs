@@ -63,6 +63,7 @@ pub mod pmix;
 pub mod poller;
 pub mod process;
 pub mod process_vm;
+pub mod published;
 pub mod random;
 pub mod reduce;
 pub mod region;

@@ -27,7 +27,8 @@ impl Shared {
         Shared { memory, places }
     }
 
-    fn place(&self, rank: u32) -> Option<usize> {
+    /// Where a rank stands in it.
+    pub fn place(&self, rank: u32) -> Option<usize> {
         Some((*self.places.get(rank as usize)?)? as usize)
     }
 

@@ -205,6 +205,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         let fenced = matches!(window.epochs.access(), Access::Fence { .. });
         window.epochs.fence(succeeds)?;
+        window.publish_epoch();
         window.push_all_out(messages);
         if !fenced {
             window.origin.forget_counts();
@@ -253,6 +254,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.start(ranks)?;
+        window.publish_epoch();
         ranks.iter().for_each(|&rank| window.origin.start(rank));
         // What needs no message needs the target's consent before.
         let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
@@ -267,6 +269,7 @@ impl Windows {
     pub fn complete(&mut self, messages: &mut Messages, id: WinId) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         let ranks = window.epochs.complete()?;
+        window.publish_epoch();
         for &rank in &ranks {
             window.origin.push_control(rank, Frame::Complete);
             window.push_out(messages, rank);
@@ -306,6 +309,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.lock(rank, mode)?;
+        window.publish_epoch();
         window.lock_target(messages, rank, mode, check);
         Ok(match window.is_direct(rank) {
             true => window.all_so_far(messages, Some(rank)),
@@ -322,6 +326,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.unlock(rank)?;
+        window.publish_epoch();
         window.unlock_target(messages, rank);
         Ok(window.all_so_far(messages, Some(rank)))
     }
@@ -335,6 +340,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.lock_all()?;
+        window.publish_epoch();
         window.origin.open_all(opening(LockMode::Shared, check));
         for rank in window.direct_ranks() {
             window.origin.close(rank);
@@ -351,6 +357,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.unlock_all()?;
+        window.publish_epoch();
         for rank in window.direct_ranks() {
             window.unlock_target(messages, rank);
         }

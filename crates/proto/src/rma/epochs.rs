@@ -87,6 +87,13 @@ impl Epochs {
         }
     }
 
+    /// Operations were issued between two fences.
+    pub fn use_fence(&mut self) {
+        if let Access::Fence { used } = &mut self.access {
+            *used = true;
+        }
+    }
+
     /// Whether a flush of a rank, or of all, is allowed.
     pub fn check_flush(&self, rank: Option<u32>) -> Result<(), Misuse> {
         match (&self.access, rank) {

@@ -1,5 +1,6 @@
 //! Operations on the memory of other ranks (MPI 5.0, 12.3).
 
+use super::quick;
 use crate::element::{check_defined, of, operation};
 use crate::window::{WindowCall, on};
 use kw_engine::Started;
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 /// A form of an operation: how the caller learns that its buffers may be used again.
 pub trait Form {
+    /// Whether an operation that has ended at once needs nothing more.
+    const ENDS: bool;
+
     /// Starts the operation on a target's memory; nothing where the target is MPI_PROC_NULL.
     fn access(
         self,
@@ -28,6 +32,8 @@ pub trait Form {
 }
 
 impl Form for Blocking<()> {
+    const ENDS: bool = true;
+
     #[inline(always)]
     fn access(
         self,
@@ -48,6 +54,8 @@ impl Form for Blocking<()> {
 }
 
 impl Form for Nonblocking<(Out<RequestH>,)> {
+    const ENDS: bool = false;
+
     fn access(
         self,
         mpi: &Mpi,
@@ -84,19 +92,19 @@ impl Form for Nonblocking<(Out<RequestH>,)> {
 
 /// Elements in this process's memory.
 #[derive(Clone, Copy, Debug)]
-struct LocalElements {
+pub(super) struct LocalElements {
     name: &'static str,
-    addr: Addr,
-    count: i64,
-    datatype: TypeH,
+    pub(super) addr: Addr,
+    pub(super) count: i64,
+    pub(super) datatype: TypeH,
 }
 
 /// Elements in the target's memory.
 #[derive(Clone, Copy, Debug)]
-struct TargetElements {
-    disp: i64,
-    count: i64,
-    datatype: TypeH,
+pub(super) struct TargetElements {
+    pub(super) disp: i64,
+    pub(super) count: i64,
+    pub(super) datatype: TypeH,
 }
 
 impl LocalElements {
@@ -127,20 +135,20 @@ fn named(side: &str, mut fault: Box<Fault>) -> Box<Fault> {
 }
 
 /// The target's part of an operation, checked.
-struct Place {
+struct Place<'a> {
     disp: i64,
     count: u64,
-    layout: Arc<Layout>,
+    layout: &'a Arc<Layout>,
     /// Bytes of data.
     len: u64,
 }
 
 impl TargetElements {
     #[inline]
-    fn place(&self, tables: &Tables) -> Res<Place> {
+    fn place<'a>(&self, tables: &'a Tables) -> Res<Place<'a>> {
         // The count and the datatype are checked as those of a buffer are.
-        let len = self.checked(tables).map_err(|f| named("target", f))?;
-        let layout = tables.layout(self.datatype)?.clone();
+        let checked = self.checked(tables);
+        let (layout, len) = checked.map_err(|f| named("target", f))?;
         Ok(Place {
             disp: self.disp,
             count: self.count as u64,
@@ -150,16 +158,17 @@ impl TargetElements {
     }
 
     #[inline]
-    fn checked(&self, tables: &Tables) -> Res<u64> {
+    fn checked<'a>(&self, tables: &'a Tables) -> Res<(&'a Arc<Layout>, u64)> {
         if self.disp < 0 {
             return fail(
                 Class::Disp,
                 format!("disp is {}, but must not be negative", self.disp),
             );
         }
-        let size = tables.layout(self.datatype)?.size();
+        let layout = tables.layout(self.datatype)?;
+        let size = layout.size();
         match (self.count, self.count.checked_mul(size as i64)) {
-            (0.., Some(len)) => Ok(len as u64),
+            (0.., Some(len)) => Ok((layout, len as u64)),
             (..0, _) => fail(
                 Class::Count,
                 format!("count is {}, but must not be negative", self.count),
@@ -172,13 +181,13 @@ impl TargetElements {
     }
 }
 
-impl Place {
-    fn at(&self, rank: u32) -> At<'_> {
+impl<'a> Place<'a> {
+    fn at(&self, rank: u32) -> At<'a> {
         At {
             rank,
             disp: self.disp,
             count: self.count,
-            layout: &self.layout,
+            layout: self.layout,
         }
     }
 }
@@ -205,7 +214,7 @@ fn too_long(from: (&str, u64), room: (&str, u64)) -> Box<Fault> {
 
 /// MPI_Put
 #[inline]
-pub fn put(
+pub fn put<F: Form>(
     mpi: &Mpi,
     origin_addr: Addr,
     origin_count: i64,
@@ -215,10 +224,13 @@ pub fn put(
     target_count: i64,
     target_datatype: TypeH,
     win: WinH,
-    form: impl Form,
+    form: F,
 ) -> Res {
     let from = side("origin", origin_addr, origin_count, origin_datatype);
     let there = there(target_disp, target_count, target_datatype);
+    if F::ENDS && quick::put(mpi, win, &from, target_rank, &there).is_some() {
+        return Ok(());
+    }
     form.access(mpi, win, target_rank, |on, rank| {
         let origin = from.buf(on.tables)?;
         let place = there.place(on.tables)?;
@@ -230,7 +242,7 @@ pub fn put(
 
 /// MPI_Get
 #[inline]
-pub fn get(
+pub fn get<F: Form>(
     mpi: &Mpi,
     origin_addr: Addr,
     origin_count: i64,
@@ -240,10 +252,13 @@ pub fn get(
     target_count: i64,
     target_datatype: TypeH,
     win: WinH,
-    form: impl Form,
+    form: F,
 ) -> Res {
     let into = side("origin", origin_addr, origin_count, origin_datatype);
     let there = there(target_disp, target_count, target_datatype);
+    if F::ENDS && quick::get(mpi, win, &into, target_rank, &there).is_some() {
+        return Ok(());
+    }
     form.access(mpi, win, target_rank, |on, rank| {
         let mut origin = into.buf(on.tables)?;
         let place = there.place(on.tables)?;
@@ -289,7 +304,7 @@ fn check_alike(
     tables: &Tables,
     side: &LocalElements,
     len: u64,
-    place: &Place,
+    place: &Place<'_>,
     basic: Option<Basic>,
 ) -> Res {
     let name = side.name;
@@ -321,7 +336,7 @@ fn check_alike(
 }
 
 /// MPI_Accumulate
-pub fn accumulate(
+pub fn accumulate<F: Form>(
     mpi: &Mpi,
     origin_addr: Addr,
     origin_count: i64,
@@ -332,10 +347,14 @@ pub fn accumulate(
     target_datatype: TypeH,
     op: OpH,
     win: WinH,
-    form: impl Form,
+    form: F,
 ) -> Res {
     let from = side("origin", origin_addr, origin_count, origin_datatype);
     let there = there(target_disp, target_count, target_datatype);
+    let alone = (&from, None);
+    if F::ENDS && quick::accumulate(mpi, win, alone, target_rank, &there, op).is_some() {
+        return Ok(());
+    }
     form.access(mpi, win, target_rank, |on, rank| {
         let origin = from.buf(on.tables)?;
         let place = there.place(on.tables)?;
@@ -358,7 +377,7 @@ pub fn accumulate(
 }
 
 /// MPI_Get_accumulate
-pub fn get_accumulate(
+pub fn get_accumulate<F: Form>(
     mpi: &Mpi,
     origin_addr: Addr,
     origin_count: i64,
@@ -372,11 +391,15 @@ pub fn get_accumulate(
     target_datatype: TypeH,
     op: OpH,
     win: WinH,
-    form: impl Form,
+    form: F,
 ) -> Res {
     let from = side("origin", origin_addr, origin_count, origin_datatype);
     let into = side("result", result_addr, result_count, result_datatype);
     let there = there(target_disp, target_count, target_datatype);
+    let both = (&from, Some(&into));
+    if F::ENDS && quick::accumulate(mpi, win, both, target_rank, &there, op).is_some() {
+        return Ok(());
+    }
     form.access(mpi, win, target_rank, |on, rank| {
         let result = into.buf(on.tables)?;
         let place = there.place(on.tables)?;
@@ -416,10 +439,10 @@ fn check_apart(a: (&str, Addr), b: (&str, Addr), len: u64) -> Res {
 }
 
 /// The element of a datatype that must be predefined.
-fn predefined(tables: &Tables, datatype: TypeH) -> Res<(Basic, Arc<Layout>)> {
-    let layout = tables.layout(datatype)?;
+fn predefined(tables: &Tables, datatype: TypeH) -> Res<Basic> {
+    tables.layout(datatype)?;
     match basic::by_handle(datatype.0) {
-        Some(named) => Ok((named.basic, layout.clone())),
+        Some(named) => Ok(named.basic),
         None => fail(
             Class::Type,
             "datatype is a derived datatype, but must be a predefined one",
@@ -441,8 +464,12 @@ pub fn fetch_and_op(
     let from = side("origin", origin_addr, 1, datatype);
     let into = side("result", result_addr, 1, datatype);
     let there = there(target_disp, 1, datatype);
+    let both = (&from, Some(&into));
+    if quick::accumulate(mpi, win, both, target_rank, &there, op).is_some() {
+        return Ok(());
+    }
     Blocking(()).access(mpi, win, target_rank, |on, rank| {
-        let (basic, _) = predefined(on.tables, datatype)?;
+        let basic = predefined(on.tables, datatype)?;
         let op = operation(on.tables, op)?;
         check_defined(on.tables, op, basic, datatype)?;
         let place = there.place(on.tables)?;
@@ -477,8 +504,12 @@ pub fn compare_and_swap(
     let with = side("compare", compare_addr, 1, datatype);
     let into = side("result", result_addr, 1, datatype);
     let there = there(target_disp, 1, datatype);
+    let all = (&from, &with, &into);
+    if quick::compare_and_swap(mpi, win, all, target_rank, target_disp).is_some() {
+        return Ok(());
+    }
     Blocking(()).access(mpi, win, target_rank, |on, rank| {
-        let (basic, _) = predefined(on.tables, datatype)?;
+        let basic = predefined(on.tables, datatype)?;
         check_comparable(basic, datatype)?;
         let place = there.place(on.tables)?;
         let result = into.buf(on.tables)?;
@@ -496,12 +527,19 @@ pub fn compare_and_swap(
     })
 }
 
-/// Only integers, logicals and bytes are compared (MPI 5.0, 12.3.4).
-fn check_comparable(basic: Basic, datatype: TypeH) -> Res {
+/// Whether elements are compared: integers, logicals and bytes are (MPI 5.0, 12.3.4).
+pub(super) fn compares(basic: Basic) -> bool {
     use kw_types::layout::basic::Class as Kind;
-    match basic.class() {
-        Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Byte => Ok(()),
-        _ => fail(
+    matches!(
+        basic.class(),
+        Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Byte
+    )
+}
+
+fn check_comparable(basic: Basic, datatype: TypeH) -> Res {
+    match compares(basic) {
+        true => Ok(()),
+        false => fail(
             Class::Type,
             format!(
                 "datatype is {}, but only integers, logicals and bytes are compared",

@@ -141,6 +141,7 @@ fn free(mpi: &Mpi, win: WinH) -> Res {
     // Nobody's memory goes while others still work on it.
     barrier(mpi, comm).map_err(|fault| mpi.lock().above.window_fault(win, fault))?;
     let mut guard = mpi.lock();
+    mpi.reachable.withdraw(win.0);
     let (engine, tables) = running(&mut guard)?;
     let window = tables.remove_window(win)?;
     engine.parts.windows.free(&mut engine.messages, window.id)?;

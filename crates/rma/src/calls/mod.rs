@@ -5,3 +5,4 @@ pub mod create;
 pub mod epoch;
 pub mod passive;
 pub mod query;
+mod quick;

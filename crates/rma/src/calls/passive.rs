@@ -1,6 +1,7 @@
 //! Passive target synchronisation: locks, flushes, sync (MPI 5.0, 12.5.3 to 12.5.5).
 
 use super::epoch::{NOCHECK, check_assert};
+use super::quick;
 use crate::window::{WindowCall, through};
 use kw_engine::Started;
 use kw_engine::windows::LockMode;
@@ -86,7 +87,11 @@ pub fn win_unlock_all(mpi: &Mpi, win: WinH) -> Res {
 }
 
 /// MPI_Win_flush
+#[inline]
 pub fn win_flush(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    if quick::flush(mpi, win, Some(rank)).is_some() {
+        return Ok(());
+    }
     of_rank(mpi, win, rank, |on, rank| {
         let id = on.id();
         Ok(on.windows.flush(on.messages, id, Some(rank))?)
@@ -95,6 +100,9 @@ pub fn win_flush(mpi: &Mpi, rank: i32, win: WinH) -> Res {
 
 /// MPI_Win_flush_all
 pub fn win_flush_all(mpi: &Mpi, win: WinH) -> Res {
+    if quick::flush(mpi, win, None).is_some() {
+        return Ok(());
+    }
     through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.flush(on.messages, id, None)?)
@@ -103,6 +111,9 @@ pub fn win_flush_all(mpi: &Mpi, win: WinH) -> Res {
 
 /// MPI_Win_flush_local
 pub fn win_flush_local(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    if quick::flush_local(mpi, win, Some(rank)).is_some() {
+        return Ok(());
+    }
     of_rank(mpi, win, rank, |on, rank| {
         let id = on.id();
         Ok(on.windows.flush_local(on.messages, id, Some(rank))?)
@@ -111,6 +122,9 @@ pub fn win_flush_local(mpi: &Mpi, rank: i32, win: WinH) -> Res {
 
 /// MPI_Win_flush_local_all
 pub fn win_flush_local_all(mpi: &Mpi, win: WinH) -> Res {
+    if quick::flush_local(mpi, win, None).is_some() {
+        return Ok(());
+    }
     through(mpi, win, None, |on| {
         let id = on.id();
         Ok(on.windows.flush_local(on.messages, id, None)?)

@@ -59,7 +59,8 @@ impl Op {
     /// The operation of a handle.
     #[inline]
     pub fn by_handle(handle: usize) -> Option<Op> {
-        Op::ALL.iter().find(|o| o.1 == handle).map(|o| o.0)
+        let place = BY_HANDLE.get(handle.wrapping_sub(FIRST))?;
+        Op::ALL.get(*place as usize).map(|o| o.0)
     }
 
     /// Its handle, which fits into a byte.
@@ -73,6 +74,23 @@ impl Op {
         Op::ALL[self as usize].2
     }
 }
+
+/// The least handle of an operation, and how many there may be.
+const FIRST: usize = 0x20;
+const RANGE: usize = 0x20;
+
+const fn by_handle() -> [u8; RANGE] {
+    let mut table = [u8::MAX; RANGE];
+    let mut i = 0;
+    while i < Op::ALL.len() {
+        table[Op::ALL[i].1 - FIRST] = i as u8;
+        i += 1;
+    }
+    table
+}
+
+/// Where each operation stands in [`Op::ALL`].
+static BY_HANDLE: [u8; RANGE] = by_handle();
 
 // the number is one of bytes; elements are whole
 type Run = unsafe fn(*const u8, *mut u8, usize);

@@ -29,7 +29,16 @@ impl Kernel {
         target.write(0, &now);
     }
 
-    /// The variant for elements that are padded in memory.
+    /// `target[i] = operand[i] op target[i]` for elements without padding, as many as there are.
+    ///
+    /// # Panics
+    /// When the lengths differ (a fault of our own).
+    #[inline(always)]
+    pub fn combine(self, operand: &[u8], target: Region<'_>) {
+        self.run(region(operand), target);
+    }
+
+    /// As [`Kernel::combine_packed`] for elements that are padded in memory.
     fn combine_spread(self, basic: Basic, operand: &[u8], target: &mut [u8]) {
         let count = operand.len() as u64 / basic.size();
         let Some(layout) = NAMED.iter().find(|n| n.basic == basic) else {

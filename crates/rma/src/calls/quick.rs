@@ -1,0 +1,136 @@
+//! Operations where nothing is out of the ordinary, without the lock of the library.
+//!
+//! The data is a row of bytes of a predefined datatype, the target's memory is in reach, and the
+//! epoch is open. Whatever is not so, wrong arguments among it, is left to the ordinary way, which
+//! starts from the beginning and knows what to say: here nothing has happened then.
+
+use super::access::{LocalElements, TargetElements, compares};
+use kw_base::sync::atomic::{Ordering, fence};
+use kw_engine::windows::MOST_COMBINED;
+use kw_objects::handle::{OpH, TypeH, WinH};
+use kw_objects::state::Mpi;
+use kw_sys::buf::Addr;
+use kw_sys::reduce::Op;
+use kw_sys::region::Region;
+use kw_types::layout::{Basic, basic};
+
+/// Bytes of elements of a predefined datatype without padding.
+#[inline(always)]
+fn row_len(count: i64, datatype: TypeH) -> Option<u64> {
+    let size = basic::plain_size(datatype.0)?;
+    u64::try_from(count).ok()?.checked_mul(size)
+}
+
+impl LocalElements {
+    /// The row of bytes that these elements are.
+    #[inline(always)]
+    fn row(&self) -> Option<Region<'static>> {
+        let len = row_len(self.count, self.datatype)?;
+        let there = self.addr != Addr::NULL && !self.addr.is_in_place();
+        there.then(|| Region::lent(self.addr, len))
+    }
+}
+
+impl TargetElements {
+    #[inline(always)]
+    fn row_len(&self) -> Option<u64> {
+        row_len(self.count, self.datatype)
+    }
+}
+
+/// MPI_Put
+#[inline(always)]
+pub fn put(
+    mpi: &Mpi,
+    win: WinH,
+    from: &LocalElements,
+    rank: i32,
+    there: &TargetElements,
+) -> Option<()> {
+    let reachable = mpi.reachable.get(win.0)?;
+    reachable.put(from.row()?, (rank, there.disp), there.row_len()?)
+}
+
+/// MPI_Get
+#[inline(always)]
+pub fn get(
+    mpi: &Mpi,
+    win: WinH,
+    into: &LocalElements,
+    rank: i32,
+    there: &TargetElements,
+) -> Option<()> {
+    let reachable = mpi.reachable.get(win.0)?;
+    reachable.get(into.row()?, (rank, there.disp), there.row_len()?)
+}
+
+/// An accumulate of few elements of one datatype; what it finds goes `into` memory that is not its
+/// operand's. `op` is not MPI_NO_OP where there is none.
+#[inline(always)]
+pub fn accumulate(
+    mpi: &Mpi,
+    win: WinH,
+    (from, into): (&LocalElements, Option<&LocalElements>),
+    rank: i32,
+    there: &TargetElements,
+    op: OpH,
+) -> Option<()> {
+    let reachable = mpi.reachable.get(win.0)?;
+    let op = Op::by_handle(op.0)?;
+    let len = there.row_len()?;
+    let alike = |side: &LocalElements| side.datatype == there.datatype && side.count == there.count;
+    let result = match into {
+        Some(into) if alike(into) => Some(into.row()?),
+        None if op != Op::NoOp => None,
+        _ => return None,
+    };
+    let operand = match op {
+        Op::NoOp => Region::EMPTY,
+        _ if alike(from) => from.row()?,
+        _ => return None,
+    };
+    let apart = into.is_none_or(|into| into.addr != from.addr);
+    if !apart || len > MOST_COMBINED as u64 {
+        return None;
+    }
+    let basic = basic::by_handle(there.datatype.0)?.basic;
+    reachable.combine((op, basic), operand, result, (rank, there.disp), len)
+}
+
+/// MPI_Compare_and_swap
+#[inline(always)]
+pub fn compare_and_swap(
+    mpi: &Mpi,
+    win: WinH,
+    (from, with, into): (&LocalElements, &LocalElements, &LocalElements),
+    rank: i32,
+    disp: i64,
+) -> Option<()> {
+    let reachable = mpi.reachable.get(win.0)?;
+    let (new, old, result) = (from.row()?, with.row()?, into.row()?);
+    let apart = from.addr != into.addr && with.addr != into.addr;
+    let basic: Basic = basic::by_handle(into.datatype.0)?.basic;
+    if !apart || !compares(basic) {
+        return None;
+    }
+    let len = result.len() as usize;
+    let (mut swap, mut compare) = ([0; MOST_COMBINED], [0; MOST_COMBINED]);
+    let (swap, compare) = (swap.get_mut(..len)?, compare.get_mut(..len)?);
+    new.read(swap);
+    old.read(compare);
+    reachable.compare_and_swap((compare, swap), result, (rank, disp))
+}
+
+/// MPI_Win_flush of a rank, or MPI_Win_flush_all.
+#[inline(always)]
+pub fn flush(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
+    mpi.reachable.get(win.0)?.flush(rank)?;
+    fence(Ordering::SeqCst);
+    Some(())
+}
+
+/// MPI_Win_flush_local of a rank, or MPI_Win_flush_local_all.
+#[inline(always)]
+pub fn flush_local(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
+    mpi.reachable.get(win.0)?.flush(rank)
+}
