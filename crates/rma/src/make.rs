@@ -26,6 +26,9 @@ pub struct Share {
     pub wish: Wish,
 }
 
+/// MPI_THREAD_MULTIPLE
+const THREAD_MULTIPLE: i32 = 4096;
+
 /// What each rank says: bytes of [`Said`].
 const SAID: usize = 40;
 
@@ -217,6 +220,7 @@ fn enter(
     };
     let id = engine.parts.windows.create(&mut engine.messages, new);
     let reachable = engine.parts.windows.reachable(id);
+    let lockable = !hints.is_true("no_locks");
     let handle = tables.add_window(Window {
         errhandler: ErrhandlerH::FATAL,
         name: String::new(),
@@ -231,6 +235,8 @@ fn enter(
         attributes,
     });
     if let Some(reachable) = reachable.filter(|_| !tables.checking) {
+        let threads = tables.life.level == THREAD_MULTIPLE || tables.life.sessions;
+        reachable.promise(threads, lockable, comm.0);
         mpi.reachable.publish(handle.0, reachable);
     }
     Ok(handle)

@@ -151,10 +151,20 @@ impl Window {
             _ => false,
         };
         if awaited {
-            let mut frames = Vec::new();
-            Frame::Wake.encode(&mut frames);
-            self.say(messages, rank, &frames);
+            self.awaited(messages, rank);
         }
+    }
+
+    /// The lock of memory in reach was given back, and somebody waits for it.
+    pub(super) fn awaited(&mut self, messages: &mut Messages, rank: u32) {
+        if rank == self.me {
+            let granted = self.locks.grant();
+            self.granted.extend(granted);
+            return self.pass_on(messages);
+        }
+        let mut frames = Vec::new();
+        Frame::Wake.encode(&mut frames);
+        self.say(messages, rank, &frames);
     }
 
     /// Lets those go on who have got the lock.

@@ -5,11 +5,15 @@
 //! open. What is not so simple, wrong arguments among it, is left to the ordinary way, which starts
 //! from the beginning: here nothing has happened then.
 //!
-//! The owner of the library's lock writes the epoch ([`Window::publish_epoch`]). The one thing that
-//! others find out is that an epoch between fences has been used ([`Window::adopt`]).
+//! The owner of the library's lock writes the epoch ([`Window::publish_epoch`]). Calls without the
+//! lock change it in three ways, which whoever takes the lock finds out ([`Window::adopt`]): an
+//! epoch between fences has been used; a fence ended it and began the next; MPI_Win_lock began one
+//! on a single rank, and MPI_Win_unlock ended that.
 
-use super::{Extent, Window};
-use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use super::{Extent, LockMode, Window};
+use crate::messages::Messages;
+use kw_base::sync::Mutex;
+use kw_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use kw_path::shm::window::SharedMemory;
 use kw_proto::rma::Access;
 use kw_sys::buf::Addr;
@@ -18,22 +22,34 @@ use kw_sys::region::Region;
 use kw_types::layout::Basic;
 use std::sync::Arc;
 
-/// The epoch that is open, in a word: its kind, and in the lower half a rank.
+/// The epoch that is open, in a word: its kind in the upper half.
 mod epoch {
-    /// None; or only the owner of the library's lock knows.
+    /// None where the window cannot be locked; or only the owner of the library's lock knows.
     pub const ASK: u64 = 0;
+    /// None: MPI_Win_lock may begin one.
+    pub const NONE: u64 = 1 << 32;
     /// Between two fences.
-    pub const FENCE: u64 = 1 << 32;
+    pub const FENCE: u64 = 2 << 32;
     /// The same, with operations in it.
-    pub const FENCE_USED: u64 = 2 << 32;
-    /// All ranks are locked.
-    pub const LOCKED_ALL: u64 = 3 << 32;
-    /// This rank is locked.
-    pub const LOCKED: u64 = 4 << 32;
-    /// Those are locked that are marked.
-    pub const LOCKED_SOME: u64 = 5 << 32;
+    pub const FENCE_USED: u64 = 3 << 32;
     /// MPI_Win_start named those that are marked.
-    pub const STARTED: u64 = 6 << 32;
+    pub const STARTED: u64 = 4 << 32;
+    /// All ranks are locked.
+    pub const LOCKED_ALL: u64 = 5 << 32;
+    /// Those are locked that are marked.
+    pub const LOCKED_SOME: u64 = 6 << 32;
+    /// The rank in the lower half is locked.
+    pub const LOCKED: u64 = 7 << 32;
+    /// The same, by a call without the library's lock: shared.
+    pub const TAKEN: u64 = 8 << 32;
+    /// The same, exclusive.
+    pub const TAKEN_ALONE: u64 = 9 << 32;
+
+    /// Whether the rank in the lower half, and no other, is locked.
+    #[inline(always)]
+    pub fn locks_only(now: u64, rank: i32) -> bool {
+        now >= LOCKED && now as u32 == rank as u32
+    }
 }
 
 /// The memory of a rank.
@@ -63,6 +79,16 @@ pub struct Reachable {
     /// Every rank's memory is in reach.
     all: bool,
     epoch: AtomicU64,
+    /// This rank has posted.
+    posted: AtomicBool,
+    /// Several threads may change the epoch at once.
+    threads: AtomicBool,
+    /// MPI_Win_lock may be called.
+    lockable: AtomicBool,
+    /// See [`Reachable::promise`].
+    meet: AtomicUsize,
+    /// Locks that were taken beside an epoch that another thread began: they are given back.
+    strays: Mutex<Vec<u32>>,
 }
 
 impl Reachable {
@@ -90,7 +116,41 @@ impl Reachable {
             all: targets.iter().all(|t| t.place.is_some()),
             targets,
             epoch: AtomicU64::new(epoch::ASK),
+            posted: AtomicBool::new(false),
+            threads: AtomicBool::new(true),
+            lockable: AtomicBool::new(false),
+            meet: AtomicUsize::new(0),
+            strays: Mutex::default(),
         }
+    }
+
+    /// What the program has promised: whether several `threads` call at once, and whether the window
+    /// is `lockable`; and the handle of the communicator where its ranks `meet`. Before it is
+    /// published.
+    pub fn promise(&self, threads: bool, lockable: bool, meet: usize) {
+        self.threads.store(threads, Ordering::Relaxed);
+        self.lockable.store(lockable, Ordering::Relaxed);
+        self.meet.store(meet, Ordering::Relaxed);
+        if lockable {
+            self.epoch.store(epoch::NONE, Ordering::Relaxed);
+        }
+    }
+
+    /// Changes the epoch, if it is this one.
+    #[inline(always)]
+    fn change(&self, from: u64, to: u64) -> bool {
+        if self.threads.load(Ordering::Relaxed) {
+            let done = (Ordering::AcqRel, Ordering::Relaxed);
+            return self
+                .epoch
+                .compare_exchange(from, to, done.0, done.1)
+                .is_ok();
+        }
+        let same = self.epoch.load(Ordering::Relaxed) == from;
+        if same {
+            self.epoch.store(to, Ordering::Relaxed);
+        }
+        same
     }
 
     /// Whether the epoch lets operations access a rank; then it has been used.
@@ -104,7 +164,7 @@ impl Reachable {
                 true
             }
             epoch::LOCKED_SOME | epoch::STARTED => target.marked.load(Ordering::Relaxed),
-            _ => now == epoch::LOCKED | rank as u64,
+            _ => epoch::locks_only(now, rank),
         }
     }
 
@@ -198,21 +258,76 @@ impl Reachable {
     #[inline(always)]
     pub fn flush(&self, rank: Option<i32>) -> Option<()> {
         let now = self.epoch.load(Ordering::Relaxed);
-        match rank {
-            None => (self.all && now >= epoch::LOCKED_ALL && now < epoch::STARTED).then_some(()),
-            Some(rank) => {
-                let target = self.targets.get(rank as u32 as usize)?;
-                target
-                    .place
-                    .filter(|_| self.all || rank as u32 != self.me)?;
-                let open = match now {
-                    epoch::LOCKED_ALL => true,
-                    epoch::LOCKED_SOME => target.marked.load(Ordering::Relaxed),
-                    _ => now == epoch::LOCKED | rank as u64,
-                };
-                open.then_some(())
-            }
+        let Some(rank) = rank else {
+            return (self.all && now >= epoch::LOCKED_ALL).then_some(());
+        };
+        let target = self.targets.get(rank as u32 as usize)?;
+        target
+            .place
+            .filter(|_| self.all || rank as u32 != self.me)?;
+        let open = match now {
+            epoch::LOCKED_ALL => true,
+            epoch::LOCKED_SOME => target.marked.load(Ordering::Relaxed),
+            _ => epoch::locks_only(now, rank),
+        };
+        open.then_some(())
+    }
+
+    /// MPI_Win_lock, where no epoch is open and the lock is free.
+    #[inline(always)]
+    pub fn lock(&self, rank: i32, mode: LockMode) -> Option<()> {
+        let target = self.targets.get(rank as u32 as usize)?;
+        if self.epoch.load(Ordering::Relaxed) != epoch::NONE {
+            return None;
         }
+        let (kind, alone) = match mode {
+            LockMode::Shared => (epoch::TAKEN, false),
+            LockMode::Exclusive => (epoch::TAKEN_ALONE, true),
+        };
+        if !self
+            .memory
+            .lock(target.place? as usize)
+            .try_lock(alone, false)
+        {
+            return None;
+        }
+        if !self.change(epoch::NONE, kind | rank as u64) {
+            self.stray(rank);
+            return None;
+        }
+        Some(())
+    }
+
+    #[cold]
+    fn stray(&self, rank: i32) {
+        let strays = self.strays.lock();
+        strays.unwrap_or_else(|e| e.into_inner()).push(rank as u32);
+    }
+
+    /// MPI_Win_unlock of what [`Reachable::lock`] locked; whether somebody waits for the lock, whom
+    /// [`Windows::wake`](super::Windows::wake) tells.
+    #[inline(always)]
+    pub fn unlock(&self, rank: i32) -> Option<bool> {
+        let target = self.targets.get(rank as u32 as usize)?;
+        let now = self.epoch.load(Ordering::Relaxed);
+        let ours = now >= epoch::TAKEN && now as u32 == rank as u32;
+        if !ours || !self.change(now, epoch::NONE) {
+            return None;
+        }
+        Some(self.memory.lock(target.place? as usize).unlock())
+    }
+
+    /// MPI_Win_fence between two fences, where all memory is in reach: the handle of the communicator
+    /// where all ranks meet then; nothing else is to do.
+    #[inline(always)]
+    pub fn fence(&self) -> Option<usize> {
+        let now = self.epoch.load(Ordering::Relaxed);
+        let fenced = now == epoch::FENCE || now == epoch::FENCE_USED;
+        let alone = self.posted.load(Ordering::Relaxed);
+        if !self.all || !fenced || alone || !self.change(now, epoch::FENCE) {
+            return None;
+        }
+        Some(self.meet.load(Ordering::Relaxed))
     }
 }
 
@@ -220,19 +335,70 @@ impl Window {
     /// Learns what calls without the lock have done.
     #[inline]
     pub(super) fn adopt(&mut self) {
+        let Some(reachable) = self.reachable.clone() else {
+            return;
+        };
+        loop {
+            let now = reachable.epoch.load(Ordering::Relaxed);
+            match now {
+                epoch::FENCE => return self.epochs.use_fence(false),
+                epoch::FENCE_USED => return self.epochs.use_fence(true),
+                ..epoch::TAKEN => return,
+                _ => {}
+            }
+            let rank = now as u32;
+            let alone = now >= epoch::TAKEN_ALONE;
+            if reachable.change(now, epoch::LOCKED | rank as u64) {
+                let mode = match alone {
+                    true => LockMode::Exclusive,
+                    false => LockMode::Shared,
+                };
+                // A program that has another epoch open breaks MPI's rules.
+                let _ = self.epochs.lock(rank, mode);
+                self.held.push(rank);
+                return;
+            }
+        }
+    }
+
+    /// Gives locks back that a thread has taken for nothing.
+    pub(super) fn give_strays_back(&mut self, messages: &mut Messages) {
         let Some(reachable) = &self.reachable else {
             return;
         };
-        if reachable.epoch.load(Ordering::Relaxed) == epoch::FENCE_USED {
-            self.epochs.use_fence();
+        let strays = reachable.strays.lock();
+        let strays = std::mem::take(&mut *strays.unwrap_or_else(|e| e.into_inner()));
+        for rank in strays {
+            self.held.push(rank);
+            self.unlock_direct(messages, rank);
         }
     }
 
     /// Says which epoch is open to calls without the lock.
     pub(super) fn publish_epoch(&mut self) {
-        let Some(reachable) = &self.reachable else {
+        let Some(reachable) = self.reachable.clone() else {
             return;
         };
+        loop {
+            // Another thread may have locked a rank meanwhile.
+            self.adopt();
+            let before = reachable.epoch.load(Ordering::Relaxed);
+            let now = self.open_epoch(&reachable);
+            if before < epoch::TAKEN && reachable.change(before, now) {
+                return;
+            }
+        }
+    }
+
+    /// Says whether this rank has posted.
+    pub(super) fn publish_posted(&self, yes: bool) {
+        if let Some(reachable) = &self.reachable {
+            reachable.posted.store(yes, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks the ranks of the epoch that is open, and says its word.
+    fn open_epoch(&mut self, reachable: &Reachable) -> u64 {
         let mark = |rank: u32, marked: bool| {
             if let Some(target) = reachable.targets.get(rank as usize) {
                 target.marked.store(marked, Ordering::Relaxed);
@@ -241,7 +407,8 @@ impl Window {
         for rank in self.marked.drain(..) {
             mark(rank, false);
         }
-        let now = match self.epochs.access() {
+        match self.epochs.access() {
+            Access::Closed if reachable.lockable.load(Ordering::Relaxed) => epoch::NONE,
             Access::Closed => epoch::ASK,
             Access::Fence { used: false } => epoch::FENCE,
             Access::Fence { used: true } => epoch::FENCE_USED,
@@ -252,14 +419,14 @@ impl Window {
             }
             Access::Locked(ranks) => {
                 self.marked.extend(ranks.keys());
+                self.marked.iter().for_each(|&rank| mark(rank, true));
                 epoch::LOCKED_SOME
             }
             Access::Started(ranks) => {
                 self.marked.extend(ranks);
+                self.marked.iter().for_each(|&rank| mark(rank, true));
                 epoch::STARTED
             }
-        };
-        self.marked.iter().for_each(|&rank| mark(rank, true));
-        reachable.epoch.store(now, Ordering::Relaxed);
+        }
     }
 }

@@ -236,6 +236,7 @@ impl Windows {
     ) -> Result<(), WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.post()?;
+        window.publish_posted(true);
         window.target.post(ranks);
         let mut frames = Vec::new();
         Frame::Post.encode(&mut frames);
@@ -283,6 +284,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.check_posted()?;
         window.epochs.unpost();
+        window.publish_posted(false);
         Ok(window.wait(messages, Until::Completed))
     }
 
@@ -294,6 +296,7 @@ impl Windows {
         let ended = window.target.has_completed();
         if ended {
             window.epochs.unpost();
+            window.publish_posted(false);
         }
         Ok(ended)
     }
@@ -308,6 +311,7 @@ impl Windows {
         check: bool,
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
+        window.give_strays_back(messages);
         window.epochs.lock(rank, mode)?;
         window.publish_epoch();
         window.lock_target(messages, rank, mode, check);
@@ -329,6 +333,17 @@ impl Windows {
         window.publish_epoch();
         window.unlock_target(messages, rank);
         Ok(window.all_so_far(messages, Some(rank)))
+    }
+
+    /// Tells a rank in reach that a lock was given back which somebody waits for.
+    pub fn wake(
+        &mut self,
+        messages: &mut Messages,
+        id: WinId,
+        rank: u32,
+    ) -> Result<(), WindowError> {
+        self.get_mut(id)?.awaited(messages, rank);
+        Ok(())
     }
 
     /// MPI_Win_lock_all; `check`: not MPI_MODE_NOCHECK.

@@ -87,10 +87,10 @@ impl Epochs {
         }
     }
 
-    /// Operations were issued between two fences.
-    pub fn use_fence(&mut self) {
+    /// Whether operations were issued since the last fence, where the epoch is one of fences.
+    pub fn use_fence(&mut self, yes: bool) {
         if let Access::Fence { used } = &mut self.access {
-            *used = true;
+            *used = yes;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Active target synchronisation: fences, and post, start, complete, wait (MPI 5.0, 12.5.1 and
 //! 12.5.2).
 
+use super::quick;
 use crate::window::{on, through, with};
 use kw_mpi::chapter::{barrier, sum_of_each};
 use kw_objects::error::{Class, Res, fail};
@@ -28,7 +29,17 @@ pub fn check_assert(assert: i32, known: i32, names: &str) -> Res {
 }
 
 /// MPI_Win_fence
+#[inline]
 pub fn win_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
+    if assert & !(NOPRECEDE | NOPUT | NOSTORE) == 0
+        && let Some(comm) = quick::fence(mpi, win)
+    {
+        return together(mpi, win, barrier(mpi, comm));
+    }
+    ordinary_fence(mpi, assert, win)
+}
+
+fn ordinary_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
     let (guard, (counts, comm, reach)) = on(mpi, win, |on| {
         check_assert(
             assert,

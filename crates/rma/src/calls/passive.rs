@@ -39,19 +39,34 @@ fn check_lockable(on: &WindowCall<'_>) -> Res {
 }
 
 /// MPI_Win_lock
+#[inline]
 pub fn win_lock(mpi: &Mpi, lock_type: i32, rank: i32, assert: i32, win: WinH) -> Res {
+    if let Some(mode) = mode(lock_type).filter(|_| assert == 0)
+        && quick::lock(mpi, win, rank, mode).is_some()
+    {
+        return Ok(());
+    }
+    ordinary_lock(mpi, lock_type, rank, assert, win)
+}
+
+#[inline]
+fn mode(lock_type: i32) -> Option<LockMode> {
+    match lock_type {
+        LOCK_EXCLUSIVE => Some(LockMode::Exclusive),
+        LOCK_SHARED => Some(LockMode::Shared),
+        _ => None,
+    }
+}
+
+fn ordinary_lock(mpi: &Mpi, lock_type: i32, rank: i32, assert: i32, win: WinH) -> Res {
     of_rank(mpi, win, rank, |on, rank| {
-        let mode = match lock_type {
-            LOCK_EXCLUSIVE => LockMode::Exclusive,
-            LOCK_SHARED => LockMode::Shared,
-            _ => {
-                return fail(
-                    Class::Locktype,
-                    format!(
-                        "lock_type is {lock_type}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"
-                    ),
-                );
-            }
+        let Some(mode) = mode(lock_type) else {
+            return fail(
+                Class::Locktype,
+                format!(
+                    "lock_type is {lock_type}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"
+                ),
+            );
         };
         check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
         check_lockable(&on)?;
@@ -61,7 +76,15 @@ pub fn win_lock(mpi: &Mpi, lock_type: i32, rank: i32, assert: i32, win: WinH) ->
 }
 
 /// MPI_Win_unlock
+#[inline]
 pub fn win_unlock(mpi: &Mpi, rank: i32, win: WinH) -> Res {
+    if let Some(done) = quick::unlock(mpi, win, rank) {
+        return done;
+    }
+    ordinary_unlock(mpi, rank, win)
+}
+
+fn ordinary_unlock(mpi: &Mpi, rank: i32, win: WinH) -> Res {
     of_rank(mpi, win, rank, |on, rank| {
         let id = on.id();
         Ok(on.windows.unlock(on.messages, id, rank)?)

@@ -5,9 +5,11 @@
 //! starts from the beginning and knows what to say: here nothing has happened then.
 
 use super::access::{LocalElements, TargetElements, compares};
-use kw_base::sync::atomic::{Ordering, fence};
-use kw_engine::windows::MOST_COMBINED;
-use kw_objects::handle::{OpH, TypeH, WinH};
+use crate::window::on;
+use kw_base::sync::atomic::{self, Ordering};
+use kw_engine::windows::{LockMode, MOST_COMBINED};
+use kw_objects::error::Res;
+use kw_objects::handle::{CommH, OpH, TypeH, WinH};
 use kw_objects::state::Mpi;
 use kw_sys::buf::Addr;
 use kw_sys::reduce::Op;
@@ -125,7 +127,7 @@ pub fn compare_and_swap(
 #[inline(always)]
 pub fn flush(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
     mpi.reachable.get(win.0)?.flush(rank)?;
-    fence(Ordering::SeqCst);
+    atomic::fence(Ordering::SeqCst);
     Some(())
 }
 
@@ -133,4 +135,36 @@ pub fn flush(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
 #[inline(always)]
 pub fn flush_local(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
     mpi.reachable.get(win.0)?.flush(rank)
+}
+
+/// MPI_Win_lock, where no epoch is open and the lock is free.
+#[inline(always)]
+pub fn lock(mpi: &Mpi, win: WinH, rank: i32, mode: LockMode) -> Option<()> {
+    mpi.reachable.get(win.0)?.lock(rank, mode)
+}
+
+/// MPI_Win_unlock of what [`lock`] locked.
+#[inline(always)]
+pub fn unlock(mpi: &Mpi, win: WinH, rank: i32) -> Option<Res> {
+    let reachable = mpi.reachable.get(win.0)?;
+    Some(match reachable.unlock(rank)? {
+        false => Ok(()),
+        true => wake(mpi, win, rank),
+    })
+}
+
+/// Tells a rank that somebody waits for the lock that was given back.
+#[cold]
+fn wake(mpi: &Mpi, win: WinH, rank: i32) -> Res {
+    on(mpi, win, |on| {
+        let id = on.id();
+        Ok(on.windows.wake(on.messages, id, rank as u32)?)
+    })
+    .map(drop)
+}
+
+/// MPI_Win_fence between two fences, where all memory is in reach: the ranks still have to meet.
+#[inline(always)]
+pub fn fence(mpi: &Mpi, win: WinH) -> Option<CommH> {
+    mpi.reachable.get(win.0)?.fence().map(CommH)
 }

@@ -2,15 +2,22 @@
 //! nothing is checked, and what is in them belongs to the library.
 
 use super::block;
+use super::call::Call;
 use super::plan::{self, Plan};
+use super::short::{self, Asked};
 use kw_objects::error::Res;
 use kw_objects::handle::CommH;
 use kw_objects::state::{Mpi, State};
 use kw_sys::buf::Buf;
 
 /// Waits until all ranks of the communicator are here.
+#[inline]
 pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
-    block(mpi, comm, |state| plan::barrier(state, comm))
+    let plan = |state: &mut State| plan::barrier(state, comm);
+    match Asked::of(&Call::Barrier) {
+        Some(asked) => short::call(mpi, comm, asked, plan),
+        None => block(mpi, comm, plan),
+    }
 }
 
 /// The sum of what all ranks say of this one: each says a number of every rank.
