@@ -8,6 +8,7 @@
 //! memory    what operations of others do to this rank's memory
 //! locks     who holds the lock of this rank's memory
 //! flights   what is under way to each target, and has to end before a flush does
+//! posts     post, start, complete and wait
 //! reach     memory in reach, for calls that take no lock of the library
 //! ```
 //!
@@ -23,6 +24,7 @@ mod direct;
 mod flights;
 mod locks;
 mod memory;
+mod posts;
 mod reach;
 mod sync;
 
@@ -45,6 +47,7 @@ use kw_types::comm::Group;
 use kw_types::layout::Layout;
 use locks::Locks;
 use memory::{Area, ExposedMemory, Going};
+use posts::Awaited;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use sync::Waiter;
@@ -141,6 +144,8 @@ struct Window {
     reachable: Option<Arc<Reachable>>,
     /// Ranks that are marked there.
     marked: Vec<u32>,
+    /// Posts and completes of ranks that share memory.
+    awaited: Awaited,
     /// Ranks whose lock this rank has taken itself.
     held: Vec<u32>,
     tags: Tags,
@@ -179,6 +184,7 @@ impl Window {
             target: Target::default(),
             locks: Locks::new(shared.as_ref().map(|s| s.memory.clone())),
             granted: Vec::new(),
+            awaited: Awaited::new(shared.as_ref().map_or(0, |s| s.memory.ranks())),
             shared,
             reachable,
             marked: Vec::new(),

@@ -430,3 +430,6 @@ impl Window {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

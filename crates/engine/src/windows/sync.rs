@@ -41,8 +41,8 @@ impl Window {
             Until::Fenced(number) => {
                 self.target.has_fenced() && self.flights.have_ended(None, *number)
             }
-            Until::Completed => self.target.has_completed(),
-            Until::Posted(ranks) => !ranks.iter().any(|&r| self.origin.awaits_post(r)),
+            Until::Completed => self.has_completed(),
+            Until::Posted(ranks) => !ranks.iter().any(|&r| self.awaits_post(r)),
         }
     }
 
@@ -70,9 +70,9 @@ impl Window {
             }
             Until::Fenced(_) if self.target.has_fenced() => None,
             Until::Fenced(_) => (0..self.group.size()).find_map(why),
-            Until::Completed => self.target.not_completed().find_map(why),
+            Until::Completed => self.not_completed().find_map(why),
             Until::Posted(ranks) => {
-                let mut waits = ranks.iter().filter(|&&r| self.origin.awaits_post(r));
+                let mut waits = ranks.iter().filter(|&&r| self.awaits_post(r));
                 waits.find_map(|&rank| why(rank))
             }
         };
@@ -91,8 +91,15 @@ impl Window {
                 }
             };
         }
+        match &until {
+            Until::Completed => self.mark_completes(),
+            Until::Posted(ranks) => self.mark_posts(ranks),
+            _ => {}
+        }
         let req = messages.open();
         self.waiters.push(Waiter { req, until });
+        // What was marked may have come before.
+        self.end_waits(messages);
         Started::Request(req)
     }
 
@@ -237,12 +244,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.post()?;
         window.publish_posted(true);
-        window.target.post(ranks);
-        let mut frames = Vec::new();
-        Frame::Post.encode(&mut frames);
-        for &rank in ranks {
-            window.say(messages, rank, &frames);
-        }
+        window.post_for(messages, ranks);
         Ok(())
     }
 
@@ -256,13 +258,16 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.start(ranks)?;
         window.publish_epoch();
-        ranks.iter().for_each(|&rank| window.origin.start(rank));
+        ranks.iter().for_each(|&rank| window.await_post(rank));
         // What needs no message needs the target's consent before.
         let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
         let direct: Vec<u32> = direct.collect();
         Ok(match direct.is_empty() {
             true => Started::Done,
-            false => window.wait(messages, Until::Posted(direct)),
+            false => {
+                window.look_for_posts(&direct);
+                window.wait(messages, Until::Posted(direct))
+            }
         })
     }
 
@@ -272,8 +277,10 @@ impl Windows {
         let ranks = window.epochs.complete()?;
         window.publish_epoch();
         for &rank in &ranks {
-            window.origin.push_control(rank, Frame::Complete);
-            window.push_out(messages, rank);
+            if !window.complete_shared(messages, rank) {
+                window.origin.push_control(rank, Frame::Complete);
+                window.push_out(messages, rank);
+            }
         }
         let last = window.flights.last();
         Ok(window.wait(messages, Until::Sent(ranks, last)))
@@ -285,6 +292,7 @@ impl Windows {
         window.epochs.check_posted()?;
         window.epochs.unpost();
         window.publish_posted(false);
+        window.look_for_completes();
         Ok(window.wait(messages, Until::Completed))
     }
 
@@ -293,7 +301,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.check_posted()?;
         window.advance(messages);
-        let ended = window.target.has_completed();
+        let ended = window.has_completed();
         if ended {
             window.epochs.unpost();
             window.publish_posted(false);

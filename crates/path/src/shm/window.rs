@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! 0        a [`RankWords`] for each rank, one cache line each
+//! pairs    a [`PairWords`] for each target and each origin, row by row
 //! data     each rank's memory: at multiples of a page, or one after the other (`contiguous`)
 //! ```
 //!
@@ -37,6 +38,55 @@ pub struct RankWords {
     combining: AtomicU32,
 }
 
+/// Words of a target and an origin (MPI_Win_post, start, complete and wait).
+#[derive(Debug, Default)]
+#[repr(C)]
+struct PairWords {
+    /// How often the target has posted for the origin.
+    posts: AtomicU32,
+    /// How often the origin has completed.
+    completes: AtomicU32,
+}
+
+/// A number that one rank counts up and another waits for. Its highest bit says that the other does
+/// so, and wants to be told by a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Count<'a>(&'a AtomicU32);
+
+/// Somebody waits for the next.
+const WAITED: u32 = 1 << 31;
+
+impl Count<'_> {
+    /// One more; whether the other rank waits for it, who is to be told.
+    pub fn add(self) -> bool {
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = (now + 1) & !WAITED;
+            // SYNC: counted
+            match self
+                .0
+                .compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return now & WAITED != 0,
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// Whether it has come as far as `number`, from which it is less than 2^30 away.
+    #[inline]
+    pub fn reached(self, number: u32) -> bool {
+        // SYNC: counted
+        let now = self.0.load(Ordering::Acquire);
+        now.wrapping_sub(number) & !WAITED < 1 << 30
+    }
+
+    /// The rank that counts is to tell when it has gone on. Look again afterwards.
+    pub fn wait(self) {
+        self.0.fetch_or(WAITED, Ordering::SeqCst);
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct SharedMemory {
@@ -48,8 +98,9 @@ pub struct SharedMemory {
 
 /// Where each rank's memory begins, and the bytes of all.
 fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)> {
-    let head = (sizes.len() * size_of::<RankWords>()) as u64;
-    let mut at = head.next_multiple_of(PAGE);
+    let (ranks, pairs) = (sizes.len(), sizes.len().checked_mul(sizes.len())?);
+    let head = ranks * size_of::<RankWords>() + pairs.checked_mul(size_of::<PairWords>())?;
+    let mut at = (head as u64).next_multiple_of(PAGE);
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {
         parts.push((usize::try_from(at).ok()?, size));
@@ -165,6 +216,27 @@ impl SharedMemory {
         let at = self.map.at(index * size_of::<RankWords>());
         // SAFETY: zeroed when made, aligned, inside the mapping, and atomics only.
         unsafe { &*at.cast::<RankWords>() }
+    }
+
+    fn pair(&self, target: usize, origin: usize) -> &PairWords {
+        let ranks = self.parts.len();
+        assert!(target < ranks && origin < ranks, "ranks of a window");
+        let before = ranks * size_of::<RankWords>();
+        let at = self
+            .map
+            .at(before + (target * ranks + origin) * size_of::<PairWords>());
+        // SAFETY: zeroed when made, aligned, inside the mapping, and atomics only.
+        unsafe { &*at.cast::<PairWords>() }
+    }
+
+    /// How often a target has posted for an origin.
+    pub fn posts(&self, target: usize, origin: usize) -> Count<'_> {
+        Count(&self.pair(target, origin).posts)
+    }
+
+    /// How often an origin has completed what a target had posted.
+    pub fn completes(&self, target: usize, origin: usize) -> Count<'_> {
+        Count(&self.pair(target, origin).completes)
     }
 
     /// The window's lock of a rank.
@@ -312,6 +384,24 @@ mod tests {
         b.set_awaited(false);
         assert!(!b.unlock());
         assert!(a.try_lock(true, false));
+    }
+
+    #[test]
+    fn a_count_tells_who_waits_and_goes_round() {
+        let [a, b] = two(&[1, 1], false);
+        assert!(!b.posts(0, 1).reached(1) && !a.completes(0, 1).reached(1));
+        assert!(!a.posts(0, 1).add(), "nobody waits");
+        assert!(b.posts(0, 1).reached(1) && !b.posts(0, 1).reached(2));
+        assert!(!b.posts(1, 0).reached(1) && !b.completes(0, 1).reached(1));
+        b.posts(0, 1).wait();
+        assert!(b.posts(0, 1).reached(1) && !b.posts(0, 1).reached(2));
+        assert!(a.posts(0, 1).add() && b.posts(0, 1).reached(2));
+        assert!(!a.posts(0, 1).add(), "told once");
+        let last = AtomicU32::new(!WAITED);
+        assert!(Count(&last).reached(!WAITED) && !Count(&last).reached(0));
+        Count(&last).wait();
+        assert!(Count(&last).add() && Count(&last).reached(0));
+        assert_eq!(last.into_inner(), 0);
     }
 
     #[test]
