@@ -1,0 +1,4 @@
+/** MPI for Java: the bindings of Kittiwake. */
+module mpi {
+    exports mpi;
+}

@@ -1,0 +1,85 @@
+package mpi;
+
+import mpi.internal.Native;
+
+/** A message that was probed so that nobody else receives it. */
+public final class Message {
+    private static final long NULL = 0x128;
+    private static final long NO_PROC = 0x129;
+    private long handle;
+    private final Comm comm;
+    private final Status status;
+
+    private Message(long handle, Comm comm, Status status) {
+        this.handle = handle;
+        this.comm = comm;
+        this.status = status;
+    }
+
+    static Message probe(Comm comm, int source, int tag, boolean wait) {
+        Native c = MPI.live();
+        Frame frame = Frame.get();
+        int mark = frame.mark();
+        try {
+            int flag = frame.push(8);
+            int slot = frame.push(8);
+            int place = frame.push(Status.BYTES);
+            frame.putInt(flag, 1);
+            MPI.check(wait ? c.MPI_Mprobe(source, tag, comm.handle, frame.at(slot), frame.at(place))
+                : c.MPI_Improbe(source, tag, comm.handle, frame.at(flag), frame.at(slot), frame.at(place)));
+            return frame.getInt(flag) == 0 ? null : new Message(frame.getLong(slot), comm, new Status(frame, place));
+        } finally {
+            frame.reset(mark);
+        }
+    }
+
+    /** Source, tag and size of the message. */
+    public Status getStatus() {
+        return status;
+    }
+
+    /** Whether the message was received already. */
+    public boolean isNull() {
+        return handle == NULL;
+    }
+
+    /** Whether this is the message of no process. */
+    public boolean isNoProc() {
+        return handle == NO_PROC;
+    }
+
+    private void live() {
+        if (handle == NULL) {
+            throw MPIException.wrong(MPI.ERR_REQUEST, "the message was received already");
+        }
+    }
+
+    /** {@code MPI_Mrecv}. */
+    public Status mRecv(Object buf, int count, Datatype type) throws MPIException {
+        Native c = MPI.live();
+        live();
+        try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
+            int slot = x.frame().push(8);
+            int place = x.frame().push(Status.BYTES);
+            x.frame().putLong(slot, handle);
+            long at = x.message(buf, 0, count, type);
+            int rc = c.MPI_Mrecv(at, count, type.handle, x.frame().at(slot), x.frame().at(place));
+            handle = x.frame().getLong(slot);
+            return x.received(rc, place);
+        }
+    }
+
+    /** {@code MPI_Imrecv}. */
+    public Request imRecv(Object buf, int count, Datatype type) throws MPIException {
+        Native c = MPI.live();
+        live();
+        try (Exchange x = new Exchange(comm, Exchange.NONBLOCKING)) {
+            int slot = x.frame().push(8);
+            x.frame().putLong(slot, handle);
+            long at = x.message(buf, 0, count, type);
+            int rc = c.MPI_Imrecv(at, count, type.handle, x.frame().at(slot), x.request());
+            handle = x.frame().getLong(slot);
+            return x.started(rc);
+        }
+    }
+}

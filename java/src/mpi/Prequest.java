@@ -1,0 +1,76 @@
+package mpi;
+
+import mpi.internal.Native;
+
+/** A persistent operation: it is started again and again. Arrays are copied at each start. */
+public final class Prequest extends Request {
+    private boolean started;
+
+    Prequest(long handle, Holdings holdings) {
+        super(handle, holdings);
+    }
+
+    /** Starts the operation. */
+    public void start() throws MPIException {
+        Native c = live();
+        begin();
+        Frame frame = Frame.get();
+        int mark = frame.mark();
+        try {
+            MPI.check(c.MPI_Start(frame.longs(new long[] {handle})));
+        } finally {
+            frame.reset(mark);
+        }
+    }
+
+    private void begin() {
+        if (started) {
+            throw MPIException.wrong(MPI.ERR_REQUEST, "the persistent request is active; wait for it before it is started again");
+        }
+        holdings.copyIn();
+        started = true;
+        hold();
+    }
+
+    /** Starts the operation (mpiJava). */
+    public void Start() throws MPIException {
+        start();
+    }
+
+    /** Starts all operations. */
+    public static void startAll(Prequest[] requests) throws MPIException {
+        for (Prequest request : requests) {
+            request.start();
+        }
+    }
+
+    /** Starts all operations (mpiJava). */
+    public static void Startall(Prequest[] requests) throws MPIException {
+        startAll(requests);
+    }
+
+    @Override
+    void completed(Status status) {
+        let();
+        if (started) {
+            started = false;
+            holdings.copyOut(status);
+        }
+    }
+
+    @Override
+    public void free() throws MPIException {
+        if (started) {
+            waitStatus();
+        }
+        super.free();
+        holdings.release();
+    }
+
+    @Override
+    public void close() throws MPIException {
+        if (!isNull()) {
+            free();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package mpi.internal;
+
+import java.io.File;
+import java.net.URISyntaxException;
+import java.security.CodeSource;
+
+/**
+ * Finds MPI's libraries beside the jar (share/java/mpi.jar: ../../lib), in the directory of the property {@code mpi.lib}, or
+ * in java.library.path, and chooses the way to C: java.lang.foreign from Java 22 on, JNI before. The property
+ * {@code mpi.native} (jni or foreign) chooses otherwise.
+ */
+public final class Library {
+    private static final int FOREIGN_SINCE = 22;
+    private static final String MPI = "libmpi_abi.so.1";
+    private static final String JNI = "libmpi_java.so";
+
+    private Library() {}
+
+    /** The functions of C. Throws UnsatisfiedLinkError, which says where it looked. */
+    public static Native open() {
+        String wanted = System.getProperty("mpi.native", Runtime.version().feature() >= FOREIGN_SINCE ? "foreign" : "jni");
+        return switch (wanted) {
+            case "foreign" -> foreign();
+            case "jni" -> jni();
+            default -> throw new UnsatisfiedLinkError("-Dmpi.native=" + wanted + " is neither jni nor foreign");
+        };
+    }
+
+    private static Native foreign() {
+        if (Runtime.version().feature() < FOREIGN_SINCE) {
+            throw new UnsatisfiedLinkError("-Dmpi.native=foreign needs Java " + FOREIGN_SINCE + " or later, this is Java "
+                + Runtime.version().feature());
+        }
+        Linkage.open(find(MPI));
+        return new Foreign();
+    }
+
+    private static Native jni() {
+        System.load(find(JNI));
+        return new Jni();
+    }
+
+    private static String find(String name) {
+        StringBuilder tried = new StringBuilder();
+        for (String directory : directories()) {
+            File file = new File(directory, name);
+            if (file.exists()) {
+                return file.getAbsolutePath();
+            }
+            tried.append(' ').append(directory);
+        }
+        throw new UnsatisfiedLinkError("MPI's library " + name + " is in none of" + tried
+            + "; name its directory with -Dmpi.lib=DIRECTORY, or use the mpi.jar of an installation of Kittiwake");
+    }
+
+    private static java.util.List<String> directories() {
+        java.util.List<String> found = new java.util.ArrayList<>();
+        if (System.getProperty("mpi.lib") != null) {
+            found.add(System.getProperty("mpi.lib"));
+        }
+        CodeSource source = Library.class.getProtectionDomain().getCodeSource();
+        if (source != null) {
+            try {
+                File jar = new File(source.getLocation().toURI());
+                found.add(new File(jar.getParentFile(), "../../lib").getPath());
+                found.add(jar.getParent());
+            } catch (URISyntaxException | IllegalArgumentException e) {
+                // a jar that is no file has no libraries beside it
+            }
+        }
+        for (String directory : System.getProperty("java.library.path", "").split(File.pathSeparator)) {
+            if (!directory.isEmpty()) {
+                found.add(directory);
+            }
+        }
+        return found;
+    }
+}
