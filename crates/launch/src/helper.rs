@@ -15,6 +15,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::java;
 use crate::libraries::Libraries;
 use crate::profile::memory::Recorded;
 use crate::ranks::{Begin, Env, Heard, Ranks, Source, common_env, hear, mark, watch};
@@ -470,7 +471,7 @@ struct Ready {
 impl Ready {
     fn new(p: &Program, start: &Start, mark: &str, usable: usize) -> Result<Ready, Verdict> {
         let os = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
-        let words: Vec<OsString> = p.words.iter().map(os).collect();
+        let mut words: Vec<OsString> = p.words.iter().map(os).collect();
         let mut base: Env = p.env.iter().map(|(k, v)| (os(k), os(v))).collect();
         let dir = PathBuf::from(os(&p.dir));
         let path = base
@@ -488,6 +489,7 @@ impl Ready {
         let path = path.map_err(here)?;
         let libraries =
             libraries::serve(&path, words.get(1..).unwrap_or(&[]), &mut base).map_err(here)?;
+        java::serve(&path, &mut words, &mut base);
         Ok(Ready {
             path,
             libraries,

