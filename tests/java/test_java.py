@@ -37,7 +37,7 @@ def classes(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def newer():
-    """The java of a machine that has java.lang.foreign (22 or later): PyPI's, if not the one here."""
+    """A java that has java.lang.foreign (22 or later): the one here, or PyPI's."""
     if version("java") >= 22:
         return "java"
     if not NEWER.exists():
@@ -101,9 +101,7 @@ def test_jni_in_a_newer_java(newer, classes):
 
 
 def test_with_checks_of_calls_and_buffers(java, classes):
-    mpiexec(
-        "-n", 2, *java, "-cp", classes, "Collectives", out="passed\n", env={"KW_CHECK": "yes"}
-    )
+    mpiexec("-n", 2, *java, "-cp", classes, "Collectives", out="passed\n", env={"KW_CHECK": "yes"})
 
 
 def test_an_uncaught_exception_ends_the_job_and_shows_its_stack(java, classes):
