@@ -51,7 +51,10 @@ public class Dies {
                 MPI.COMM_WORLD.recv(new int[1], 1, MPI.INT, 1 - rank, 0);
                 break;
             default:
-                System.exit(rank == 1 ? Integer.parseInt(args[0]) : 0);
+                if (rank == 1) {
+                    System.exit(Integer.parseInt(args[0]));
+                }
+                MPI.COMM_WORLD.recv(new int[1], 1, MPI.INT, 1, 0);
         }
     }
 }
