@@ -4,6 +4,7 @@ how fast anything is. (What reads the lines is tested in lab/tests.)"""
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -145,6 +146,13 @@ OTHERS = [
     ),
     ("flood", 2, ["1000", "8", "away"], 1, []),
     ("hello", 3, [], 1, []),
+    (
+        "spawn",
+        1,
+        ["--counts", "1,3", "--rounds", "2", "--memory"],
+        2,
+        [["--counts", "0"], ["--rounds", "0"], ["--speed", "3"], ["--rounds"]],
+    ),
     ("io", 2, ["--turns", "1"], 15, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
     ("io", 3, ["--turns", "1", "--kinds", "write1k,overlap"], 2, []),
 ]
@@ -261,3 +269,16 @@ def test_no_two_receives_share_memory(name, args, measure, program):
     assert not p.returncode and re.search(
         r"^[1-9]\d* receives were watched$", p.stderr, re.MULTILINE
     ), told(p)
+
+
+def test_two_jobs_meet(program, tmp_path):
+    meet = program("bench/meet.c", "-O2", "-Wall", "-lm")
+    port = tmp_path / "port"
+    server = subprocess.Popen([MPIEXEC, "-n", "1", meet, "serve", port, "3"])
+    p = run(MPIEXEC, "-n", 1, meet, "call", port, 3)
+    (line,) = measurements(p)
+    assert line["bench"] == "meet" and line["rounds"] == 3, told(p)
+    assert 0 < line["connect_ms"]["min"] <= line["connect_ms"]["worst"], told(p)
+    assert server.wait(timeout=60) == 0
+    p = run(MPIEXEC, "-n", 1, meet, "shout", port, 3)
+    assert p.returncode != 0 and "'shout'" in p.stderr, told(p)

@@ -15,13 +15,19 @@ more.
 
 import inspect
 import json
+import os
 import pathlib
 import sys
 import time
 import traceback
 import unittest
 
-LOGS, SOURCE = map(pathlib.Path, sys.argv[1:3])
+# Workers that a test starts (test_util_pool) import this file as well, under another name.
+if __name__ == "__main__":
+    LOGS, SOURCE = map(pathlib.Path, sys.argv[1:3])
+    os.environ["SUITE_SOURCE"] = str(SOURCE)
+else:
+    SOURCE = pathlib.Path(os.environ["SUITE_SOURCE"])
 ONLY_SKIPS = "--only-skips" in sys.argv
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE))
@@ -147,7 +153,8 @@ class Program(main.TestProgram):
 
 # What is tested is the mpi4py that this Python has, not one that lies about in the directory of its
 # source.
-Program(
-    module=None,
-    argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")],
-)
+if __name__ == "__main__":
+    Program(
+        module=None,
+        argv=["main.py", "--no-builddir", *(a for a in sys.argv[3:] if a != "--only-skips")],
+    )
