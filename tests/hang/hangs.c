@@ -150,6 +150,111 @@ static void not_ready(void) {
     MPI_Wait(&request, IGNORE); // not_ready
 }
 
+// Windows.
+
+static MPI_Win grid;
+static int *cells;
+
+static void window(int allocated) {
+    static int lent[4];
+    if (allocated)
+        MPI_Win_allocate(sizeof lent, sizeof(int), MPI_INFO_NULL, WORLD, &cells, &grid);
+    else
+        MPI_Win_create(lent, sizeof lent, sizeof(int), MPI_INFO_NULL, WORLD, &grid);
+    MPI_Win_set_name(grid, "grid");
+}
+
+static MPI_Group only(int one) {
+    MPI_Group all, group;
+    MPI_Comm_group(WORLD, &all);
+    MPI_Group_incl(all, 1, &one, &group);
+    return group;
+}
+
+static void put(int target) { MPI_Put(&word, 1, MPI_INT, target, 0, 1, MPI_INT, grid); }
+
+static void win_create(void) {
+    static int lent[4];
+    if (rank == 2) recv_word(0, 9, WORLD);
+    MPI_Win_create(lent, sizeof lent, sizeof(int), MPI_INFO_NULL, WORLD, &grid); // win_create
+}
+
+static void win_fence(void) {
+    window(0);
+    MPI_Win_fence(0, grid);
+    if (rank == 2) recv_word(0, 9, WORLD);
+    put(2);
+    MPI_Win_fence(0, grid); // win_fence
+}
+
+static void win_free(void) {
+    window(1);
+    if (rank == 2) recv_word(0, 9, WORLD);
+    MPI_Win_free(&grid); // win_free
+}
+
+static void win_post(void) {
+    window(0);
+    if (rank == 1) recv_word(0, 9, WORLD);
+    MPI_Win_start(only(1), 0, grid);
+    put(1);
+    MPI_Win_complete(grid); // win_post
+}
+
+static void win_complete(void) {
+    window(0);
+    if (rank == 0) recv_word(1, 9, WORLD);
+    MPI_Win_post(only(0), 0, grid);
+    MPI_Win_wait(grid); // win_complete
+}
+
+static void waits_for_lock(int lock_type) {
+    MPI_Barrier(WORLD);
+    MPI_Win_lock(lock_type, 1, 0, grid); put(1); MPI_Win_unlock(1, grid); // win_lock
+}
+
+// Rank 0 holds the lock of rank 1's memory; rank 2 wants it.
+static void holds(int allocated) {
+    window(allocated);
+    if (rank == 2) waits_for_lock(MPI_LOCK_SHARED);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, grid);
+        put(1);
+        MPI_Win_flush(1, grid);
+    }
+    MPI_Barrier(WORLD);
+}
+
+static void win_lock(void) {
+    holds(0);
+    recv_word(2, 9, WORLD);
+}
+
+static void win_lock_allocated(void) {
+    holds(1);
+    recv_word(2, 9, WORLD);
+}
+
+// Ranks 0 and 1 share the lock.
+static void win_lock_shared(void) {
+    window(1);
+    if (rank == 2) waits_for_lock(MPI_LOCK_EXCLUSIVE);
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, grid);
+    put(1);
+    MPI_Win_flush(1, grid);
+    MPI_Barrier(WORLD);
+    recv_word(2, 9, WORLD);
+}
+
+static void win_crossed(void) {
+    window(1);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, grid);
+    put(rank);
+    MPI_Win_flush(rank, grid);
+    MPI_Barrier(WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, grid); put(1 - rank); MPI_Win_unlock(1 - rank, grid); // win_crossed
+}
+
 // What follows only seems to hang.
 
 static volatile int forever = 1;
@@ -158,6 +263,12 @@ static void computes(void) {
     if (rank == 2)
         while (forever) word++; // spin
     MPI_Barrier(WORLD); // computes
+}
+
+static void holder_computes(void) {
+    holds(0);
+    while (rank == 0 && forever) word++; // holder
+    recv_word(2, 9, WORLD);
 }
 
 static void short_calls(void) {
@@ -214,7 +325,10 @@ static const struct {
 } HOW[] = {{"sends", sends}, {"receives", receives}, {"tag", tag}, {"comm", comm}, {"missing", missing}, {"file", file}, {"again", again},
            {"differ", differ}, {"cycle", cycle}, {"finished", finished}, {"any", any}, {"probe", probe}, {"barrier", barrier},
            {"inter", inter}, {"background", background}, {"making", making}, {"part", part}, {"partitioned", partitioned},
-           {"partitioned_receive", partitioned_receive}, {"not_ready", not_ready}, {"short_calls", short_calls}, {"computes", computes},
+           {"partitioned_receive", partitioned_receive}, {"not_ready", not_ready}, {"win_create", win_create}, {"win_fence", win_fence},
+           {"win_free", win_free}, {"win_post", win_post}, {"win_complete", win_complete}, {"win_lock", win_lock},
+           {"win_lock_allocated", win_lock_allocated}, {"win_lock_shared", win_lock_shared}, {"win_crossed", win_crossed},
+           {"holder_computes", holder_computes}, {"short_calls", short_calls}, {"computes", computes},
            {"sleeps", sleeps}, {"input", input}, {"looks", looks}, {"thread", thread}, {"slow", slow}, {"transfer", transfer}};
 
 int main(int argc, char **argv) {

@@ -105,6 +105,46 @@ HANGS = {
         "a partitioned send (MPI_Psend_init) of rank 0 with tag 1 on MPI_COMM_WORLD lies "
         "unexpected at rank 1: only a receive made by MPI_Precv_init matches it",
     ),
+    "win_create": (
+        3,
+        "ranks 0-1 wait in MPI_Win_create on MPI_COMM_WORLD at {win_create} for rank 2, "
+        "which is in MPI_Recv at {recv_word}",
+    ),
+    "win_fence": (
+        3,
+        "ranks 0-1 wait in MPI_Win_fence on window 'grid' at {win_fence} for rank 2, "
+        "which is in MPI_Recv at {recv_word}",
+    ),
+    "win_free": (
+        3,
+        "ranks 0-1 wait in MPI_Win_free on window 'grid' at {win_free} for rank 2, "
+        "which is in MPI_Recv at {recv_word}",
+    ),
+    "win_post": (
+        2,
+        "rank 0 is in MPI_Win_complete at {win_post} and waits for rank 1 to call MPI_Win_post, "
+        "on window 'grid'; rank 1 is in MPI_Recv at {recv_word}",
+    ),
+    "win_complete": (
+        2,
+        "rank 1 is in MPI_Win_wait at {win_complete} and waits for rank 0 to call "
+        "MPI_Win_complete, on window 'grid'",
+    ),
+    "win_lock": (
+        3,
+        "rank 2 is in MPI_Win_unlock at {win_lock} and waits for the lock at rank 1 of window "
+        "'grid', which rank 0 holds",
+    ),
+    "win_lock_allocated": (
+        3,
+        "at {win_lock} and waits for the lock at rank 1 of window 'grid', which rank 0 holds",
+    ),
+    "win_lock_shared": (
+        3,
+        "at {win_lock} and waits for all of 2 requests, the first for the lock at rank 1 of "
+        "window 'grid', which rank 0 holds",
+    ),
+    "win_crossed": (2, "0 -> 1 -> 0, each in MPI_Win_"),
 }
 
 
@@ -180,6 +220,11 @@ def held_open():
         (
             "sleeps",
             r"not a deadlock: rank 2 does not wait in MPI \(sleeps.*; rank 1 has waited for it ",
+        ),
+        (
+            "holder_computes",
+            r"not a deadlock: rank 0 does not wait in MPI \(runs[^)]*\)( at {holder})?; "
+            r"rank 2 has waited for it ",
         ),
         ("input", r"not a deadlock: rank 0 does not wait in MPI \(sleeps"),
         ("short_calls", r"not a deadlock: rank 0 does not wait in MPI( \((runs|sleeps)[^)]*\))?"),

@@ -87,9 +87,10 @@ impl Engine {
             _ if lasting.polls => vec![Wait::OTHER],
             (Some(watch), _) => vec![seen.on_board(watch)],
             (None, []) => vec![seen.probe(on)],
-            (None, requests) => requests.iter().map(|&r| seen.wait_of(r)).collect(),
+            (None, requests) => requests.iter().flat_map(|&r| seen.waits_of(r)).collect(),
         };
-        report.any = report.waits.len() > 1;
+        report.any = on.requests.len() > 1;
+        report.locks = seen.0.parts.windows.held_locks();
         report.polls = lasting.polls;
         report.waited = lasting.now.since(lasting.since).as_millis() as u64;
         report.runs = seen.runs();
@@ -160,6 +161,12 @@ impl Seen<'_> {
             context: want.context.0,
             bytes: 0,
         }
+    }
+
+    /// Only a call on a window waits for several at once.
+    fn waits_of(&self, req: ReqId) -> Vec<Wait> {
+        let of_window = self.0.parts.windows.waits_of(req);
+        of_window.unwrap_or_else(|| vec![self.wait_of(req)])
     }
 
     fn wait_of(&self, req: ReqId) -> Wait {

@@ -10,6 +10,7 @@
 //! flights   what is under way to each target, and has to end before a flush does
 //! posts     post, start, complete and wait
 //! reach     memory in reach, for calls that take no lock of the library
+//! view      what calls wait for, and who holds locks, for people
 //! ```
 //!
 //! Frames ([`kw_proto::rma`]) are messages in a context of the window's own. So they are lost,
@@ -27,6 +28,7 @@ mod memory;
 mod posts;
 mod reach;
 mod sync;
+mod view;
 
 pub use access::{At, Span};
 pub use kw_path::shm::ShmError;

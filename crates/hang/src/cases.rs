@@ -299,6 +299,101 @@ fn two_are_stuck_while_a_third_computes() {
     assert!(said(&job).starts_with("deadlock: 0 -> 1 -> 0"));
 }
 
+const GRID: u32 = 64;
+
+fn window() -> Comm {
+    Comm {
+        context: GRID,
+        name: "window 'grid'".into(),
+        ..world(3, 0)
+    }
+}
+
+/// A rank that waits for the lock at a rank of the window.
+fn locking(target: u32) -> Report {
+    let wait = Wait {
+        context: GRID,
+        source: Some(target),
+        ..of(Kind::Lock, None, None)
+    };
+    let mut report = waits("MPI_Win_lock", &[wait], 0);
+    report.comms.push(window());
+    report
+}
+
+/// What a rank knows of the lock at rank 1.
+fn knows(count: Option<u32>, holders: &[Rank]) -> Lock {
+    Lock {
+        context: GRID,
+        target: 1,
+        count,
+        holders: holders.to_vec(),
+    }
+}
+
+/// What is said where ranks have told this of their locks.
+fn said_of_locks(reports: [Report; 3], locks: [Vec<Lock>; 3]) -> String {
+    let told = reports.into_iter().zip(locks);
+    let mut told = all(told.map(|(report, locks)| Report { locks, ..report }));
+    name_holders(&mut told);
+    said(&told)
+}
+
+#[test]
+fn a_lock_that_is_held_by_who_waits_for_the_one_that_wants_it() {
+    let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
+    let held = knows(Some(1), &[0]);
+    for locks in [
+        [vec![], vec![held.clone()], vec![]],
+        // Rank 1 sees only that somebody does.
+        [vec![knows(None, &[0])], vec![knows(Some(1), &[])], vec![]],
+    ] {
+        assert_eq!(
+            said_of_locks([rest(2), rest(0), locking(1)], locks),
+            "deadlock: 0 -> 2 -> 0: rank 0 is in MPI_Recv at a.c:7 and waits for a message of rank 2, tag 3, on \
+             MPI_COMM_WORLD; rank 2 is in MPI_Win_lock at a.c:7 and waits for the lock at rank 1 of window 'grid', which rank \
+             0 holds."
+        );
+    }
+}
+
+#[test]
+fn a_lock_with_a_holder_that_nobody_knows_proves_nothing() {
+    let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
+    for lock in [knows(Some(2), &[0]), knows(None, &[0]), knows(Some(0), &[])] {
+        let text = said_of_locks([rest(2), rest(0), locking(1)], [vec![], vec![lock], vec![]]);
+        assert!(text.starts_with("not proven to be a deadlock"), "{text}");
+    }
+}
+
+#[test]
+fn a_lock_of_another_window_with_the_same_context_is_not_meant() {
+    let mut wants = locking(1);
+    wants.comms[1].members = vec![2];
+    let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
+    let locks = [vec![], vec![knows(Some(1), &[0])], vec![]];
+    let text = said_of_locks([rest(2), rest(0), wants], locks);
+    assert!(text.starts_with("not proven to be a deadlock"), "{text}");
+}
+
+#[test]
+fn ranks_that_have_not_posted_or_completed() {
+    let wait = |kind, peer| Wait {
+        context: GRID,
+        ..of(kind, Some(peer), None)
+    };
+    let mut starts = waits("MPI_Win_complete", &[wait(Kind::Post, 1)], 0);
+    let mut exposes = waits("MPI_Win_wait", &[wait(Kind::Complete, 0)], 0);
+    starts.comms.push(window());
+    exposes.comms.push(window());
+    let text = said(&all([starts, exposes]));
+    assert!(
+        text.contains("rank 0 is in MPI_Win_complete at a.c:7 and waits for rank 1 to call MPI_Win_post, on window 'grid'")
+            && text.contains("rank 1 is in MPI_Win_wait at a.c:7 and waits for rank 0 to call MPI_Win_complete, on window"),
+        "{text}"
+    );
+}
+
 // Cases that only look like a hang.
 
 #[test]

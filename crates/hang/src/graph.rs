@@ -142,6 +142,7 @@ impl<'a> Graph<'a> {
     fn may_serve(&self, rank: Rank, report: &Report, wait: &Wait) -> bool {
         match (wait.kind, wait.peer) {
             (Kind::Other, _) => true,
+            (Kind::Lock, _) if !knows_holders(report, wait) => true,
             (kind, _) if kind.is_partitioned() => true,
             (Kind::Collective, Some(peer)) => self.may_take_part(peer, wait),
             (_, Some(peer)) => peer != rank && self.may_go_on(peer),
@@ -285,6 +286,16 @@ impl<'a> Graph<'a> {
             None => Next::Several,
         }
     }
+}
+
+/// Whether all holders of a lock are known. One without a holder is being granted, or nobody says
+/// who holds it.
+fn knows_holders(report: &Report, wait: &Wait) -> bool {
+    let unknown = |w: &Wait| {
+        let same = (w.kind, w.context, w.source) == (wait.kind, wait.context, wait.source);
+        same && w.peer.is_none()
+    };
+    !report.waits.iter().any(unknown)
 }
 
 enum Next {

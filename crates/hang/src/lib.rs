@@ -16,6 +16,7 @@
 
 mod graph;
 mod left;
+mod locks;
 mod page;
 mod ranges;
 mod sentence;
@@ -26,6 +27,7 @@ mod cases;
 
 pub use graph::{Finding, Why, analyze};
 pub use left::{Left, times};
+pub use locks::{Lock, name_holders};
 pub use page::page;
 pub use ranges::Ranges;
 pub use sentence::line;
@@ -66,6 +68,14 @@ pub enum Kind {
     PartSend,
     /// The program marking partitions of a send as ready.
     Ready,
+    /// The lock of a window, or that who holds it gives it back.
+    Lock,
+    /// MPI_Win_post.
+    Post,
+    /// MPI_Win_complete.
+    Complete,
+    /// MPI_Win_fence.
+    Fence,
     /// Nothing, or something unknown.
     Other,
 }
@@ -77,7 +87,8 @@ pub struct Wait {
     pub kind: Kind,
     /// The rank; `None`: any that sends in this context.
     pub peer: Option<Rank>,
-    /// The rank of that one in the communicator, if it has one.
+    /// The rank of that one in the communicator, if it has one. Of a lock: the rank in the window of
+    /// whose memory it is.
     pub source: Option<u32>,
     /// Tag; of a collective, which call of the communicator it is. `None`: any.
     pub tag: Option<i32>,
@@ -185,6 +196,8 @@ pub struct Report {
     pub early: Vec<Early>,
     /// Communicators.
     pub comms: Vec<Comm>,
+    /// Locks of windows, as far as it knows of them.
+    pub locks: Vec<Lock>,
     /// Where the program called it, innermost first.
     pub frames: Vec<Frame>,
 }

@@ -125,7 +125,9 @@ fn alike(told: &[Told], ranks: &[Rank]) -> Option<String> {
 
 fn tag_of(wait: &Wait) -> String {
     match (wait.kind, wait.tag) {
-        (Kind::Collective, _) => String::new(),
+        (Kind::Collective | Kind::Lock | Kind::Post | Kind::Complete | Kind::Fence, _) => {
+            String::new()
+        }
         (_, Some(tag)) => format!(", tag {tag}"),
         (_, None) => ", any tag".into(),
     }
@@ -195,6 +197,17 @@ pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
         Kind::Ready => format!(
             "partitions of its send to {peer} to be made ready by MPI_Pready{tag}, on {comm}"
         ),
+        Kind::Lock => {
+            let at = wait.source.map_or("a rank".into(), |s| format!("rank {s}"));
+            let held = match wait.peer {
+                Some(holder) => format!(", which rank {holder} holds"),
+                None => String::new(),
+            };
+            format!("the lock at {at} of {comm}{held}")
+        }
+        Kind::Post => format!("{peer} to call MPI_Win_post, on {comm}"),
+        Kind::Complete => format!("{peer} to call MPI_Win_complete, on {comm}"),
+        Kind::Fence => format!("{peer} to call MPI_Win_fence, on {comm}"),
         Kind::Other => "something that ends by itself".into(),
     }
 }

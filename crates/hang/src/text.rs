@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! cmd=kw_waits round=1 waited=10002 mark=7f quiet=1 threads=0 polls=0 any=0 call=MPI_Recv waits=KIND:PEER:SOURCE:TAG:CONTEXT:BYTES,...
-//!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES:PARTITIONED,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,... frames=FILE:OFFSET,...
+//!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES:PARTITIONED,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,...
+//!     locks=CONTEXT:TARGET:COUNT:HOLDERS,... frames=FILE:OFFSET,...
 //! ```
 //! Names are percent-encoded, so that no separator stands in them; ranks are ranges; `*` is a
 //! wildcard. A line is never longer than [`MOST_BYTES`]: what is least needed is left out.
 
-use crate::{Comm, Early, Frame, Kind, Ranges, Rank, Report, Run, Wait};
+use crate::{Comm, Early, Frame, Kind, Lock, Ranges, Rank, Report, Run, Wait};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -36,7 +37,7 @@ fn strange<T>(what: impl Into<String>) -> Read<T> {
     Err(Malformed(what.into()))
 }
 
-const KINDS: [(Kind, char); 9] = [
+const KINDS: [(Kind, char); 13] = [
     (Kind::Receive, 'r'),
     (Kind::Probe, 'p'),
     (Kind::Send, 's'),
@@ -45,6 +46,10 @@ const KINDS: [(Kind, char); 9] = [
     (Kind::PartReceive, 'R'),
     (Kind::PartSend, 'S'),
     (Kind::Ready, 'y'),
+    (Kind::Lock, 'l'),
+    (Kind::Post, 'P'),
+    (Kind::Complete, 'C'),
+    (Kind::Fence, 'f'),
     (Kind::Other, 'o'),
 ];
 
@@ -70,6 +75,9 @@ impl Report {
             self.early.truncate(half(self.early.len()));
         } else if self.frames.len() > 2 {
             self.frames.truncate(half(self.frames.len()));
+        } else if self.locks.len() > 8 {
+            // Whose holders are not named cannot be proven to be stuck.
+            self.locks.truncate(half(self.locks.len()));
         } else if comms > 8 {
             self.comms.truncate(half(comms));
         } else if self.runs.len() + self.waits.len() > 8 {
@@ -88,7 +96,7 @@ impl Report {
     fn write(&self) -> String {
         let yes = |b: bool| u8::from(b);
         format!(
-            "{MARK}round={} waited={} mark={:x} quiet={} threads={} polls={} any={} call={} waits={} runs={} early={} comms={} frames={}\n",
+            "{MARK}round={} waited={} mark={:x} quiet={} threads={} polls={} any={} call={} waits={} runs={} early={} comms={} locks={} frames={}\n",
             self.round,
             self.waited,
             self.mark,
@@ -101,6 +109,7 @@ impl Report {
             list(&self.runs, ",", run_text),
             list(&self.early, ",", early_text),
             list(&self.comms, ",", comm_text),
+            list(&self.locks, ",", lock_text),
             list(&self.frames, ",", frame_text),
         )
     }
@@ -124,6 +133,7 @@ impl Report {
             runs: parse_list(words.next("runs")?, ',', parse_run)?,
             early: parse_list(words.next("early")?, ',', parse_early)?,
             comms: parse_list(words.next("comms")?, ',', parse_comm)?,
+            locks: parse_list(words.next("locks")?, ',', parse_lock)?,
             frames: parse_list(words.next("frames")?, ',', parse_frame)?,
         })
     }
@@ -191,6 +201,12 @@ fn comm_text(c: &Comm) -> String {
         c.calls,
         encoded(&c.name)
     )
+}
+
+fn lock_text(l: &Lock) -> String {
+    let holders = Ranges::new(l.holders.iter().copied()).in_full();
+    let count = wild(l.count);
+    format!("{}:{}:{count}:{holders}", l.context, l.target)
 }
 
 pub(crate) fn parse_list<T>(
@@ -281,6 +297,16 @@ fn parse_comm(text: &str) -> Read<Comm> {
         name: decoded(name)?,
         senders: parse_ranks(senders)?,
         members: parse_ranks(members)?,
+    })
+}
+
+fn parse_lock(text: &str) -> Read<Lock> {
+    let [context, target, count, holders] = fields(text, ':')?;
+    Ok(Lock {
+        context: number(context)?,
+        target: number(target)?,
+        count: maybe(count)?,
+        holders: parse_ranks(holders)?,
     })
 }
 
@@ -381,11 +407,18 @@ mod tests {
             waits,
         });
         let frame = (".*", any::<u64>()).prop_map(|(file, offset)| Frame { file, offset });
+        let lock = (any::<(u32, u32, Option<u32>)>(), 0..9u32).prop_map(|(of, n)| Lock {
+            context: of.0,
+            target: of.1,
+            count: of.2,
+            holders: (0..n).filter(|r| r % 3 != 1).collect(),
+        });
         let flags = prop::array::uniform4(any::<bool>());
         let lists = (
             prop::collection::vec(waits(), 0..4),
             prop::collection::vec(run, 0..3),
             prop::collection::vec(comm, 0..4),
+            prop::collection::vec(lock, 0..3),
             prop::collection::vec(frame, 0..3),
         );
         (any::<(u32, u64, u64)>(), flags, "MPI_[a-z]{1,9}", lists).prop_map(
@@ -409,7 +442,8 @@ mod tests {
                     partitioned: f[3],
                 }],
                 comms: lists.2,
-                frames: lists.3,
+                locks: lists.3,
+                frames: lists.4,
             },
         )
     }

@@ -187,9 +187,15 @@ fn comms(report: &Report, tables: &Tables) -> Vec<kw_hang::Comm> {
     let waits = report.waits.iter().map(|w| w.context);
     let runs = report.runs.iter().map(|r| r.context);
     let early = report.early.iter().map(|e| e.context);
-    let concerned: Vec<u32> = waits.chain(runs).chain(early).map(communicator).collect();
+    let locks = report.locks.iter().map(|l| l.context);
+    let concerned: Vec<u32> = waits
+        .chain(runs)
+        .chain(early)
+        .chain(locks)
+        .map(communicator)
+        .collect();
     let is = |c: &&Comm| concerned.contains(&c.context.0);
-    let first = all(tables).filter(is).map(in_full);
+    let first = all(tables).filter(is).map(|c| in_full(tables, c));
     let rest = all(tables).filter(|c| !is(c)).map(in_short);
     first.chain(rest).take(MOST_COMMS).collect()
 }
@@ -202,12 +208,12 @@ fn in_short(comm: &Comm) -> kw_hang::Comm {
     }
 }
 
-fn in_full(comm: &Comm) -> kw_hang::Comm {
+fn in_full(tables: &Tables, comm: &Comm) -> kw_hang::Comm {
     let ranks = |group: &Group| group.iter().map(|Peer(p)| p).collect::<Vec<u32>>();
     let mut members = ranks(&comm.local);
     members.extend(comm.remote.iter().flat_map(|r| ranks(r)));
     kw_hang::Comm {
-        name: name(comm, &members),
+        name: name(tables, comm, &members),
         senders: ranks(comm.target()),
         members,
         ..in_short(comm)
@@ -217,12 +223,22 @@ fn in_full(comm: &Comm) -> kw_hang::Comm {
 /// Name of the communicator with this context.
 pub(crate) fn comm_name(tables: &Tables, context: u32) -> String {
     match of_context(tables, context) {
-        Some(comm) => in_full(comm).name,
+        Some(comm) => in_full(tables, comm).name,
         None => "a communicator that was freed".into(),
     }
 }
 
-fn name(comm: &Comm, members: &[u32]) -> String {
+fn name(tables: &Tables, comm: &Comm, members: &[u32]) -> String {
+    let mut windows = tables.windows.iter();
+    if let Some((_, window)) = windows.find(|(_, w)| w.comm == comm.handle) {
+        return match window.name.as_str() {
+            "" => format!(
+                "a window of {}",
+                kw_hang::Ranges::new(members.iter().copied()).named()
+            ),
+            name => format!("window '{name}'"),
+        };
+    }
     if !comm.name.is_empty() {
         return comm.name.clone();
     }

@@ -123,8 +123,8 @@ impl Window {
         let locked = match (&self.shared, self.place_of(rank)) {
             _ if rank == self.me => self.locks.try_lock(rank, mode),
             (Some(shared), Some(place)) => {
-                let exclusive = mode == LockMode::Exclusive;
-                shared.memory.lock(place).try_lock(exclusive, false)
+                let alone = (mode == LockMode::Exclusive).then_some(self.me);
+                shared.memory.lock(place).try_lock(alone, false)
             }
             _ => false,
         };

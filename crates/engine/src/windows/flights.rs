@@ -143,6 +143,13 @@ impl Flights {
         }
     }
 
+    /// Targets to which flights up to a number go on.
+    pub fn targets(&self, number: u64) -> impl Iterator<Item = u32> {
+        let before = move |l: &TargetFlights| l.flights.front().is_some_and(|f| f.number <= number);
+        let lines = self.lines.iter();
+        lines.filter(move |(_, l)| before(l)).map(|(rank, _)| *rank)
+    }
+
     /// Takes what went wrong with flights to a rank, or to any.
     pub fn take_failure(&mut self, rank: Option<u32>) -> Option<Failure> {
         match rank {

@@ -36,7 +36,7 @@ impl Locks {
     pub fn try_lock(&mut self, who: u32, mode: LockMode) -> bool {
         match self {
             Locks::Asked(queue) => queue.may_have(mode) && queue.request(who, mode),
-            Locks::Shared { memory, .. } => try_shared(memory, mode, false),
+            Locks::Shared { memory, .. } => try_shared(memory, who, mode, false),
         }
     }
 
@@ -66,6 +66,20 @@ impl Locks {
         }
     }
 
+    /// How many hold the lock, and the ranks of these that are known.
+    pub fn holders(&self) -> (u32, Vec<u32>) {
+        match self {
+            Locks::Asked(queue) => {
+                let all: Vec<u32> = queue.holders().collect();
+                (all.len() as u32, all)
+            }
+            Locks::Shared { memory, .. } => {
+                let (count, alone) = memory.lock(memory.index()).held();
+                (count, alone.into_iter().collect())
+            }
+        }
+    }
+
     /// Grants the lock to those who wait, as far as it is free; who has it now.
     pub fn grant(&mut self) -> Vec<u32> {
         let Locks::Shared { memory, waiting } = self else {
@@ -73,7 +87,7 @@ impl Locks {
         };
         let mut granted = Vec::new();
         while let Some(&(next, mode)) = waiting.front() {
-            if !try_shared(memory, mode, true) {
+            if !try_shared(memory, next, mode, true) {
                 return granted;
             }
             waiting.pop_front();
@@ -84,7 +98,7 @@ impl Locks {
     }
 }
 
-fn try_shared(memory: &SharedMemory, mode: LockMode, granting: bool) -> bool {
-    let exclusive = mode == LockMode::Exclusive;
-    memory.lock(memory.index()).try_lock(exclusive, granting)
+fn try_shared(memory: &SharedMemory, who: u32, mode: LockMode, granting: bool) -> bool {
+    let alone = (mode == LockMode::Exclusive).then_some(who);
+    memory.lock(memory.index()).try_lock(alone, granting)
 }

@@ -281,8 +281,8 @@ impl Reachable {
             return None;
         }
         let (kind, alone) = match mode {
-            LockMode::Shared => (epoch::TAKEN, false),
-            LockMode::Exclusive => (epoch::TAKEN_ALONE, true),
+            LockMode::Shared => (epoch::TAKEN, None),
+            LockMode::Exclusive => (epoch::TAKEN_ALONE, Some(self.me)),
         };
         if !self
             .memory

@@ -8,7 +8,7 @@ use kw_proto::rma::{Access, EpochStart, Frame, LockMode};
 
 /// When a wait ends.
 #[derive(Debug)]
-enum Until {
+pub(super) enum Until {
     /// All flights to a rank, or to all, up to this number have ended.
     Flown(Option<u32>, u64),
     /// Frames for these ranks have been sent, and flights up to this number have ended.
@@ -29,6 +29,12 @@ pub(super) struct Waiter {
 }
 
 impl Window {
+    /// When the wait of this request ends.
+    pub(super) fn until(&self, req: ReqId) -> Option<&Until> {
+        let waiter = self.waiters.iter().find(|w| w.req == req)?;
+        Some(&waiter.until)
+    }
+
     fn has_ended(&self, until: &Until) -> bool {
         match until {
             Until::Flown(rank, number) => self.flights.have_ended(*rank, *number),

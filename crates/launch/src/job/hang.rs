@@ -6,7 +6,7 @@ use crate::inquiry::{Cause, Do, Stands};
 use crate::outside;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_hang::{Finding, Left, Ranges, Report, State, Told, analyze, page, times};
+use kw_hang::{Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page, times};
 use kw_start::pmi::{self, Server, Stage};
 use kw_sys::peek::Peeker;
 use kw_sys::signals;
@@ -163,7 +163,9 @@ impl Job {
     }
 
     fn conclude(&mut self, cause: Cause, states: Vec<State>, now: Tick) {
-        let told: Vec<Told> = (0..).zip(states).map(|(r, s)| self.told(r, s)).collect();
+        let told = (0..).zip(states).map(|(r, s)| self.told(r, s));
+        let mut told: Vec<Told> = told.collect();
+        name_holders(&mut told);
         let finding = analyze(&told);
         let marks = told.iter().map(|t| t.report().map(|r| r.mark)).collect();
         let proven = matches!(finding, Finding::Deadlock { .. });

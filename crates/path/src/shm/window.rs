@@ -272,27 +272,28 @@ const EXCLUSIVE: u32 = 1 << 31;
 const AWAITED: u32 = 1 << 30;
 
 /// The lock of a rank's memory in shared memory (MPI_Win_lock). The rest of the word counts those
-/// who share it. Whoever does not get it at once asks the rank, which grants it in the order of
+/// who share it, or names the rank that holds it alone. Whoever does not get it at once asks the rank, which grants it in the order of
 /// asking: it marks the lock as awaited, so that whoever gives it back tells the rank.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowLock<'a>(&'a AtomicU32);
 
 impl WindowLock<'_> {
-    /// Takes the lock, if it is free and nobody waits; `granting`: whoever waits first is given it.
-    pub fn try_lock(self, exclusive: bool, granting: bool) -> bool {
+    /// Takes the lock, if it is free and nobody waits; `alone`: for this rank of the window alone;
+    /// `granting`: whoever waits first is given it.
+    pub fn try_lock(self, alone: Option<u32>, granting: bool) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
             let held = now & !AWAITED;
-            let free = match exclusive {
-                true => held == 0,
-                false => held & EXCLUSIVE == 0,
+            let free = match alone {
+                Some(_) => held == 0,
+                None => held & EXCLUSIVE == 0,
             };
             if !free || now & AWAITED != 0 && !granting {
                 return false;
             }
-            let next = match exclusive {
-                true => now | EXCLUSIVE,
-                false => now + 1,
+            let next = match alone {
+                Some(rank) => now | EXCLUSIVE | rank & !AWAITED,
+                None => now + 1,
             };
             match self
                 .0
@@ -309,7 +310,7 @@ impl WindowLock<'_> {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
             let next = match now & EXCLUSIVE != 0 {
-                true => now & !EXCLUSIVE,
+                true => now & AWAITED,
                 false => now.saturating_sub(1),
             };
             match self
@@ -319,6 +320,15 @@ impl WindowLock<'_> {
                 Ok(_) => return now & AWAITED != 0,
                 Err(other) => now = other,
             }
+        }
+    }
+
+    /// How many hold it, and which rank of the window where one does alone.
+    pub fn held(self) -> (u32, Option<u32>) {
+        let held = self.0.load(Ordering::Relaxed) & !AWAITED;
+        match held & EXCLUSIVE {
+            0 => (held, None),
+            _ => (1, Some(held & !EXCLUSIVE)),
         }
     }
 
@@ -374,16 +384,19 @@ mod tests {
     fn the_lock_is_shared_or_exclusive_and_told_to_who_waits() {
         let [a, b] = two(&[1, 1], false);
         let (a, b) = (a.lock(1), b.lock(1));
-        assert!(a.try_lock(false, false) && b.try_lock(false, false));
-        assert!(!b.try_lock(true, false));
+        assert!(a.try_lock(None, false) && b.try_lock(None, false));
+        assert!(!b.try_lock(Some(7), false));
+        assert_eq!(b.held(), (2, None));
         b.set_awaited(true);
-        assert!(!a.try_lock(false, false), "behind the one who waits");
+        assert!(!a.try_lock(None, false), "behind the one who waits");
         assert!(a.unlock() && b.unlock());
-        assert!(!a.try_lock(true, false) && b.try_lock(true, true));
-        assert!(!a.try_lock(false, true));
+        assert!(!a.try_lock(Some(7), false) && b.try_lock(Some(7), true));
+        assert!(!a.try_lock(None, true));
+        assert_eq!(a.held(), (1, Some(7)));
         b.set_awaited(false);
         assert!(!b.unlock());
-        assert!(a.try_lock(true, false));
+        assert_eq!(a.held(), (0, None));
+        assert!(a.try_lock(Some(7), false));
     }
 
     #[test]

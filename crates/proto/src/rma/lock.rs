@@ -54,9 +54,8 @@ impl LockQueue {
         self.exclusive == Some(who) || self.shared.contains(&who)
     }
 
-    #[cfg(test)]
     /// Who holds the lock.
-    fn holders(&self) -> impl Iterator<Item = u32> {
+    pub fn holders(&self) -> impl Iterator<Item = u32> {
         self.exclusive.iter().chain(&self.shared).copied()
     }
 

@@ -29,6 +29,8 @@ struct TargetState {
     out: Vec<u8>,
     /// The epoch, where its first frame has not been written.
     opening: Option<EpochStart>,
+    /// What the last epoch began with.
+    epoch: Option<EpochStart>,
     /// Posts that have come and are not used up.
     posts: u32,
     /// Waits for a post.
@@ -45,7 +47,7 @@ struct TargetState {
 
 impl TargetState {
     fn open(&mut self, opening: EpochStart) {
-        self.opening = Some(opening);
+        (self.opening, self.epoch) = (Some(opening), Some(opening));
         (self.known, self.ahead) = (false, 0);
     }
 
@@ -105,6 +107,7 @@ impl Targets {
     fn add(&mut self, rank: u32, opening: Option<EpochStart>) -> usize {
         let state = TargetState {
             opening,
+            epoch: opening,
             ..TargetState::default()
         };
         let needed = rank as usize + 1;
@@ -180,6 +183,14 @@ impl Origin {
             true => {}
             false => toward.posts += 1,
         }
+    }
+
+    /// What the last epoch on a target began with, where it has begun there, and whether the target
+    /// is known to apply what it is sent.
+    pub fn epoch(&self, rank: u32) -> Option<(EpochStart, bool)> {
+        let toward = self.targets.get(rank)?;
+        let epoch = toward.epoch.filter(|_| toward.opening.is_none())?;
+        Some((epoch, toward.known))
     }
 
     /// Whether this target has not posted.

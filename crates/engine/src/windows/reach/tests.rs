@@ -132,7 +132,7 @@ fn elements_are_combined_and_compared() {
 #[test]
 fn a_lock_that_somebody_holds_is_left_to_the_ordinary_way() {
     let r = reachable(false);
-    assert!(r.memory.lock(1).try_lock(true, false));
+    assert!(r.memory.lock(1).try_lock(Some(9), false));
     assert_eq!(r.lock(1, LockMode::Shared), None);
     r.memory.lock(1).set_awaited(true);
     r.memory.lock(1).unlock();
@@ -164,7 +164,9 @@ fn locks_of_two_threads_at_once_are_both_known() {
             assert!(!r.memory.lock(stray as usize).unlock());
         }
         assert_eq!(r.unlock(rank), Some(false));
-        assert!(r.memory.lock(0).try_lock(true, false) && r.memory.lock(1).try_lock(true, false));
+        assert!(
+            r.memory.lock(0).try_lock(Some(9), false) && r.memory.lock(1).try_lock(Some(9), false)
+        );
         r.memory.lock(0).unlock();
         r.memory.lock(1).unlock();
     }

@@ -1,0 +1,143 @@
+//! What calls on windows wait for, and who holds locks, for people: nothing here is on the way of a
+//! message.
+
+use super::sync::Until;
+use super::{Window, Windows};
+use crate::messages::ReqId;
+use kw_hang::{Kind, Lock, Wait};
+use kw_proto::rma::{Access, EpochStart};
+
+impl Windows {
+    /// What a request waits for, all of it, if it is one of these.
+    pub(crate) fn waits_of(&self, req: ReqId) -> Option<Vec<Wait>> {
+        let mut all = self.all.iter();
+        all.find_map(|(_, window)| {
+            let until = window.until(req)?;
+            let mut waits = window.waits(until);
+            if waits.is_empty() {
+                waits.push(Wait::OTHER);
+            }
+            Some(waits)
+        })
+    }
+
+    /// The locks that this rank knows of.
+    pub(crate) fn held_locks(&mut self) -> Vec<Lock> {
+        self.all.iter_mut().for_each(|(_, window)| window.adopt());
+        let windows = self.all.iter();
+        windows
+            .flat_map(|(_, window)| window.known_locks())
+            .collect()
+    }
+}
+
+impl Window {
+    fn waits(&self, until: &Until) -> Vec<Wait> {
+        let waits_for = |kind: Kind| move |rank: u32| self.wait_for(kind, rank);
+        match until {
+            Until::Flown(rank, number) => self.answers(*rank, *number),
+            Until::Sent(ranks, number) => {
+                let unposted = ranks.iter().filter(|&&rank| self.origin.awaits_post(rank));
+                let mut waits: Vec<Wait> = unposted.copied().map(waits_for(Kind::Post)).collect();
+                waits.extend(ranks.iter().flat_map(|&r| self.answers(Some(r), *number)));
+                waits.sort_by_key(|w| w.source);
+                waits.dedup();
+                waits
+            }
+            // Everybody has called it: the rest goes on by itself.
+            Until::Fenced(_) => Vec::new(),
+            Until::Completed => {
+                let mut ranks: Vec<u32> = self.not_completed().collect();
+                ranks.sort_unstable();
+                ranks.into_iter().map(waits_for(Kind::Complete)).collect()
+            }
+            Until::Posted(ranks) => {
+                let unposted = ranks.iter().filter(|&&rank| self.awaits_post(rank));
+                unposted.copied().map(waits_for(Kind::Post)).collect()
+            }
+        }
+    }
+
+    /// What keeps targets from ending operations of this rank up to a number.
+    fn answers(&self, rank: Option<u32>, number: u64) -> Vec<Wait> {
+        let targets = self.flights.targets(number);
+        let targets = targets.filter(|&target| rank.is_none_or(|rank| rank == target));
+        targets.map(|target| self.answer_of(target)).collect()
+    }
+
+    fn answer_of(&self, rank: u32) -> Wait {
+        if self.origin.awaits_post(rank) {
+            return self.wait_for(Kind::Post, rank);
+        }
+        match self.origin.epoch(rank) {
+            Some((EpochStart::Lock(_), false)) => Wait {
+                peer: None,
+                ..self.wait_for(Kind::Lock, rank)
+            },
+            Some((EpochStart::Fence(_), false)) => self.wait_for(Kind::Fence, rank),
+            _ => Wait::OTHER,
+        }
+    }
+
+    fn wait_for(&self, kind: Kind, rank: u32) -> Wait {
+        Wait {
+            kind,
+            peer: Some(self.group.peer(rank).0),
+            source: Some(rank),
+            context: self.context.0,
+            ..Wait::OTHER
+        }
+    }
+
+    /// The lock of this rank's memory, of the memory that it sees the lock of, and the locks that it
+    /// holds.
+    fn known_locks(&self) -> Vec<Lock> {
+        let mut locks: Vec<Lock> = self
+            .held_here()
+            .map(|rank| self.lock_of(rank, None, &[self.me]))
+            .collect();
+        let (count, holders) = self.locks.holders();
+        locks.push(self.lock_of(self.me, Some(count), &holders));
+        if let Some(shared) = &self.shared {
+            for rank in shared.ranks().filter(|&rank| rank != self.me) {
+                let Some(place) = self.place_of(rank) else {
+                    continue;
+                };
+                let (count, alone) = shared.memory.lock(place).held();
+                locks.push(self.lock_of(rank, Some(count), alone.as_slice()));
+            }
+        }
+        locks.retain(|lock| !lock.holders.is_empty() || lock.count.is_some_and(|n| n > 0));
+        locks
+    }
+
+    /// Ranks whose lock this rank is known to hold.
+    fn held_here(&self) -> impl Iterator<Item = u32> {
+        let granted = |&rank: &u32| {
+            let open = match self.epochs.access() {
+                Access::Locked(ranks) => ranks.contains_key(&rank),
+                Access::LockedAll => true,
+                _ => false,
+            };
+            let known = matches!(self.origin.epoch(rank), Some((EpochStart::Lock(_), true)));
+            self.held.contains(&rank) && !self.awaits_lock(rank) || open && known
+        };
+        (0..self.group.size()).filter(granted)
+    }
+
+    /// Whether this rank has asked for a lock in reach, and not been answered.
+    fn awaits_lock(&self, rank: u32) -> bool {
+        matches!(self.origin.epoch(rank), Some((EpochStart::Lock(_), false)))
+            && self.flights.targets(self.flights.last()).any(|t| t == rank)
+    }
+
+    fn lock_of(&self, target: u32, count: Option<u32>, holders: &[u32]) -> Lock {
+        let members = holders.iter().filter(|&&rank| rank < self.group.size());
+        Lock {
+            context: self.context.0,
+            target,
+            count,
+            holders: members.map(|&rank| self.group.peer(rank).0).collect(),
+        }
+    }
+}

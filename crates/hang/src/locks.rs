@@ -1,0 +1,78 @@
+//! Who holds the lock of a window that others wait for.
+//!
+//! No rank needs to know all of it: whoever holds a lock says so, and whose memory it is says how
+//! many hold it, and who as far as it knows. So a wait for a lock becomes one for its holders here.
+
+use crate::{Kind, Rank, Report, State, Told, Wait};
+
+/// What a rank knows of a lock of a window.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lock {
+    /// Context of the window.
+    pub context: u32,
+    /// The rank in the window of whose memory it is.
+    pub target: u32,
+    /// How many hold it, if that is known.
+    pub count: Option<u32>,
+    /// Who does, as far as that is known: ranks of the job.
+    pub holders: Vec<Rank>,
+}
+
+/// Every wait for a lock becomes one for each rank that holds it. Where some holder is not known,
+/// there is a wait for nobody besides.
+pub fn name_holders(told: &mut [Told]) {
+    let settled: Vec<Option<Vec<Wait>>> = told.iter().map(|t| settle(told, t)).collect();
+    for (told, waits) in told.iter_mut().zip(settled) {
+        if let (State::Waits(report), Some(waits)) = (&mut told.state, waits) {
+            report.waits = waits;
+        }
+    }
+}
+
+fn settle(all: &[Told], told: &Told) -> Option<Vec<Wait>> {
+    let report = told.report()?;
+    if !report.waits.iter().any(|w| w.kind == Kind::Lock) {
+        return None;
+    }
+    let waits = report.waits.iter().flat_map(|w| match w.kind {
+        Kind::Lock => of_holders(all, report, w),
+        _ => vec![*w],
+    });
+    Some(waits.collect())
+}
+
+fn of_holders(all: &[Told], report: &Report, wait: &Wait) -> Vec<Wait> {
+    let (holders, known) = holders(all, report, wait);
+    let waits = holders.into_iter().map(|holder| Wait {
+        peer: Some(holder),
+        ..*wait
+    });
+    let mut waits: Vec<Wait> = waits.collect();
+    if !known {
+        waits.push(Wait {
+            peer: None,
+            ..*wait
+        });
+    }
+    waits
+}
+
+/// Who holds a lock, and whether these are all.
+fn holders(all: &[Told], report: &Report, wait: &Wait) -> (Vec<Rank>, bool) {
+    let members = report.comm(wait.context).map_or(&[][..], |c| &c.members);
+    let (mut holders, mut count) = (Vec::new(), None);
+    for (rank, told) in (0..).zip(all) {
+        let Some(other) = told.report().filter(|_| members.contains(&rank)) else {
+            continue;
+        };
+        let is = |l: &&Lock| l.context == wait.context && Some(l.target) == wait.source;
+        for lock in other.locks.iter().filter(is) {
+            holders.extend(&lock.holders);
+            count = count.max(lock.count);
+        }
+    }
+    holders.sort_unstable();
+    holders.dedup();
+    let known = count.is_some_and(|n| n > 0 && n as usize <= holders.len());
+    (holders, known)
+}
