@@ -72,6 +72,17 @@ def test_a_rank_that_is_killed_is_noticed_by_shared_memory(build, setting):
     assert "rank 1" in kill_the_last(build("killed.c"), 2, "any", **env)[0]
 
 
+WINDOWS = "unlock fence complete wait free put get rget fetch"
+
+
+@pytest.mark.parametrize("how", WINDOWS.split())
+def test_operations_that_need_a_dead_target_end_with_an_error(build, how):
+    for out in kill_the_last(build("killed.c"), 3, f"win_{how}"):
+        assert out.startswith("aborted: ") and "MPI_Win" in out or how == "rget", out
+        # Of those who wait for each other, one may hear first that the other has given up.
+        assert "rank 2" in out or how in ("fence", "free"), out
+
+
 def test_exceptions_pass(build):
     throws = build("throws.cc")
     for n in 1, 2, 4:

@@ -72,6 +72,38 @@ def test_connections_that_are_reset_lose_nothing(name, arguments, under_resets, 
 
 
 @pytest.fixture
+def accumulates(program):
+    return program("tests/links/accumulates.c", "-O2")
+
+
+def test_connections_that_are_reset_have_nothing_accumulated_twice(under_resets, accumulates):
+    out, err, resets = under_resets(f"{ON_HOSTS} -n 4 {accumulates} 4", KW_PATHS="self,tcp")
+    if resets == 0:
+        pytest.skip("this kernel resets no connections for 'ss -K'")
+    print(f"{out.strip()}; {resets} ends of connections were reset")
+    assert out.startswith("right") and resets > 10, (out, err, resets)
+
+
+@pytest.mark.parametrize("paths", ["tcp", "udp"])
+def test_a_link_that_is_down_again_and_again_has_nothing_accumulated_twice(accumulates, paths):
+    script = f"""{ON_HOSTS} -n 2 {accumulates} 8 & sleep 1
+        for turn in 1 2 3; do
+            ip link set port1 down; sleep 0.7; ip link set port1 up; sleep 1
+        done
+        wait $!"""
+    out, err = lab("--hosts 2", script, KW_PATHS=f"self,{paths}", KW_STATS="yes")
+    print(out.strip())
+    assert out.startswith("right"), (out, err)
+
+
+def test_packets_that_are_lost_have_nothing_accumulated_twice(accumulates):
+    job = f"{ON_HOSTS} -n 2 {accumulates} 4"
+    out, err = lab("--hosts 2 --loss 2", job, KW_PATHS="self,udp", KW_STATS="yes")
+    print(f"{out.strip()}; {counted('udp_repeated', err)} packets were sent again")
+    assert out.startswith("right") and counted("udp_repeated", err) > 0, (out, err)
+
+
+@pytest.fixture
 def path_test():
     """kw-path's own test, built."""
     subprocess.run([*PATH_TEST, "--no-run"], cwd=ROOT, check=True)
