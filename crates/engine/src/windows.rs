@@ -7,6 +7,7 @@
 //! direct    memory that this rank reads and writes itself
 //! memory    what operations of others do to this rank's memory
 //! locks     who holds the lock of this rank's memory
+//! check     conflicting accesses (KW_CHECK)
 //! flights   what is under way to each target, and has to end before a flush does
 //! posts     post, start, complete and wait
 //! reach     memory in reach, for calls that take no lock of the library
@@ -21,6 +22,7 @@
 //! Everything here but [`Reachable`] is called by the owner of the lock.
 
 mod access;
+mod check;
 mod direct;
 mod flights;
 mod locks;
@@ -31,6 +33,7 @@ mod sync;
 mod view;
 
 pub use access::{At, Span};
+pub use check::{FoundConflict, Site};
 pub use kw_path::shm::ShmError;
 pub use kw_path::shm::window::{SharedMemory, SharedMemoryLead};
 pub use kw_proto::rma::LockMode;
@@ -39,6 +42,7 @@ pub use reach::{MOST_COMBINED, Reachable};
 
 use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
+use check::{Checks, MOST_ANSWER, Whose};
 use direct::Shared;
 use flights::Flights;
 use kw_base::{ContextId, Key, Slab};
@@ -88,6 +92,8 @@ pub struct NewWindow {
     pub memory: Memory,
     /// What each rank exposes.
     pub targets: Vec<Extent>,
+    /// Conflicting accesses are looked for: all ranks say the same.
+    pub checks: bool,
 }
 
 /// Why a call on a window is refused. Each sentence names neither call nor window.
@@ -102,6 +108,9 @@ pub enum WindowError {
     /// Memory cannot be attached or detached (MPI_ERR_RMA_ATTACH).
     #[error("{0}")]
     Attach(String),
+    /// It uses memory that another operation uses ([`Windows::take_conflicts`]; MPI_ERR_RMA_CONFLICT).
+    #[error("it uses memory that another operation uses")]
+    Conflict,
     /// The window has been freed (MPI_ERR_WIN).
     #[error("the window has been freed")]
     Gone,
@@ -160,12 +169,14 @@ struct Window {
     kept_back: Vec<u32>,
     /// Memory for operands.
     scratch: Vec<u8>,
+    checks: Option<Checks>,
 }
 
 impl Window {
     fn new(new: NewWindow) -> Window {
         let shared = match &new.memory {
-            Memory::Shared { memory, ranks } => {
+            // A check sees only what comes as a message.
+            Memory::Shared { memory, ranks } if !new.checks => {
                 Some(Shared::new(memory.clone(), ranks, new.group.size()))
             }
             _ => None,
@@ -199,6 +210,7 @@ impl Window {
             types: HashMap::new(),
             kept_back: Vec::new(),
             scratch: Vec::new(),
+            checks: new.checks.then(Checks::default),
         }
     }
 
@@ -207,7 +219,10 @@ impl Window {
         &'a mut self,
         messages: &'a mut Messages,
     ) -> (&'a mut Target, ExposedMemory<'a>) {
+        let (base, rank) = (self.area.base(), self.me);
         let side = ExposedMemory {
+            checks: self.checks.as_mut(),
+            whose: Whose { base, rank },
             area: &self.area,
             locks: &mut self.locks,
             granted: &mut self.granted,
@@ -257,6 +272,12 @@ impl Window {
             moved |= self.end_going(messages);
             let origin = &mut self.origin;
             moved |= self.flights.look(messages, |rank| origin.on_answer(rank));
+            if let Some(checks) = &mut self.checks {
+                self.flights
+                    .told
+                    .drain(..)
+                    .for_each(|t| checks.on_answer(&t));
+            }
             moved |= self.send_held(messages);
             if !moved {
                 break;

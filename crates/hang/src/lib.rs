@@ -14,6 +14,7 @@
 //! the same words, the second time after all had reported the first time, was true in between.
 #![forbid(unsafe_code)]
 
+mod conflict;
 mod graph;
 mod left;
 mod locks;
@@ -25,6 +26,7 @@ mod text;
 #[cfg(test)]
 mod cases;
 
+pub use conflict::{CallSite, Conflict};
 pub use graph::{Finding, Why, analyze};
 pub use left::{Left, times};
 pub use locks::{Lock, name_holders};

@@ -9,6 +9,7 @@ pub mod attributes;
 pub mod buffered;
 pub mod codes;
 pub mod comm;
+pub mod conflicts;
 pub mod datatype;
 pub mod errhandler;
 pub mod error;

@@ -23,10 +23,10 @@ use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
 
-/// With KW_CHECK, refuses a `what` whose memory a receive that has not ended writes (MPI 5.0, 3.7.2
-/// and 3.7.3).
+/// With KW_CHECK, refuses a `what` ("send" or "receive") whose memory a receive that has not ended
+/// writes (MPI 5.0, 3.7.2 and 3.7.3), or an operation on a window uses (12.7).
 #[inline]
-pub fn refuse_shared(engine: &Engine, what: &str, buf: &Buf) -> Res {
+pub fn refuse_shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
     match engine.job.agreed().checks() {
         true => shared(engine, what, buf),
         false => Ok(()),
@@ -34,9 +34,13 @@ pub fn refuse_shared(engine: &Engine, what: &str, buf: &Buf) -> Res {
 }
 
 #[cold]
-fn shared(engine: &Engine, what: &str, buf: &Buf) -> Res {
+fn shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
     let Some((source, tag)) = engine.messages.writes(buf) else {
-        return Ok(());
+        let found = engine.parts.windows.misuse(buf, what == "receive");
+        return match found {
+            Some(found) => Err(crate::conflicts::report(engine, "", &[found])),
+            None => Ok(()),
+        };
     };
     let source = source.map_or("MPI_ANY_SOURCE".into(), |s| format!("rank {s}"));
     let tag = tag.map_or("MPI_ANY_TAG".into(), |t| format!("tag {t}"));

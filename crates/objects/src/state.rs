@@ -65,6 +65,8 @@ pub struct Tables {
     pub checking: bool,
     /// Creators of objects that must be freed, if that is checked.
     pub makers: crate::left::Makers,
+    /// Calls that access windows, for `KW_CHECK`.
+    pub call_sites: crate::conflicts::CallSites,
     /// Lists of an earlier call, for the memory they have.
     pub lists: crate::lists::Lists,
     /// Reduction operations.

@@ -97,6 +97,14 @@ impl Window {
         }
     }
 
+    /// Its name for people.
+    pub fn called(&self) -> String {
+        match self.name.as_str() {
+            "" => format!("a window of {}", self.flavor.maker()),
+            name => format!("window '{name}'"),
+        }
+    }
+
     /// A fault of a call on this window, which says so, and is for its handler.
     #[cold]
     pub fn fault(&self, handle: WinH, mut fault: Box<Fault>) -> Box<Fault> {
@@ -213,6 +221,7 @@ impl From<WindowError> for Box<Fault> {
             WindowError::Sync(text) => (Class::RmaSync, text),
             WindowError::Range(text) => (Class::RmaRange, text),
             WindowError::Attach(text) => (Class::RmaAttach, text),
+            conflict @ WindowError::Conflict => (Class::RmaConflict, conflict.to_string()),
             gone @ WindowError::Gone => (Class::Win, gone.to_string()),
         };
         Fault::new(class, text)

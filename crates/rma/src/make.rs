@@ -14,7 +14,7 @@ use kw_objects::Comm;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, ErrhandlerH, InfoH, WinH};
 use kw_objects::state::Mpi;
-use kw_objects::window::{Flavor, Predefined, Window};
+use kw_objects::window::{Flavor, Predefined, Reach, Window};
 use kw_sys::args::Out;
 
 /// What this rank gives to a window.
@@ -211,7 +211,9 @@ fn enter(
         _ => targets[rank as usize],
     };
     let attributes = Predefined::new(made.own_base(), size, unit, flavor);
+    let checks = engine.job.agreed().checks();
     let new = NewWindow {
+        checks,
         context,
         group: group.clone(),
         me: rank,
@@ -231,7 +233,8 @@ fn enter(
         info: hints.info(),
         flavor,
         shared: made.parts,
-        reach: made.reach,
+        // A check sees what is sent, so ranks reach no memory but their own.
+        reach: if checks { Reach::Own } else { made.reach },
         attributes,
     });
     if let Some(reachable) = reachable.filter(|_| !tables.checking) {

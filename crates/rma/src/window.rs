@@ -6,7 +6,8 @@ use kw_engine::windows::{WinId, Windows};
 use kw_engine::{Messages, ReqId, Started, WaitOn};
 use kw_mpi::chapter::{running, wait_serving};
 use kw_objects::comm::PROC_NULL;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::conflicts::report;
+use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::WinH;
 use kw_objects::request::explain;
 use kw_objects::state::{Guard, Mpi, State, Tables};
@@ -64,7 +65,52 @@ pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(WindowCall<'_>) ->
         windows: &mut engine.parts.windows,
         messages: &mut engine.messages,
     });
-    done.map_err(|fault| window.fault(win, fault))
+    done.or_else(|fault| {
+        let found = match state.above.checking {
+            true => conflict(state, win)?,
+            false => None,
+        };
+        Err(window_fault(state, win, found.unwrap_or(fault)))
+    })
+}
+
+/// With KW_CHECK: where the call that goes on accesses memory, for those who see the access.
+/// `has_request`: it has one.
+#[cold]
+fn note_call(state: &mut State, win: WinH, has_request: bool) -> Res {
+    let site = state.above.call_sites.here();
+    let (engine, tables) = running(state)?;
+    let id = tables.window(win)?.id;
+    engine.parts.windows.called_at(id, site, has_request);
+    Ok(())
+}
+
+/// With KW_CHECK: conflicting accesses that have been found.
+#[cold]
+fn conflict(state: &mut State, win: WinH) -> Res<Option<Box<Fault>>> {
+    let (engine, tables) = running(state)?;
+    let window = tables.window(win)?;
+    let found = engine.parts.windows.take_conflicts(window.id);
+    Ok(match found.is_empty() {
+        true => None,
+        false => Some(report(engine, &window.called(), &found)),
+    })
+}
+
+/// With KW_CHECK: fails where conflicting accesses have been found.
+fn check_conflicts(state: &mut State, win: WinH) -> Res {
+    match state.above.checking {
+        false => Ok(()),
+        true => match conflict(state, win)? {
+            None => Ok(()),
+            Some(fault) => Err(window_fault(state, win, fault)),
+        },
+    }
+}
+
+#[cold]
+fn window_fault(state: &mut State, win: WinH, fault: Box<Fault>) -> Box<Fault> {
+    state.above.window_fault(win, fault)
 }
 
 /// Likewise, under the lock, which comes back.
@@ -79,6 +125,22 @@ pub fn on<R>(
     Ok((guard, done))
 }
 
+/// As [`on`], for an operation on memory; `has_request`: it has one.
+#[inline]
+pub fn accessing<R>(
+    mpi: &Mpi,
+    win: WinH,
+    has_request: bool,
+    act: impl FnOnce(WindowCall<'_>) -> Res<R>,
+) -> Res<(Guard<'_>, R)> {
+    let mut guard = mpi.lock();
+    if guard.above.checking {
+        note_call(&mut guard, win, has_request)?;
+    }
+    let done = with(&mut guard, win, act)?;
+    Ok((guard, done))
+}
+
 /// As [`on`], and waits for what that started. `from`: the rank that ends it, where it is one.
 #[inline]
 pub fn through(
@@ -87,7 +149,7 @@ pub fn through(
     from: Option<u32>,
     act: impl FnOnce(WindowCall<'_>) -> Res<Started>,
 ) -> Res {
-    let (guard, (started, from)) = on(mpi, win, |on| {
+    let (mut guard, (started, from)) = on(mpi, win, |on| {
         let group = &on.window.group;
         let from = from.filter(|&rank| rank < group.size());
         let from = from.map(|rank| group.peer(rank));
@@ -95,6 +157,7 @@ pub fn through(
     })?;
     match started {
         Started::Done => {
+            check_conflicts(&mut guard, win)?;
             guard.leave();
             Ok(())
         }
@@ -117,6 +180,7 @@ fn wait(mpi: &Mpi, guard: Guard<'_>, win: WinH, (id, from): (ReqId, Option<Peer>
     let failure = engine.take(id).and_then(|outcome| outcome.failure);
     match failure {
         None => {
+            check_conflicts(&mut guard, win)?;
             guard.leave();
             Ok(())
         }

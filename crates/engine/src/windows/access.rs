@@ -5,9 +5,10 @@
 //! What a target combines with is cut into pieces, each in a frame.
 
 use super::flights::What;
-use super::{SentTypes, WinId, Window, WindowError, Windows};
+use super::memory::combines;
+use super::{MOST_ANSWER, SentTypes, WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, Started};
-use kw_proto::rma::{AHEAD, Accumulate, Frame, MOST_TYPES, Operation, Place};
+use kw_proto::rma::{AHEAD, AccessKind, Accumulate, Frame, MOST_TYPES, Operation, Place};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
 use kw_types::layout::{Basic, Layout};
@@ -138,6 +139,16 @@ impl Window {
         id
     }
 
+    /// With KW_CHECK, says where the operation that follows is called. `fetches`: its request ends
+    /// when it has ended at the target, too; `known`: it touches all of its place.
+    fn tell_call(&mut self, rank: u32, fetches: bool, known: bool) {
+        let Some(checks) = &self.checks else { return };
+        let (lasts, site) = checks.call(fetches);
+        let site = if known { &site[..] } else { &[] };
+        self.origin
+            .push_control(rank, Frame::CalledAt { lasts, site });
+    }
+
     /// Sends frames where there are many.
     fn issued(&mut self, messages: &mut Messages, rank: u32) {
         if self.origin.waiting(rank) >= FULL {
@@ -198,7 +209,12 @@ impl Window {
         frame: impl FnOnce(i32) -> Frame<'static>,
     ) {
         let tag = self.tags.reply();
-        let word = Buf::alloc(1);
+        let room = if self.checks.is_some() {
+            MOST_ANSWER
+        } else {
+            0
+        };
+        let word = Buf::alloc(1 + room);
         let req = self.expect(messages, rank, tag, word.clone());
         self.flights.push(rank, What::Answer { req, word });
         self.origin.push_control(rank, frame(tag));
@@ -217,7 +233,9 @@ impl Window {
         data: &Buf,
         to: &At<'_>,
     ) -> Result<Span, WindowError> {
-        let (place, len) = match self.place(to)? {
+        let site = self.place(to)?;
+        self.use_buffer(to.rank, data, false)?;
+        let (place, len) = match site {
             // The target has room for more, perhaps.
             Site::There(Place::Row { at, len }, _) => {
                 let len = len.min(data.len());
@@ -226,10 +244,13 @@ impl Window {
             Site::There(place, len) => (place, len.min(data.len())),
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
+                self.note_own(AccessKind::Put, false, &target.slice(0, data.len()));
                 data.copy_to(0, &target, 0, target.len());
                 return Ok(Span::ended(to.rank));
             }
         };
+        let known = matches!(place, Place::Row { .. }) || len == to.layout.size() * to.count;
+        self.tell_call(to.rank, false, known);
         if len <= INLINE {
             let mut scratch = std::mem::take(&mut self.scratch);
             scratch.resize(len as usize, 0);
@@ -255,14 +276,18 @@ impl Window {
         into: &Buf,
         from: &At<'_>,
     ) -> Result<Span, WindowError> {
-        let (place, len) = match self.place(from)? {
+        let site = self.place(from)?;
+        self.use_buffer(from.rank, into, true)?;
+        let (place, len) = match site {
             Site::There(place, len) => (place, len),
             Site::Nowhere => return Ok(Span::ended(from.rank)),
             Site::Here(source) => {
+                self.note_own(AccessKind::Get, true, &source);
                 source.copy_to(0, into, 0, source.len());
                 return Ok(Span::ended(from.rank));
             }
         };
+        self.tell_call(from.rank, true, true);
         let (tag, last) = self.room(messages, from.rank, into.slice(0, len));
         self.origin
             .push_answered(from.rank, Operation::Get { place, tag });
@@ -307,15 +332,23 @@ impl Window {
             Op::NoOp => &Buf::EMPTY,
             _ => operand,
         };
-        let (place, len) = match self.place(to)? {
+        let site = self.place(to)?;
+        self.use_buffer(to.rank, operand, false)?;
+        if let Some(result) = result {
+            self.use_buffer(to.rank, result, true)?;
+        }
+        let fetches = result.is_some();
+        let (place, len) = match site {
             _ if op == Op::NoOp && result.is_none() => return Ok(Span::ended(to.rank)),
             Site::There(place, len) => (place, len),
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
+                self.note_own(combines(op, basic), fetches, &target);
                 self.combine(to.rank, &target, (operand, result), (op, basic));
                 return Ok(Span::ended(to.rank));
             }
         };
+        self.tell_call(to.rank, fetches, true);
         let (rank, op) = (to.rank, op.handle());
         let mut last = 0;
         self.in_pieces(operand, len, basic, |window, from, len, data| {
@@ -411,12 +444,15 @@ impl Windows {
         window.epochs.check_access(to.rank)?;
         let at = window.byte(to.rank, to.disp)?;
         window.check_range(at, &to)?;
+        window.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
         if window.is_direct(to.rank)
             && let Some(target) = window.reach(at, &to)
         {
+            window.note_own(AccessKind::Swap, true, &target);
             window.swap(to.rank, &target, (compare, swap), result);
             return Ok(Span::ended(to.rank));
         }
+        window.tell_call(to.rank, true, true);
         let (tag, last) = window.room(messages, to.rank, result.slice(0, basic.size()));
         let op = Operation::CompareAndSwap {
             at,

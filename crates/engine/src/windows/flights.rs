@@ -45,6 +45,8 @@ pub(super) struct Flights {
     lines: BTreeMap<u32, TargetFlights>,
     /// Number of the last flight.
     last: u64,
+    /// What answers have told beside that they have come (KW_CHECK).
+    pub told: Vec<Vec<u8>>,
 }
 
 /// What an outcome says about its operation.
@@ -57,7 +59,7 @@ fn failure_of(what: &What, outcome: Outcome) -> Option<Failure> {
         What::Answer { word, .. } => {
             let mut refused = [0];
             word.read(0, &mut refused);
-            outcome.len != 1 || refused != [0]
+            outcome.len == 0 || refused != [0]
         }
         _ => false,
     };
@@ -109,6 +111,7 @@ impl Flights {
     /// Takes off what has ended, and names the targets that have answered; whether there was any.
     pub fn look(&mut self, messages: &mut Messages, mut answered: impl FnMut(u32)) -> bool {
         let mut moved = false;
+        let told = &mut self.told;
         self.lines.retain(|&rank, line| {
             while let Some(flight) = line.flights.front() {
                 let outcome = match &flight.what {
@@ -122,6 +125,13 @@ impl Flights {
                 if matches!(flight.what, What::Data { .. } | What::Answer { .. }) {
                     line.answers -= 1;
                     answered(rank);
+                }
+                if let What::Answer { word, .. } = &flight.what
+                    && outcome.len > 1
+                {
+                    let mut bytes = vec![0; outcome.len as usize - 1];
+                    word.read(1, &mut bytes);
+                    told.push(bytes);
                 }
                 let failure = failure_of(&flight.what, outcome);
                 line.failure = line.failure.take().or(failure);

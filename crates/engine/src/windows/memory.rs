@@ -1,11 +1,14 @@
 //! The memory that a rank exposes in a window, and what operations of others do to it.
 
 use super::Window;
+use super::check::{Checks, Whose};
 use super::locks::Locks;
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Peer};
 use kw_path::shm::window::SharedMemory;
-use kw_proto::rma::{Accumulate, Applied, Exposed, LockMode, Operation, Placed};
+use kw_proto::rma::{
+    AccessKind, Accumulate, Applied, During, Exposed, LockMode, Operation, Placed,
+};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::reduce::{self, Kernel};
 use kw_types::comm::Group;
@@ -65,6 +68,32 @@ impl Area {
         Area {
             memory,
             attached: Vec::new(),
+        }
+    }
+
+    /// Where displacements count from.
+    pub fn base(&self) -> usize {
+        match &self.memory {
+            Memory::Lent { base, .. } => base.bits(),
+            Memory::Own(buf) => buf.contiguous().unwrap_or_default(),
+            Memory::Shared { memory, .. } => memory.part(memory.index()).0.bits(),
+            Memory::Dynamic => 0,
+        }
+    }
+
+    /// Whether some byte of a buffer is exposed.
+    pub fn shares_memory(&self, buf: &Buf) -> bool {
+        match &self.memory {
+            Memory::Lent { base, size } => Buf::bytes(*base, *size).shares_memory(buf),
+            Memory::Own(own) => own.shares_memory(buf),
+            Memory::Shared { memory, .. } => {
+                let (base, size) = memory.part(memory.index());
+                Buf::bytes(base, size).shares_memory(buf)
+            }
+            Memory::Dynamic => {
+                let mut all = self.attached.iter();
+                all.any(|a| Buf::bytes(a.base, a.size).shares_memory(buf))
+            }
         }
     }
 
@@ -148,6 +177,15 @@ impl Area {
     }
 }
 
+/// What an accumulate is to other accesses.
+pub(super) fn combines(op: reduce::Op, basic: Basic) -> AccessKind {
+    AccessKind::Accumulate {
+        op: op.handle(),
+        writes: op != reduce::Op::NoOp,
+        basic,
+    }
+}
+
 fn lent(at: Addr, place: &Placed<'_>) -> Buf {
     match place.layout {
         Some(layout) => Buf::typed(at, place.count, layout),
@@ -166,6 +204,8 @@ pub(super) struct Going {
 
 /// The memory of a window with the means to answer.
 pub(super) struct ExposedMemory<'a> {
+    pub checks: Option<&'a mut Checks>,
+    pub whose: Whose,
     pub area: &'a Area,
     pub locks: &'a mut Locks,
     /// Who has got the lock, and does not know.
@@ -195,10 +235,18 @@ impl ExposedMemory<'_> {
         }
     }
 
+    /// An operation of an origin.
+    fn note(&mut self, origin: u32, kind: AccessKind, memory: &Buf) {
+        if let Some(checks) = &mut self.checks {
+            checks.access(self.whose, origin, kind, memory);
+        }
+    }
+
     fn put_long(&mut self, origin: u32, place: &Placed<'_>, tag: i32) -> Applied {
         let found = self.area.find(place);
         let refused = found.is_none();
         let into = found.unwrap_or(Buf::EMPTY);
+        self.note(origin, AccessKind::Put, &into);
         let want = Want {
             context: self.context,
             source: Some((origin, self.peer(origin))),
@@ -218,6 +266,7 @@ impl ExposedMemory<'_> {
             self.reply_and_forget(origin, tag, &Buf::EMPTY);
             return Applied::Refused;
         };
+        self.note(origin, AccessKind::Get, &from);
         match self.reply(origin, tag, &from) {
             Started::Done => Applied::Done,
             Started::Request(req) => {
@@ -259,6 +308,8 @@ impl ExposedMemory<'_> {
                 }
             },
         };
+        let kind = combines(op, how.basic);
+        self.note(origin, kind, &target);
         self.area.combining(|| {
             target.copy_to(0, &before, 0, before.len());
             if op != reduce::Op::NoOp {
@@ -288,6 +339,7 @@ impl ExposedMemory<'_> {
             self.reply_and_forget(origin, tag, &Buf::EMPTY);
             return Applied::Refused;
         };
+        self.note(origin, AccessKind::Swap, &target);
         let before = Buf::alloc(basic.size() as usize);
         self.area.combining(|| {
             let mut now = [0; 32];
@@ -308,6 +360,8 @@ impl Exposed for ExposedMemory<'_> {
         match op {
             Operation::Put { place, data } => match self.area.find(&place) {
                 Some(target) => {
+                    let touched = target.slice(0, data.len() as u64);
+                    self.note(origin, AccessKind::Put, &touched);
                     target.write(0, data);
                     Applied::Done
                 }
@@ -327,8 +381,12 @@ impl Exposed for ExposedMemory<'_> {
     }
 
     fn answer(&mut self, origin: u32, tag: i32, refused: bool) {
-        let word = Buf::alloc(1);
-        word.write(0, &[refused as u8]);
+        let mut bytes = vec![refused as u8];
+        if let Some(checks) = &mut self.checks {
+            bytes.extend(checks.answer(origin));
+        }
+        let word = Buf::alloc(bytes.len());
+        word.write(0, &bytes);
         self.reply_and_forget(origin, tag, &word);
     }
 
@@ -342,6 +400,18 @@ impl Exposed for ExposedMemory<'_> {
 
     fn unlock(&mut self, origin: u32) -> Vec<u32> {
         self.locks.release(origin)
+    }
+
+    fn called_at(&mut self, origin: u32, during: During, lasts: bool, site: &[u8]) {
+        if let Some(checks) = &mut self.checks {
+            checks.called_at(origin, during, lasts, site);
+        }
+    }
+
+    fn over(&mut self, during: During, origin: Option<u32>) {
+        if let Some(checks) = &mut self.checks {
+            checks.end(during, origin);
+        }
     }
 }
 

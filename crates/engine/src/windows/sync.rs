@@ -4,7 +4,7 @@ use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
 use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
-use kw_proto::rma::{Access, EpochStart, Frame, LockMode};
+use kw_proto::rma::{Access, During, EpochStart, Frame, LockMode};
 
 /// When a wait ends.
 #[derive(Debug)]
@@ -60,7 +60,18 @@ impl Window {
                 .iter()
                 .find_map(|&r| self.flights.take_failure(Some(r))),
             Until::Fenced(_) => self.flights.take_failure(None),
-            Until::Completed | Until::Posted(_) => None,
+            Until::Completed => {
+                self.end_posted();
+                None
+            }
+            Until::Posted(_) => None,
+        }
+    }
+
+    /// The epoch of MPI_Win_post has ended.
+    fn end_posted(&mut self) {
+        if let Some(checks) = &mut self.checks {
+            checks.end(During::Posted, None);
         }
     }
 
@@ -219,6 +230,7 @@ impl Windows {
         let fenced = matches!(window.epochs.access(), Access::Fence { .. });
         window.epochs.fence(succeeds)?;
         window.publish_epoch();
+        window.free_buffers(None);
         window.push_all_out(messages);
         if !fenced {
             window.origin.forget_counts();
@@ -249,6 +261,7 @@ impl Windows {
     ) -> Result<(), WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.post()?;
+        window.end_posted();
         window.publish_posted(true);
         window.post_for(messages, ranks);
         Ok(())
@@ -282,6 +295,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         let ranks = window.epochs.complete()?;
         window.publish_epoch();
+        window.free_buffers(None);
         for &rank in &ranks {
             if !window.complete_shared(messages, rank) {
                 window.origin.push_control(rank, Frame::Complete);
@@ -311,6 +325,7 @@ impl Windows {
         if ended {
             window.epochs.unpost();
             window.publish_posted(false);
+            window.end_posted();
         }
         Ok(ended)
     }
@@ -345,6 +360,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.unlock(rank)?;
         window.publish_epoch();
+        window.end_own_operations(Some(rank));
         window.unlock_target(messages, rank);
         Ok(window.all_so_far(messages, Some(rank)))
     }
@@ -387,6 +403,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.unlock_all()?;
         window.publish_epoch();
+        window.end_own_operations(None);
         for rank in window.direct_ranks() {
             window.unlock_target(messages, rank);
         }
@@ -408,6 +425,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.check_flush(rank)?;
+        window.end_own_operations(rank);
         if rank == Some(window.me) {
             // As for [`Windows::sync`].
             window.push_all_out(messages);
@@ -433,6 +451,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.check_flush(rank)?;
+        window.free_buffers(rank);
         match rank {
             Some(rank) => window.push_out(messages, rank),
             None => window.push_all_out(messages),

@@ -6,11 +6,11 @@ use crate::inquiry::{Cause, Do, Stands};
 use crate::outside;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_hang::{Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page, times};
+use kw_hang::{CallSite, Conflict, Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page, times};
 use kw_start::pmi::{self, Server, Stage};
 use kw_sys::peek::Peeker;
 use kw_sys::signals;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Exit status when the time for the job was over, as that of `timeout`.
@@ -38,6 +38,8 @@ pub(super) struct Hang {
     printed: Vec<Option<u64>>,
     /// What was left at MPI_Finalize: how often by which rank.
     left: BTreeMap<String, BTreeMap<u32, u64>>,
+    /// Accesses to windows that conflict.
+    conflicts: BTreeSet<String>,
 }
 
 impl Hang {
@@ -59,6 +61,11 @@ impl Job {
             Some(Err(e)) => return self.on_garbage(rank, &e),
             None => {}
         }
+        match Conflict::decode(line) {
+            Some(Ok(conflict)) => return self.on_conflict(conflict),
+            Some(Err(e)) => return self.on_garbage(rank, &e),
+            None => {}
+        }
         match Report::decode(line) {
             Ok(report) => self.inquiry.on_report(rank, report),
             Err(e) => self.on_garbage(rank, &e),
@@ -76,6 +83,32 @@ impl Job {
         let sentence = left.sentence(&self.sites.of(&left.frames));
         let of_rank = self.hang.left.entry(sentence).or_default();
         *of_rank.entry(rank).or_insert(0) += count;
+    }
+
+    /// A rank has found accesses that conflict.
+    fn on_conflict(&mut self, mut conflict: Conflict) {
+        let mut site = |call: &mut CallSite| {
+            if call.call.is_empty() && !call.frames.is_empty() {
+                let inside = call.frames.remove(0);
+                call.call = self.sites.function(&inside).unwrap_or_default();
+            }
+            self.sites.of(&call.frames)
+        };
+        let sites = conflict.calls.each_mut().map(&mut site);
+        let sentence = conflict.sentence(sites.each_ref().map(String::as_str));
+        self.hang.conflicts.insert(sentence);
+    }
+
+    /// Says at the end which accesses to windows conflict.
+    pub(super) fn tell_conflicts(&mut self) {
+        if self.hang.conflicts.is_empty() {
+            return;
+        }
+        let mut text = "mpiexec: conflicting accesses to windows (KW_CHECK):\n".to_string();
+        for sentence in &self.hang.conflicts {
+            text += &format!("  {sentence}\n");
+        }
+        self.printing.say(text);
     }
 
     /// Says at the end what ranks have left at MPI_Finalize.

@@ -60,6 +60,7 @@ impl Job {
             self.printing.say(sentence);
         }
         self.tell_profile();
+        self.tell_conflicts();
         self.tell_left();
         if let Some((rank, crash)) = self.crash.take() {
             self.printing.say(crash.text(rank));

@@ -179,6 +179,13 @@ pub enum Frame<'a> {
     Post,
     /// To an origin that waits for a lock in shared memory: look again.
     Wake,
+    /// With KW_CHECK: where the program has called the operation that follows.
+    CalledAt {
+        /// The access goes on until something ends it that the target hears of.
+        lasts: bool,
+        /// The call, in words of the layers above; nothing where the access is not looked at.
+        site: &'a [u8],
+    },
 }
 
 const MOST_ELEMENT: usize = 32;
@@ -206,6 +213,7 @@ impl Frame<'_> {
             Frame::Complete => w.kind(16),
             Frame::Post => w.kind(17),
             Frame::Wake => w.kind(18),
+            Frame::CalledAt { lasts, site } => w.kind(19 + lasts as u8).bytes(site),
         };
     }
 
@@ -231,6 +239,10 @@ impl Frame<'_> {
             16 => Frame::Complete,
             17 => Frame::Post,
             18 => Frame::Wake,
+            19 | 20 => Frame::CalledAt {
+                lasts: kind == 20,
+                site: r.0.counted()?,
+            },
             _ => return None,
         };
         Some((frame, r.0.rest()))
@@ -456,6 +468,14 @@ mod tests {
             Frame::Complete,
             Frame::Post,
             Frame::Wake,
+            Frame::CalledAt {
+                lasts: false,
+                site: &[],
+            },
+            Frame::CalledAt {
+                lasts: true,
+                site: data,
+            },
         ]
     }
 

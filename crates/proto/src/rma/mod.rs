@@ -26,12 +26,14 @@
 //! **Post, start, complete, wait.** Operations wait at the origin until [`Frame::Post`] has come;
 //! [`Frame::Complete`] follows them.
 
+mod conflicts;
 mod epochs;
 mod frame;
 mod lock;
 mod origin;
 mod target;
 
+pub use conflicts::{AccessConflict, AccessKind, AccessNote, Accesses, During};
 pub use epochs::{Access, Epochs, Misuse};
 pub use frame::{Accumulate, Frame, LockMode, Operation, Place};
 pub use lock::LockQueue;

@@ -4,7 +4,7 @@
 //! fence that this rank has not ended, and at a flush or an end of an epoch before operations that
 //! have not ended. What an operation does to memory is the business of [`Exposed`].
 
-use super::{Frame, LockMode, Operation, Place};
+use super::{During, Frame, LockMode, Operation, Place};
 use kw_types::layout::Layout;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -67,6 +67,10 @@ pub trait Exposed {
     fn lock(&mut self, origin: u32, mode: LockMode) -> bool;
     /// Gives the lock back; the origins that have it now.
     fn unlock(&mut self, origin: u32) -> Vec<u32>;
+    /// Where the next operation of an origin was called ([`Frame::CalledAt`]).
+    fn called_at(&mut self, _origin: u32, _during: During, _lasts: bool, _site: &[u8]) {}
+    /// Operations in epochs of this kind have ended; `origin`: only those of this one.
+    fn over(&mut self, _during: During, _origin: Option<u32>) {}
 }
 
 /// The epoch of a stream.
@@ -78,6 +82,17 @@ enum Mode {
     Unchecked,
     Fence,
     Started,
+}
+
+impl Mode {
+    fn during(self) -> Option<During> {
+        match self {
+            Mode::None => None,
+            Mode::Locked | Mode::Unchecked => Some(During::Lock),
+            Mode::Fence => Some(During::Fence),
+            Mode::Started => Some(During::Posted),
+        }
+    }
 }
 
 /// What a stream waits for.
@@ -206,6 +221,7 @@ impl Target {
         }
         self.fencing = false;
         self.fences += 1;
+        exposed.over(During::Fence, None);
         let fences = self.fences;
         let mut ready = Vec::new();
         for (origin, stream) in &mut self.streams {
@@ -257,6 +273,9 @@ impl Target {
             Gate::Answer { tag, unlock } => {
                 stream.gate = Gate::Open;
                 exposed.answer(origin, tag, std::mem::take(&mut stream.refused));
+                if stream.mode.during() == Some(During::Lock) {
+                    exposed.over(During::Lock, Some(origin));
+                }
                 if unlock && std::mem::take(&mut stream.mode) == Mode::Locked {
                     for granted in exposed.unlock(origin) {
                         self.grant(granted);
@@ -276,6 +295,9 @@ impl Target {
             return true;
         };
         let read = batch.len() - rest.len();
+        if let (Frame::CalledAt { lasts, site }, Some(during)) = (frame, stream.mode.during()) {
+            exposed.called_at(origin, during, lasts, site);
+        }
         let applied = stream.take(frame, self.fences, &mut |op| exposed.apply(origin, op));
         match applied {
             Taken::Control => {}
@@ -328,6 +350,7 @@ impl Stream {
             Frame::Fence(number) if number > fences => self.gate = Gate::Fence(number),
             Frame::Fence(_) => self.mode = Mode::Fence,
             Frame::ForgetTypes => self.types.clear(),
+            Frame::CalledAt { .. } => {}
             Frame::Type { id, layout } => match Layout::decode(layout) {
                 Some(layout) if self.types.len() < MOST_TYPES => {
                     self.types.insert(id, Arc::new(layout));

@@ -2,7 +2,7 @@
 
 use super::quick;
 use crate::element::{check_defined, of, operation};
-use crate::window::{WindowCall, on};
+use crate::window::{WindowCall, accessing};
 use kw_engine::Started;
 use kw_engine::windows::{At, Span};
 use kw_objects::error::{Class, Fault, Res, Scope, fail};
@@ -42,7 +42,7 @@ impl Form for Blocking<()> {
         target: i32,
         start: impl FnOnce(&mut WindowCall<'_>, u32) -> Res<Span>,
     ) -> Res {
-        let (guard, ()) = on(mpi, win, |mut on| {
+        let (guard, ()) = accessing(mpi, win, false, |mut on| {
             if let Some(rank) = on.rank(target)? {
                 start(&mut on, rank)?;
             }
@@ -64,7 +64,7 @@ impl Form for Nonblocking<(Out<RequestH>,)> {
         start: impl FnOnce(&mut WindowCall<'_>, u32) -> Res<Span>,
     ) -> Res {
         let (request,) = self.0;
-        let (mut guard, flight) = on(mpi, win, |mut on| {
+        let (mut guard, flight) = accessing(mpi, win, true, |mut on| {
             let Some(rank) = on.rank(target)? else {
                 return Ok(None);
             };

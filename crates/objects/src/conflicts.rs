@@ -1,0 +1,68 @@
+//! Conflicting accesses to windows, for `KW_CHECK`: the call that makes one, and what is said of two.
+
+use crate::error::{Class, Fault};
+use kw_engine::Engine;
+use kw_engine::windows::{FoundConflict, Site};
+use kw_hang::{CallSite, Conflict};
+use kw_sys::callers;
+use std::collections::HashMap;
+
+/// Most return addresses that are looked at.
+const ADDRESSES: usize = 32;
+
+/// Calls that were looked up, by their return addresses.
+#[derive(Debug, Default)]
+pub struct CallSites {
+    known: HashMap<Box<[usize]>, Site>,
+}
+
+impl CallSites {
+    /// The call of the program that goes on.
+    #[cold]
+    pub fn here(&mut self) -> Site {
+        let addresses = callers::addresses(ADDRESSES);
+        if let Some(site) = self.known.get(&addresses) {
+            return site.clone();
+        }
+        let site: Site = here(&addresses).encode().into_bytes().into();
+        self.known.insert(addresses, site.clone());
+        site
+    }
+}
+
+fn here(addresses: &[usize]) -> CallSite {
+    let (call, frames) = crate::hang::program(callers::named(addresses));
+    CallSite { call, frames }
+}
+
+/// Tells the launcher of conflicts, which knows files and lines; the fault of the first. `title`:
+/// the window, or nothing.
+#[cold]
+pub fn report(engine: &mut Engine, title: &str, found: &[FoundConflict]) -> Box<Fault> {
+    let told: Vec<Conflict> = found.iter().map(|f| conflict(title, f)).collect();
+    let mut heard = false;
+    for conflict in &told {
+        heard |= engine.launcher().tell(&conflict.encode());
+    }
+    let mut text = told.first().map_or(String::new(), |c| c.sentence(["", ""]));
+    if heard {
+        text += "; mpiexec names both lines at the end";
+    }
+    Fault::new(Class::RmaConflict, text)
+}
+
+fn conflict(title: &str, found: &FoundConflict) -> Conflict {
+    let call = |bytes: &[u8]| match bytes {
+        // The call that goes on.
+        [] => here(&callers::addresses(ADDRESSES)),
+        _ => CallSite::decode(&String::from_utf8_lossy(bytes)).unwrap_or_default(),
+    };
+    let what = match title {
+        "" => found.what.clone(),
+        title => format!("{title}: {}", found.what),
+    };
+    Conflict {
+        what,
+        calls: [call(&found.calls[0]), call(&found.calls[1])],
+    }
+}
