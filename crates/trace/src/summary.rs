@@ -1,6 +1,7 @@
 //! The five largest losses of a run as text: which ranks wait for which, where, how long, and what
 //! would help.
 
+use crate::analysis::locks::{held_meanwhile, waits_for_lock};
 use crate::analysis::losses::{Cost, Loss, Site};
 use crate::analysis::waits::Class;
 use crate::analysis::{Analysis, balance};
@@ -126,6 +127,7 @@ fn tell(trace: &Trace, loss: &Loss) -> Told {
     let share = words::share(loss.time, trace.rank_time());
     let name = match loss.cost {
         Cost::Wait(class) => capital(class.name()),
+        Cost::Inside if is_for_lock(trace, loss) => "Wait for a lock or a target".into(),
         Cost::Inside => "Time in MPI without a wait".into(),
     };
     let head = format!("{name}: {}, {share} of the run", words::time(loss.time));
@@ -343,6 +345,14 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
         0 => String::new(),
         b => format!(", {} a call", words::bytes(b)),
     };
+    if is_for_lock(trace, loss) {
+        return format!(
+            "{who} {verb} it in {} ({}, {mean} each{bytes}): for a lock of a window, or for the rank whose memory it is.{}",
+            site(trace, loss.site),
+            words::several(loss.count, "call"),
+            holder(trace, loss)
+        );
+    }
     format!(
         "{who} {verb} it in {} ({}, {mean} each{bytes}), while nobody is waited for as far as is known: data \
          moves, or the calls themselves cost.",
@@ -351,11 +361,32 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
     )
 }
 
+fn is_for_lock(trace: &Trace, loss: &Loss) -> bool {
+    waits_for_lock(trace.names.text(loss.site.0))
+}
+
+/// The rank that held a lock during the longest of these calls.
+fn holder(trace: &Trace, loss: &Loss) -> String {
+    let Some(held) = held_meanwhile(trace, loss.longest) else {
+        return String::new();
+    };
+    format!(
+        " During the longest one, rank {} held a lock for {}, from {} to {}.",
+        trace.ranks[held.rank as usize].number,
+        words::time(held.time),
+        site(trace, held.from),
+        site(trace, held.to)
+    )
+}
+
 fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
     let function = trace.names.text(loss.site.0);
     let mean = loss.bytes / loss.count.max(1);
     match function {
         "MPI_Probe" | "MPI_Mprobe" => "the message came late: look at its sender at that time, in kwtrace view.".into(),
+        f if waits_for_lock(f) => {
+            "hold locks for a shorter time, share them (MPI_LOCK_SHARED), or use atomic operations under MPI_Win_lock_all.".into()
+        }
         f if f.starts_with("MPI_Test") || f.starts_with("MPI_I") && f.ends_with("probe") => {
             "ask less often, or wait (MPI_Waitany) where there is nothing else to do.".into()
         }

@@ -4,6 +4,7 @@
 
 pub mod balance;
 pub mod critical;
+pub mod locks;
 pub mod losses;
 pub mod matrix;
 pub mod sizes;

@@ -1,0 +1,94 @@
+//! Waits for locks of windows: which rank held a lock meanwhile. A trace does not tell of which
+//! window and of whose memory a lock is, so this is said as what it is: at the same time.
+
+use super::losses::Site;
+use crate::model::{Call, Trace};
+
+/// Whether a call ends when a target has answered, which it does only when it has granted the lock.
+pub fn waits_for_lock(function: &str) -> bool {
+    const CALLS: [&str; 8] = [
+        "MPI_Win_lock",
+        "MPI_Win_lock_all",
+        "MPI_Win_unlock",
+        "MPI_Win_unlock_all",
+        "MPI_Win_flush",
+        "MPI_Win_flush_all",
+        "MPI_Win_flush_local",
+        "MPI_Win_flush_local_all",
+    ];
+    CALLS.contains(&function)
+}
+
+/// A lock that a rank held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The rank, in `Trace::ranks`.
+    pub rank: u32,
+    /// Where it was taken.
+    pub from: Site,
+    /// Where it was given back.
+    pub to: Site,
+    /// Nanoseconds of the wait.
+    pub time: u64,
+}
+
+/// The lock of another rank that was held for most of a call, if one was for at least half of it.
+pub fn held_meanwhile(trace: &Trace, call: u32) -> Option<Held> {
+    let waits = &trace.calls[call as usize];
+    let own = trace.rank_of(call);
+    let others = trace.threads.iter().filter(|thread| thread.rank != own);
+    let all = others.flat_map(|thread| held(trace, &trace.calls[thread.calls.clone()], waits));
+    let most = all.max_by_key(|held| held.time)?;
+    (most.time > 0 && most.time >= waits.time() / 2).then_some(most)
+}
+
+/// The locks of a thread, with the time that each has in common with a call.
+fn held(trace: &Trace, calls: &[Call], waits: &Call) -> Vec<Held> {
+    let (mut all, mut taken) = (Vec::new(), None);
+    for call in calls.iter().filter(|call| call.depth == 0) {
+        match (trace.names.text(call.function), taken) {
+            ("MPI_Win_lock" | "MPI_Win_lock_all", None) => taken = Some(call),
+            ("MPI_Win_unlock" | "MPI_Win_unlock_all", Some(from)) => {
+                let (begin, end) = (from.end.max(waits.begin), call.end.min(waits.end));
+                all.push(Held {
+                    rank: trace.threads[call.thread as usize].rank,
+                    from: (from.function, from.at),
+                    to: (call.function, call.at),
+                    time: end.saturating_sub(begin),
+                });
+                taken = None;
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{Made, Maker};
+
+    #[test]
+    fn the_rank_that_held_a_lock_for_most_of_a_wait_is_found() {
+        let mut maker = Maker::new(3);
+        maker.call(0, Made::new("MPI_Win_lock", 0, 10, "a.c:5"));
+        maker.call(0, Made::new("MPI_Win_unlock", 90, 95, "a.c:6"));
+        maker.call(1, Made::new("MPI_Win_lock", 20, 100, "a.c:8"));
+        maker.call(1, Made::new("MPI_Win_unlock", 110, 115, "a.c:9"));
+        maker.call(2, Made::new("MPI_Win_lock", 200, 210, "a.c:8"));
+        let trace = maker.trace();
+        let call = |begin| {
+            let mut all = trace.calls.iter();
+            all.position(|c| c.begin == begin).expect("a call") as u32
+        };
+        let held = held_meanwhile(&trace, call(20)).expect("rank 0's");
+        let at = |site: Site| trace.names.text(site.1);
+        assert_eq!(
+            (held.rank, at(held.from), at(held.to), held.time),
+            (0, "a.c:5", "a.c:6", 75)
+        );
+        assert_eq!(held_meanwhile(&trace, call(200)), None);
+        assert_eq!(held_meanwhile(&trace, call(0)), None, "before anybody's");
+    }
+}
