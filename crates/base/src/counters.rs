@@ -114,6 +114,13 @@ counters! {
     FileWriteBytes = "file_write_bytes", "bytes", "Data accepted by this rank's file writes.", Files, Sum, User;
     FileCalls = "file_calls", "calls", "System calls that read or wrote file data, for this rank and, if it is an aggregator, for others.", Files, Count, User;
     FileExchanges = "file_exchanges", "operations", "Collective file operations in which ranks exchanged data with aggregators.", Files, Count, User;
+    WindowDirect = "window_direct", "operations", "Operations of this rank on memory of windows that it reaches with loads and stores.", Windows, Count, User;
+    WindowDirectBytes = "window_direct_bytes", "bytes", "Data of these operations.", Windows, Sum, User;
+    WindowSent = "window_sent", "operations", "Operations of this rank on memory of windows that it reaches by messages.", Windows, Count, User;
+    WindowSentBytes = "window_sent_bytes", "bytes", "Data of these operations.", Windows, Sum, User;
+    WindowServed = "window_served", "operations", "Operations of other ranks that came as messages and that this rank did on its memory.", Windows, Count, User;
+    WindowEpochs = "window_epochs", "epochs", "Epochs in which this rank accesses windows: fences, starts, locks.", Windows, Count, User;
+    WindowLockWaits = "window_lock_waits", "locks", "Locks of this rank's memory that another rank had to wait for.", Windows, Count, User;
     EventTakeovers = "event_takeovers", "times", "Times the progress thread took over communication.", Progress, Count, User;
     EventLooks = "event_looks", "times", "Times the progress thread woke to check whether the program is outside MPI.", Progress, Count, User;
     EventProgress = "event_progress", "frames", "Frames handled by the progress thread.", Progress, Count, User;

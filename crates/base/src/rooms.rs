@@ -29,5 +29,6 @@ rooms! {
     Progress = "progress", "Polling, sleeping and the progress thread.";
     Collectives = "collectives", "Algorithms of collective operations.";
     Files = "files", "Access to files.";
+    Windows = "windows", "One-sided communication.";
     Reports = "reports", "Diagnostics, logs and traces.";
 }

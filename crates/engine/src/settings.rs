@@ -32,7 +32,12 @@ impl Engine {
             Counter::ReceivesPosted => machine.p2p.receiving.posted(),
             Counter::RequestsActive => machine.endpoint.requests.active() as u64,
             Counter::CollectivesActive => self.parts.collectives.running.len() as u64,
-            _ => match self.messages.paths.counter(c) {
+            _ => match self
+                .parts
+                .windows
+                .counter(c)
+                .or_else(|| self.messages.paths.counter(c))
+            {
                 Some(value) => value,
                 None => machine.endpoint.out.counters.get(c) + self.counters.get(c),
             },

@@ -11,6 +11,7 @@
 //! flights   what is under way to each target, and has to end before a flush does
 //! posts     post, start, complete and wait
 //! reach     memory in reach, for calls that take no lock of the library
+//! tally     counts of operations and epochs
 //! view      what calls wait for, and who holds locks, for people
 //! ```
 //!
@@ -30,6 +31,7 @@ mod memory;
 mod posts;
 mod reach;
 mod sync;
+mod tally;
 mod view;
 
 pub use access::{At, Span};
@@ -57,6 +59,7 @@ use posts::Awaited;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use sync::Waiter;
+use tally::Tally;
 
 /// Names a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,6 +173,7 @@ struct Window {
     /// Memory for operands.
     scratch: Vec<u8>,
     checks: Option<Checks>,
+    tally: Tally,
 }
 
 impl Window {
@@ -211,6 +215,7 @@ impl Window {
             kept_back: Vec::new(),
             scratch: Vec::new(),
             checks: new.checks.then(Checks::default),
+            tally: Tally::default(),
         }
     }
 
@@ -222,6 +227,7 @@ impl Window {
         let (base, rank) = (self.area.base(), self.me);
         let side = ExposedMemory {
             checks: self.checks.as_mut(),
+            tally: &mut self.tally,
             whose: Whose { base, rank },
             area: &self.area,
             locks: &mut self.locks,
@@ -270,6 +276,7 @@ impl Window {
         loop {
             let mut moved = self.take_in(messages);
             moved |= self.end_going(messages);
+            moved |= self.free_lock_of_dead(messages);
             let origin = &mut self.origin;
             moved |= self.flights.look(messages, |rank| origin.on_answer(rank));
             if let Some(checks) = &mut self.checks {
@@ -359,6 +366,8 @@ impl Window {
 #[derive(Debug, Default)]
 pub struct Windows {
     all: Slab<Window>,
+    /// What windows that were freed have counted.
+    freed: Tally,
 }
 
 impl Windows {
@@ -391,7 +400,9 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.check_free()?;
         window.advance(messages);
-        self.all.remove(id.0);
+        if let Some(window) = self.all.remove(id.0) {
+            self.keep_tally(&window);
+        }
         Ok(())
     }
 

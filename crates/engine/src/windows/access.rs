@@ -97,7 +97,9 @@ impl Window {
         if len == 0 {
             return Ok(Site::Nowhere);
         }
-        if self.is_direct(to.rank) {
+        let is_direct = self.is_direct(to.rank);
+        self.tally.operation(is_direct, len);
+        if is_direct {
             return match self.reach(at, to) {
                 Some(target) => Ok(Site::Here(target)),
                 None => Err(WindowError::Range(
@@ -444,6 +446,8 @@ impl Windows {
         window.epochs.check_access(to.rank)?;
         let at = window.byte(to.rank, to.disp)?;
         window.check_range(at, &to)?;
+        let is_direct = window.is_direct(to.rank);
+        window.tally.operation(is_direct, basic.size());
         window.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
         if window.is_direct(to.rank)
             && let Some(target) = window.reach(at, &to)

@@ -167,6 +167,26 @@ impl Window {
         self.say(messages, rank, &frames);
     }
 
+    /// Gives back the lock of this rank's memory where a rank holds it that has died, and others wait;
+    /// whether there was one. (Of ranks that share a lock in shared memory only the number is known.)
+    pub(super) fn free_lock_of_dead(&mut self, messages: &mut Messages) -> bool {
+        if !self.locks.is_awaited() {
+            return false;
+        }
+        let peers = &messages.machine.endpoint.peers;
+        let is_gone = |&rank: &u32| {
+            rank < self.group.size() && peers.why_gone(self.group.peer(rank)).is_some()
+        };
+        let (_, holders) = self.locks.holders();
+        let Some(dead) = holders.into_iter().find(is_gone) else {
+            return false;
+        };
+        let granted = self.locks.release(dead);
+        self.granted.extend(granted);
+        self.pass_on(messages);
+        true
+    }
+
     /// Lets those go on who have got the lock.
     pub(super) fn pass_on(&mut self, messages: &mut Messages) {
         while !self.granted.is_empty() {

@@ -66,6 +66,14 @@ impl Locks {
         }
     }
 
+    /// Whether anybody waits for the lock.
+    pub fn is_awaited(&self) -> bool {
+        match self {
+            Locks::Asked(queue) => queue.is_awaited(),
+            Locks::Shared { waiting, .. } => !waiting.is_empty(),
+        }
+    }
+
     /// How many hold the lock, and the ranks of these that are known.
     pub fn holders(&self) -> (u32, Vec<u32>) {
         match self {

@@ -3,6 +3,7 @@
 use super::Window;
 use super::check::{Checks, Whose};
 use super::locks::Locks;
+use super::tally::Tally;
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Peer};
 use kw_path::shm::window::SharedMemory;
@@ -206,6 +207,7 @@ pub(super) struct Going {
 pub(super) struct ExposedMemory<'a> {
     pub checks: Option<&'a mut Checks>,
     pub whose: Whose,
+    pub tally: &'a mut Tally,
     pub area: &'a Area,
     pub locks: &'a mut Locks,
     /// Who has got the lock, and does not know.
@@ -357,6 +359,7 @@ impl ExposedMemory<'_> {
 
 impl Exposed for ExposedMemory<'_> {
     fn apply(&mut self, origin: u32, op: Operation<'_, Placed<'_>>) -> Applied {
+        self.tally.served += 1;
         match op {
             Operation::Put { place, data } => match self.area.find(&place) {
                 Some(target) => {
@@ -395,6 +398,7 @@ impl Exposed for ExposedMemory<'_> {
         let own = granted.iter().position(|&g| g == origin);
         own.map(|at| granted.swap_remove(at));
         self.granted.append(&mut granted);
+        self.tally.lock_waits += own.is_none() as u64;
         own.is_some()
     }
 

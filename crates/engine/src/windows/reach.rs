@@ -89,6 +89,22 @@ pub struct Reachable {
     meet: AtomicUsize,
     /// Locks that were taken beside an epoch that another thread began: they are given back.
     strays: Mutex<Vec<u32>>,
+    counts: Counts,
+}
+
+/// What calls without the lock have done. Each thread writes what it has read and one more: of several
+/// that do so at once, some are not counted.
+#[derive(Default, Debug)]
+struct Counts {
+    operations: AtomicU64,
+    bytes: AtomicU64,
+    epochs: AtomicU64,
+}
+
+#[inline(always)]
+fn add(count: &AtomicU64, more: u64) {
+    let now = count.load(Ordering::Relaxed);
+    count.store(now.wrapping_add(more), Ordering::Relaxed);
 }
 
 impl Reachable {
@@ -121,6 +137,7 @@ impl Reachable {
             lockable: AtomicBool::new(false),
             meet: AtomicUsize::new(0),
             strays: Mutex::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -179,7 +196,20 @@ impl Reachable {
         if !inside || !self.is_open(rank, target) {
             return None;
         }
+        add(&self.counts.operations, 1);
+        add(&self.counts.bytes, len);
         Some((target, Region::lent(target.base.offset(at as i64), len)))
+    }
+
+    /// Operations and their bytes, and epochs, of calls without the lock.
+    pub(super) fn counted(&self) -> ((u64, u64), u64) {
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts {
+            operations,
+            bytes,
+            epochs,
+        } = &self.counts;
+        ((now(operations), now(bytes)), now(epochs))
     }
 
     /// MPI_Put of a row of bytes, where the target has room for so many.
@@ -295,6 +325,7 @@ impl Reachable {
             self.stray(rank);
             return None;
         }
+        add(&self.counts.epochs, 1);
         Some(())
     }
 
@@ -327,6 +358,7 @@ impl Reachable {
         if !self.all || !fenced || alone || !self.change(now, epoch::FENCE) {
             return None;
         }
+        add(&self.counts.epochs, 1);
         Some(self.meet.load(Ordering::Relaxed))
     }
 }

@@ -230,6 +230,7 @@ impl Windows {
         let fenced = matches!(window.epochs.access(), Access::Fence { .. });
         window.epochs.fence(succeeds)?;
         window.publish_epoch();
+        window.tally.epochs += succeeds as u64;
         window.free_buffers(None);
         window.push_all_out(messages);
         if !fenced {
@@ -277,6 +278,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.start(ranks)?;
         window.publish_epoch();
+        window.tally.epochs += 1;
         ranks.iter().for_each(|&rank| window.await_post(rank));
         // What needs no message needs the target's consent before.
         let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
@@ -343,6 +345,7 @@ impl Windows {
         window.give_strays_back(messages);
         window.epochs.lock(rank, mode)?;
         window.publish_epoch();
+        window.tally.epochs += 1;
         window.lock_target(messages, rank, mode, check);
         Ok(match window.is_direct(rank) {
             true => window.all_so_far(messages, Some(rank)),
@@ -386,6 +389,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.lock_all()?;
         window.publish_epoch();
+        window.tally.epochs += 1;
         window.origin.open_all(opening(LockMode::Shared, check));
         for rank in window.direct_ranks() {
             window.origin.close(rank);

@@ -6,7 +6,10 @@ use crate::inquiry::{Cause, Do, Stands};
 use crate::outside;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
-use kw_hang::{CallSite, Conflict, Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page, times};
+use kw_hang::{
+    CallSite, Conflict, Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page,
+    times,
+};
 use kw_start::pmi::{self, Server, Stage};
 use kw_sys::peek::Peeker;
 use kw_sys::signals;

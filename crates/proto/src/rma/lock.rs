@@ -54,6 +54,11 @@ impl LockQueue {
         self.exclusive == Some(who) || self.shared.contains(&who)
     }
 
+    /// Whether anybody waits for the lock.
+    pub fn is_awaited(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Who holds the lock.
     pub fn holders(&self) -> impl Iterator<Item = u32> {
         self.exclusive.iter().chain(&self.shared).copied()
