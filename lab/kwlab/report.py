@@ -51,6 +51,12 @@ class Book:
         return analysis.fits({place: rounds for place, rounds in found.items() if place[2] == 2})
 
     @cache
+    def window_fits(self):
+        """The models of a put and a get of a rank's memory, with their flush."""
+        puts = self.data[self.data.op.isin(["put", "get"])]
+        return analysis.fits(analysis.by_round(puts, "windows", "allocated"))
+
+    @cache
     def collective_fits(self):
         """The models of the collectives."""
         return analysis.fits(analysis.by_round(self.data, "coll", "back-to-back"))
