@@ -14,6 +14,11 @@ static int on_window(const char *how, int last) {
   static long data[1000];
   int error = MPI_SUCCESS;
   MPI_Request r;
+  if (!strcmp(how, "win_held")) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Put(data, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
+    return MPI_Win_unlock(0, win);
+  }
   while (error == MPI_SUCCESS) {
     if (!strcmp(how, "win_unlock")) {
       MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win);
@@ -79,6 +84,12 @@ int main(int argc, char **argv) {
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_get_group(win, &all);
     MPI_Group_incl(all, 1, (int[]){size - 1}, &of_last);
+    if (!strcmp(argv[1], "win_held") && rank == size - 1) {
+      long one = 1;
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+      MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
+      MPI_Win_flush(0, win);
+    }
   }
   MPI_Barrier(MPI_COMM_WORLD);
   printf("here\n");
