@@ -122,6 +122,8 @@ static void send_exposed(void) {
     if (rank == 0) MPI_Send(&word, 1, MPI_INT, 1, 2, WORLD);
     if (rank == 1) {
         MPI_Recv(&word, 1, MPI_INT, 0, 2, WORLD, MPI_STATUS_IGNORE);
+        int flag;
+        MPI_Iprobe(0, 3, WORLD, &flag, MPI_STATUS_IGNORE);
         MPI_Send(cells + 2, 1, MPI_INT, 1, 3, WORLD); // send_exposed two
     }
     fence();
@@ -180,12 +182,15 @@ static void unflushed(void) {
     lock_all();
     if (rank == 0) {
         PUT(0, 2); // unflushed one
-        MPI_Win_flush(0, win);
         MPI_Win_sync(win);
+        MPI_Send(&word, 1, MPI_INT, 1, 1, WORLD);
+    }
+    if (rank == 1) {
+        MPI_Recv(&word, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&word, 1, MPI_INT, 2, 1, WORLD);
     }
     if (rank == 2) {
-        MPI_Recv(&word, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&word, 1, MPI_INT, 1, 1, WORLD, MPI_STATUS_IGNORE);
         PUT(1, 2); // unflushed two
         MPI_Win_flush(1, win);
     }

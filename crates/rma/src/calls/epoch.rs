@@ -3,6 +3,7 @@
 
 use super::quick;
 use crate::window::{on, through, with};
+use kw_engine::Started;
 use kw_mpi::chapter::{barrier, sum_of_each};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{GroupH, WinH};
@@ -147,6 +148,10 @@ pub fn win_test(mpi: &Mpi, win: WinH, flag: Out<i32>) -> Res {
         }
     };
     let found = mpi.lock().poll(over, |_| ());
-    flag.set(i32::from(found.transpose()?.is_some()));
-    Ok(())
+    let ended = found.transpose()?.is_some();
+    flag.set(i32::from(ended));
+    match ended {
+        true => through(mpi, win, None, |_| Ok(Started::Done)),
+        false => Ok(()),
+    }
 }
