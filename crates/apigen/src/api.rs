@@ -84,7 +84,7 @@ pub struct Type {
     pub name: String,
     /// integer, handle, struct, enum, function or alias.
     pub form: String,
-    /// What it is.
+    /// Its kind.
     pub definition: String,
 }
 
@@ -95,9 +95,9 @@ pub struct Removed {
     pub name: String,
     /// `type`, or the C type of a constant.
     pub form: String,
-    /// What a type is, or a constant's value.
+    /// The kind of type, or a constant's value.
     pub definition: String,
-    /// What to use instead.
+    /// The replacement.
     pub successor: String,
 }
 

@@ -1,9 +1,9 @@
-//! What is built (`api/built.tsv`): which crate, and which module below its `calls`, has the Rust
-//! function of an operation.
+//! Implemented functions (`api/built.tsv`): the crate, and the module below its `calls`, that has
+//! the Rust function of an operation.
 //!
-//! [`built_module`] makes one list of those of a crate, which it includes: a row without a function is an
-//! error of the compiler there that quotes the row, and so is a function without a row, which
-//! nobody could call.
+//! [`built_module`] makes one list of those of a crate, which includes it: a row without a function
+//! is a compiler error there that quotes the row, and so is a function without a row, which could
+//! not be called.
 
 use crate::api::table;
 use crate::forms::{Forms, Use};

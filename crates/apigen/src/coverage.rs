@@ -16,8 +16,8 @@ pub struct Covered {
     pub chapter: String,
     /// Whether it is built.
     pub built: bool,
-    /// Whether Fortran has it in module mpi_f08, in module mpi and in mpif.h. What is built is
-    /// built in all of these: the library's shells are generated.
+    /// Whether Fortran has it in module mpi_f08, in module mpi and in mpif.h. Every implemented
+    /// function is in all of these: the library's shells are generated.
     pub fortran: [bool; 3],
 }
 

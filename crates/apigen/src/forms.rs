@@ -11,12 +11,12 @@ use crate::{Api, Error, Function, Param};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// What kind of form it is.
+/// Kind of form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sort {
     /// When the operation happens, or whether the call waits for it.
     Way,
-    /// What it means that a send has ended (MPI 5.0, 3.4).
+    /// Meaning of a send's completion (MPI 5.0, 3.4).
     Mode,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Forms {
 pub(crate) struct Use<'a> {
     /// Name of the operation.
     pub operation: &'a str,
-    /// What goes to the Rust function as it is.
+    /// Argument passed to the Rust function unchanged.
     pub shared: Vec<&'a Param>,
     /// The variant of `Mode`, where the operation has modes.
     pub mode: Option<&'static str>,
@@ -130,7 +130,7 @@ impl Forms {
         }
     }
 
-    /// The operation of a function that is no twin, its mode and its way.
+    /// The operation of a function that is not a twin, its mode and its form.
     fn resolve<'n>(
         &'n self,
         name: &'n str,

@@ -78,7 +78,7 @@ pub fn header(api: &Api, words: &Words) -> String {
     out
 }
 
-/// What has the compiler warn of a deprecated function, where that is asked for.
+/// Attribute that makes the compiler warn of a deprecated function, on request.
 fn warning(f: &Function, words: &Words, prefix: &str) -> String {
     let of = |f: &Function| words.summaries.get(&f.name)?.see.first();
     match of(f).filter(|_| f.chapter == "deprecated") {

@@ -15,15 +15,15 @@
 //!   tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is `Blocking((status,))`. The
 //!   function is generic over it: each form of each operation is compiled apart.
 //!
-//! To build a function: write it, add the row. To build a form of an operation: add its row to
+//! To add a function: write it, add the row. To add a form of an operation: add its row to
 //! `forms.tsv` and implement the form where the operation is (a trait beside it:
-//! `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for sends and receives). What is
-//! in a table and not in the code does not compile, nor what is in the code and not in a table (but
-//! for a function that another one calls).
+//! `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for sends and receives). A row
+//! without code does not compile, nor does code without a row (except a function that another one
+//! calls).
 //!
 //! Windows and files fit in like this:
 //!
-//! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), likewise
+//! - *Windows*: MPI_Rput is `nonblocking` of MPI_Put (its own parameter is the request), and so are
 //!   Rget, Raccumulate and Rget_accumulate. MPI_Win_lock and its relatives are operations of their
 //!   own.
 //! - *Files*: MPI_File_iread is `nonblocking` of MPI_File_read (own: the request instead of the
@@ -88,7 +88,7 @@ pub use words::{Kind, Summary, Text, Who, Words};
 
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the description or with a built function, in one sentence.
+/// Error in the description or in an implemented function, in one sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error(pub String);
 
@@ -105,8 +105,8 @@ pub fn api_dir(crate_dir: &Path) -> PathBuf {
     crate_dir.join("../../api")
 }
 
-/// The whole of a build script: writes to `OUT_DIR` the files that `files` makes (name, text),
-/// again when the description changes. What is wrong with the description is an error of the build.
+/// Complete build script: writes to `OUT_DIR` the files that `files` makes (name, text), again when
+/// the description changes. An error in the description is an error of the build.
 pub fn build_script(
     files: impl FnOnce(&Api, &Built, &Words) -> Result<Vec<(&'static str, String)>, Error>,
 ) {
@@ -116,7 +116,7 @@ pub fn build_script(
     }
 }
 
-/// The same for a library with another ABI, `api/abi/NAME.tsv`.
+/// The build script of a library with another ABI, `api/abi/NAME.tsv`.
 pub fn abi_build_script(
     name: &str,
     files: impl FnOnce(&Api, &Abi) -> Result<Vec<(&'static str, String)>, Error>,

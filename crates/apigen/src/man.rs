@@ -171,7 +171,7 @@ fn description(out: &mut String, f: &Function, summary: &Summary, long: &Text) {
     }
 }
 
-/// What every call that gives a request asks of the program.
+/// Requirements of every call that returns a request.
 fn request(f: &Function) -> Option<String> {
     let gives = |p: &Param| p.kind == "REQUEST" && p.direction == Direction::Out;
     if !f.params.iter().any(gives) || !f.chapter_has_operations() {

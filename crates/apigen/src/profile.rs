@@ -1,10 +1,10 @@
 //! Writes what `mpiexec --profile` records: for the recorder (`kw-profile`) a function under the name
 //! of each of MPI's, for `mpiexec` the names behind their numbers.
 //!
-//! The recorder passes arguments on as the words that they came in, so one function serves every
-//! ABI. What it has to know of them is how many bytes the call is about, which follows from the
-//! kinds of the parameters: a number of elements and the datatype behind it; and, for a trace, what its
-//! arguments mean ([`crate::trace`]).
+//! The recorder passes arguments on as the words that they arrived in, so one function serves every
+//! ABI. It needs to know how many bytes the call is about, which follows from the kinds of the
+//! parameters: a number of elements and the datatype behind it; and, for a trace, the meaning of
+//! its arguments ([`crate::trace`]).
 
 use crate::trace;
 use crate::{Api, Direction, Function, Param, Who, Words};
@@ -35,8 +35,8 @@ const WAITING: [&str; 21] = [
     "MPI_Comm_join",
 ];
 
-/// What is recorded, in the order of the numbers: all that answers a code and takes what it says it
-/// takes. Not what is between the library and its Fortran.
+/// Recorded functions, in the order of their numbers: all that return an error code and take the
+/// declared arguments. Not those between the library and its Fortran layer.
 fn recorded(api: &Api) -> impl Iterator<Item = &Function> {
     let variadic = |f: &Function| f.params.iter().any(|p| p.c_type == "...");
     api.with_removed()
@@ -93,7 +93,7 @@ fn waits(f: &Function, words: &Words) -> bool {
     collective || WAITING.contains(&base(f))
 }
 
-/// What a call means for the rank as a whole.
+/// Meaning of a call for the whole rank.
 fn event(f: &Function) -> &'static str {
     match f.name.as_str() {
         "MPI_Init" | "MPI_Init_thread" | "MPI_Session_init" => "Begins",

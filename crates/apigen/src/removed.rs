@@ -47,7 +47,7 @@ pub(crate) fn removed(api: &Api, out: &mut String) {
     out.push_str("#endif\n");
 }
 
-/// What carries a constant's value.
+/// Source of a constant's value.
 fn enumerator(r: &Removed) -> String {
     match r.form.as_str() {
         "int" => r.name.clone(),

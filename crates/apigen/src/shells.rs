@@ -86,9 +86,10 @@ fn runner(f: &Function) -> &'static str {
     }
 }
 
-/// Whose error handler is asked: that of the first communicator, window, file or session among the
-/// arguments, or the one that a new communicator or session is to have (MPI 5.0, 7.4.2 and 11.3.1).
-/// What happens to no open file, MPI_File_open among it, is an error of MPI_FILE_NULL (14.7).
+/// The object whose error handler is called: the first communicator, window, file or session among
+/// the arguments, or the one that a new communicator or session is to have (MPI 5.0, 7.4.2 and
+/// 11.3.1). An error without an open file, including that of MPI_File_open, belongs to
+/// MPI_FILE_NULL (14.7).
 fn scope(f: &Function) -> String {
     if f.chapter == "io" && !f.fixed_params().any(|p| p.c_type == "MPI_File") {
         return "Scope::File(FileH::NULL)".into();
@@ -144,7 +145,7 @@ fn names(f: &Function) -> Vec<String> {
     f.fixed_params().map(|p| ident(&p.name)).collect()
 }
 
-/// A C name as a Rust name that is no keyword.
+/// A C name as a Rust name that is not a keyword.
 pub(crate) fn ident(name: &str) -> String {
     match name {
         "type" | "ref" | "in" | "fn" | "mpi" => format!("{name}_"),

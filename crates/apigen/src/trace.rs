@@ -82,7 +82,7 @@ fn is_collective(f: &Function, words: &Words) -> bool {
         && f.fixed_params().any(|p| comm(p) && p.depth() == 0)
 }
 
-/// What the recorder's `What` calls it.
+/// Its name in the recorder's `What`.
 fn what(f: &Function) -> &'static str {
     match base(f) {
         "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" => "Send",

@@ -1,30 +1,29 @@
-//! What the manual pages say, as values, and the reader of its tables and texts (format:
-//! `api/README.md`).
+//! Contents of the manual pages, and the reader of its tables and texts (format: `api/README.md`).
 
 use crate::api::table;
 use crate::{Error, Param};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Who takes part in a call.
+/// Participants of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// Only the caller; nobody is waited for.
+    /// Only the caller; it waits for no other rank.
     Local,
     /// All processes of the object that the call is about.
     Collective,
-    /// Whom the arguments name.
+    /// The ranks named by the arguments.
     Named,
 }
 
-/// What is known of a function.
+/// Description of a function.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// What it does: begins with a verb in the third person, without a full stop.
+    /// Its purpose: starts with a verb in the third person, without a full stop.
     pub text: String,
     /// The paragraph of MPI 5.0.
     pub paragraph: String,
-    /// Who takes part.
+    /// Participants.
     pub who: Who,
     /// Error classes beside those that follow from its parameters.
     pub errors: Vec<String>,
@@ -32,10 +31,10 @@ pub struct Summary {
     pub see: Vec<String>,
 }
 
-/// What a kind of parameter means.
+/// Meaning of a kind of parameter.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// What it is: unit and allowed values.
+    /// Unit and allowed values.
     pub meaning: String,
     /// The error class of a bad value.
     pub error: Option<String>,
@@ -46,7 +45,7 @@ pub struct Kind {
 pub struct Text {
     /// Paragraphs of the description.
     pub details: Vec<String>,
-    /// What users do wrong most often.
+    /// Most frequent mistakes of users.
     pub mistakes: Vec<String>,
     /// A whole program in C.
     pub example: String,
@@ -82,7 +81,7 @@ impl Words {
         })
     }
 
-    /// What a parameter means: the row of its kind and name, or that of its kind.
+    /// Meaning of a parameter: the row of its kind and name, or that of its kind.
     pub fn kind(&self, p: &Param) -> Result<&Kind, Error> {
         let own = self.kinds.get(&format!("{}/{}", p.kind, p.name));
         own.or_else(|| self.kinds.get(&p.kind))

@@ -18,7 +18,7 @@ fn words() -> Words {
     Words::read(&api_dir(Path::new(env!("CARGO_MANIFEST_DIR")))).unwrap()
 }
 
-/// A folder with tables of ours.
+/// A folder with test tables.
 fn tables(test: &str, built: &str, forms: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     std::fs::create_dir_all(&dir).unwrap();

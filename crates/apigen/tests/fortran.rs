@@ -250,7 +250,7 @@ fn declarations_are_those_of_the_standard() {
 fn arguments_are_converted_by_kind() {
     assert!(shell("mpi_waitany_").contains("if code == 0 { convert::index(indx); }"));
     assert!(shell("mpi_testsome_").contains("convert::indices(array_of_indices, *outcount)"));
-    // these indices are no requests'
+    // these indices do not belong to requests
     assert!(!shell("mpi_graph_get_").contains("convert::ind"));
     assert!(shell("mpi_comm_split_").contains("let mut newcomm_ = Comm(0);"));
     assert!(shell("mpi_info_set_").contains("Text::read_info(key, key_len)"));
@@ -368,8 +368,8 @@ fn what_is_contiguous_and_constant_goes_to_c_as_it_is() {
     assert!(!text.contains("mpi_ialltoallw_any"));
 }
 
-/// gfortran takes it that the address of a dummy that is no target is forgotten after the call, and
-/// keeps the buffer's old values in registers.
+/// gfortran assumes that the address of a dummy without the target attribute is forgotten after the
+/// call, and keeps the buffer's old values in registers.
 #[test]
 fn buffers_that_are_used_later_are_targets() {
     for name in ["mpi.f90", "mpi_f08.f90"] {

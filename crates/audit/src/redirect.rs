@@ -12,7 +12,7 @@ pub struct Redirects {
 }
 
 impl Redirects {
-    /// What lies in and below the directory of libraries of an installation.
+    /// Contents of an installation's library directory and below.
     pub fn below(lib: &Path) -> Redirects {
         let names = |dir: &Path, starts: &str| -> Vec<String> {
             let files = fs::read_dir(dir).into_iter().flatten().flatten();

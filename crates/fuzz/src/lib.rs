@@ -1,4 +1,5 @@
-//! What the fuzz targets share: inputs that are nearly right, and how many of them are tried.
+//! Common parts of the fuzz targets: inputs that are nearly valid, and the number of them that are
+//! tried.
 //!
 //! A target is a test whose name begins with `fuzz_`, beside what it feeds. It takes good inputs
 //! (its seeds, which it makes itself), has them damaged, and says what must hold whatever came of
@@ -119,7 +120,7 @@ pub fn damaged(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The same, for text: what is no UTF-8 is replaced.
+/// The input as text: invalid UTF-8 is replaced.
 pub fn damaged_text(seeds: &[&str]) -> impl Strategy<Value = String> {
     let seeds = seeds.iter().map(|s| s.as_bytes().to_vec()).collect();
     damaged(seeds).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -9,7 +9,7 @@ use crate::options::{self, Opt};
 use crate::verdict::Verdict;
 use crate::wrap::Wrap;
 
-/// What the user asked for.
+/// The parsed request of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Print this text and end well.
@@ -75,7 +75,7 @@ pub struct Request {
     pub rendezvous: Option<OsString>,
     /// Which of its ranks this is.
     pub rank: Option<u32>,
-    /// What ranks are started under.
+    /// Commands under which ranks are started.
     pub wraps: Vec<Wrap>,
     /// The rank that a debugger is to have.
     pub debug: Option<u32>,
@@ -98,7 +98,7 @@ pub struct App {
     pub dir: Option<OsString>,
 }
 
-/// What other launchers bind to and we do not: ranks get their share of the processors.
+/// Binding targets of other launchers that are not supported: ranks get their share of the CPUs.
 const OTHER_BINDINGS: [&str; 6] = ["socket", "package", "numa", "l3cache", "l2cache", "board"];
 
 /// Most ranks of one job.

@@ -6,12 +6,12 @@ use kw_sys::signals;
 /// wait for it.
 pub const QUESTION: i32 = signals::URG;
 
-/// What is asked.
+/// Kind of question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Where every rank is, and what was called so far.
     Ranks = 0,
-    /// What the job chooses.
+    /// The choices of the job.
     Choices = 1,
 }
 

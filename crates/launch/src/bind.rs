@@ -16,9 +16,9 @@ use crate::verdict::Verdict;
 /// Processors of this machine that we may use, grouped by core, neighbours together.
 pub type Cores = Vec<Vec<usize>>;
 
-/// Processors of each of `n` ranks of one machine; none: not bound. `usable` is how many
-/// processors' worth of time we may use, `taken` are those that other jobs are bound to: whoever
-/// asks for cores gets some of them where there are no others.
+/// CPUs of each of `n` ranks of one machine; none: not bound. `usable` is the CPU time available
+/// (in CPUs), `taken` are those that other jobs are bound to: a request for cores uses some of them
+/// if there are no others.
 pub fn bind(
     how: Binding,
     n: usize,

@@ -1,6 +1,6 @@
-//! What a job that starts here would choose for its messages, and why: `kwinfo --choices`. The same
-//! functions choose in a rank; there `KW_LOG=debug` says for each peer what was chosen with the
-//! round trip and the rate of its connection.
+//! Choices of a job started here for its messages, with reasons: `kwinfo --choices`. The same
+//! functions choose in a rank; there `KW_LOG=debug` logs for each peer the choice with the round
+//! trip and the rate of its connection.
 
 use crate::listing::Listing;
 use crate::wanted::{Job, has_path};
@@ -103,7 +103,7 @@ fn network_of(knobs: &Knobs) -> Option<(&'static str, bool)> {
     })
 }
 
-/// What is chosen on a path in a job of so many ranks, and why.
+/// The choice on a path in a job of this many ranks, and its reason.
 fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
     let room = Room {
         mark: knobs.number(Id::Unexpected).unwrap_or(0),
@@ -172,13 +172,13 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
     }
 }
 
-/// The same for programs (`figures::choices_for_programs`).
+/// The table for programs (`figures::choices_for_programs`).
 pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let all = paths_of(job, c, knobs).into_iter();
     all.map(|(_, s)| words(&s, job.ranks, knobs)).collect()
 }
 
-/// The same for programs (`figures::choices_for_programs`).
+/// The table for programs (`figures::choices_for_programs`).
 pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let all = shown(c, knobs).into_iter();
     let of = |s: Shown| RANKS.map(|ranks| words(&s, ranks, knobs));

@@ -1,12 +1,11 @@
 //! Agreement with other launchers of this machine about processors, without a lock: no launcher
 //! waits for another one, so none can be delayed by one that is stopped or by another user.
 //!
-//! A launcher chooses among the processors that nobody has taken, makes its choice visible (its
-//! guard marks them), and then looks again. If somebody else took one of them in the meantime, it
-//! chooses again. Of two that chose the same ones at the same time, at least one sees the other,
-//! because each looks after its own choice is visible. The younger one chooses again at once, and
-//! never again what an older one had; the older one first looks a few times whether the younger one
-//! has moved.
+//! A launcher chooses among the free CPUs, makes its choice visible (its guard marks them), and
+//! then looks again. If another launcher took one of them in the meantime, it chooses again. Of two
+//! that chose the same ones at the same time, at least one sees the other, because each looks after
+//! its own choice is visible. The younger one chooses again at once, and never again CPUs of an
+//! older one; the older one first checks a few times whether the younger one has moved.
 
 use kw_sys::neighbours::{self, Launcher, Taken};
 use kw_sys::process::Guard;
@@ -53,7 +52,7 @@ pub fn bind(
     }
 }
 
-/// What to do after a look at what others took.
+/// Next action after a look at the CPUs of others.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Keep,
@@ -69,9 +68,9 @@ struct Agreement {
     me: (u64, u32),
     /// Processors of others that the choice knew of.
     taken: Vec<usize>,
-    /// What older launchers had chosen at the same time as this one.
+    /// Choices of older launchers made at the same time.
     avoided: Vec<usize>,
-    /// What was chosen.
+    /// The choice.
     mine: Vec<usize>,
     choices: u32,
     looks: u32,
@@ -154,7 +153,7 @@ mod tests {
     }
 
     impl At {
-        /// What others see.
+        /// CPUs visible to others.
         fn visible(&self, number: usize, stopped: bool) -> Option<Taken> {
             let (cpus, claimed) = match self {
                 At::Start => return None,
@@ -195,13 +194,13 @@ mod tests {
         }
     }
 
-    /// One of four processors for each rank, if so many are free.
+    /// One of four CPUs for each rank, if that many are free.
     fn choice(ranks: usize, taken: &[usize]) -> Vec<usize> {
         let free: Vec<usize> = (0..4).filter(|c| !taken.contains(c)).collect();
         free.get(..ranks).map_or(Vec::new(), <[usize]>::to_vec)
     }
 
-    /// Every order in which launchers of so many ranks can take their steps; the results of all.
+    /// Every order in which launchers of this many ranks can take their steps; the results of all.
     fn results(ranks: &[usize], stopped: Option<(usize, usize)>) -> HashSet<Vec<Vec<usize>>> {
         let (mut seen, mut ends) = (HashSet::new(), HashSet::new());
         let mut row = vec![(vec![At::Start; ranks.len()], vec![0; ranks.len()])];

@@ -1,5 +1,5 @@
-//! What a job that starts here would choose for its collectives, with the price of each choice:
-//! `kwinfo --choices`. The same functions choose in a rank.
+//! Choices of a job started here for its collectives, with their prices: `kwinfo --choices`. The
+//! same functions choose in a rank.
 
 use crate::listing::Listing;
 use crate::wanted::Job;
@@ -12,7 +12,7 @@ use kw_coll::{Ask, Coll, ELEMENT, Table};
 
 /// Bytes that are shown.
 const SIZES: [u64; 4] = [8, 4 << 10, 128 << 10, 2 << 20];
-/// The same where one job is shown.
+/// The table if one job is shown.
 const JOB_SIZES: [u64; 8] = [
     8,
     256,
@@ -44,7 +44,7 @@ pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
     })
 }
 
-/// The same of one job, with what decides.
+/// The choices of one job, with their reasons.
 pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
     let row = |one: &Chosen| {
         vec![
@@ -72,12 +72,12 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, Stri
     })
 }
 
-/// The same for programs (`figures::choices_for_programs`).
+/// The table for programs (`figures::choices_for_programs`).
 pub fn choice_rows(c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
     Ok(chosen(c, knobs)?.iter().map(Chosen::words).collect())
 }
 
-/// The same of one job, with what decides.
+/// The choices of one job, with their reasons.
 pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
     let row = |one: &Chosen| {
         let mut words = one.words();
@@ -88,7 +88,7 @@ pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<Str
     Ok(all.iter().map(row).collect())
 }
 
-/// What would be chosen for every collective, job and size that is shown where no job is named.
+/// The choice for every collective, job and size that is shown if no job is named.
 fn chosen(c: &Calibration, knobs: &Knobs) -> Result<Vec<Chosen>, String> {
     let jobs = JOBS.map(|(ranks, per_host)| Job::plain(ranks, per_host));
     chosen_in(&jobs.each_ref(), &SIZES, c, knobs)
@@ -177,7 +177,7 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
     }
 }
 
-/// The same for programs (`figures::choices_for_programs`).
+/// The table for programs (`figures::choices_for_programs`).
 pub fn price_rows(c: &Calibration, job: Option<&Job>) -> Vec<Vec<String>> {
     let row = |(price, value): (&Price, f64)| {
         let figure = made_of(price, c);
@@ -207,7 +207,7 @@ fn is_one_way(coll: Coll) -> bool {
     matches!(coll, Coll::NeighborAllgather | Coll::NeighborAlltoall)
 }
 
-/// What would be chosen for one call, and what else there is.
+/// The choice for one call, and its alternatives.
 struct Chosen {
     name: &'static str,
     ranks: u32,
@@ -220,7 +220,7 @@ struct Chosen {
     others: String,
 }
 
-/// What decides.
+/// The reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
     Knob,

@@ -1,5 +1,4 @@
-//! What a rank of ours says when a signal kills it ([`kw_sys::crash`]), and that with the names of
-//! functions, for people.
+//! Crash report of a rank ([`kw_sys::crash`]), and its text with the names of functions.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +13,7 @@ const MARK: &[u8] = b"cmd=crashed ";
 /// How long names may be looked for: large programs have much to read.
 const NAMES_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a rank said last.
+/// The last report of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
     signal: i32,
@@ -102,7 +101,7 @@ impl Crash {
         }
     }
 
-    /// What was wrong with the address, when the kernel names one (the codes are those of siginfo).
+    /// Error of the address, if the kernel reports one (the codes are those of siginfo).
     fn fault(&self) -> Option<&'static str> {
         match (self.signal, self.code) {
             (signals::SEGV, 1) => Some(", which is not mapped"),

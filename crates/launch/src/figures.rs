@@ -43,7 +43,7 @@ pub fn after_job(lasted: Duration) {
     let knobs = Knobs::read(kw_sys::environment::variable);
     if knobs.is_ok_and(wanted) && host::path(Part::Host).is_ok() && host::load(Part::Host).is_err()
     {
-        // Who may not write there goes on with the starting values, as before.
+        // If the file cannot be written, the built-in values are used, as before.
         let _ = host::store(Part::Host, &host::measure());
     }
 }
@@ -63,7 +63,7 @@ pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
     page(job.as_ref(), &from, &figures, &knobs)
 }
 
-/// The same of a job that runs, with the figures that its ranks have.
+/// The choices of a running job, with the calibration that its ranks have.
 pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<String, String> {
     let part = |(part, what): (Part, &str)| {
         let from = match figures.has(part) {
@@ -117,7 +117,7 @@ fn page(
     ))
 }
 
-/// The same for programs: lines of words with tabs between, the first of which says what the line is.
+/// The choices for programs: tab-separated lines, the first word of which is the kind of the line.
 ///
 /// | first word | what follows |
 /// | --- | --- |

@@ -13,14 +13,14 @@ use crate::ranks::Env;
 /// The part of a host's memory that a huge page for each of its ranks may take.
 const PART_LOST: u64 = 256;
 
-/// Has so many ranks of this host ask for huge pages, if KW_HUGE_PAGES says so.
+/// Makes this many ranks of this host request huge pages, if KW_HUGE_PAGES says so.
 pub fn ask(env: &mut Env, ranks: usize) {
     let value = |env: &Env, name: &str| {
         let said = env.iter().rev().find(|(k, _)| k == name);
         said.map_or_else(|| std::env::var_os(name), |(_, v)| Some(v.clone()))
     };
     let knob = value(env, "KW_HUGE_PAGES").and_then(|v| v.into_string().ok());
-    // What is not yes or no the ranks refuse.
+    // The ranks reject an invalid value.
     let knobs = Knobs::read(|name| knob.clone().filter(|_| name == "KW_HUGE_PAGES"));
     let wanted = knobs.is_ok_and(|k| k.flag(Id::HugePages));
     if !wanted || Policy::here() != Policy::WhoAsks || !size().is_some_and(|s| has_room(s, ranks)) {
@@ -33,17 +33,17 @@ pub fn ask(env: &mut Env, ranks: usize) {
     }
 }
 
-/// Whether there is memory for a huge page of so many bytes for each of so many ranks.
+/// Whether there is memory for a huge page of this many bytes for each of this many ranks.
 fn has_room(page: u64, ranks: usize) -> bool {
     is_little(page.saturating_mul(ranks as u64), kw_sys::mem::usable())
 }
 
-/// Whether so many bytes are little of a host's memory.
+/// Whether this many bytes are a small part of a host's memory.
 fn is_little(bytes: u64, memory: u64) -> bool {
     bytes <= memory / PART_LOST
 }
 
-/// What the user says to the C library, and this; `None` where the user has said it.
+/// The user's setting for the C library, plus this; `None` if the user has set it.
 fn added(said: &str) -> Option<String> {
     match said {
         "" => Some(format!("{ASKED}=1")),

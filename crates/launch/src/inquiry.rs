@@ -7,9 +7,9 @@
 //! ```
 //! Where what a rank says has changed, the second round is repeated a few times.
 //!
-//! What a rank says in both rounds in the same words was so at the moment between them, at which
-//! all had said it once. So is what nobody says: whoever does not answer does not wait in MPI, or is
-//! taken for that.
+//! What a rank reports in both rounds in the same words was true at the moment between them, when
+//! all had reported once. The same applies to missing answers: a rank that does not answer does not
+//! wait in MPI, or is taken for one that does not.
 
 use kw_base::Tick;
 use kw_hang::{Report, State};
@@ -23,10 +23,10 @@ const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30
 /// How often the second round is repeated at most.
 const REPEATS: u32 = 4;
 
-/// Who wants to know.
+/// Origin of the inquiry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// Nobody: every rank has waited for long.
+    /// None: every rank has waited for long.
     Waited,
     /// The user.
     Asked,
@@ -39,13 +39,13 @@ pub enum Cause {
 pub enum Stands {
     /// It can be asked.
     Hears,
-    /// It has not called MPI_Init, or is no rank of ours.
+    /// It has not called MPI_Init, or does not use this library.
     Silent,
     /// It has finished or ended.
     Finished,
 }
 
-/// What is to be done.
+/// Next action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Do {
     /// Ask these ranks.
@@ -79,17 +79,17 @@ pub struct Inquiry {
     round: u32,
     /// How often the second round may still be repeated.
     repeats: u32,
-    /// The rank that was waited for when last looked: while it is, nobody else is looked at.
+    /// The rank that was waited for at the last check: while it is, no other rank is checked.
     awaited: usize,
     /// When last looked all had finished, and none has told since that it waits.
     over: bool,
-    /// Nothing is begun before then unless somebody asks; `None`: as soon as all have told.
+    /// No inquiry is started before then unless requested; `None`: as soon as all have reported.
     not_before: Option<Tick>,
     again: Duration,
 }
 
 impl Inquiry {
-    /// Of a job of so many ranks.
+    /// An inquiry in a job of this many ranks.
     pub fn new(ranks: usize) -> Inquiry {
         Inquiry {
             ranks: vec![Rank::default(); ranks],
@@ -124,12 +124,12 @@ impl Inquiry {
         }
     }
 
-    /// Somebody wants to know, whether or not anybody has waited for long.
+    /// A user requests an inquiry, whether or not any rank has waited for long.
     pub fn ask(&mut self, cause: Cause, now: Tick, stands: impl Fn(u32) -> Stands) -> Do {
         self.begin(cause, now, stands)
     }
 
-    /// What is to be done now.
+    /// The action that is due now.
     pub fn poll(&mut self, now: Tick, stands: impl Fn(u32) -> Stands) -> Option<Do> {
         match self.phase {
             Phase::Idle if self.not_before.is_some_and(|at| now < at) => None,
@@ -172,8 +172,9 @@ impl Inquiry {
         (0..).zip(&self.ranks)
     }
 
-    /// Whether no rank is `awaited`. Who was awaited last is looked at first, and the others after
-    /// it, all around: so ranks that come one after the other, in whatever order, cost a look each.
+    /// Whether no rank is `awaited`. The last awaited rank is checked first, and the others after
+    /// it, in a circle: so ranks that arrive one after the other, in any order, cost one check
+    /// each.
     fn none_is(&mut self, awaited: impl Fn(u32, &Rank) -> bool) -> bool {
         let size = self.ranks.len();
         let mut all = (self.awaited..size).chain(0..self.awaited);
@@ -242,7 +243,7 @@ impl Inquiry {
         Some(self.question(ranks))
     }
 
-    /// Somebody has gone on: until it tells again that it waits there is nothing to say.
+    /// A rank has continued: until it reports again that it waits there is nothing to say.
     fn forget_others(&mut self, which: impl Fn(&Rank) -> bool) {
         self.phase = Phase::Idle;
         for rank in &mut self.ranks {
@@ -288,7 +289,7 @@ fn state(rank: &Rank, stands: Stands) -> State {
         (Stands::Silent, ..) => State::Silent,
         (Stands::Hears, Some(first), Some(second)) => {
             let mut report = second.clone();
-            // What has changed in between was not so at the one moment.
+            // A report that has changed in between was not true at the one moment.
             report.quiet &= second.stands(first);
             State::Waits(Box::new(report))
         }

@@ -1,5 +1,5 @@
 //! `mpiexec --rendezvous NAME:PORT`: this process becomes one rank of a job whose other ranks are
-//! started elsewhere, each by a command of its own. What the options say goes to the library as
+//! started elsewhere, each by a command of its own. The options are passed to the library as
 //! variables.
 
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,7 @@ fn one(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
     plan::single(request, ours)
 }
 
-/// What does not go with it.
+/// Options that cannot be combined with it.
 fn amiss(request: &Request) -> Option<&'static str> {
     if request.apps.len() != 1 {
         return Some("starts one process: one program, without a colon");

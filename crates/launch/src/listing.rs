@@ -86,7 +86,7 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
 /// Prints what a command says; the status, unless that cannot be written.
 pub fn print(command: &str, out: &str, status: ExitCode) -> ExitCode {
     match std::io::stdout().write_all(out.as_bytes()) {
-        // a reader that has had enough is no fault
+        // a reader that closes the pipe early is not an error
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             let _ = writeln!(
                 std::io::stderr(),

@@ -1,10 +1,10 @@
-//! What ranks print: whole lines out of their pipes, labelled on request, written by a thread for
-//! each of our two outputs.
+//! Output of ranks: whole lines out of their pipes, labelled on request, written by a thread for
+//! each of mpiexec's two outputs.
 //!
-//! A line is passed on when its end has come (newline or carriage return), so that lines of two
-//! ranks never mix. What has no end is passed on when its rank stays silent for a moment, or when
-//! it grows long. The writers are threads, so that a reader who stops reading stops neither the
-//! ranks' start nor our signals; nobody waits for them but the poller.
+//! A line is forwarded when its end has arrived (newline or carriage return), so that lines of two
+//! ranks never mix. An incomplete line is forwarded when its rank stays silent for a moment, or
+//! when it grows long. The writers are threads, so that a blocked reader blocks neither the start
+//! of ranks nor mpiexec's signals; only the poller waits for them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What the system says of a process that does not wait in MPI, and where in its program it is.
+//! The system's view of a process that does not wait in MPI, and its location in the program.
 
 use kw_hang::Frame;
 use kw_sys::peek::{Peeker, Place};
@@ -11,9 +11,9 @@ const TICKS: u64 = 100;
 const STACK: usize = 64 << 10;
 const MOST_FRAMES: usize = 16;
 
-/// What the process does, and the calls that led there, innermost first; `pid`: of a process of
-/// this machine. Callers are found by looking for return addresses on the stack, so all but the
-/// first may be those of calls that have returned.
+/// State of the process, and its call stack, innermost first; `pid`: a process of this machine.
+/// Callers are found by looking for return addresses on the stack, so all but the first may be
+/// those of calls that have returned.
 pub fn of(peeker: &mut Peeker, pid: Option<u32>) -> (String, Vec<Frame>) {
     let Some(pid) = pid else {
         return (String::new(), Vec::new());

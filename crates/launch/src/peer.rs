@@ -26,7 +26,7 @@ pub enum Family {
     Intel,
 }
 
-/// What is known of a family.
+/// Properties of a family.
 struct Facts {
     family: Family,
     /// After `--with`.

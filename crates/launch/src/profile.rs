@@ -1,7 +1,7 @@
 //! `mpiexec --profile`: what ranks call of MPI, by place in the program.
 //!
-//! - [`memory`]: where the recorders of the ranks on one machine write (`kw_start::profile`). Whoever
-//!   started them reads it, whether they live or not.
+//! - [`memory`]: memory into which the recorders of the ranks on one machine write
+//!   (`kw_start::profile`). Their parent reads it, whether they live or not.
 //! - [`table`]: the calls of all ranks together.
 //! - [`page`], [`json`]: that for people and for programs.
 

@@ -52,7 +52,7 @@ pub enum HelperFailure {
     /// Its helper is of another version.
     #[error("its Kittiwake is {0}, this one is {own}; install the same on all hosts", own = env!("CARGO_PKG_VERSION"))]
     Version(String),
-    /// What came is no message of a helper.
+    /// The received data is not a message of a helper.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
@@ -296,7 +296,7 @@ impl Remote {
         Vec::new()
     }
 
-    /// What was written before something that has just come on the other pipe is in this one.
+    /// Data written before something that has just arrived on the other pipe is in this one.
     fn hear_all_complaints(&mut self) {
         while self.complaint.as_ref().is_some_and(readable) {
             let late = self.hear_complaint();
@@ -355,12 +355,12 @@ fn readable(fd: &OwnedFd) -> bool {
     rustix::io::ioctl_fionread(fd).is_ok_and(|n| n > 0)
 }
 
-/// What the helper of a machine has to start.
+/// Ranks that the helper of a machine has to start.
 pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> {
     use std::os::unix::ffi::OsStrExt;
     let here = crate::plan::current_dir()?;
     let bytes = |s: &std::ffi::OsString| s.as_bytes().to_vec();
-    // What a helper on this machine starts is bound as we have chosen, and was shown already.
+    // Ranks that a helper on this machine starts are bound as chosen here, and were shown already.
     let shared_out = plan.machines[machine].shared_out;
     let bind = match shared_out {
         true => Binding::None,

@@ -6,7 +6,7 @@ use kw_hang::Frame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What was looked up before.
+/// Earlier look-ups.
 #[derive(Default)]
 pub struct Sites {
     loaders: HashMap<PathBuf, Option<(Loader, u64)>>,

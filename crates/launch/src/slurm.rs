@@ -6,8 +6,8 @@
 use crate::hosts::Host;
 use crate::verdict::Verdict;
 
-/// What puts a helper on a node: one task beside whatever runs there, free to bind ranks itself,
-/// its output passed at once.
+/// Command that starts a helper on a node: one task beside anything that runs there, free to bind
+/// ranks itself, with unbuffered output.
 pub const SRUN: &str = "srun --quiet --overlap --mpi=none --unbuffered --cpu-bind=none --nodes=1 --ntasks=1 --nodelist";
 
 /// Most nodes of a list.

@@ -38,7 +38,7 @@ pub fn own() -> std::io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?)
 }
 
-/// What the rank that reads gets, and the relay.
+/// Standard input of the rank that reads, and the relay.
 pub fn for_rank() -> std::io::Result<(OwnedFd, Relay)> {
     if !std::io::stdin().is_terminal() {
         return match own() {
@@ -97,8 +97,8 @@ impl Relay {
         ready && (!std::io::stdin().is_terminal() || in_foreground())
     }
 
-    /// Our standard input is readable: passes on what it holds. What another host is to be sent is
-    /// returned, nothing in it at the end.
+    /// Standard input is readable: forwards its contents. Returns the data for another host, empty
+    /// at the end.
     pub fn on_input(&mut self) -> Option<Vec<u8>> {
         let mut some = [0u8; 32768];
         let read = match rustix::io::read(rustix::stdio::stdin(), &mut some) {

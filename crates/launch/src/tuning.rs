@@ -29,7 +29,7 @@ pub fn knobs() -> Listing {
     }
 }
 
-/// The help of a knob, and what its row says besides.
+/// The help of a setting, with the further properties of its row.
 fn meaning(k: &knobs::Knob) -> String {
     let mut text = k.help.to_string();
     match k.kind {

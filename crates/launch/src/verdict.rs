@@ -46,11 +46,11 @@ pub enum Ended {
     Exit(i32),
     /// By a signal; whether it left a core file.
     Signal(i32, bool),
-    /// With its host, nobody knows how.
+    /// With its host, in an unknown way.
     Lost,
 }
 
-/// Who ended, for sentences.
+/// Description of the process that ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Who<'a> {
     /// The rank.
@@ -122,8 +122,8 @@ pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
     )
 }
 
-/// What is said of processes that the ranks of a host have left behind. Programs may start what is
-/// to outlive them; more often it was forgotten.
+/// Warning about processes that the ranks of a host have left behind. Programs may start processes
+/// that are meant to outlive them; more often they were forgotten.
 pub fn who_stays(host: &str, left: &[i32]) -> String {
     let pids: Vec<String> = left.iter().map(i32::to_string).collect();
     let pids = pids.join(", ");

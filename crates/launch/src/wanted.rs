@@ -13,7 +13,7 @@ use kw_proto::p2p::prices;
 use kw_start::{Agreed, Bound, Hosts};
 use std::collections::HashMap;
 
-/// What was asked for.
+/// The requested job.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Ranks of the job.
@@ -37,7 +37,7 @@ pub struct Job {
     pub per_host: u32,
     /// And of the one that has least.
     least: u32,
-    /// What collectives run on.
+    /// Hosts and domains for collectives.
     pub site: Site,
     /// More ranks than cores on some host.
     pub crowded: bool,
@@ -48,7 +48,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Ranks with a core each, so many of them on every host; nobody knows where they are bound to.
+    /// Ranks with a core each, this many on every host; their binding is unknown.
     pub fn plain(ranks: u32, per_host: u32) -> Job {
         Job {
             ranks,
@@ -163,7 +163,7 @@ impl Job {
         )
     }
 
-    /// What its collectives are priced with, by these figures.
+    /// Prices of its collectives, from this calibration.
     pub fn prices(&self, c: &Calibration) -> Prices {
         match self.hosts {
             1 => Prices::of(c).on_one_host(),
@@ -210,7 +210,7 @@ fn usable(knobs: &Knobs) -> usize {
     kw_sys::cpus::usable().min(most)
 }
 
-/// The domain of each rank of a host, and who says so; none where nobody knows.
+/// The domain of each rank of a host, and its source; none if unknown.
 fn domains(
     wanted: &Wanted,
     knobs: &Knobs,
@@ -256,7 +256,7 @@ fn in_turns(hosts: &[u32], domains: &[Domain]) -> Vec<Option<Domain>> {
     hosts.iter().map(next).collect()
 }
 
-/// Where mpiexec would bind so many ranks here; `None` where it would not, or nobody knows.
+/// Where mpiexec would bind this many ranks here; `None` if it would not, or if unknown.
 fn bound_here(n: usize) -> Option<Vec<Domain>> {
     let usable = kw_sys::cpus::usable();
     let cores = kw_sys::topology::cores;

@@ -1,8 +1,8 @@
 //! Commands that ranks are started under: `--wrap`, `--debug`.
 //!
 //! `mpiexec -n 4 --wrap 1,3:'valgrind --log-file=rank.%r' ./program` starts ranks 1 and 3 as
-//! `valgrind --log-file=rank.1 ./program`. The program is looked for, and what it needs of ours is
-//! found, as without.
+//! `valgrind --log-file=rank.1 ./program`. The program and its libraries are found as without the
+//! option.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;

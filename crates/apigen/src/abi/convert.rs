@@ -22,8 +22,8 @@ fn rust_type(group: &Group) -> Result<&'static str, Error> {
     })
 }
 
-/// What its conversions are called: those of codes are only a part of the whole one, as what the
-/// program adds to its error codes is no constant.
+/// Name of its conversions: those of codes are only a part of the whole one, since the program's
+/// own error codes are not constants.
 fn method(group: &Group) -> String {
     match group.form.as_str() {
         "codes" => format!("{}_table", group.name),

@@ -64,7 +64,7 @@ struct Group {
 pub struct Abi {
     facts: Vec<Fact>,
     groups: Vec<Group>,
-    /// What is special about a function, by its name.
+    /// Special properties of a function, by its name.
     exceptions: BTreeMap<String, String>,
 }
 

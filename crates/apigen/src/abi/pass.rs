@@ -15,7 +15,7 @@ pub struct Pass {
     pub takes: String,
     /// Statements before the call.
     pub before: String,
-    /// What the standard function gets.
+    /// Argument of the standard function.
     pub arg: String,
     /// Statements after the call, which see its error code as `outcome`.
     pub after: String,
@@ -141,7 +141,7 @@ fn status(f: &Function, p: &Param, n: &str) -> Pass {
     }
 }
 
-/// What counts the statuses, where there are several: their requests.
+/// The count of the statuses, if there are several: their requests.
 fn several(f: &Function) -> Option<String> {
     f.params.iter().find(|p| p.name == "array_of_statuses")?;
     let requests = f.params.iter().find(|p| p.kind == "REQUEST")?;
@@ -171,7 +171,7 @@ fn bounded(abi: &Abi, p: &Param, api: &Api) -> Option<(i64, i64)> {
 /// The functions to the standard constants of a group, and back.
 fn ways(group: &Group) -> [String; 2] {
     ["in", "out"].map(|way| match group.form.as_str() {
-        // what the program adds to its error codes is no constant
+        // the program's own error codes are not constants
         "codes" => format!("convert::{}_{way}::<Here>", group.name),
         _ => format!("Here::{}_{way}", group.name),
     })

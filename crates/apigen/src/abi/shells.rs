@@ -8,7 +8,7 @@ use crate::shells::ident;
 use crate::{Api, Error, Function};
 use std::fmt::Write;
 
-/// What the functions of a library with another ABI use.
+/// Helpers of the functions of a library with another ABI.
 const USES: &str = "\
 use crate::Here;
 use crate::handle::{

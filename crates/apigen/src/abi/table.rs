@@ -9,7 +9,7 @@ use crate::{Api, Function};
 /// The name of the table's symbol.
 const SYMBOL: &str = "kw_MPI_functions";
 
-/// What the table holds: every function with a shell, and those that answer a value.
+/// Contents of the table: every function with a shell, and those that return a value.
 pub(super) fn entries(api: &Api) -> impl Iterator<Item = &Function> {
     let values = api.functions.iter().filter(|f| !f.code);
     functions(api).chain(values)

@@ -1,8 +1,8 @@
 //! The ABI that the Fortran layer stands on: the standard one, or another (`api/abi/NAME.tsv`).
 //!
-//! The layer is one, `crates/fortran`. What differs is what is written here for its modules
-//! `constants`, `handle` and `sentinels`: values, how a handle becomes an INTEGER, and the common
-//! blocks of constants with an address.
+//! There is one layer, `crates/fortran`. The differences are generated here for its modules
+//! `constants`, `handle` and `sentinels`: values, the conversion of a handle to an INTEGER, and the
+//! common blocks of constants with an address.
 
 use super::constants::{ADDRESSES, OWN, Value, values};
 use super::{Fortran, fortran_shells};
@@ -27,7 +27,7 @@ pub(super) struct Block {
     pub members: Vec<&'static str>,
 }
 
-/// What gfortran knows a type of a module by, where a program has it as `class(*)`.
+/// Type information by which gfortran knows a type of a module in a `class(*)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class<'a> {
     /// Names begin so, then comes `__vtab`, `__def_init` or `__copy`.
@@ -90,7 +90,7 @@ impl<'a> FortranAbi<'a> {
             .or_else(|| symbol.and_then(|f| number(&f.value)))
     }
 
-    /// What the procedures of mpi_f08 take for a buffer.
+    /// Form of a buffer in the procedures of mpi_f08.
     fn buffers(&self) -> Option<&'a str> {
         let of_f08 = self.abi?.of_form("descriptor").next()?;
         Some(&of_f08.value)
@@ -181,7 +181,7 @@ impl<'a> FortranAbi<'a> {
         self.facts("class").filter_map(class).collect()
     }
 
-    /// Symbols of constants with an address that are no common blocks.
+    /// Symbols of constants with an address that are not common blocks.
     pub(super) fn objects(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.facts("f08").map(|f| f.value.as_str())
     }
@@ -228,13 +228,13 @@ fn objects<'a>(abi: &FortranAbi<'a>, constant: &str) -> impl Iterator<Item = &'a
     all.map(|f| f.value.as_str())
 }
 
-/// What names of procedures say of an argument's shape: no dimension, or so many.
+/// Shape of an argument in the names of procedures: no dimension, or a number of dimensions.
 pub(super) fn shapes() -> impl Iterator<Item = String> {
     let ranks = (1..=15).map(|rank| format!("r{rank}"));
     std::iter::once("scalar".to_string()).chain(ranks)
 }
 
-/// What a constant is in Fortran, where that is something else than in C.
+/// Fortran's form of a constant that differs from C's.
 fn in_fortran(abi: &Abi, name: &str) -> Option<i64> {
     let mut own = abi.of_form("fortran").chain(abi.of_form("integer"));
     let fact = own.find(|f| f.name == name)?;

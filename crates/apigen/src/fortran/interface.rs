@@ -11,7 +11,7 @@ pub enum Module {
     Mpi,
     /// Handles are types, `ierror` is optional.
     F08,
-    /// Likewise, of another ABI, whose buffers come by address; for gfortran.
+    /// The interface of another ABI, whose buffers are passed by address; for gfortran.
     F08ByAddress,
 }
 
@@ -124,7 +124,7 @@ pub fn specific(b: &Binding, module: Module) -> String {
     }
 }
 
-/// What a compiler tells two procedures apart by.
+/// Properties by which a compiler distinguishes two procedures.
 pub fn signature(b: &Binding, api: &Api) -> Vec<String> {
     let types = b.params().map(|p| {
         let ty = declare(p, b, api, Module::F08);
@@ -189,7 +189,7 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
     format!("{checked}{ty} :: {}{}", p.name, dimension(p, module))
 }
 
-/// What makes gfortran pass the address of anything.
+/// Attribute that makes gfortran pass the address of anything.
 pub fn unchecked(name: &str) -> String {
     format!("!GCC$ attributes no_arg_check :: {name}\n")
 }

@@ -3,7 +3,7 @@
 //! A function without choice buffers is one procedure under all its names: `mpi_x_` (mpif.h and
 //! module mpi), `mpi_x_f08_` (module mpi_f08) and both with `p` in front. One with choice buffers
 //! is two: `mpi_x_` takes addresses (mpif.h), `mpi_x_f08ts_` and `mpi_x_fts_` take C descriptors
-//! (both modules). Large-count twins exist in mpi_f08 only. What is otherwise special stands in
+//! (both modules). Large-count twins exist in mpi_f08 only. Other special cases are in
 //! `api/fortran.tsv`.
 
 mod callbacks;

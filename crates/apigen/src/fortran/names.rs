@@ -4,7 +4,7 @@ use super::fortran_abi::FortranAbi;
 use super::{Binding, Fortran};
 use crate::{Api, Function};
 
-/// What `libmpifort_abi` exports.
+/// Exports of `libmpifort_abi`.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     /// Procedures that Rust defines.
@@ -35,7 +35,7 @@ impl Binding<'_> {
         self.f.name.to_ascii_lowercase()
     }
 
-    /// What mpif.h calls; of a large-count twin nothing does.
+    /// The name in mpif.h; large-count twins have none.
     pub fn plain(&self) -> String {
         format!("{}_", self.small())
     }
@@ -70,8 +70,8 @@ impl Binding<'_> {
         }
     }
 
-    /// Likewise, in a library whose mpi_f08 passes buffers by address: it has no large counts, and
-    /// what differs from mpif.h is the form of an address that MPI gives.
+    /// The name in a library whose mpi_f08 passes buffers by address: it has no large counts, and
+    /// differs from mpif.h by the form of an address that MPI returns.
     pub(super) fn defined_by_address(&self) -> Vec<String> {
         match (self.is_large(), self.has_two_forms() && !self.has_choice()) {
             (true, _) => Vec::new(),

@@ -14,7 +14,7 @@ pub struct Pass {
     pub text: bool,
     /// Statements before the call.
     pub before: String,
-    /// What C gets.
+    /// The C argument.
     pub arg: String,
     /// Statements after the call, which see its error code as `code`.
     pub after: String,
@@ -229,7 +229,7 @@ fn handle(f: &Function, p: &Param, n: &str, ty: &str) -> Pass {
     }
 }
 
-/// What a function does with requests whose sections are copied.
+/// Handling of requests with copied sections.
 fn pending(f: &Function) -> Option<&'static str> {
     match f.name.as_str() {
         "MPI_Start" | "MPI_Startall" => Some("start"),

@@ -235,7 +235,7 @@ fn has_sections(b: &Binding, passes: &[(&Param, Pass)]) -> bool {
     b.has_choice() && (!base_only(b) || !kept_arrays(b, passes).is_empty())
 }
 
-/// What becomes of array sections that are not contiguous.
+/// Handling of array sections that are not contiguous.
 fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args: &mut [String]) {
     let f = b.f;
     let way = match f.params.iter().any(is_request) {

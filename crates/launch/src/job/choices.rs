@@ -1,5 +1,5 @@
-//! What the job chooses, when somebody asks (`kwinfo --job PID --choices`): by what its ranks have
-//! agreed on when they met, which lies in the key-value space here.
+//! The job's choices on request (`kwinfo --job PID --choices`): from the settings agreed on by its
+//! ranks when they met, which are in the key-value space here.
 
 use super::Job;
 use crate::figures;

@@ -81,7 +81,7 @@ impl Job {
         self.phases.fail(verdict, clock::now());
     }
 
-    /// Nobody will hear how the ranks of this helper end.
+    /// The ends of this helper's ranks will not be reported.
     fn lose_ranks(&mut self, at: usize) {
         let machine = self.hosts.away[at].machine as usize;
         for rank in self.plan.on(machine) {

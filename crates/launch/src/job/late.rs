@@ -6,7 +6,7 @@ use std::time::Duration;
 use kw_base::Tick;
 use kw_start::pmi::{Server, ranks};
 
-/// How long nobody is named, unless `KW_RENDEZVOUS_WAIT` says otherwise (seconds).
+/// Seconds before missing ranks are named, unless `KW_RENDEZVOUS_WAIT` is set.
 const WAIT: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

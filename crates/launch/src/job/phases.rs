@@ -34,7 +34,7 @@ enum Phase {
     Killing { until: Tick },
 }
 
-/// What is to be done with all living ranks.
+/// Action on all living ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// They get this signal.
@@ -326,7 +326,7 @@ mod tests {
         assert!(!job.has_failed());
         assert_eq!(job.on_signal(int, at(250)), Some(Action::Kill));
         assert_eq!(status(&job), Some(128 + int as u8));
-        // One that ranks die of says so, whoever it was.
+        // A signal that ranks die of is reported, whoever sent it.
         let mut job = Phases::new();
         job.on_signal(int, START);
         let ended = job.on_ended(who(1), Ended::Signal(int, false), true, at(1));

@@ -1,4 +1,4 @@
-//! What ranks print, on its way to our standard output and error, and what we say there ourselves.
+//! Output of ranks on its way to mpiexec's standard output and error, and mpiexec's own messages.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ pub(super) struct Printing {
     splitters: Vec<[Splitter; 2]>,
     sinks: [Sink; 2],
     flush_at: Option<Tick>,
-    /// Ranks are not read now, because nobody reads us.
+    /// Ranks are not read now, because mpiexec's output is blocked.
     blocked: bool,
 }
 
 impl Printing {
-    /// Of so many ranks; `label`: their lines begin with their number.
+    /// The output of this many ranks; `label`: their lines are prefixed with their number.
     pub(super) fn new(ranks: usize, label: bool, sinks: [Sink; 2]) -> Printing {
         let splitters = |rank| {
             let label = label.then(|| format!("[{rank}] "));
@@ -94,8 +94,7 @@ impl Printing {
         self.sinks[1].push(text.into());
     }
 
-    /// What has become of our standard output and error, if they cannot be written; each is said
-    /// once.
+    /// Failures of mpiexec's standard output and error; each is reported once.
     pub(super) fn failures(&self) -> impl Iterator<Item = Verdict> {
         let names = [(0, "output"), (1, "error")];
         let failed = names.map(|(sink, name)| {
@@ -108,7 +107,7 @@ impl Printing {
         failed.into_iter().flatten()
     }
 
-    /// Bytes that nobody has read.
+    /// Unread bytes.
     pub(super) fn backlog(&self, which: usize) -> usize {
         self.sinks[which].backlog()
     }

@@ -1,4 +1,4 @@
-//! `--profile`: gathers what ranks have called, and says it at the end, or when somebody asks.
+//! `--profile`: gathers the calls of the ranks, and prints them at the end or on request.
 
 use super::Job;
 use crate::profile::json::json;
@@ -13,17 +13,17 @@ use std::time::Duration;
 /// How long other hosts may take to say what their ranks have called so far.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What is known of the ranks' calls.
+/// Known calls of the ranks.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     wanted: bool,
     /// Of the ranks that have ended.
     ended: Table,
-    /// What somebody has asked for.
+    /// Request of a user.
     asked: Option<Asked>,
 }
 
-/// Somebody wants to know of ranks that live.
+/// A request about running ranks.
 #[derive(Debug)]
 struct Asked {
     /// All that is known so far.
@@ -78,7 +78,7 @@ impl Job {
         }
     }
 
-    /// Somebody wants to know what was called so far.
+    /// A user requests the calls so far.
     pub(super) fn ask_for_calls(&mut self, now: Tick) {
         if !self.profile.wanted || self.profile.asked.is_some() {
             return;

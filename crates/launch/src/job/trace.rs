@@ -1,7 +1,7 @@
 //! `--trace`: takes what ranks have written down over time, and has it written to the file.
 //!
-//! What comes from another host waits until that host's clock was asked once more, so that its times
-//! lie between two that are known.
+//! Records from another host wait until that host's clock was queried once more, so that their
+//! times lie between two known ones.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 struct Away {
     clock: Remote,
-    /// What waits for the clock.
+    /// Records that wait for the clock.
     held: Vec<(u32, Batch)>,
     /// Questions that are still to be asked in this row.
     left: u32,
@@ -47,7 +47,7 @@ struct Away {
 pub(super) struct Trace {
     file: Option<TraceFile>,
     next: Option<Tick>,
-    /// What was taken of ranks of this machine and is not written, and how many records that is.
+    /// Records taken from ranks of this machine and not yet written, and their number.
     queue: VecDeque<(u32, Batch)>,
     /// Records of the first of these that are written.
     written: usize,

@@ -18,15 +18,15 @@ use kw_sys::{clock, memfd, ticks};
 
 /// The recorder's file.
 const LIBRARY: &str = "libkw_profile.so";
-/// What the dynamic linker loads before everything else, which the user may have set, too.
+/// Libraries that the dynamic linker preloads, which the user may have set, too.
 const BEFORE: &str = "LD_PRELOAD";
 
-/// What is recorded.
+/// Recorded data.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded {
     /// Sums of calls (`--profile`).
     pub counted: bool,
-    /// What they do over time (`--trace`).
+    /// Their trace (`--trace`).
     pub traced: bool,
 }
 
@@ -37,14 +37,14 @@ pub struct Memory {
     library: PathBuf,
     counter: bool,
     ranks: BTreeMap<u32, usize>,
-    /// Whether somebody asks for sums of calls.
+    /// Whether sums of calls are requested.
     counted: bool,
     /// Where in the file the traces begin, if there are any.
     traces: Option<usize>,
 }
 
 impl Memory {
-    /// For so many ranks, of which this is recorded.
+    /// Memory for this many ranks, with this recorded data.
     pub fn new(ranks: usize, what: Recorded) -> Result<Memory, Verdict> {
         let option = if what.traced { "--trace" } else { "--profile" };
         let library = library(option)?;
@@ -97,7 +97,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What a rank has called until now; nothing where it has called nothing.
+    /// Calls of a rank until now; empty if it has made none.
     pub fn calls(&self, rank: u32) -> Option<Calls> {
         self.ranks.get(&rank)?;
         let at = |at: usize, to: &mut [u8]| self.counted(rank, at, to);

@@ -75,7 +75,7 @@ fn ranks(which: &[u32]) -> String {
     format!("{word} {}{more}", names.join(", "))
 }
 
-/// What the figures do not say by themselves.
+/// Notes on the figures.
 fn remarks(table: &Table, size: usize) -> String {
     let mut out = String::new();
     let mut known = vec![false; size];

@@ -92,7 +92,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What a rank has called.
+    /// Calls of a rank.
     pub fn add(&mut self, rank: u32, calls: &Calls) {
         let files: Vec<u32> = calls.files.iter().map(|f| self.file(f)).collect();
         let mut of = RankTimes {
@@ -135,7 +135,7 @@ impl Table {
         lines
     }
 
-    /// What all ranks ran together.
+    /// Run time of all ranks together.
     pub fn run(&self) -> u64 {
         self.ranks.iter().map(|r| r.run).sum()
     }

@@ -18,7 +18,7 @@ const OFTEN: Duration = Duration::from_millis(1);
 /// No row of a ring.
 const NO_SITES: [u64; (ROWS + 1) / 64] = [0; (ROWS + 1) / 64];
 
-/// What was taken of a rank.
+/// Records taken from a rank.
 #[derive(Debug)]
 struct Taken {
     tails: [u64; RINGS],

@@ -13,24 +13,24 @@ use kw_start::trace::*;
 use kw_trace::perfetto::Unit;
 use kw_trace::write::{self, Call, Library, Received, Text, Writer};
 
-/// Who a rank is.
+/// Identity of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Who<'a> {
     /// Its number.
     pub rank: u32,
     /// Where it runs.
     pub host: &'a str,
-    /// What it runs.
+    /// Its program.
     pub program: &'a str,
 }
 
-/// What records of a rank refer to.
+/// Objects to which records of a rank refer.
 #[derive(Debug, Default)]
 struct Known {
     begun: bool,
     /// Bytes that receives have got.
     received: u64,
-    /// What was told of each of [`COUNTERS`] last.
+    /// Last written value of each of [`COUNTERS`].
     told: [Option<u64>; COUNTERS.len()],
     /// By number.
     comms: Vec<Option<write::Comm>>,
@@ -122,7 +122,7 @@ impl TraceFile {
         }
     }
 
-    /// What is new of a rank.
+    /// New data of a rank.
     fn begin(&mut self, who: Who, batch: &Batch, sites: &mut Sites) {
         let known = self.ranks.entry(who.rank).or_default();
         known.learn(batch, sites, &mut self.writer);
