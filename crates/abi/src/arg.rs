@@ -16,7 +16,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// A value that is made from a C argument of type `C`.
 #[diagnostic::on_unimplemented(
     message = "a C parameter of type `{C}` does not become a Rust parameter of type `{Self}`",
-    note = "the types of MPI's parameters in kw_mpi::built are explained in docs/api.md"
+    note = "the types of MPI's parameters in kw_mpi::built are explained in docs/ARCHITECTURE.md"
 )]
 pub trait Arg<C> {
     /// # Safety
