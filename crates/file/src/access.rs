@@ -318,7 +318,7 @@ impl Job {
         talk.all_or_none(self.finish(done))
     }
 
-    /// Learns from an exchange that took so many nanoseconds.
+    /// Learns from an exchange that took this many nanoseconds.
     fn learn_exchange(&self, all: &[Request], aggregators: usize, took: u64) {
         let (writes, costs) = (self.how.writes, self.open.costs(self.how.writes));
         let told = collective::measured_exchange(all, aggregators, costs.now(), took);

@@ -300,7 +300,7 @@ fn get(
     }
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
-        // What lies behind the end of the file is no data.
+        // Bytes behind the end of the file are not data.
         let mut there = 0;
         part.runs.for_each(|at, len| {
             let has = valid.saturating_sub(at).min(len);

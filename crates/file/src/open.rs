@@ -49,7 +49,7 @@ pub struct Kept {
     pub predefined: Option<TypeH>,
     /// The layout in memory.
     pub layout: Arc<Layout>,
-    /// How it was made, for who asks for it again.
+    /// Its creation arguments, for queries.
     pub recipe: Option<Arc<kw_objects::datatype::Recipe>>,
 }
 

@@ -15,7 +15,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A buffer of so many bytes, or more; what is in it means nothing.
+    /// A buffer of at least this many bytes; its contents are meaningless.
     pub fn take(&self, len: u64) -> Buf {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = free.iter().position(|b| b.len() >= len);

@@ -140,9 +140,9 @@ pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>
     }
 }
 
-/// Has a program find what it needs of ours, by its environment. One that is linked with no MPI
-/// (`perf`, `valgrind`, `env`) may be called to start another: the first of its `arguments` that is
-/// a program linked with one says what is needed.
+/// Sets the environment in which a program finds the libraries it needs. A program that is not
+/// linked with any MPI (`perf`, `valgrind`, `env`) may be called to start another: the first of its
+/// `arguments` that is a program linked with one decides.
 pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Libraries, Verdict> {
     let started = arguments.iter().map(Path::new).find(|p| speaks_mpi(p));
     let program = match started {

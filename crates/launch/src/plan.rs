@@ -16,7 +16,7 @@ use crate::wrap::Wrap;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::pmi::mapping;
 
-/// Variables of other launchers, which would lead a rank astray, and of ours from an enclosing job.
+/// Variables of other launchers, which would mislead a rank, and those of an enclosing job.
 const FOREIGN: &[&str] = &[
     "PMI_",
     "PMIX_",
@@ -246,7 +246,7 @@ fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
         std::env::split_paths(&path).any(|dir| kw_sys::process::executable(&dir.join(name)))
     };
     if !is_there("gdb") {
-        // what lldb starts has none of the descriptors that it was given, so it is no rank
+        // a process started by lldb has none of its inherited descriptors, so it cannot be a rank
         return Err(Verdict::misuse(
             "--debug needs gdb, which is not on PATH (lldb -p PID attaches to a running rank)"
                 .into(),

@@ -184,7 +184,7 @@ impl Ranks {
         kw_sys::process::spare_files().saturating_sub(START_FILES) / RANK_FILES
     }
 
-    /// Whether so many ranks can be started with the files that we may still open.
+    /// Whether this many ranks can be started with the files that mpiexec may still open.
     pub fn check_files(&self, ranks: usize) -> Result<(), Verdict> {
         match self.room() {
             room if ranks <= room => Ok(()),
@@ -192,7 +192,7 @@ impl Ranks {
         }
     }
 
-    /// Has the ranks that are started from now on, so many, record what they call.
+    /// Makes the ranks started from now on, this many, record their calls.
     pub fn record(&mut self, ranks: usize, what: Recorded) -> Result<(), Verdict> {
         let memory = Memory::new(ranks, what)?;
         self.drain = what.traced.then(|| Drain::new(memory.has_counter()));

@@ -27,7 +27,7 @@ struct Table {
     chunks: [AtomicPtr<[AtomicUsize; CHUNK]>; CHUNKS],
 }
 
-/// What an `int` becomes that is no handle of its kind.
+/// Conversion of an `int` that is not a handle of its kind.
 #[cold]
 fn unknown(value: u32) -> usize {
     UNKNOWN | value as usize
@@ -167,7 +167,7 @@ mod predefined {
 }
 pub use predefined::*;
 
-/// Files: a pointer. Null is no file; others are the library's own handles.
+/// Files: a pointer. Null is not a file; others are the library's own handles.
 #[derive(Clone, Copy, Debug)]
 pub struct File;
 

@@ -75,7 +75,7 @@ extern "C" fn fill() {
 #[unsafe(link_section = ".init_array")]
 static FILL: extern "C" fn() = fill;
 
-/// The standard handle of an object; none where the address is no object's.
+/// The standard handle of an object; none if the address is not an object's.
 #[inline(always)]
 pub fn handle_at(address: usize) -> Option<usize> {
     let mut at = address / GRAIN % CELLS;

@@ -19,7 +19,7 @@ pub enum NameError {
     /// It is there already.
     #[error("a service of this name is published already")]
     Taken,
-    /// It is no name.
+    /// Invalid name.
     #[error("a service name must have 1 to {LONGEST} bytes, not {0}")]
     Length(usize),
     /// The directory.

@@ -237,7 +237,7 @@ fn shared(near: Neighbours, contiguous: bool, extents: &[Extent], names: &[[u8; 
     let sizes: Vec<u64> = ranks.iter().map(|&r| extents[r as usize].size).collect();
     let all = sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s));
     if all > usable() {
-        // Whoever makes room for more would only learn of it when it is touched.
+        // A caller that makes room for more would only learn of it when it is touched.
         return Err(too_much(all));
     }
     let memory = join(near, &names[ranks[0] as usize], &sizes, contiguous)?;

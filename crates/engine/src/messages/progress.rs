@@ -71,7 +71,7 @@ impl Messages {
                 .keeps_back(&self.machine.endpoint.peers)
     }
 
-    /// Whether so much was sent without polling that a poll is due.
+    /// Whether this rank has sent enough without polling that a poll is due.
     #[inline(always)]
     pub(crate) fn owes_a_look(&mut self) -> bool {
         self.machine.p2p.sending.owes_a_look()

@@ -44,7 +44,7 @@ fn tell(status: StatusOut, moved: u64) {
     }
 }
 
-/// The status of an access that moved so many bytes.
+/// The status of an access that moved this many bytes.
 fn of_bytes(moved: u64) -> Status {
     kw_objects::status::received(0, 0, moved)
 }

@@ -82,7 +82,7 @@ pub fn comm_connect(
     })
 }
 
-/// The intercommunicator with whoever is at the other end of the root's channel.
+/// The intercommunicator with the group at the other end of the root's channel.
 fn meet(
     mpi: &Mpi,
     (info, root, comm): (InfoH, i32, CommH),

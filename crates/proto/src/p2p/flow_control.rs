@@ -314,7 +314,8 @@ impl Throttle {
         self.unlooked += weight(len);
     }
 
-    /// Whether so much was sent without polling that a poll is due. Asking counts as polling.
+    /// Whether this rank has sent enough without polling that a poll is due. Asking counts as
+    /// polling.
     #[inline]
     pub(super) fn owes_a_look(&mut self) -> bool {
         let due = self.unlooked > WINDOW;

@@ -52,7 +52,8 @@ impl Sending {
         self.throttle.is_stalled()
     }
 
-    /// Whether so much was sent without polling that a poll is due. Asking counts as polling.
+    /// Whether this rank has sent enough without polling that a poll is due. Asking counts as
+    /// polling.
     #[inline]
     pub fn owes_a_look(&mut self) -> bool {
         self.throttle.owes_a_look()
