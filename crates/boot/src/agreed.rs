@@ -99,10 +99,10 @@ impl Agreed {
 
     /// The part that another job needs to know, as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let crowded = |rank| self.is_crowded(Peer(rank)) as u8;
+        let oversubscribed = |rank| self.is_oversubscribed(Peer(rank)) as u8;
         let mut out = self.size().to_le_bytes().to_vec();
         out.push(self.check as u8);
-        out.extend((0..self.size()).map(crowded));
+        out.extend((0..self.size()).map(oversubscribed));
         out
     }
 
@@ -111,11 +111,11 @@ impl Agreed {
     pub fn decode(bytes: &[u8]) -> Option<Agreed> {
         let (size, rest) = bytes.split_first_chunk()?;
         let size = u32::from_le_bytes(*size);
-        let (&check, crowded) = rest.split_first()?;
-        if size == 0 || crowded.len() != size as usize {
+        let (&check, oversubscribed) = rest.split_first()?;
+        if size == 0 || oversubscribed.len() != size as usize {
             return None;
         }
-        let load = Load::even(crowded.contains(&1), size);
+        let load = Load::even(oversubscribed.contains(&1), size);
         let agreed = Agreed::new((0..size).collect(), load, &Knobs::defaults()).ok()?;
         Some(Agreed {
             check: check != 0,
@@ -135,8 +135,8 @@ impl Agreed {
 
     /// Whether the host of this rank has more ranks than processors for them: there spinning takes
     /// time from others.
-    pub fn is_crowded(&self, rank: Peer) -> bool {
-        self.load.is_crowded(rank.0)
+    pub fn is_oversubscribed(&self, rank: Peer) -> bool {
+        self.load.is_oversubscribed(rank.0)
     }
 
     /// Whether ranks compare what they say on every collective call.
@@ -217,7 +217,7 @@ pub(super) fn is_one_host(hosts: &[u32]) -> bool {
 fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
     let seen: HashSet<u32> = hosts.iter().copied().collect();
     Site {
-        shared: is_one_host(hosts) && load.is_crowded(0),
+        shared: is_one_host(hosts) && load.is_oversubscribed(0),
         network: !shm || seen.len() == hosts.len(),
     }
 }
@@ -295,10 +295,10 @@ fn cpus(knobs: &Knobs) -> Cpus {
 mod tests {
     use super::*;
 
-    fn of(hosts: &[u32], crowded: bool, paths: &str) -> Site {
+    fn of(hosts: &[u32], oversubscribed: bool, paths: &str) -> Site {
         let mut knobs = Knobs::defaults();
         knobs.set(Id::Paths, paths).unwrap();
-        let load = Load::even(crowded, hosts.len() as u32);
+        let load = Load::even(oversubscribed, hosts.len() as u32);
         Agreed::new(hosts.to_vec(), load, &knobs).unwrap().site()
     }
 
@@ -312,7 +312,7 @@ mod tests {
             let bytes = here.encode();
             let there = Agreed::decode(&bytes).unwrap();
             assert_eq!((there.size(), there.checks()), (3, check == "yes"));
-            assert!(there.is_crowded(Peer(1)));
+            assert!(there.is_oversubscribed(Peer(1)));
             for end in 0..bytes.len() {
                 assert!(Agreed::decode(&bytes[..end]).is_none());
             }

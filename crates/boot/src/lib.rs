@@ -78,8 +78,8 @@ impl Job {
 
     /// Whether this host has more ranks than processors for them, so that spinning takes time from
     /// others.
-    pub fn crowded(&self) -> bool {
-        self.agreed().is_crowded(self.me)
+    pub fn oversubscribed(&self) -> bool {
+        self.agreed().is_oversubscribed(self.me)
     }
 }
 

@@ -306,7 +306,7 @@ fn all_ranks_refuse_knobs_that_differ() {
 }
 
 #[test]
-fn hosts_may_have_other_limits_and_only_theirs_are_crowded() {
+fn hosts_may_have_other_limits_and_only_theirs_are_oversubscribed() {
     let jobs: Vec<Job> = with_ranks(4, |r, l| {
         let mut knobs = Knobs::defaults();
         knobs.set(Id::Cpus, ["2000", "1"][r as usize / 2]).unwrap();
@@ -314,9 +314,9 @@ fn hosts_may_have_other_limits_and_only_theirs_are_crowded() {
     });
     let ranks = || (0..4).map(Peer);
     for j in &jobs {
-        assert!(ranks().skip(2).all(|r| j.agreed().is_crowded(r)));
-        assert_eq!(j.crowded(), j.agreed().is_crowded(j.me));
-        let same = |r| j.agreed().is_crowded(r) == jobs[0].agreed().is_crowded(r);
+        assert!(ranks().skip(2).all(|r| j.agreed().is_oversubscribed(r)));
+        assert_eq!(j.oversubscribed(), j.agreed().is_oversubscribed(j.me));
+        let same = |r| j.agreed().is_oversubscribed(r) == jobs[0].agreed().is_oversubscribed(r);
         assert!(ranks().all(same) && !j.agreed().site().shared);
     }
 }

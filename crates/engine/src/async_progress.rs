@@ -124,35 +124,35 @@ impl Budget {
     pub const SHARE: u32 = 400;
     /// The divisor for a rank that shares its CPU with others that spend as much: NPB's SP and BT
     /// and LULESH lost 2 to 3 % when each of them spent 0.5 %.
-    pub const SHARE_CROWDED: u32 = 1600;
+    pub const SHARE_OVERSUBSCRIBED: u32 = 1600;
     /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for
     /// long is served at once.
     pub const ADVANCE: u32 = 13;
 
     /// Of a rank on a host with more ranks than processors, or with a processor for each; `wake`:
     /// what a wake-up takes.
-    pub fn new(crowded: bool, wake: Duration) -> Budget {
+    pub fn new(oversubscribed: bool, wake: Duration) -> Budget {
         let mut budget = Budget {
             share: 0,
             advance: wake * Budget::ADVANCE,
             paid: Tick::default(),
         };
-        budget.set_crowded(crowded);
+        budget.set_oversubscribed(oversubscribed);
         budget
     }
 
     /// From now on the rank shares its processor with others that wait and compute as it does, or
     /// does not.
-    pub fn set_crowded(&mut self, crowded: bool) {
-        self.share = match crowded {
-            true => Budget::SHARE_CROWDED,
+    pub fn set_oversubscribed(&mut self, oversubscribed: bool) {
+        self.share = match oversubscribed {
+            true => Budget::SHARE_OVERSUBSCRIBED,
             false => Budget::SHARE,
         };
     }
 
     /// Whether it shares it.
-    pub fn is_crowded(&self) -> bool {
-        self.share == Budget::SHARE_CROWDED
+    pub fn is_oversubscribed(&self) -> bool {
+        self.share == Budget::SHARE_OVERSUBSCRIBED
     }
 
     /// This much was spent.
@@ -216,10 +216,10 @@ impl AsyncProgress {
     const PART_OF_WAKE: u32 = 2;
 
     /// Nothing happens yet; see [`Budget::new`].
-    pub fn new(crowded: bool, wake: Duration) -> AsyncProgress {
+    pub fn new(oversubscribed: bool, wake: Duration) -> AsyncProgress {
         AsyncProgress {
             state: AsyncState::Off,
-            budget: Budget::new(crowded, wake),
+            budget: Budget::new(oversubscribed, wake),
             wake,
             trust: 0,
             stay: None,
@@ -293,7 +293,7 @@ impl AsyncProgress {
     /// The program has slept in MPI for this long: if no other rank wanted its CPU, a small
     /// fraction of that time may be spent on unsuccessful hand-overs.
     pub fn idled(&mut self, now: Tick, time: Duration) {
-        if self.budget.is_crowded() {
+        if self.budget.is_oversubscribed() {
             return;
         }
         self.budget.refund(time / AsyncProgress::STAY);
@@ -347,7 +347,7 @@ pub struct Sight {
     /// A thread of the program waits.
     pub waited_in: bool,
     /// Ranks share cores.
-    pub crowded: bool,
+    pub oversubscribed: bool,
 }
 
 impl Looks {
@@ -365,7 +365,7 @@ impl Looks {
         self.factor = (self.factor * 2).clamp(1, Looks::LIVELY_FACTOR);
         // A thread that sleeps in each wait would be kicked by each call. On shared cores every
         // kick takes the CPU from a rank; elsewhere it makes this thread check sooner.
-        let calls = lively && sight.crowded;
+        let calls = lively && sight.oversubscribed;
         match (sight.waited_in, sight.busy, lively) {
             (true, ..) if !calls => Event::Waiter,
             (_, false, _) if self.nothing >= Looks::NOTHING_TICKS => Event::Nothing,
@@ -484,11 +484,13 @@ mod tests {
     /// A thread that pauses as the budget requires spends no more than its share, plus the advance.
     #[test]
     fn looks_take_no_more_than_their_share() {
-        for (crowded, share) in [(false, Budget::SHARE), (true, Budget::SHARE_CROWDED)] {
+        for (oversubscribed, share) in
+            [(false, Budget::SHARE), (true, Budget::SHARE_OVERSUBSCRIBED)]
+        {
             let (start, cost) = (Tick(10_000_000_000), Duration::from_micros(20));
             let wake = Duration::from_micros(15);
             let (mut budget, mut now, mut spent) =
-                (Budget::new(crowded, wake), start, Duration::ZERO);
+                (Budget::new(oversubscribed, wake), start, Duration::ZERO);
             let mut at_once = 0;
             while now.since(start) < Duration::from_secs(10) {
                 budget.spend(now, cost);

@@ -74,7 +74,7 @@ pub struct Collectives {
     /// How this rank writes long data on its shelves.
     publisher: NontemporalCopier,
     /// More ranks than cores on this host: waiting means letting others run.
-    crowded: bool,
+    oversubscribed: bool,
     /// Whether blocking calls let others run before they return, where that is so.
     yield_after: YieldAfter,
     /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
@@ -83,15 +83,15 @@ pub struct Collectives {
 
 impl Collectives {
     fn of(job: &Job) -> Collectives {
-        let crowded = job.crowded();
+        let oversubscribed = job.oversubscribed();
         Collectives {
             channels: Channels::default(),
             planner: Planner::default(),
             patterns: Patterns::default(),
             running: Running::default(),
             store: Store::default(),
-            publisher: NontemporalCopier::new(crowded),
-            crowded,
+            publisher: NontemporalCopier::new(oversubscribed),
+            oversubscribed,
             yield_after: YieldAfter::default(),
             ended: 0,
         }
@@ -132,7 +132,7 @@ impl Collectives {
     /// cache line.
     #[inline]
     pub fn linger(&mut self, messages: &mut Messages, watch: Watch) -> bool {
-        if self.crowded || watch.is_turn() {
+        if self.oversubscribed || watch.is_turn() {
             return false;
         }
         let mut spin = Spin::new(messages.at_once());
@@ -147,7 +147,7 @@ impl Collectives {
 
     /// A blocking call begins to wait for others.
     pub fn begins_to_wait(&mut self, run: &Run) {
-        if self.crowded {
+        if self.oversubscribed {
             self.yield_after.begins(run.coll, kw_sys::clock::now);
         }
     }
@@ -155,7 +155,7 @@ impl Collectives {
     /// It has waited, and its run has come to its end. Says whether others are to run before it
     /// returns.
     pub fn has_waited(&mut self, run: &Run) -> bool {
-        self.crowded && self.yield_after.ends(run.coll, kw_sys::clock::now)
+        self.oversubscribed && self.yield_after.ends(run.coll, kw_sys::clock::now)
     }
 
     /// Ends a run that can never come to its end. This rank's turn on the board passes on.
@@ -171,7 +171,7 @@ impl Collectives {
     /// A rank for which the others always wait never polls without success; it notes its CPU here.
     #[inline]
     fn spread_now_and_then(&mut self, messages: &mut Messages, bytes: u64) {
-        if !self.crowded {
+        if !self.oversubscribed {
             return;
         }
         self.ended += 1;

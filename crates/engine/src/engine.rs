@@ -170,7 +170,7 @@ impl Engine {
 
 fn introduce(job: &Job) {
     let hosts = job.hosts().iter().max().map_or(1, |h| h + 1);
-    let each = match job.crowded() {
+    let each = match job.oversubscribed() {
         true => "oversubscribed",
         false => "a CPU for each rank",
     };

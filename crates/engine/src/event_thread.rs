@@ -126,7 +126,7 @@ impl Look {
             busy: engine.is_some_and(E::busy),
             holds_up: engine.is_some_and(E::may_hold_up_others),
             waited_in: inner.is_waited_in(),
-            crowded: inner.async_progress.budget.is_crowded(),
+            oversubscribed: inner.async_progress.budget.is_oversubscribed(),
         })
     }
 }

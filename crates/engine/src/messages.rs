@@ -96,7 +96,7 @@ impl Messages {
         if job.agreed().checks() {
             machine.check_types();
         }
-        let at_once = match job.crowded() {
+        let at_once = match job.oversubscribed() {
             true => Duration::ZERO,
             false => at_once(job.agreed().calibration()),
         };

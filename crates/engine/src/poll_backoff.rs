@@ -275,10 +275,10 @@ impl<T: Send + 'static> Guard<'_, T> {
             self.wake_waiters();
             return find(self);
         }
-        if !self.crowded {
+        if !self.oversubscribed {
             self.polls.rival.ask(now);
         }
-        let shared = self.crowded || self.polls.rival.is_there;
+        let shared = self.oversubscribed || self.polls.rival.is_there;
         self.polls.set_step(shared);
         if !shared || !in_row {
             return None;
@@ -316,11 +316,11 @@ impl<T: Send + 'static> Guard<'_, T> {
         now: Tick,
         find: &mut impl FnMut(&mut Inner<T>) -> Option<R>,
     ) -> Option<R> {
-        let crowded = self.crowded;
+        let oversubscribed = self.oversubscribed;
         self.apart(thread::yield_now);
         let engine = self.engine.as_mut()?;
         engine.counters.hit(Counter::PollsYielded);
-        if crowded {
+        if oversubscribed {
             engine.messages.spread(now);
         }
         engine.progress();

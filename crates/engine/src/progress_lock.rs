@@ -73,7 +73,7 @@ pub struct Inner<T, E: Polled = Engine> {
     /// `KW_SPIN` says how long waits poll.
     pub(crate) learns: bool,
     /// More ranks than processors share this host: who polls lets others run between two looks.
-    pub(crate) crowded: bool,
+    pub(crate) oversubscribed: bool,
     /// Unsuccessful polls of calls that do not wait.
     pub(crate) polls: PollBackoff,
     pub(crate) watch: Duration,
@@ -144,7 +144,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             spin: Duration::ZERO,
             neighbours: Neighbours::default(),
             learns: false,
-            crowded: false,
+            oversubscribed: false,
             polls: PollBackoff::default(),
             watch: Duration::ZERO,
             sleeper: None,
@@ -225,8 +225,8 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else {
             return Ok(());
         };
-        self.crowded = engine.job.crowded();
-        self.async_progress = AsyncProgress::new(self.crowded, engine.wake_up());
+        self.oversubscribed = engine.job.oversubscribed();
+        self.async_progress = AsyncProgress::new(self.oversubscribed, engine.wake_up());
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
         if crate::settings::wants_event_thread(engine.knobs()) {
             self.async_progress.state = AsyncState::Idle;
@@ -259,7 +259,7 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else { return };
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
         (self.alone, self.spin) = engine.polling_times();
-        self.learns = !self.crowded && !engine.is_spin_said();
+        self.learns = !self.oversubscribed && !engine.is_spin_said();
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 

@@ -66,7 +66,7 @@ impl Engine {
 
     /// How long a rank that waits is sure to poll: nothing, where processors are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
-        match self.job.agreed().is_crowded(peer) {
+        match self.job.agreed().is_oversubscribed(peer) {
             true => Duration::ZERO,
             false => self.polling_times().1,
         }

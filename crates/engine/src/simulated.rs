@@ -66,11 +66,11 @@ fn start(
     net: Box<dyn Network>,
     me: Peer,
     hosts: &[u32],
-    crowded: bool,
+    oversubscribed: bool,
     knobs: Knobs,
 ) -> Result<Engine, BootError> {
     let size = hosts.len() as u32;
-    let load = Load::even(crowded, size);
+    let load = Load::even(oversubscribed, size);
     let agreed = Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?;
     let job = Job {
         me,

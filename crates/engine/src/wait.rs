@@ -250,7 +250,7 @@ impl Wait<'_> {
         ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
         self.idle += 1;
-        let shares = guard.crowded || self.shares;
+        let shares = guard.oversubscribed || self.shares;
         if shares && !self.full.is_zero() {
             self.let_others_run(guard);
         }
@@ -281,7 +281,7 @@ impl Wait<'_> {
             (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
         }
         let take_turns = guard.neighbours.take_turns();
-        guard.async_progress.budget.set_crowded(take_turns);
+        guard.async_progress.budget.set_oversubscribed(take_turns);
     }
 
     /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
@@ -297,13 +297,13 @@ impl Wait<'_> {
                 return true;
             }
         }
-        let crowded = guard.crowded;
+        let oversubscribed = guard.oversubscribed;
         let Some(engine) = &mut guard.engine else {
             return true;
         };
         engine.asked_in_vain();
         let now = engine.clock();
-        if crowded {
+        if oversubscribed {
             engine.spread(now);
         }
         let tired = self.is_tired(guard, now);
@@ -324,7 +324,7 @@ impl Wait<'_> {
         let waited = now.since(*self.since.get_or_insert(now));
         self.shares = self.shares_at_once || waited >= inner.alone;
         // The first time only: the peer may not have posted its receive.
-        let longer = match inner.crowded || self.woken || self.spin.is_zero() {
+        let longer = match inner.oversubscribed || self.woken || self.spin.is_zero() {
             true => Duration::ZERO,
             false => inner.fetch_time(),
         };

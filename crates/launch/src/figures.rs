@@ -98,7 +98,7 @@ fn page(
         Some(job) => {
             from = format!("{}\n\n{from}", job.sentence());
             (
-                match job.crowded {
+                match job.oversubscribed {
                     true => "Collectives (the prices assume one core per rank)",
                     false => "Collectives, by these prices",
                 }

@@ -40,7 +40,7 @@ pub struct Job {
     /// Hosts and domains for collectives.
     pub site: Site,
     /// More ranks than cores on some host.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     nodes: Option<Nodes>,
     levels: Option<Levels>,
     /// Where it is known of what the domains are.
@@ -56,7 +56,7 @@ impl Job {
             per_host,
             least: per_host,
             site: Site::default(),
-            crowded: false,
+            oversubscribed: false,
             nodes: Nodes::of_hosts((0..ranks).map(|r| r / per_host)),
             levels: None,
             domains: None,
@@ -73,11 +73,11 @@ impl Job {
         }
         let per_host = ranks.div_ceil(hosts);
         let usable = wanted.cores.map_or_else(|| usable(knobs), |c| c as usize);
-        let crowded = per_host as usize > usable;
-        let (domains, said) = domains(wanted, knobs, per_host, crowded)?;
+        let oversubscribed = per_host as usize > usable;
+        let (domains, said) = domains(wanted, knobs, per_host, oversubscribed)?;
         let hosts: Vec<u32> = (0..ranks).map(host_of(ranks, hosts)).collect();
         let domains = in_turns(&hosts, &domains);
-        Ok(Job::placed(&hosts, &domains, said, crowded, knobs))
+        Ok(Job::placed(&hosts, &domains, said, oversubscribed, knobs))
     }
 
     /// A job that runs: what its ranks have agreed on, and the host of each as the launcher says it.
@@ -99,8 +99,8 @@ impl Job {
             "none" => (Vec::new(), None),
             text => (in_turns(hosts, &said_domains(text)?), Some(text.into())),
         };
-        let crowded = (0..hosts.len() as u32).any(|r| agreed.load.is_crowded(r));
-        Ok(Job::placed(hosts, &domains, said, crowded, knobs))
+        let oversubscribed = (0..hosts.len() as u32).any(|r| agreed.load.is_oversubscribed(r));
+        Ok(Job::placed(hosts, &domains, said, oversubscribed, knobs))
     }
 
     /// One whose ranks are on these hosts, in these domains where they are known.
@@ -108,7 +108,7 @@ impl Job {
         hosts: &[u32],
         domains: &[Option<Domain>],
         said: Option<String>,
-        crowded: bool,
+        oversubscribed: bool,
         knobs: &Knobs,
     ) -> Job {
         let mut there: HashMap<u32, u32> = HashMap::new();
@@ -127,10 +127,10 @@ impl Job {
             per_host: there.values().copied().max().unwrap_or(0),
             least: there.values().copied().min().unwrap_or(0),
             site: Site {
-                shared: one_host && crowded,
+                shared: one_host && oversubscribed,
                 network: !has_path(knobs, "shm") || spread,
             },
-            crowded,
+            oversubscribed,
             nodes,
             levels: all.filter(|_| one_host).map(|all| Levels::of(&all)),
             domains: said,
@@ -148,7 +148,7 @@ impl Job {
             1 => format!("{} or {}", self.least, self.per_host),
             _ => format!("{} to {}", self.least, self.per_host),
         };
-        let cores = match self.crowded {
+        let cores = match self.oversubscribed {
             true => "ranks share cores",
             false => "a core for each rank",
         };
@@ -215,12 +215,12 @@ fn domains(
     wanted: &Wanted,
     knobs: &Knobs,
     per_host: u32,
-    crowded: bool,
+    oversubscribed: bool,
 ) -> Result<(Vec<Domain>, Option<String>), String> {
     let said = wanted.domains.as_deref();
     match said.unwrap_or(knobs.text(Id::Domains)) {
         "none" => Ok((Vec::new(), None)),
-        "auto" if crowded || wanted.cores.is_some() => Ok((Vec::new(), None)),
+        "auto" if oversubscribed || wanted.cores.is_some() => Ok((Vec::new(), None)),
         "auto" => {
             let here = bound_here(per_host as usize);
             let said = here
@@ -301,9 +301,9 @@ mod tests {
 
     #[test]
     fn a_job_knows_what_its_ranks_would_agree_on() {
-        let site = |j: &Job| (j.site.shared, j.site.network, j.crowded);
-        let crowded = job(8, 1, 4, "none").unwrap();
-        assert_eq!(site(&crowded), (true, false, true));
+        let site = |j: &Job| (j.site.shared, j.site.network, j.oversubscribed);
+        let oversubscribed = job(8, 1, 4, "none").unwrap();
+        assert_eq!(site(&oversubscribed), (true, false, true));
         let spread = job(4, 4, 1, "0.0.1.1").unwrap();
         assert_eq!(site(&spread), (false, true, false));
         let both = job(16, 4, 4, "0.0.1.1").unwrap();

@@ -125,7 +125,7 @@ pub struct Opening<'a> {
     /// The settings of this rank.
     pub knobs: &'a Knobs,
     /// Ranks share processors.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// Ranks that share memory with this one, and itself, whose processes it may watch: it may keep
     /// an open file for each.
     pub sharing: usize,

@@ -1,5 +1,5 @@
 //! How the ranks agree on what they must know alike: the key, who is on which host, which hosts are
-//! crowded, and that the knobs which must be the same are. In `O(log n)` questions a rank: records
+//! oversubscribed, and that the knobs which must be the same are. In `O(log n)` questions a rank: records
 //! up a tree of ranks through the launcher, and one verdict down.
 //!
 //! The lists of level 0 are the ranks' own records. At level `l` a rank that is a multiple of

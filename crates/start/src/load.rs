@@ -97,7 +97,7 @@ fn parse_set(text: &str) -> Option<Vec<u32>> {
 
 /// Whether these ranks of one host, so many of each kind, are more than their processors: then
 /// waiting means letting others run.
-pub fn is_crowded(kinds: &[(&Cpus, u32)]) -> bool {
+pub fn is_oversubscribed(kinds: &[(&Cpus, u32)]) -> bool {
     let ranks: u64 = kinds.iter().map(|(_, n)| u64::from(*n)).sum();
     let mut groups: HashMap<u64, (u64, u32)> = HashMap::new();
     for (cpus, n) in kinds {
@@ -172,37 +172,43 @@ mod tests {
     }
 
     /// Ranks with these sets.
-    fn crowded(sets: &[&[u32]]) -> bool {
+    fn oversubscribed(sets: &[&[u32]]) -> bool {
         let all: Vec<Cpus> = sets.iter().map(|s| on(s)).collect();
-        is_crowded(&all.iter().map(|c| (c, 1)).collect::<Vec<_>>())
+        is_oversubscribed(&all.iter().map(|c| (c, 1)).collect::<Vec<_>>())
     }
 
     #[test]
-    fn ranks_with_a_processor_each_are_not_crowded() {
-        assert!(!crowded(&[&[0], &[1]]), "bound to one each");
-        assert!(!crowded(&[&[0, 1], &[0, 1]]), "free");
-        assert!(!crowded(&[&[0, 1], &[1]]), "one of them bound");
-        assert!(!crowded(&[&[0, 1], &[1, 2], &[2, 0]]), "a ring");
-        assert!(!crowded(&[&[0, 1, 2], &[0, 1], &[0]]), "a staircase");
-        assert!(!crowded(&[]));
+    fn ranks_with_a_processor_each_are_not_oversubscribed() {
+        assert!(!oversubscribed(&[&[0], &[1]]), "bound to one each");
+        assert!(!oversubscribed(&[&[0, 1], &[0, 1]]), "free");
+        assert!(!oversubscribed(&[&[0, 1], &[1]]), "one of them bound");
+        assert!(!oversubscribed(&[&[0, 1], &[1, 2], &[2, 0]]), "a ring");
+        assert!(!oversubscribed(&[&[0, 1, 2], &[0, 1], &[0]]), "a staircase");
+        assert!(!oversubscribed(&[]));
     }
 
     #[test]
-    fn ranks_that_must_share_are_crowded() {
-        assert!(crowded(&[&[1], &[1]]), "on the same, others are free");
-        assert!(crowded(&[&[0, 1], &[0, 1], &[0, 1]]));
-        assert!(crowded(&[&[0], &[0], &[1, 2, 3, 4]]), "only two of them");
-        assert!(crowded(&[&[0, 1], &[1, 0], &[1, 0], &[5]]));
+    fn ranks_that_must_share_are_oversubscribed() {
+        assert!(
+            oversubscribed(&[&[1], &[1]]),
+            "on the same, others are free"
+        );
+        assert!(oversubscribed(&[&[0, 1], &[0, 1], &[0, 1]]));
+        assert!(
+            oversubscribed(&[&[0], &[0], &[1, 2, 3, 4]]),
+            "only two of them"
+        );
+        assert!(oversubscribed(&[&[0, 1], &[1, 0], &[1, 0], &[5]]));
     }
 
     #[test]
     fn equal_ranks_count_as_many() {
         let (all, one) = (on(&[0, 1, 2, 3]), on(&[2]));
-        assert!(!is_crowded(&[(&all, 3), (&one, 1)]));
-        assert!(is_crowded(&[(&all, 4), (&one, 1)]));
+        assert!(!is_oversubscribed(&[(&all, 3), (&one, 1)]));
+        assert!(is_oversubscribed(&[(&all, 4), (&one, 1)]));
         let wide = on(&(0..256).collect::<Vec<_>>());
-        assert!(!is_crowded(&[(&wide, 256)]));
-        assert!(is_crowded(&[(&wide, 257)]));
+        assert!(!is_oversubscribed(&[(&wide, 256)]));
+        assert!(is_oversubscribed(&[(&wide, 257)]));
     }
 
     #[test]
@@ -212,15 +218,21 @@ mod tests {
             ..on(&[0, 1, 2, 3])
         };
         let (a, b) = (under(1, 1), under(2, 1));
-        assert!(!is_crowded(&[(&a, 1), (&b, 1)]), "each in a container");
-        assert!(is_crowded(&[(&a, 2)]), "together in one");
+        assert!(
+            !is_oversubscribed(&[(&a, 1), (&b, 1)]),
+            "each in a container"
+        );
+        assert!(is_oversubscribed(&[(&a, 2)]), "together in one");
         let most = |n| Cpus {
             most: Some(n),
             ..on(&[0, 1, 2, 3])
         };
-        assert!(is_crowded(&[(&most(1), 2)]));
-        assert!(!is_crowded(&[(&most(2), 2)]));
-        assert!(is_crowded(&[(&most(9), 5)]), "it is a limit, no more");
+        assert!(is_oversubscribed(&[(&most(1), 2)]));
+        assert!(!is_oversubscribed(&[(&most(2), 2)]));
+        assert!(
+            is_oversubscribed(&[(&most(9), 5)]),
+            "it is a limit, no more"
+        );
     }
 
     #[test]
@@ -238,7 +250,7 @@ mod tests {
                 union.count_ones() < some.count_ones()
             });
             let sets: Vec<&[u32]> = sets.iter().map(Vec::as_slice).collect();
-            assert_eq!(crowded(&sets), short, "{sets:?}");
+            assert_eq!(oversubscribed(&sets), short, "{sets:?}");
         }
     }
 

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Misfit;
-use super::load::{Cpus, is_crowded};
+use super::load::{Cpus, is_oversubscribed};
 use super::record::{Bound, List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
@@ -54,7 +54,7 @@ pub struct Agreed {
     pub hosts: Hosts,
     /// Nothing is left to be stored: the first rank has said where its memory is.
     pub here: bool,
-    /// Which ranks are on crowded hosts.
+    /// Which ranks are on oversubscribed hosts.
     pub load: Load,
     /// The calibration used by all ranks.
     pub calibration: Calibration,
@@ -74,24 +74,24 @@ impl Places {
     }
 }
 
-/// Which ranks are on hosts that are crowded (see `load`).
+/// Which ranks are on hosts that are oversubscribed (see `load`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load(Vec<(bool, u32)>);
 
 impl Load {
     /// This many ranks, whose hosts are all alike.
-    pub fn even(crowded: bool, ranks: u32) -> Load {
-        Load(vec![(crowded, ranks)])
+    pub fn even(oversubscribed: bool, ranks: u32) -> Load {
+        Load(vec![(oversubscribed, ranks)])
     }
 
     /// Whether the host of this rank has more ranks than processors for them.
-    pub fn is_crowded(&self, rank: u32) -> bool {
+    pub fn is_oversubscribed(&self, rank: u32) -> bool {
         let mut first = 0u32;
         let run = self.0.iter().find(|(_, n)| {
             first = first.saturating_add(*n);
             rank < first
         });
-        run.is_some_and(|(crowded, _)| *crowded)
+        run.is_some_and(|(oversubscribed, _)| *oversubscribed)
     }
 }
 
@@ -127,15 +127,15 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, Misfit> {
     Ok(format!("ok {key} {by} {load} {figures} {bound}"))
 }
 
-/// Where ranks are bound to: of hosts that are not crowded, if it is known of all ranks there; the
+/// Where ranks are bound to: of hosts that are not oversubscribed, if it is known of all ranks there; the
 /// caches, too, if those are.
 fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
     let all: Vec<Option<Bound>> = said.by_rank().map(Bound::parse).collect();
     // By host: whether packages, and whether caches are known.
     let mut known: HashMap<u32, (bool, bool)> = HashMap::new();
-    for ((host, crowded), bound) in hosts.iter().zip(load.by_rank()).zip(&all) {
+    for ((host, oversubscribed), bound) in hosts.iter().zip(load.by_rank()).zip(&all) {
         let host = known.entry(*host).or_insert((true, true));
-        host.0 &= bound.is_some() && crowded == "0";
+        host.0 &= bound.is_some() && oversubscribed == "0";
         host.1 &= bound.is_some_and(|b| b.cache.is_some());
     }
     let mut runs = Runs::default();
@@ -248,11 +248,11 @@ fn load(hosts: &[u32], cpus: &Kinds) -> Runs {
     let mut runs = Runs::default();
     for host in hosts {
         let here = &there[host];
-        let crowded = *judged.entry(here).or_insert_with(|| {
+        let oversubscribed = *judged.entry(here).or_insert_with(|| {
             let kinds = here.iter().map(|(kind, n)| (&cpus.all[*kind], *n));
-            is_crowded(&kinds.collect::<Vec<_>>())
+            is_oversubscribed(&kinds.collect::<Vec<_>>())
         });
-        runs.push(if crowded { "1" } else { "0" }, 1);
+        runs.push(if oversubscribed { "1" } else { "0" }, 1);
     }
     runs
 }
@@ -404,8 +404,8 @@ mod tests {
         let records: Vec<Record> = sets.iter().map(|(h, s)| rank(h, s, &[])).collect();
         let agreed = judge(&Word::default(), &records).unwrap();
         assert_eq!(agreed.hosts, Hosts::Named(vec![0, 0, 1, 1, 0, 2]));
-        let crowded: Vec<bool> = (0..6).map(|r| agreed.load.is_crowded(r)).collect();
-        assert_eq!(crowded, [false, false, true, true, false, false]);
+        let oversubscribed: Vec<bool> = (0..6).map(|r| agreed.load.is_oversubscribed(r)).collect();
+        assert_eq!(oversubscribed, [false, false, true, true, false, false]);
         let word = Word {
             key: Some([9; 32]),
             told: Some(vec![0; 6]),

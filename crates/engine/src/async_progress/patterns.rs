@@ -129,7 +129,7 @@ impl Rank {
             busy,
             holds_up: busy,
             waited_in: false,
-            crowded: false,
+            oversubscribed: false,
         });
         self.progress.looked(self.now, [LOOK; 2], event, false);
         if self.progress.state == AsyncState::Watching {

@@ -71,7 +71,7 @@ impl Joined {
             name: self.allowed.network?,
             member: member_of(launcher.job(), &self.job, knobs, &self.local),
             knobs,
-            crowded: self.job.crowded(),
+            oversubscribed: self.job.oversubscribed(),
             sharing,
         })
     }
@@ -103,7 +103,7 @@ pub(crate) fn opening_for_others<'a>(
         name: network,
         member,
         knobs,
-        crowded: job.crowded(),
+        oversubscribed: job.oversubscribed(),
         sharing: local.peers.len(),
     })
 }
@@ -143,7 +143,7 @@ impl Paths {
             (None, None) => None,
         };
         if let Some(shm) = &mut shm {
-            shm.spread_out(job.crowded());
+            shm.spread_out(job.oversubscribed());
         }
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         let paths = Paths {

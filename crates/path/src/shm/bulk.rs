@@ -201,10 +201,10 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// The lap may have this many slots from now on; `crowded`: ranks share cores.
-    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
+    /// The lap may have this many slots from now on; `oversubscribed`: ranks share cores.
+    pub fn spread_out(&mut self, slots: usize, oversubscribed: bool) {
         self.lap.bound(slots.clamp(SHORT_LAP, SLOTS) as u64);
-        self.copier = NontemporalCopier::new(crowded);
+        self.copier = NontemporalCopier::new(oversubscribed);
     }
 
     /// Has the line brought here that says which slots are taken: a long payload is about to be
@@ -400,9 +400,9 @@ mod tests {
         let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
         let segment = std::sync::Arc::new(segment);
         let lane = segment.lane(0, 1);
-        for (longest, crowded) in [(100, false), (SHORT_LAP, true)] {
+        for (longest, oversubscribed) in [(100, false), (SHORT_LAP, true)] {
             let mut filler = Filler::default();
-            filler.spread_out(longest, crowded);
+            filler.spread_out(longest, oversubscribed);
             let mut laps = vec![];
             for _ in 0..2000 {
                 let piece = filler.take(&lane, 0, 1).unwrap();
@@ -413,7 +413,7 @@ mod tests {
                 laps.push(filler.lap.length() as usize);
             }
             laps.dedup();
-            let all: &[usize] = if crowded {
+            let all: &[usize] = if oversubscribed {
                 &[16, 32]
             } else {
                 &[16, 32, 64, 100]

@@ -259,8 +259,8 @@ impl Link {
     }
 
     /// How many slots long payload to this peer goes round, and whether ranks share cores.
-    pub fn spread_out(&mut self, slots: usize, crowded: bool) {
-        self.filler.spread_out(slots, crowded);
+    pub fn spread_out(&mut self, slots: usize, oversubscribed: bool) {
+        self.filler.spread_out(slots, oversubscribed);
     }
 
     /// The peer's process has ended: nothing waits for it any more, and nothing more comes.

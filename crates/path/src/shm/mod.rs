@@ -244,13 +244,13 @@ impl ShmPath {
 
     /// Where each rank has a core of its own, long payload may come to go round more memory than two
     /// of a core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
-    pub fn spread_out(&mut self, crowded: bool) {
-        let lap = match crowded {
+    pub fn spread_out(&mut self, oversubscribed: bool) {
+        let lap = match oversubscribed {
             true => bulk::SHORT_LAP,
             false => bulk::long_lap(self.links.len(), self.segment.lap()),
         };
         for link in &mut self.links {
-            link.spread_out(lap, crowded);
+            link.spread_out(lap, oversubscribed);
         }
     }
 

@@ -22,7 +22,7 @@ const ABOUT: About = About {
 /// Opens TCP as the settings say.
 pub fn open(opening: Opening<'_>) -> Result<Box<dyn Network>, CannotOpen> {
     let (knobs, member) = (opening.knobs, opening.member);
-    let tuning = match opening.crowded {
+    let tuning = match opening.oversubscribed {
         true => Tuning::for_size(member.size).on_shared_cores(),
         false => Tuning::for_size(member.size),
     };

@@ -162,8 +162,8 @@ fn all_hear_the_same_of_every_host() {
     let (all, _) = store_of(&records, word(Some(hosts)));
     assert!(all.windows(2).all(|two| two[0] == two[1]));
     let load = all[0].clone().unwrap().load;
-    let crowded: Vec<bool> = (0..70).map(|r| load.is_crowded(r)).collect();
-    assert_eq!(crowded, (0..70).map(|r| r < 68).collect::<Vec<_>>());
+    let oversubscribed: Vec<bool> = (0..70).map(|r| load.is_oversubscribed(r)).collect();
+    assert_eq!(oversubscribed, (0..70).map(|r| r < 68).collect::<Vec<_>>());
 }
 
 #[test]
