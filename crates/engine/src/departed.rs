@@ -210,7 +210,7 @@ impl Engine {
     /// whether they have left, and ends with an error the requests that wait for those that have.
     pub fn doubt(&mut self, on: WaitOn<'_>) {
         self.look_for_ended();
-        self.messages.machine.sender().offer_withheld();
+        self.messages.machine.sender().offer_deferred();
         self.messages.flush_some();
         if self.messages.machine.endpoint.peers.is_leaving() {
             return;

@@ -183,7 +183,7 @@ fn run_counting(
                 net.step(wire, piecewise);
             }
             Op::LosePatience { me } => {
-                net.machines[me].sender().offer_withheld();
+                net.machines[me].sender().offer_deferred();
                 net.act(me);
             }
             Op::Cancel { ago } => {
@@ -204,7 +204,7 @@ fn run_counting(
         }
     }
     net.deliver_all();
-    net.offer_withheld();
+    net.offer_deferred();
     // Oracle: for each receiver, its receives in order take the first unmatched message that fits.
     let mut free: Vec<bool> = vec![true; sent.len()];
     for p in posted.iter_mut() {
@@ -391,7 +391,7 @@ proptest! {
     /// Collectives name tag and source in each receive, and may withhold messages; whatever
     /// mistakes their callers make.
     #[test]
-    fn messages_that_are_withheld_keep_the_order(
+    fn messages_that_are_deferred_keep_the_order(
         ops in prop::collection::vec(op(3), 0..120), slow: bool, open: bool
     ) {
         let mut net = Net::new(3, WITH_WRITE, false);

@@ -315,10 +315,10 @@ impl<B: Memory> Sender<'_, B> {
             Verdict::Taken(offer) => self.use_up(from, asked.token, offer),
             Verdict::Dropped => {
                 self.out.counters.hit(Counter::WriteDropped);
-                self.offer_withheld_to(from);
+                self.offer_deferred_to(from);
             }
             Verdict::Open => {
-                if !self.write_withheld(from, asked.token, |env| asked.accepts(env)) {
+                if !self.write_deferred(from, asked.token, |env| asked.accepts(env)) {
                     self.peers[from].messages.theirs.announced.push_back(asked);
                 }
             }

@@ -15,11 +15,12 @@
 //! ```
 //!
 //! One file for each, with what either half does of it: [`eager`], [`rendezvous`] (with get),
-//! [`announce`] (write; `withheld`: messages of collectives that wait for it); `direct` takes a
+//! [`announce`] (write; `deferred`: messages of collectives that wait for it); `direct` takes a
 //! message past the queues; [`flow_control`] keeps messages back whose receiver has too many
 //! already. Which one is taken is a matter of cost: [`table`].
 
 pub mod announce;
+mod deferred;
 mod direct;
 pub mod eager;
 mod flow_control;
@@ -31,7 +32,6 @@ mod rendezvous;
 mod sender;
 pub mod table;
 mod unexpected;
-mod withheld;
 
 pub(crate) use flow_control::is_p2p;
 pub use landing::{Landing, Place};

@@ -3,9 +3,9 @@
 //! topics do not access.
 
 use super::announce::{OurReceives, TheirReceives};
+use super::deferred::Deferred;
 use super::flow_control::{Backlog, Told, is_p2p};
 use super::table::Choice;
-use super::withheld::Withheld;
 use crate::endpoint;
 use crate::matching::Envelope;
 use kw_base::Peer;
@@ -26,7 +26,7 @@ pub struct PeerMessages {
     pub(super) told: Told,
     /// Messages of collectives that wait for their announcement, and those behind them, oldest
     /// first.
-    pub(super) withheld: VecDeque<Withheld>,
+    pub(super) deferred: VecDeque<Deferred>,
     /// The path refused to fetch once: never again for this peer.
     pub(super) get_refused: bool,
     /// A path is open to it, and no message must wait before it may go there.
@@ -45,7 +45,7 @@ impl PeerMessages {
             ours: OurReceives::default(),
             backlog: Backlog::default(),
             told: Told::default(),
-            withheld: VecDeque::new(),
+            deferred: VecDeque::new(),
             get_refused: false,
             plain: false,
             checks,
@@ -96,7 +96,7 @@ impl PeerState {
     /// Decides again whether messages may go directly to the path.
     pub fn set_plain(&mut self) {
         let known = &self.messages;
-        let free = !known.backlog.is_stalled() && known.withheld.is_empty();
+        let free = !known.backlog.is_stalled() && known.deferred.is_empty();
         let free = free || self.is_self();
         self.messages.plain = self.is_open() && free && !self.messages.checks;
     }
@@ -112,8 +112,8 @@ impl Peers {
     }
 
     /// The peers to which messages are deferred.
-    pub(super) fn withheld_from(&self) -> Vec<Peer> {
-        let some = self.iter().filter(|(_, p)| !p.messages.withheld.is_empty());
+    pub(super) fn deferred_from(&self) -> Vec<Peer> {
+        let some = self.iter().filter(|(_, p)| !p.messages.deferred.is_empty());
         some.map(|(peer, _)| peer).collect()
     }
 

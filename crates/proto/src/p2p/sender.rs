@@ -219,7 +219,7 @@ impl<B: Memory> Sender<'_, B> {
     /// The peer is gone: nothing waits to go there any more.
     pub(crate) fn forget(&mut self, peer: Peer) {
         self.peers[peer].messages.backlog.forget();
-        self.forget_withheld(peer);
+        self.forget_deferred(peer);
     }
 
     pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {

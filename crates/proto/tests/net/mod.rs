@@ -242,11 +242,11 @@ impl Net {
     }
 
     /// Every rank waits for long, and everything comes that is under way.
-    pub fn offer_withheld(&mut self) {
+    pub fn offer_deferred(&mut self) {
         let mut any = true;
         while std::mem::take(&mut any) {
             for me in 0..self.n {
-                any |= self.machines[me].sender().offer_withheld();
+                any |= self.machines[me].sender().offer_deferred();
                 self.act(me);
             }
             self.deliver_all();

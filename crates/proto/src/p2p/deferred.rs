@@ -3,17 +3,17 @@
 //!
 //! In a collective the receiver posts the receive of every message, names its source, and expects
 //! the length that is sent. So where receives are announced, the announcement of a long one is sure
-//! to come, and an offer would be a frame that says nothing: the message is withheld until the
+//! to come, and an offer would be a frame that says nothing: the message is deferred until the
 //! announcement says where it goes.
 //!
 //! It is sure only if nothing keeps the receive from being announced: the peer has announced
 //! receives as short as this message before, and no message with the same envelope is under way
 //! that took none. Else it is offered at once. Should no announcement come all the same (ranks of
 //! different mind about lengths, which is a mistake of the program, or about what is long), the
-//! message is offered when a wait has lasted long ([`Sender::offer_withheld`]; the owner has the
+//! message is offered when a wait has lasted long ([`Sender::offer_deferred`]; the owner has the
 //! clock), or when an announcement of the peer had to be dropped.
 //!
-//! Messages with one envelope keep their order: one that follows a withheld one is withheld with
+//! Messages with one envelope keep their order: one that follows a deferred one is deferred with
 //! it.
 
 use super::flow_control::is_p2p;
@@ -23,9 +23,9 @@ use crate::endpoint::{Memory, ReqKey, State};
 use crate::matching::Envelope;
 use kw_base::Peer;
 
-/// A message that is withheld.
+/// A message that is deferred.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Withheld {
+pub(super) struct Deferred {
     key: ReqKey,
     env: Envelope,
     mode: Mode,
@@ -40,7 +40,7 @@ impl PeerState {
         }
         let known = &self.messages;
         let sure = || known.choice.answers_offers() && known.theirs.is_sure_to_ask(env, len);
-        mode == Mode::Standard && !short && sure() || known.withheld.iter().any(|m| m.env == env)
+        mode == Mode::Standard && !short && sure() || known.deferred.iter().any(|m| m.env == env)
     }
 }
 
@@ -49,15 +49,15 @@ impl<B: Memory> Sender<'_, B> {
         self.requests.set_state(key, State::Held);
         let peer = &mut self.peers[to];
         peer.messages
-            .withheld
-            .push_back(Withheld { key, env, mode });
+            .deferred
+            .push_back(Deferred { key, env, mode });
         peer.set_plain();
     }
 
     /// A receive was announced that accepts such envelopes and is not matched by an earlier
     /// message: writes the first message deferred for it, and restarts those behind it. Returns
     /// whether there was one.
-    pub(super) fn write_withheld(
+    pub(super) fn write_deferred(
         &mut self,
         to: Peer,
         token: u64,
@@ -65,13 +65,13 @@ impl<B: Memory> Sender<'_, B> {
     ) -> bool {
         let first = self.peers[to]
             .messages
-            .withheld
+            .deferred
             .iter()
             .find(|m| accepts(m.env));
         let Some(env) = first.map(|m| m.env) else {
             return false;
         };
-        let mut waiting = self.take_withheld(to, |m| m.env == env).into_iter();
+        let mut waiting = self.take_deferred(to, |m| m.env == env).into_iter();
         let first = waiting.find_map(|m| Some((m, self.held_buf(m.key)?)));
         let written = first.is_some();
         if let Some((m, buf)) = first {
@@ -84,28 +84,28 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Offers the messages that still wait for their announcement: a wait has lasted long. Until
-    /// those peers announce something again, nothing more is withheld from them. Whether there were
+    /// those peers announce something again, nothing more is deferred from them. Whether there were
     /// any.
-    pub fn offer_withheld(&mut self) -> bool {
-        let all = self.peers.withheld_from();
+    pub fn offer_deferred(&mut self) -> bool {
+        let all = self.peers.deferred_from();
         for &to in &all {
-            self.offer_withheld_to(to);
+            self.offer_deferred_to(to);
         }
         !all.is_empty()
     }
 
-    pub(super) fn offer_withheld_to(&mut self, to: Peer) {
+    pub(super) fn offer_deferred_to(&mut self, to: Peer) {
         self.peers[to].messages.theirs.expect_nothing();
-        let all = self.take_withheld(to, |_| true);
+        let all = self.take_deferred(to, |_| true);
         self.start_anew(to, all);
     }
 
     /// The peer is gone.
-    pub(super) fn forget_withheld(&mut self, peer: Peer) {
-        self.take_withheld(peer, |_| true);
+    pub(super) fn forget_deferred(&mut self, peer: Peer) {
+        self.take_deferred(peer, |_| true);
     }
 
-    fn start_anew(&mut self, to: Peer, messages: impl IntoIterator<Item = Withheld>) {
+    fn start_anew(&mut self, to: Peer, messages: impl IntoIterator<Item = Deferred>) {
         for m in messages {
             if let Some(buf) = self.held_buf(m.key) {
                 self.launch(m.key, to, m.env, m.mode, &buf);
@@ -119,10 +119,10 @@ impl<B: Memory> Sender<'_, B> {
         req.map(|r| r.buf.clone())
     }
 
-    fn take_withheld(&mut self, to: Peer, which: impl Fn(&Withheld) -> bool) -> Vec<Withheld> {
+    fn take_deferred(&mut self, to: Peer, which: impl Fn(&Deferred) -> bool) -> Vec<Deferred> {
         let peer = &mut self.peers[to];
-        let (taken, left) = peer.messages.withheld.drain(..).partition(which);
-        peer.messages.withheld = left;
+        let (taken, left) = peer.messages.deferred.drain(..).partition(which);
+        peer.messages.deferred = left;
         peer.set_plain();
         taken.into()
     }
