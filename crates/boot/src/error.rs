@@ -3,7 +3,7 @@
 use super::rendezvous::{HandshakeError, SHORTEST};
 use super::traces::Launched;
 use kw_coll::table::Unreadable;
-use kw_start::Misfit;
+use kw_start::Mismatch;
 use kw_start::pmi::{PmiError, ranks};
 use std::io;
 use thiserror::Error;
@@ -22,7 +22,7 @@ pub enum BootError {
     Meeting(#[from] NoMeeting),
     /// The ranks' records do not form a job.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// The system refuses what a rank cannot do without.
     #[error("cannot {what}: {cause}")]
     System {

@@ -201,8 +201,8 @@ pub fn fail<T>(class: Class, text: impl Into<String>) -> Res<T> {
     Err(Fault::new(class, text))
 }
 
-impl From<kw_types::layout::Misfit> for Box<Fault> {
-    fn from(misfit: kw_types::layout::Misfit) -> Box<Fault> {
-        Fault::new(Class::Arg, misfit.to_string())
+impl From<kw_types::layout::Mismatch> for Box<Fault> {
+    fn from(mismatch: kw_types::layout::Mismatch) -> Box<Fault> {
+        Fault::new(Class::Arg, mismatch.to_string())
     }
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::record::{List, Record};
 use super::verdict::{Agreed, Word, read, write};
-use super::{Ask, Heard, Misfit, Talk, Turn, memory_key};
+use super::{Ask, Heard, Mismatch, Talk, Turn, memory_key};
 use crate::pmi::Server;
 
 /// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for
@@ -56,7 +56,7 @@ fn list_key(span: u64, rank: u32) -> String {
 }
 
 /// The agreement of a single rank.
-pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Misfit> {
+pub fn alone(record: &Record, word: &Word) -> Result<Agreed, Mismatch> {
     read(&write(word, &List::of(record))?, 1)
 }
 
@@ -113,11 +113,11 @@ impl Agree {
     }
 
     /// All lists of this level are read.
-    fn joined(&mut self) -> Result<Ask, Misfit> {
+    fn joined(&mut self) -> Result<Ask, Mismatch> {
         let ranks = self.list.ranks();
         let due = self.wide().min(u64::from(self.size - self.rank));
         if ranks != due {
-            return Err(Misfit::Ranks { have: ranks, due });
+            return Err(Mismatch::Ranks { have: ranks, due });
         }
         self.span = self.wide();
         self.state = State::Stored;
@@ -132,7 +132,7 @@ impl Agree {
         })
     }
 
-    fn read(&mut self, at: u32) -> Result<Turn<Agreed>, Misfit> {
+    fn read(&mut self, at: u32) -> Result<Turn<Agreed>, Mismatch> {
         if let Some(from) = self.child(at) {
             self.state = State::Reading(at.saturating_add(self.span as u32));
             let key = list_key(self.span, from);
@@ -146,7 +146,7 @@ impl Agree {
         Ok(Turn::Ask(Ask::Fence))
     }
 
-    fn fenced(&mut self) -> Result<Turn<Agreed>, Misfit> {
+    fn fenced(&mut self) -> Result<Turn<Agreed>, Mismatch> {
         if self.span < u64::from(self.size) {
             return self.read(self.rank.saturating_add(self.span as u32));
         }
@@ -164,7 +164,7 @@ impl Agree {
 impl Talk for Agree {
     type Out = Agreed;
 
-    fn next(&mut self, heard: Heard) -> Result<Turn<Agreed>, Misfit> {
+    fn next(&mut self, heard: Heard) -> Result<Turn<Agreed>, Mismatch> {
         if let Some(ask) = self.plan.pop_front() {
             return Ok(Turn::Ask(ask));
         }
@@ -183,7 +183,7 @@ impl Talk for Agree {
             }
             (State::Fencing, _) => self.fenced(),
             (State::Asked, Heard::Value(verdict)) => Ok(Turn::Over(read(&verdict, self.size)?)),
-            (State::Asked, Heard::Done) => Err(Misfit::NoVerdict(VERDICT)),
+            (State::Asked, Heard::Done) => Err(Mismatch::NoVerdict(VERDICT)),
         }
     }
 }

@@ -25,7 +25,7 @@
 mod agree;
 pub mod helper;
 mod load;
-mod misfit;
+mod mismatch;
 pub mod pmi;
 pub mod profile;
 mod publish;
@@ -35,7 +35,7 @@ mod verdict;
 
 pub use agree::{Agree, RADIX, agreed, alone};
 pub use load::{Cpus, Quota};
-pub use misfit::Misfit;
+pub use mismatch::Mismatch;
 pub use publish::{Joins, Publish, Publishing};
 pub use record::{Bound, Record};
 pub use verdict::{Agreed, Hosts, Load, Places, Word};
@@ -84,7 +84,7 @@ pub trait Talk {
     /// Its purpose.
     type Out;
     /// Takes the answer to the last question ([`Heard::Done`] before the first).
-    fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, Misfit>;
+    fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, Mismatch>;
 }
 
 /// Under which key a rank says where it listens on a path.

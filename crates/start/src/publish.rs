@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Ask, Heard, Misfit, Talk, Turn, address_key, memory_key};
+use super::{Ask, Heard, Mismatch, Talk, Turn, address_key, memory_key};
 
 /// Values to publish and to look up.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Publishing {
 impl Talk for Publishing {
     type Out = Option<String>;
 
-    fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, Misfit> {
+    fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, Mismatch> {
         Ok(match (self.plan.pop_front(), heard) {
             (Some(ask), _) => Turn::Ask(ask),
             (None, Heard::Value(memory)) => Turn::Over(Some(memory)),

@@ -4,7 +4,7 @@
 //! (`item:ranks,item,...`): hosts, processors, knobs, where ranks are bound to. Ranks of a host are mostly neighbours and
 //! knobs mostly the same everywhere, so lists are short.
 
-use super::Misfit;
+use super::Mismatch;
 use super::load::Cpus;
 use crate::pmi::text;
 
@@ -160,7 +160,7 @@ impl List {
     }
 
     /// A list of at most `most` ranks.
-    pub fn parse(text: &str, most: u32) -> Result<List, Misfit> {
+    pub fn parse(text: &str, most: u32) -> Result<List, Mismatch> {
         let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
         let list = match <[Runs; 4]>::try_from(columns.unwrap_or_default()) {
             Ok([hosts, cpus, knobs, bound]) => List {
@@ -174,7 +174,7 @@ impl List {
         let ranks = list.ranks();
         let others = [&list.cpus, &list.knobs, &list.bound];
         if ranks == 0 || others.into_iter().any(|c| c.ranks() != ranks) {
-            return Err(Misfit::List(text.chars().take(40).collect()));
+            return Err(Mismatch::List(text.chars().take(40).collect()));
         }
         Ok(list)
     }

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Misfit;
+use super::Mismatch;
 use super::load::{Cpus, is_oversubscribed};
 use super::record::{Bound, List, Runs, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
@@ -96,7 +96,7 @@ impl Load {
 }
 
 /// The verdict on all ranks' records.
-pub(super) fn write(word: &Word, list: &List) -> Result<String, Misfit> {
+pub(super) fn write(word: &Word, list: &List) -> Result<String, Mismatch> {
     let named;
     let (by_name, hosts) = match &word.told {
         Some(hosts) if !word.named => (false, hosts),
@@ -106,7 +106,7 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, Misfit> {
         }
     };
     if hosts.len() as u64 != list.ranks() {
-        return Err(Misfit::Places {
+        return Err(Mismatch::Places {
             ranks: list.ranks(),
             places: hosts.len(),
         });
@@ -168,11 +168,11 @@ fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
 }
 
 /// The part of a verdict for one of `size` ranks.
-pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, Misfit> {
+pub(super) fn read(verdict: &str, size: u32) -> Result<Agreed, Mismatch> {
     if let Some(sentence) = verdict.strip_prefix("no ") {
-        return Err(Misfit::Disagreement(sentence.into()));
+        return Err(Mismatch::Disagreement(sentence.into()));
     }
-    parse(verdict, size).ok_or(Misfit::Verdict)
+    parse(verdict, size).ok_or(Mismatch::Verdict)
 }
 
 fn parse(verdict: &str, size: u32) -> Option<Agreed> {
@@ -215,7 +215,7 @@ struct Kinds {
     of: Vec<usize>,
 }
 
-fn cpus_by_rank(column: &Runs) -> Result<Kinds, Misfit> {
+fn cpus_by_rank(column: &Runs) -> Result<Kinds, Mismatch> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut kinds = Kinds {
         all: Vec::new(),
@@ -228,7 +228,7 @@ fn cpus_by_rank(column: &Runs) -> Result<Kinds, Misfit> {
                 let cpus = Cpus::parse(item);
                 kinds
                     .all
-                    .push(cpus.ok_or_else(|| Misfit::Processors(item.into()))?);
+                    .push(cpus.ok_or_else(|| Mismatch::Processors(item.into()))?);
                 known.insert(item, kinds.all.len() - 1);
                 kinds.all.len() - 1
             }

@@ -2,7 +2,7 @@
 
 use kw_fuzz::config;
 use kw_sys::buf::Buf;
-use kw_types::layout::{Layout, Misfit, Order, basic};
+use kw_types::layout::{Layout, Mismatch, Order, basic};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -57,13 +57,14 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    fn build(&self) -> Result<Layout, Misfit> {
+    fn build(&self) -> Result<Layout, Mismatch> {
         match self {
             Recipe::Named(i) => Ok(Layout::named(&basic::NAMED[*i])),
             Recipe::Vector(n, len, stride, of) => of.build()?.hvector(*n, *len, *stride),
             Recipe::Indexed(blocks, of) => of.build()?.hindexed(blocks),
             Recipe::Struct(members) => {
-                let of: Result<Vec<Layout>, Misfit> = members.iter().map(|m| m.2.build()).collect();
+                let of: Result<Vec<Layout>, Mismatch> =
+                    members.iter().map(|m| m.2.build()).collect();
                 let of = of?;
                 let part = |(m, of): (&(i64, u64, Recipe), _)| (m.0, m.1, of);
                 let parts: Vec<(i64, u64, &Layout)> = members.iter().zip(&of).map(part).collect();

@@ -94,8 +94,8 @@ impl Stripes {
 
     /// Where a piece goes; nowhere when it is not wanted. `None`: its payload has not begun.
     pub fn place(&self, piece: &Piece) -> Result<Option<Landing>, End> {
-        let misfit = |_| End::Nonsense(WireError::Misplaced(Kind::Piece));
-        Ok(match self.into.place(piece).map_err(misfit)? {
+        let mismatch = |_| End::Nonsense(WireError::Misplaced(Kind::Piece));
+        Ok(match self.into.place(piece).map_err(mismatch)? {
             Place::Early => None,
             Place::Had => Some(nowhere()),
             Place::Wanted(whole) => Some(Landing {

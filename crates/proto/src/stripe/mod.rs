@@ -179,7 +179,7 @@ pub enum Place<'a, L> {
 /// Something that no peer of the same version says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a piece that does not belong to its payload")]
-pub struct Misfit;
+pub struct Mismatch;
 
 /// A payload that is being received.
 #[derive(Debug)]
@@ -254,7 +254,7 @@ impl<L> Incoming<L> {
     }
 
     /// Where a piece goes.
-    pub fn place(&self, piece: &Piece) -> Result<Place<'_, L>, Misfit> {
+    pub fn place(&self, piece: &Piece) -> Result<Place<'_, L>, Mismatch> {
         if piece.number >= self.begun {
             return Ok(Place::Early);
         }
@@ -268,11 +268,11 @@ impl<L> Incoming<L> {
         }
     }
 
-    fn index(&self, piece: &Piece, total: u64) -> Result<u64, Misfit> {
+    fn index(&self, piece: &Piece, total: u64) -> Result<u64, Mismatch> {
         let begins = piece.offset % self.piece == 0 && piece.offset < total;
         match begins && piece.len == self.piece.min(total - piece.offset) {
             true => Ok(piece.offset / self.piece),
-            false => Err(Misfit),
+            false => Err(Mismatch),
         }
     }
 

@@ -78,7 +78,11 @@ fn pieces_that_no_payload_has_are_refused() {
         (20, 0),
         (u64::MAX / PIECE * PIECE, 10),
     ] {
-        assert_eq!(into.place(&piece(0, bad.0, bad.1)), Err(Misfit), "{bad:?}");
+        assert_eq!(
+            into.place(&piece(0, bad.0, bad.1)),
+            Err(Mismatch),
+            "{bad:?}"
+        );
     }
 }
 

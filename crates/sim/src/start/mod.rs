@@ -139,7 +139,7 @@ pub struct Barrier {
 pub enum StartError {
     /// A machine refuses what it is told.
     #[error(transparent)]
-    Misfit(#[from] kw_start::Misfit),
+    Mismatch(#[from] kw_start::Mismatch),
     /// Nothing answers this rank.
     #[error("rank {0} waits forever")]
     Rank(u32),

@@ -3,7 +3,7 @@
 
 use super::{self as sim, Knows, Setting, Shape};
 use kw_start::{
-    Agree, Agreed, Ask, Cpus, Heard, Hosts, Joins, Misfit, Publish, Record, Talk, Turn, Word,
+    Agree, Agreed, Ask, Cpus, Heard, Hosts, Joins, Mismatch, Publish, Record, Talk, Turn, Word,
 };
 use std::collections::HashMap;
 
@@ -206,7 +206,7 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
             agree.next(Heard::Done).unwrap();
         }
         let told = agree.next(Heard::Value(verdict.into()));
-        assert!(told == Err(Misfit::Verdict), "{verdict}");
+        assert!(told == Err(Mismatch::Verdict), "{verdict}");
     }
     for list in [
         "",

@@ -1,7 +1,7 @@
 //! Subarrays and distributed arrays (MPI 5.0, 5.1.3 and 5.1.4).
 
 use super::Layout;
-use super::construct::Misfit;
+use super::construct::Mismatch;
 
 /// Order of an array's dimensions in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,14 +32,14 @@ impl Order {
     }
 }
 
-fn times(a: i64, b: i64) -> Result<i64, Misfit> {
-    a.checked_mul(b).ok_or(Misfit::TooLarge)
+fn times(a: i64, b: i64) -> Result<i64, Mismatch> {
+    a.checked_mul(b).ok_or(Mismatch::TooLarge)
 }
 
 impl Layout {
     /// MPI_Type_create_subarray; dimensions are `(size, subsize, start)`. Without dimensions it has
     /// no data.
-    pub fn subarray(&self, dims: &[(i64, i64, i64)], order: Order) -> Result<Layout, Misfit> {
+    pub fn subarray(&self, dims: &[(i64, i64, i64)], order: Order) -> Result<Layout, Mismatch> {
         let mut part = self.clone();
         let mut step = self.extent();
         if dims.is_empty() {
@@ -48,12 +48,12 @@ impl Layout {
         for d in order.dimensions(dims.len()) {
             let (size, subsize, start) = dims[d];
             if size < 1 || subsize < 1 || subsize > size {
-                return Err(Misfit::Argument(
+                return Err(Mismatch::Argument(
                     "a subarray's sizes must be at least 1, and subsizes lie between 1 and the size",
                 ));
             }
             if start < 0 || start > size - subsize {
-                return Err(Misfit::Argument(
+                return Err(Mismatch::Argument(
                     "a subarray's start must lie between 0 and size - subsize",
                 ));
             }
@@ -73,7 +73,7 @@ impl Layout {
         rank: i64,
         dims: &[(i64, Distribution, i64)],
         order: Order,
-    ) -> Result<Layout, Misfit> {
+    ) -> Result<Layout, Mismatch> {
         let coordinates = coordinates(size, rank, dims)?;
         let mut part = self.clone();
         let mut step = self.extent();
@@ -95,7 +95,7 @@ impl Layout {
         processes: i64,
         mine: i64,
         step: i64,
-    ) -> Result<Layout, Misfit> {
+    ) -> Result<Layout, Mismatch> {
         let first = times(mine, block)?;
         if first >= global {
             return Ok(Layout::empty());
@@ -110,7 +110,7 @@ impl Layout {
             .shifted(times(first, step)?)?;
         let at = times(full, round)?
             .checked_add(first)
-            .ok_or(Misfit::TooLarge)?;
+            .ok_or(Mismatch::TooLarge)?;
         if last == 0 {
             return Ok(blocks);
         }
@@ -126,13 +126,13 @@ fn coordinates(
     size: i64,
     rank: i64,
     dims: &[(i64, Distribution, i64)],
-) -> Result<Vec<i64>, Misfit> {
+) -> Result<Vec<i64>, Mismatch> {
     let product = dims
         .iter()
         .try_fold(1i64, |a, d| a.checked_mul(d.2))
-        .ok_or(Misfit::TooLarge)?;
+        .ok_or(Mismatch::TooLarge)?;
     if dims.iter().any(|d| d.2 < 1 || d.0 < 1) || product != size || rank < 0 || rank >= size {
-        return Err(Misfit::Argument(
+        return Err(Mismatch::Argument(
             "a distributed array's sizes must be positive, its process grid must have `size` places, and rank must be one of them",
         ));
     }
@@ -145,9 +145,9 @@ fn coordinates(
     Ok(coordinates)
 }
 
-fn block_size(global: i64, how: Distribution, processes: i64) -> Result<i64, Misfit> {
+fn block_size(global: i64, how: Distribution, processes: i64) -> Result<i64, Mismatch> {
     match how {
-        Distribution::None if processes != 1 => Err(Misfit::Argument(
+        Distribution::None if processes != 1 => Err(Mismatch::Argument(
             "a dimension with MPI_DISTRIBUTE_NONE must have 1 process",
         )),
         Distribution::None => Ok(global),
@@ -155,13 +155,13 @@ fn block_size(global: i64, how: Distribution, processes: i64) -> Result<i64, Mis
         Distribution::Block(Some(n))
             if n < 1 || n.checked_mul(processes).is_some_and(|t| t < global) =>
         {
-            Err(Misfit::Argument(
+            Err(Mismatch::Argument(
                 "MPI_DISTRIBUTE_BLOCK: the block size times the processes must cover the dimension",
             ))
         }
         Distribution::Block(Some(n)) => Ok(n.min(global)),
         Distribution::Cyclic(None) => Ok(1),
-        Distribution::Cyclic(Some(n)) if n < 1 => Err(Misfit::Argument(
+        Distribution::Cyclic(Some(n)) if n < 1 => Err(Mismatch::Argument(
             "MPI_DISTRIBUTE_CYCLIC: the block size must be positive",
         )),
         Distribution::Cyclic(Some(n)) => Ok(n.min(global)),

@@ -8,7 +8,7 @@ use super::signature::Signature;
 
 /// Why a datatype cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Misfit {
+pub enum Mismatch {
     /// A size, bound or displacement passes 63 bits.
     #[error("the datatype is too large: a size, bound or displacement passes 2^63 - 1 bytes")]
     TooLarge,
@@ -17,7 +17,7 @@ pub enum Misfit {
     Argument(&'static str),
 }
 
-use Misfit::TooLarge;
+use Mismatch::TooLarge;
 
 impl Layout {
     /// No data at all.
@@ -47,7 +47,7 @@ impl Layout {
         marker
     }
 
-    fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Misfit> {
+    fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Mismatch> {
         let (lb, extent) = bounds.close().ok_or(TooLarge)?;
         // Markers may hide how far apart the data are.
         if let Some((low, high)) = bounds.data {
@@ -66,35 +66,35 @@ impl Layout {
     }
 
     /// `n` extents in bytes.
-    pub fn scaled(&self, n: i64) -> Result<i64, Misfit> {
+    pub fn scaled(&self, n: i64) -> Result<i64, Mismatch> {
         n.checked_mul(self.extent).ok_or(TooLarge)
     }
 
     /// `n` copies, `stride` bytes apart.
-    pub fn repeat(&self, n: u64, stride: i64) -> Result<Layout, Misfit> {
+    pub fn repeat(&self, n: u64, stride: i64) -> Result<Layout, Mismatch> {
         let bounds = self.bounds.repeated(n, stride).ok_or(TooLarge)?;
         let signature = self.signature.repeat(n).ok_or(TooLarge)?;
         Layout::assemble(bounds, self.node.repeat(n, stride), signature)
     }
 
     /// The layout shifted by `by` bytes.
-    pub fn shifted(&self, by: i64) -> Result<Layout, Misfit> {
+    pub fn shifted(&self, by: i64) -> Result<Layout, Mismatch> {
         let bounds = self.bounds.shifted(by).ok_or(TooLarge)?;
         Layout::assemble(bounds, self.node.shifted(by), self.signature.clone())
     }
 
     /// MPI_Type_contiguous.
-    pub fn contiguous_of(&self, n: u64) -> Result<Layout, Misfit> {
+    pub fn contiguous_of(&self, n: u64) -> Result<Layout, Mismatch> {
         self.repeat(n, self.extent)
     }
 
     /// MPI_Type_create_hvector: `n` blocks of `len` elements, `stride` bytes apart.
-    pub fn hvector(&self, n: u64, len: u64, stride: i64) -> Result<Layout, Misfit> {
+    pub fn hvector(&self, n: u64, len: u64, stride: i64) -> Result<Layout, Mismatch> {
         self.contiguous_of(len)?.repeat(n, stride)
     }
 
     /// MPI_Type_create_hindexed: blocks of `(displacement in bytes, elements)`.
-    pub fn hindexed(&self, blocks: &[(i64, u64)]) -> Result<Layout, Misfit> {
+    pub fn hindexed(&self, blocks: &[(i64, u64)]) -> Result<Layout, Mismatch> {
         let mut bounds = Bounds::EMPTY;
         let mut total = 0u64;
         let used = blocks.iter().filter(|(_, len)| *len > 0);
@@ -109,7 +109,7 @@ impl Layout {
     }
 
     /// MPI_Type_create_struct: members of `(displacement in bytes, elements, datatype)`.
-    pub fn structure(members: &[(i64, u64, &Layout)]) -> Result<Layout, Misfit> {
+    pub fn structure(members: &[(i64, u64, &Layout)]) -> Result<Layout, Mismatch> {
         let mut parts = Vec::with_capacity(members.len());
         for (at, len, of) in members.iter().filter(|m| m.1 > 0) {
             parts.push(of.contiguous_of(*len)?.shifted(*at)?);
@@ -118,7 +118,7 @@ impl Layout {
     }
 
     /// The layouts one after the other.
-    pub(crate) fn joined(parts: &[Layout]) -> Result<Layout, Misfit> {
+    pub(crate) fn joined(parts: &[Layout]) -> Result<Layout, Mismatch> {
         let total = |of: fn(&Signature) -> u64| {
             let sum = parts
                 .iter()
@@ -134,7 +134,7 @@ impl Layout {
     }
 
     /// MPI_Type_create_resized: new markers in place of all old ones.
-    pub fn resized(&self, lb: i64, extent: i64) -> Result<Layout, Misfit> {
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<Layout, Mismatch> {
         let ub = lb.checked_add(extent).ok_or(TooLarge)?;
         let bounds = Bounds {
             lb: Some(lb),

@@ -4,7 +4,7 @@
 //! A [`Layout`] is immutable and says three things of a datatype (MPI 5.0, 5.1): where its bytes
 //! lie (a normalised program of nested strided loops, `node`), what they are (`signature`), and how
 //! elements follow each other (`bounds`: data, lower and upper bound markers, alignment).
-//! Displacements are `i64`; constructors refuse whatever passes that ([`Misfit`]).
+//! Displacements are `i64`; constructors refuse whatever passes that ([`Mismatch`]).
 
 mod array;
 pub mod basic;
@@ -19,7 +19,7 @@ mod wire;
 
 pub use array::{Distribution, Order};
 pub use basic::Basic;
-pub use construct::Misfit;
+pub use construct::Mismatch;
 pub use node::{Block, Grid, Visit};
 pub use signature::{Element, Signature, message};
 

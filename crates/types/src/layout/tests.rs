@@ -390,9 +390,12 @@ fn a_huge_vector_is_walked_from_its_middle_at_once() {
 #[test]
 fn what_passes_63_bits_is_refused() {
     let double = named(0x214);
-    assert_eq!(double.contiguous_of(1 << 60).unwrap_err(), Misfit::TooLarge);
+    assert_eq!(
+        double.contiguous_of(1 << 60).unwrap_err(),
+        Mismatch::TooLarge
+    );
     let half = double.contiguous_of(1 << 59).unwrap();
-    assert_eq!(half.contiguous_of(2).unwrap_err(), Misfit::TooLarge);
+    assert_eq!(half.contiguous_of(2).unwrap_err(), Mismatch::TooLarge);
     assert!(double.repeat(3, i64::MAX / 2 + 1).is_err());
     assert!(double.shifted(i64::MAX - 7).is_err());
     assert!(half.resized(i64::MAX, 1).is_err());

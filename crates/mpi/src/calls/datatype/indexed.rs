@@ -7,7 +7,7 @@ use kw_objects::error::Res;
 use kw_objects::handle::TypeH;
 use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, Width};
-use kw_types::layout::{Layout, Misfit};
+use kw_types::layout::{Layout, Mismatch};
 use std::sync::Arc;
 
 /// Blocks `(displacement, length)`; displacements count extents of the old type when `in_extents`.
@@ -16,7 +16,7 @@ fn blocks(
     at: &[i64],
     len: impl Iterator<Item = i64>,
     in_extents: bool,
-) -> Result<Vec<(i64, u64)>, Misfit> {
+) -> Result<Vec<(i64, u64)>, Mismatch> {
     at.iter()
         .zip(len)
         .map(|(&at, len)| {

@@ -6,7 +6,7 @@ use kw_objects::error::{Class, Fault, Res};
 use kw_objects::handle::TypeH;
 use kw_objects::state::Mpi;
 use kw_sys::args::Out;
-use kw_types::layout::{Layout, Misfit};
+use kw_types::layout::{Layout, Mismatch};
 
 /// Scalar arguments as contents: large-count constructors keep them all as counts, the others as
 /// integers and addresses.
@@ -29,7 +29,7 @@ fn make(
     oldtype: TypeH,
     mut recipe: Recipe,
     newtype: Out<TypeH>,
-    build: impl FnOnce(&Layout) -> Result<Layout, Misfit>,
+    build: impl FnOnce(&Layout) -> Result<Layout, Mismatch>,
 ) -> Res {
     let mut guard = mpi.lock();
     let tables = &mut guard.above;

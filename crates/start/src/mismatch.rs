@@ -2,7 +2,7 @@
 
 /// Why a conversation ends without what it was for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Misfit {
+pub enum Mismatch {
     /// Settings that must be the same are not: misuse, in the words of rank 0, which has seen all
     /// records.
     #[error("{0}")]
