@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The libraries of an installation, by directory. Each directory is an ABI's; the last one, the
-/// standard ABI's, lies below the others.
+/// standard ABI's, is below the others.
 pub struct Redirects {
     dirs: Vec<(PathBuf, Vec<String>)>,
     /// The directory of the other ABI that the process was compiled for, where it is known by now.

@@ -178,7 +178,7 @@ pub struct Subject {
     pub build: String,
     /// The host's name.
     pub host: String,
-    /// Its kind of processor and how many it has.
+    /// Its kind of CPU and how many it has.
     pub processors: String,
 }
 
@@ -313,7 +313,7 @@ impl Calibration {
     /// The first figure of these that the host has: the largest distance of those that there are.
     fn first(&self, of: [Figure; 4]) -> f64 {
         let there = of.into_iter().find_map(|f| self.get(f));
-        // The starting value is that of a package.
+        // The built-in value is that of a package.
         let package = || of.into_iter().find_map(|f| Calibration::START.get(f));
         there.or_else(package).unwrap_or(0.0)
     }
@@ -357,7 +357,7 @@ impl Calibration {
     }
 
     /// As one word without white space, commas or slashes, for [`Calibration::from_word`]: the
-    /// figures of the host, an underscore, and those of the network.
+    /// host's calibration, an underscore, and those of the network.
     pub fn word(&self) -> String {
         let part = |part: Part| {
             let values: Vec<String> = self.values[part.figures()]

@@ -4,9 +4,9 @@
 //! first use of a page is even slower. So the buffer starts short and grows after it has been used
 //! several times.
 
-/// A lap that has been gone round so often becomes twice as long: a starting value that nothing
-/// measures. The first use of a page (2.4 us on a virtual machine) cost as much as eight uses of one
-/// whose lines another core has (.3 us).
+/// A lap that has been gone round so often becomes twice as long: a built-in value that nothing
+/// measures. The first use of a page (2.4 us on a virtual machine) cost as much as eight uses of
+/// one whose lines another core has (.3 us).
 pub const ROUNDS: u32 = 8;
 
 /// How much is gone round, in the caller's units.

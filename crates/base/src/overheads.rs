@@ -8,7 +8,7 @@ pub const RING: f64 = 25.0;
 pub const TCP_FRAME: f64 = 4_200.0;
 /// A byte over TCP within a host: two copies by the kernel. Nanoseconds.
 pub const TCP_BYTE: f64 = 0.12;
-/// Bytes that may always be under way to a peer before it asks for them.
+/// Bytes that may always be in flight to a peer before it asks for them.
 pub const WINDOW: u64 = 256 << 10;
 /// From a send over the loopback interface until its receiver begins, beside the work of both,
 /// nanoseconds.

@@ -138,7 +138,7 @@ impl<T> Slab<T> {
         self.take_out(key, Option::take)
     }
 
-    /// Drops the entry where it lies; its key is dead from then on. Whether it named one.
+    /// Drops the entry where it is; its key is dead from then on. Whether it named one.
     #[inline]
     pub fn discard(&mut self, key: Key) -> bool {
         let drop_it = |value: &mut Option<T>| value.is_some().then(|| *value = None);

@@ -71,7 +71,7 @@ pub mod parking {
     }
 }
 
-/// Hint to the processor that this is a spin loop.
+/// Hint to the CPU that this is a spin loop.
 #[inline]
 pub fn spin_hint() {
     #[cfg(loom)]
@@ -80,7 +80,7 @@ pub fn spin_hint() {
     std::hint::spin_loop();
 }
 
-/// Keeps the compiler from moving memory accesses across. The processor may still do so.
+/// Keeps the compiler from moving memory accesses across. The CPU may still do so.
 #[inline]
 pub fn compiler_fence() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);

@@ -133,8 +133,8 @@ impl Agreed {
         &self.hosts
     }
 
-    /// Whether the host of this rank has more ranks than processors for them: there spinning takes
-    /// time from others.
+    /// Whether the host of this rank has more ranks than CPUs for them: there spinning takes time
+    /// from others.
     pub fn is_oversubscribed(&self, rank: Peer) -> bool {
         self.load.is_oversubscribed(rank.0)
     }

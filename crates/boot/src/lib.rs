@@ -76,7 +76,7 @@ impl Job {
         self.agreed().hosts()
     }
 
-    /// Whether this host has more ranks than processors for them, so that spinning takes time from
+    /// Whether this host has more ranks than CPUs for them, so that spinning takes time from
     /// others.
     pub fn oversubscribed(&self) -> bool {
         self.agreed().is_oversubscribed(self.me)

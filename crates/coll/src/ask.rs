@@ -130,8 +130,8 @@ pub struct Ask<'a> {
     pub recv: Blocks<'a>,
     /// Whether the reduction's operation commutes.
     pub commutative: bool,
-    /// MPI_IN_PLACE was given at this rank: what it contributes lies in its receive buffer
-    /// (scatter: the root's own block stays in its send buffer).
+    /// MPI_IN_PLACE was given at this rank: what it contributes is in its receive buffer (scatter:
+    /// the root's own block stays in its send buffer).
     pub in_place: bool,
     /// The number behind the slash of the table's row. The algorithm says what it is: the fan-out
     /// of a tree, a number of pieces, or kilobytes.
@@ -252,7 +252,7 @@ impl<'a> Ask<'a> {
         (self.rank + self.size - by) % self.size
     }
 
-    /// The first `len` units of rank `r`'s data shelf. Short data lies next to the owner's flag, in
+    /// The first `len` units of rank `r`'s data shelf. Short data is next to the owner's flag, in
     /// one cache line; anything longer starts at the next line.
     #[inline]
     pub fn shelf(&self, r: u32, len: u64) -> Slice {

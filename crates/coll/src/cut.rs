@@ -6,9 +6,9 @@ use super::{Ask, Schedule, Shelf, Slice};
 /// Slots start at multiples of this many units, if they are long enough.
 const ALIGN: u64 = 64;
 /// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its
-/// lines lie in the caches of those who have read it, and cost more to write than those of a long
+/// lines are in the caches of those who have read it, and cost more to write than those of a long
 /// one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share cores share caches too: for them it
-/// holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one). A starting
+/// holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one). A built-in
 /// value.
 const RECENT: u64 = 2048;
 

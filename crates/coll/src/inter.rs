@@ -270,7 +270,7 @@ pub fn reduce_scatter(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
     }
 }
 
-/// Combines what this rank's group contributes at its leader; returns where it lies there.
+/// Combines what this rank's group contributes at its leader; returns where it is there.
 fn fold(ask: &InterAsk, choose: Choose, s: &mut Schedule) -> Slice {
     let mine = ask.mine();
     if mine.size == 1 || !ask.leads() {

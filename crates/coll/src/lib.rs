@@ -321,7 +321,7 @@ impl Schedule {
     }
 
     /// `into = left op right`, where `into` is none of them: two steps, which are run as one where
-    /// data lies in a row.
+    /// data is in a row.
     #[inline]
     pub fn combine(&mut self, left: Slice, right: Slice, into: Slice) {
         self.copy(right, into);

@@ -1,4 +1,4 @@
-//! Asynchronous progress: what the event thread does, as a table: when it sleeps, watches, and
+//! Asynchronous progress: what the progress thread does, as a table: when it sleeps, watches, and
 //! polls.
 //!
 //! | state | means | `Left` busy | `LeftAsBefore` | `Entered` | `AllEnded` | `Quiet` tick | `EagerOnly` tick | `Lively` tick | `Nothing` tick | `Waiter` tick |
@@ -54,16 +54,16 @@ pub enum AsyncState {
 /// Event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A thread leaves MPI while something goes on.
+    /// A thread leaves MPI while communication is pending.
     Left,
-    /// A thread leaves MPI while something goes on, will probably stay away, and has armed the
-    /// doorbell for the event thread.
+    /// A thread leaves MPI while communication is pending, will probably stay away, and has armed
+    /// the doorbell for the progress thread.
     LeftAsBefore,
     /// A thread enters MPI.
     Entered,
-    /// While the event thread polls: nothing goes on any more.
+    /// While the progress thread polls: nothing is pending any more.
     AllEnded,
-    /// Tick: something goes on, and no thread was in MPI since the last tick.
+    /// Tick: communication is pending, and no thread was in MPI since the last tick.
     Quiet,
     /// Tick while only eager messages are awaited, which delay no other rank.
     EagerOnly,
@@ -73,12 +73,12 @@ pub enum Event {
     Nothing,
     /// Tick: a thread waits.
     Waiter,
-    /// The event thread was woken and looks at its state again.
+    /// The progress thread was woken and looks at its state again.
     Woken,
 }
 
 impl AsyncState {
-    /// The next state, and whether the event thread must be kicked out of its sleep.
+    /// The next state, and whether the progress thread must be kicked out of its sleep.
     pub fn on(self, event: Event) -> (AsyncState, bool) {
         use AsyncState::*;
         match (self, event) {
@@ -94,7 +94,7 @@ impl AsyncState {
         }
     }
 
-    /// Whether the event thread has polled since a thread of the program left MPI.
+    /// Whether the progress thread has polled since a thread of the program left MPI.
     #[inline(always)]
     pub fn has_polled(self) -> bool {
         self >= AsyncState::Polling
@@ -119,8 +119,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The part of a processor's time that may be spent, as a divisor: 0.25 %. A starting value,
-    /// as those that follow.
+    /// The part of a CPU's time that may be spent, as a divisor: 0.25 %. A built-in value, as those
+    /// that follow.
     pub const SHARE: u32 = 400;
     /// The divisor for a rank that shares its CPU with others that spend as much: NPB's SP and BT
     /// and LULESH lost 2 to 3 % when each of them spent 0.5 %.
@@ -129,8 +129,8 @@ impl Budget {
     /// long is served at once.
     pub const ADVANCE: u32 = 13;
 
-    /// Of a rank on a host with more ranks than processors, or with a processor for each; `wake`:
-    /// what a wake-up takes.
+    /// Of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`: what a
+    /// wake-up takes.
     pub fn new(oversubscribed: bool, wake: Duration) -> Budget {
         let mut budget = Budget {
             share: 0,
@@ -141,8 +141,8 @@ impl Budget {
         budget
     }
 
-    /// From now on the rank shares its processor with others that wait and compute as it does, or
-    /// does not.
+    /// From now on the rank shares its CPU with others that wait and compute as it does, or does
+    /// not.
     pub fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.share = match oversubscribed {
             true => Budget::SHARE_OVERSUBSCRIBED,
@@ -171,7 +171,7 @@ impl Budget {
     }
 }
 
-/// The time in which the event thread polls, after a hand-over to it.
+/// The time in which the progress thread polls, after a hand-over to it.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     since: Tick,
@@ -233,7 +233,7 @@ impl AsyncProgress {
         kick
     }
 
-    /// Whether a thread that leaves hands over although the event thread watches.
+    /// Whether a thread that leaves hands over although the progress thread watches.
     #[inline]
     pub fn tries_to_leave(&self) -> bool {
         self.trust > 0 && self.state == AsyncState::Watching
@@ -265,15 +265,15 @@ impl AsyncProgress {
         });
     }
 
-    /// The event thread was woken in its sleep while it polls.
+    /// The progress thread was woken in its sleep while it polls.
     pub fn woken(&mut self) {
         if let Some(woken) = self.stay.as_mut().and_then(|stay| stay.woken.as_mut()) {
             *woken += self.wake;
         }
     }
 
-    /// A thread is back, and the event thread has polled meanwhile. `soon`: what is too short for
-    /// staying away, whatever it has cost.
+    /// A thread is back, and the progress thread has polled meanwhile. `soon`: what is too short
+    /// for staying away, whatever it has cost.
     pub fn entered(&mut self, now: Tick, soon: Duration) {
         self.on(Event::Entered);
         let Some(stay) = self.stay.take() else {
@@ -340,7 +340,7 @@ pub struct Looks {
 pub struct Sight {
     /// Times a thread of the program has entered.
     pub entries: u64,
-    /// Something goes on.
+    /// Communication is pending.
     pub busy: bool,
     /// Others may wait for what this rank does about that.
     pub holds_up: bool,

@@ -3,9 +3,9 @@
 //! A blocking call drives its own [`Run`]: [`Collectives::drive`] goes as far as it can and says
 //! what it waits for, so that the caller waits for that very transfer from that very peer. A
 //! non-blocking call hands the run over ([`crate::Engine::launch`]); it becomes a request like any
-//! other and goes on with [`crate::Engine::progress`]. User functions are never called from here:
-//! they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of
-//! the lock first.
+//! other and continues [`crate::Engine::progress`]. User functions are never called from here: they
+//! are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of the
+//! lock first.
 //!
 //! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs in the
 //! background, [`Patterns`] those of persistent requests; `drive` advances one run, whose messages
@@ -77,7 +77,7 @@ pub struct Collectives {
     oversubscribed: bool,
     /// Whether blocking calls let others run before they return, where that is so.
     yield_after: YieldAfter,
-    /// Blocking calls that have ended since this rank looked how ranks lie on the processors.
+    /// Blocking calls that have ended since this rank looked how ranks are on the CPUs.
     ended: u32,
 }
 
@@ -205,7 +205,7 @@ impl Collectives {
         }
     }
 
-    /// Transfers of a failed run that are still under way go on without it, and keep the memory
+    /// Transfers of a failed run that are still in flight go on without it, and keep the memory
     /// they are in.
     #[cold]
     fn leave(&mut self, messages: &mut Messages, run: &mut Run) {

@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// This rank has met another job, which has this foreign key and name and has agreed on that:
-    /// its ranks are peers from now on. Returns the first of them. Messages that are under way go
+    /// its ranks are peers from now on. Returns the first of them. Messages that are in flight go
     /// on.
     pub fn join(
         &mut self,

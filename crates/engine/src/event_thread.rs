@@ -173,7 +173,7 @@ impl<T, E: Polled> Inner<T, E> {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
     }
 
-    /// The event thread polls from now on.
+    /// The progress thread polls from now on.
     pub(crate) fn take_over(&mut self) {
         self.role = Role::Event;
         count(self, Counter::EventTakeovers, 1);
@@ -182,8 +182,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Arms everything for the event thread's sleep while it polls, and drains once more. `false`:
-    /// there is something to do first.
+    /// Arms everything for the progress thread's sleep while it polls, and drains once more.
+    /// `false`: there is something to do first.
     pub(crate) fn can_sleep_polling(&mut self, sleeper: &E::Sleeper) -> bool {
         if let Some(e) = &mut self.engine {
             e.make_ready_to_sleep();

@@ -26,7 +26,7 @@ pub enum Safety {
     /// No calls of MPI but those that read events: a thread of the program is about to sleep inside
     /// MPI.
     Restricted,
-    /// As well, any thread: the event thread.
+    /// As well, any thread: the progress thread.
     ThreadSafe,
     /// Also in a signal handler. The library has no such place.
     SignalSafe,

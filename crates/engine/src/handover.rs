@@ -7,8 +7,8 @@ use crate::progress_lock::{Guard, Inner, Role};
 use kw_base::sync::Arc;
 use std::time::Duration;
 
-/// So often a thread that leaves looks again, because something has come meanwhile, before it
-/// wakes the event thread for that. A starting value.
+/// So often a thread that leaves looks again, because something has come meanwhile, before it wakes
+/// the progress thread for that. A built-in value.
 const LOOKS: u32 = 2;
 
 /// Action on the progress thread once the lock is free, so that it finds it free.
@@ -20,7 +20,7 @@ pub(crate) enum Call<S> {
 }
 
 impl<S: Sleep> Call<S> {
-    /// Calls the event thread.
+    /// Calls the progress thread.
     pub(crate) fn now(self) {
         match self {
             Call::HandOver(sleeper) => sleeper.hand_over(),
@@ -30,13 +30,13 @@ impl<S: Sleep> Call<S> {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Calls the event thread, if there is one.
+    /// Calls the progress thread, if there is one.
     fn call(&self, how: fn(Arc<E::Sleeper>) -> Call<E::Sleeper>) -> Option<Call<E::Sleeper>> {
         self.event_thread.as_ref()?;
         self.sleeper.clone().map(how)
     }
 
-    /// Has the event thread end by itself, wherever it sleeps.
+    /// Has the progress thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
         self.async_progress.state = AsyncState::Off;
         if let Some(call) = self.call(Call::Rouse) {
@@ -44,8 +44,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The event thread has polled while no thread was in MPI, and one is back: the role is no longer
-    /// the event thread's.
+    /// The progress thread has polled while no thread was in MPI, and one is back: the role is no
+    /// longer the progress thread's.
     #[cold]
     pub(crate) fn displace(&mut self) {
         self.async_progress.entered(E::now(), self.watch);
@@ -76,8 +76,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Leaves polling to the event thread in its sleep: what comes will wake it. `false`: it must
-    /// be woken for that.
+    /// Leaves polling to the progress thread in its sleep: what comes will wake it. `false`: it
+    /// must be woken for that.
     fn hand_over(&mut self) -> bool {
         let Some(sleeper) = self.sleeper.clone() else {
             return false;
@@ -147,7 +147,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         None
     }
 
-    /// Ends the event thread. Call before the engine is taken out.
+    /// Ends the progress thread. Call before the engine is taken out.
     pub fn stop_event_thread(&mut self) {
         self.closing = true;
         let call = self.call(Call::Rouse);
@@ -157,7 +157,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         if let Some(call) = call {
             call.now();
         }
-        // A panic of the event thread was printed by it; there is nothing left to tell.
+        // A panic of the progress thread was printed by it; there is nothing left to tell.
         let _ = self.apart(|| t.join());
         self.async_progress.state = AsyncState::Off;
     }

@@ -1,5 +1,5 @@
-//! Where the ranks of the job run, as far as this rank knows: the hosts of all, the processors of
-//! those that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
+//! Where the ranks of the job run, as far as this rank knows: the hosts of all, the CPUs of those
+//! that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
 
 use crate::engine::Engine;
 use kw_base::Peer;
@@ -15,8 +15,8 @@ pub(crate) struct Locations {
 }
 
 impl Locations {
-    /// The locations of ranks by their host and first processor, in their order. The machine's tree
-    /// is read only when they begin at different processors.
+    /// The locations of ranks by their host and first CPU, in their order. The machine's tree is
+    /// read only when they begin at different CPUs.
     fn of(&mut self, ranks: impl Iterator<Item = (u32, Option<usize>)> + Clone) -> Vec<Location> {
         let mut known = ranks.clone().filter_map(|(_, cpu)| cpu);
         let first = known.next();

@@ -112,8 +112,8 @@ impl Messages {
         }
     }
 
-    /// There are `size` peers from now on: those that there were keep their numbers, and what is
-    /// under way goes on.
+    /// There are `size` peers from now on: those that there were keep their numbers, and what is in
+    /// flight goes on.
     pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
         self.machine.grow(size as usize, crate::paths::UNROUTED);
         self.paths.grow(size, knobs);
@@ -362,8 +362,8 @@ impl Messages {
         self.paths.boards()
     }
 
-    /// Moves this thread, one of the program's, to another processor of the host if that spreads
-    /// its ranks, when it is time to look.
+    /// Moves this thread, one of the program's, to another CPU of the host if that spreads its
+    /// ranks, when it is time to look.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) {
         if self.paths.spread(now) {

@@ -1,4 +1,4 @@
-//! The engine's parts: each goes on with one matter by itself, beside the messages that it sends and
+//! The engine's parts: each continues one matter by itself, beside the messages that it sends and
 //! receives.
 //!
 //! A new part is one file that implements [`Part`] and one line in the list below.
@@ -31,7 +31,7 @@ pub trait Part {
         false
     }
 
-    /// Whether other ranks may wait for what this part does: the event thread then goes on while
+    /// Whether other ranks may wait for what this part does: the progress thread then goes on while
     /// the program computes.
     #[inline(always)]
     fn may_hold_up_others(&self) -> bool {

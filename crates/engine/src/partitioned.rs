@@ -68,7 +68,7 @@ struct Line {
 #[derive(Debug, Default)]
 pub struct Partitioned {
     ops: Slab<Op>,
-    /// Operations with pieces under way.
+    /// Operations with pieces in flight.
     going: Vec<Key>,
     sources: HashMap<(ContextId, u32), Source>,
     /// Sources with receives that wait for a setup.
@@ -407,7 +407,7 @@ impl Partitioned {
         pieces.is_some_and(|p| p.iter().all(|&ended| ended))
     }
 
-    /// Something has come: goes on with whatever waited for it. Not while an operation is started.
+    /// Something has come: continues whatever waited for it. Not while an operation is started.
     fn advance_all(&mut self, messages: &mut Messages) {
         if self.expecting != 0 {
             self.look_at_sources(messages);
@@ -489,7 +489,7 @@ impl Partitioned {
         self.advance_op(messages, key);
     }
 
-    /// Nothing is under way, or everything has ended.
+    /// Nothing is in flight, or everything has ended.
     fn close_if_over(&mut self, messages: &mut Messages, key: Key) {
         let Some(op) = self.ops.get(key) else {
             return;

@@ -43,8 +43,8 @@ const YIELDS_OF_ALONE: u32 = 6;
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 /// How often the system is asked about other programs.
 const ASK_EVERY: Duration = Duration::from_millis(10);
-/// Another program runs on our processor when this thread waited for it for more than this part of
-/// the time.
+/// Another program runs on our CPU when this thread waited for it for more than this part of the
+/// time.
 const PART_TAKEN: u32 = 10;
 /// How often long series of unsuccessful polls are checked.
 const DOUBT_EVERY: Duration = Duration::from_millis(10);
@@ -100,11 +100,10 @@ impl Default for PollBackoff {
     }
 }
 
-/// Whether another program runs on the processor of the thread that looks.
+/// Whether another program runs on the CPU of the thread that looks.
 #[derive(Debug, Default)]
 struct Rival {
-    /// When the system was asked last, and how long the thread had waited for a processor until
-    /// then.
+    /// When the system was asked last, and how long the thread had waited for a CPU until then.
     asked: Option<(Tick, Duration)>,
     is_there: bool,
 }
@@ -147,7 +146,7 @@ impl PollBackoff {
         }
     }
 
-    /// Where processors are shared more looks are timed than where each rank has one.
+    /// Where CPUs are shared more looks are timed than where each rank has one.
     fn set_step(&mut self, shared: bool) {
         self.step = if shared { ROW_SHARED } else { ROW_ALONE };
     }

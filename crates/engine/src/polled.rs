@@ -38,17 +38,17 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
     /// The progress thread is awake after this nap; with the lock.
     fn wake_up(&self, nap: Nap);
-    /// The event thread is awake after its sleep while it polls; with the lock.
+    /// The progress thread is awake after its sleep while it polls; with the lock.
     fn wake_up_polling(&self);
-    /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
+    /// Hands what comes to the progress thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self);
     /// Incoming data no longer wakes the progress thread; with the lock.
     fn take_back(&self);
-    /// The event thread sleeps, idle or watching.
+    /// The progress thread sleeps, idle or watching.
     fn rest(&self, timeout: Option<Duration>);
-    /// The event thread sleeps while it polls, armed; as `sleep`.
+    /// The progress thread sleeps while it polls, armed; as `sleep`.
     fn doze(&self, timeout: Duration) -> bool;
-    /// Wakes the event thread, wherever it sleeps.
+    /// Wakes the progress thread, wherever it sleeps.
     fn rouse(&self);
     /// Wakes the thread that is armed, if one is.
     fn ring(&self);
@@ -73,9 +73,9 @@ pub trait Polled: Debug + Send + 'static {
     fn progress_from(&mut self, peer: Peer) -> bool;
     /// The second drain of a thread in MPI that is about to sleep.
     fn progress_before_sleep(&mut self) -> bool;
-    /// `progress` of the event thread after a sleep.
+    /// `progress` of the progress thread after a sleep.
     fn progress_ready(&mut self) -> bool;
-    /// The second drain of the event thread.
+    /// The second drain of the progress thread.
     fn progress_before_polling_asleep(&mut self) -> bool;
     /// A thread is about to sleep; before it is armed.
     fn make_ready_to_sleep(&mut self);
@@ -93,7 +93,7 @@ pub trait Polled: Debug + Send + 'static {
     fn asked_in_vain(&mut self);
     /// It has waited for long: asks the ranks that this depends on whether it can still end.
     fn doubt(&mut self, on: WaitOn<'_>);
-    /// Time to move this thread to another processor, perhaps.
+    /// Time to move this thread to another CPU, perhaps.
     fn spread(&mut self, now: Tick);
     /// Whether anything goes on that needs progress.
     fn busy(&self) -> bool;
@@ -115,7 +115,7 @@ pub trait Polled: Debug + Send + 'static {
     fn counters(&mut self) -> &mut Counters;
     /// The kinds of events that are noticed from now on.
     fn set_wanted(&mut self, wanted: Wanted);
-    /// Notices that the event thread has taken over.
+    /// Notices that the progress thread has taken over.
     fn notice_takeover(&mut self);
     /// Recorded events.
     fn event_queue(&self) -> &EventQueue;

@@ -1,4 +1,4 @@
-//! How an engine goes on: it polls its paths, and lets its parts go on with what has come.
+//! How an engine goes on: it polls its paths, and lets its parts continue what has come.
 
 use crate::engine::Engine;
 use crate::paths::{Paths, Port};
@@ -12,8 +12,9 @@ impl Engine {
         self.messages.machine.endpoint.requests.active() != 0 || self.may_hold_up_others()
     }
 
-    /// Whether others may wait for what this rank does about it. Not where it only waits for messages
-    /// that come eagerly: those are with its paths already, and lie there as well as in its memory.
+    /// Whether others may wait for what this rank does about it. Not where it only waits for
+    /// messages that come eagerly: those are with its paths already, and are there as well as in
+    /// its memory.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
         self.messages.machine.endpoint.requests.may_hold_up_others()
@@ -33,7 +34,7 @@ impl Engine {
         self.progress_by(|paths, port| paths.poll_from(peer, port))
     }
 
-    /// As [`Engine::progress`], for the event thread after a sleep.
+    /// As [`Engine::progress`], for the progress thread after a sleep.
     pub(crate) fn progress_ready(&mut self) -> bool {
         self.progress_by(|paths, port| paths.poll_ready(port))
     }
@@ -51,7 +52,7 @@ impl Engine {
         self.progress()
     }
 
-    /// The event thread is about to sleep: every path wakes it from now on. Whether one of those
+    /// The progress thread is about to sleep: every path wakes it from now on. Whether one of those
     /// moved that had to be looked at once more.
     pub(crate) fn progress_before_polling_asleep(&mut self) -> bool {
         self.messages.paths.arm(match self.parts.is_held_by_send() {
@@ -69,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// After a poll in which something has `moved`, or nothing: goes on with what waits for it.
+    /// After a poll in which something has `moved`, or nothing: continues what waits for it.
     /// Whether anything moved in the end.
     #[inline]
     fn go_on(&mut self, mut moved: bool) -> bool {

@@ -64,7 +64,7 @@ impl Engine {
         self.knobs.number(Id::Spin).is_some()
     }
 
-    /// How long a rank that waits is sure to poll: nothing, where processors are shared.
+    /// How long a rank that waits is sure to poll: nothing, where CPUs are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
         match self.job.agreed().is_oversubscribed(peer) {
             true => Duration::ZERO,
@@ -126,7 +126,7 @@ pub(crate) fn mark(knobs: &Knobs) -> u64 {
     knobs.number(Id::Unexpected).unwrap_or(0)
 }
 
-/// Whether the event thread is wanted.
+/// Whether the progress thread is wanted.
 pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
     knobs.flag(Id::EventThread)
 }

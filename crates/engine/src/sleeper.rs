@@ -30,7 +30,7 @@ pub struct Sleeper {
     bell: Bell,
     /// Doorbell, sockets if there are any, and processes of this host that may end.
     epoll_set: EpollSet,
-    /// The event thread's place above the epoll set.
+    /// The progress thread's place above the epoll set.
     wake_set: WakeSet,
     /// Where a thread in MPI sleeps for a short nap: in the epoll set when there are sockets,
     /// otherwise in the doorbell's futex.
@@ -113,7 +113,7 @@ impl Sleep for Sleeper {
         self.bell.clear();
     }
 
-    /// Hands what comes to the event thread, which sleeps, after `arm_for_polling`.
+    /// Hands what comes to the progress thread, which sleeps, after `arm_for_polling`.
     fn hand_over(&self) {
         if !self.wake_set.watch(&self.epoll_set) {
             self.wake_set.ring();
@@ -125,7 +125,7 @@ impl Sleep for Sleeper {
         self.wake_set.unwatch(&self.epoll_set);
     }
 
-    /// The event thread's sleep, idle or watching: until it is roused, or `timeout`.
+    /// The progress thread's sleep, idle or watching: until it is roused, or `timeout`.
     fn rest(&self, timeout: Option<Duration>) {
         self.wake_set.sleep(timeout);
     }
@@ -140,7 +140,7 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// Wakes the event thread, wherever it sleeps.
+    /// Wakes the progress thread, wherever it sleeps.
     fn rouse(&self) {
         self.wake_set.ring();
     }

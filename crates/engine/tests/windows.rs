@@ -480,7 +480,7 @@ fn what_is_completed_is_there_after_the_wait() {
     }
 }
 
-/// An origin that puts without a flush keeps going: it is not held up for ever by what it has not
+/// An origin that puts without a flush keeps going: it is not held up forever by what it has not
 /// been told.
 #[test]
 fn requests_end_however_much_went_before_without_an_answer() {

@@ -1,4 +1,4 @@
-//! A job that another job joins while messages are under way: ranks keep their numbers, and the new
+//! A job that another job joins while messages are in flight: ranks keep their numbers, and the new
 //! ones send and receive like the others.
 
 mod simulated;

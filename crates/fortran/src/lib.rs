@@ -3,14 +3,15 @@
 //! `crates/mpich_fortran` for MPICH's (`libmpifort.so.12`, on this library's `libmpi.so.12`), in
 //! `crates/openmpi_fortran` for Open MPI's (`libmpi_mpifh.so.40`, on `libmpi.so.40`).
 //!
-//! A handle is an INTEGER, `ierror` may be absent (null), a text has its length behind all arguments,
-//! choice buffers are addresses (mpif.h) or C descriptors (both modules). So most procedures are one
-//! under all their names (`kw_apigen::fortran`); `shells` has them, generated. Conversions are by
-//! kind of argument: `handle`, `logical`, `text`, `sentinels` (constants with an address), `choice`
-//! (buffers, by `descriptor`). `section` is the arithmetic of array sections, `sections` sends and
-//! receives them, `pending` copies those of operations that are under way. `callback` and `attribute` are what crosses between the languages;
-//! `compiler` is what MPI hears of the program's compiler; `by_hand` are the procedures of
-//! `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
+//! A handle is an INTEGER, `ierror` may be absent (null), a text has its length behind all
+//! arguments, choice buffers are addresses (mpif.h) or C descriptors (both modules). So most
+//! procedures are one under all their names (`kw_apigen::fortran`); `shells` has them, generated.
+//! Conversions are by kind of argument: `handle`, `logical`, `text`, `sentinels` (constants with an
+//! address), `choice` (buffers, by `descriptor`). `section` is the arithmetic of array sections,
+//! `sections` sends and receives them, `pending` copies those of operations that are in flight.
+//! `callback` and `attribute` are what crosses between the languages; `compiler` is what MPI hears
+//! of the program's compiler; `by_hand` are the procedures of `api/fortran.tsv`, `removed` those
+//! that MPI 3.0 removed.
 //!
 //! The differences between ABIs are generated (`kw_apigen::FortranAbi`): `constants`, the common
 //! blocks of `sentinels`, the kinds of `handle`, which `descriptor`, the `variables` of modules.

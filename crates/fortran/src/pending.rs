@@ -1,4 +1,4 @@
-//! Copies of sections whose operations are under way.
+//! Copies of sections whose operations are in flight.
 //!
 //! Kittiwake's C library reports the begin and end of an operation, whichever thread completes its
 //! request ([`hook`]). Another one does not: there the copies are in a table by their requests, and

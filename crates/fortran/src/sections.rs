@@ -202,7 +202,7 @@ impl Sections {
 
     /// A section of `partitions` parts of `count` elements of `datatype`: each of these becomes one
     /// element of another datatype. No copy can stand for them, for they are filled and emptied
-    /// while the operation is under way.
+    /// while the operation is in flight.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -350,7 +350,7 @@ fn span(datatype: Datatype) -> Result<Span, c_int> {
     Ok(span)
 }
 
-/// A datatype of `n` elements of another, `per` of which lie in each element of the section.
+/// A datatype of `n` elements of another, `per` of which are in each element of the section.
 fn picked(section: &Section, per: i64, n: i64, of: Datatype) -> Result<Datatype, c_int> {
     let (whole, rest) = (n / per, n % per);
     if whole + i64::from(rest > 0) > section.elements() {

@@ -24,8 +24,7 @@ use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
 
-/// Where ranks share cores: with fewer of them the root talks to each by itself. A starting
-/// value.
+/// Where ranks share cores: with fewer of them the root talks to each by itself. A built-in value.
 const FLAT: u32 = 128;
 
 /// Members of a group that talk to each other.

@@ -1,6 +1,6 @@
 //! Communicators: what one keeps, how it is made and how it goes.
 //!
-//! An operation that is under way names contexts and peers, never a [`Comm`]; so MPI_Comm_free
+//! An operation that is in flight names contexts and peers, never a [`Comm`]; so MPI_Comm_free
 //! takes the object away at once, and what is pending completes (MPI 5.0, 7.4.3).
 
 use crate::error::{Class, Res, fail};

@@ -37,7 +37,7 @@ impl Drop for Hook {
     }
 }
 
-/// An operation that is under way.
+/// An operation that is in flight.
 #[derive(Debug)]
 struct UnderWay(Arc<Hook>);
 

@@ -4,7 +4,7 @@
 //! the dynamic linker reserves as many bytes as the symbol has here, and the symbol's address is
 //! the copy's for everybody. So addresses are taken through the dynamic linker (each object is a
 //! symbol that others may define, and [`OBJECTS`] has a relocation for it), and sizes are those of
-//! the original. Nobody reads what lies there.
+//! the original. Nobody reads what is there.
 
 use kw_abi_face::Address;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};

@@ -85,7 +85,7 @@ pub trait Network: Path + Debug + Send {
         None
     }
 
-    /// Whether nothing that was sent is under way, as far as this side can tell. May ask the system
+    /// Whether nothing that was sent is in flight, as far as this side can tell. May ask the system
     /// about each connection.
     fn is_quiet(&mut self) -> bool {
         !self.pending()
@@ -124,7 +124,7 @@ pub struct Opening<'a> {
     pub member: Member,
     /// The settings of this rank.
     pub knobs: &'a Knobs,
-    /// Ranks share processors.
+    /// Ranks share CPUs.
     pub oversubscribed: bool,
     /// Ranks that share memory with this one, and itself, whose processes it may watch: it may keep
     /// an open file for each.

@@ -12,7 +12,7 @@ use kw_sys::buf::Buf;
 
 use crate::{Body, Down, Inbound, Lines, Path, Sent};
 
-/// The longest payload that is copied into the queue: a starting value.
+/// The longest payload that is copied into the queue: a built-in value.
 const COPIED: u64 = 512;
 
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub(crate) fn find(site: usize, stack: usize) -> Found {
     }
 }
 
-/// Whether an address lies in a Fortran layer of this library.
+/// Whether an address is in a Fortran layer of this library.
 fn is_ours(address: usize) -> bool {
     let Some(info) = next::info(address).filter(|i| !i.dli_fname.is_null()) else {
         return false;

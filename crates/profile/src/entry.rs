@@ -27,7 +27,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// The body of a symbol: keeps who called and where the stack is, and goes on with what is behind it,
+/// The body of a symbol: keeps who called and where the stack is, and continues what is behind it,
 /// as if that had been called. The registers are those that a call may change and no argument uses.
 #[cfg(target_arch = "x86_64")]
 macro_rules! begins {

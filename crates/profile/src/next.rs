@@ -139,7 +139,7 @@ fn ask() -> Option<Asked> {
     })
 }
 
-/// The program or library that an address lies in.
+/// The program or library that an address is in.
 pub(crate) fn info(address: usize) -> Option<libc::Dl_info> {
     // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
     unsafe {
@@ -148,7 +148,7 @@ pub(crate) fn info(address: usize) -> Option<libc::Dl_info> {
     }
 }
 
-/// The file of the program or library that an address lies in.
+/// The file of the program or library that an address is in.
 pub(crate) fn module_of(address: usize) -> Option<String> {
     let name = info(address).filter(|i| !i.dli_fname.is_null())?.dli_fname;
     // SAFETY: the dynamic linker's own name of a library that is loaded.

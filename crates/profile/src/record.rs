@@ -56,7 +56,7 @@ enum Sums {
 
 /// A thread's state. Only its thread uses it.
 pub(crate) struct Thread {
-    /// The stack of the call under way, 0 when there is none; of a thread that records nothing the
+    /// The stack of the call in flight, 0 when there is none; of a thread that records nothing the
     /// highest address.
     outer: usize,
     table: Option<&'static Table>,
@@ -175,7 +175,7 @@ fn begin(here: *mut Entered) -> *mut Thread {
     thread
 }
 
-/// A call is under way; whatever ends it, it is not any more.
+/// A call is in flight; whatever ends it, it is not any more.
 struct UnderWay {
     thread: *mut Thread,
     table: &'static Table,
@@ -230,7 +230,7 @@ pub(crate) unsafe fn call(
     }
     // SAFETY: a thread's state lives as long as the thread.
     let (outer, table) = unsafe { ((*thread).outer, (*thread).table) };
-    // Stacks grow down: calls from inside lie below. Frames left by a jump do not.
+    // Stacks grow down: calls from inside are below. Frames left by a jump do not.
     let (false, Some(table)) = (stack < outer, table) else {
         return run(next, status);
     };

@@ -166,7 +166,7 @@ impl Table {
         at(new)
     }
 
-    /// The number of the program or library that an address lies in.
+    /// The number of the program or library that an address is in.
     fn module(&self, address: usize) -> u32 {
         let Some(info) = next::info(address) else {
             return NONE;

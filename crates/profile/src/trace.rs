@@ -40,7 +40,8 @@ pub(crate) struct Tracer {
     thread: u64,
     abi: &'static Abi,
     seen: Seen,
-    /// Whether more is to be done for the call under way when it has ended than what its kind needs.
+    /// Whether more is to be done for the call in flight when it has ended than what its kind
+    /// needs.
     slow: bool,
     comm: Option<&'static Comm>,
     /// Where its receive takes from: a rank in MPI_COMM_WORLD, or [`ANY`].
@@ -322,7 +323,7 @@ impl Tracer {
         self.more.push(got);
     }
 
-    /// When the call under way began.
+    /// When the call in flight began.
     fn begin(&self) -> u64 {
         self.ring.get(Record::BEGIN)
     }

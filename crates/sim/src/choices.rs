@@ -1,5 +1,5 @@
 //! Which algorithm the table chooses when, what that costs by the fitted models, and where another
-//! choice would be quicker.
+//! choice would be faster.
 
 use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
@@ -8,7 +8,7 @@ use kw_coll::{Ask, Board, Coll, ELEMENT, Table};
 
 /// Sizes that are looked at, in bytes as the table counts them.
 const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
-/// A substitute must be quicker by this factor to be reported.
+/// A substitute must be faster by this factor to be reported.
 const MARGIN: f64 = 1.10;
 
 /// One choice of the table, with what the models say of it.
@@ -28,7 +28,7 @@ pub struct Choice {
     pub error: f64,
 }
 
-/// A case in which something else would be quicker by more than a tenth.
+/// A case in which something else would be faster by more than a tenth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Better {
     /// The chosen algorithm.
@@ -171,7 +171,7 @@ pub fn regret(table: &Table, models: &Measurements) -> Vec<Regret> {
 }
 
 /// Where the models say that another algorithm, or the two collectives of a substitution, would be
-/// quicker by more than a tenth, even if both predictions are as wrong as their fits were on
+/// faster by more than a tenth, even if both predictions are as wrong as their fits were on
 /// average.
 pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! Costs of collectives: the linear model of *Performance Analysis of Message-Passing Libraries on
 //! High-Speed Clusters* (section 3), fitted to measurements, one set of parameters for each
-//! algorithm and process count, or two if a cache limit lies between.
+//! algorithm and process count, or two if a cache limit is between.
 //!
 //! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte,
 //! and `ti` what messages of middle size pay on top (the intercept of the regression of `T(n) - t0`
@@ -123,7 +123,7 @@ impl Measurements {
     }
 
     /// The algorithms of a collective that were measured in such circumstances, with their
-    /// predicted microseconds and the relative error of the fit, quickest first.
+    /// predicted microseconds and the relative error of the fit, fastest first.
     pub fn candidates(&self, coll: Coll, place: Place, bytes: u64) -> Vec<(&str, f64, f64)> {
         let fits = |r: &&Measured| {
             let here = Place {

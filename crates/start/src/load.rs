@@ -1,9 +1,9 @@
-//! Whether the ranks of a host have a processor each.
+//! Whether the ranks of a host have a CPU each.
 //!
-//! They have when every rank can be given a processor of its own among those that it may run on (a
-//! matching; by Hall's theorem, no set of ranks may use fewer processors than it has members), and
-//! when no limit on their time is below their number: the quota of a control group counts for the
-//! ranks in it, `KW_CPUS` for all ranks of the host.
+//! They have when every rank can be given a CPU of its own among those that it may run on (a
+//! matching; by Hall's theorem, no set of ranks may use fewer CPUs than it has members), and when
+//! no limit on their time is below their number: the quota of a control group counts for the ranks
+//! in it, `KW_CPUS` for all ranks of the host.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fmt;
 /// CPUs that one rank may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
-    /// Numbers of the processors it may use, ascending.
+    /// Numbers of the CPUs it may use, ascending.
     pub set: Vec<u32>,
     /// The value of `KW_CPUS` for the host, if set.
     pub most: Option<u32>,
@@ -19,7 +19,7 @@ pub struct Cpus {
     pub quota: Option<Quota>,
 }
 
-/// A limit on the processor time of a group of processes.
+/// A limit on the CPU time of a group of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Names the group: the same for all ranks of a host that are in it.
@@ -89,14 +89,14 @@ fn parse_set(text: &str) -> Option<Vec<u32>> {
     for range in text.split('.').filter(|r| !r.is_empty()) {
         let (a, b) = range.split_once('-').unwrap_or((range, range));
         let (a, b): (u32, u32) = (a.parse().ok()?, b.parse().ok()?);
-        // no machine has a million processors
+        // no machine has a million CPUs
         set.extend((b < 1 << 20).then_some(a..=b)?);
     }
     Some(set)
 }
 
-/// Whether these ranks of one host, so many of each kind, are more than their processors: then
-/// waiting means letting others run.
+/// Whether these ranks of one host, so many of each kind, are more than their CPUs: then waiting
+/// means letting others run.
 pub fn is_oversubscribed(kinds: &[(&Cpus, u32)]) -> bool {
     let ranks: u64 = kinds.iter().map(|(_, n)| u64::from(*n)).sum();
     let mut groups: HashMap<u64, (u64, u32)> = HashMap::new();
@@ -113,7 +113,7 @@ pub fn is_oversubscribed(kinds: &[(&Cpus, u32)]) -> bool {
         || !Assignment::default().assign_all(kinds)
 }
 
-/// Ranks on processors, at most one on each.
+/// Ranks on CPUs, at most one on each.
 #[derive(Default)]
 struct Assignment<'a> {
     /// Kind of ranks assigned to a CPU.
@@ -136,7 +136,7 @@ impl<'a> Assignment<'a> {
                 .all(|(kind, (_, n))| (0..*n).all(|_| self.assign(kind, &mut HashSet::new())))
     }
 
-    /// Assigns one more of this kind: on a free processor, or on one whose rank finds another (an
+    /// Assigns one more of this kind: on a free CPU, or on one whose rank finds another (an
     /// augmenting path).
     fn assign(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
         let set = self.sets[kind];
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_rule_is_that_of_hall() {
-        // every way that four ranks can be allowed on four processors
+        // every way that four ranks can be allowed on four CPUs
         for bits in 0..1u32 << 16 {
             let set = |r: u32| (0..4).filter(|c| bits >> (4 * r + c) & 1 == 1).collect();
             let sets: Vec<Vec<u32>> = (0..4).map(set).collect();

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub const VARIABLE: &str = "MPIEXEC_PROFILE";
 /// First word of the header.
 pub const MAGIC: u64 = 0x6b77_7072_6f66_3101;
-/// Whether ticks are those of the processor's counter (1) or nanoseconds (0).
+/// Whether ticks are those of the CPU's counter (1) or nanoseconds (0).
 pub const COUNTER: usize = 8;
 /// Ticks at the first call.
 pub const TICKS: usize = 16;
@@ -47,7 +47,7 @@ pub const SHEETS: usize = 32;
 pub const OWNER: usize = 0;
 /// Rows used.
 pub const ROWS_USED: usize = 8;
-/// Where in the sheet the row of the call under way stands; 0: none is.
+/// Where in the sheet the row of the call in flight stands; 0: none is.
 pub const UNDER_WAY: usize = 16;
 /// Ticks when that began.
 pub const SINCE: usize = 24;

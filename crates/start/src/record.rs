@@ -1,8 +1,8 @@
 //! A rank's record that is exchanged when the job meets, and many ranks' records as a list.
 //!
 //! A list has four columns, each in runs of equal items over ranks in a row
-//! (`item:ranks,item,...`): hosts, processors, knobs, where ranks are bound to. Ranks of a host are mostly neighbours and
-//! knobs mostly the same everywhere, so lists are short.
+//! (`item:ranks,item,...`): hosts, CPUs, knobs, where ranks are bound to. Ranks of a host are
+//! mostly neighbours and knobs mostly the same everywhere, so lists are short.
 
 use super::Mismatch;
 use super::load::Cpus;

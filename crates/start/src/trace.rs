@@ -7,7 +7,7 @@
 //! record (64 bytes): 8 words, see [`Record`]
 //! ```
 //! Only the thread writes the head of its ring, only the launcher the tail. A record at the head is
-//! that of the call under way, while its end is 0. Between hosts go what [`Batch::encode`] makes of
+//! that of the call in flight, while its end is 0. Between hosts go what [`Batch::encode`] makes of
 //! the records, with times in nanoseconds.
 
 /// Process number of the recorder.

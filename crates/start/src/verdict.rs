@@ -84,7 +84,7 @@ impl Load {
         Load(vec![(oversubscribed, ranks)])
     }
 
-    /// Whether the host of this rank has more ranks than processors for them.
+    /// Whether the host of this rank has more ranks than CPUs for them.
     pub fn is_oversubscribed(&self, rank: u32) -> bool {
         let mut first = 0u32;
         let run = self.0.iter().find(|(_, n)| {

@@ -13,7 +13,7 @@ const FRAMES: usize = 96;
 /// A call, innermost first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Caller {
-    /// The exported function, if the address lies in one.
+    /// The exported function, if the address is in one.
     pub function: Option<String>,
     /// Path of the program or library.
     pub file: String,

@@ -1,26 +1,26 @@
-//! How much processor this process may use: its affinity mask and the quota of its control groups.
+//! How much CPU this process may use: its affinity mask and the quota of its control groups.
 
 use std::path::{Path, PathBuf};
 
 use crate::control_group::{self, Limit};
 
-/// Numbers of the processors this thread may run on, ascending.
+/// Numbers of the CPUs this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
         Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU)
             .filter(|c| set.is_set(*c))
             .collect(),
-        // more processors than the mask of the call holds: believe the count
+        // more CPUs than the mask of the call holds: believe the count
         Err(_) => (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
     }
 }
 
-/// Whether the system tells which processors this thread may run on; a sandbox may refuse.
+/// Whether the system tells which CPUs this thread may run on; a sandbox may refuse.
 pub fn are_known() -> bool {
     rustix::thread::sched_getaffinity(None).is_ok()
 }
 
-/// The processor this thread runs on at this moment.
+/// The CPU this thread runs on at this moment.
 pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
@@ -32,15 +32,15 @@ pub fn ask_abilities() {
     let _ = std::arch::is_x86_feature_detected!("avx2");
 }
 
-/// How long this thread could have run since its start but another had the processor; zero where
-/// the system does not say.
+/// How long this thread could have run since its start but another had the CPU; zero where the
+/// system does not say.
 pub fn waited() -> std::time::Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|w| w.parse().ok());
     std::time::Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-/// Has this thread run on that processor alone, if it may use it.
+/// Has this thread run on that CPU alone, if it may use it.
 pub fn stay_on(cpu: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     if cpu < CpuSet::MAX_CPU {
@@ -51,8 +51,8 @@ pub fn stay_on(cpu: usize) {
     }
 }
 
-/// Moves this thread to a processor that it may use; it stays as free to be moved again as it was.
-/// Says whether it did.
+/// Moves this thread to a CPU that it may use; it stays as free to be moved again as it was. Says
+/// whether it did.
 pub fn move_to(cpu: usize) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(free) = sched_getaffinity(None) else {
@@ -93,8 +93,8 @@ pub fn usable() -> usize {
     }
 }
 
-/// The tightest limit on processor time of the control groups this process is in, in processors'
-/// worth; `None` without one.
+/// The tightest limit on CPU time of the control groups this process is in, in CPUs' worth; `None`
+/// without one.
 pub fn quota() -> Option<Limit> {
     control_group::tightest("cpu", quota_v2, quota_v1)
 }

@@ -166,7 +166,7 @@ fn give_stack() {
     }
 }
 
-/// The handler. A thread that comes while another one writes lets it finish, but not for ever.
+/// The handler. A thread that comes while another one writes lets it finish, but not forever.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: the kernel hands over a whole siginfo; a fault's address is only looked at for a
     // fault.

@@ -26,11 +26,11 @@ impl Elements {
         }
     }
 
-    /// Elements of `layout` in a buffer whose bytes lie in a row and stay as long as these;
+    /// Elements of `layout` in a buffer whose bytes are in a row and stay as long as these;
     /// displacement 0 of the first is byte `at`.
     ///
     /// # Panics
-    /// When a byte of theirs lies outside (a fault of our own).
+    /// When a byte of theirs is outside (a fault of our own).
     pub fn within(buf: &Buf, at: i64, layout: &Layout, count: u64) -> Elements {
         Elements {
             origin: buf.origin(at, count, layout),
@@ -40,11 +40,11 @@ impl Elements {
         }
     }
 
-    /// Elements of `size` bytes without gaps, as many as a buffer has whose bytes lie in a row and
+    /// Elements of `size` bytes without gaps, as many as a buffer has whose bytes are in a row and
     /// stay as long as these.
     ///
     /// # Panics
-    /// When the buffer lies in pieces (a fault of our own).
+    /// When the buffer is in pieces (a fault of our own).
     pub fn in_a_row(buf: &Buf, size: u64) -> Elements {
         Elements {
             origin: buf

@@ -10,7 +10,7 @@
 //!    redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`], [`region::Region::lent`] and
 //!    [`elements::Elements::lent`], which say how much of it is meant. There is no way from memory
 //!    of the library's own to an address: its [`buf::Buf`]s keep it alive, a [`region::Region`]
-//!    does not outlive it, and parts of both, of whatever origin, lie inside or are a panic. So no
+//!    does not outlive it, and parts of both, of whatever origin, are inside or are a panic. So no
 //!    safe function reads or writes what is neither checked nor promised by an unsafe constructor.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the
 //!    value that has them ([`fd`], [`memfd`], [`mem`]); nothing but the file of [`calibration`] has

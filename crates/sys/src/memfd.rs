@@ -128,7 +128,7 @@ impl Mapping {
     /// Address of the byte at `offset`.
     ///
     /// # Panics
-    /// When it lies outside (a fault of our own).
+    /// When it is outside (a fault of our own).
     #[inline(always)]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "offset {offset} of {}", self.len);
@@ -139,7 +139,7 @@ impl Mapping {
     /// afterwards. If the system cannot, nothing changes. No process may use the pages meanwhile.
     ///
     /// # Panics
-    /// When they lie outside (a fault of our own).
+    /// When they are outside (a fault of our own).
     pub fn give_back(&self, offset: usize, len: usize) {
         assert!(
             offset <= self.len && len <= self.len - offset,

@@ -30,11 +30,11 @@ const LOOK: u32 = 8;
 const LONG_ENOUGH: u64 = 32 << 10;
 /// An ordinary copy is slow if it takes more than two streamed ones plus this: the cost for its
 /// reader of finding the data in no cache. Nanoseconds per kilobyte, a built-in value that is not
-/// measured; it lies between the excess of short ordinary copies if cores share a cache (40) and if
+/// measured; it is between the excess of short ordinary copies if cores share a cache (40) and if
 /// they do not (200 and more).
 const READ_FAR: u64 = 80;
-/// One that takes longer is slow in any case (5 GB/s): streamed copies of the same time may be, too,
-/// while both sides of a board write. Nanoseconds for a kilobyte, a starting value.
+/// One that takes longer is slow in any case (5 GB/s): streamed copies of the same time may be,
+/// too, while both sides of a board write. Nanoseconds for a kilobyte, a built-in value.
 const SLOW: u64 = 200;
 /// A copy that takes longer says nothing: the thread lost its core. Nanoseconds for a kilobyte.
 const ABSURD: u64 = 3000;
@@ -199,8 +199,8 @@ impl NontemporalCopier {
     }
 }
 
-/// Copies what another process has published: with loads of vectors, of which a core has more under
-/// way at a time than of the string copy that the C library takes for such lengths (64 KB from
+/// Copies what another process has published: with loads of vectors, of which a core has more in
+/// flight at a time than of the string copy that the C library takes for such lengths (64 KB from
 /// memory: 4.3 us, not 6.8).
 ///
 /// # Panics
@@ -235,7 +235,7 @@ pub fn prefetch_for_write<T>(word: &T) {
 /// Copies as many times 128 bytes as both have.
 ///
 /// # Safety
-/// On a processor that has these vectors.
+/// On a CPU that has these vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn vectors(from: Region<'_>, to: Region<'_>) {
@@ -282,7 +282,7 @@ fn stream(from: Region<'_>, to: Region<'_>) {
         .copy_to(to.part(done, len - done));
 }
 
-/// Other processors have no such stores that could be named here.
+/// Other CPUs have no such stores that could be named here.
 #[cfg(not(target_arch = "x86_64"))]
 fn stream(from: Region<'_>, to: Region<'_>) {
     from.copy_to(to);

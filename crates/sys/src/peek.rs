@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// How long a thread may take to stop: one that runs does at once, when it gets a processor.
+/// How long a thread may take to stop: one that runs does at once, when it gets a CPU.
 const PATIENCE: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(1);
 

@@ -2,7 +2,7 @@
 //!
 //! An [`Addr`] comes from a caller of MPI: its extent is unknown. A [`Region`] knows its length,
 //! and does not outlive the memory that contains it. The code that makes one guarantees its bytes;
-//! after that no part of it can lie outside, whatever safe code asks for.
+//! after that no part of it can be outside, whatever safe code asks for.
 
 use crate::buf::{Addr, Buf, copy};
 use std::marker::PhantomData;
@@ -76,7 +76,7 @@ impl<'a> Region<'a> {
     /// Bytes `at..at+len` of it.
     ///
     /// # Panics
-    /// When they lie outside (a fault of our own).
+    /// When they are outside (a fault of our own).
     #[inline(always)]
     pub fn part(self, at: u64, len: u64) -> Region<'a> {
         if at.checked_add(len).is_none_or(|end| end > self.len) {
@@ -142,7 +142,7 @@ fn outside(at: u64, len: u64, of: u64) -> ! {
 }
 
 impl Buf {
-    /// Its bytes, when they lie in a row: they are there by the promise that the buffer was made
+    /// Its bytes, when they are in a row: they are there by the promise that the buffer was made
     /// with, or while it keeps them, which the compiler sees to:
     ///
     /// ```compile_fail,E0716
@@ -190,7 +190,7 @@ impl Buf {
         unsafe { self.write_raw(at, n, from.bytes()) }
     }
 
-    /// Bytes `at..at+len` of the packed data, when they are there and lie in a row.
+    /// Bytes `at..at+len` of the packed data, when they are there and are in a row.
     #[inline]
     pub fn row(&self, at: u64, len: u64) -> Option<Region<'_>> {
         let whole = self.region()?;

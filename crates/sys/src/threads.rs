@@ -46,13 +46,13 @@ pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The shortest turn on a processor that the kernel gives.
+/// The shortest turn on a CPU that the kernel gives.
 const SHORT_TURN: u64 = 100_000;
 
 /// Asks the kernel for short turns for the calling thread: where the kernel knows of such wishes
 /// (Linux 6.12), it then lets this thread run as soon as it wakes, beside threads with longer turns
-/// (`sched(7)`, a custom slice), for no more of the processor than before. Without that a thread
-/// that wakes beside a computation may have to wait until the computation's turn ends, several
+/// (`sched(7)`, a custom slice), for no more of the CPU than before. Without that a thread that
+/// wakes beside a computation may have to wait until the computation's turn ends, several
 /// milliseconds.
 pub fn ask_for_short_turns() {
     let size = size_of::<libc::sched_attr>() as u32;

@@ -1,7 +1,7 @@
-//! Time in ticks of the processor's counter, where that counts time: half the price of the clock.
+//! Time in ticks of the CPU's counter, where that counts time: half the price of the clock.
 
-/// Whether the counter runs at one rate on all processors, whatever they do: the kernel keeps its
-/// time by it, or the processor says so.
+/// Whether the counter runs at one rate on all CPUs, whatever they do: the kernel keeps its time by
+/// it, or the CPU says so.
 pub fn counter_counts_time() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -169,7 +169,7 @@ pub fn poke(from: BorrowedFd<'_>, name: &[u8]) {
     }
 }
 
-/// Throws away all datagrams that lie ready.
+/// Throws away all datagrams that are ready.
 pub fn drain(fd: BorrowedFd<'_>) {
     let mut bytes = [0u8; 8];
     while rustix::net::recv(fd.as_fd(), &mut bytes[..], RecvFlags::DONTWAIT).is_ok() {}

@@ -82,7 +82,7 @@ impl Recipe {
 /// Memory that packing is tried in, bytes to each side.
 const REACH: i64 = 20_000;
 
-/// Whether `count` elements lie within [`REACH`].
+/// Whether `count` elements are within [`REACH`].
 fn is_near(layout: &Layout, count: u64) -> bool {
     let low = layout.true_lb();
     let high = low.saturating_add(layout.true_extent());

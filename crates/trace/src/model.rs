@@ -83,7 +83,7 @@ pub struct Thread {
 pub struct Call {
     /// In `Trace::threads`.
     pub thread: u32,
-    /// How many calls of this thread it lies in.
+    /// How many calls of this thread it is in.
     pub depth: u16,
     /// It had not ended when the recording did; `end` is the end of its thread's recording.
     pub open: bool,
@@ -233,7 +233,7 @@ impl Trace {
         self.names.text(self.calls[call as usize].at)
     }
 
-    /// The last call of a thread that lies in no other and begins before this time.
+    /// The last call of a thread that is in no other and begins before this time.
     pub fn before(&self, thread: u32, time: u64) -> Option<u32> {
         let range = self.threads[thread as usize].calls.clone();
         let calls = &self.calls[range.clone()];
@@ -242,7 +242,7 @@ impl Trace {
         Some((range.start + found) as u32)
     }
 
-    /// Calls of a thread that lie in no other and have a part between two times.
+    /// Calls of a thread that are in no other and have a part between two times.
     pub fn calls_in(&self, thread: u32, begin: u64, end: u64) -> impl Iterator<Item = u32> {
         let range = self.threads[thread as usize].calls.clone();
         let first = self.before(thread, begin.saturating_add(1));

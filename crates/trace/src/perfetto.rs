@@ -61,7 +61,7 @@ pub struct TrackDescriptor {
     /// Set for the track of a thread.
     #[prost(message, optional, tag = "4")]
     pub thread: Option<ThreadDescriptor>,
-    /// The track that this one lies below.
+    /// The track that this one is below.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     /// Set for the track of a counter.

@@ -17,7 +17,7 @@ use encode::{argument, bytes, fixed, length, number, varint};
 pub use texts::Text;
 use texts::{Texts, Told, Use};
 
-/// The sequence of a rank as a whole, among those of its threads; also its event thread's track.
+/// The sequence of a rank as a whole, among those of its threads; also its progress thread's track.
 const WHOLE: u32 = 0xff;
 /// The first track of a rank's counters.
 const COUNTERS: u64 = 0x100;
@@ -133,7 +133,7 @@ pub struct Writer {
     last: Option<(u32, usize)>,
     threads: HashSet<(u32, u32)>,
     counters: HashSet<(u32, u32)>,
-    /// The event under way.
+    /// The event in flight.
     body: Vec<u8>,
     out: Vec<u8>,
 }

@@ -218,7 +218,7 @@ fn is_request(p: &Param) -> bool {
     p.c_type == "MPI_Request *" && p.direction == Direction::Out
 }
 
-/// Arrays of datatypes, which C uses as long as an operation that gives a request is under way.
+/// Arrays of datatypes, which C uses as long as an operation that gives a request is in flight.
 fn kept_arrays(b: &Binding, passes: &[(&Param, Pass)]) -> Vec<String> {
     if !b.f.params.iter().any(is_request) {
         return Vec::new();

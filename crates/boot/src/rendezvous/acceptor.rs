@@ -138,7 +138,7 @@ impl Acceptor {
 }
 
 impl Drop for Acceptor {
-    /// The job has formed, or will not: who still stands there is hung up on.
+    /// The job has formed, or will not: who still stands there is disconnected.
     fn drop(&mut self) {
         self.strangers.make_room(1);
     }

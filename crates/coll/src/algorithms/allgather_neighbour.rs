@@ -46,7 +46,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.memory.copy(b) + at.near().exchange(b) + rounds.max(0.0) * round
 }
 
-/// The blocks of two ranks, as one slice if they lie in a row.
+/// The blocks of two ranks, as one slice if they are in a row.
 fn pair(ask: &Ask, p: u32) -> [Slice; 2] {
     if ask.recv.is_even() {
         [ask.recv.run(2 * p, 2), Slice::NOTHING]

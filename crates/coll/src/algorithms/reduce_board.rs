@@ -58,7 +58,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
 }
 
 /// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If
-/// `mine` lies there already, it is the first operand.
+/// `mine` is there already, it is the first operand.
 pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
     let operand = |r: u32, s: &mut Schedule| {
         if r == ask.rank {

@@ -89,7 +89,7 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let cut = Cut::long(ask, s, ask.count, 3);
     let pieces = cut.pieces();
     let collects = at_all || ask.is_root();
-    // Where the sum may not begin with what lies at home, or there is no home.
+    // Where the sum may not begin with what is at home, or there is no home.
     let aside = !collects || (ask.in_place && !ask.commutative);
     let parts = Parts {
         ask,

@@ -45,7 +45,7 @@ pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
         return 0.0;
     }
     let b = ask.bytes as f64;
-    // The sum lies on the shelf of the last child: combining writes there.
+    // The sum is on the shelf of the last child: combining writes there.
     let own = at.memory.combine_into(b);
     let each = at.memory.look() + at.memory.fold_into(b);
     let (full, last) = subtrees(ask.param, n);

@@ -408,8 +408,7 @@ impl World {
         }
     }
 
-    /// In which area of its owner a part of a shelf lies in the present collective, and where
-    /// there.
+    /// In which area of its owner a part of a shelf is in the present collective, and where there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
         let front = front(self.board.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];

@@ -4,7 +4,7 @@
 use super::{Distance, Prices};
 use crate::SHELF_LINE;
 
-/// Readers that the caches of one core serve at full speed: a starting value.
+/// Readers that the caches of one core serve at full speed: a built-in value.
 pub const PORTS: f64 = 8.0;
 
 /// Cost model of steps in memory at given prices. Times are nanoseconds, `b` bytes.
@@ -113,7 +113,7 @@ impl<'a> Memory<'a> {
         (k - 1.0).max(0.0) * (self.p.reader + port)
     }
 
-    /// Combines memory of one's own with what lies on the shelf of another rank, there.
+    /// Combines memory of one's own with what is on the shelf of another rank, there.
     pub fn combine_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
@@ -171,7 +171,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Whether data lies in the line of its owner's stage.
+/// Whether data is in the line of its owner's stage.
 fn in_line(b: f64) -> bool {
     b <= SHELF_LINE as f64
 }

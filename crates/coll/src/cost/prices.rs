@@ -1,4 +1,4 @@
-//! The prices of one machine, and where each comes from: a figure of the host, or a starting value.
+//! The prices of one machine, and where each comes from: a figure of the host, or a built-in value.
 
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
@@ -79,7 +79,7 @@ impl Source {
         self.value(&Calibration::START)
     }
 
-    /// The figures of which the first that the host has makes the price; none: a starting value.
+    /// The figures of which the first that the host has makes the price; none: a built-in value.
     pub fn figures(self) -> &'static [Figure] {
         match self {
             Source::Start(_) => &[],
@@ -195,7 +195,7 @@ impl Prices {
         Prices::of(&Calibration::START)
     }
 
-    /// By the figures of a host; starting values where they were not measured.
+    /// By the figures of a host; built-in values where they were not measured.
     pub fn of(c: &Calibration) -> Prices {
         let value = |p: &Price| Ok::<f64, std::convert::Infallible>(p.source.value(c));
         let Ok(prices) = Prices::each(value);

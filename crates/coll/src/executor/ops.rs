@@ -80,7 +80,7 @@ pub trait Ground {
 
 /// Resolver of slices to locations.
 pub trait Places {
-    /// The slice's first byte and its bytes, if it lies in a row as it is, and always will for this
+    /// The slice's first byte and its bytes, if it is in a row as it is, and always will for this
     /// plan. Never asked for an empty slice.
     fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// Parts start at multiples of this many bytes.
 const ALIGN: u64 = 64;
 
-/// Bytes of the first lap: a starting value that nothing measures.
+/// Bytes of the first lap: a built-in value that nothing measures.
 const FIRST_LAP: u64 = 16 << 10;
 
 /// Parts that a lap has room for, as long as the longest so far.

@@ -25,7 +25,7 @@ fn barriers_let_nobody_go_before_all_have_come() {
                 (noted(s, r, n), vec![plain(base(r, 1)), plain(never(1))])
             });
             let board = Some(boards(n)[0]);
-            // One board for all, since the notes lie on it.
+            // One board for all, since the notes are on it.
             World::new(calls.collect(), true).on(board, None).run();
         }
     }
@@ -299,7 +299,7 @@ fn alltoall_of_odd_long_blocks_stays_in_order() {
 
 #[test]
 fn unequal_blocks_go_where_the_caller_says() {
-    // Each block lies in reverse order with a gap; the length of block (from, to) depends on both.
+    // Each block is in reverse order with a gap; the length of block (from, to) depends on both.
     for (a, n, site) in cases(Coll::Alltoall) {
         let len = |from: u32, to: u32| ((from * 2 + to) % 4) as u64;
         let send: Vec<Vec<u64>> = (0..n)

@@ -1,5 +1,5 @@
-//! Programs with every pattern of calls, and the event thread beside them, in virtual time: none
-//! makes the event thread give up, and none pays much for it.
+//! Programs with every pattern of calls, and the progress thread beside them, in virtual time: none
+//! makes the progress thread give up, and none pays much for it.
 
 use super::*;
 
@@ -33,16 +33,16 @@ enum Step {
 }
 use Step::{Call, Compute, Start, Wait};
 
-/// A rank whose program computes on the only processor that there is.
+/// A rank whose program computes on the only CPU that there is.
 struct Rank {
     now: Tick,
     progress: AsyncProgress,
     looks: Looks,
     entries: u64,
-    /// When the event thread looks next.
+    /// When the progress thread looks next.
     alarm: Option<Tick>,
     /// Pieces that have not been taken, how long the network takes for each, and when the next one
-    /// lies there.
+    /// is there.
     pieces: u32,
     each: Duration,
     next: Tick,
@@ -138,7 +138,7 @@ impl Rank {
         }
     }
 
-    /// The event thread was woken by the network.
+    /// The progress thread was woken by the network.
     fn serve(&mut self) {
         self.take(WAKE);
         self.progress.woken();

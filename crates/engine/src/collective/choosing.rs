@@ -25,8 +25,8 @@ impl Choosing {
         }
     }
 
-    /// For ranks of several jobs, which have agreed on nothing: as the built-in table says, with the
-    /// starting values of all figures.
+    /// For ranks of several jobs, which have agreed on nothing: as the built-in table says, with
+    /// the built-in values of all figures.
     #[cold]
     pub(super) fn between_jobs() -> Choosing {
         Choosing {

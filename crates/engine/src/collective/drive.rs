@@ -1,5 +1,5 @@
-//! How a run is driven: what the executor leaves to the engine, which is messages, memory that does
-//! not lie in a row, long copies and functions of the user.
+//! How a run is driven: what the executor leaves to the engine, which is messages, memory that are
+//! not in a row, long copies and functions of the user.
 
 use super::Failure;
 use super::binding;
@@ -265,7 +265,7 @@ fn copy(
     copy_any(run, from, to, channels, publisher);
 }
 
-/// Copies long data, and what does not lie in a row on one of the sides.
+/// Copies long data, and what is not in a row on one of the sides.
 #[inline(never)]
 fn copy_any(
     run: &mut Run,
@@ -296,7 +296,7 @@ fn copy_any(
     }
 }
 
-/// Runs a copy and a reduction into what was copied as one, where data lies in a row and others do
+/// Runs a copy and a reduction into what was copied as one, where data is in a row and others do
 /// not wait for it.
 #[inline]
 fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), channels: &Channels) -> bool {

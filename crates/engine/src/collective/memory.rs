@@ -16,7 +16,7 @@ const SMALLEST: u64 = 4096;
 /// Alignment of temporaries.
 const ALIGN: u64 = 64;
 
-/// A buffer in units. The first two lie in the caller's memory, which is there by the promise of
+/// A buffer in units. The first two are in the caller's memory, which is there by the promise of
 /// the [`Addr`].
 #[derive(Clone, Debug)]
 pub enum Memory {
@@ -94,7 +94,7 @@ impl Memory {
         }
     }
 
-    /// First byte, and bytes of a unit, where units lie in a row as they are in memory of the
+    /// First byte, and bytes of a unit, where units are in a row as they are in memory of the
     /// caller's.
     #[inline]
     pub(super) fn plain(&self) -> Option<(Addr, u64)> {
@@ -104,7 +104,7 @@ impl Memory {
         }
     }
 
-    /// The bytes of units `at..at+len`, where they lie in a row as they are.
+    /// The bytes of units `at..at+len`, where they are in a row as they are.
     #[inline]
     pub(super) fn row(&self, at: i64, len: u64) -> Option<Region<'_>> {
         match self {
@@ -170,7 +170,7 @@ impl Memory {
     }
 
     /// Bytes that `len` elements span, with the gap after the last, and where displacement 0 of the
-    /// first lies in them.
+    /// first is in them.
     fn span(&self, len: u64) -> (u64, i64) {
         match self {
             Memory::Typed { layout, .. } | Memory::Own { layout, .. } if len > 0 => {
@@ -236,7 +236,7 @@ impl Memories {
         }
     }
 
-    /// The bytes of a slice, where they lie in a row as they are.
+    /// The bytes of a slice, where they are in a row as they are.
     #[inline]
     pub fn row(&self, slice: Slice) -> Option<Region<'_>> {
         self.memory(slice.buf).row(slice.at, slice.len)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Most plans of a table; a power of two.
 pub(super) const MOST: usize = 64;
-/// A plan lies in one of that many places in a row, so a table has as many at least.
+/// A plan is in one of that many places in a row, so a table has as many at least.
 const WAYS: usize = 4;
 
 /// Names the plans of one communicator: the short ones that have ops alone.
@@ -84,7 +84,7 @@ pub(super) struct PlanKey {
     commutative: bool,
     in_place: bool,
     unit: Option<u64>,
-    /// Bytes of the units of the first two buffers; 0 where they do not lie in a row.
+    /// Bytes of the units of the first two buffers; 0 where they are not in a row.
     rows: [u64; 2],
 }
 
@@ -101,7 +101,7 @@ impl PlanKey {
     ) -> Option<(PlanKey, &'a [u64])> {
         let (send, counts) = match ask.send {
             Blocks::Even { buf, each } => ((buf, each), &[][..]),
-            // Its blocks lie in a row.
+            // Its blocks are in a row.
             Blocks::Listed { buf, counts, .. } if coll == Coll::ReduceScatter => ((buf, 0), counts),
             _ => return None,
         };
@@ -292,8 +292,8 @@ fn place_of(run: &Run) -> usize {
 }
 
 /// Whether two lists are the same. Most are empty, and an empty list points nowhere: glibc's
-/// `memcmp` for AVX-512 reads there under an empty mask, which the processor takes 80 ns for (a
-/// third of a barrier of 2 ranks).
+/// `memcmp` for AVX-512 reads there under an empty mask, which the CPU takes 80 ns for (a third of
+/// a barrier of 2 ranks).
 #[inline]
 fn same(a: &[u64], b: &[u64]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)

@@ -1,7 +1,7 @@
 //! A plan, and one run of it.
 //!
 //! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs,
-//! or rests until it is called again. One lies in the plans, or with a persistent request, while it
+//! or rests until it is called again. One is in the plans, or with a persistent request, while it
 //! does not run, so a call that is like one before allocates nothing. Once all its steps are ops of
 //! the executor it does without schedule and buffers ([`Run::work`]).
 
@@ -109,7 +109,7 @@ pub struct Run {
     pub(super) named: Named,
     pub(super) ops: Vec<Op>,
     pub(super) progress: Progress,
-    /// Where the first two buffers begin, if they lie in a row.
+    /// Where the first two buffers begin, if they are in a row.
     pub(super) bases: [Addr; 2],
     /// Its use of a board. Such a run continues to its end even after a failure: others wait for
     /// its flags.
@@ -318,7 +318,7 @@ impl Run {
         self.work.as_ref().map(|w| &w.memory)
     }
 
-    /// The bytes of a slice with data, where they lie in a row as they are.
+    /// The bytes of a slice with data, where they are in a row as they are.
     #[inline]
     pub(super) fn row<'a>(&'a self, slice: Slice, channels: &'a Channels) -> Option<Region<'a>> {
         if slice.is_empty() {
@@ -343,7 +343,7 @@ impl Run {
         }
     }
 
-    /// The message buffer of a slice that lies on no shelf.
+    /// The message buffer of a slice that is on no shelf.
     #[inline]
     pub(super) fn buf(&self, slice: Slice) -> Buf {
         match self.memory() {

@@ -1,4 +1,4 @@
-//! Whether a blocking collective lets others run before it returns, where ranks share processors.
+//! Whether a blocking collective lets others run before it returns, where ranks share CPUs.
 //!
 //! A rank that has moved its part of an exchange between all ranks returns and computes. A rank on
 //! the same CPU that has not moved its own part may then wait for milliseconds until the scheduler
@@ -15,7 +15,7 @@ use kw_base::sync::thread;
 use kw_coll::Coll;
 
 /// So often others run then, unless one of them is seen to compute: ranks that exchange data wait
-/// for each other now and then. A starting value.
+/// for each other now and then. A built-in value.
 const TURNS: u32 = 2;
 
 /// See the module. One for each collective that it is about.
@@ -27,7 +27,7 @@ struct Exchange {
     computes: bool,
 }
 
-/// The exchanges of a rank that shares its processor.
+/// The exchanges of a rank that shares its CPU.
 #[derive(Debug, Default)]
 pub(super) struct YieldAfter {
     /// Alltoall and allgather.
@@ -72,7 +72,7 @@ impl YieldAfter {
     }
 }
 
-/// Lets others of this processor do their part of an exchange.
+/// Lets others of this CPU do their part of an exchange.
 #[cold]
 pub fn let_others_go_on() {
     for _ in 0..TURNS {

@@ -1,4 +1,4 @@
-//! The lock, the event thread and the hand-over between them in every interleaving: the code
+//! The lock, the progress thread and the hand-over between them in every interleaving: the code
 //! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
 //! locks ([`places`]).
 //!
@@ -52,7 +52,7 @@ fn request(n: usize) -> ReqId {
 }
 
 impl<const SOCKETS: bool> Rank<SOCKETS> {
-    /// With an event thread that has nothing to do yet. `stays_away`: the program is known for
+    /// With an progress thread that has nothing to do yet. `stays_away`: the program is known for
     /// that.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
         let lock: ProgressLock<(), Fake<Place<SOCKETS>>> = ProgressLock::new(());
@@ -140,14 +140,14 @@ fn wait_after_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.wait(0);
 }
 
-/// Isend, Test, compute, Wait: the event thread is preempted in the middle.
+/// Isend, Test, compute, Wait: the progress thread is preempted in the middle.
 fn test_while_computing<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.test();
     rank.wait(0);
 }
 
-/// Isend, and nothing more: the event thread handles the message.
+/// Isend, and nothing more: the progress thread handles the message.
 fn compute<const SOCKETS: bool>(rank: &Rank<SOCKETS>) {
     rank.start([0]);
     rank.world.until_handled(0);
@@ -178,7 +178,7 @@ fn loom_what_is_left_to_the_event_thread_is_done() {
     with_peer::<SOCKETS>(true, compute);
 }
 
-/// As many threads that wait as there are messages, and the event thread beside them.
+/// As many threads that wait as there are messages, and the progress thread beside them.
 fn parked<const SOCKETS: bool>(threads: usize, preemptions: usize) {
     model(preemptions, move || {
         let rank = Rank::<SOCKETS>::new(false);

@@ -1,6 +1,6 @@
 //! A place to sleep as [`Sleeper`](crate::sleeper::Sleeper) has it: the doorbell's word, a futex,
-//! an epoll set with the doorbell's socket in it, and the event thread's wake set above that. The
-//! system calls are loom's locks; who sets what, and when, is as in `sys/doorbell.rs`,
+//! an epoll set with the doorbell's socket in it, and the progress thread's wake set above that.
+//! The system calls are loom's locks; who sets what, and when, is as in `sys/doorbell.rs`,
 //! `sys/epoll_set.rs` and `sleeper.rs`.
 
 use crate::polled::{Nap, Sleep};

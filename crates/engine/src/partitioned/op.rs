@@ -72,7 +72,7 @@ impl Op {
         self.buf.slice(from, len.min(self.buf.len() - from))
     }
 
-    /// Pieces that are under way.
+    /// Pieces that are in flight.
     pub fn in_flight(&self, setup: &Setup) -> usize {
         let cargoes = self.flights.iter().map(|(_, cargo)| cargo.pieces(setup));
         cargoes.map(|pieces| pieces.len()).sum()

@@ -139,7 +139,7 @@ impl Paths {
         told.unwrap_or_else(kw_sys::clock::now)
     }
 
-    /// Moves this thread to another processor of the host if that spreads its ranks
+    /// Moves this thread to another CPU of the host if that spreads its ranks
     /// ([`ShmPath::spread`]); says whether.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) -> bool {
@@ -153,7 +153,7 @@ impl Paths {
             .is_some_and(|shm| shm.ranks.has_yet_to_join(peer))
     }
 
-    /// The first processor of a rank that shares our memory, if that is known.
+    /// The first CPU of a rank that shares our memory, if that is known.
     pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
         self.shm.as_ref()?.ranks.cpu(peer)
     }
@@ -290,7 +290,7 @@ impl Paths {
         })
     }
 
-    /// The figures of the host that choices are priced with.
+    /// The the host's calibration that choices are priced with.
     pub fn figures(&self) -> &Calibration {
         &self.prices.host
     }
@@ -498,7 +498,7 @@ impl Paths {
             || self.net.as_ref().is_some_and(|p| p.pending())
     }
 
-    /// Whether nothing that was sent is under way, as far as this side can tell: its peers have
+    /// Whether nothing that was sent is in flight, as far as this side can tell: its peers have
     /// all, or need only look.
     #[cold]
     pub(crate) fn is_quiet(&mut self) -> bool {

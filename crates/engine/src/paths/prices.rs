@@ -1,4 +1,4 @@
-//! By what a path's costs become crossing points of the protocols: the figures of the host and the
+//! By what a path's costs become crossing points of the protocols: the host's calibration and the
 //! knobs of the protocols, as they are now.
 
 use super::Route;

@@ -1,4 +1,4 @@
-//! Initialisation, thread levels, finalisation, abort, processor name (MPI 5.0, 9.1 and 11).
+//! Initialisation, thread levels, finalisation, abort, CPU name (MPI 5.0, 9.1 and 11).
 
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};

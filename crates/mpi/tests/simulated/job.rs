@@ -40,7 +40,7 @@ impl Job {
             (Id::Paths, "self"),
             (Id::EagerShm, "512"),
             (Id::EventThread, "no"),
-            // Nothing can wake a thread that sleeps: all of them poll for ever.
+            // Nothing can wake a thread that sleeps: all of them poll forever.
             (Id::Spin, "1000000000000"),
         ] {
             knobs.set(id, text).expect("the knob takes it");

@@ -3,7 +3,7 @@
 //! Every event comes from one source, in the order in which the owner of the lock noticed it; the
 //! clock counts nanoseconds. The tool's functions are called without the lock, by one thread at a
 //! time: a thread of the program that leaves MPI, one that is about to sleep inside MPI, or the
-//! event thread, as far as the functions promise to be safe there (`kw_engine::Safety`).
+//! progress thread, as far as the functions promise to be safe there (`kw_engine::Safety`).
 
 use super::{refuse, unknown};
 use crate::error::{Res, ToolClass};

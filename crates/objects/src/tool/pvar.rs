@@ -154,7 +154,7 @@ impl Pvars {
         Ok(all)
     }
 
-    /// A new handle; it shows its starting value until it is started.
+    /// A new handle; it shows its built-in value until it is started.
     pub fn alloc(
         &mut self,
         values: &mut impl Values,
@@ -248,7 +248,7 @@ impl Pvars {
         Ok((counter, value))
     }
 
-    /// Sets a variable to its starting value, or all of the session that can be.
+    /// Sets a variable to its built-in value, or all of the session that can be.
     pub fn reset(&mut self, values: &mut impl Values, session: PvarSessionH, handle: PvarH) -> Res {
         let fits = |p: &Pvar| !is_continuous(p.counter.row());
         for key in self.some(session, handle, fits)? {

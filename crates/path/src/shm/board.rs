@@ -18,7 +18,7 @@
 //! ```
 //! Strides are odd numbers of cache lines, so that the areas of different ranks do not fall on the
 //! same cache sets. Only what is used is ever touched, so it costs no memory before. Touching a
-//! page for the first time costs each process more than a short collective: small areas lie close
+//! page for the first time costs each process more than a short collective: small areas are close
 //! together for that.
 //!
 //! # Order of accesses
@@ -58,7 +58,7 @@ const LAPS: usize = 2;
 pub const STAGE_BITS: u32 = 20;
 
 const HEAD: usize = 64;
-/// Where the tally lies in the head.
+/// Where the tally is in the head.
 const TALLY: usize = 8;
 
 fn lines(n: usize) -> usize {

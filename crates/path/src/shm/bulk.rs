@@ -1,6 +1,6 @@
-//! Long payload on its way to a rank, in pieces that lie in slots of that rank's pool.
+//! Long payload on its way to a rank, in pieces that are in slots of that rank's pool.
 //!
-//! The sender takes slots in a row, copies a piece in and publishes where it lies; the receiver
+//! The sender takes slots in a row, copies a piece in and publishes where it is; the receiver
 //! copies the piece out meanwhile and gives the slots back. Pieces of one pair come in the order in
 //! which they were published. A pool serves all senders of a rank, so memory grows with the number
 //! of ranks and not with its square.
@@ -23,7 +23,7 @@
 //! ([`PoolUse::starved`]) is rung when one does.
 //!
 //! A sender sees how long its copies take, and while they are slow streams past the caches
-//! ([`NontemporalCopier`]): between cores that share none this is the quicker way by far.
+//! ([`NontemporalCopier`]): between cores that share none this is the faster way by far.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -44,14 +44,14 @@ pub const SHORT_LAP: usize = 32;
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
 const CROWD: usize = UNDER_WAY;
 
-/// Slots that a sender takes at once at most, for pieces that follow each other: a starting value.
+/// Slots that a sender takes at once at most, for pieces that follow each other: a built-in value.
 const AT_ONCE: u64 = 8;
 
-/// Slots of a lap that are left out then: a processor that reads one fetches ahead beyond its end,
-/// and what lies there must not be what the sender writes at that moment.
+/// Slots of a lap that are left out then: a CPU that reads one fetches ahead beyond its end, and
+/// what is there must not be what the sender writes at that moment.
 const GAP: usize = 1;
 
-/// Bytes of a core's own cache where the system does not say: a starting value.
+/// Bytes of a core's own cache where the system does not say: a built-in value.
 const OWN_CACHE: usize = 1 << 20;
 /// A long lap is this many times as long as that.
 const LAP: usize = 2;
@@ -217,7 +217,7 @@ impl Filler {
     }
 
     /// Copies one piece of `buf` from packed byte `from` on, of the `len` bytes that are left after
-    /// `done`; how many went. None go while no slot is free, or too many are under way.
+    /// `done`; how many went. None go while no slot is free, or too many are in flight.
     pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, (done, len): (u64, u64)) -> u64 {
         let control = lane.control();
         if self.filled - self.drained >= UNDER_WAY as u64 {
@@ -289,7 +289,7 @@ impl Filler {
     }
 }
 
-/// Takes up to `wanted` free slots in a row, of this range, which lies in one word.
+/// Takes up to `wanted` free slots in a row, of this range, which is in one word.
 fn take_between(pool: &PoolUse, range: Range<usize>, wanted: u64) -> Option<Piece> {
     let word = range.start / 64;
     let room = row(range.len()) << (range.start % 64);

@@ -66,7 +66,7 @@ mod tests {
     use super::super::segment::Segment;
     use super::*;
 
-    /// This process, as it would say of itself that this word lies in its memory.
+    /// This process, as it would say of itself that this word is in its memory.
     fn of_this_process(segment: &Segment, word: &u64, secret: u64) {
         let info = segment.rank_info(0);
         info.secret.store(secret, Ordering::Relaxed);

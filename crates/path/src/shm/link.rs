@@ -16,8 +16,8 @@ use crate::{Body, Inbound, Landing, Sent};
 /// Bytes of a cell before the body: publication word and header.
 const FRONT: usize = 8 + HEADER_LEN;
 
-/// The longest body that travels in the ring; longer ones flow through the receiver's pool. A starting
-/// value.
+/// The longest body that travels in the ring; longer ones flow through the receiver's pool. A
+/// built-in value.
 pub const INLINE: usize = 2048;
 
 const _: () = assert!(cells(INLINE) <= longest(CELLS));

@@ -91,7 +91,7 @@ impl Ranks {
         place.is_some_and(|i| self.info(i as usize).pid.load(Ordering::Acquire) == 0)
     }
 
-    /// The first processor that a rank of this host may use; `None` before that rank has joined.
+    /// The first CPU that a rank of this host may use; `None` before that rank has joined.
     pub fn cpu(&self, peer: Peer) -> Option<usize> {
         let info = self.info(self.place(peer)? as usize);
         // SYNC: rank_info.

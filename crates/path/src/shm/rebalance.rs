@@ -1,9 +1,9 @@
 //! Ranks that share cores spread over them.
 //!
 //! Ranks that wait for each other in short turns yield and hardly ever sleep. The scheduler then
-//! leaves them where the last wake-ups put them: it balances busy processors seldom, and takes each
-//! rank for one whose cache is warm. Four ranks on two cores were seen to run three on one and one
-//! on the other for 130 ms and more, a collective taking 1.5 times as long.
+//! leaves them where the last wake-ups put them: it balances busy CPUs seldom, and takes each rank
+//! for one whose cache is warm. Four ranks on two cores were seen to run three on one and one on
+//! the other for 130 ms and more, a collective taking 1.5 times as long.
 //!
 //! So a rank that polls without success, or ends a collective, notes in its rank info, every
 //! [`EVERY`], on which CPU it runs. While the notes of all ranks of the host are fresh, so that
@@ -22,10 +22,10 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(2);
 /// Notes are fresh for so long, in units of 2^20 ns.
 const FRESH: u64 = 32;
-/// Bits of a note that hold the processor; the moment is above.
+/// Bits of a note that hold the CPU; the moment is above.
 const CPU_BITS: u32 = 16;
 
-/// When this rank looks how ranks lie on processors.
+/// When this rank looks how ranks are on CPUs.
 #[derive(Debug, Default)]
 pub(super) struct Rebalance {
     next_look: Tick,
@@ -58,8 +58,8 @@ impl Rebalance {
 }
 
 impl ShmPath {
-    /// Looks, when it is time to, whether this thread had better run on another processor, and
-    /// moves there. For a thread of the program, where ranks share cores. Says whether it moved.
+    /// Looks, when it is time to, whether this thread had better run on another CPU, and moves
+    /// there. For a thread of the program, where ranks share cores. Says whether it moved.
     #[inline]
     pub fn spread(&mut self, now: Tick) -> bool {
         let (rebalance, ranks) = (&mut self.rebalance, self.links.len());
@@ -73,7 +73,7 @@ fn note(segment: &Segment, me: usize, now: Tick, cpu: usize) {
     cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
 }
 
-/// The processor of every rank of the host; `None` while some rank's note is not fresh.
+/// The CPU of every rank of the host; `None` while some rank's note is not fresh.
 fn processors(segment: &Segment, ranks: usize, now: Tick) -> Option<Vec<usize>> {
     let cpu_slot = |i| segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
     (0..ranks).map(|i| read(cpu_slot(i), now)).collect()
@@ -83,17 +83,17 @@ fn noted(now: Tick, cpu: usize) -> u64 {
     (now.0 >> 20) << CPU_BITS | (cpu as u64 & ((1 << CPU_BITS) - 1))
 }
 
-/// The processor of a note that is fresh.
+/// The CPU of a note that is fresh.
 fn read(note: u64, now: Tick) -> Option<usize> {
     let age = (now.0 >> 20).saturating_sub(note >> CPU_BITS);
     (age <= FRESH).then_some((note & ((1 << CPU_BITS) - 1)) as usize)
 }
 
-/// Where rank `me` had better go, when all run on these processors.
+/// Where rank `me` had better go, when all run on these CPUs.
 fn better(me: usize, running_on: &[usize], allowed: impl FnOnce() -> Vec<usize>) -> Option<usize> {
     let on = |cpu| running_on.iter().filter(|s| **s == cpu).count();
     let here = running_on[me];
-    // One at a time: the last of a processor's ranks.
+    // One at a time: the last of a CPU's ranks.
     if on(here) < 2 || running_on[me + 1..].contains(&here) {
         return None;
     }

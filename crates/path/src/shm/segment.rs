@@ -1,4 +1,4 @@
-//! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, lie in
+//! The node segment: one memfd for all ranks of a job on one host. Offsets, never pointers, are in
 //! it.
 //!
 //! ```text
@@ -32,7 +32,7 @@ pub const CELLS: usize = 256;
 pub const CELL: usize = 64;
 /// Slots of a pool.
 pub const SLOTS: usize = 64 * USE_WORDS;
-/// Slots of one pair that may be under way at a time: as many as all senders use of a pool
+/// Slots of one pair that may be in flight at a time: as many as all senders use of a pool
 /// together, since of ranks that share cores the receiver runs when the sender has let it. A piece
 /// has one slot or more.
 pub const UNDER_WAY: usize = 192;
@@ -60,7 +60,7 @@ const RANKS: usize = 4096;
 pub const PAGE: usize = 64 << 10;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
-/// Where the first bitmap lies in a rank's block.
+/// Where the first bitmap is in a rank's block.
 const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
 
 const _: () = assert!(size_of::<Control>() == CONTROL);
@@ -76,7 +76,7 @@ pub struct RankInfo {
     pub probe: AtomicU64,
     /// Random.
     pub secret: AtomicU64,
-    /// The first processor that the rank may use, counted from 1.
+    /// The first CPU that the rank may use, counted from 1.
     pub cpu: AtomicU32,
     /// Not zero once the rank has said goodbye to all.
     pub left: AtomicU32,
@@ -84,7 +84,7 @@ pub struct RankInfo {
     /// is not known ([`kw_sys::pidfd::Identity`]).
     pub started: AtomicU64,
     pub namespace: AtomicU64,
-    /// On which processor the rank ran, and when, as it noted last (`rebalance`).
+    /// On which CPU the rank ran, and when, as it noted last (`rebalance`).
     pub cpu_slot: AtomicU64,
 }
 

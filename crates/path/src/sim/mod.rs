@@ -145,7 +145,7 @@ impl SimNet {
         self.lock().now()
     }
 
-    /// The next moment at which something leaves or arrives, if anything is under way.
+    /// The next moment at which something leaves or arrives, if anything is in flight.
     pub fn next_event(&self) -> Option<Tick> {
         self.lock().next_event()
     }

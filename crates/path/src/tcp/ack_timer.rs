@@ -14,7 +14,7 @@ use kw_base::{Peer, Tick};
 use std::time::Duration;
 
 /// The next look for acknowledgements, at the time when all should be there: each look costs the
-/// computation as much as any wake-up, and what comes meanwhile wakes the event thread anyway.
+/// computation as much as any wake-up, and what comes meanwhile wakes the progress thread anyway.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NextLook {
     at: Tick,
@@ -71,7 +71,7 @@ impl NextLook {
 /// Senders that wait for an acknowledgement, across all connections.
 #[derive(Debug, Default)]
 pub struct AckTimer {
-    /// When the event thread looks.
+    /// When the progress thread looks.
     next_look: NextLook,
     /// Senders whose payload may be reused and that have not been notified.
     told: Vec<(Peer, u64)>,
@@ -103,9 +103,9 @@ impl AckTimer {
         }
     }
 
-    /// Before a sleep of the event thread, while an operation cannot go on before a send has ended:
-    /// no event tells of acknowledgements, but the program computes, and a look costs it less than
-    /// a copy of what is on its way.
+    /// Before a sleep of the progress thread, while an operation cannot go on before a send has
+    /// ended: no event tells of acknowledgements, but the program computes, and a look costs it
+    /// less than a copy of what is on its way.
     #[cold]
     pub fn schedule_look(&mut self, now: Tick, peers: &mut Peers, watcher: &mut Watcher) {
         if now >= self.next_look.at {
@@ -116,7 +116,7 @@ impl AckTimer {
         }
     }
 
-    /// Before a sleep of the event thread while nothing depends on acknowledgements.
+    /// Before a sleep of the progress thread while nothing depends on acknowledgements.
     pub fn cancel_look(&mut self, watcher: &mut Watcher) {
         if self.next_look.rest() {
             // An alarm that stays costs a wake-up.

@@ -2,7 +2,7 @@
 //!
 //! When a connection is to be made or let in and there is no room, the idle one that was used
 //! longest ago is given up: we say a goodbye that is the connection's and not the rank's
-//! ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is under way
+//! ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is in flight
 //! and our kernel has acknowledged all that it sent. The link stays, and goes on over the next
 //! connection, as after one that broke ([`super::reconnect`]). If anything was said after the
 //! goodbye, that connection is made at once.

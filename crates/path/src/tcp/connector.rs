@@ -359,7 +359,7 @@ impl Connector {
         net.peers.say(peer, &bye, Body::None, &net.local.tuning);
     }
 
-    /// The peer wants the connection closed: done when nothing is under way, else looked at again
+    /// The peer wants the connection closed: done when nothing is in flight, else looked at again
     /// soon.
     #[cold]
     fn give_way(&mut self, net: &mut Net, peer: Peer, inbound: &mut dyn Inbound) {
@@ -377,8 +377,8 @@ impl Connector {
         }
     }
 
-    /// Time has passed: goes on with calls, gives up those that take too long, and looks again at
-    /// what waits for room. When to come again.
+    /// Time has passed: continues calls, gives up those that take too long, and looks again at what
+    /// waits for room. When to come again.
     pub fn tick(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let next = self.acceptor.expire(now);
         let next = next.min(self.look_for_room(net, now, inbound));

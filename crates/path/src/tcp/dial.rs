@@ -117,7 +117,7 @@ impl Dial {
         self.begun
     }
 
-    /// Whether no attempt is under way.
+    /// Whether no attempt is in flight.
     pub fn is_idle(&self) -> bool {
         self.attempts.is_empty()
     }

@@ -33,7 +33,7 @@
 //!
 //! # Frames
 //! A connection carries frames back to back: the 32-byte header of [`kw_proto::wire`], then the
-//! body. Header and payload leave in one gathering call from where they lie; what the socket does
+//! body. Header and payload leave in one gathering call from where they are; what the socket does
 //! not take is queued (payload as a clone of its [`Buf`](kw_sys::buf::Buf), anything small as a
 //! copy). A frame whose body is in the read buffer goes to `on_frame`; a longer payload is received
 //! straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write`

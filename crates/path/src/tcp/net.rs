@@ -65,7 +65,7 @@ impl Net {
         (sent, !self.peers.end_push(peer))
     }
 
-    /// Moves what is under way in pieces.
+    /// Moves what is in flight in pieces.
     #[cold]
     pub fn serve_striping(&mut self, inbound: &mut dyn Inbound) -> bool {
         let net = (&self.local, &self.watcher);

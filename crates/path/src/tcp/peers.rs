@@ -53,7 +53,7 @@ pub struct Pulled {
     pub moved: bool,
     /// The peer wants the connection closed.
     pub unwanted: bool,
-    /// Something is under way in pieces.
+    /// Something is in flight in pieces.
     pub striping: bool,
 }
 
@@ -282,7 +282,7 @@ impl Peers {
         sent
     }
 
-    /// Whether a connection has sent all that it had, and something is under way in pieces.
+    /// Whether a connection has sent all that it had, and something is in flight in pieces.
     pub fn wants_pieces(&self, peer: Peer) -> bool {
         self.link(peer)
             .is_some_and(|l| l.stream().is_flushed() && l.stream().is_striping())
@@ -429,7 +429,7 @@ impl Peers {
     }
 
     /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing
-    /// was under way.
+    /// was in flight.
     pub fn part(&mut self, peer: Peer, what: Option<String>) {
         let slot = &mut self.slots[peer.idx()];
         let old = std::mem::replace(slot, Slot::Idle(None));
@@ -447,7 +447,7 @@ impl Peers {
         !told && !self.closed
     }
 
-    /// A connection is to be closed when nothing is under way. Whether that is new.
+    /// A connection is to be closed when nothing is in flight. Whether that is new.
     pub fn note_yielding(&mut self, peer: Peer) -> bool {
         self.lists.yielding.insert(peer)
     }

@@ -54,7 +54,7 @@ impl TcpPath {
         moved | self.reap_acks(inbound)
     }
 
-    /// Then what is under way in pieces.
+    /// Then what is in flight in pieces.
     #[inline]
     pub(super) fn end_turn(&mut self, inbound: &mut dyn Inbound) -> bool {
         !self.net.striping.is_idle() && self.net.serve_striping(inbound)

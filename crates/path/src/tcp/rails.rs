@@ -130,7 +130,7 @@ impl Rails {
         self.sent + self.all().map(|(_, r)| r.sent()).sum::<u64>()
     }
 
-    /// A peer that has open rails or is being called for one, and with which nothing is under way.
+    /// A peer that has open rails or is being called for one, and with which nothing is in flight.
     pub fn idle_peer(&self, busy: &PeerSet) -> Option<Peer> {
         let mut peers = (0..self.sets.len()).map(|i| Peer(i as u32));
         peers.find(|&p| {

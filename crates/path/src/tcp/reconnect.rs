@@ -27,7 +27,7 @@ use kw_base::Peer;
 /// State of a link whose connection has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
-    /// We wanted the connection closed, and nothing was under way: the link rests.
+    /// We wanted the connection closed, and nothing was in flight: the link rests.
     Rest,
     /// The peer is no more.
     Nothing,

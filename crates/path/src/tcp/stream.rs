@@ -94,7 +94,7 @@ impl Stream {
         self.unacked.open(tuning);
     }
 
-    /// Its connection ended. `None`: it was closed with nothing under way.
+    /// Its connection ended. `None`: it was closed with nothing in flight.
     pub fn lose_connection(&mut self, how: Option<Broken>) {
         self.broken = how;
     }
@@ -158,7 +158,7 @@ impl Stream {
         self.outbox.is_empty() && !self.unacked.is_behind()
     }
 
-    /// Whether anything is under way in pieces.
+    /// Whether anything is in flight in pieces.
     #[inline]
     pub fn is_striping(&self) -> bool {
         !self.stripes.is_idle()

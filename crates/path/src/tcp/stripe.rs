@@ -71,7 +71,7 @@ impl Stripes {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub fn is_idle(&self) -> bool {
         let under_way = !self.out.is_empty() || !self.into.is_empty();
         !under_way && self.taken.is_empty() && self.confirmed.is_empty()
@@ -128,7 +128,7 @@ impl Stripes {
     }
 
     /// A piece for the first connection, which has handed over its stream up to byte `end`, and
-    /// where it lies.
+    /// where it is.
     pub fn hand_out_first(&mut self, end: u64) -> Option<(Piece, Buf, u64)> {
         self.first_is_through(end);
         let piece = self.out.hand_out(FIRST)?;

@@ -17,7 +17,7 @@ use kw_proto::wire::{Header, Kind};
 #[derive(Debug)]
 pub struct Striping {
     rails: Rails,
-    /// Peers with which something is under way in pieces.
+    /// Peers with which something is in flight in pieces.
     active: PeerSet,
     /// Payloads are striped from this many bytes on; `None`: never.
     from: Option<u64>,
@@ -55,7 +55,7 @@ impl Striping {
         self.from.is_some_and(|from| len >= from)
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.active.is_empty()
@@ -99,7 +99,7 @@ impl Striping {
         Some(Sent::Queued)
     }
 
-    /// Something is under way in pieces with this peer.
+    /// Something is in flight in pieces with this peer.
     pub fn note(&mut self, peer: Peer) {
         self.active.insert(peer);
     }
@@ -137,7 +137,7 @@ impl Striping {
         moved
     }
 
-    /// Moves what is under way in pieces, with every peer.
+    /// Moves what is in flight in pieces, with every peer.
     #[cold]
     pub fn serve_all(
         &mut self,
@@ -160,7 +160,7 @@ impl Striping {
         moved
     }
 
-    /// Moves what is under way in pieces with a peer; reads its rails if `read`.
+    /// Moves what is in flight in pieces with a peer; reads its rails if `read`.
     fn serve(
         &mut self,
         peer: Peer,
@@ -242,7 +242,7 @@ impl Striping {
         self.rails.stop_dialing(peer);
     }
 
-    /// Closes the rails of a peer with which nothing is under way in pieces, to make room. Whether
+    /// Closes the rails of a peer with which nothing is in flight in pieces, to make room. Whether
     /// there was one.
     pub fn drop_idle_rails(&mut self, peers: &mut Peers) -> bool {
         let idle = self.rails.idle_peer(&self.active);

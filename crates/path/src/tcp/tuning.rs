@@ -1,5 +1,5 @@
-//! The numbers of the TCP path, in one place, and where they come from: starting values, measured on
-//! one machine.
+//! The numbers of the TCP path, in one place, and where they come from: built-in values, measured
+//! on one machine.
 //!
 //! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way,
 //! both sides polling:
@@ -20,9 +20,9 @@
 //! there is a connection, pacing stays: 124 to 141 and 164 to 215. Cubic is as fast as Reno except
 //! for rare slow messages, and not permitted to all users.
 //!
-//! Between hosts (host lab, 1 Gb/s, a processor for each host): processor time of the event thread
-//! while both sides exchange 1 MB and compute, microseconds; two threads that do the same with
-//! plain sockets and sleep in `recv` and `send` use 300 to 440:
+//! Between hosts (host lab, 1 Gb/s, a CPU for each host): CPU time of the progress thread while
+//! both sides exchange 1 MB and compute, microseconds; two threads that do the same with plain
+//! sockets and sleep in `recv` and `send` use 300 to 440:
 //!
 //! | `segment` and `part` (of both kinds) | woken by every packet | once a segment |
 //! | --- | --- | --- |
@@ -54,8 +54,8 @@ pub struct Tuning {
     pub read_buffer: usize,
     /// Bytes asked for when a small frame is expected.
     pub read_first: usize,
-    /// Bytes asked for when a large frame is expected, because the last one was: what lies beyond
-    /// it is received in place instead of being copied.
+    /// Bytes asked for when a large frame is expected, because the last one was: what is beyond it
+    /// is received in place instead of being copied.
     pub read_head: usize,
     /// Payloads from this size on are large.
     pub large: u64,
@@ -68,7 +68,7 @@ pub struct Tuning {
     /// Most payload bytes for one system call, in as many segments as that takes.
     pub send_chunk: u64,
     /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the
-    /// event thread once; at least 4 KB. Part of the wire: the same on both sides.
+    /// progress thread once; at least 4 KB. Part of the wire: the same on both sides.
     pub segment: u64,
     /// The values on loopback, where segments only cost system calls.
     pub segment_loopback: u64,
@@ -80,10 +80,10 @@ pub struct Tuning {
     /// Further connections of a peer may use the same interfaces as the first one (for tests, on
     /// loopback).
     pub rails_anywhere: bool,
-    /// Between two wake-ups of the event thread for a long payload, where short frames pass it:
+    /// Between two wake-ups of the progress thread for a long payload, where short frames pass it:
     /// bytes that the kernel may hold unsent (between hosts; the other thing that an answer may
-    /// have to wait for), and bytes of the segment that wait in the socket while the event thread
-    /// sleeps.
+    /// have to wait for), and bytes of the segment that wait in the socket while the progress
+    /// thread sleeps.
     pub part: u32,
     /// The values if long payloads go alone (see `bulk_detector`).
     pub part_alone: u32,

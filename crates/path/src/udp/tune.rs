@@ -16,7 +16,7 @@ pub struct Tuning {
     pub window: (u64, u64),
     /// Most bytes handed to the system in one call: a packet of the network layer is at most 64 KB,
     /// and one that is longer than a shaped link takes at once (56 KB in the host lab) is cut up by
-    /// the host's processors.
+    /// the host's CPUs.
     pub batch: usize,
     /// Time between two tries to send what the socket had no room for: a datagram of 1500 bytes at
     /// 1 Gb/s takes 12 us.

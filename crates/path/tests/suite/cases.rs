@@ -193,7 +193,7 @@ pub fn a_thousand_frames_wait_for_a_receiver_that_sleeps<F: Fixture>() {
     }
 }
 
-/// Both directions at once, each side with more under way than any buffer holds.
+/// Both directions at once, each side with more in flight than any buffer holds.
 pub fn both_directions_flow_at_once<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     for k in 0..6 {

@@ -113,7 +113,7 @@ fn a_goodbye_does_not_pass() {
     assert!(log.came.len() == 1 && log.came[0].1 == bytes);
 }
 
-/// Serves as the event thread does while an operation goes on: arms, sleeps, looks at what is
+/// Serves as the progress thread does while an operation goes on: arms, sleeps, looks at what is
 /// ready, and at nothing else.
 fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) -> bool) {
     use kw_sys::poller::{Interest, Poller};

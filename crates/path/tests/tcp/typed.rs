@@ -1,4 +1,4 @@
-//! Payloads that lie in pieces, large and small, on either side.
+//! Payloads that are in pieces, large and small, on either side.
 
 use super::*;
 use kw_sys::buf::Addr;

@@ -517,7 +517,7 @@ impl Tracer {
         }
     }
 
-    /// Where the call under way sends to, or its root.
+    /// Where the call in flight sends to, or its root.
     fn peer(&self) -> i32 {
         self.ring.get(Record::RANKS) as i32
     }

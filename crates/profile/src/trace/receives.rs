@@ -14,7 +14,7 @@ use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
 use kw_start::trace::{ANY, NONE, Record};
 
-/// How many receives before one are looked at; of what lies behind more, no number is said.
+/// How many receives before one are looked at; of what is behind more, no number is said.
 const FAR: usize = 4096;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
@@ -351,7 +351,7 @@ impl Receives {
         self.persistent.get(&request).copied()
     }
 
-    /// A request is freed: whether a receive was under way for it.
+    /// A request is freed: whether a receive was in flight for it.
     pub fn free_request(&mut self, request: usize) {
         if let Some(at) = self.requests.remove(&request) {
             self.lose(at);

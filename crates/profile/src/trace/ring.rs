@@ -59,7 +59,7 @@ pub(super) struct Ring {
     next: u64,
     /// The launcher's position at the last look.
     taken: u64,
-    /// The record of the call under way: at the head, or aside where there is no room.
+    /// The record of the call in flight: at the head, or aside where there is no room.
     open: *const Words,
     aside: Box<Words>,
 }
@@ -109,19 +109,19 @@ impl Ring {
         (&raw const *self.memory.word(at)).cast()
     }
 
-    /// The record of the call under way.
+    /// The record of the call in flight.
     #[inline(always)]
     fn words(&self) -> &Words {
         // SAFETY: words of the ring, or those aside, which live as long as this does.
         unsafe { &*self.open }
     }
 
-    /// Whether a call is under way.
+    /// Whether a call is in flight.
     pub fn is_open(&self) -> bool {
         std::ptr::eq(self.open, self.head()) && self.get(Record::END) == 0
     }
 
-    /// A word of the call under way.
+    /// A word of the call in flight.
     #[inline(always)]
     pub fn get(&self, word: usize) -> u64 {
         self.words()[word].load(Ordering::Relaxed)

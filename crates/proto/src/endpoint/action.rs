@@ -43,7 +43,7 @@ pub enum Action<B> {
     Get {
         /// Whose memory.
         from: Peer,
-        /// Where it lies there.
+        /// Where it is there.
         region: RemoteRegion,
         /// Where to.
         into: B,

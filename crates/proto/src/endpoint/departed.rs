@@ -4,7 +4,7 @@
 //! A rank in MPI_Finalize answers [`Kind::Left`], at once or when it comes there. Frames of one
 //! peer come in order, and a rank leaves when its own are out: once `Left` has come, whatever the
 //! peer sent has been matched or lies among the messages that came early. A receive that still
-//! waits for the peer, or a send that it must answer, would wait for ever.
+//! waits for the peer, or a send that it must answer, would wait forever.
 //!
 //! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only what a
 //! thread waits for does ([`crate::machine::Machine::fail`]).

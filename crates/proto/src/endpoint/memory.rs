@@ -10,7 +10,7 @@ pub trait Memory: Clone {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Where a peer may read the bytes, when they lie in a row.
+    /// Where a peer may read the bytes, when they are in a row.
     fn region(&self) -> Option<RemoteRegion>;
     /// Fresh memory of our own, to be written before it is read; `None` when there is not enough.
     fn alloc(len: u64) -> Option<Self>;

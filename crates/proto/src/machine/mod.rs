@@ -36,7 +36,7 @@ impl<B: Memory> Machine<B> {
     }
 
     /// There are `peers` peers from now on, the new ones with this choice for now. Those that there
-    /// were keep their numbers and all that is under way.
+    /// were keep their numbers and all that is in flight.
     pub fn grow(&mut self, peers: usize, choice: Choice) {
         let checks = self.checks;
         let new = || PeerMessages::new(choice, checks);

@@ -32,7 +32,7 @@ pub enum Stand {
     },
     /// The owner's own.
     Owner,
-    /// It has ended, or its message is under way.
+    /// It has ended, or its message is in flight.
     Moves,
 }
 
@@ -42,7 +42,7 @@ impl<B: Memory> Machine<B> {
         self.endpoint.requests.get(key).map_or(Stand::Moves, stand)
     }
 
-    /// Whether a message of this rank, or one to it, is under way as far as is known here.
+    /// Whether a message of this rank, or one to it, is in flight as far as is known here.
     pub fn is_under_way(&self) -> bool {
         let mut requests = self.endpoint.requests.iter();
         let moves = |req: &Req<B>| req.state != State::Done && stand(req) == Stand::Moves;

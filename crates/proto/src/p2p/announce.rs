@@ -123,7 +123,7 @@ pub(super) struct OurReceives {
 enum Verdict {
     /// It is dropped: which message its receive will take is not known.
     Dropped,
-    /// A message that is under way takes the receive; its request, if it was offered.
+    /// A message that is in flight takes the receive; its request, if it was offered.
     Taken(Option<ReqKey>),
     /// A message that is yet to be sent takes it.
     Open,
@@ -205,7 +205,7 @@ impl TheirReceives {
 
     /// Whether the receive of such a message will be announced, if it is as long: the peer
     /// announces those, and none that is posted before this one stays unannounced, because no
-    /// message is under way that could take such a one.
+    /// message is in flight that could take such a one.
     pub fn is_sure_to_ask(&self, env: Envelope, len: u64) -> bool {
         let long = self.asks_from.is_some_and(|least| len >= least);
         long && self.unasked.iter().all(|m| m.env != env)
@@ -326,7 +326,7 @@ impl<B: Memory> Sender<'_, B> {
         Ok(())
     }
 
-    /// An announced receive will take a message that is under way; if that is an offer, its payload
+    /// An announced receive will take a message that is in flight; if that is an offer, its payload
     /// need not wait.
     fn use_up(&mut self, to: Peer, token: u64, offer: Option<ReqKey>) {
         let waits = |r: &&mut Req<B>| r.state == State::Offered { cancelling: false };

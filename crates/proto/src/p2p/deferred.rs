@@ -7,7 +7,7 @@
 //! announcement says where it goes.
 //!
 //! It is sure only if nothing keeps the receive from being announced: the peer has announced
-//! receives as short as this message before, and no message with the same envelope is under way
+//! receives as short as this message before, and no message with the same envelope is in flight
 //! that took none. Else it is offered at once. Should no announcement come all the same (ranks of
 //! different mind about lengths, which is a mistake of the program, or about what is long), the
 //! message is offered when a wait has lasted long ([`Sender::offer_deferred`]; the owner has the

@@ -86,7 +86,7 @@ impl PeerState {
     }
 
     /// Whether it is worth looking at what the peer has sent before this message: it is long, and
-    /// the announcement of its receive may lie there.
+    /// the announcement of its receive may be there.
     pub fn may_be_asked(&self, env: Envelope, len: u64) -> bool {
         let choice = &self.messages.choice;
         let long = len > choice.eager_max && choice.announces();
@@ -124,7 +124,7 @@ impl Peers {
         self.move_choice(peer, choice);
     }
 
-    /// Moves the crossing points of a peer whose path is known; what is under way stays as it is.
+    /// Moves the crossing points of a peer whose path is known; what is in flight stays as it is.
     pub fn move_choice(&mut self, peer: Peer, choice: Choice) {
         let known = &mut self[peer].messages;
         known.choice = choice;

@@ -36,7 +36,8 @@ pub struct Lines {
 }
 
 /// Share of messages assumed to come before their receive (expected receives are the rule in the
-/// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart). A starting value, as [`WORTH`].
+/// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart). A built-in value, as
+/// [`WORTH`].
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
 /// A handshake that wins less than this share of the message's time is not worth that the sender
@@ -60,7 +61,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Largest message that any peer may send eagerly, bytes. When each peer has one under way
+    /// Largest message that any peer may send eagerly, bytes. When each peer has one in flight
     /// while it is told to hold, the rank keeps at most a quarter more than its mark; but each may
     /// send as much as waits in a path's queue in any case (256 KB, see [flow control](super)).
     pub fn eager_most(&self) -> u64 {

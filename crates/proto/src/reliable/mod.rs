@@ -21,7 +21,7 @@
 //!   has passed since (RFC 9002, 6.1). Its bytes go again in a new packet.
 //! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says
 //!   (RFC 9002, 6.2).
-//! - [`Congestion`] says how much may be under way, the pacer how much of it at once, the receiver
+//! - [`Congestion`] says how much may be in flight, the pacer how much of it at once, the receiver
 //!   how much it takes.
 //! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says
 //!   that it waits, when something is missing and again when it is lost, after 64 packets or a

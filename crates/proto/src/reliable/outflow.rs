@@ -1,4 +1,4 @@
-//! The sending half of a connection: what is under way, what was lost, what is to be sent next.
+//! The sending half of a connection: what is in flight, what was lost, what is to be sent next.
 //!
 //! Every packet has a number of its own and carries one piece of the stream, as in QUIC: bytes that
 //! are sent again go in a new packet, so an acknowledgement always says which sending it answers
@@ -135,7 +135,7 @@ impl Outflow {
         self.arrived() < self.end
     }
 
-    /// Whether a packet is under way.
+    /// Whether a packet is in flight.
     pub fn is_out(&self) -> bool {
         self.in_flight > 0
     }

@@ -21,7 +21,7 @@
 
 use std::collections::VecDeque;
 
-/// Payloads from this size on are carried by all connections, bytes: a starting value.
+/// Payloads from this size on are carried by all connections, bytes: a built-in value.
 pub const STRIPE_FROM: u64 = 1 << 20;
 
 /// Names a connection that may break for good; zero is the first one, which may not.
@@ -74,7 +74,7 @@ impl<P> Outgoing<P> {
         }
     }
 
-    /// Whether no payload is under way.
+    /// Whether no payload is in flight.
     pub fn is_empty(&self) -> bool {
         self.payloads.is_empty()
     }
@@ -152,13 +152,13 @@ impl<P> Outgoing<P> {
     }
 
     /// The peer has all of this payload: its owner's cookie, and the end of its last piece in the
-    /// stream of the first connection. `None`: there is no such payload under way.
+    /// stream of the first connection. `None`: there is no such payload in flight.
     pub fn confirmed(&mut self, number: u64) -> Option<(u64, u64)> {
         let at = self.payloads.iter().position(|p| p.number == number)?;
         self.payloads.remove(at).map(|p| (p.cookie, p.end))
     }
 
-    /// Whether this payload is under way and all of it was handed out.
+    /// Whether this payload is in flight and all of it was handed out.
     pub fn is_handed_out(&self, number: u64) -> bool {
         let mut all = self.payloads.iter();
         all.any(|p| p.number == number && p.again.is_empty() && p.next == p.len)
@@ -226,7 +226,7 @@ impl<L> Incoming<L> {
         }
     }
 
-    /// Whether no payload is under way.
+    /// Whether no payload is in flight.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

@@ -231,7 +231,7 @@ impl Net {
         }
     }
 
-    /// Delivers whatever is under way, and what it brings about.
+    /// Delivers whatever is in flight, and what it brings about.
     pub fn deliver_all(&mut self) {
         let mut turn = 0;
         while self.busy() {
@@ -241,7 +241,7 @@ impl Net {
         }
     }
 
-    /// Every rank waits for long, and everything comes that is under way.
+    /// Every rank waits for long, and everything comes that is in flight.
     pub fn offer_deferred(&mut self) {
         let mut any = true;
         while std::mem::take(&mut any) {

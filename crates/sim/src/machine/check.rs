@@ -126,7 +126,7 @@ fn point(
     }))
 }
 
-/// Measured time of what the simulation finds quickest over that of what was measured quickest, for
+/// Measured time of what the simulation finds fastest over that of what was measured fastest, for
 /// every call of those points.
 pub fn chosen_by_simulation(points: &[Point]) -> Vec<f64> {
     let mut calls: Vec<(&Point, &Point, &Point)> = Vec::new();

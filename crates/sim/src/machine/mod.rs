@@ -88,8 +88,8 @@ impl Machine {
         all.expect("the descriptions are well-formed")
     }
 
-    /// Reads a description: `name<tab>value<tab>source` a line; the value of a price may be `start`,
-    /// the library's starting value.
+    /// Reads a description: `name<tab>value<tab>source` a line; the value of a price may be
+    /// `start`, the library's built-in value.
     pub fn parse(name: &str, text: &str) -> Result<Machine, Unreadable> {
         let mut rows = Rows::read(text)?;
         let count = |rows: &mut Rows, name| Ok(rows.number(name)? as u32);
@@ -160,7 +160,7 @@ impl Rows {
         self.0.remove(name).ok_or(Unreadable::Missing(name))
     }
 
-    /// A number, or `start`: the library's own starting value.
+    /// A number, or `start`: the library's own built-in value.
     fn price(&mut self, price: &Price) -> Result<f64, Unreadable> {
         match self.0.get(price.name).map(String::as_str) {
             Some("start") => {

@@ -38,7 +38,7 @@ pub struct Call {
 pub struct Outcome {
     /// Nanoseconds until the last rank has ended, for one call.
     pub time: f64,
-    /// Nanoseconds of processor time that the ranks of the busiest host took for one call.
+    /// Nanoseconds of CPU time that the ranks of the busiest host took for one call.
     pub work: f64,
 }
 

@@ -1,9 +1,9 @@
-//! Measuring a host: copies, and what passes between two of its processors at each distance that
-//! there is.
+//! Measuring a host: copies, and what passes between two of its CPUs at each distance that there
+//! is.
 //!
 //! Each figure has a share of the time, is measured in short batches, and is the best of them (of
 //! sleeps the lower quartile): what disturbs a batch makes it longer. Where other programs had the
-//! processors all that time, a figure is absurd, and its starting value holds.
+//! CPUs all that time, a figure is absurd, and its built-in value holds.
 
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
@@ -28,11 +28,11 @@ const NEAR: usize = 64 << 10;
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
-/// Bytes that all processors together copy from and to beyond their caches, at most.
+/// Bytes that all CPUs together copy from and to beyond their caches, at most.
 const MOST: u64 = 64 << 20;
 /// Pieces of [`NEAR`] that one copies in a batch.
 const TOGETHER: u32 = 64;
-/// Bytes of the area that two processors share.
+/// Bytes of the area that two CPUs share.
 const AREA: usize = 2 << 20;
 /// Bytes of a piece, as of long messages.
 const PIECE: u64 = pool::piece_of(1 << 20);
@@ -51,14 +51,14 @@ struct Between {
 }
 
 /// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two
-/// processors.
+/// CPUs.
 pub fn measure() -> Calibration {
     let apart = threads::spawn("kw-calibrate", STACK, measure_here);
     let figures = apart.ok().and_then(|thread| thread.join().ok());
     figures.unwrap_or(Calibration::START)
 }
 
-/// On a thread whose processor may be chosen.
+/// On a thread whose CPU may be chosen.
 fn measure_here() -> Calibration {
     let tree = topology::Tree::read();
     let shares = |a, b| matches!(topology::bound(&[a, b]), Some((_, Some(_))));
@@ -105,9 +105,9 @@ fn measure_here() -> Calibration {
     })
 }
 
-/// The first of these processors, and another one on the same core, in the same last-level cache
-/// where its package has several, on the same package (in another such cache, if there is one), on
-/// another package. `place`: package and core of a processor; `shares`: whether two of a package share
+/// The first of these CPUs, and another one on the same core, in the same last-level cache where
+/// its package has several, on the same package (in another such cache, if there is one), on
+/// another package. `place`: package and core of a CPU; `shares`: whether two of a package share
 /// such a cache.
 fn pairs(
     allowed: &[usize],
@@ -366,8 +366,8 @@ struct Shared {
 /// The word that ends the other thread.
 const OVER: u32 = u32::MAX;
 
-/// Runs `body` while another thread, on that processor, runs `other` with the same words. `None`:
-/// there is no such thread.
+/// Runs `body` while another thread, on that CPU, runs `other` with the same words. `None`: there
+/// is no such thread.
 fn beside<T>(
     cpu: usize,
     other: impl FnOnce(&Shared) + Send + 'static,
@@ -394,7 +394,7 @@ fn between(cpu: usize) -> Option<Between> {
     })
 }
 
-/// One way of a word that goes to another processor and back.
+/// One way of a word that goes to another CPU and back.
 fn line(cpu: usize) -> Option<u64> {
     let answer = |shared: &Shared| {
         let mut seen = 0;
@@ -484,7 +484,7 @@ fn fetch() -> Option<(u64, u64)> {
     Some((short.saturating_sub(rate * (SHORT >> 10)).max(1), rate))
 }
 
-/// From a wake-up until a thread that slept on another processor runs.
+/// From a wake-up until a thread that slept on another CPU runs.
 fn wake(cpu: usize) -> Option<u64> {
     let sleep = |shared: &Shared| {
         let mut seen = 0;

@@ -17,7 +17,7 @@ use kw_base::knobs::{Id, Knobs};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-/// The figures that the knobs allow to be used: those of the host's files, or the starting values.
+/// The figures that the knobs allow to be used: those of the host's files, or the built-in values.
 pub fn known(knobs: &Knobs) -> Calibration {
     let mut all = Calibration::START;
     if knobs.flag(Id::Calibrate) {
@@ -52,10 +52,10 @@ fn subject() -> Subject {
     }
 }
 
-/// How many processors the machine has, and of what kind.
+/// How many CPUs the machine has, and of what kind.
 fn processors() -> String {
     let named = |line: &String| line.starts_with("model name") || line.starts_with("CPU part");
-    // The file is as long as there are processors; the first of them says it.
+    // The file is as long as there are CPUs; the first of them says it.
     let text = File::open("/proc/cpuinfo").map(BufReader::new);
     let kind = text
         .ok()

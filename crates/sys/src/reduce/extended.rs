@@ -1,5 +1,5 @@
 //! C's `long double` on x86-64: the x87's 80-bit format in 16 bytes. Rust has no such type, so the
-//! processor's own instructions do the arithmetic.
+//! CPU's own instructions do the arithmetic.
 
 use super::number::{Arith, Order};
 use std::arch::asm;

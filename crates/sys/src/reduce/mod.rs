@@ -146,7 +146,7 @@ impl Kernel {
     }
 }
 
-/// The loops, with the widest vectors that the processor has.
+/// The loops, with the widest vectors that the CPU has.
 fn wide<T: Copy, C: Combine<T>>() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -158,7 +158,7 @@ fn wide<T: Copy, C: Combine<T>>() -> Kernel {
 }
 
 /// # Safety
-/// As [`fold`], on a processor that has these vectors.
+/// As [`fold`], on a CPU that has these vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn fold_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) {
@@ -167,7 +167,7 @@ unsafe fn fold_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *mut u8, n: usize) 
 }
 
 /// # Safety
-/// As [`fold_into`], on a processor that has these vectors.
+/// As [`fold_into`], on a CPU that has these vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn fold_into_avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, c: *mut u8, n: usize) {

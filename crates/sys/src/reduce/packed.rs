@@ -1,4 +1,4 @@
-//! Operations on packed data, whose target may lie in pieces: accumulates of one-sided
+//! Operations on packed data, whose target may be in pieces: accumulates of one-sided
 //! communication.
 
 use super::Kernel;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 impl Kernel {
     /// `target[i] = operand[i] op target[i]`, where both are packed elements of `basic`, and the
-    /// target lies in memory as its buffer says. As many elements as both have.
+    /// target is in memory as its buffer says. As many elements as both have.
     pub fn combine_packed(self, basic: Basic, operand: &[u8], target: &Buf) {
         let n = target.len().min(operand.len() as u64);
         let n = n - n % basic.size();

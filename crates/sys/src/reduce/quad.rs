@@ -207,7 +207,7 @@ mod tests {
         fn sums_of_doubles_are_exact_and_agree_after_rounding(a in 1e-9f64..1e9, b in -1e9f64..1e9) {
             prop_assume!(b.abs() > 1e-9);
             let sum = wide(a).add(wide(b));
-            // The exact sum lies within half a unit of the double's.
+            // The exact sum is within half a unit of the double's.
             let off = sum.sub(wide(a + b));
             let ulp = f64::from_bits((a + b).abs().max(1e-200).to_bits() & 0x7ff << 52) * f64::EPSILON;
             prop_assert!(!wide(ulp).less(Quad(off.magnitude())));

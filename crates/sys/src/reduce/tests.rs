@@ -4,7 +4,7 @@ use super::*;
 use crate::buf::Buf;
 use proptest::prelude::*;
 
-/// Result of an operation on `a` and `b`: in place of `b` if that lies at an even address, else
+/// Result of an operation on `a` and `b`: in place of `b` if that is at an even address, else
 /// elsewhere.
 fn run<T: Copy>(op: Op, basic: Basic, a: &[T], b: &[T], shift: usize) -> Vec<T> {
     let bytes = std::mem::size_of_val(a);

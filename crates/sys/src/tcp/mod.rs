@@ -368,7 +368,7 @@ impl Sock {
     }
 
     /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they
-    /// lie; a buffer in small pieces is packed first, a window at a time. Where the buffer lies in
+    /// are; a buffer in small pieces is packed first, a window at a time. Where the buffer is in
     /// one piece, the mark and as many bytes as `cuts` says follow, again and again, as long as one
     /// call allows.
     pub fn send_cut(
@@ -423,7 +423,7 @@ impl Sock {
     }
 
     /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`:
-    /// the buffer lies in small pieces, receive elsewhere and copy.
+    /// the buffer is in small pieces, receive elsewhere and copy.
     pub fn recv_into(
         &self,
         buf: &Buf,

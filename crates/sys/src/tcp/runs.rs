@@ -54,7 +54,7 @@ impl Runs {
         self.bytes += len;
     }
 
-    /// Adds a range of a buffer; of one that lies in pieces only so much as there is room for.
+    /// Adds a range of a buffer; of one that is in pieces only so much as there is room for.
     /// `false`, and nothing added, when the pieces are so small that copying is cheaper.
     pub fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
         if let Some(base) = buf.contiguous() {

@@ -277,8 +277,8 @@ pub fn t_event_set_dropped_handler(
     events.set_dropped(event_registration, dropped_cb_function)
 }
 
-/// The instance of a handle; it names one only while a function of a tool is told of it.
-/// To look at it does not count as entering MPI: the event thread may be the one that asks.
+/// The instance of a handle; it names one only while a function of a tool is told of it. To look at
+/// it does not count as entering MPI: the progress thread may be the one that asks.
 fn instance(mpi: &Mpi, handle: InstanceH) -> Res<Instance> {
     opened(mpi.lock.look())?.above.tool.events.instance(handle)
 }

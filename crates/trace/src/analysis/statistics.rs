@@ -13,7 +13,7 @@ pub struct Row {
     pub function: Name,
     /// How many calls.
     pub count: u64,
-    /// Nanoseconds in them, with calls that lie in them.
+    /// Nanoseconds in them, with calls that are in them.
     pub time: u64,
     /// Bytes that they named.
     pub bytes: u64,

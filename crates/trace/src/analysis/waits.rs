@@ -170,7 +170,7 @@ fn passed_over(trace: &Trace) -> Vec<bool> {
                 earliest = earliest.min(later.sent);
                 at += 1;
             }
-            // it has to lie there while this one is waited for
+            // it has to be there while this one is waited for
             passed[i as usize] = earliest < m.sent;
         }
     }

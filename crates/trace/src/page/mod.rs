@@ -1,8 +1,8 @@
 //! One page of HTML with the time line of a trace: all of it in one file, no network.
 //!
-//! The figures lie in the page as columns (`pack`), which its script makes typed arrays of. The
-//! script is in pieces: `data.js` unpacks, `lod.js` sums time by pixel, `draw.js` draws, `panels.js` has
-//! the tables, `main.js` hands and keys, `selftest.js` tests it in a browser.
+//! The figures are in the page as columns (`pack`), which its script makes typed arrays of. The
+//! script is in pieces: `data.js` unpacks, `lod.js` sums time by pixel, `draw.js` draws,
+//! `panels.js` has the tables, `main.js` hands and keys, `selftest.js` tests it in a browser.
 
 mod pack;
 

@@ -11,7 +11,7 @@
 //! 1. Each member says [`SpanningPool::wanted`]; the greatest is the candidate.
 //! 2. Each member says whether the candidate is free there ([`SpanningPool::claim`]). If it is for
 //!    all, they have agreed. If not, those who claimed it let go ([`SpanningPool::release`]), and
-//!    all go on with step 1 as the next attempt.
+//!    all continue step 1 as the next attempt.
 //!
 //! Step 2 is needed because threads of one process may make two communicators at once: then a
 //! member's answers to both may lead to one candidate, and only one of them can claim it. So that

@@ -220,7 +220,7 @@ named! {
     0x2eb "MPI_COMPLEX32" ComplexF128 32;
 }
 
-/// Predefined datatypes' handles lie between this (MPI_DATATYPE_NULL) and `FIRST + RANGE`.
+/// Predefined datatypes' handles are between this (MPI_DATATYPE_NULL) and `FIRST + RANGE`.
 pub const FIRST: usize = 0x200;
 /// How many handles the ABI keeps for predefined datatypes.
 pub const RANGE: usize = 0x100;

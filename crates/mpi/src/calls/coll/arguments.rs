@@ -276,8 +276,8 @@ pub(super) fn read_lists(
     Ok((units.memory(addr), lists))
 }
 
-/// Reads `n` counts of blocks that lie in a row (MPI_Reduce_scatter), with the memory of lists
-/// that were.
+/// Reads `n` counts of blocks that are in a row (MPI_Reduce_scatter), with the memory of lists that
+/// were.
 pub(super) fn in_a_row(mut lists: Lists, size: u64, counts: Ints, n: u32) -> Res<Lists> {
     not_null(|| "recvcounts".into(), counts.is_null(), n)?;
     lists.counts.clear();

@@ -113,7 +113,7 @@ impl Link {
         &mut self.stream
     }
 
-    /// The connection is over: the link, and what happened; `None`: nothing was under way.
+    /// The connection is over: the link, and what happened; `None`: nothing was in flight.
     pub fn into_stream(mut self, what: Option<String>) -> Stream {
         let silent = self.silent;
         let broken = what.map(|what| Broken { what, silent });
@@ -186,7 +186,7 @@ impl Link {
         self.sock.wake_at(rest.min(most as u64) as u32);
     }
 
-    /// Whether nothing is under way, as far as this side knows.
+    /// Whether nothing is in flight, as far as this side knows.
     pub fn is_idle(&self) -> bool {
         self.stream.is_flushed() && !self.awaits_ack() && self.stream.is_between_frames()
     }

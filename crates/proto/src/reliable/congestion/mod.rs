@@ -1,4 +1,4 @@
-//! How much may be under way: a trait, and what serves it by default.
+//! How much may be in flight: a trait, and what serves it by default.
 
 mod lan;
 
@@ -18,6 +18,6 @@ pub trait Congestion: std::fmt::Debug + Send {
     fn on_marked(&mut self, now: Tick, sent: Tick);
     /// All packets of a long time were lost (RFC 9002, 7.6).
     fn on_collapse(&mut self, now: Tick);
-    /// Bytes that may be under way.
+    /// Bytes that may be in flight.
     fn window(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! Where the ranks of a call are, and what lies between two of them.
+//! Where the ranks of a call are, and what is between two of them.
 
 use super::Call;
 use crate::machine::Machine;
