@@ -3,8 +3,8 @@
 //! A sent message is counted once, by path and protocol ([`Counters::sent`]); the counters of a
 //! protocol or of a path are sums over that table, computed when they are read.
 
+use crate::components::Component;
 use crate::knobs::Audience;
-use crate::rooms::Room;
 
 /// Class of a counter (MPI 5.0, 15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Row {
     /// One sentence.
     pub help: &'static str,
     /// Group in which it is listed.
-    pub room: Room,
+    pub component: Component,
     /// Its class.
     pub class: Class,
     /// Intended audience.
@@ -39,7 +39,7 @@ pub struct Row {
 }
 
 macro_rules! counters {
-    ($($id:ident = $name:literal, $unit:literal, $help:literal, $room:ident, $class:expr, $audience:ident;)*) => {
+    ($($id:ident = $name:literal, $unit:literal, $help:literal, $component:ident, $class:expr, $audience:ident;)*) => {
         /// Names a counter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
@@ -51,7 +51,7 @@ macro_rules! counters {
                 name: $name,
                 unit: $unit,
                 help: $help,
-                room: Room::$room,
+                component: Component::$component,
                 class: $class,
                 audience: Audience::$audience,
             }),*]

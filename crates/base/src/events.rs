@@ -3,7 +3,7 @@
 //! The thread that owns the lock records an event only if a tool has registered for its kind, and
 //! only on rare or slow code paths. The tool is called after the lock has been released.
 
-use crate::rooms::Room;
+use crate::components::Component;
 
 /// The largest number of elements of an event.
 pub const MOST_ELEMENTS: usize = 4;
@@ -37,7 +37,7 @@ pub struct Row {
     /// Types of the elements.
     pub elements: &'static [Element],
     /// Group in which it is listed.
-    pub room: Room,
+    pub component: Component,
 }
 
 impl Row {
@@ -54,7 +54,7 @@ impl Row {
 }
 
 macro_rules! events {
-    ($($id:ident = $name:literal, $room:ident, [$($element:ident),*], $help:literal;)*) => {
+    ($($id:ident = $name:literal, $component:ident, [$($element:ident),*], $help:literal;)*) => {
         /// Names a kind of event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
@@ -64,7 +64,7 @@ macro_rules! events {
             name: $name,
             help: $help,
             elements: &[$(Element::$element),*],
-            room: Room::$room,
+            component: Component::$component,
         }),*];
         const IDS: &[Event] = &[$(Event::$id),*];
     };

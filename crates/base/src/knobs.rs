@@ -6,7 +6,7 @@
 //! `kw_sys::environment` does so, and drops values that a program with elevated privileges must not
 //! trust ([`Kind::File`]).
 
-use crate::rooms::Room;
+use crate::components::Component;
 
 /// Type of a knob's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Knob {
     /// Effect on memory use, or "none".
     pub memory: &'static str,
     /// Group in which it is listed.
-    pub room: Room,
+    pub component: Component,
     /// When MPI_T may change it.
     pub when: When,
     /// Which ranks must have the same value.
@@ -112,7 +112,7 @@ impl Knob {
 
 macro_rules! knobs {
     ($($id:ident = $name:literal, $kind:expr, $default:literal, $help:literal, $memory:literal,
-        $room:ident, $when:ident, $reach:ident, $audience:ident;)*) => {
+        $component:ident, $when:ident, $reach:ident, $audience:ident;)*) => {
         /// The declared knobs, in the order they are printed.
         pub const ALL: &[Knob] = {
             use Kind::*;
@@ -122,7 +122,7 @@ macro_rules! knobs {
                 default: $default,
                 help: $help,
                 memory: $memory,
-                room: Room::$room,
+                component: Component::$component,
                 when: When::$when,
                 reach: Reach::$reach,
                 audience: Audience::$audience,

@@ -7,6 +7,7 @@
 
 pub mod boards;
 pub mod calibration;
+pub mod components;
 pub mod counters;
 pub mod events;
 pub mod ids;
@@ -16,7 +17,6 @@ pub mod near;
 pub mod overheads;
 pub mod pool;
 pub mod reader;
-pub mod rooms;
 pub mod slab;
 pub mod slots;
 pub mod sync;

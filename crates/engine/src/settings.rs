@@ -4,9 +4,9 @@ use crate::engine::Engine;
 use crate::paths::seen;
 use kw_base::Peer;
 use kw_base::calibration::Figure;
+use kw_base::components::Component;
 use kw_base::counters::{self, Class, Counter};
 use kw_base::knobs::{self, BadKnob, Id, Knobs};
-use kw_base::rooms::Room;
 use std::time::Duration;
 
 /// Longest time that a rank which leaves waits for its shutdown messages to arrive, if a path
@@ -98,7 +98,7 @@ impl Engine {
         let mut knobs = self.knobs.clone();
         knobs.set_at(position, text)?;
         self.knobs = knobs;
-        let repriced = knobs::ALL[position].room == Room::Protocols;
+        let repriced = knobs::ALL[position].component == Component::Protocols;
         self.messages.set_knobs(&self.knobs, repriced);
         Ok(())
     }

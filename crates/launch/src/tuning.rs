@@ -64,7 +64,7 @@ pub fn counters() -> Listing {
             Class::State(words) => format!("{} One of {}.", c.help, words.join(", ")),
             _ => c.help.to_string(),
         };
-        let words = [c.name, c.room.name(), kind, c.unit].map(str::to_string);
+        let words = [c.name, c.component.name(), kind, c.unit].map(str::to_string);
         words.into_iter().chain([help]).collect()
     };
     Listing {
@@ -81,7 +81,12 @@ pub fn events() -> Listing {
             Element::Count => "MPI_Count",
         });
         let types = types.collect::<Vec<_>>().join(", ");
-        vec![e.name.into(), e.room.name().into(), types, e.help.into()]
+        vec![
+            e.name.into(),
+            e.component.name().into(),
+            types,
+            e.help.into(),
+        ]
     };
     Listing {
         head: vec!["Event", "Category", "Elements", "Meaning"],

@@ -1,10 +1,10 @@
-//! Categories (MPI 5.0, 15.3.9): knobs, counters and events, each by room. The tree follows from
+//! Categories (MPI 5.0, 15.3.9): knobs, counters and events, each by component. The tree follows from
 //! the tables and never changes.
 
+use kw_base::components::{self, Component};
 use kw_base::counters;
 use kw_base::events;
 use kw_base::knobs;
-use kw_base::rooms::{self, Room};
 
 /// One category: positions in the tables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,9 +29,9 @@ pub fn all() -> Vec<Category> {
         "kittiwake",
         "All variables and events of this library.",
     )];
-    let knobs: Vec<Room> = knobs::ALL.iter().map(|k| k.room).collect();
-    let counters: Vec<Room> = counters::ALL.iter().map(|c| c.room).collect();
-    let events: Vec<Room> = events::ALL.iter().map(|e| e.room).collect();
+    let knobs: Vec<Component> = knobs::ALL.iter().map(|k| k.component).collect();
+    let counters: Vec<Component> = counters::ALL.iter().map(|c| c.component).collect();
+    let events: Vec<Component> = events::ALL.iter().map(|e| e.component).collect();
     branch(&mut all, "knobs", "What can be set.", &knobs, |c| {
         &mut c.cvars
     });
@@ -50,25 +50,27 @@ fn named(name: &str, help: &str) -> Category {
     }
 }
 
-/// A category below the first one, with one below itself for each room that has rows.
+/// A category below the first one, with one below itself for each component that has rows.
 fn branch(
     all: &mut Vec<Category>,
     name: &str,
     help: &str,
-    rooms: &[Room],
+    components: &[Component],
     list: fn(&mut Category) -> &mut Vec<usize>,
 ) {
     let top = all.len();
     all[0].below.push(top);
     all.push(named(name, help));
-    for room in rooms::ALL {
-        let rows: Vec<usize> = (0..rooms.len()).filter(|i| rooms[*i] == *room).collect();
+    for component in components::ALL {
+        let rows: Vec<usize> = (0..components.len())
+            .filter(|i| components[*i] == *component)
+            .collect();
         if rows.is_empty() {
             continue;
         }
         let below = all.len();
         all[top].below.push(below);
-        let mut category = named(&format!("{name}.{}", room.name()), room.help());
+        let mut category = named(&format!("{name}.{}", component.name()), component.help());
         *list(&mut category) = rows;
         all.push(category);
     }

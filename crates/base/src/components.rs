@@ -1,27 +1,27 @@
 //! Groups of knobs, counters and events in `kwinfo`, the documentation and MPI_T's categories.
 
-macro_rules! rooms {
+macro_rules! components {
     ($($id:ident = $name:literal, $help:literal;)*) => {
         /// A group.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
-        pub enum Room { $($id),* }
+        pub enum Component { $($id),* }
         /// Every group, in display order.
-        pub const ALL: &[Room] = &[$(Room::$id),*];
-        impl Room {
+        pub const ALL: &[Component] = &[$(Component::$id),*];
+        impl Component {
             /// One word.
             pub fn name(self) -> &'static str {
-                match self { $(Room::$id => $name),* }
+                match self { $(Component::$id => $name),* }
             }
             /// One sentence.
             pub fn help(self) -> &'static str {
-                match self { $(Room::$id => $help),* }
+                match self { $(Component::$id => $help),* }
             }
         }
     };
 }
 
-rooms! {
+components! {
     Start = "start", "Starting jobs and compiling programs.";
     Protocols = "protocols", "Message protocols: eager, rendezvous, get and write.";
     Matching = "matching", "Matching of messages and receives.";
