@@ -1,5 +1,5 @@
-//! Categories (MPI 5.0, 15.3.9): knobs, counters and events, each by component. The tree follows from
-//! the tables and never changes.
+//! Categories (MPI 5.0, 15.3.9): settings, counters and events, each by component. The tree follows
+//! from the tables of `kw_base` and never changes.
 
 use kw_base::components::{self, Component};
 use kw_base::counters;
