@@ -143,7 +143,7 @@ def test_strangers_change_nothing(job):
     calm, _ = lab("--hosts 2", job(4, 5000))
     out, err = lab("--hosts 2", f"{HERE}/attack 12 & sleep 1; {job(4, 5000)}; wait", KW_STATS="yes")
     print(f"alone: {calm.strip()}; under attack: {out.strip()}")
-    refused = [int(n) for n in re.findall(r"strangers_refused\D+(\d+)", err)]
+    refused = [int(n) for n in re.findall(r"connections_refused\D+(\d+)", err)]
     assert "right in" in out and "right in" in calm, (out, err)
     assert sum(refused) > 0, f"the attack reached nobody: {err}"
     for kind in ("scan", "silent", "noise", "truncated", "replay", "forged"):

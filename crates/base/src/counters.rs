@@ -133,7 +133,7 @@ counters! {
     WakeupsLost = "wakeups_lost", "times", "Sleeps that ran their full second although data had arrived; should be 0.", Progress, Count, Developer;
     Doorbells = "doorbells", "times", "Times this rank woke a sleeping peer.", Progress, Count, Tuner;
     PeersLost = "peers_lost", "peers", "Peers that disconnected without a shutdown message.", Paths, Count, User;
-    Refused = "strangers_refused", "connections", "Connections closed or datagrams dropped because the peer did not authenticate with the job's key.", Paths, Count, User;
+    Refused = "connections_refused", "connections", "Connections closed or datagrams dropped because the peer did not authenticate with the job's key.", Paths, Count, User;
 }
 
 impl Counter {

@@ -160,8 +160,8 @@ fn strangers_and_echoes_are_dropped_counted_and_change_nothing() {
         }
         exchange(&mut a, &mut b, &mut logs, tag);
     }
-    assert!(b.strangers_refused() > 100, "{}", b.strangers_refused());
-    assert_eq!(a.strangers_refused(), 0);
+    assert!(b.connections_refused() > 100, "{}", b.connections_refused());
+    assert_eq!(a.connections_refused(), 0);
     assert!(logs.iter().all(|l| l.down.is_empty()));
     let answer = stranger.recv_from(&mut [0; 2000]);
     assert!(answer.is_err(), "nobody answers a stranger: {answer:?}");

@@ -214,7 +214,7 @@ impl TcpPath {
     }
 
     /// Connections that were closed because they could not prove the key, or took too long to.
-    pub fn strangers_refused(&self) -> u64 {
+    pub fn connections_refused(&self) -> u64 {
         self.connector.acceptor().refused()
     }
 

@@ -95,7 +95,7 @@ impl Network for TcpPath {
     fn counter(&self, counter: Counter) -> Option<u64> {
         let striped = self.striped();
         Some(match counter {
-            Counter::Refused => self.strangers_refused(),
+            Counter::Refused => self.connections_refused(),
             Counter::StripedSent => striped[0],
             Counter::StripedBytes => striped[1],
             Counter::StripedAgain => striped[2],

@@ -150,7 +150,7 @@ fn down(peer: Peer, reason: impl Into<String>) -> Down {
 
 impl UdpPath {
     /// Datagrams that were dropped: damaged or not authenticated.
-    pub fn strangers_refused(&self) -> u64 {
+    pub fn connections_refused(&self) -> u64 {
         self.tally.dropped
     }
 

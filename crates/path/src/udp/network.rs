@@ -65,7 +65,7 @@ impl Network for UdpPath {
 
     fn counter(&self, counter: Counter) -> Option<u64> {
         Some(match counter {
-            Counter::Refused => self.strangers_refused(),
+            Counter::Refused => self.connections_refused(),
             Counter::UdpPackets => self.tally().packets,
             Counter::UdpRepeated => self.tally().again,
             _ => return None,

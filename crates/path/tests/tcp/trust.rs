@@ -41,7 +41,7 @@ impl Job {
     }
 
     fn refused(&self) -> u64 {
-        self.paths[0].strangers_refused()
+        self.paths[0].connections_refused()
     }
 
     fn connect(&self) -> TcpStream {
@@ -189,12 +189,12 @@ fn a_replayed_conversation_is_refused() {
         zero.poll(now(), &mut l0);
         !l0.came.is_empty()
     });
-    assert_eq!(zero.strangers_refused(), 0);
+    assert_eq!(zero.connections_refused(), 0);
     let mut replay = TcpStream::connect(zero.address()).unwrap();
     replay.write_all(&said).unwrap();
     until("the replay is refused", || {
         zero.poll(now(), &mut l0);
-        zero.strangers_refused() == 1
+        zero.connections_refused() == 1
     });
     assert_eq!(l0.came, [(1, b"genuine".to_vec())]);
     assert!(l0.down.is_empty());
