@@ -64,14 +64,14 @@ def the_file(cache):
 
 def test_what_kwinfo_measures_is_kept_and_shown(tmp_path):
     cache = tmp_path
-    assert "starting values" in kwinfo("--choices", cache=cache)
+    assert "built-in values" in kwinfo("--choices", cache=cache)
     text = kwinfo("--calibrate", cache=cache)
     file = the_file(cache)
-    assert f"Kept in {file}" in text, text
+    assert f"Saved in {file}" in text, text
     assert file.read_text().endswith("\nend\n")
     assert f"measured, from {file}" in kwinfo("--choices", cache=cache)
     off = kwinfo("--choices", cache=cache, KW_CALIBRATE="no")
-    assert "starting values: KW_CALIBRATE is off" in off, off
+    assert "built-in values: KW_CALIBRATE is off" in off, off
 
 
 def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
@@ -89,7 +89,7 @@ def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
         most.append(ranks[0])
     assert most[0] < most[1], f"what a handshake costs bounds eager messages: {most}"
     ranks, text = eager(exchange, cache, KW_CALIBRATE="no")
-    assert "figures: starting values" in text and ranks[0] == ranks[1] < most[1], text
+    assert "figures: built-in values" in text and ranks[0] == ranks[1] < most[1], text
 
 
 def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
@@ -100,13 +100,13 @@ def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
     for text in "", whole[:-5], whole.replace("\nhost ", "\nhost other-"), "\0" * 100, whole * 100:
         file.write_text(text)
         said = eager(exchange, cache)[1]
-        assert "figures: starting values" in said and "cannot believe" in said, said
+        assert "figures: built-in values" in said and "cannot believe" in said, said
     file.unlink()
     os.mkfifo(file)
-    assert "figures: starting values" in eager(exchange, cache)[1], "a pipe holds nobody up"
+    assert "figures: built-in values" in eager(exchange, cache)[1], "a pipe holds nobody up"
     file.unlink()
     file.mkdir()
-    assert "figures: starting values" in eager(exchange, cache)[1]
+    assert "figures: built-in values" in eager(exchange, cache)[1]
     assert "Not kept" in kwinfo("--calibrate", cache=cache, status=1)
 
 
@@ -114,7 +114,7 @@ def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
     # /proc takes none, whoever asks; a job that lasted long is no exception and says nothing.
     text = kwinfo("--calibrate", cache="/proc", status=1)
     assert "Not kept" in text and "cannot write /proc/" in text, text
-    assert "figures: starting values" in eager(exchange, "/proc")[1]
+    assert "figures: built-in values" in eager(exchange, "/proc")[1]
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
     clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
     p = subprocess.run(
@@ -137,7 +137,7 @@ def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
     kwinfo("--calibrate", cache=cache["older"])
     older = the_file(cache["older"])
     older.write_text(older.read_text().replace("\nversion ", "\nversion 0.0.0 before "))
-    assert "starting values" in kwinfo("--choices", cache=cache["older"])
+    assert "built-in values" in kwinfo("--choices", cache=cache["older"])
     jobs = [
         (
             name,
@@ -192,11 +192,11 @@ def test_a_job_measures_its_network_and_the_next_one_uses_it(exchange, tmp_path)
     byte = f"{rate / 1024e3:.4f} ns/B" if rate else start.split(", ")[1]
     assert used(job(4)) == f"{trip / 1e6:.3f} us, {byte}" != start
     told = kwinfo("--choices", cache=tmp_path)
-    assert f"Figures of its network: measured, from {tmp_path / name}" in told, told
+    assert f"Calibration of its network: measured, from {tmp_path / name}" in told, told
     assert re.search(r"latency +\S+ +measured: net-round-trip", told) and re.search(
-        r"send +\S+ +starting value ", told
+        r"send +\S+ +built-in value ", told
     ), told
-    link = "measured: net-rate" if rate else "starting value of net-rate"
+    link = "measured: net-rate" if rate else "built-in value of net-rate"
     assert re.search(rf"link-byte +\S+ +{link} ", told), told
 
 
@@ -228,7 +228,7 @@ def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
     ), text
     assert "shm within a host" in text and "tcp between hosts" in text, text
     by_price, tsv = choices_of("-n", "16", "--hosts", "4", "--cores", "4", cache=tmp_path)
-    assert {by for _, by in by_price.values()} == {"least price"}
+    assert {by for _, by in by_price.values()} == {"lowest price"}
     assert re.search(r"^messages\tshm\t16\t\d+\t", tsv, re.M) and re.search(
         r"^messages\ttcp\t16\t\d+\t", tsv, re.M
     ), tsv
@@ -329,7 +329,7 @@ def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
         and "; domains of a host's ranks: 0.0.1.1.\n" in text
     ), text
     assert (
-        "Figures of rank 0's host: measured.\nFigures of its network: starting values.\n" in text
+        "Calibration of rank 0's host: measured.\nCalibration of its network: built-in values.\n" in text
     ), text
     for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 65536):
         used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", log))

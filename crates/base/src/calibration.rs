@@ -137,24 +137,24 @@ macro_rules! figures {
 }
 
 figures! {
-    CopyNear = "copy-near", PicosPerKb, 22_528, 2_000..=2_000_000, "Copying 64 KB that a core has in its caches.";
-    Keep = "keep", PicosPerKb, 61_440, 4_000..=4_000_000, "Keeping a long message that comes early: memory for it, and the copy out of it.";
-    CombineNear = "combine-near", PicosPerKb, 17_408, 1_000..=2_000_000, "Adding 64 KB of doubles to others, both in the caches of a core.";
-    Cache = "cache", Kb, 32_768, 64..=67_108_864, "What the last caches of a package hold, all of them together, as the kernel says.";
-    Memory = "memory", PicosPerKb, 51_200, 500..=2_000_000, "Copying what the last cache does not hold, on all cores that share it: a kilobyte of theirs together.";
+    CopyNear = "copy-near", PicosPerKb, 22_528, 2_000..=2_000_000, "Copying 64 KB within a core's caches.";
+    Keep = "keep", PicosPerKb, 61_440, 4_000..=4_000_000, "Buffering a long unexpected message: allocating memory, and the copy out of it.";
+    CombineNear = "combine-near", PicosPerKb, 17_408, 1_000..=2_000_000, "Adding 64 KB of doubles within a core's caches.";
+    Cache = "cache", Kb, 32_768, 64..=67_108_864, "Size of a package's last-level caches together, as reported by the kernel.";
+    Memory = "memory", PicosPerKb, 51_200, 500..=2_000_000, "Copying data that exceeds the last-level cache on all cores that share it: a kilobyte of all together.";
     LineCore = "line-core", Picos, 0, 2_000..=5_000_000, "A cache line from one hardware thread to another of its core.";
-    LineCache = "line-cache", Picos, 0, 2_000..=5_000_000, "A cache line from one core to another that shares its last-level cache, where a package has several.";
+    LineCache = "line-cache", Picos, 0, 2_000..=5_000_000, "A cache line from one core to another that shares its last-level cache, if a package has several.";
     LinePackage = "line-package", Picos, 45_000, 2_000..=5_000_000, "A cache line from one core to another of its package: one that does not share its last-level cache, if there is such a one.";
     LineHost = "line-host", Picos, 0, 2_000..=5_000_000, "A cache line from one package to another.";
-    StreamCore = "stream-core", PicosPerKb, 0, 2_000..=4_000_000, "Long data through an area that two hardware threads of a core share.";
-    StreamCache = "stream-cache", PicosPerKb, 0, 2_000..=4_000_000, "The same between two cores that share a last-level cache, where a package has several.";
-    StreamPackage = "stream-package", PicosPerKb, 33_792, 2_000..=4_000_000, "The same between two cores of a package that do not, if there are such.";
-    StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "The same between two packages.";
+    StreamCore = "stream-core", PicosPerKb, 0, 2_000..=4_000_000, "Long data through memory shared by two hardware threads of a core.";
+    StreamCache = "stream-cache", PicosPerKb, 0, 2_000..=4_000_000, "Long data between two cores that share a last-level cache, if a package has several.";
+    StreamPackage = "stream-package", PicosPerKb, 33_792, 2_000..=4_000_000, "Long data between two cores of a package that do not share one, if there are such.";
+    StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "Long data between two packages.";
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
-    FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "What each kilobyte adds to it.";
-    Wake = "wake", Picos, 15_000_000, 500_000..=1_000_000_000, "From a futex wake until the thread that slept runs, on another core.";
-    NetTrip = "net-round-trip", Picos, 24_000_000, 500_000..=1_000_000_000_000, "From one host to another and back, without the work of both. Assumed where no job has measured it.";
-    NetByte = "net-rate", PicosPerKb, 870_400, 8_000..=1_024_000_000, "What the network carries between two hosts. Assumed (10 Gb/s) where no job has measured it.";
+    FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "Each kilobyte of such a call.";
+    Wake = "wake", Picos, 15_000_000, 500_000..=1_000_000_000, "From a futex wake until the sleeping thread runs, on another core.";
+    NetTrip = "net-round-trip", Picos, 24_000_000, 500_000..=1_000_000_000_000, "Round trip between two hosts, without the work of both. Assumed if no job has measured it.";
+    NetByte = "net-rate", PicosPerKb, 870_400, 8_000..=1_024_000_000, "Bandwidth of the network between two hosts. Assumed (10 Gb/s) if no job has measured it.";
 }
 
 /// The figures of a host.

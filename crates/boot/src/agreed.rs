@@ -164,7 +164,7 @@ impl Agreed {
             "between hosts collectives are priced with {trip:.3} us, {byte:.4} ns/B ({})",
             match self.calibration.has(Part::Network) {
                 true => "measured",
-                false => "starting values",
+                false => "built-in values",
             }
         );
         table.priced(prices.eager_between_hosts(eager))

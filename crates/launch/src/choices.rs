@@ -137,8 +137,8 @@ pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
         head: vec![
             "Path",
             "Eager up to (2 / 16 / 128 ranks)",
-            "Fetched from",
-            "Why",
+            "Read from",
+            "Reason",
         ],
         rows: shown(c, knobs).into_iter().map(row).collect(),
     }
@@ -164,9 +164,9 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
         head: vec![
             "Path",
             "Eager up to",
-            "Fetched from",
+            "Read from",
             "Announced from",
-            "Why eager so far",
+            "Reason for eager limit",
         ],
         rows: paths_of(job, c, knobs).into_iter().map(row).collect(),
     }

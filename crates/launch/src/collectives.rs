@@ -38,7 +38,7 @@ pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
             "Bytes",
             "Chosen",
             "Priced",
-            "Cheapest others",
+            "Next best",
         ],
         rows,
     })
@@ -57,14 +57,7 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, Stri
         ]
     };
     Ok(Listing {
-        head: vec![
-            "Collective",
-            "Bytes",
-            "Chosen",
-            "Priced",
-            "By",
-            "Cheapest others",
-        ],
+        head: vec!["Collective", "Bytes", "Chosen", "Priced", "By", "Next best"],
         rows: chosen_in(&[job], &JOB_SIZES, c, knobs)?
             .iter()
             .map(row)
@@ -149,7 +142,7 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
             Some(f) => {
                 let origin = match c.has_measured(f) {
                     true => "measured:",
-                    false => "starting value of",
+                    false => "built-in value of",
                 };
                 let factor = match price.source.times() {
                     1.0 => String::new(),
@@ -157,7 +150,7 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
                 };
                 format!("{origin} {}{factor}", f.row().name)
             }
-            None => "starting value".into(),
+            None => "built-in value".into(),
         };
         vec![
             price.name.into(),
@@ -167,7 +160,7 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
         ]
     };
     Listing {
-        head: vec!["Price", "ns", "From", "What it is"],
+        head: vec!["Price", "ns", "From", "Meaning"],
         rows: PRICES
             .iter()
             .zip(used.values())
@@ -232,7 +225,7 @@ impl Why {
     fn sentence(self) -> &'static str {
         match self {
             Why::Knob => "KW_COLL",
-            Why::Price => "least price",
+            Why::Price => "lowest price",
             Why::Row => "row of the table",
         }
     }
@@ -328,12 +321,12 @@ mod tests {
             row.map(|r| r[2].clone()).unwrap_or_default()
         };
         let start = Calibration::START;
-        assert_eq!(from(&start, "step"), "starting value");
-        assert_eq!(from(&start, "line"), "starting value of line-package");
+        assert_eq!(from(&start, "step"), "built-in value");
+        assert_eq!(from(&start, "line"), "built-in value of line-package");
         let known = start.with_network(100_000_000, 0);
         assert_eq!(from(&known, "latency"), "measured: net-round-trip x 0.5");
-        assert_eq!(from(&known, "link-byte"), "starting value of net-rate");
-        assert_eq!(from(&known, "line"), "starting value of line-package");
+        assert_eq!(from(&known, "link-byte"), "built-in value of net-rate");
+        assert_eq!(from(&known, "line"), "built-in value of line-package");
     }
 
     #[test]

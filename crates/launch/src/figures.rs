@@ -22,7 +22,7 @@ const LONG_JOB: Duration = Duration::from_secs(5);
 pub fn calibrate() -> (String, bool) {
     let figures = host::measure();
     let (kept, well) = match host::store(Part::Host, &figures) {
-        Ok(path) => (format!("Kept in {}.", path.display()), true),
+        Ok(path) => (format!("Saved in {}.", path.display()), true),
         Err(why) => (
             format!("Not kept, so that no job will use them: {why}."),
             false,
@@ -68,9 +68,9 @@ pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<St
     let part = |(part, what): (Part, &str)| {
         let from = match figures.has(part) {
             true => "measured",
-            false => "starting values",
+            false => "built-in values",
         };
-        format!("Figures of {what}: {from}.\n")
+        format!("Calibration of {what}: {from}.\n")
     };
     let parts = [
         (Part::Host, "rank 0's host"),
@@ -110,7 +110,7 @@ fn page(
         }
     };
     Ok(format!(
-        "{from}\n{all}\nMessages:\n\n{}\n{said}:\n\n{}\nPrices of collectives, and where each comes from:\n\n{}",
+        "{from}\n{all}\nMessages:\n\n{}\n{said}:\n\n{}\nPrices of collectives and their origin:\n\n{}",
         messages.text(),
         collectives.text(),
         prices.text()
@@ -166,14 +166,14 @@ pub fn origin(measured: bool) -> &'static str {
 /// The figures of one part that a job would use, and a sentence that says where they are from.
 fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
     let (what, who) = match part {
-        Part::Host => ("Figures of this host", "kwinfo --calibrate measures"),
+        Part::Host => ("Calibration of this host", "kwinfo --calibrate measures"),
         Part::Network => (
-            "Figures of its network",
-            "a job that starts here and has ranks on other hosts measures",
+            "Calibration of its network",
+            "measured by a job that starts here and has ranks on other hosts",
         ),
     };
     let start = |why: String| {
-        let said = format!("{what}: starting values: {why}.\n");
+        let said = format!("{what}: built-in values: {why}.\n");
         (Calibration::START, said)
     };
     match (
@@ -198,7 +198,7 @@ fn listing(figures: &Calibration, parts: &[Part]) -> Listing {
     };
     let shown = parts.iter().flat_map(|part| part.rows());
     Listing {
-        head: vec!["Figure", "Here", "What it is"],
+        head: vec!["Parameter", "Here", "Meaning"],
         rows: shown.map(row).collect(),
     }
 }

@@ -56,7 +56,7 @@ fn amiss(request: &Request) -> Option<&'static str> {
         ..request.clone()
     };
     (understood != *request).then_some(
-        "becomes the program, here, so it takes no hosts, binding, labels, profile or time",
+        "is replaced by the program, so hosts, binding, labels, profile and time limits are not supported",
     )
 }
 

@@ -24,7 +24,7 @@ pub fn knobs() -> Listing {
         vec![name, k.default.to_string(), when.into(), meaning(k)]
     };
     Listing {
-        head: vec!["Variable", "Default", "MPI_T sets it", "Meaning"],
+        head: vec!["Variable", "Default", "Set by MPI_T", "Meaning"],
         rows: knobs::ALL.iter().map(row).collect(),
     }
 }

@@ -154,7 +154,7 @@ impl Job {
         };
         let domains = match &self.domains {
             Some(said) => format!("domains of a host's ranks: {said}"),
-            None => "nobody knows which of a host's ranks are close to each other".into(),
+            None => "it is unknown which ranks of a host are close to each other".into(),
         };
         format!(
             "{} on {} ({most} on each), {cores}; {domains}.",

@@ -60,7 +60,7 @@ pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
                     packets += 1;
                     at += head(bytes.len()) + bytes.len() as u64;
                 }
-                Err(_) => break Some("holds bytes that are no packet"),
+                Err(_) => break Some("contains bytes that are not a packet"),
             },
         }
     };
@@ -73,7 +73,7 @@ pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
     }
     if let Some(how) = torn {
         let note = format!(
-            "The file is torn: after {at} bytes and {packets} packets it {how}; what comes before is shown."
+            "The file is torn: after {at} bytes and {packets} packets it {how}; the part before is shown."
         );
         trace.notes.insert(0, note);
     }
@@ -105,15 +105,13 @@ fn piece(mut input: &mut impl BufRead) -> io::Result<Piece> {
     match byte(input)? {
         None => return Ok(Piece::End),
         Some(PACKET) => {}
-        Some(_) => return Ok(Piece::Torn("goes on with bytes that begin no packet")),
+        Some(_) => return Ok(Piece::Torn("continues with bytes that are not a packet")),
     }
     let Some(length) = varint(input)? else {
         return Ok(Piece::Torn("ends inside the length of a packet"));
     };
     if length > LONGEST {
-        return Ok(Piece::Torn(
-            "names a packet longer than any that is written",
-        ));
+        return Ok(Piece::Torn("has a packet longer than any that is written"));
     }
     let mut bytes = Vec::new();
     Read::take(&mut input, length).read_to_end(&mut bytes)?;

@@ -95,7 +95,7 @@ pub fn critical(trace: &Trace, analysis: &Analysis) -> String {
         return String::new();
     };
     let mut out = format!(
-        "The critical path (what the end of the run depended on) is {} outside MPI. Most of it, {}, is on rank {}",
+        "The critical path (on which the end of the run depends) is {} outside MPI. Most of it, {}, is on rank {}",
         words::share(path.outside, path.time()),
         words::share(*time, path.time()),
         trace.ranks[*rank as usize].number,
@@ -169,7 +169,7 @@ fn numbers(trace: &Trace, places: &[u32]) -> Vec<u32> {
 fn causes(trace: &Trace, loss: &Loss) -> String {
     let all = trace.ranks.len();
     let Some((first, time, count)) = loss.causes.first().copied() else {
-        return "nobody".into();
+        return "no rank".into();
     };
     let one = trace.ranks[first as usize].number;
     if loss.causes.len() == 1 {
@@ -212,16 +212,16 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
         n => format!("{} times, {mean} each", words::count(n)),
     };
     let reason = match class {
-        Class::LateSender => format!("for messages that are sent late, in {there}, by {whom}"),
+        Class::LateSender => format!("for messages sent late, in {there}, by {whom}"),
         Class::WrongOrder => format!(
-            "for messages that are sent late, in {there}, by {whom}, while others that were sent earlier lie there"
+            "for messages sent late, in {there}, by {whom}, while messages sent earlier are queued"
         ),
-        Class::LateReceiver => format!("for receives that are posted late, in {there}, by {whom}"),
-        Class::EarlyScan => format!("for those before it to bring their parts: {whom}"),
-        Class::LateNeighbor => format!("for neighbours that come late: {whom}"),
-        Class::EarlyReduce => format!("as root for the last to bring its part: {whom}"),
+        Class::LateReceiver => format!("for receives posted late, in {there}, by {whom}"),
+        Class::EarlyScan => format!("for the contribution of lower ranks: {whom}"),
+        Class::LateNeighbor => format!("for late neighbours: {whom}"),
+        Class::EarlyReduce => format!("as root for the last contribution: {whom}"),
         Class::LateBroadcast => format!("for the root: {whom}"),
-        Class::AllToAll | Class::Barrier => format!("for the last to come: {whom}"),
+        Class::AllToAll | Class::Barrier => format!("for the last rank to arrive: {whom}"),
     };
     format!(
         "{who} {verb} in {here} {reason} ({often}). {}",
@@ -269,7 +269,7 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
             let chain = if direct {
                 ""
             } else {
-                ", for which the others in between wait, too"
+                ", for which the ranks in between wait, too"
             };
             format!(
                 "For {} of that time rank {number} computes{after}{chain}.",
@@ -280,7 +280,7 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
             let most = standing_out(trace, loss).map_or(String::new(), |(number, part)| {
                 format!(", the largest part of it, {part}, on rank {number}")
             });
-            format!("Who is waited for computes for {share} of that time{after}{most}.")
+            format!("The awaited rank computes for {share} of that time{after}{most}.")
         }
         None if computing(loss) => {
             let most = loss
@@ -288,12 +288,12 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
                 .first()
                 .map_or(0, |o| trace.ranks[o.0 as usize].number);
             format!(
-                "Who is waited for mostly waits, too; at the end of the chain ranks compute{after}, most of the time \
+                "The awaited ranks mostly wait, too; at the end of the chain ranks compute{after}, most of the time \
                  rank {most}."
             )
         }
         None => {
-            "Who is waited for is itself in MPI for most of that time: the delay comes from there."
+            "The awaited rank is itself in MPI for most of that time: the delay comes from there."
                 .into()
         }
     }
@@ -303,30 +303,36 @@ fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
     let after = after(trace, loss);
     let slow = slow(loss).map(|s| trace.ranks[s.0 as usize].number);
     match (class, slow) {
-        (Class::WrongOrder, _) => "receive what is there first (MPI_ANY_SOURCE, MPI_Waitany), or post all receives \
+        (Class::WrongOrder, _) => {
+            "receive in order of arrival (MPI_ANY_SOURCE, MPI_Waitany), or post all receives \
                                    before waiting for the first."
-            .into(),
-        (Class::LateReceiver, _) => "post these receives earlier (MPI_Irecv before the computation), or send with \
+                .into()
+        }
+        (Class::LateReceiver, _) => {
+            "post these receives earlier (MPI_Irecv before the computation), or send with \
                                      MPI_Isend and wait later."
-            .into(),
-        (Class::EarlyReduce, _) => "let the root do other work first, or use MPI_Ireduce and wait later.".into(),
+                .into()
+        }
+        (Class::EarlyReduce, _) => {
+            "let the root do other work first, or use MPI_Ireduce and wait later.".into()
+        }
         (Class::LateBroadcast, Some(rank)) => format!(
-            "let rank {rank} broadcast before it does what it does{after}, or use MPI_Ibcast and wait later."
+            "let rank {rank} broadcast before its work{after}, or use MPI_Ibcast and wait later."
         ),
         (_, Some(rank)) => format!(
             "give rank {rank} less work{after}, or let the others compute between sending and waiting."
         ),
         (_, None) if computing(loss) => match standing_out(trace, loss) {
             Some((rank, _)) => format!(
-                "give rank {rank} less work{after}; the rest comes from one rank now, from another then: waiting later \
+                "give rank {rank} less work{after}; the rest comes from varying ranks: waiting later \
                  (non-blocking calls) keeps delays from adding up."
             ),
             None => format!(
-                "the work{after} takes longer now on one rank, now on another: divide it more evenly, or wait later \
+                "the work{after} takes longer on varying ranks: divide it more evenly, or wait later \
                  (non-blocking calls), so that delays do not add up."
             ),
         },
-        _ => "find what delays the rank that is waited for: kwtrace view shows its calls at that time.".into(),
+        _ => "find what delays the awaited rank: kwtrace view shows its calls at that time.".into(),
     }
 }
 
@@ -354,8 +360,8 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
         );
     }
     format!(
-        "{who} {verb} it in {} ({}, {mean} each{bytes}), while nobody is waited for as far as is known: data \
-         moves, or the calls themselves cost.",
+        "{who} {verb} it in {} ({}, {mean} each{bytes}), without a known wait for another rank: data is \
+         moved, or the calls themselves take the time.",
         site(trace, loss.site),
         words::several(loss.count, "call"),
     )
@@ -383,16 +389,16 @@ fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
     let function = trace.names.text(loss.site.0);
     let mean = loss.bytes / loss.count.max(1);
     match function {
-        "MPI_Probe" | "MPI_Mprobe" => "the message came late: look at its sender at that time, in kwtrace view.".into(),
+        "MPI_Probe" | "MPI_Mprobe" => "the message arrived late: see its sender at that time, in kwtrace view.".into(),
         f if waits_for_lock(f) => {
             "hold locks for a shorter time, share them (MPI_LOCK_SHARED), or use atomic operations under MPI_Win_lock_all.".into()
         }
         f if f.starts_with("MPI_Test") || f.starts_with("MPI_I") && f.ends_with("probe") => {
-            "ask less often, or wait (MPI_Waitany) where there is nothing else to do.".into()
+            "test less often, or wait (MPI_Waitany) if there is nothing else to do.".into()
         }
-        _ if loss.bytes > 0 && mean < 1024 => "send fewer, longer messages: gather what goes to the same rank.".into(),
-        _ => "move the data while computing (non-blocking calls), move less of it, or place ranks that talk much on \
-              one host."
+        _ if loss.bytes > 0 && mean < 1024 => "send fewer, longer messages: combine those to the same rank.".into(),
+        _ => "transfer the data while computing (non-blocking calls), transfer less, or place ranks that communicate \
+              much on one host."
             .into(),
     }
 }

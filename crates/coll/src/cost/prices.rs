@@ -154,39 +154,39 @@ use Source::{
 // else is said; `kwsim check` says how well. `recv` and `write` are of two cores that share a cache in
 // some minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
 prices! {
-    call = "call", Start(60.0), "A call of a collective, beside its steps.";
-    step = "step", Start(5.0), "The bookkeeping of one step.";
+    call = "call", Start(60.0), "Overhead of a collective call, without its steps.";
+    step = "step", Start(5.0), "Overhead of one step.";
     line = "line", LineNear, "A cache line from one core to another of its socket.";
-    cache_line = "cache-line", LineCache, "The same between two cores that share a last-level cache.";
+    cache_line = "cache-line", LineCache, "A cache line between two cores that share a last-level cache.";
     far_line = "far-line", Line, "A cache line from one socket to another.";
-    reader = "reader", Start(20.0), "What each further core that reads the same line at the same time waits (assumed).";
-    more = "more", Start(10.0), "Each further line of a look at many (assumed).";
-    copy = "copy-byte", CopyNear, "A byte copied in memory of one's own.";
-    write = "write-byte", Stream(1.0), "A byte copied to a shelf, whose lines other cores have read.";
+    reader = "reader", Start(20.0), "Delay for each further core that reads the same line at the same time (assumed).";
+    more = "more", Start(10.0), "Each further line when many are polled (assumed).";
+    copy = "copy-byte", CopyNear, "A byte copied in private memory.";
+    write = "write-byte", Stream(1.0), "A byte copied to a shelf whose lines other cores have read.";
     read = "read-byte", StreamNear(0.75), "A byte copied from the shelf of another core of the socket.";
-    cache_read = "cache-read-byte", StreamCache(0.75), "The same from a core that shares a last-level cache.";
+    cache_read = "cache-read-byte", StreamCache(0.75), "A byte copied from the shelf of a core that shares a last-level cache.";
     far_read = "far-read-byte", Stream(0.75), "A byte copied from the shelf of a core of another socket.";
-    combine = "combine-byte", CombineNear(1.0), "A byte combined, beside reading its operands.";
+    combine = "combine-byte", CombineNear(1.0), "A byte combined, without reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
-    way = "way", Start(RING), "What a message through shared memory takes beside a cache line.";
-    recv = "recv", Start(75.0), "Work of its receiver, beside a cache line.";
-    eager = "eager-bytes", Start(8192.0), "Most bytes that are sent before the receiver asks for them.";
-    send_byte = "eager-send-byte", Stream(0.5), "Work of the sender for a byte of those.";
-    recv_byte = "eager-recv-byte", Stream(0.5), "Work of the receiver for a byte of those.";
+    way = "way", Start(RING), "Time of a message through shared memory in addition to a cache line.";
+    recv = "recv", Start(75.0), "Work of its receiver, in addition to a cache line.";
+    eager = "eager-bytes", Start(8192.0), "Largest eager message in shared memory, bytes.";
+    send_byte = "eager-send-byte", Stream(0.5), "Work of the sender for an eager byte.";
+    recv_byte = "eager-recv-byte", Stream(0.5), "Work of the receiver for an eager byte.";
     long_byte = "long-byte", Stream(1.0), "A byte of a longer message: both sides copy at the same time.";
     fetch = "fetch", FetchCall, "A call that reads another process's memory.";
-    fetch_byte = "fetch-byte", FetchByte(1.5), "A byte of it.";
+    fetch_byte = "fetch-byte", FetchByte(1.5), "A byte of such a call.";
     net_send = "net-send", Start(TCP_FRAME / 2.0), "Work of the sender of a message over the network.";
     net_recv = "net-recv", Start(TCP_FRAME / 2.0), "Work of its receiver.";
     net_byte = "net-byte", Start(TCP_BYTE), "Work of either side for a byte over the network.";
-    net_eager = "net-eager-bytes", Start(WINDOW as f64), "Most bytes that are sent over the network before the receiver asks for them.";
-    latency = "latency", RoundTrip(0.5), "From one host to another, beside the work of both.";
+    net_eager = "net-eager-bytes", Start(WINDOW as f64), "Largest eager message over the network, bytes.";
+    latency = "latency", RoundTrip(0.5), "From one host to another, without the work of both.";
     link = "link-byte", NetByte, "A byte out of or into a host.";
     sockets = "sockets", Start(1.0), "Sockets of a host.";
     caches = "caches", Start(1.0), "Last-level caches of a socket.";
     cache = "cache-bytes", Cache, "Bytes that the caches of a socket hold.";
-    memory = "memory-byte", Memory, "A byte that no cache of its socket holds: so long is the socket's memory busy.";
-    switch = "switch", Start(550.0), "Another rank gets the core: so much for each rank of the core, because those that wait look in vain.";
+    memory = "memory-byte", Memory, "Time of a socket's memory for a byte that its caches do not hold.";
+    switch = "switch", Start(550.0), "Switching the core to another rank, for each rank of the core, because waiting ranks poll without success.";
 }
 
 impl Prices {

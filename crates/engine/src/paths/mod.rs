@@ -352,7 +352,7 @@ impl Paths {
         };
         let (choice, lines, reason) = self.prices.choose(self.routes[peer.idx()], lines);
         let (host, why) = (self.prices.host.is_measured(), reason.sentence());
-        let figures = if host { "measured" } else { "starting values" };
+        let figures = if host { "measured" } else { "built-in values" };
         format!("{choice:?} ({why}); {lines:?}; figures: {figures}")
     }
 

@@ -190,7 +190,7 @@ pub fn sentences(points: &[Point]) -> String {
         let (o, by) = (off(these.iter()), chosen_by_simulation(&these));
         let logs: f64 = by.iter().map(|r| r.ln()).sum();
         text += &format!(
-            "{}, {}: {} points, simulated/measured {:.2}, factor {:.2}; what the simulation finds quickest takes {:.2} times as long as what was measured quickest\n",
+            "{}, {}: {} points, simulated/measured {:.2}, factor {:.2}; the simulation's choice takes {:.2} times as long as the measured best\n",
             if network { "TCP" } else { "shared memory" },
             if shared {
                 "cores shared"

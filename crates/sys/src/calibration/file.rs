@@ -70,7 +70,7 @@ fn read(path: &Path) -> io::Result<String> {
     let file = options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = file.open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text)?;

@@ -447,13 +447,13 @@ fn notes(trace: &Trace, strays: u64) -> Vec<String> {
     let lost: u64 = trace.ranks.iter().map(|r| r.lost).sum();
     if lost > 0 {
         notes.push(format!(
-            "The recorder had no room for {lost} events: what they were is missing below."
+            "The recorder had no room for {lost} events, which are missing below."
         ));
     }
     let open = trace.calls.iter().filter(|c| c.open).count();
     if open > 0 {
         notes.push(format!(
-            "{open} calls had not ended when the recording did."
+            "{open} calls had not ended when the recording ended."
         ));
     }
     if trace.unsent > 0 {
@@ -464,7 +464,7 @@ fn notes(trace: &Trace, strays: u64) -> Vec<String> {
     }
     if strays > 0 {
         notes.push(format!(
-            "{strays} events belong to nothing that is described, and were left out."
+            "{strays} events refer to unknown objects and were ignored."
         ));
     }
     notes
