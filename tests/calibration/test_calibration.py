@@ -329,7 +329,8 @@ def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
         and "; domains of a host's ranks: 0.0.1.1.\n" in text
     ), text
     assert (
-        "Calibration of rank 0's host: measured.\nCalibration of its network: built-in values.\n" in text
+        "Calibration of rank 0's host: measured.\nCalibration of its network: built-in values.\n"
+        in text
     ), text
     for name, spelt, size in ("bcast", "Bcast", 2048), ("allreduce", "Allreduce", 65536):
         used = set(re.findall(rf"{spelt} of {size} bytes by (\w+) (\d+)", log))
