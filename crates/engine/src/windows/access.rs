@@ -7,7 +7,7 @@
 use super::flights::What;
 use super::memory::combines;
 use super::{MOST_ANSWER, SentTypes, WinId, Window, WindowError, Windows};
-use crate::messages::{Messages, Started};
+use crate::messages::{Messages, Started, Want};
 use kw_proto::rma::{AHEAD, AccessKind, Accumulate, Frame, MOST_TYPES, Operation, Place};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
@@ -172,6 +172,7 @@ impl Window {
             return false;
         };
         self.say(messages, rank, &frames);
+        self.origin.reuse(rank, frames);
         let from = (self.context, self.me);
         let to = self.group.peer(rank);
         self.flights.send_data(rank, |tag, data| {
@@ -199,6 +200,7 @@ impl Window {
     pub(super) fn push_out(&mut self, messages: &mut Messages, rank: u32) {
         self.send_frames(messages, rank);
         if self.origin.waiting(rank) != 0 && !self.kept_back.contains(&rank) {
+            self.expect_answers(messages);
             self.kept_back.push(rank);
         }
     }
@@ -222,9 +224,90 @@ impl Window {
         self.origin.push_control(rank, frame(tag));
     }
 
+    /// As [`Window::ask`], where nothing is under way to a target: sends its frames, and looks for
+    /// the answer for as long as it takes a target that looks for frames.
+    pub(super) fn ask_at_once(
+        &mut self,
+        messages: &mut Messages,
+        rank: u32,
+        frame: impl Fn(i32) -> Frame<'static>,
+    ) {
+        if !self.flights.is_idle(rank) || self.checks.is_some() {
+            return self.ask(messages, rank, frame);
+        }
+        let tag = self.tags.reply();
+        self.origin.push_control(rank, frame(tag));
+        self.flights.push(
+            rank,
+            What::Later {
+                tag,
+                into: Buf::EMPTY,
+            },
+        );
+        self.look_for_answer(messages, rank);
+    }
+
+    /// Sends the frames of a target, and looks for the only thing that is under way there, for as
+    /// long as it takes a target that looks for frames.
+    pub(super) fn look_for_answer(&mut self, messages: &mut Messages, rank: u32) {
+        self.push_out(messages, rank);
+        let Some((tag, into)) = self
+            .flights
+            .later(rank)
+            .filter(|_| self.origin.waiting(rank) == 0)
+        else {
+            return;
+        };
+        let want = self.wanted(rank, tag);
+        let (mut word, room) = ([0], into.len().max(1));
+        let found = messages.recv_at_once(want, room, |bytes| match into.is_empty() {
+            true => bytes.iter().take(1).for_each(|byte| word[0] = *byte),
+            false => {
+                into.write(0, bytes);
+            }
+        });
+        let Some(found) = found else { return };
+        let well = match into.is_empty() {
+            true => found.len == 1 && word == [0],
+            false => found.len == into.len(),
+        };
+        self.flights.answered(rank, well);
+        self.origin.on_answer(rank);
+    }
+
+    fn wanted(&self, rank: u32, tag: i32) -> Want {
+        Want {
+            context: self.context,
+            source: Some((rank, self.group.peer(rank))),
+            tag: Some(tag),
+        }
+    }
+
+    /// From now on what targets send back is received as it comes.
+    pub(super) fn expect_answers(&mut self, messages: &mut Messages) {
+        while let Some((rank, tag, into)) = self.flights.next_later() {
+            match into.is_empty() {
+                true => {
+                    let word = Buf::alloc(1);
+                    let req = self.expect(messages, rank, tag, word.clone());
+                    self.flights.expected(rank, What::Answer { req, word });
+                }
+                false => {
+                    let len = into.len();
+                    let req = self.expect(messages, rank, tag, into);
+                    self.flights.expected(rank, What::Data { req, len });
+                }
+            }
+        }
+    }
+
     /// Room for data that a target sends back: its tag, and the number of its flight.
     fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
         let (tag, len) = (self.tags.reply(), into.len());
+        if len > 0 && len <= INLINE && self.flights.is_idle(rank) {
+            return (tag, self.flights.push(rank, What::Later { tag, into }));
+        }
+        self.expect_answers(messages);
         let req = self.expect(messages, rank, tag, into);
         (tag, self.flights.push(rank, What::Data { req, len }))
     }

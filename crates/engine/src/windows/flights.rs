@@ -15,12 +15,25 @@ pub(super) enum What {
     Unsent { tag: i32, data: Buf },
     /// Such data on its way.
     Sending(ReqId),
+    /// What a target sends back, which is received later: data, or without room an answer. The only
+    /// flight to its target.
+    Later { tag: i32, into: Buf },
     /// Data of so many bytes that a target sends back.
     Data { req: ReqId, len: u64 },
     /// The answer to a flush or an unlock.
     Answer { req: ReqId, word: Buf },
     /// It has ended.
     Ended,
+}
+
+impl What {
+    /// Whether it shows, when it ends, that the target goes on.
+    fn answers(&self) -> bool {
+        matches!(
+            self,
+            What::Later { .. } | What::Data { .. } | What::Answer { .. }
+        )
+    }
 }
 
 #[derive(Debug)]
@@ -47,6 +60,8 @@ pub(super) struct Flights {
     last: u64,
     /// What answers have told beside that they have come (KW_CHECK).
     pub told: Vec<Vec<u8>>,
+    /// How many are [`What::Later`].
+    later: usize,
 }
 
 /// What an outcome says about its operation.
@@ -63,11 +78,11 @@ fn failure_of(what: &What, outcome: Outcome) -> Option<Failure> {
         }
         _ => false,
     };
-    refused.then(|| {
-        Failure::Other(
-            "the target refused an operation: it names memory that is not exposed".into(),
-        )
-    })
+    refused.then(refusal)
+}
+
+fn refusal() -> Failure {
+    Failure::Other("the target refused an operation: it names memory that is not exposed".into())
 }
 
 impl Flights {
@@ -82,9 +97,60 @@ impl Flights {
         let number = self.last;
         let line = self.lines.entry(rank).or_default();
         line.unsent += matches!(what, What::Unsent { .. }) as usize;
-        line.answers += matches!(what, What::Data { .. } | What::Answer { .. }) as usize;
+        line.answers += what.answers() as usize;
+        self.later += matches!(what, What::Later { .. }) as usize;
         line.flights.push_back(Flight { number, what });
         number
+    }
+
+    /// Whether nothing is under way to a target.
+    pub fn is_idle(&self, rank: u32) -> bool {
+        self.lines.get(&rank).is_none_or(|l| l.flights.is_empty())
+    }
+
+    fn later_of(&self, rank: u32) -> Option<(i32, &Buf)> {
+        match &self.lines.get(&rank)?.flights.front()?.what {
+            What::Later { tag, into } => Some((*tag, into)),
+            _ => None,
+        }
+    }
+
+    /// Tag and room of what a target sends back, if that is received later and is all that is under
+    /// way there.
+    pub fn later(&self, rank: u32) -> Option<(i32, Buf)> {
+        let alone = self.later != 0 && self.lines.get(&rank)?.flights.len() == 1;
+        let (tag, into) = self.later_of(rank).filter(|_| alone)?;
+        Some((tag, into.clone()))
+    }
+
+    /// One whose receive is to be posted now.
+    pub fn next_later(&self) -> Option<(u32, i32, Buf)> {
+        if self.later == 0 {
+            return None;
+        }
+        self.lines.keys().find_map(|&rank| {
+            let (tag, into) = self.later_of(rank)?;
+            Some((rank, tag, into.clone()))
+        })
+    }
+
+    /// Its receive is posted.
+    pub fn expected(&mut self, rank: u32, what: What) {
+        self.later -= 1;
+        let line = self.lines.get_mut(&rank);
+        if let Some(first) = line.and_then(|l| l.flights.front_mut()) {
+            first.what = what;
+        }
+    }
+
+    /// It has come without one.
+    pub fn answered(&mut self, rank: u32, well: bool) {
+        self.later -= 1;
+        if let Some(line) = self.lines.get_mut(&rank) {
+            line.flights.pop_front();
+            line.answers -= 1;
+            line.failure = line.failure.take().or_else(|| (!well).then(refusal));
+        }
     }
 
     /// Whether anything on its way to a target shows, when it ends, that the target goes on.
@@ -115,14 +181,14 @@ impl Flights {
         self.lines.retain(|&rank, line| {
             while let Some(flight) = line.flights.front() {
                 let outcome = match &flight.what {
-                    What::Unsent { .. } => None,
+                    What::Unsent { .. } | What::Later { .. } => None,
                     What::Ended => Some(Outcome::CLEAN),
                     What::Sending(req) | What::Data { req, .. } | What::Answer { req, .. } => {
                         messages.take(*req)
                     }
                 };
                 let Some(outcome) = outcome else { break };
-                if matches!(flight.what, What::Data { .. } | What::Answer { .. }) {
+                if flight.what.answers() {
                     line.answers -= 1;
                     answered(rank);
                 }

@@ -244,6 +244,18 @@ impl ExposedMemory<'_> {
         }
     }
 
+    /// Sends back few bytes.
+    fn reply_bytes(&mut self, origin: u32, tag: i32, bytes: &[u8]) {
+        let (to, from) = (self.peer(origin), (self.context, self.me, tag));
+        let write = |out: &mut [u8]| out.copy_from_slice(bytes);
+        if self.messages.send_at_once(to, from, bytes.len(), write) {
+            return;
+        }
+        let data = Buf::alloc(bytes.len());
+        data.write(0, bytes);
+        self.reply_and_forget(origin, tag, &data);
+    }
+
     fn put_long(&mut self, origin: u32, place: &Placed<'_>, tag: i32) -> Applied {
         let found = self.area.find(place);
         let refused = found.is_none();
@@ -342,17 +354,15 @@ impl ExposedMemory<'_> {
             return Applied::Refused;
         };
         self.note(origin, AccessKind::Swap, &target);
-        let before = Buf::alloc(basic.size() as usize);
+        let mut now = [0; 32];
+        let now = &mut now[..compare.len()];
         self.area.combining(|| {
-            let mut now = [0; 32];
-            let now = &mut now[..compare.len()];
             target.read(0, now);
-            before.write(0, now);
             if now == compare {
                 target.write(0, swap);
             }
         });
-        self.reply_and_forget(origin, tag, &before);
+        self.reply_bytes(origin, tag, now);
         Applied::Done
     }
 }
@@ -384,13 +394,14 @@ impl Exposed for ExposedMemory<'_> {
     }
 
     fn answer(&mut self, origin: u32, tag: i32, refused: bool) {
-        let mut bytes = vec![refused as u8];
-        if let Some(checks) = &mut self.checks {
-            bytes.extend(checks.answer(origin));
+        match &mut self.checks {
+            None => self.reply_bytes(origin, tag, &[refused as u8]),
+            Some(checks) => {
+                let mut bytes = vec![refused as u8];
+                bytes.extend(checks.answer(origin));
+                self.reply_bytes(origin, tag, &bytes);
+            }
         }
-        let word = Buf::alloc(bytes.len());
-        word.write(0, &bytes);
-        self.reply_and_forget(origin, tag, &word);
     }
 
     fn lock(&mut self, origin: u32, mode: LockMode) -> bool {

@@ -98,6 +98,9 @@ impl Window {
 
     /// Waits, where that is needed.
     fn wait(&mut self, messages: &mut Messages, until: Until) -> Started {
+        if !self.has_ended(&until) {
+            self.expect_answers(messages);
+        }
         if self.has_ended(&until) || self.advance(messages) && self.has_ended(&until) {
             return match self.failure(&until) {
                 None => Started::Done,
@@ -186,16 +189,21 @@ impl Window {
         self.wait(messages, Until::Flown(rank, last))
     }
 
-    /// Asks a target to say when everything before has ended, if anything needs an answer.
-    fn flush_target(&mut self, messages: &mut Messages, rank: u32) {
-        if self.origin.take_unanswered(rank) {
-            self.ask(messages, rank, |tag| Frame::Flush { tag });
+    /// Asks a target to say when everything before has ended, if anything needs an answer; `alone`:
+    /// no other target is asked.
+    fn flush_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
+        let flush = |tag| Frame::Flush { tag };
+        match (self.origin.take_unanswered(rank), alone) {
+            (true, true) => self.ask_at_once(messages, rank, flush),
+            (false, true) => self.look_for_answer(messages, rank),
+            (true, false) => self.ask(messages, rank, flush),
+            (false, false) => {}
         }
         self.push_out(messages, rank);
     }
 
-    /// Ends the lock epoch of a target, if it has begun there.
-    fn unlock_target(&mut self, messages: &mut Messages, rank: u32) {
+    /// Ends the lock epoch of a target, if it has begun there; `alone`: of no other at once.
+    fn unlock_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
         if self.is_direct(rank) {
             return self.unlock_direct(messages, rank);
         }
@@ -203,7 +211,11 @@ impl Window {
             return;
         }
         self.origin.take_unanswered(rank);
-        self.ask(messages, rank, |tag| Frame::Unlock { tag });
+        let unlock = |tag| Frame::Unlock { tag };
+        match alone {
+            true => self.ask_at_once(messages, rank, unlock),
+            false => self.ask(messages, rank, unlock),
+        }
         self.push_out(messages, rank);
     }
 }
@@ -364,7 +376,7 @@ impl Windows {
         window.epochs.unlock(rank)?;
         window.publish_epoch();
         window.end_own_operations(Some(rank));
-        window.unlock_target(messages, rank);
+        window.unlock_target(messages, rank, true);
         Ok(window.all_so_far(messages, Some(rank)))
     }
 
@@ -409,11 +421,11 @@ impl Windows {
         window.publish_epoch();
         window.end_own_operations(None);
         for rank in window.direct_ranks() {
-            window.unlock_target(messages, rank);
+            window.unlock_target(messages, rank, false);
         }
         for rank in window.origin.begun() {
             if !window.is_direct(rank) {
-                window.unlock_target(messages, rank);
+                window.unlock_target(messages, rank, false);
             }
         }
         window.origin.close_all();
@@ -435,10 +447,10 @@ impl Windows {
             window.push_all_out(messages);
         }
         match rank {
-            Some(rank) => window.flush_target(messages, rank),
+            Some(rank) => window.flush_target(messages, rank, true),
             None => {
                 for rank in window.origin.begun() {
-                    window.flush_target(messages, rank);
+                    window.flush_target(messages, rank, false);
                 }
             }
         }

@@ -26,6 +26,7 @@
 //! **Post, start, complete, wait.** Operations wait at the origin until [`Frame::Post`] has come;
 //! [`Frame::Complete`] follows them.
 
+mod by_rank;
 mod conflicts;
 mod epochs;
 mod frame;

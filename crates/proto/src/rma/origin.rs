@@ -4,6 +4,7 @@
 //! They wait longer while their target has not posted ([`Frame::Post`]), or when [`AHEAD`] bytes
 //! are under way and nothing shows that the target applies them.
 
+use super::by_rank::ByRank;
 use super::{Frame, LockMode, Operation, Place};
 
 /// Bytes that are sent to a target before it is known to apply them.
@@ -66,72 +67,10 @@ impl TargetState {
     }
 }
 
-/// What is known of the targets that were used, found by rank without searching.
-#[derive(Default, Debug)]
-struct Targets {
-    /// Where each rank stands in `used`, plus one; 0: it was not used. As long as the highest rank
-    /// that was used needs.
-    places: Vec<u32>,
-    /// In the order of first use.
-    used: Vec<(u32, TargetState)>,
-}
-
-impl Targets {
-    fn place(&self, rank: u32) -> Option<usize> {
-        let place = self.places.get(rank as usize)?;
-        place.checked_sub(1).map(|place| place as usize)
-    }
-
-    #[inline]
-    fn get(&self, rank: u32) -> Option<&TargetState> {
-        Some(&self.used[self.place(rank)?].1)
-    }
-
-    #[inline]
-    fn get_mut(&mut self, rank: u32) -> Option<&mut TargetState> {
-        let place = self.place(rank)?;
-        Some(&mut self.used[place].1)
-    }
-
-    /// A target; one that was not used begins with this epoch.
-    #[inline]
-    fn get_or_add(&mut self, rank: u32, opening: Option<EpochStart>) -> &mut TargetState {
-        let place = match self.place(rank) {
-            Some(place) => place,
-            None => self.add(rank, opening),
-        };
-        &mut self.used[place].1
-    }
-
-    #[cold]
-    fn add(&mut self, rank: u32, opening: Option<EpochStart>) -> usize {
-        let state = TargetState {
-            opening,
-            epoch: opening,
-            ..TargetState::default()
-        };
-        let needed = rank as usize + 1;
-        if self.places.len() < needed {
-            self.places.resize(needed, 0);
-        }
-        self.used.push((rank, state));
-        self.places[rank as usize] = self.used.len() as u32;
-        self.used.len() - 1
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &(u32, TargetState)> {
-        self.used.iter()
-    }
-
-    fn values_mut(&mut self) -> impl Iterator<Item = &mut TargetState> {
-        self.used.iter_mut().map(|(_, state)| state)
-    }
-}
-
 /// See the module.
 #[derive(Default, Debug)]
 pub struct Origin {
-    targets: Targets,
+    targets: ByRank<TargetState>,
     /// What an epoch on all targets begins with, for targets that were not used in it; and the
     /// number of that epoch.
     all: Option<EpochStart>,
@@ -141,7 +80,12 @@ pub struct Origin {
 
 impl Origin {
     fn toward(&mut self, rank: u32) -> &mut TargetState {
-        self.targets.get_or_add(rank, self.all)
+        let all = self.all;
+        self.targets.get_or_make(rank, || TargetState {
+            opening: all,
+            epoch: all,
+            ..TargetState::default()
+        })
     }
 
     /// An epoch on one target begins.
@@ -230,9 +174,9 @@ impl Origin {
     pub fn fence(&mut self, size: u32, succeeds: bool) -> Vec<u64> {
         self.fences += 1;
         let mut counts = vec![0; size as usize];
-        for (rank, toward) in &mut self.targets.used {
+        for (rank, toward) in self.targets.iter_mut() {
             let counted = std::mem::take(&mut toward.counted);
-            if let Some(count) = counts.get_mut(*rank as usize) {
+            if let Some(count) = counts.get_mut(rank as usize) {
                 *count = counted;
             }
             toward.unanswered = false;
@@ -252,7 +196,7 @@ impl Origin {
     /// Targets on which an epoch has begun.
     pub fn begun(&self) -> Vec<u32> {
         let begun = self.targets.iter().filter(|(_, t)| t.opening.is_none());
-        begun.map(|(rank, _)| *rank).collect()
+        begun.map(|(rank, _)| rank).collect()
     }
 
     /// Bytes that this target has been sent, and is not known to have applied.
@@ -269,7 +213,7 @@ impl Origin {
     /// Targets for which frames wait.
     pub fn targets_waiting(&self) -> Vec<u32> {
         let waiting = self.targets.iter().filter(|(_, t)| !t.out.is_empty());
-        waiting.map(|(rank, _)| *rank).collect()
+        waiting.map(|(rank, _)| rank).collect()
     }
 
     /// Whether the frames of this target must wait until it has answered something.
@@ -289,6 +233,16 @@ impl Origin {
             toward.ahead += toward.out.len() as u64;
         }
         Some(std::mem::take(&mut toward.out))
+    }
+
+    /// The memory of frames that were sent, for the next.
+    pub fn reuse(&mut self, rank: u32, mut sent: Vec<u8>) {
+        let short = sent.capacity() <= 16 << 10;
+        let toward = self.targets.get_mut(rank);
+        if let Some(toward) = toward.filter(|t| short && t.out.is_empty()) {
+            sent.clear();
+            toward.out = sent;
+        }
     }
 
     /// The target has answered: what it was sent is applied.

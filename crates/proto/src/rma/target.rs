@@ -4,6 +4,7 @@
 //! fence that this rank has not ended, and at a flush or an end of an epoch before operations that
 //! have not ended. What an operation does to memory is the business of [`Exposed`].
 
+use super::by_rank::ByRank;
 use super::{During, Frame, LockMode, Operation, Place};
 use kw_types::layout::Layout;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -129,7 +130,7 @@ struct Stream {
 /// See the module.
 #[derive(Default, Debug)]
 pub struct Target {
-    streams: HashMap<u32, Stream>,
+    streams: ByRank<Stream>,
     /// Fences of this rank that have ended.
     fences: u64,
     /// Operations of fence epochs that have ended, and that must have ended for the fence that goes
@@ -161,11 +162,10 @@ impl Target {
             return;
         }
         self.streams
-            .entry(origin)
-            .or_default()
+            .get_or_make(origin, Stream::default)
             .batches
             .push_back(bytes);
-        self.run(vec![origin], exposed);
+        self.run_one(origin, exposed);
     }
 
     /// Whether bytes have come since the last call that are no frames, or frames out of place.
@@ -175,7 +175,7 @@ impl Target {
 
     /// An operation of an origin that went on has ended; whether it was refused or has failed.
     pub fn ended(&mut self, origin: u32, failed: bool, exposed: &mut impl Exposed) {
-        let Some(stream) = self.streams.get_mut(&origin) else {
+        let Some(stream) = self.streams.get_mut(origin) else {
             return;
         };
         stream.pending = stream.pending.saturating_sub(1);
@@ -184,7 +184,7 @@ impl Target {
             stream.fenced -= 1;
             self.arrived += 1;
         }
-        self.run(vec![origin], exposed);
+        self.run_one(origin, exposed);
     }
 
     /// These origins have the lock now.
@@ -196,7 +196,7 @@ impl Target {
     }
 
     fn grant(&mut self, origin: u32) {
-        if let Some(stream) = self.streams.get_mut(&origin)
+        if let Some(stream) = self.streams.get_mut(origin)
             && stream.gate == Gate::Lock
         {
             (stream.gate, stream.mode) = (Gate::Open, Mode::Locked);
@@ -224,10 +224,10 @@ impl Target {
         exposed.over(During::Fence, None);
         let fences = self.fences;
         let mut ready = Vec::new();
-        for (origin, stream) in &mut self.streams {
+        for (origin, stream) in self.streams.iter_mut() {
             if stream.gate == Gate::Fence(fences) {
                 (stream.gate, stream.mode) = (Gate::Open, Mode::Fence);
-                ready.push(*origin);
+                ready.push(origin);
             }
         }
         self.run(ready, exposed);
@@ -248,6 +248,13 @@ impl Target {
         self.posted.iter().copied()
     }
 
+    /// Goes on with an origin, and with others that get a lock.
+    fn run_one(&mut self, origin: u32, exposed: &mut impl Exposed) {
+        let mut others = Vec::new();
+        while self.step(origin, exposed, &mut others) {}
+        self.run(others, exposed);
+    }
+
     /// Goes on with these origins, and with others that get a lock.
     fn run(&mut self, mut origins: Vec<u32>, exposed: &mut impl Exposed) {
         while let Some(origin) = origins.pop() {
@@ -258,7 +265,7 @@ impl Target {
 
     /// One frame of an origin, or what it waits for; whether something moved.
     fn step(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
-        let Some(stream) = self.streams.get_mut(&origin) else {
+        let Some(stream) = self.streams.get_mut(origin) else {
             return false;
         };
         match stream.gate {
