@@ -17,7 +17,7 @@ use kw_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use kw_path::shm::window::SharedMemory;
 use kw_proto::rma::Access;
 use kw_sys::buf::Addr;
-use kw_sys::reduce::{Kernel, Op};
+use kw_sys::reduce::{Kernel, Op, add_one, adds_one};
 use kw_sys::region::Region;
 use kw_types::layout::Basic;
 use std::sync::Arc;
@@ -245,7 +245,10 @@ impl Reachable {
         (rank, disp): (i32, i64),
         len: u64,
     ) -> Option<()> {
-        let kernel = Kernel::find(op, basic)?;
+        let kernel = match adds_one(op, basic, len) {
+            true => None,
+            false => Some(Kernel::find(op, basic)?),
+        };
         let mut copy = [0; MOST_COMBINED];
         // Of MPI_NO_OP there is no operand.
         let copy = copy.get_mut(..operand.len() as usize)?;
@@ -255,8 +258,10 @@ impl Reachable {
             if let Some(result) = result {
                 target.copy_to(result);
             }
-            if op != Op::NoOp {
-                kernel.combine(copy, target);
+            match kernel {
+                None => add_one(basic, copy, target),
+                Some(kernel) if op != Op::NoOp => kernel.combine(copy, target),
+                Some(_) => {}
             }
         });
         Some(())

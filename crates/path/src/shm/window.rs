@@ -61,7 +61,7 @@ impl Count<'_> {
     pub fn add(self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
-            let next = (now + 1) & !WAITED;
+            let next = now.wrapping_add(1) & !WAITED;
             // SYNC: counted
             match self
                 .0
@@ -211,6 +211,7 @@ impl SharedMemory {
         (unsafe { Addr::new(base.cast()) }, size)
     }
 
+    #[inline(always)]
     fn sync(&self, index: usize) -> &RankWords {
         assert!(index < self.parts.len(), "rank {index} of a window");
         let at = self.map.at(index * size_of::<RankWords>());
@@ -240,29 +241,46 @@ impl SharedMemory {
     }
 
     /// The window's lock of a rank.
+    #[inline]
     pub fn lock(&self, index: usize) -> WindowLock<'_> {
         WindowLock(&self.sync(index).lock)
     }
 
     /// Does something while nobody else combines with the memory of this rank. Others wait
     /// meanwhile: it does not wait itself.
+    #[inline]
     pub fn combine<T>(&self, index: usize, what: impl FnOnce() -> T) -> T {
         let word = &self.sync(index).combining;
-        let mut tries = 0u32;
-        while word
-            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            tries += 1;
-            match tries < SPINS {
-                true => std::hint::spin_loop(),
-                // Its holder may not be running.
-                false => std::thread::yield_now(),
-            }
+        if !take(word) {
+            wait_for(word);
         }
         let result = what();
         word.store(0, Ordering::Release);
         result
+    }
+}
+
+#[inline(always)]
+fn take(word: &AtomicU32) -> bool {
+    let taken = word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+    taken.is_ok()
+}
+
+#[cold]
+#[inline(never)]
+fn wait_for(word: &AtomicU32) {
+    let mut tries = 0u32;
+    loop {
+        // Looking does not take the line from its holder.
+        if word.load(Ordering::Relaxed) == 0 && take(word) {
+            return;
+        }
+        tries += 1;
+        match tries < SPINS {
+            true => std::hint::spin_loop(),
+            // Its holder may not be running.
+            false => std::thread::yield_now(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::access::{LocalElements, TargetElements, compares};
 use crate::window::on;
 use kw_base::sync::atomic::{self, Ordering};
-use kw_engine::windows::{LockMode, MOST_COMBINED};
+use kw_engine::windows::{LockMode, MOST_COMBINED, Reachable};
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH, WinH};
 use kw_objects::state::Mpi;
@@ -115,12 +115,29 @@ pub fn compare_and_swap(
     if !apart || !compares(basic) {
         return None;
     }
-    let len = result.len() as usize;
-    let (mut swap, mut compare) = ([0; MOST_COMBINED], [0; MOST_COMBINED]);
-    let (swap, compare) = (swap.get_mut(..len)?, compare.get_mut(..len)?);
-    new.read(swap);
-    old.read(compare);
-    reachable.compare_and_swap((compare, swap), result, (rank, disp))
+    let (values, at) = ((new, old), (rank, disp));
+    match result.len() {
+        1 => swap::<1>(reachable, values, result, at),
+        2 => swap::<2>(reachable, values, result, at),
+        4 => swap::<4>(reachable, values, result, at),
+        8 => swap::<8>(reachable, values, result, at),
+        16 => swap::<16>(reachable, values, result, at),
+        _ => None,
+    }
+}
+
+/// The same of an element of so many bytes.
+#[inline(always)]
+fn swap<const N: usize>(
+    reachable: &Reachable,
+    (new, old): (Region<'_>, Region<'_>),
+    result: Region<'_>,
+    at: (i32, i64),
+) -> Option<()> {
+    let (mut swap, mut compare) = ([0; N], [0; N]);
+    new.read(&mut swap);
+    old.read(&mut compare);
+    reachable.compare_and_swap((&compare, &swap), result, at)
 }
 
 /// MPI_Win_flush of a rank, or MPI_Win_flush_all.

@@ -18,6 +18,7 @@ use crate::region::Region;
 use kw_types::layout::Basic;
 use kw_types::layout::basic::Class;
 use number::{Combine, Complex, Pair};
+pub use packed::{add_one, adds_one};
 
 #[cfg(target_arch = "x86_64")]
 type LongDouble = extended::Extended;

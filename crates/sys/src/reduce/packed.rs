@@ -1,7 +1,7 @@
 //! Operations on packed data, whose target may be in pieces: accumulates of one-sided
 //! communication.
 
-use super::Kernel;
+use super::{Kernel, Op};
 use crate::buf::{Addr, Buf};
 use crate::region::Region;
 use kw_types::layout::{Basic, Layout, basic::NAMED};
@@ -54,6 +54,50 @@ impl Kernel {
     }
 }
 
+/// Whether [`add_one`] does this operation on so many bytes.
+#[inline(always)]
+pub fn adds_one(op: Op, basic: Basic, len: u64) -> bool {
+    let integer = match basic {
+        Basic::I64 | Basic::U64 => len == 8,
+        Basic::I32 | Basic::U32 => len == 4,
+        _ => false,
+    };
+    op == Op::Sum && integer
+}
+
+/// The commonest operation on a single element, without a call of a kernel: adds an integer of 4 or
+/// 8 bytes to the target.
+///
+/// # Panics
+/// When there are more bytes, or fewer (a fault of our own).
+#[inline(always)]
+pub fn add_one(basic: Basic, operand: &[u8], target: Region<'_>) {
+    match basic {
+        Basic::I64 | Basic::U64 => add(operand, target, |a, b| {
+            u64::from_ne_bytes(a)
+                .wrapping_add(u64::from_ne_bytes(b))
+                .to_ne_bytes()
+        }),
+        _ => add(operand, target, |a, b| {
+            u32::from_ne_bytes(a)
+                .wrapping_add(u32::from_ne_bytes(b))
+                .to_ne_bytes()
+        }),
+    }
+}
+
+#[inline(always)]
+fn add<const N: usize>(
+    operand: &[u8],
+    target: Region<'_>,
+    sum: impl FnOnce([u8; N], [u8; N]) -> [u8; N],
+) {
+    let mut both = [[0; N]; 2];
+    both[0].copy_from_slice(operand);
+    target.part(0, N as u64).read(&mut both[1]);
+    target.write(&sum(both[0], both[1]));
+}
+
 /// Elements in memory that outlives the buffer.
 fn spread(bytes: &mut [u8], count: u64, layout: &Arc<Layout>) -> Buf {
     // SAFETY: there are bytes for so many elements, and the buffer is used up at once.
@@ -73,9 +117,30 @@ fn region_mut(bytes: &mut [u8]) -> Region<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Op;
     use super::*;
     use kw_types::layout::basic;
+
+    #[test]
+    fn the_sum_of_one_element_is_that_of_the_kernel() {
+        for basic in [Basic::I32, Basic::U32, Basic::I64, Basic::U64] {
+            let len = basic.size() as usize;
+            let (operand, start) = (&[0xfe; 8][..len], &[0x81; 8][..len]);
+            let [quick, slow] = [Buf::alloc(len), Buf::alloc(len)];
+            let [a, b] = [&quick, &slow].map(|buf| buf.region().expect("a row"));
+            a.write(start);
+            b.write(start);
+            let kernel = Kernel::find(Op::Sum, basic).expect("defined");
+            kernel.combine(operand, b);
+            add_one(basic, operand, a);
+            let mut sums = [[0; 8]; 2];
+            a.read(&mut sums[0]);
+            b.read(&mut sums[1]);
+            assert_eq!(sums[0], sums[1], "{basic:?}");
+            assert!(adds_one(Op::Sum, basic, len as u64));
+            assert!(!adds_one(Op::Prod, basic, len as u64) && !adds_one(Op::Sum, basic, 16));
+        }
+        assert!(!adds_one(Op::Sum, Basic::F64, 8));
+    }
 
     #[test]
     fn a_target_in_pieces_and_pairs_with_padding() {
