@@ -193,6 +193,10 @@ fn wait_forever(epoll: &OwnedFd, list: &mut [epoll::Event]) -> rustix::io::Resul
     }
 }
 
+/// Longest single wait; callers wait again. Longer ones need epoll_pwait2, which Linux before 5.11
+/// lacks.
+const LONGEST: Duration = Duration::from_secs(1 << 20);
+
 /// Events of an epoll set, as many as `list` has room for; waits up to `timeout`, or until a signal
 /// arrives.
 pub(crate) fn happened<'a>(
@@ -203,6 +207,7 @@ pub(crate) fn happened<'a>(
     let n = match timeout {
         None => wait_forever(epoll, list),
         Some(d) => {
+            let d = d.min(LONGEST);
             let limit = Timespec {
                 tv_sec: d.as_secs() as _,
                 tv_nsec: d.subsec_nanos() as _,
@@ -220,6 +225,11 @@ pub(crate) fn happened<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_wait_is_one_that_every_kernel_knows() {
+        assert!(i32::try_from(LONGEST.as_millis()).is_ok());
+    }
 
     #[test]
     fn a_nested_poller_wakes_the_outer_one() {

@@ -163,6 +163,9 @@ pub fn at_exit(f: extern "C" fn()) {
     }
 }
 
+/// Most descriptors that are closed one by one, where the kernel closes no range.
+const MOST_FILES: libc::c_long = 1 << 20;
+
 /// Name of the guard's process.
 pub(crate) const GUARD: &str = "kw-guard";
 
@@ -206,7 +209,12 @@ fn watch(line: OwnedFd, tag: &str) -> ! {
             libc::signal(signal, libc::SIG_IGN);
         }
         libc::dup2(number, 0);
-        libc::close_range(1, u32::MAX, 0);
+        // By its number: the C library knows the name since glibc 2.34, the kernel since Linux 5.9.
+        if libc::syscall(libc::SYS_close_range, 1u32, u32::MAX, 0u32) != 0 {
+            for other in 1..libc::sysconf(libc::_SC_OPEN_MAX).clamp(0, MOST_FILES) as i32 {
+                libc::close(other);
+            }
+        }
     }
     let mut byte = [0u8];
     let n = loop {
