@@ -76,6 +76,16 @@ def test_missing_programs(tmp_path):
     mpiexec("-n", 3, tmp_path / "script", status=127, sentence="interpreter")
 
 
+def test_a_program_for_another_machine_was_read_by_the_shell(tmp_path):
+    other = 183 if os.uname().machine == "x86_64" else 62
+    path = tmp_path / "solver"
+    path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + bytes([2, 0, other, 0, 1]) + bytes(43))
+    path.chmod(0o755)
+    if len(list(pathlib.Path("/proc/sys/fs/binfmt_misc").glob("*"))) > 2:
+        pytest.skip("this system has emulators for programs of other machines")
+    mpiexec("-n", 2, path, status=126, sentence="and this machine is for")
+
+
 def test_wrong_options():
     mpiexec(status=1, sentence="no program")
     mpiexec("-n", 2, status=1, sentence="no program")

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::{
-    DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB,
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64, FileHeader64,
+    Machine, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionTable, Sym};
 use object::{Endianness, ReadCache};
@@ -52,6 +53,31 @@ pub fn linked(program: &Path) -> Option<Linked> {
         first,
         has_mpi: has_mpi(&sections, endian, data),
     })
+}
+
+/// The architecture that a program is for, where this machine cannot execute it. (The C library
+/// would have the shell read it as a script.)
+pub fn foreign(program: &Path) -> Option<&'static str> {
+    let mut head = [0u8; 20];
+    std::io::Read::read_exact(&mut File::open(program).ok()?, &mut head).ok()?;
+    let own = std::env::consts::ARCH;
+    // An emulator that the system calls for such programs (binfmt_misc).
+    let helped = || std::fs::read_dir("/proc/sys/fs/binfmt_misc").is_ok_and(|all| all.count() > 2);
+    architecture(&head).filter(|its| *its != own && !helped())
+}
+
+/// The architecture in the first bytes of a program of 64 bits, if it is one of these.
+fn architecture(head: &[u8; 20]) -> Option<&'static str> {
+    const LITTLE_64: [u8; 6] = [0x7f, b'E', b'L', b'F', 2, 1];
+    let machine = u16::from_le_bytes([head[18], head[19]]);
+    match Machine(machine) {
+        _ if head[..6] != LITTLE_64 => None,
+        EM_X86_64 => Some("x86_64"),
+        EM_AARCH64 => Some("aarch64"),
+        EM_RISCV => Some("riscv64"),
+        EM_PPC64 => Some("powerpc64"),
+        _ => None,
+    }
 }
 
 /// The directories of a search path; `$ORIGIN` is the program's own.
@@ -127,6 +153,27 @@ pub fn base(file: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_bytes_of_a_program_say_its_architecture() {
+        let mut head = [0u8; 20];
+        assert_eq!(architecture(&head), None);
+        head[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        head[18] = 183;
+        assert_eq!(architecture(&head), Some("aarch64"));
+        head[18] = 62;
+        assert_eq!(architecture(&head), Some("x86_64"));
+        head[4] = 1; // of 32 bits
+        assert_eq!(architecture(&head), None);
+    }
+
+    #[test]
+    fn this_program_is_for_this_machine() {
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(foreign(&own), None);
+        let head = std::fs::read(own).unwrap()[..20].try_into().unwrap();
+        assert_eq!(architecture(&head), Some(std::env::consts::ARCH));
+    }
 
     #[test]
     fn a_program_says_what_it_needs() {

@@ -75,9 +75,26 @@ pub struct Libraries {
     pub auditor: Option<PathBuf>,
 }
 
+/// The file of this program: as the system says, or, where /proc is not mounted, as it was called.
+pub fn own_file() -> io::Result<PathBuf> {
+    std::env::current_exe().or_else(|why| called().ok_or(why))
+}
+
+/// The file that this program was called by.
+fn called() -> Option<PathBuf> {
+    let word = PathBuf::from(std::env::args_os().next()?);
+    let here = std::env::current_dir().ok()?;
+    if word.parent() != Some(Path::new("")) {
+        return Some(here.join(word)).filter(|file| file.is_file());
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut all = std::env::split_paths(&path).map(|dir| here.join(dir).join(&word));
+    all.find(|file| file.is_file() && kw_sys::process::executable(file))
+}
+
 /// Where this is installed: the directory above that of the commands.
 pub fn home() -> io::Result<PathBuf> {
-    let exe = std::env::current_exe()?.canonicalize()?;
+    let exe = own_file()?.canonicalize()?;
     let home = exe.parent().and_then(Path::parent);
     home.map(PathBuf::from)
         .ok_or(io::ErrorKind::NotFound.into())
@@ -144,6 +161,13 @@ pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>
 /// linked with any MPI (`perf`, `valgrind`, `env`) may be called to start another: the first of its
 /// `arguments` that is a program linked with one decides.
 pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Libraries, Verdict> {
+    if let Some(its) = elf::foreign(program) {
+        let (own, program) = (std::env::consts::ARCH, program.display());
+        let text = format!(
+            "'{program}' is a program for {its}, and this machine is for {own}: compile it here"
+        );
+        return Err(Verdict::new(CANNOT_EXECUTE, text));
+    }
     let started = arguments.iter().map(Path::new).find(|p| speaks_mpi(p));
     let program = match started {
         Some(started) if !speaks_mpi(program) => started,

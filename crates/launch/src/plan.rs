@@ -350,7 +350,9 @@ fn reach(request: &Request, allocated: bool, env: &Env) -> Result<Reach, Verdict
     };
     let helper = match &request.prefix {
         Some(prefix) => Path::new(prefix).join("bin/mpiexec"),
-        None => std::env::current_exe().map_err(|e| Verdict::system("find mpiexec itself", e))?,
+        None => {
+            crate::libraries::own_file().map_err(|e| Verdict::system("find mpiexec itself", e))?
+        }
     };
     Ok(Reach {
         command: text.split_whitespace().map(str::to_string).collect(),

@@ -110,7 +110,8 @@ fn reaching(plan: &Plan, name: &str) -> Vec<String> {
 
 /// The path of this program.
 fn own_path() -> Result<String, Verdict> {
-    let path = std::env::current_exe().map_err(|e| Verdict::system("find mpiexec itself", e))?;
+    let path =
+        crate::libraries::own_file().map_err(|e| Verdict::system("find mpiexec itself", e))?;
     Ok(path.to_string_lossy().into_owned())
 }
 
