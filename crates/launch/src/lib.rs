@@ -33,6 +33,7 @@
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`listing`] | tables on a terminal |
 //! | [`choices`], [`collectives`], [`figures`], [`wanted`] | what a job would choose, by which figures, and of which job that is said |
+//! | [`doctor`] | what of a machine costs programs time, or keeps them from running |
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
@@ -43,6 +44,7 @@ pub mod choices;
 mod claim;
 pub mod collectives;
 pub mod crash;
+pub mod doctor;
 pub mod elf;
 pub mod figures;
 pub mod helper;

@@ -26,7 +26,7 @@ use kw_start::trace::Batch;
 use kw_sys::process::Start;
 
 /// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
-const RANK_FILES: usize = 3;
+pub const RANK_FILES: usize = 3;
 /// Those that starting one takes for a moment: its ends of the three, its input, and what says
 /// whether it could be executed.
 const START_FILES: usize = 6;

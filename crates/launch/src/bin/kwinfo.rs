@@ -7,7 +7,9 @@ use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
 use kw_launch::ask::{Question, ask};
+use kw_launch::doctor;
 use kw_launch::figures;
+use kw_launch::hosts;
 use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
@@ -16,6 +18,8 @@ use kw_launch::wanted::Wanted;
 /// Which functions of MPI 5.0 are built.
 const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
 
+/// The status after a command line that is wrong.
+const MISUSE: u8 = 2;
 /// Largest job for which choices are shown.
 const MOST_RANKS: i64 = 1 << 20;
 
@@ -50,15 +54,10 @@ struct Options {
     /// With --choices: number of ranks of the job
     #[arg(short = 'n', long, value_name = "RANKS", requires = "choices", conflicts_with = "job", value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: Option<u32>,
-    /// With -n: number of hosts, all like this one, filled one after the other
-    #[arg(
-        long,
-        value_name = "HOSTS",
-        requires = "ranks",
-        default_value_t = 1,
-        hide_default_value = true
-    )]
-    hosts: u32,
+    /// With -n: number of hosts, all like this one, filled one after the other. With --doctor: these
+    /// hosts (a,b)
+    #[arg(long, value_name = "HOSTS")]
+    hosts: Option<String>,
     /// With -n: cores per host [default: as on this one]
     #[arg(long, value_name = "CORES", requires = "ranks")]
     cores: Option<u32>,
@@ -69,6 +68,10 @@ struct Options {
     /// With --choices: print tab-separated values with exact numbers
     #[arg(long, requires = "choices", conflicts_with = "job")]
     tsv: bool,
+    /// Check this machine: what makes programs slow or keeps them from running, and what to do about
+    /// it; with --hosts, also whether those hosts reach each other. Paste the output into a bug report
+    #[arg(long, conflicts_with = "job")]
+    doctor: bool,
     /// Directories of this installation
     #[arg(long)]
     paths: bool,
@@ -79,10 +82,22 @@ struct Options {
     /// The manual page
     #[arg(long, hide = true)]
     man: bool,
+    /// On a host that the doctor looks at: answers it
+    #[arg(long, hide = true)]
+    doctor_peer: bool,
+    /// The doctor's second process: reads a word of another one, PID:ADDRESS
+    #[arg(long, hide = true, value_name = "PLACE")]
+    doctor_reads: Option<String>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if options.doctor_peer {
+        return match doctor::between::serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE, // nobody listens
+        };
+    }
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     if options.calibrate {
         let (told, kept) = figures::calibrate();
@@ -102,6 +117,22 @@ fn main() -> ExitCode {
         None => {}
     }
     text += &tell(&options);
+    if options.doctor {
+        match named(&options) {
+            Ok(hosts) => {
+                let (page, well) = doctor::page(&hosts);
+                text += &page;
+                code = if well { code } else { ExitCode::FAILURE };
+            }
+            Err(why) => {
+                eprintln!("kwinfo: {why}");
+                code = ExitCode::from(MISUSE);
+            }
+        }
+    } else if options.hosts.is_some() && options.ranks.is_none() {
+        eprintln!("kwinfo: --hosts says how many hosts -n has, or which ones --doctor looks at");
+        code = ExitCode::from(MISUSE);
+    }
     if options.choices && options.job.is_none() {
         match choices(&options) {
             Ok(said) => text += &said,
@@ -114,14 +145,31 @@ fn main() -> ExitCode {
     listing::print("kwinfo", &text, code)
 }
 
+/// The hosts that the doctor looks at.
+fn named(options: &Options) -> Result<Vec<hosts::Host>, String> {
+    let list = options.hosts.as_deref().map(hosts::list).transpose();
+    list.map(Option::unwrap_or_default)
+        .map_err(|bad| bad.sentence)
+}
+
+/// How many hosts a job that is wanted has.
+fn how_many(options: &Options) -> Result<u32, String> {
+    let text = options.hosts.as_deref().unwrap_or("1");
+    text.parse()
+        .map_err(|_| format!("--hosts is '{text}', but with -n it takes the number of hosts"))
+}
+
 /// Protocols and algorithms that a job would choose.
 fn choices(options: &Options) -> Result<String, String> {
-    let wanted = options.ranks.map(|ranks| Wanted {
-        ranks,
-        hosts: options.hosts,
-        cores: options.cores,
-        domains: options.domains.clone(),
-    });
+    let wanted = match options.ranks {
+        None => None,
+        Some(ranks) => Some(Wanted {
+            ranks,
+            hosts: how_many(options)?,
+            cores: options.cores,
+            domains: options.domains.clone(),
+        }),
+    };
     match options.tsv {
         true => figures::choices_for_programs(wanted.as_ref()),
         false => figures::choices(wanted.as_ref()),
@@ -144,6 +192,11 @@ fn tell(options: &Options) -> String {
     section(options.tuning, tuning::page);
     section(options.algorithms, algorithm_table);
     section(options.man, man);
+    out += &options
+        .doctor_reads
+        .as_deref()
+        .map(doctor::facts::read_for_first)
+        .unwrap_or_default();
     out
 }
 

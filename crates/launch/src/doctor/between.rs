@@ -1,0 +1,534 @@
+//! Whether hosts reach each other: on each a second `kwinfo` listens and connects to all others.
+//!
+//! `kwinfo --doctor-peer` is started through ssh, as mpiexec starts its helpers, and speaks in lines,
+//! after whatever login scripts print:
+//!
+//! | who | line | meaning |
+//! | --- | --- | --- |
+//! | peer | `kw-doctor-1 VERSION ARCHITECTURE` | it is there |
+//! | peer | `found WHAT<tab>GRADE<tab>TEXT` | a finding of its host that is not ok |
+//! | peer | `at ADDRESS:PORT WORD` | it listens there, and greets with that word; once for each address |
+//! | peer | `ready` | nothing of these follows |
+//! | first | `try HOST ADDRESS:PORT WORD` | connect there; once for each address of each other host |
+//! | first | `go` | nothing of these follows |
+//! | peer | `tried HOST ADDRESS:PORT OUTCOME` | what came of it: `ok`, or words |
+//! | peer | `done` | nothing of these follows; it ends when its input ends |
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use kw_base::knobs::{Id, Knobs};
+
+use super::facts::Facts;
+use super::{Finding, Grade, checks};
+use crate::hosts::{Host, is_here};
+use crate::remote::quoted;
+
+/// The option that makes a `kwinfo` such a peer.
+pub const PEER: &str = "--doctor-peer";
+/// What the first line of a peer begins with.
+const MAGIC: &str = "kw-doctor-1";
+/// Bytes of the random word that a listener says to whoever connects, so that nobody else is taken
+/// for it: several hosts may have the same address.
+const GREETING: usize = 16;
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a peer may take to be there, its resolver included; and to try all its connections.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What a peer has said of itself.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+struct Introduction {
+    version: String,
+    architecture: String,
+    at: Vec<String>,
+    found: Vec<Finding>,
+}
+
+/// One connection that was tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Tried {
+    from: String,
+    to: String,
+    address: SocketAddr,
+    /// `None`: it was made.
+    failed: Option<String>,
+}
+
+/// A peer that runs.
+struct Peer {
+    host: String,
+    child: Child,
+    to: ChildStdin,
+    lines: Receiver<String>,
+    complaint: Receiver<String>,
+}
+
+/// What is found of these hosts, and of the connections between them.
+pub fn findings(hosts: &[Host]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let started: Vec<_> = hosts.iter().map(|h| (h, Peer::start(&h.name))).collect();
+    let mut peers = Vec::new();
+    for (host, started) in started {
+        let met = started.and_then(|mut peer| peer.meet().map(|said| (peer, said)));
+        match met {
+            Ok((peer, said)) => {
+                all.push(of_host(&host.name, &said));
+                all.extend(said.found.iter().map(|f| on_host(&host.name, f)));
+                peers.push((peer, said));
+            }
+            Err(why) => all.push(unreached(&host.name, &why)),
+        }
+    }
+    let tried = ask(&mut peers);
+    let names: Vec<&str> = peers.iter().map(|(p, _)| p.host.as_str()).collect();
+    all.extend(connections(&names, &tried));
+    all
+}
+
+/// Has every peer try every other one.
+fn ask(peers: &mut [(Peer, Introduction)]) -> Vec<Tried> {
+    let at: Vec<(String, Vec<String>)> = peers
+        .iter()
+        .map(|(p, said)| (p.host.clone(), said.at.clone()))
+        .collect();
+    for (peer, _) in peers.iter_mut() {
+        let others = at.iter().filter(|(host, _)| *host != peer.host);
+        let lines =
+            others.flat_map(|(host, at)| at.iter().map(move |a| format!("try {host} {a}\n")));
+        let text: String = lines.chain(["go\n".to_string()]).collect();
+        // A peer that has gone has nothing to tell below.
+        let _ = peer.to.write_all(text.as_bytes());
+    }
+    let mut all = Vec::new();
+    for (peer, _) in peers.iter_mut() {
+        let until = Instant::now() + PATIENCE;
+        while let Some(line) = peer.line(until).filter(|l| l != "done") {
+            all.extend(tried(&peer.host, &line));
+        }
+    }
+    all
+}
+
+/// The words that reach a host.
+fn reaching(name: &str) -> Result<Vec<String>, String> {
+    let own = crate::libraries::own_file()
+        .map_err(|e| format!("kwinfo does not know its own file: {e}"))?;
+    let own = own.to_string_lossy();
+    let addresses = kw_sys::netif::interfaces().unwrap_or_default();
+    let addresses: Vec<IpAddr> = addresses.iter().map(|i| i.addr).collect();
+    if is_here(name, &kw_sys::host::name(), &addresses) {
+        return Ok(vec![own.into_owned(), PEER.into()]);
+    }
+    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|e| e.to_string())?;
+    let words = knobs.text(Id::Ssh).split_whitespace().map(str::to_string);
+    Ok(words
+        .chain([name.into(), quoted(&own), PEER.into()])
+        .collect())
+}
+
+impl Peer {
+    fn start(name: &str) -> Result<Peer, String> {
+        let words = reaching(name)?;
+        let [first, rest @ ..] = &words[..] else {
+            return Err("KW_SSH is empty".into());
+        };
+        let mut child = Command::new(first)
+            .args(rest)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("'{first}' cannot be started: {e}"))?;
+        let (Some(to), Some(from), Some(err)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("a pipe is missing".into());
+        };
+        Ok(Peer {
+            host: name.into(),
+            child,
+            to,
+            lines: lines(from),
+            complaint: lines(err),
+        })
+    }
+
+    /// The next line; `None` when there is none until then.
+    fn line(&mut self, until: Instant) -> Option<String> {
+        let left = until.saturating_duration_since(Instant::now());
+        self.lines.recv_timeout(left).ok()
+    }
+
+    /// Hears what it says of itself.
+    fn meet(&mut self) -> Result<Introduction, String> {
+        let until = Instant::now() + PATIENCE;
+        let mut said = Introduction::default();
+        while let Some(line) = self.line(until) {
+            if said.hear(&line) {
+                return Ok(said);
+            }
+        }
+        let last =
+            std::iter::from_fn(|| self.complaint.recv_timeout(Duration::from_millis(100)).ok());
+        let complaint: Vec<String> = last.filter(|l| !l.trim().is_empty()).collect();
+        Err(match complaint.last() {
+            Some(words) => words.clone(),
+            None => format!("it has not answered within {} s", PATIENCE.as_secs()),
+        })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It ends when its input ends; one that hangs is ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines that come, until there are no more.
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (tell, hear) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if tell.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    hear
+}
+
+impl Introduction {
+    /// Takes a line; whether it was the last one. What comes before the first is a greeting of
+    /// login scripts.
+    fn hear(&mut self, line: &str) -> bool {
+        let line = line.trim_end();
+        if let Some((_, own)) = line.split_once(MAGIC) {
+            let mut words = own.split_whitespace().map(str::to_string);
+            self.version = words.next().unwrap_or_default();
+            self.architecture = words.next().unwrap_or_default();
+            return false;
+        }
+        if self.version.is_empty() {
+            return false;
+        }
+        match line.split_once(' ') {
+            Some(("at", place)) => self.at.push(place.into()),
+            Some(("found", text)) => self.found.extend(finding(text)),
+            _ => {}
+        }
+        line == "ready"
+    }
+}
+
+/// A finding as a peer writes it.
+fn finding(text: &str) -> Option<Finding> {
+    let mut words = text.splitn(3, '\t');
+    Some(Finding {
+        what: words.next()?.into(),
+        grade: Grade::read(words.next()?)?,
+        text: words.next()?.into(),
+    })
+}
+
+fn tried(from: &str, line: &str) -> Option<Tried> {
+    let mut words = line.strip_prefix("tried ")?.splitn(3, ' ');
+    let (to, address, outcome) = (words.next()?, words.next()?, words.next()?);
+    Some(Tried {
+        from: from.into(),
+        to: to.into(),
+        address: address.parse().ok()?,
+        failed: (outcome != "ok").then(|| outcome.to_string()),
+    })
+}
+
+/// What of a host that was reached is the same as here.
+fn of_host(host: &str, said: &Introduction) -> Finding {
+    let what = format!("host {host}");
+    let own = env!("CARGO_PKG_VERSION");
+    if said.version != own {
+        return Finding::fault(
+            &what,
+            format!(
+                "its Kittiwake is {}, this one is {own}: jobs on both are refused; install the same on all hosts",
+                said.version
+            ),
+        );
+    }
+    if said.architecture != std::env::consts::ARCH {
+        return Finding::note(
+            &what,
+            format!(
+                "it is a machine for {}, this one for {}: a program needs a file for each; start them by \
+                 MPMD (-n 1 ./a : -n 1 ./b), with one host each",
+                said.architecture,
+                std::env::consts::ARCH
+            ),
+        );
+    }
+    Finding::ok(&what, format!("reached, Kittiwake {own}"))
+}
+
+fn on_host(host: &str, f: &Finding) -> Finding {
+    Finding {
+        what: format!("{host}: {}", f.what),
+        ..f.clone()
+    }
+}
+
+fn unreached(host: &str, why: &str) -> Finding {
+    Finding::fault(
+        &format!("host {host}"),
+        format!(
+            "cannot be reached: {why}: no job runs there; try 'ssh {host} true', which must ask nothing, and see that \
+             Kittiwake is in the same directory there"
+        ),
+    )
+}
+
+/// A finding for each pair of hosts that were reached, in each direction.
+fn connections(hosts: &[&str], all: &[Tried]) -> Vec<Finding> {
+    let pairs = hosts
+        .iter()
+        .flat_map(|from| hosts.iter().map(move |to| (*from, *to)));
+    let of = |(from, to): (&str, &str)| {
+        let of_pair = all.iter().filter(|t| t.from == from && t.to == to);
+        connection(&format!("{from} to {to}"), &of_pair.collect::<Vec<_>>())
+    };
+    pairs.filter(|(from, to)| from != to).map(of).collect()
+}
+
+fn connection(what: &str, tried: &[&Tried]) -> Finding {
+    let made = tried
+        .iter()
+        .filter(|t| t.failed.is_none())
+        .map(|t| t.address.ip().to_string());
+    let made: Vec<String> = made.collect();
+    let failed = tried
+        .iter()
+        .filter_map(|t| Some(format!("{} ({})", t.address.ip(), t.failed.as_ref()?)));
+    let failed: Vec<String> = failed.collect();
+    let (made, failed) = (made.join(", "), failed.join(", "));
+    match (made.as_str(), failed.as_str()) {
+        ("", "") => Finding::fault(
+            what,
+            "no address to connect to: no interface but loopback is up there, so jobs on both hosts end with an \
+             error; bring up the interface that leads to the other",
+        ),
+        ("", _) => Finding::fault(
+            what,
+            format!(
+                "no connection to {failed}: jobs on both hosts end with an error; open the ports between the hosts in \
+                 the firewall, some of them with KW_PORTS=FIRST-LAST, and say which network with KW_INTERFACES"
+            ),
+        ),
+        (made, "") => Finding::ok(what, made),
+        (made, failed) => Finding::ok(what, format!("{made}; not {failed}, which is passed over")),
+    }
+}
+
+/// Is a peer, on standard input and output, until its input ends.
+pub fn serve() -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "\n{MAGIC} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    )?;
+    let facts = Facts::gather();
+    for f in checks::all(&facts).iter().filter(|f| f.grade != Grade::Ok) {
+        writeln!(out, "found {}\t{}\t{}", f.what, f.grade.word(), f.text)?;
+    }
+    for at in listen(&facts)? {
+        writeln!(out, "at {at}")?;
+    }
+    writeln!(out, "ready")?;
+    out.flush()?;
+    let mut attempts = Vec::new();
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        match line.split_once(' ') {
+            Some(("try", place)) => attempts.extend(attempt(place)),
+            _ if line == "go" => {
+                for attempt in attempts.drain(..) {
+                    writeln!(out, "{}", attempt.join().unwrap_or_default())?;
+                }
+                writeln!(out, "done")?;
+                out.flush()?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Listens on every address but loopback, in the ports that the ranks of a job would take; where, with the word.
+fn listen(facts: &Facts) -> std::io::Result<Vec<String>> {
+    let knobs = Knobs::read(kw_sys::environment::variable).unwrap_or_else(|_| Knobs::defaults());
+    let (first, last) = knobs.ports(Id::Ports).unwrap_or((0, 0));
+    let any = IpAddr::from([0u16; 8]);
+    let listener = (first..=last)
+        .find_map(|port| TcpListener::bind((any, port)).ok())
+        .map_or_else(|| TcpListener::bind(("0.0.0.0", first)), Ok)?;
+    let port = listener.local_addr()?.port();
+    let word = greeting()?;
+    let said = word.clone();
+    std::thread::spawn(move || {
+        for mut met in listener.incoming().flatten() {
+            let _ = met.write_all(said.as_bytes());
+        }
+    });
+    let usable = facts
+        .interfaces
+        .iter()
+        .filter(|i| !i.loopback && !is_local(&i.addr));
+    let at = usable.map(|i| SocketAddr::new(i.addr, port));
+    Ok(at.map(|at| format!("{at} {word}")).collect())
+}
+
+/// A word that nobody else says.
+fn greeting() -> std::io::Result<String> {
+    let mut bytes = [0u8; GREETING / 2];
+    kw_sys::random::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Addresses that need an interface beside them.
+fn is_local(address: &IpAddr) -> bool {
+    matches!(address, IpAddr::V6(a) if a.segments()[0] & 0xffc0 == 0xfe80)
+}
+
+/// Tries to connect, beside others; `place`: `HOST ADDRESS:PORT WORD`. Joined it gives the line to
+/// write.
+fn attempt(place: &str) -> Option<std::thread::JoinHandle<String>> {
+    let (place, word) = place.rsplit_once(' ')?;
+    let (_, address) = place.split_once(' ')?;
+    let address = address.parse::<SocketAddr>().ok()?;
+    let (place, word) = (place.to_string(), word.to_string());
+    Some(std::thread::spawn(move || {
+        format!("tried {place} {}", outcome(address, &word))
+    }))
+}
+
+fn outcome(address: SocketAddr, word: &str) -> String {
+    let greeted = TcpStream::connect_timeout(&address, CONNECT).and_then(|mut met| {
+        met.set_read_timeout(Some(CONNECT))?;
+        let mut said = [0; GREETING];
+        met.read_exact(&mut said)?;
+        Ok(said == word.as_bytes())
+    });
+    match greeted {
+        Ok(true) => "ok".into(),
+        Ok(false) => "somebody else answers there".into(),
+        Err(e) => match e.kind() {
+            std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => {
+                format!("no answer in {} s", CONNECT.as_secs())
+            }
+            _ => e.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn introduced(text: &str) -> (Introduction, bool) {
+        let mut said = Introduction::default();
+        let ready = text.lines().any(|line| said.hear(line));
+        (said, ready)
+    }
+
+    #[test]
+    fn a_peer_is_understood_after_the_greeting_of_a_login() {
+        let (said, ready) = introduced(
+            "Welcome\nat nowhere\nprompt> kw-doctor-1 0.1.0 x86_64\nfound ssh\tnote\tnot on PATH: a, b\n\
+             at 10.0.0.7:4711 00ff\nat [fd00::7]:4711 00ff\nready\n",
+        );
+        assert!(ready);
+        assert_eq!(
+            (said.version.as_str(), said.architecture.as_str()),
+            ("0.1.0", "x86_64")
+        );
+        assert_eq!(said.found, [Finding::note("ssh", "not on PATH: a, b")]);
+        assert_eq!(said.at.len(), 2);
+        assert!(
+            !introduced("Welcome\nready").1 || introduced("Welcome\nready").0.version.is_empty()
+        );
+    }
+
+    #[test]
+    fn another_version_is_a_fault_and_another_architecture_is_told() {
+        let said = |version: &str, architecture: &str| Introduction {
+            version: version.into(),
+            architecture: architecture.into(),
+            ..Introduction::default()
+        };
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            of_host("b", &said(own, std::env::consts::ARCH)).grade,
+            Grade::Ok
+        );
+        let older = of_host("b", &said("0.0.1", std::env::consts::ARCH));
+        assert!(
+            older.grade == Grade::Fault && older.text.contains("0.0.1"),
+            "{older:?}"
+        );
+        let other = of_host("b", &said(own, "vax"));
+        assert!(
+            other.grade == Grade::Note && other.text.contains("vax"),
+            "{other:?}"
+        );
+    }
+
+    #[test]
+    fn a_pair_is_well_when_one_of_its_addresses_is() {
+        let all: Vec<Tried> = [
+            "tried b 10.0.0.7:9 ok",
+            "tried b 10.1.0.7:9 no answer in 5 s",
+        ]
+        .iter()
+        .filter_map(|line| tried("a", line))
+        .collect();
+        let found = connections(&["a", "b"], &all);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].grade == Grade::Ok && found[0].text.contains("not 10.1.0.7"),
+            "{found:?}"
+        );
+        let found = connections(&["a", "b"], &all[1..]);
+        assert!(
+            found[0].grade == Grade::Fault && found[0].text.contains("KW_PORTS"),
+            "{found:?}"
+        );
+        assert_eq!(tried("a", "done"), None);
+    }
+
+    #[test]
+    fn a_listener_is_known_by_its_greeting() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (at, word) = (listener.local_addr().unwrap(), greeting().unwrap());
+        assert_eq!(word.len(), GREETING);
+        let answers = [word.clone(), "SSH-2.0-other server".into()];
+        let server = std::thread::spawn(move || {
+            for answer in answers {
+                listener
+                    .accept()
+                    .unwrap()
+                    .0
+                    .write_all(answer.as_bytes())
+                    .unwrap();
+            }
+        });
+        assert_eq!(outcome(at, &word), "ok");
+        assert_eq!(outcome(at, &word), "somebody else answers there");
+        server.join().unwrap();
+        assert_ne!(outcome(at, &word), "ok");
+    }
+}
