@@ -1,0 +1,67 @@
+"""Several installations side by side, and one that is replaced while a job runs."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from jobs import DIST, ROOT, WATCHDOG, run, told
+
+WAITS = ROOT / "tests/install/waits.c"
+
+
+@pytest.fixture
+def install(tmp_path):
+    """install(NAME): a copy of the installation in a directory of its own, and a program that its
+    mpicc has made."""
+
+    def one(name):
+        home = tmp_path / name
+        shutil.copytree(DIST, home, symlinks=True, ignore=shutil.ignore_patterns("doc", "man3"))
+        program = tmp_path / f"waits-{name}"
+        p = run(home / "bin/mpicc", "-o", program, WAITS)
+        assert p.returncode == 0, told(p)
+        return home, program
+
+    return one
+
+
+def sums(home, program):
+    p = run(home / "bin/mpiexec", "-n", 3, program, input="\n")
+    assert p.returncode == 0 and p.stdout == "ready\nsum 3\n" and not p.stderr, told(p)
+
+
+def test_two_installations_do_not_meet(install):
+    (first, by_first), (second, by_second) = install("first"), install("second")
+    for home, program in ((first, by_first), (second, by_second)):
+        assert str(home / "lib/libmpi_abi.so.1") in run("ldd", program).stdout
+        sums(home, program)
+    sums(second, by_first)  # either starts the other's programs
+    shutil.rmtree(first)
+    sums(second, by_second)
+
+
+def replace(home):
+    """Every file by a new one under the same name, as `make install`, dpkg and pip do."""
+    for file in home.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            new = file.with_name(file.name + ".new")
+            shutil.copy2(file, new)
+            os.replace(new, file)
+
+
+@pytest.mark.parametrize("what", [replace, shutil.rmtree])
+def test_a_running_job_keeps_the_files_it_has(install, what):
+    home, program = install("only")
+    p = subprocess.Popen(
+        [home / "bin/mpiexec", "-n", "3", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert p.stdout.readline() == "ready\n"
+    what(home)
+    out, err = p.communicate("\n", timeout=WATCHDOG)
+    assert (p.returncode, out, err) == (0, "sum 3\n", "")
