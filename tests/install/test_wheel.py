@@ -38,6 +38,19 @@ def test_the_stock_wheel_of_mpi4py_finds_it(commands):
     )
 
 
+def test_every_name_of_a_library_leads_to_its_functions(commands):
+    # a wheel holds no links: the other names are small libraries that load the first
+    libraries = sorted((commands.parent / "lib").rglob("lib*mpi*.so.[0-9]*"))
+    names = [path for path in libraries if "site-packages" not in path.parts]
+    assert len(names) > 15, names
+    for path in names:
+        fortran = "fort" in path.name or "mpifh" in path.name or "usempi" in path.name
+        symbol = "mpi_init_" if fortran else "MPI_Init"
+        code = f"import ctypes; getattr(ctypes.CDLL({str(path)!r}), {symbol!r})"
+        p = run(commands / "python", "-c", code)
+        assert p.returncode == 0, told(p)
+
+
 def test_also_without_mpiexec(commands):
     p = run(
         commands / "python",
