@@ -22,6 +22,9 @@ LINKED  := $(if $(TARGET),CC=$(LINKER) CARGO_TARGET_$(shell echo $(TARGET) | tr 
 	$(if $(FOREIGN),RUN="qemu-$(ARCH) -L /usr/$(ARCH)-linux-gnu" FC=$(ARCH)-linux-gnu-gfortran)
 STRIP   := $(if $(FOREIGN),$(ARCH)-linux-gnu-)strip
 BUILD   := target/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+SMALL   := $(filter packed,$(PROFILE))
+LIBRARIES := $(addprefix -p kw-,abi fortran mpich-abi mpich-fortran openmpi-abi openmpi-fortran audit profile apigen)
+COMMANDS  := $(addprefix -p kw-,launch trace sim)
 TOOLS   := build/wheel-tools
 PYTHON  ?= $(TOOLS)/bin/python
 WHEELS  ?= build/wheel
@@ -38,7 +41,9 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) -p kw-abi -p kw-fortran -p kw-mpich-abi -p kw-mpich-fortran -p kw-openmpi-abi -p kw-openmpi-fortran -p kw-audit -p kw-profile -p kw-launch -p kw-trace -p kw-sim -p kw-apigen
+	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
+	$(if $(SMALL),$(LINKED) $(CARGO) build --profile small $(if $(TARGET),--target $(TARGET)) $(COMMANDS))
+	$(if $(SMALL),cp -pf $(addprefix $(dir $(BUILD))small/,mpiexec kwinfo kwtrace kwsim) $(BUILD)/)
 	$(LINKED) scripts/link-face $(BUILD) mpich
 	$(LINKED) scripts/link-face $(BUILD) openmpi
 	$(LINKED) scripts/link-fortran $(BUILD)
