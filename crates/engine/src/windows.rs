@@ -15,10 +15,10 @@
 //! view      what calls wait for, and who holds locks, for people
 //! ```
 //!
-//! Frames ([`kw_proto::rma`]) are messages in a context of the window's own. So they are lost,
-//! repeated and reordered as little as messages are, over every path and whatever link fails, and
-//! an accumulate is applied once. They are taken by whoever makes progress: the event thread does
-//! while the program computes.
+//! Frames ([`kw_proto::rma`]) are messages in a context that belongs to the window. So they are
+//! reliable and in order, over every path and whatever link fails, and an accumulate is applied
+//! once. The thread that makes progress takes them: the progress thread does while the program
+//! computes.
 //!
 //! Everything here but [`Reachable`] is called by the owner of the lock.
 
@@ -75,7 +75,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// That of a dynamic window: displacements are addresses.
+    /// The extent of a dynamic window: displacements are addresses.
     pub const DYNAMIC: Extent = Extent {
         size: u64::MAX,
         unit: 1,
@@ -85,15 +85,15 @@ impl Extent {
 /// A window to be made.
 #[derive(Debug)]
 pub struct NewWindow {
-    /// A context in which nobody else sends.
+    /// A context for the messages of this window only.
     pub context: ContextId,
     /// Its ranks.
     pub group: Arc<Group>,
     /// This rank.
     pub me: u32,
-    /// What this rank exposes.
+    /// The memory that this rank exposes.
     pub memory: Memory,
-    /// What each rank exposes.
+    /// The extent of the memory of each rank.
     pub targets: Vec<Extent>,
     /// Conflicting accesses are looked for: all ranks say the same.
     pub checks: bool,
@@ -151,10 +151,10 @@ struct Window {
     origin: Origin,
     target: Target,
     locks: Locks,
-    /// Who has got the lock, and does not know.
+    /// Ranks that have been granted the lock and have not been told yet.
     granted: Vec<u32>,
     shared: Option<Shared>,
-    /// The same for calls without the lock of the library.
+    /// The part of the window that calls use without the library's lock.
     reachable: Option<Arc<Reachable>>,
     /// Ranks that are marked there.
     marked: Vec<u32>,
@@ -366,7 +366,7 @@ impl Window {
 #[derive(Debug, Default)]
 pub struct Windows {
     all: Slab<Window>,
-    /// What windows that were freed have counted.
+    /// The counters of windows that were freed.
     freed: Tally,
 }
 
@@ -406,7 +406,7 @@ impl Windows {
         Ok(())
     }
 
-    /// What a rank exposes.
+    /// The extent of a rank's memory.
     pub fn extent(&mut self, id: WinId, rank: u32) -> Option<Extent> {
         self.get_mut(id).ok()?.targets.get(rank as usize).copied()
     }

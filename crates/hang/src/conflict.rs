@@ -8,7 +8,7 @@
 use crate::Frame;
 use crate::text::{Malformed, decoded, encoded, frame_text, list, parse_frame, parse_list};
 
-/// What such a line begins with: as all that a rank says unasked, for the launcher's sake.
+/// The start of such a line: like all lines that a rank sends to the launcher unasked.
 const BEGIN: &str = "cmd=kw_waits conflict ";
 
 /// A call of the program.
@@ -40,7 +40,7 @@ impl CallSite {
 /// See the module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Conflict {
-    /// What is wrong; `{}` stands twice, for the calls.
+    /// The conflict as a sentence, with `{}` for each of the two calls.
     pub what: String,
     /// The calls.
     pub calls: [CallSite; 2],

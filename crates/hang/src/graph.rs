@@ -288,8 +288,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Whether all holders of a lock are known. One without a holder is being granted, or nobody says
-/// who holds it.
+/// Whether all holders of a lock are known. A lock without a holder is just being granted, or no
+/// rank has reported its holder.
 fn knows_holders(report: &Report, wait: &Wait) -> bool {
     let unknown = |w: &Wait| {
         let same = (w.kind, w.context, w.source) == (wait.kind, wait.context, wait.source);

@@ -1,11 +1,12 @@
-//! Who holds the lock of a window that others wait for.
+//! The holders of window locks that other ranks wait for.
 //!
-//! No rank needs to know all of it: whoever holds a lock says so, and whose memory it is says how
-//! many hold it, and who as far as it knows. So a wait for a lock becomes one for its holders here.
+//! No rank needs to know all of it: each holder of a lock reports it, and the rank that has the
+//! memory reports the number of holders, and their ranks as far as it knows them. So a wait for a
+//! lock becomes a wait for its holders here.
 
 use crate::{Kind, Rank, Report, State, Told, Wait};
 
-/// What a rank knows of a lock of a window.
+/// What a rank knows about a lock of a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lock {
     /// Context of the window.
@@ -14,12 +15,12 @@ pub struct Lock {
     pub target: u32,
     /// How many hold it, if that is known.
     pub count: Option<u32>,
-    /// Who does, as far as that is known: ranks of the job.
+    /// The holders, as far as they are known: ranks of the job.
     pub holders: Vec<Rank>,
 }
 
-/// Every wait for a lock becomes one for each rank that holds it. Where some holder is not known,
-/// there is a wait for nobody besides.
+/// Every wait for a lock becomes one for each rank that holds it. If a holder is not known, a wait
+/// for no particular rank is added.
 pub fn name_holders(told: &mut [Told]) {
     let settled: Vec<Option<Vec<Wait>>> = told.iter().map(|t| settle(told, t)).collect();
     for (told, waits) in told.iter_mut().zip(settled) {
@@ -57,7 +58,7 @@ fn of_holders(all: &[Told], report: &Report, wait: &Wait) -> Vec<Wait> {
     waits
 }
 
-/// Who holds a lock, and whether these are all.
+/// The holders of a lock, and whether these are all.
 fn holders(all: &[Told], report: &Report, wait: &Wait) -> (Vec<Rank>, bool) {
     let members = report.comm(wait.context).map_or(&[][..], |c| &c.members);
     let (mut holders, mut count) = (Vec::new(), None);

@@ -9,8 +9,9 @@
 //! | [`memory`] | the memory of a new window |
 //! | [`make`] | what the ranks tell each other when they make a window |
 //!
-//! What goes on in a window (epochs, locks, operations that are under way) belongs to the engine
-//! ([`kw_engine::windows`]). Here are the checks of arguments, and what all ranks do together.
+//! The state of a window (epochs, locks, operations in progress) belongs to the engine
+//! ([`kw_engine::windows`]). Here are the checks of arguments, and the steps that all ranks take
+//! together.
 #![forbid(unsafe_code)]
 
 // A function of MPI without a row in api/built.tsv is one that nobody can call.

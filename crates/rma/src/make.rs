@@ -17,7 +17,7 @@ use kw_objects::state::Mpi;
 use kw_objects::window::{Flavor, Predefined, Reach, Window};
 use kw_sys::args::Out;
 
-/// What this rank gives to a window.
+/// This rank's part of a window.
 #[derive(Debug)]
 pub struct Share {
     /// Bytes, and the unit of displacements.
@@ -29,10 +29,10 @@ pub struct Share {
 /// MPI_THREAD_MULTIPLE
 const THREAD_MULTIPLE: i32 = 4096;
 
-/// What each rank says: bytes of [`Said`].
+/// Bytes of [`Said`], the message of each rank.
 const SAID: usize = 40;
 
-/// What a rank says.
+/// The message that a rank sends to the others when a window is created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Said {
     /// Its error; 0 for none.
@@ -114,7 +114,8 @@ pub fn window(
     }
 }
 
-/// The hints, and what this rank gives. Whoever makes memory for its host says where it is.
+/// Exchanges the hints and this rank's part. A rank that allocates memory for its host says where
+/// it is.
 fn prepare(
     mpi: &Mpi,
     info: InfoH,
@@ -169,7 +170,7 @@ fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
     }
 }
 
-/// What the hints promise of all ranks must be so.
+/// The promises made by hints must hold on all ranks.
 fn check_promises(hints: &Hints, all: &[Said]) -> Res {
     let first = all[0].extent;
     let other_size = all.iter().position(|s| s.extent.size != first.size);

@@ -13,7 +13,7 @@ use kw_sys::mem::usable;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What memory a rank wants to have.
+/// The memory that a rank asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// The program's, at this address.
@@ -204,7 +204,7 @@ fn allocated(
     all_or_none(members, own(), other)?
 }
 
-/// What all ranks have made; an error for all where one has none.
+/// The memory that all ranks have made; an error on all ranks if one has none.
 fn all_or_none(members: &Members<'_>, made: Res<Made>, other: (Class, &str)) -> Res<Res<Made>> {
     Ok(match (members.all(made.is_ok())?, made) {
         (false, Ok(_)) => fail(other.0, other.1),

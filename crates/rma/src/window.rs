@@ -113,7 +113,7 @@ fn window_fault(state: &mut State, win: WinH, fault: Box<Fault>) -> Box<Fault> {
     state.above.window_fault(win, fault)
 }
 
-/// Likewise, under the lock, which comes back.
+/// The same for a caller that holds the lock, which is returned.
 #[inline]
 pub fn on<R>(
     mpi: &Mpi,

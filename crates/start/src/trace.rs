@@ -288,7 +288,7 @@ pub struct Thread {
 pub struct Comm {
     /// Its number in records.
     pub number: u32,
-    /// The same value on all members.
+    /// A number that is the same on all members.
     pub id: u64,
     /// Its name, if it has one.
     pub name: String,

@@ -67,7 +67,7 @@ pub struct Agreed {
 pub struct Places(Vec<(Option<Bound>, u32)>);
 
 impl Places {
-    /// That of each rank.
+    /// The binding of each rank, in order.
     pub fn by_rank(&self) -> impl Iterator<Item = Option<Bound>> {
         let runs = self.0.iter();
         runs.flat_map(|(bound, n)| std::iter::repeat_n(*bound, *n as usize))

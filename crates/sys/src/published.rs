@@ -1,16 +1,16 @@
 //! Values that any thread finds by a handle of the program's, without a lock.
 //!
-//! A handle is a word of a caller of MPI, like a [`Addr`](crate::buf::Addr), and comes with the
-//! same promise: the program takes no object away while it still uses it in another call (MPI 5.0,
-//! 2.5.1 and 12.2.6). So [`Published::withdraw`], which the call that frees the object makes, waits
-//! for nobody. A handle that was withdrawn, or never published, is not found.
+//! A handle is a word that the caller of MPI passes, like an [`Addr`](crate::buf::Addr), and comes
+//! with the same promise: the program does not free an object while another of its calls uses it
+//! (MPI 5.0, 2.5.1 and 12.2.6). So [`Published::withdraw`], called when the object is freed, does
+//! not wait. A handle that was withdrawn, or never published, is not found.
 
 use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::ptr;
 
-/// Handles that are found at once, if their low bits differ. Others are not: whoever looks for them
-/// must know another way.
+/// Handles that are found at once, if their low bits differ. Others are not found here: the caller
+/// must look them up in another way.
 pub const ROWS: usize = 64;
 
 /// The handle of a free row.

@@ -4,8 +4,8 @@
 //!
 //! - A [`Schedule`](crate::Schedule) names memory in units. A *plan* is a schedule with its
 //!   [`Op`]s: [`bind`] resolves each copy, reduction and wait with contiguous memory to bytes
-//!   ([`Spot`]: area, first byte; the lengths are in the op). What cannot be resolved stays a
-//!   [`Step`](crate::Step) of the schedule ([`Op::Step`]).
+//!   ([`Spot`]: area and first byte; the lengths are in the op). An op that cannot be resolved
+//!   stays a [`Step`](crate::Step) of the schedule ([`Op::Step`]).
 //! - [`Progress`] is one run of a plan. [`Progress::go_on`] is the interpreter, the only one: it
 //!   runs ops until one has to wait, or is a step that only the owner can do (messages, typed
 //!   memory, functions of the user), and says so with [`Next`]. It calls nothing but a [`Ground`]:

@@ -258,8 +258,8 @@ impl Run {
         }
     }
 
-    /// Whether the plans of all communicators keep it: it has steps for the engine, or so many ops
-    /// that the memory of a communicator would grow with its ranks.
+    /// Whether the plan is cached for all communicators: it has steps for the engine, or its ops
+    /// would make the memory of a communicator grow with its ranks.
     #[inline(always)]
     pub(super) fn is_shared(&self) -> bool {
         self.work.is_some() || self.ops.len() > KEPT_STEPS

@@ -1,9 +1,10 @@
 //! Conflicting accesses, for `KW_CHECK` ([`kw_proto::rma::Accesses`]).
 //!
-//! A checked window uses messages for all memory but its rank's own: so whoever has the memory sees
-//! every access to it, each with the call of the program that made it. What conflicts is told to
-//! whoever can return an error: between fences and after MPI_Win_post the rank whose memory it is,
-//! and under a lock the origin of the later access, with the answer to its flush or unlock.
+//! A checked window uses messages for all memory except that of its own rank. So the rank that has
+//! the memory sees every access to it, each with the call of the program that made it. A conflict
+//! is reported where a call can return an error: between fences and after MPI_Win_post at the rank
+//! that has the memory, and under a lock at the origin of the later access, with the answer to its
+//! flush or unlock.
 //!
 //! Memory of the origin is looked after as well: what a get will write may not be used by anything
 //! else before it has ended.
@@ -21,7 +22,7 @@ pub type Site = Arc<[u8]>;
 /// Two accesses that conflict; each sentence of it names neither call nor window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundConflict {
-    /// What is wrong; `{}` stands twice, for the calls.
+    /// The conflict as a sentence, with `{}` for each of the two calls.
     pub what: String,
     /// The calls.
     pub calls: [Vec<u8>; 2],
@@ -52,7 +53,7 @@ pub(super) struct Checks {
     calls: HashMap<u32, Call>,
     /// Where this rank calls its next operation.
     site: Site,
-    /// That has a request, whose end frees its memory here and ends what it fetches.
+    /// The next operation has a request, whose completion frees its memory here and ends its fetch.
     has_request: bool,
     /// Found, for this rank to say.
     found: Vec<FoundConflict>,
@@ -81,7 +82,7 @@ impl Checks {
         self.calls.insert(origin, call);
     }
 
-    /// What a target is told of the next operation, which fetches something or does not.
+    /// The call to send with the next operation, which fetches something or does not.
     pub fn call(&self, fetches: bool) -> (bool, Site) {
         (!(fetches && self.has_request), self.site.clone())
     }
@@ -155,7 +156,7 @@ impl Checks {
         self.accesses.end(during, by);
     }
 
-    /// What an origin is told with the answer to its flush or unlock.
+    /// The conflicts to send to an origin with the answer to its flush or unlock.
     pub fn answer(&mut self, origin: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         for found in self.owed.remove(&origin).unwrap_or_default() {
@@ -168,7 +169,7 @@ impl Checks {
         bytes
     }
 
-    /// What a target has told.
+    /// Takes the conflicts that a target has sent.
     pub fn on_answer(&mut self, bytes: &[u8]) {
         let mut reader = Reader::new(bytes);
         let mut part = || Some(reader.counted()?.to_vec());
@@ -201,7 +202,7 @@ fn why(a: AccessKind, b: AccessKind) -> &'static str {
 }
 
 impl Window {
-    /// What the epoch of this rank is to accesses of it.
+    /// The kind of this rank's epoch, for accesses to its own memory.
     fn during(&self) -> During {
         match self.epochs.access() {
             Access::Started(_) => During::Posted,
@@ -318,8 +319,8 @@ impl Windows {
         checks.map_or_else(Vec::new, |checks| std::mem::take(&mut checks.found))
     }
 
-    /// A message uses memory that a get writes which has not ended, or that is exposed and that
-    /// another rank accesses; `writes`: it receives. What is wrong, with the call of the other.
+    /// A message uses memory that an unfinished get writes, or that is exposed and accessed by
+    /// another rank; `writes`: the message is received. Returns the conflict, with the other call.
     #[cold]
     pub fn misuse(&self, buf: &Buf, writes: bool) -> Option<FoundConflict> {
         let mut windows = self.all.iter().map(|(_, window)| window);

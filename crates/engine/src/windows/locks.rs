@@ -1,8 +1,8 @@
-//! The lock of this rank's memory (MPI_Win_lock): who holds it, and who waits.
+//! The lock of this rank's memory (MPI_Win_lock): its holders and the ranks that wait for it.
 //!
-//! Where ranks of the host share the memory, those who find the lock free take it in shared memory,
-//! and the others ask this rank like ranks of other hosts. It grants the lock in the order of
-//! asking, and nobody takes it directly while somebody waits.
+//! Where ranks of the host share the memory, a rank that finds the lock free takes it in shared
+//! memory; the others ask this rank, as ranks of other hosts do. It grants the lock in the order of
+//! the requests, and while a request waits, no rank takes the lock directly.
 
 use kw_path::shm::window::SharedMemory;
 use kw_proto::rma::{LockMode, LockQueue};
@@ -32,7 +32,7 @@ impl Locks {
         }
     }
 
-    /// Takes the lock if it is free and nobody waits.
+    /// Takes the lock if it is free and no rank waits for it.
     pub fn try_lock(&mut self, who: u32, mode: LockMode) -> bool {
         match self {
             Locks::Asked(queue) => queue.may_have(mode) && queue.request(who, mode),
@@ -40,7 +40,7 @@ impl Locks {
         }
     }
 
-    /// Asks for the lock. Who has it now: this one, or others that have waited.
+    /// Asks for the lock. Returns the ranks that have it now: this one, or others that have waited.
     pub fn request(&mut self, who: u32, mode: LockMode) -> Vec<u32> {
         match self {
             Locks::Asked(queue) => match queue.request(who, mode) {
@@ -66,7 +66,7 @@ impl Locks {
         }
     }
 
-    /// Whether anybody waits for the lock.
+    /// Whether a rank waits for the lock.
     pub fn is_awaited(&self) -> bool {
         match self {
             Locks::Asked(queue) => queue.is_awaited(),

@@ -1,9 +1,9 @@
 //! Post, start, complete and wait (MPI 5.0, 12.5.2): with ranks whose memory is shared by counts in
 //! that memory, with others by frames.
 //!
-//! A target counts its posts for an origin up, and an origin its completes. Whoever waits looks for
-//! a moment, then marks the count and sleeps as for a message: the other sends [`Frame::Wake`] when
-//! it counts up what is marked.
+//! A target counts its posts for an origin up, and an origin its completes. A rank that waits polls
+//! for a moment, then marks the count and sleeps as for a message: the other sends [`Frame::Wake`]
+//! when it counts up a marked count.
 
 use super::Window;
 use super::direct::Shared;

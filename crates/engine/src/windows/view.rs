@@ -1,4 +1,4 @@
-//! What calls on windows wait for, and who holds locks, for people: nothing here is on the way of a
+//! What calls on windows wait for, and which ranks hold locks, as text: not used on the path of a
 //! message.
 
 use super::sync::Until;
@@ -8,7 +8,7 @@ use kw_hang::{Kind, Lock, Wait};
 use kw_proto::rma::{Access, EpochStart};
 
 impl Windows {
-    /// What a request waits for, all of it, if it is one of these.
+    /// All waits of a request, if it belongs to a window.
     pub(crate) fn waits_of(&self, req: ReqId) -> Option<Vec<Wait>> {
         let mut all = self.all.iter();
         all.find_map(|(_, window)| {
@@ -44,7 +44,7 @@ impl Window {
                 waits.dedup();
                 waits
             }
-            // Everybody has called it: the rest goes on by itself.
+            // All ranks have called it: the rest completes by itself.
             Until::Fenced(_) => Vec::new(),
             Until::Completed => {
                 let mut ranks: Vec<u32> = self.not_completed().collect();
@@ -58,7 +58,7 @@ impl Window {
         }
     }
 
-    /// What keeps targets from ending operations of this rank up to a number.
+    /// The waits for targets that have not finished this rank's operations up to a number.
     fn answers(&self, rank: Option<u32>, number: u64) -> Vec<Wait> {
         let targets = self.flights.targets(number);
         let targets = targets.filter(|&target| rank.is_none_or(|rank| rank == target));

@@ -326,7 +326,7 @@ mod tests {
         assert!(!job.has_failed());
         assert_eq!(job.on_signal(int, at(250)), Some(Action::Kill));
         assert_eq!(status(&job), Some(128 + int as u8));
-        // A signal that ranks die of is reported, whoever sent it.
+        // A signal that kills ranks is reported, whatever process sent it.
         let mut job = Phases::new();
         job.on_signal(int, START);
         let ended = job.on_ended(who(1), Ended::Signal(int, false), true, at(1));

@@ -1,9 +1,9 @@
 //! Conflicting accesses to the memory of one rank (MPI 5.0, 12.7), for `KW_CHECK`.
 //!
-//! Kept is every access that has not ended, by the bytes that it touches. A new one conflicts with
-//! one that is kept where both touch a byte, both are in an epoch of the same kind, at least one
-//! writes, and they are not two accumulates that may meet. What ends an epoch, or a flush, is told
-//! by [`Accesses::end`]: whatever comes later has an order with what has ended.
+//! Every unfinished access is kept, by the bytes that it touches. A new access conflicts with a
+//! kept one if both touch a byte, both are in an epoch of the same kind, at least one writes, and
+//! they are not two accumulates that may overlap. [`Accesses::end`] takes the end of an epoch or a
+//! flush: later accesses are ordered after what has ended.
 //!
 //! Epochs of different kinds are never compared: a rank that has ended its fence may lock a target
 //! that has not.
@@ -11,7 +11,7 @@
 use kw_types::layout::Basic;
 use std::collections::BTreeMap;
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     /// Reads.
@@ -31,7 +31,7 @@ pub enum AccessKind {
     Swap,
     /// The rank whose memory it is reads it, for a call of MPI.
     Load,
-    /// Likewise, and writes it.
+    /// The rank that has the memory writes it, for a call of MPI.
     Store,
 }
 
@@ -65,7 +65,7 @@ pub enum During {
 pub struct AccessNote<S> {
     /// The rank that makes it.
     pub by: u32,
-    /// What it does.
+    /// Its kind.
     pub kind: AccessKind,
     /// In which epoch.
     pub during: During,

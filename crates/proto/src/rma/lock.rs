@@ -3,8 +3,8 @@
 use super::LockMode;
 use std::collections::VecDeque;
 
-/// Who holds the lock of a target, and who waits for it. A shared request waits behind an earlier
-/// exclusive one, so that nobody waits for ever.
+/// The holders of the lock of a target, and the ranks that wait for it. A shared request waits
+/// behind an earlier exclusive one, so that no request waits for ever.
 #[derive(Clone, Default, Debug)]
 pub struct LockQueue {
     exclusive: Option<u32>,
@@ -54,18 +54,18 @@ impl LockQueue {
         self.exclusive == Some(who) || self.shared.contains(&who)
     }
 
-    /// Whether anybody waits for the lock.
+    /// Whether a rank waits for the lock.
     pub fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Who holds the lock.
+    /// The holders of the lock.
     pub fn holders(&self) -> impl Iterator<Item = u32> {
         self.exclusive.iter().chain(&self.shared).copied()
     }
 
     #[cfg(test)]
-    /// Whether nobody holds the lock or waits for it.
+    /// Whether no rank holds the lock or waits for it.
     fn is_free(&self) -> bool {
         self.exclusive.is_none() && self.shared.is_empty() && self.waiting.is_empty()
     }

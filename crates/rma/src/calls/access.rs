@@ -124,7 +124,7 @@ impl LocalElements {
     }
 }
 
-/// The same fault, of an argument of this side.
+/// The same error, with the name of the argument's side (origin, target or result).
 #[cold]
 fn named(side: &str, mut fault: Box<Fault>) -> Box<Fault> {
     fault.text = match fault.text.strip_prefix("the buffer") {

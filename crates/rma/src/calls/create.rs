@@ -138,7 +138,7 @@ fn free(mpi: &Mpi, win: WinH) -> Res {
     })?;
     drop(guard);
     delete_all(mpi, Owner::Win(win))?;
-    // Nobody's memory goes while others still work on it.
+    // No rank frees its memory while others still use it.
     barrier(mpi, comm).map_err(|fault| mpi.lock().above.window_fault(win, fault))?;
     let mut guard = mpi.lock();
     mpi.reachable.withdraw(win.0);

@@ -64,7 +64,7 @@ fn ordinary_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
     })?;
     match reach {
         Reach::Own => Ok(()),
-        // What ranks do to memory in reach is not counted.
+        // Operations on memory that is directly accessible are not counted.
         Reach::Some | Reach::All => together(mpi, win, barrier(mpi, comm)),
     }
 }

@@ -27,7 +27,7 @@ fn of_rank(
     })
 }
 
-/// A window that was made with the promise that nobody locks it cannot be locked.
+/// A window that was created with the promise (`no_locks`) not to lock it cannot be locked.
 fn check_lockable(on: &WindowCall<'_>) -> Res {
     if on.window.info.get("no_locks") == Some("true") {
         return fail(

@@ -1,4 +1,4 @@
-//! What can be asked of a window: its group, its hints, the memory that it shares (MPI 5.0, 12.2).
+//! Calls that query a window: its group, its hints, the memory that it shares (MPI 5.0, 12.2).
 
 use crate::hints;
 use crate::window::on;
