@@ -127,14 +127,19 @@ impl Window {
         self.target.has_completed() && self.places_not_completed().next().is_none()
     }
 
-    /// Looks for a moment whether all origins have completed.
+    /// Looks for a moment whether the origins that share memory have completed.
     pub(super) fn look_for_completes(&self) {
-        look_until(|| self.has_completed());
+        look_until(|| self.places_not_completed().next().is_none());
     }
 
-    /// Looks for a moment whether these ranks have posted.
+    /// Looks for a moment whether those of these ranks have posted that share memory: the posts of
+    /// others come as frames.
     pub(super) fn look_for_posts(&self, ranks: &[u32]) {
-        look_until(|| !ranks.iter().any(|&rank| self.awaits_post(rank)));
+        let missing = |&rank: &u32| {
+            let posts = self.posts_of(rank);
+            posts.is_some_and(|(count, number)| !count.reached(number))
+        };
+        look_until(|| !ranks.iter().any(missing));
     }
 
     /// Has these ranks tell when they post. Look again afterwards.
