@@ -32,13 +32,13 @@ PACKED  := $(CURDIR)/build/packed/$(ARCH)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
 
 all: build
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
-	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, or quick to build) RANKS=$(RANKS)"
+	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, quick, or checked, which the tests use) RANKS=$(RANKS)"
 
 build: ## builds library and commands
 	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
@@ -107,8 +107,11 @@ apps: ## builds, and builds the programs of apps/ into build/apps: the NAS kerne
 format: ## formats Rust (cargo fmt) and Python (ruff), as the check wants them
 	CARGO="$(CARGO)" VENV=$(VENV) scripts/format
 
-check: ## every test, quick ones first
+check: ## every kind of test, quick ones first (12 minutes on two cores)
 	scripts/check
+
+check-all: ## the same with all that repeats a test on more ranks, over more paths or for longer, on the library as it is released
+	scripts/check --all
 
 check-fast: ## what is worth knowing after an edit: format, arrows, lint, unit tests, C tests of few ranks over shared memory
 	scripts/check --fast
@@ -130,8 +133,8 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab run flood
 	$(VENV)/bin/kwlab show flood
 
-loom: ## model checks of the concurrent parts, whole ('make check' gives each model 20 s)
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
+loom: ## model checks of the concurrent parts, whole ('make check' gives each model 5 s)
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 
 fuzz: ## feeds what reads bytes of others CASES damaged inputs each (100000); a failure prints its input and keeps its seed
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace fuzz_

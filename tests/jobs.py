@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
 MPIEXEC = str(DIST / "bin/mpiexec")
 LAB = ROOT / "tests/hosts/lab"
-WATCHDOG = 90  # seconds after which a run counts as hung; no test depends on how fast a machine is
+WATCHDOG = 180  # seconds after which a run counts as hung; no test depends on how fast a machine is
 SKIPPED = 77  # status of a step, a test program or the host lab that cannot be run on this machine
 
 
@@ -28,6 +28,11 @@ def run(*words, env=None, timeout=WATCHDOG, **more):
         env={**os.environ, **(env or {})},
         **more,
     )
+
+
+def cargo(command, *words):
+    """A command of cargo, for what the steps `stage` and `unit` have compiled."""
+    return [os.environ.get("CARGO", "cargo"), command, "--profile", "checked", "--quiet", *words]
 
 
 def told(p):

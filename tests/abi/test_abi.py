@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from engines import package
-from jobs import DIST, MPIEXEC, ROOT, run, told
+from jobs import DIST, MPIEXEC, ROOT, cargo, run, told
 
 
 @pytest.fixture(scope="module")
@@ -84,16 +84,6 @@ def test_a_program_without_a_launcher(says, theirs):
 
 
 def test_values_are_the_same(mpich):
-    words = [
-        os.environ.get("CARGO", "cargo"),
-        "test",
-        "--quiet",
-        "-p",
-        "kw-abi",
-        "--test",
-        "header",
-        "--",
-        "--include-ignored",
-    ]
+    words = cargo("test", "-p", "kw-abi", "--test", "header", "--", "--include-ignored")
     p = run(*words, cwd=ROOT, timeout=600, env={"PEER_MPI_ABI_INCLUDE": f"{mpich}/include"})
     assert p.returncode == 0, told(p)

@@ -1,6 +1,6 @@
 /* What may be called before MPI is initialised, while it is, and after it was finalised (MPI 5.0, 11.4.1): versions, info, error
  * classes and strings, error handlers of sessions, statuses, the ABI's questions. */
-// run: n=1
+// run: n=1 abi=one
 #include "check.h"
 
 static void versions(void) {

@@ -1,5 +1,5 @@
 /* Attributes: copying at dup, deleting at free, refusals, the order at MPI_Finalize, predefined ones, datatypes. */
-// run: n=1,2
+// run: n=1,2 paths=one
 #include "check.h"
 
 static int copies, deletes, order[8], refuse;

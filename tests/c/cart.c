@@ -1,5 +1,5 @@
 /* Grids: making, asking, shifting, slicing; MPI_Dims_create. */
-// run: n=1,4,6
+// run: n=1,4,6 paths=one
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
 /* KW_CHECK: messages whose elements are others than those of their receive, and buffers that two operations use at once. */
-// run: n=2
+// run: n=2 abi=one
 #include "check.h"
 
 enum { LONG = 1 << 18 };

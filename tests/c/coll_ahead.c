@@ -1,4 +1,4 @@
-// run: n=2,3,8 timeout=120
+// run: n=2,3,8 timeout=120 abi=one
 /* A random mix of collectives, short and long, while ranks run ahead of each other as far as they can: each is held up at moments of its
  * own, so that shared areas come back into use while some rank is still far behind. Every result is checked. */
 #include "check.h"

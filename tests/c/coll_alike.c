@@ -1,4 +1,4 @@
-// run: n=2,3,5 timeout=60
+// run: n=2,3,5 timeout=60 abi=one
 /* Calls that are alike but for one thing: another operation, datatype, count, root, list of counts or place for the result, a communicator, a
  * hint, a form that does not block, or a mistake. Whatever the library keeps of one call for the next, it may not be taken for another. */
 #include "check.h"

@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=60
+// run: n=1,2 timeout=60 paths=one
 /* Wrong arguments of every collective function, in all three forms, with int and with MPI_Count, by a table: each fault is made in
  * every function that has the argument, gives the right class (MPI 5.0, 9.4) and a sentence with the argument's name. All calls are made on a
  * communicator of one process (a ring, for the neighbourhood), where every argument means something; what is refused leaves nothing behind. */

@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=60
+// run: n=2,4 timeout=60 abi=one
 /* KW_CHECK=1: calls that do not fit together give every rank an error that names both sides, in all three forms; the
  * communicator can be used afterwards, and calls that fit are left alone. */
 #include "check.h"

@@ -1,5 +1,5 @@
 /* The hint kw_coll: a communicator's own choice of collective algorithms. */
-// run: n=3,4
+// run: n=3,4 abi=one
 #include "check.h"
 
 #define COUNT 1000

@@ -1,4 +1,4 @@
-// run: n=1,2,3,4,7,8 timeout=120
+// run: n=1,2,3,4,7,8 timeout=120 abi=one
 /* Non-blocking and persistent collectives: several at once on one communicator, mixed with blocking ones and messages,
  * with user-defined operations (MPI 5.0, 6.12 and 6.13). Any number of processes. */
 #include "check.h"

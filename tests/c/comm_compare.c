@@ -1,5 +1,5 @@
 /* MPI_Comm_compare on every kind of communicator: intra and inter, with and without topology. */
-// run: n=2,4,6
+// run: n=2,4,6 paths=one
 #include "check.h"
 
 static int compared(MPI_Comm a, MPI_Comm b) {

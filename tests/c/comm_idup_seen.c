@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=20
+// run: n=2,4 timeout=20 abi=one
 /* A communicator of MPI_Comm_idup may be used as soon as MPI_Request_get_status, or one of its forms for several requests, has said
  * that its request is complete (MPI 5.0, 7.4.2): it is another time than MPI_Wait, which comes after the use here. */
 #include "check.h"

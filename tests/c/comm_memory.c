@@ -1,4 +1,4 @@
-// run: n=4,64 timeout=60
+// run: n=4,64 timeout=60 abi=one
 /* A communicator costs a rank less than 4 KB of heap, also after collectives, whatever the number of ranks: lists for every
  * rank that had ever sent made it 13 KB. */
 #include "check.h"

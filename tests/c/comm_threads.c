@@ -1,5 +1,5 @@
 /* Threads make communicators at once, in an order that differs from process to process; nobody waits for ever. */
-// run: n=2,4 timeout=120
+// run: n=2,4 timeout=120 abi=one
 #include "check.h"
 #include <pthread.h>
 

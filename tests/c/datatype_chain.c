@@ -1,5 +1,5 @@
 /* Long chains of datatypes: each made from the one before, freed in the order of the chain, and used. */
-// run: n=1 timeout=120
+// run: n=1 timeout=120 abi=one
 #include "check.h"
 
 /* Frees the parts first, so that the last owner takes the whole chain away. */

@@ -1,5 +1,5 @@
 /* Error handlers, and error classes, codes and strings that the user adds. */
-// run: n=1,2
+// run: n=1,2 paths=one
 #include "check.h"
 
 static int called, last_code;

@@ -1,4 +1,4 @@
-// run: n=1,2,4 timeout=120
+// run: n=1,2,4 timeout=120 paths=one
 /* Every data access function of MPI 5.0, 14.4, and its large-count twin: what is written is what is read, where it should
  * lie in the file, with the count in the status; file pointers move by it. */
 #include "file.h"

@@ -1,4 +1,4 @@
-// run: n=1,2,4 timeout=60
+// run: n=1,2,4 timeout=60 paths=one
 /* Opening, closing and deleting files, sizes, modes, hints and what is refused (MPI 5.0, 14.2 and 14.7). */
 #include "file.h"
 

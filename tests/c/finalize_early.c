@@ -1,4 +1,4 @@
-// run: n=3 timeout=60
+// run: n=3 timeout=60 abi=one
 /* A rank that is in MPI_Finalize while others wait for it: what it had sent comes, and whoever waits for more gets an error with its name. */
 #include "check.h"
 

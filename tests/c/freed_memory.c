@@ -1,4 +1,4 @@
-// run: n=2
+// run: n=2 paths=one abi=one
 /* What a program frees and asks for again costs no new pages (KW_KEEP_FREED). */
 #include "check.h"
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// run: n=1
+// run: n=1 abi=one
 /* What a program has told malloc before MPI_Init holds: KW_KEEP_FREED changes nothing. */
 #include "check.h"
 #ifdef __GLIBC__

@@ -1,5 +1,5 @@
 /* Groups: algebra, inclusion, ranges, translation, comparison, and what is wrong with bad arguments. */
-// run: n=1,4
+// run: n=1,4 paths=one
 #include "check.h"
 
 static int size_of(MPI_Group g) {

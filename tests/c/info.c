@@ -1,5 +1,5 @@
 /* Info objects, before, during and after MPI is initialised. */
-// run: n=1
+// run: n=1 paths=one
 #include "check.h"
 
 static void pairs(void) {

@@ -1,5 +1,5 @@
 /* What the standard does not allow, but MPICH or Open MPI accepts and programs use: accepted, and refused with KW_CHECK. */
-// run: n=2
+// run: n=2 paths=one
 #include "check.h"
 
 /* strict.c includes this file with KW_CHECK set. */

@@ -1,6 +1,6 @@
 /* What MPI 3.0 removed and codes of MPI-1 use: every function under its old name, MPI_LB and MPI_UB (MPI-1.1, 3.12.3), the
  * deprecated attribute functions, and the PMPI twins. Made for our own library: other standard ABI libraries have none of it. */
-// run: n=1,2
+// run: n=1,2 paths=one
 #ifdef STRICT
 #define MPI1_COMPAT
 #endif

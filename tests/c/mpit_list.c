@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=60
+// run: n=1,2 timeout=60 paths=one
 /* The tool interface lists everything it has, before MPI_Init, inside and after MPI_Finalize, and says the same each time;
  * strings keep the rules of MPI 5.0, 15.3.3. */
 #include "check.h"

@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=60
+// run: n=1,2 timeout=60 paths=one
 /* The tool interface keeps the rules of MPI 5.0, 15.3: initialisation is counted, strings are cut, outputs may be left out,
  * indices and handles are checked, performance variables belong to a session, callbacks to a safety level. */
 #include "check.h"

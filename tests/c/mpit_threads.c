@@ -1,4 +1,4 @@
-// run: n=2 timeout=120 flags=-pthread
+// run: n=2 timeout=120 flags=-pthread abi=one
 /* Threads use the tool interface while others communicate: sessions, handles, knobs and events come and go; what one thread's
  * session shows is not touched by another's. */
 #include "check.h"

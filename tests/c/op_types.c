@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=60
+// run: n=1,2 timeout=60 paths=one
 /* Every predefined operation on every predefined datatype (MPI 5.0, 6.9.2 and 6.9.4): what is allowed gives what plain C
  * gives, by MPI_Reduce_local and by MPI_Allreduce; what is not allowed is refused with MPI_ERR_OP. */
 #include "op_kinds.h"

@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=60
+// run: n=1,2 timeout=60 paths=one
 // Wrong arguments under MPI_ERRORS_RETURN: the right class, never a crash.  Some checks are made
 // only with -DSTRICT=1: a library whose handles are pointers may not survive garbage.
 #include "check.h"

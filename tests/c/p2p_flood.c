@@ -1,4 +1,4 @@
-// run: n=2 timeout=120
+// run: n=2 timeout=120 abi=one
 /* A million messages to a rank that takes messages in while it computes, and receives them only then: its memory grows by less than
  * twice the payload plus 64 MB (they would take 280 MB), nothing is lost, and the counters say who was told to hold. */
 #include "check.h"

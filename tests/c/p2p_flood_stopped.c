@@ -1,4 +1,4 @@
-// run: n=2 timeout=120
+// run: n=2 timeout=120 abi=one
 /* A million messages to a rank that the system stops for a third of a second, as a busy host does to its processes: what waits
  * meanwhile is bounded by what the kernel takes for one connection and a little, at the sender and, when the other goes on, at the
  * receiver, which has told the sender to hold by then. Nothing is lost. */

@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=120
+// run: n=2,4 timeout=120 abi=one
 /* Senders that are told to hold, because their receiver keeps too much already (KW_UNEXPECTED): whatever the program needs comes
  * through all the same. The message that is wanted always stands behind tens of thousands that are not. */
 #include "check.h"

@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=90
+// run: n=2,4 timeout=90 abi=one
 // Messages of one source in one communicator do not overtake each other, whatever their sizes; tags and communicators
 // may be received in any order; wildcards take the first that fits.
 #include "check.h"

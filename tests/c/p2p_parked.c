@@ -1,4 +1,4 @@
-// run: n=3 timeout=60
+// run: n=3 timeout=60 abi=one
 /* MPI_THREAD_MULTIPLE, more threads than processors that all exchange with other ranks at once: whichever polls for the others
  * ends its own wait and calls one of them to go on polling. That one gets no processor for a while, because threads of the
  * program that wait for each other outside MPI keep them all; the event thread, which looks every 10 us, must leave it the

@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=120
+// run: n=2,4 timeout=120 abi=one
 // Random traffic between all pairs: sizes, modes, tags, communicators and completion calls from one seed (argument 1 or
 // the clock), every message with a checksum.
 #include "check.h"

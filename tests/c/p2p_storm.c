@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=120
+// run: n=2,4 timeout=120 abi=one
 // A hundred thousand messages both ways: as pairs, as windows of requests, and all unexpected.
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// run: n=2 timeout=120
+// run: n=2 timeout=120 abi=one
 // MPI_THREAD_MULTIPLE: eight threads each way, every thread with its own tag, own communicator, or all with the same;
 // blocking, waiting for any, and probing.
 #include "check.h"

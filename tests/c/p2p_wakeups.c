@@ -1,4 +1,4 @@
-// run: n=2 timeout=240
+// run: n=2 timeout=240 abi=one
 /* MPI_THREAD_MULTIPLE, eight threads that complete their requests in every way there is, between pauses of any length: what ends a wait comes from
  * the other process, from another thread's send to this process, or from another thread that completes a generalized request. A wake-up
  * that gets lost hangs a thread for good, or costs a second and is counted. */

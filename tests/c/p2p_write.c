@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=120
+// run: n=2,4 timeout=120 abi=one
 /* Where receives are posted before their long messages are sent, nine of ten at least are written: the announcement of the receive
  * takes the place of the handshake. "Before" is by construction: a barrier or a short message follows the posting. In
  * collectives most are written whoever is first, but what waited for 10 ms. Over

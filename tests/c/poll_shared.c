@@ -1,4 +1,4 @@
-// run: n=4 timeout=120
+// run: n=4 timeout=120 abi=one
 /* Ranks that share one processor and poll in every way there is, while one of them works: they leave it the processor. A token goes
  * round; whoever has it works for a while, the others look for it. How often they look in vain is counted, not how long it takes. */
 #define _GNU_SOURCE

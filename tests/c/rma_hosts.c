@@ -1,4 +1,4 @@
-// run: n=3,4 timeout=60 hosts=2
+// run: n=3,4 timeout=60 hosts=2 abi=one
 /* Windows whose memory some ranks share and others reach by messages: every kind of epoch, and locks
  * that ranks of both kinds want. */
 #include "check.h"

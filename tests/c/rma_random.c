@@ -1,4 +1,4 @@
-// run: n=2,3,4 timeout=120
+// run: n=2,3,4 timeout=120 abi=one
 /* Random programs against a model: each round every rank issues the same kind of random operations on places of its own in all
  * windows, with random datatypes on both sides, in an epoch of a random kind. Afterwards each rank knows what its memory must be,
  * for it can work out what all have done. */

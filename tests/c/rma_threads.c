@@ -1,4 +1,4 @@
-// run: n=1,2 timeout=120
+// run: n=1,2 timeout=120 abi=one
 /* Several threads of each rank use one window at once (MPI 5.0, 12.5.3, MPI_THREAD_MULTIPLE), and others send messages meanwhile. */
 #include "rma.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Buffers for buffered sends that are attached to a session (MPI 5.0, 3.6): they serve the communicators that were derived from
  * it, in any way, unless such a one has a buffer of its own; without one the process's buffer serves. */
-// run: n=1,2
+// run: n=1,2 abi=one
 #include "check.h"
 
 enum { ROOM = 4096 + MPI_BSEND_OVERHEAD };

@@ -1,5 +1,5 @@
 /* The program's signals are its own: a thread of the library takes none, so one that the program holds back waits. */
-// run: n=2
+// run: n=2 abi=one
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>

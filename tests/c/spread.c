@@ -1,4 +1,4 @@
-// run: n=4 timeout=60
+// run: n=4 timeout=60 abi=one
 /* Ranks that share cores and wait for each other in short turns spread over the cores, however they were piled up. Each round piles all ranks
  * on one processor, lets them go where they like, and has them wait for each other for a moment; in some round one of them must have moved. */
 #define _GNU_SOURCE

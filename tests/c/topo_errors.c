@@ -1,5 +1,5 @@
 /* Wrong arguments of the topology functions: the right class, and nobody hangs. */
-// run: n=1,4
+// run: n=1,4 paths=one
 #include "check.h"
 
 static MPI_Comm made;

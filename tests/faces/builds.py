@@ -5,7 +5,7 @@ import functools
 import os
 import subprocess
 
-from jobs import DIST, ROOT
+from jobs import DIST, ROOT, cargo
 
 LIBRARIES = {"mpich": DIST / "lib/mpich/libmpi.so.12", "openmpi": DIST / "lib/openmpi/libmpi.so.40"}
 FORTRAN = {
@@ -27,8 +27,11 @@ GFORTRAN = [
 
 def generated(file, what, abi):
     """Writes what apigen says, if it is not there; what is the same stays as old as it is."""
+    # what the step `stage` has built needs no cargo, which other steps may keep waiting
+    built = ROOT / "target" / os.environ.get("PROFILE", "checked") / "apigen"
+    apigen = [built] if built.exists() else cargo("run", "-p", "kw-apigen", "--")
     made = subprocess.run(
-        [os.environ.get("CARGO", "cargo"), "run", "--quiet", "-p", "kw-apigen", "--", what, abi],
+        [*apigen, what, abi],
         cwd=ROOT,
         capture_output=True,
         text=True,

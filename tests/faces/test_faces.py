@@ -48,9 +48,11 @@ def foreign(tmp_path_factory):
 
 @pytest.mark.parametrize("abi", LIBRARIES)
 def test_conformance(abi):
-    """All programs of tests/c; -DSTRICT as for our own library."""
+    """The programs of tests/c that call functions which differ between ABIs (all of them in `make
+    check-all`); -DSTRICT as for our own library."""
     p = run(
         ROOT / "tests/run-c",
+        "--foreign",
         "--mpi",
         prefix(abi),
         "--smallest",
@@ -60,7 +62,7 @@ def test_conformance(abi):
     )
     assert p.returncode == 0, p.stdout[-8000:] + p.stderr
     passed = re.search(r"(\d+) passed", p.stdout.splitlines()[-1])
-    assert int(passed[1]) >= 75, p.stdout.splitlines()[-1]
+    assert int(passed[1]) >= 60, p.stdout.splitlines()[-1]
     print(p.stdout.splitlines()[-1])
 
 

@@ -1,17 +1,16 @@
 """Links that fail, in the host lab (tests/hosts/lab): connections that are reset in the middle of
 messages, hosts that vanish, processes that are stopped, too few open files."""
 
-import os
 import pathlib
 import re
 import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, WATCHDOG, lab, run, told
+from jobs import MPIEXEC, ROOT, WATCHDOG, cargo, lab, run, told
 
 ON_HOSTS = ROOT / "tests/hosts/mpiexec"
-PATH_TEST = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "-p", "kw-path", "--test", "tcp"]
+PATH_TEST = cargo("test", "-p", "kw-path", "--test", "tcp")
 
 
 @pytest.fixture(autouse=True)

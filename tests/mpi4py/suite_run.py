@@ -40,6 +40,17 @@ class Lists:
         """The modules for so many processes: those whose ranks do nothing together are for one."""
         return [name for name in self.modules if n == 1 or name not in self.alone]
 
+    def of(self, numbers):
+        """Numbers of processes ("1,2,3", or none for the shortest run that has each module), each
+        with its modules."""
+        if numbers:
+            return [(n, self.for_number(n)) for n in map(int, numbers.split(","))]
+        return [(1, sorted(self.alone)), (2, self.for_number(2))]
+
+    def whole(self):
+        """The same for every module with every number."""
+        return [(n, self.modules) for n in (1, 2, 3, 4, 8)]
+
 
 class Outcome:
     """What became of the tests at one number of processes. A test is skipped, or fails, where one
