@@ -31,11 +31,7 @@ def generated(file, what, abi):
     built = ROOT / "target" / os.environ.get("PROFILE", "checked") / "apigen"
     apigen = [built] if built.exists() else cargo("run", "-p", "kw-apigen", "--")
     made = subprocess.run(
-        [*apigen, what, abi],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+        [*apigen, what, abi], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     if not file.exists() or file.read_text() != made:
         file.write_text(made)
