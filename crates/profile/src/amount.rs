@@ -4,7 +4,7 @@
 //! elements, for instance) are not looked at here either: MPI would call its error handler.
 
 use crate::next::{Asked, asked};
-use crate::record::this_thread;
+use crate::record::size_of;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 
 /// How often datatypes were freed: a size that was seen before may be another's.
@@ -24,7 +24,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     #[inline(always)]
-    fn of(&mut self, datatype: usize) -> u64 {
+    pub(crate) fn of(&mut self, datatype: usize) -> u64 {
         let now = FREED.load(Ordering::Relaxed);
         // handles are small numbers or addresses
         let place = (datatype ^ datatype >> 4) & 15;
@@ -60,8 +60,7 @@ pub(crate) fn of(count: i64, datatype: usize) -> u64 {
     if count <= 0 {
         return 0;
     }
-    let size = this_thread().map_or(0, |t| t.sizes.of(datatype));
-    size.saturating_mul(count as u64)
+    size_of(datatype).saturating_mul(count as u64)
 }
 
 fn int(f: unsafe extern "C-unwind" fn(usize, *mut i32) -> i32, comm: usize) -> usize {

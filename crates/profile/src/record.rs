@@ -93,12 +93,15 @@ fn off() -> *mut Thread {
     (&raw const OFF.get_or_init(make).0).cast_mut()
 }
 
-/// This thread, where it records.
+/// Bytes of an element of a datatype; 0 in a thread that records nothing.
 #[inline(always)]
-pub(crate) fn this_thread() -> Option<&'static mut Thread> {
-    // SAFETY: the thread's own state, which nobody else has; `call` keeps no reference to it while
-    // something else may ask.
-    unsafe { (*entered()).thread.as_mut().filter(|t| t.table.is_some()) }
+pub(crate) fn size_of(datatype: usize) -> u64 {
+    // SAFETY: the thread's own state, which nobody else has. The reference ends before this returns,
+    // and the only function that is called meanwhile is the library's PMPI_Type_size, which does not
+    // lead back into this crate.
+    let thread = unsafe { (*entered()).thread.as_mut() };
+    let recording = thread.filter(|t| t.table.is_some());
+    recording.map_or(0, |t| t.sizes.of(datatype))
 }
 
 /// The state goes with the thread; the sheet is the next one's.
