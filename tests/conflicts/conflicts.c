@@ -267,6 +267,7 @@ static void correct(void) {
         PUT(0, 1);
         MPI_Win_unlock(1, win);
     }
+    MPI_Barrier(WORLD);
     lock_all();
     if (rank == 0) {
         PUT(0, 1);

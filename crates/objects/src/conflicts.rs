@@ -44,7 +44,9 @@ pub fn report(engine: &mut Engine, title: &str, found: &[FoundConflict]) -> Box<
     for conflict in &told {
         heard |= engine.launcher().tell(&conflict.encode());
     }
-    let mut text = told.first().map_or(String::new(), |c| c.sentence(["", ""]));
+    // The fault of a window names it anyway.
+    let first = found.first().map(|f| conflict("", f));
+    let mut text = first.map_or(String::new(), |c| c.sentence(["", ""]));
     if heard {
         text += "; mpiexec names both lines at the end";
     }

@@ -35,12 +35,12 @@ pub fn refuse_shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
 
 #[cold]
 fn shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
+    // A get is a receive as well, which the program knows nothing of.
+    if let Some(found) = engine.parts.windows.misuse(buf, what == "receive") {
+        return Err(crate::conflicts::report(engine, "", &[found]));
+    }
     let Some((source, tag)) = engine.messages.writes(buf) else {
-        let found = engine.parts.windows.misuse(buf, what == "receive");
-        return match found {
-            Some(found) => Err(crate::conflicts::report(engine, "", &[found])),
-            None => Ok(()),
-        };
+        return Ok(());
     };
     let source = source.map_or("MPI_ANY_SOURCE".into(), |s| format!("rank {s}"));
     let tag = tag.map_or("MPI_ANY_TAG".into(), |t| format!("tag {t}"));

@@ -193,7 +193,9 @@ impl Window {
     /// no other target is asked.
     fn flush_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
         let flush = |tag| Frame::Flush { tag };
-        match (self.origin.take_unanswered(rank), alone) {
+        // A check has to hear of the end of a get as well, which its data tells only here.
+        let checked = self.checks.is_some() && self.origin.epoch(rank).is_some();
+        match (self.origin.take_unanswered(rank) || checked, alone) {
             (true, true) => self.ask_at_once(messages, rank, flush),
             (false, true) => self.look_for_answer(messages, rank),
             (true, false) => self.ask(messages, rank, flush),
