@@ -30,7 +30,7 @@ static void count(MPI_Win win, int direct) {
     MPI_T_pvar_handle near = counter("window_direct"), far = counter("window_sent"), served = counter("window_served");
     MPI_T_pvar_handle near_bytes = aggregate("window_direct_bytes"), far_bytes = aggregate("window_sent_bytes");
     MPI_T_pvar_handle epochs = counter("window_epochs");
-    long data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got;
+    long data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got, found;
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Win_fence(0, win));
     if (check_rank == 0) OK(MPI_Put(data, 8, MPI_LONG, 1, 0, 8, MPI_LONG, win));
@@ -38,7 +38,7 @@ static void count(MPI_Win win, int direct) {
     if (check_rank == 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
         OK(MPI_Fetch_and_op(data, &got, MPI_LONG, 1, 0, MPI_SUM, win));
-        OK(MPI_Compare_and_swap(data, data + 1, &got, MPI_LONG, 1, 1, win));
+        OK(MPI_Compare_and_swap(data, data + 1, &found, MPI_LONG, 1, 1, win));
         OK(MPI_Win_unlock(1, win));
     }
     OK(MPI_Barrier(check_comm));
