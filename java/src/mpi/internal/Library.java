@@ -1,8 +1,9 @@
 package mpi.internal;
 
 import java.io.File;
+import java.net.URI;
 import java.net.URISyntaxException;
-import java.security.CodeSource;
+import java.net.URL;
 
 /**
  * Finds MPI's libraries beside the jar (share/java/mpi.jar: ../../lib), in the directory of the property {@code mpi.lib}, or
@@ -58,15 +59,10 @@ public final class Library {
         if (System.getProperty("mpi.lib") != null) {
             found.add(System.getProperty("mpi.lib"));
         }
-        CodeSource source = Library.class.getProtectionDomain().getCodeSource();
-        if (source != null) {
-            try {
-                File jar = new File(source.getLocation().toURI());
-                found.add(new File(jar.getParentFile(), "../../lib").getPath());
-                found.add(jar.getParent());
-            } catch (URISyntaxException | IllegalArgumentException e) {
-                // a jar that is no file has no libraries beside it
-            }
+        File jar = jar();
+        if (jar != null) {
+            found.add(new File(jar.getParentFile(), "../../lib").getPath());
+            found.add(jar.getParent());
         }
         for (String directory : System.getProperty("java.library.path", "").split(File.pathSeparator)) {
             if (!directory.isEmpty()) {
@@ -74,5 +70,20 @@ public final class Library {
             }
         }
         return found;
+    }
+
+    /** The jar that this class is in, on any of Java's class paths; null if it is in none. */
+    private static File jar() {
+        URL place = Library.class.getResource("Library.class");
+        String text = place == null ? "" : place.toString();
+        int end = text.indexOf("!/");
+        if (!text.startsWith("jar:file:") || end < 0) {
+            return null;
+        }
+        try {
+            return new File(new URI(text.substring("jar:".length(), end)));
+        } catch (URISyntaxException | IllegalArgumentException e) {
+            return null;
+        }
     }
 }
