@@ -6,7 +6,7 @@ shows the result.
 | `cli` | the command `kwlab` |
 | `plan` | what to measure: small TOML files |
 | `applications` | whole programs of a plan: what to start, and how to read what they print |
-| `libraries` | the MPI libraries: how to compile for each and run on it |
+| `libraries`, `java` | the MPI libraries: how to compile for each and run on it; ours from Java |
 | `runner` | carries a plan out, resumably |
 | `trust` | what may be believed of a figure |
 | `store`, `export` | the dataset: one SQLite file, and the same for other programs |

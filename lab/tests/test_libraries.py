@@ -26,6 +26,7 @@ def test_what_a_library_says_at_its_end_is_told_without_its_drawn_rules():
             "a,b",
             {
                 "kittiwake": "--hosts a,b --map-by node",
+                "kittiwake-java": "--hosts a,b --map-by node",
                 "mpich": "-hosts a,b -ppn 1",
                 "impi": "-hosts a,b -ppn 1",
                 "openmpi": "--host a:1024,b:1024 --map-by node --oversubscribe",
@@ -35,6 +36,7 @@ def test_what_a_library_says_at_its_end_is_told_without_its_drawn_rules():
             "slurm",
             {
                 "kittiwake": "--map-by node",
+                "kittiwake-java": "--map-by node",
                 "mpich": "-ppn 1",
                 "impi": "-ppn 1",
                 "openmpi": "--map-by node --oversubscribe",

@@ -56,7 +56,7 @@ def plan_names(incomplete: str):
 
 def library_names(incomplete: str):
     """Completes the names of libraries."""
-    return [name for name in plans.KNOWN if name.startswith(incomplete)]
+    return [name for name in plans.NAMED if name.startswith(incomplete)]
 
 
 def network_names(incomplete: str):

@@ -95,7 +95,7 @@ def run(
     library: Annotated[
         Optional[list[str]],
         typer.Option(
-            help=f"Only this library ({', '.join(plans.KNOWN)}); may be given several times.",
+            help=f"Only this library ({', '.join(plans.NAMED)}); may be given several times.",
             autocompletion=library_names,
         ),
     ] = None,
@@ -308,7 +308,7 @@ def carry_out(runner, data, seconds):
 
 def say_missing(runner):
     """Which libraries are not there, before anything is measured, and how to get them."""
-    wanted = {cell.library for cell in runner.cells} & {*plans.KNOWN}
+    wanted = {cell.library for cell in runner.cells} & {*plans.NAMED}
     absent = [name for name, lib in runner.libraries.items() if name in wanted and not lib.there()]
     runner.said |= {(name, "") for name in absent}
     if absent:
