@@ -16,6 +16,7 @@ public final class Coll {
     static final int FEWEST = 3;
     static final int MOST = 1000000;
     static final int GRID = 7;
+    static final double FIRST_WARM_UP_US = 2e6;
     static final double WARM_UP_US = 100e3;
     static final Intracomm ALL = MPI.COMM_WORLD;
 
@@ -24,6 +25,7 @@ public final class Coll {
     static int turn;
     static boolean arrays;
     static boolean apart;
+    static boolean warm;
     static double budget = 100e3;
     static int turns = 1;
     static int[] counts;
@@ -137,7 +139,9 @@ public final class Coll {
         double best = 0;
         double spent = 0;
         int telling = 0;
-        for (int k = 1; telling < 2 || spent < Math.min(WARM_UP_US, 3 * budget); k = Math.min(2 * k, MOST)) {
+        double enough = warm ? Math.min(WARM_UP_US, 3 * budget) : Math.min(FIRST_WARM_UP_US, 30 * budget);
+        warm = true;
+        for (int k = 1; telling < 2 || spent < enough; k = Math.min(2 * k, MOST)) {
             double once = Measure.largest(batch(op, n, k));
             spent += once * k;
             telling = once * k >= budget ? 2 : once * k >= budget / 20 || k == MOST ? telling + 1 : 0;

@@ -11,8 +11,8 @@ import mpi.Request;
 /**
  * Point-to-point communication from Java: bench/p2p.c, kinds pingpong, stream, unexpected and exchange, with its options and lines.
  * {@code --buffers direct} (default) sends direct buffers, {@code array} byte[], {@code double} double[] (sizes are multiples
- * of 8 then). Before it is measured a cell runs for WARM_UP of the time that it will take, so that the compiler of the machine
- * has compiled it.
+ * of 8 then). A cell runs for a while before it is measured, the first one for longest, so that the compiler of the machine
+ * has compiled what is measured.
  */
 public final class P2p {
     static final int BATCHES = 21;
@@ -21,6 +21,7 @@ public final class P2p {
     static final int ROOM = 64 << 20;
     static final int MOST = 1 << 20;
     static final int LINE = 64;
+    static final double FIRST_WARM_UP_US = 2e6;
     static final double WARM_UP_US = 300e3;
     static final List<String> KINDS = List.of("pingpong", "stream", "unexpected", "exchange");
     static final List<String> MODES = List.of("send", "ssend", "bsend", "rsend", "isend", "persistent");
@@ -37,6 +38,7 @@ public final class P2p {
     static String buffers = "direct";
     static double budget = 100e3;
     static int turns = 1;
+    static boolean warm;
 
     private P2p() {}
 
@@ -200,9 +202,11 @@ public final class P2p {
     static void calibrate(Cell c) {
         double wanted = budget / BATCHES;
         double spent = 0;
-        for (int n = 1; spent < Math.min(WARM_UP_US, 3 * budget); n = Math.min(2 * n, 4096)) {
+        double enough = warm ? Math.min(WARM_UP_US, 3 * budget) : Math.min(FIRST_WARM_UP_US, 30 * budget);
+        for (int n = 1; spent < enough; n = Math.min(2 * n, 4096)) {
             spent += Measure.largest(batch(c, n) * n * messages(c));
         }
+        warm = true;
         double took = 0;
         int n = 1;
         int telling = 0;

@@ -179,3 +179,20 @@ def test_a_job_that_is_ended_leaves_no_java_behind(java, classes):
     p.terminate()
     p.communicate(timeout=60)
     assert p.returncode != 0
+
+
+def test_maven_makes_the_jar_its_sources_and_its_documentation(classes, tmp_path):
+    if not shutil.which("mvn"):
+        pytest.skip("there is no mvn (scripts/install-deps - java installs it)")
+    for part in ("java", "api"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("target"))
+    p = run("mvn", "-q", "-B", "-f", tmp_path / "java/pom.xml", "package", timeout=500)
+    if p.returncode and ("resolve" in p.stdout or "transfer" in p.stdout):
+        pytest.skip("Maven's plugins are not here, and cannot be fetched")
+    assert p.returncode == 0, told(p)
+    made = tmp_path / "java/target"
+    for name in ("mpi.jar", "mpi-sources.jar", "mpi-javadoc.jar"):
+        assert (made / name).exists(), sorted(made.iterdir())
+    words = [f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{made / 'mpi.jar'}:{classes}", "Wrong"]
+    p = run("java", *words)
+    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
