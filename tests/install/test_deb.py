@@ -8,7 +8,9 @@ import pytest
 
 from jobs import DIST, ROOT, run, told
 
-COMMANDS = "mpicc mpicxx mpic++ mpijavac mpifort mpif90 mpif77 mpiexec mpirun kwinfo kwtrace".split()
+COMMANDS = (
+    "mpicc mpicxx mpic++ mpijavac mpifort mpif90 mpif77 mpiexec mpirun kwinfo kwtrace".split()
+)
 
 pytestmark = [
     pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg is not here"),
