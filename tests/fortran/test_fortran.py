@@ -265,7 +265,7 @@ def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_pat
     p = mpiexec("-n", 1, tmp_path / "many")
     assert (
         p.stdout.startswith("129 T ")
-        and "128 procedures" in p.stdout
+        and "128 different procedures" in p.stdout
         and len(p.stdout.splitlines()) == 1
     ), told(p)
 

@@ -326,7 +326,7 @@ def test_kwinfo_asks_as_often_as_one_likes(hangs):
         p.kill()
         p.communicate()
     asked = run(DIST / "bin/kwinfo", "--job", os.getpid())
-    assert asked.returncode == 1 and "is no mpiexec" in asked.stderr, told(asked)
+    assert asked.returncode == 1 and "is not an mpiexec" in asked.stderr, told(asked)
 
 
 def test_without_a_limit_nobody_says_anything(hangs):

@@ -129,11 +129,15 @@ def test_what_is_not_there(tmp_path):
             env=nowhere,
             sentence=f"{name} is not found",
         )
-    mpiexec("--with", tmp_path, "true", status=127, sentence=f"in '{tmp_path}' is no mpiexec of")
+    mpiexec("--with", tmp_path, "true", status=127, sentence=f"'{tmp_path}' contains no mpiexec of")
     mpiexec(
-        "--with", "lam", "true", status=1, sentence="takes openmpi, mpich, intel or the directory"
+        "--with",
+        "lam",
+        "true",
+        status=1,
+        sentence="must be openmpi, mpich, intel or an installation directory",
     )
-    mpiexec("--with", DIST, "true", status=127, sentence="is no mpiexec of")
+    mpiexec("--with", DIST, "true", status=127, sentence="contains no mpiexec of")
     mpiexec(
         "--with", installed(tmp_path, "mpich"), "no-such-program", status=127, sentence="no program"
     )

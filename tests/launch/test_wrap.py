@@ -81,7 +81,7 @@ def test_without_gdb_there_is_no_debugging(tmp_path):
     p = run(MPIEXEC, "--debug", "0", "-n", "2", "/bin/true", env={"PATH": str(tmp_path)})
     assert (
         p.returncode != 0
-        and "--debug needs gdb, which is not in the PATH" in p.stderr
+        and "--debug needs gdb, which is not on PATH" in p.stderr
         and p.stderr.count("\n") == 1
     ), told(p)
 

@@ -51,7 +51,7 @@ def half(command):
 
 
 def test_whatever_a_server_says_there_is_a_sentence(rank):
-    gone = "the launcher is gone|its launcher is gone"
+    gone = "the launcher is gone|its launcher has exited"
     for command in ("init", "get_maxes", "get_my_kvsname", "put", "barrier_in", "get", "finalize"):
 
         def at(answer, command=command):
@@ -81,4 +81,4 @@ def test_a_server_that_dies_later_ends_the_job(rank):
         assert " is up" in p.stdout.readline()
     job.hang_up()
     for _, err, status in job.ends():
-        assert status != 0 and "its launcher is gone" in err, (err, status)
+        assert status != 0 and "its launcher has exited" in err, (err, status)

@@ -140,7 +140,7 @@ def vanishes(soak, arguments):
 def test_a_host_that_vanishes_is_reported(arguments, soak):
     """In the middle of messages, and while its rank is waited for."""
     took, err = vanishes(soak, arguments)
-    said = [line for line in err.splitlines() if "could not be made again" in line]
+    said = [line for line in err.splitlines() if "reconnecting failed" in line]
     print(f"after {took:.1f} s: {said[0] if said else err}")
     assert said and re.search(r"its host h[01] has probably died", said[0]), err
     assert re.search(

@@ -84,7 +84,7 @@ def test_a_knob_chooses_networks_and_leaves_others_out(job):
             here.startswith(prefix) for here, *_ in networks(err)
         ] == [True], (text, err)
     for text, sentence in (
-        ("10.77.0.0/33", "'10.77.0.0/33', which is no network"),
+        ("10.77.0.0/33", "'10.77.0.0/33', which is not a network"),
         ("10.9.0.0/16", "'10.9.0.0/16', but this host has"),
     ):
         _, err = lab("--hosts 2", job(2), status=None, KW_INTERFACES=text)

@@ -225,7 +225,8 @@ def test_what_the_user_loads_before_the_program(calls, tmp_path):
 def test_a_job_whose_other_ranks_are_started_elsewhere(calls):
     p = mpiexec("--profile", "--rendezvous", "localhost:1", "-n", 2, calls, status=None)
     assert (
-        p.returncode != 0 and "it takes no hosts, binding, labels, profile or time" in p.stderr
+        p.returncode != 0
+        and "hosts, binding, labels, profile and time limits are not supported" in p.stderr
     ), told(p)
 
 

@@ -141,7 +141,7 @@ def test_mpiexec_says_it_with_options(meet):
         3,
     )
     for words, status, sentence in (
-        (["--rank", "0", "--hosts", "a", meet], 1, "takes no hosts"),
+        (["--rank", "0", "--hosts", "a", meet], 1, "so hosts, binding"),
         (["-n", "2", meet, ":", meet], 1, "one program"),
         (["/no/such/program"], 127, "/no/such/program"),
     ):

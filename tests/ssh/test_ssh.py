@@ -300,7 +300,7 @@ def test_statuses():
         "/no/such/place",
         "true",
         status=1,
-        sentence="'/no/such/place' is not there",
+        sentence="'/no/such/place' does not exist",
     )
 
 

@@ -91,7 +91,7 @@ def test_what_is_no_trace_gets_a_sentence(tmp_path, stencil):
     whole = stencil.read_bytes()
     files = {
         "empty": (b"", "it is empty"),
-        "text": (b"hello\n", "it is no trace"),
+        "text": (b"hello\n", "it is not a trace"),
         "json": (b"{}", "JSON"),
         "cut": (whole[:40], "cut off"),
         "head": (whole[:300], "without MPI calls"),
