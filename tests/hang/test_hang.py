@@ -102,7 +102,7 @@ HANGS = {
     ),
     "partitioned": (
         2,
-        "a partitioned send (MPI_Psend_init) of rank 0 with tag 1 on MPI_COMM_WORLD lies "
+        "a partitioned send (MPI_Psend_init) of rank 0 with tag 1 on MPI_COMM_WORLD is "
         "unexpected at rank 1: only a receive made by MPI_Precv_init matches it",
     ),
     "win_create": (
@@ -338,4 +338,4 @@ def test_without_a_limit_nobody_says_anything(hangs):
 @pytest.mark.parametrize("text", ["", "0", "soon", "-1"])
 def test_a_time_that_is_none_is_refused(text):
     p = run(MPIEXEC, "--timeout", text, "-n", 1, "true")
-    assert p.returncode == 1 and "--timeout takes seconds" in p.stderr, told(p)
+    assert p.returncode == 1 and "--timeout needs seconds" in p.stderr, told(p)

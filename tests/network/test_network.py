@@ -109,8 +109,8 @@ def test_a_knob_says_the_ports(job, tmp_path):
         script = taken.replace("$0", f"{tmp_path}/{paths}") + job(4)
         _, err = lab("--hosts 2", script, status=None, KW_PORTS="40000-40001", KW_PATHS=paths)
         assert (
-            "all ports of KW_PORTS, 40000-40001, are taken, "
-            "and each of the job's 2 ranks on this host needs one"
+            "all ports of KW_PORTS, 40000-40001, are in use, "
+            "but each of the job's 2 ranks on this host needs one"
         ) in err, (paths, err)
     _, err = lab("--hosts 2", job(2), status=None, KW_PORTS="40100-40000")
     assert (
