@@ -84,6 +84,12 @@ static inline long check_kilobytes(const char *name) {
     return kb;
 }
 
+/* Whether the ranks compare their calls before they do anything else. */
+static inline int is_checked(void) {
+    const char *check = getenv("KW_CHECK");
+    return check && (*check == '1' || *check == 'y');
+}
+
 /* Everybody meets here, with point-to-point messages of their own communicator only. */
 static inline void meet(void) {
     int step;

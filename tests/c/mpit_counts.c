@@ -96,7 +96,8 @@ static void boards(void) {
     MPI_T_pvar_handle number = counter("board_collectives"), bytes = aggregate("board_bytes");
     MPI_T_pvar_handle shm = counter("shm_sent"), tcp = counter("tcp_sent"), udp = counter("udp_sent");
     const char *paths = getenv("KW_PATHS");
-    int shared = !paths || strstr(paths, "shm"), in[16] = {0}, out[16];
+    /* ranks that compare their calls do so by messages, and such a call has no place in shared memory */
+    int shared = (!paths || strstr(paths, "shm")) && !is_checked(), in[16] = {0}, out[16];
     MPI_Request q;
     OK(MPI_Barrier(check_comm));
     OK(MPI_Allreduce_init(in, out, 16, MPI_INT, MPI_SUM, check_comm, MPI_INFO_NULL, &q));
@@ -113,7 +114,7 @@ static void boards(void) {
     CHECK_EQ(value(number), shared ? 8 : 0);
     CHECK_EQ(value(bytes), shared ? 7 * 64 : 0);
     if (shared) CHECK_EQ(value(shm), 0);
-    if (!shared) CHECK(value(tcp) + value(udp) > 0);
+    if (!shared) CHECK(value(shm) + value(tcp) + value(udp) > 0);
     meet();
 }
 

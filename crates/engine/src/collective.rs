@@ -209,6 +209,9 @@ impl Collectives {
     /// they are in.
     #[cold]
     fn leave(&mut self, messages: &mut Messages, run: &mut Run) {
+        if let Some(check) = run.signature_check.as_mut().and_then(|c| c.run()) {
+            self.leave(messages, check);
+        }
         let Some(work) = &mut run.work else { return };
         work.memory.block = None;
         let flights = work.flights.iter_mut();

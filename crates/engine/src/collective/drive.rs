@@ -226,6 +226,9 @@ impl Driving<'_> {
     /// After a failure: takes back what has not begun.
     #[cold]
     pub(super) fn give_up(&mut self, run: &mut Run) {
+        if let Some(check) = run.signature_check.as_mut().and_then(|c| c.run()) {
+            self.give_up(check);
+        }
         for flight in run.work.iter_mut().flat_map(|w| &mut w.flights) {
             let Some(req) = flight.req else { continue };
             self.messages.cancel(req);

@@ -75,10 +75,13 @@ impl Running {
         self.runs.iter().any(|(_, run)| held(run))
     }
 
-    /// Its condition: on a board, or transfers that have not been taken.
+    /// Its condition: on a board, or transfers that have not been taken, those of the
+    /// comparison of the ranks' calls if that comes first.
     #[cold]
     pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
         let (_, run) = self.runs.get(self.index(req)?)?;
+        let check = run.signature_check.as_deref();
+        let run = check.and_then(|check| check.under_way()).unwrap_or(run);
         let flights = run.flights().iter().filter_map(|f| f.req).collect();
         Some((run.waits_on(), flights))
     }

@@ -79,7 +79,15 @@ impl SignatureCheck {
         true
     }
 
-    fn run(&mut self) -> Option<&mut Run> {
+    /// The transfers of the comparison that are under way.
+    pub(super) fn under_way(&self) -> Option<&Run> {
+        match &self.stage {
+            Stage::Fresh => None,
+            Stage::Gathers(run, _) | Stage::Spreads(run, _) => Some(run),
+        }
+    }
+
+    pub(super) fn run(&mut self) -> Option<&mut Run> {
         match &mut self.stage {
             Stage::Fresh => None,
             Stage::Gathers(run, _) | Stage::Spreads(run, _) => Some(run),
