@@ -283,8 +283,8 @@ def test_options_of_other_launchers(foreign):
         "--mca",
         "btl",
         "self,vader",
-        "--bind-to",
-        "socket",
+        "-iface",
+        "eth0",
         "-n",
         2,
         foreign,
@@ -294,7 +294,7 @@ def test_options_of_other_launchers(foreign):
     said = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
     assert p.returncode == 0 and said == [
         "mpiexec: --mca btl self,vader has no meaning here, and is ignored",
-        "mpiexec: --bind-to socket has no meaning here, and is ignored",
+        "mpiexec: -iface eth0 has no meaning here, and is ignored",
     ], told(p)
 
 

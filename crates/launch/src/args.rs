@@ -4,7 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use crate::hosts::{self, Host, Order};
+use crate::foreign::{self, Foreign};
+use crate::hosts::{self, Host};
+use crate::map::RankMap;
+pub use crate::map::{Binding, Unit, binding};
 use crate::options::{self, Opt};
 use crate::verdict::Verdict;
 use crate::wrap::Wrap;
@@ -18,20 +21,6 @@ pub enum Command {
     Run(Box<Request>),
     /// Be the helper of a mpiexec on another host.
     Help,
-}
-
-/// How ranks are bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Binding {
-    /// A share of the processors for each rank, nothing when oversubscribed.
-    #[default]
-    Auto,
-    /// Not at all.
-    None,
-    /// One core each.
-    Core,
-    /// One hardware thread each.
-    Thread,
 }
 
 /// A job as asked for.
@@ -59,14 +48,14 @@ pub struct Request {
     pub end_hung: bool,
     /// How long the job may take.
     pub timeout: Option<Duration>,
-    /// Binding.
+    /// Binding, of all that was said.
     pub bind: Binding,
+    /// Where ranks go.
+    pub places: RankMap,
     /// Hosts; none: this machine.
     pub hosts: Vec<Host>,
     /// Slots of every host, whatever the list says.
     pub per_host: Option<u32>,
-    /// How ranks follow each other on hosts.
-    pub order: Order,
     /// Command that reaches other hosts.
     pub ssh: Option<String>,
     /// Where the library is installed on other hosts.
@@ -98,9 +87,6 @@ pub struct App {
     pub dir: Option<OsString>,
 }
 
-/// Binding targets of other launchers that are not supported: ranks get their share of the CPUs.
-const OTHER_BINDINGS: [&str; 6] = ["socket", "package", "numa", "l3cache", "l2cache", "board"];
-
 /// Most ranks of one job.
 const MAX_RANKS: u32 = 100_000;
 
@@ -124,6 +110,7 @@ pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
     if request.rank.is_some() && request.rendezvous.is_none() {
         return misuse("--rank goes with --rendezvous".into());
     }
+    request.bind = request.places.binding()?;
     Ok(Command::Run(Box::new(request)))
 }
 
@@ -135,18 +122,6 @@ enum Step {
 struct Reader<'a> {
     words: &'a [OsString],
     at: usize,
-}
-
-impl Binding {
-    /// As the option says it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Binding::Auto => "auto",
-            Binding::None => "none",
-            Binding::Core => "core",
-            Binding::Thread => "thread",
-        }
-    }
 }
 
 impl Reader<'_> {
@@ -187,7 +162,11 @@ impl Reader<'_> {
         app: &mut App,
         request: &mut Request,
     ) -> Result<Option<String>, Verdict> {
-        let (row, name, inline) = named(word)?;
+        let (name, inline) = split(word);
+        if let Some(foreign) = foreign::find(&name) {
+            return self.foreign(foreign, (name, inline), app, request);
+        }
+        let row = row(&name)?;
         match row.opt {
             Opt::Help => return Ok(Some(options::help())),
             Opt::Version => return Ok(Some(options::version())),
@@ -209,10 +188,6 @@ impl Reader<'_> {
             Opt::Network => request.env.push(("KW_LOG".into(), "info".into())),
             Opt::EnvNone => request.bare = true,
             Opt::Ignored => {}
-            Opt::Unheeded => {
-                let words = self.all(name, inline, row.takes.len())?;
-                request.unheeded.push(words);
-            }
             Opt::Count => app.count = Some(count(&name, &self.value(&name, inline)?)?),
             Opt::Hosts => {
                 let text = self.text(&name, inline)?;
@@ -223,24 +198,54 @@ impl Reader<'_> {
                 request.hosts.extend(hosts::file(path.as_ref())?);
             }
             Opt::PerHost => request.per_host = Some(count(&name, &self.value(&name, inline)?)?),
-            Opt::MapBy => request.order = order(&name, &self.text(&name, inline)?)?,
+            Opt::MapBy => {
+                let how = self.text(&name, inline)?;
+                let per_host = request.places.map_by(&name, &how)?;
+                request.per_host = per_host.or(request.per_host);
+            }
+            Opt::RankBy => request.places.rank_by(&name, &self.text(&name, inline)?)?,
             Opt::Ssh => request.ssh = Some(self.text(&name, inline)?),
             Opt::Prefix => request.prefix = Some(self.value(&name, inline)?),
             Opt::Rendezvous => request.rendezvous = Some(self.value(&name, inline)?),
             Opt::Rank => request.rank = Some(rank(&name, &self.value(&name, inline)?)?),
             Opt::Dir => app.dir = Some(self.value(&name, inline)?),
-            Opt::Bind => {
-                let how = self.text(&name, inline)?;
-                match OTHER_BINDINGS.contains(&how.as_str()) {
-                    true => request.unheeded.push(vec![name, how]),
-                    false => request.bind = binding(&name, how.as_ref())?,
-                }
-            }
+            Opt::Bind => request.places.bind(&name, &self.text(&name, inline)?)?,
             Opt::Env => app.env.push(self.variable(&name, inline)?),
             Opt::GlobalEnv => request.env.push(self.variable(&name, inline)?),
             Opt::Export => self.export(&name, request)?,
         }
         Ok(None)
+    }
+
+    /// Handles an option of another launcher.
+    fn foreign(
+        &mut self,
+        foreign: Foreign,
+        (name, inline): (String, Option<OsString>),
+        app: &mut App,
+        request: &mut Request,
+    ) -> Result<Option<String>, Verdict> {
+        match foreign {
+            Foreign::Nothing(values) => {
+                let words = self.all(name, inline, values)?;
+                request.unheeded.push(words);
+                Ok(None)
+            }
+            Foreign::Instead(what) => misuse(format!("unknown option '{name}': use {what}")),
+            Foreign::Same(words) => {
+                let value = match words.iter().any(|w| w.contains("{}")) {
+                    true => self.text(&name, inline)?,
+                    false => String::new(),
+                };
+                let ours = words.iter().map(|w| w.replace("{}", &value).into());
+                let ours: Vec<OsString> = ours.collect();
+                let mut reader = Reader {
+                    words: &ours,
+                    at: 1,
+                };
+                reader.option(&ours[0], app, request)
+            }
+        }
     }
 
     fn completions(&mut self, name: &str, inline: Option<OsString>) -> Result<String, Verdict> {
@@ -302,22 +307,28 @@ impl Reader<'_> {
     }
 }
 
-/// The option that a word names, as it is written, and the value that came with it.
-fn named(word: &OsStr) -> Result<(&'static options::Row, String, Option<OsString>), Verdict> {
+/// The name of an option, and the value that came with it.
+fn split(word: &OsStr) -> (String, Option<OsString>) {
     let word = word.to_string_lossy().into_owned();
-    let (name, inline) = match word.split_once('=') {
+    match word.split_once('=') {
         Some((n, v)) if n.starts_with("--") => (n.to_string(), Some(OsString::from(v))),
         _ => (word, None),
-    };
-    let Some(row) = options::find(&name) else {
-        return misuse(match options::nearest(&name) {
-            Some(near) => {
-                format!("unknown option '{name}'; did you mean '{near}'? (all: mpiexec --help)")
-            }
-            None => format!("unknown option '{name}' (all: mpiexec --help)"),
-        });
-    };
-    Ok((row, name, inline))
+    }
+}
+
+/// The option of ours that has this name.
+fn row(name: &str) -> Result<&'static options::Row, Verdict> {
+    options::find(name).map_or_else(
+        || {
+            misuse(match options::nearest(name) {
+                Some(near) => {
+                    format!("unknown option '{name}'; did you mean '{near}'? (all: mpiexec --help)")
+                }
+                None => format!("unknown option '{name}' (all: mpiexec --help)"),
+            })
+        },
+        Ok,
+    )
 }
 
 fn cut(word: &OsStr) -> (OsString, Option<OsString>) {
@@ -359,27 +370,6 @@ fn rank(name: &str, value: &OsStr) -> Result<u32, Verdict> {
     )
 }
 
-fn order(name: &str, text: &str) -> Result<Order, Verdict> {
-    match text {
-        "slot" => Ok(Order::Slot),
-        "node" | "host" => Ok(Order::Node),
-        other => misuse(format!("{name} must be slot or node, not '{other}'")),
-    }
-}
-
-/// Reads what follows `--bind`.
-pub fn binding(name: &str, value: &OsStr) -> Result<Binding, Verdict> {
-    match value.to_string_lossy().as_ref() {
-        "auto" => Ok(Binding::Auto),
-        "none" => Ok(Binding::None),
-        "core" => Ok(Binding::Core),
-        "thread" | "hwthread" | "pu" => Ok(Binding::Thread),
-        other => misuse(format!(
-            "{name} must be auto, none, core or thread, not '{other}'"
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,13 +402,61 @@ mod tests {
 
     #[test]
     fn options_of_other_launchers_are_taken() {
-        let r =
-            run("--oversubscribe --mca btl self,vader --bind-to socket -launcher ssh ./a --mca x")
-                .unwrap();
+        let r = run("--oversubscribe --mca btl self,vader -launcher ssh ./a --mca x").unwrap();
         assert_eq!(r.apps[0].words, ["./a", "--mca", "x"]);
         let said: Vec<_> = r.unheeded.iter().map(|words| words.join(" ")).collect();
-        let all = ["--mca btl self,vader", "--bind-to socket", "-launcher ssh"];
+        let all = ["--mca btl self,vader", "-launcher ssh"];
         assert_eq!(said, all);
+    }
+
+    /// The table of docs/launchers.md: option, and what is said of it.
+    fn told() -> Vec<(&'static str, &'static str)> {
+        let page = include_str!("../../../docs/launchers.md");
+        let (_, rest) = page.split_once("| option | of | here |").unwrap();
+        let rows = rest
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'));
+        let cells = |row: &'static str| row.trim_matches('|').split(" | ").map(str::trim);
+        rows.map(|row| {
+            let row: Vec<_> = cells(row).collect();
+            (row[0].trim_matches('`'), row[2])
+        })
+        .collect()
+    }
+
+    #[test]
+    fn options_of_other_launchers_do_what_the_page_says() {
+        let rows = told();
+        assert!(rows.len() > 60, "{}", rows.len());
+        let plain = run("./a").unwrap();
+        for (option, here) in rows {
+            let found = run(&format!("{option} ./a"));
+            if let Some(what) = here.strip_prefix("refused: ") {
+                let said = found.expect_err(option);
+                assert!(said.contains(what.trim_matches('`')), "{option}: {said}");
+                continue;
+            }
+            let found = found.expect(option);
+            let ignored = found.unheeded.iter().map(|words| words.join(" "));
+            assert_eq!(ignored.count() == 1, here == "ignored", "{option}");
+            let without = Request {
+                unheeded: Vec::new(),
+                ..found.clone()
+            };
+            if here.starts_with("as without it") || here == "ignored" {
+                assert_eq!(without.bind, plain.bind, "{option}");
+                assert_eq!(without.apps, plain.apps, "{option}");
+            } else if here.starts_with('`') {
+                assert_eq!(
+                    found,
+                    run(&format!("{} ./a", here.trim_matches('`'))).unwrap(),
+                    "{option}"
+                );
+            } else {
+                assert_ne!(without, plain, "{option}");
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use kw_sys::neighbours::{self, Launcher, Taken};
 use kw_sys::process::Guard;
+use kw_sys::topology::MachinePart;
 
 use crate::args::Binding;
 use crate::bind;
@@ -34,7 +35,8 @@ pub fn bind(
     let mut agreement = Agreement::new(neighbours::this_launcher(), neighbours::taken());
     loop {
         let taken = || agreement.taken.clone();
-        let shares = bind::bind(how, n, usable, || cores.clone(), taken)?;
+        let machine = (|| cores.clone(), &MachinePart::of as bind::PartOf<'_>);
+        let shares = bind::bind(how, n, usable, machine, taken)?;
         agreement.choose(shares.concat());
         guard.claim(&agreement.mine);
         loop {

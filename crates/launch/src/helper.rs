@@ -338,7 +338,7 @@ impl Helper {
         let guard = &self.started.insert(started).guard;
         process::adopt_orphans();
         let usable = kw_sys::cpus::usable();
-        let how = args::binding("--bind", OsStr::new(&start.bind))?;
+        let how = args::binding("--bind", &start.bind)?;
         let shares = claim::bind(guard, how, start.tasks.len(), usable)?;
         let ready = |p: &Program| Ready::new(p, start, &mark, usable);
         let programs = start.programs.iter().map(ready).collect::<Vec<_>>();

@@ -2,8 +2,9 @@
 //!
 //! Hosts come from `--hosts a,b:2` or from a file with a host a line (`a`, `a:2`, `a slots=2`, `#`
 //! begins a comment); the number is that of its slots, 1 if none is given. Every host gets its
-//! slots; if ranks are left then, every host gets as many again. A host's ranks follow each other
-//! (`slot`), or ranks go to hosts in turn (`node`).
+//! slots, one host after the other (`slot`) or one rank a host in turn (`node`); if ranks are left
+//! then, every host gets as many again. The numbers of a host's ranks follow each other or go to the
+//! hosts in turn in the same way.
 
 use std::path::Path;
 
@@ -137,23 +138,36 @@ pub fn total(hosts: &[Host]) -> u32 {
     hosts.iter().map(|h| h.slots).sum()
 }
 
-/// The host (by its place in the list) of each of `n` ranks.
-pub fn place(hosts: &[Host], n: u32, order: Order) -> Vec<usize> {
+/// The host (by its place in the list) of each of `n` ranks: how many each gets is said by `order`,
+/// which of them by `numbers`.
+pub fn place(hosts: &[Host], n: u32, order: Order, numbers: Order) -> Vec<usize> {
     let mut left = n;
     let mut counts = vec![0; hosts.len()];
     while left > 0 {
-        for (count, host) in counts.iter_mut().zip(hosts) {
-            let some = host.slots.min(left);
-            *count += some;
-            left -= some;
-        }
+        round(&mut counts, hosts, &mut left, order);
     }
-    match order {
+    match numbers {
         Order::Slot => (0..)
             .zip(counts)
             .flat_map(|(h, c)| std::iter::repeat_n(h, c as usize))
             .collect(),
         Order::Node => in_turn(counts),
+    }
+}
+
+/// Gives each host as many ranks as it has slots, or as there are left.
+fn round(counts: &mut [u32], hosts: &[Host], left: &mut u32, order: Order) {
+    let most = hosts.iter().map(|h| h.slots).max().unwrap_or(0);
+    let (times, each) = match order {
+        Order::Slot => (1, most),
+        Order::Node => (most, 1),
+    };
+    for time in 0..times {
+        for (count, host) in counts.iter_mut().zip(hosts) {
+            let some = host.slots.saturating_sub(time).min(each).min(*left);
+            *count += some;
+            *left -= some;
+        }
     }
 }
 
@@ -230,6 +244,7 @@ mod tests {
 
     #[test]
     fn ranks_are_placed_in_rounds_of_slots() {
+        let place = |h: &[Host], n, order| super::place(h, n, order, order);
         let h = hosts("a,b:2");
         assert_eq!(place(&h, 2, Order::Slot), [0, 1]);
         assert_eq!(place(&h, 3, Order::Slot), [0, 1, 1]);
@@ -237,6 +252,16 @@ mod tests {
         assert_eq!(place(&h, 5, Order::Node), [0, 1, 0, 1, 1]);
         assert_eq!(place(&hosts("a,b"), 4, Order::Slot), [0, 0, 1, 1]);
         assert_eq!(total(&h), 3);
+    }
+
+    #[test]
+    fn ranks_go_to_hosts_in_turn_though_the_first_had_slots_for_all() {
+        let (h, slot, node) = (hosts("a:4,b:4"), Order::Slot, Order::Node);
+        assert_eq!(place(&h, 4, slot, slot), [0, 0, 0, 0]);
+        assert_eq!(place(&h, 4, node, node), [0, 1, 0, 1]);
+        assert_eq!(place(&h, 4, node, slot), [0, 0, 1, 1]);
+        assert_eq!(place(&h, 6, slot, node), [0, 1, 0, 1, 0, 0]);
+        assert_eq!(place(&hosts("a,b:3"), 6, node, node), [0, 1, 0, 1, 1, 1]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn amiss(request: &Request) -> Option<&'static str> {
     let understood = Request {
         hosts: none.hosts,
         per_host: none.per_host,
-        order: none.order,
+        places: none.places,
         ssh: none.ssh,
         prefix: none.prefix,
         bind: none.bind,

@@ -24,6 +24,8 @@ pub enum Opt {
     PerHost,
     /// Order in which ranks are placed.
     MapBy,
+    /// How they are numbered.
+    RankBy,
     /// Command that runs a program on another host.
     Ssh,
     /// Installation on other hosts.
@@ -58,8 +60,6 @@ pub enum Opt {
     EndHung,
     /// End a job after a time limit.
     Timeout,
-    /// Accepted for compatibility but ignored, with a warning.
-    Unheeded,
     /// Help.
     Help,
     /// Version.
@@ -151,7 +151,13 @@ pub const ALL: &[Row] = &[
         Opt::MapBy,
         &["--map-by", "-map-by"],
         &["HOW"],
-        "slot: fills one host after the other (default); node: distributes ranks round-robin over the hosts.",
+        "slot: fills one host after the other (default); node: distributes ranks round-robin over the hosts; core, hwthread: binds each rank to one; socket, numa, l3cache, l2cache: distributes the ranks of a host round-robin over these; ppr:N:node: N ranks per host. :PE=N gives each rank N cores.",
+    ),
+    row(
+        Opt::RankBy,
+        &["--rank-by", "-rank-by"],
+        &["HOW"],
+        "slot: the ranks of a host are consecutive; node: ranks are numbered round-robin over the hosts (default: as --map-by).",
     ),
     row(
         Opt::Ssh,
@@ -203,7 +209,7 @@ pub const ALL: &[Row] = &[
     ),
     row(
         Opt::Dir,
-        &["-wdir", "--wdir", "-wd", "-workdir"],
+        &["-wdir", "--wdir", "-wd", "--wd", "-workdir"],
         &["DIR"],
         "Starts this program in directory DIR.",
     ),
@@ -217,7 +223,7 @@ pub const ALL: &[Row] = &[
         Opt::Bind,
         &["--bind", "-bind-to", "--bind-to"],
         &["HOW"],
-        "auto (default): binds each rank to an equal share of the CPUs that no other job is bound to; when ranks outnumber CPUs, the same number on each CPU, or no binding if they do not divide evenly. none: no binding. core, thread: one core or hardware thread per rank.",
+        "auto (default): binds each rank to an equal share of the CPUs that no other job is bound to; when ranks outnumber CPUs, the same number on each CPU, or no binding if they do not divide evenly. none: no binding. core, thread: one core or hardware thread per rank; core:N: N cores. socket, numa, l3cache, l2cache: all CPUs of the one that the share is on.",
     ),
     row(
         Opt::Map,
@@ -308,25 +314,6 @@ pub const ALL: &[Row] = &[
         ],
         &[],
         "Accepted; this is always the case.",
-    ),
-    hidden(
-        Opt::Unheeded,
-        &["--mca", "-mca", "--gmca", "-gmca"],
-        &["NAME", "VALUE"],
-        "Open MPI's parameters; ignored.",
-    ),
-    hidden(
-        Opt::Unheeded,
-        &[
-            "-iface",
-            "-rmk",
-            "-bootstrap",
-            "-launcher",
-            "-demux",
-            "-ranks-per-proc",
-        ],
-        &["VALUE"],
-        "Option of MPICH's mpiexec; ignored.",
     ),
     hidden(
         Opt::Ignored,

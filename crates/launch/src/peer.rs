@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::args::{App, Binding, Request};
+use crate::args::{App, Binding, Request, Unit};
 use crate::hosts::Order;
 use crate::libraries::{self, CompiledFor, Face};
 use crate::plan;
@@ -321,11 +321,17 @@ fn words(peer: &Peer, request: &Request) -> Result<Vec<OsString>, Verdict> {
     let binding = match request.bind {
         Binding::Auto => None,
         Binding::None => Some("none"),
-        Binding::Core => Some("core"),
-        Binding::Thread => Some("hwthread"),
+        Binding::Core | Binding::Cores(_) | Binding::Over(_, Unit::Core) => Some("core"),
+        Binding::Thread | Binding::Over(_, Unit::Thread) => Some("hwthread"),
+        Binding::To(part) | Binding::Over(part, _) => Some(part.word()),
     };
     if let Some(binding) = binding {
         out.say(&["--bind-to", binding]);
+    }
+    match request.bind {
+        Binding::Over(part, _) => out.say(&["--map-by", part.word()]),
+        Binding::Cores(n) if open => out.say(&["--map-by", &format!("slot:PE={n}")]),
+        _ => {}
     }
     out.hosts(request, open);
     for (name, value) in &request.env {
@@ -363,7 +369,7 @@ impl Words {
             let list: Vec<_> = hosts.map(|h| format!("{}:{}", h.name, h.slots)).collect();
             self.say(&[if open { "--host" } else { "-hosts" }, &list.join(",")]);
         }
-        match (request.per_host, request.order) {
+        match (request.per_host, request.places.order) {
             (Some(n), _) if open => self.say(&["--map-by", &format!("ppr:{n}:node")]),
             (Some(n), _) => self.say(&["-ppn", &n.to_string()]),
             (None, Order::Node) if open => self.say(&["--map-by", "node"]),

@@ -188,14 +188,17 @@ pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
     }
     let base = environment(&request, ours);
     let machines = machines(&request)?;
-    let alone = request.apps.len() == 1 && !request.hosts.is_empty();
+    let slots_said = !request.hosts.is_empty() || request.per_host.is_some();
+    let alone = request.apps.len() == 1 && slots_said;
     let default = if alone { hosts::total(&machines) } else { 1 };
     let counts: Vec<u32> = request
         .apps
         .iter()
         .map(|a| a.count.unwrap_or(default))
         .collect();
-    let places = hosts::place(&machines, counts.iter().sum(), request.order);
+    let order = request.places.order;
+    let numbers = request.places.numbers.unwrap_or(order);
+    let places = hosts::place(&machines, counts.iter().sum(), order, numbers);
     let machines = machines.into_iter().map(machine).collect::<Vec<_>>();
     let mut places = places.into_iter();
     let (mut apps, mut ranks) = (Vec::new(), Vec::new());
@@ -310,7 +313,7 @@ fn machines(request: &Request) -> Result<Vec<Host>, Verdict> {
     if request.hosts.is_empty() {
         return Ok(vec![Host {
             name: own,
-            slots: 1,
+            slots: request.per_host.unwrap_or(1),
         }]);
     }
     let all = kw_sys::netif::interfaces()

@@ -260,7 +260,14 @@ fn in_turns(hosts: &[u32], domains: &[Domain]) -> Vec<Option<Domain>> {
 fn bound_here(n: usize) -> Option<Vec<Domain>> {
     let usable = kw_sys::cpus::usable();
     let cores = kw_sys::topology::cores;
-    let shares = bind::bind(Binding::Auto, n, usable, cores, Vec::new).ok()?;
+    let shares = bind::bind(
+        Binding::Auto,
+        n,
+        usable,
+        (cores, &kw_sys::topology::MachinePart::of),
+        Vec::new,
+    )
+    .ok()?;
     let domain = |cpus: &Vec<usize>| {
         let (package, cache) = kw_sys::topology::bound(cpus)?;
         Some(Domain {

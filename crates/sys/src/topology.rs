@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 mod bound;
 mod hwloc;
+mod part;
 
 pub use bound::{Bound, bound};
+pub use part::MachinePart;
 
 /// Allowed processors by core, cores in the order of the machine's tree.
 pub fn cores() -> Vec<Vec<usize>> {

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use kw_base::Tick;
+use kw_base::knobs::{Id, Knobs};
 use kw_start::pmi::{Server, ranks};
 
-/// Seconds before missing ranks are named, unless `KW_RENDEZVOUS_WAIT` is set.
-const WAIT: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -21,10 +20,14 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn new(told: Option<&str>) -> Late {
-        let told = told.and_then(|s| s.trim().parse().ok());
+    /// Missing ranks are named after the seconds of `KW_RENDEZVOUS_WAIT`, of which this is the text; a
+    /// text that is not a number is ignored.
+    pub(super) fn new(text: Option<&str>) -> Late {
+        let own = |name: &str| text.filter(|_| name == "KW_RENDEZVOUS_WAIT");
+        let knobs = Knobs::read(|name| own(name).map(str::to_string));
+        let knobs = knobs.unwrap_or_else(|_| Knobs::defaults());
         Late {
-            wait: told.map_or(WAIT, Duration::from_secs),
+            wait: Duration::from_secs(knobs.number(Id::RendezvousWait).unwrap_or(0)),
             since: None,
             look_at: Tick(0),
             said: false,
