@@ -75,12 +75,9 @@ fn measure_here() -> Calibration {
         pair.and_then(|(_, other)| between(other))
             .unwrap_or_default()
     });
-    let wake = pairs
-        .iter()
-        .flatten()
-        .next_back()
-        .and_then(|(_, other)| wake(*other));
-    let (call, rate) = fetch().unwrap_or_default();
+    let farthest = pairs.iter().flatten().next_back().map(|(_, other)| *other);
+    let wake = farthest.and_then(wake);
+    let (call, rate) = fetch(farthest).unwrap_or_default();
     let memory = copiers(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
     let memory = memory.unwrap_or(0);
     Calibration::measured(|figure| match figure {
@@ -463,25 +460,68 @@ fn stream(cpu: usize) -> Option<u64> {
     beside(cpu, drain, fill)?
 }
 
-/// A call of process_vm_readv and what each kilobyte adds, where the system allows it.
-fn fetch() -> Option<(u64, u64)> {
-    const SHORT: u64 = 4 << 10;
-    const LONG: u64 = 256 << 10;
-    let (from, to) = (touched(LONG as usize)?, touched(LONG as usize)?);
-    let address = from.region()?.bits() as u64;
-    let pid = process_vm::pid();
-    process_vm::fetch(pid, address, &to, 0, SHORT).ok()?;
-    let time = |len| {
-        best(|| {
-            // It was allowed a moment ago; where it is refused now, the figure is brought into its
-            // range.
-            let _ = process_vm::fetch(pid, address, &to, 0, len);
-            1
-        })
+/// A call of process_vm_readv and what each kilobyte adds, where the system allows it. As in use,
+/// another processor has just written what is fetched: its cache has the only copy.
+fn fetch(other: Option<usize>) -> Option<(u64, u64)> {
+    let from = touched(FETCH_LONG as usize)?;
+    let to = touched(FETCH_LONG as usize)?;
+    fetch_once(&from, &to, FETCH_SHORT)?;
+    let theirs = from.clone();
+    let dirty = move |shared: &Shared| {
+        let mut seen = 0;
+        loop {
+            seen = shared.mine.until(|v| v != seen);
+            if seen == OVER {
+                return;
+            }
+            touch(&theirs);
+            shared.theirs.set(seen);
+        }
     };
-    let (short, long) = (time(SHORT), time(LONG));
-    let rate = per_kb(long.saturating_sub(short), LONG - SHORT);
-    Some((short.saturating_sub(rate * (SHORT >> 10)).max(1), rate))
+    let by_other = other.and_then(|cpu| {
+        beside(cpu, dirty, |shared| {
+            let mut turn = 0;
+            let mut write = || {
+                turn += 1;
+                shared.mine.set(turn);
+                shared.theirs.until(|v| v == turn);
+            };
+            [FETCH_SHORT, FETCH_LONG].map(|len| fetch_least(&from, &to, len, &mut write))
+        })
+    });
+    let alone = || [FETCH_SHORT, FETCH_LONG].map(|len| fetch_least(&from, &to, len, &mut || ()));
+    let [short, long] = by_other.unwrap_or_else(alone);
+    let rate = per_kb(long.saturating_sub(short), FETCH_LONG - FETCH_SHORT);
+    Some((
+        short.saturating_sub(rate * (FETCH_SHORT >> 10)).max(1),
+        rate,
+    ))
+}
+
+const FETCH_SHORT: u64 = 4 << 10;
+const FETCH_LONG: u64 = 256 << 10;
+
+fn fetch_once(from: &Buf, to: &Buf, len: u64) -> Option<()> {
+    let address = from.region()?.bits() as u64;
+    process_vm::fetch(process_vm::pid(), address, to, 0, len).ok()?;
+    Some(())
+}
+
+/// Picoseconds of the shortest fetch, before each of which `write` has been called.
+fn fetch_least(from: &Buf, to: &Buf, len: u64, write: &mut impl FnMut()) -> u64 {
+    let end = clock::now() + SHARE;
+    let mut least = u64::MAX;
+    loop {
+        write();
+        let begin = clock::now();
+        // It was allowed a moment ago; where it is refused now, the figure is brought into its range.
+        let _ = fetch_once(from, to, len);
+        let now = clock::now();
+        least = least.min((now.0 - begin.0) * 1000);
+        if now >= end {
+            return least.max(1);
+        }
+    }
 }
 
 /// From a wake-up until a thread that slept on another CPU runs.
