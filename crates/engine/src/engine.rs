@@ -18,7 +18,7 @@ use crate::departed::Departed;
 use crate::locations::Locations;
 use crate::messages::{Messages, ReqId};
 use crate::part::Parts;
-use crate::paths::{Joined, Paths, local};
+use crate::paths::{Paths, WithMemory, local};
 use kw_base::Peer;
 use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
@@ -53,11 +53,11 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Joins the job: shares memory where the knobs allow it and lets the other ranks know how to
-    /// reach this one, over the network that [`Joined::network`] asks for. Returns when every rank
+    /// reach this one, over the network that [`WithMemory::network`] asks for. Returns when every rank
     /// has come here.
     pub fn start(
         mut launcher: Box<dyn Launcher>,
-        joined: Joined,
+        joined: WithMemory,
         net: Option<Box<dyn Network>>,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {

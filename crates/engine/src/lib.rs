@@ -46,7 +46,7 @@ pub use kw_proto::endpoint::{CompletionGuard, Found};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 pub use part::{Part, Parts};
 pub use partitioned::{PartId, Partitioned};
-pub use paths::{Joined, join};
+pub use paths::{WithMemory, join};
 pub use progress_lock::{Guard, Inner, ProgressLock};
 pub use shared_counter::{
     HostCounter, Question, SharedCounterId, SharedCounters, answer_buf, answer_of, ask,

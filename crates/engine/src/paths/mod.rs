@@ -8,7 +8,7 @@ pub(crate) mod seen;
 
 pub(crate) use open::local;
 pub(crate) use open::opening_for_others;
-pub use open::{Joined, join};
+pub use open::{WithMemory, join};
 pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A rank that knows its job, and has made the memory of its host if it is the first of several
 /// there.
 #[derive(Debug)]
-pub struct Joined {
+pub struct WithMemory {
     job: Job,
     allowed: Allowed,
     /// The ranks of this host.
@@ -29,7 +29,7 @@ pub struct Joined {
 }
 
 /// Learns the whole job. Collective over all ranks (it fences).
-pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
+pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<WithMemory, BootError> {
     let mut lead = None;
     let kw_boot::Joined { job, memory } = kw_boot::join(launcher, knobs, |me, hosts| {
         lead = make_memory(&local(me, hosts), Allowed::read(knobs)?)?;
@@ -41,7 +41,7 @@ pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootEr
         Memory::Said { here } => (lead, true, here),
         Memory::Unsaid => (make_memory(&local, allowed)?, false, false),
     };
-    Ok(Joined {
+    Ok(WithMemory {
         job,
         allowed,
         local,
@@ -59,7 +59,7 @@ fn make_memory(local: &Local, allowed: Allowed) -> Result<Option<Lead>, BootErro
     ShmPath::lead(local).map(Some).map_err(no_path)
 }
 
-impl Joined {
+impl WithMemory {
     /// Parameters of the network that this rank needs; `None` if it reaches all ranks without, or
     /// may use none.
     pub fn network<'a>(&self, launcher: &dyn Launcher, knobs: &'a Knobs) -> Option<Opening<'a>> {
@@ -113,12 +113,12 @@ impl Paths {
     /// reach this one. Collective over all ranks.
     pub(crate) fn open(
         launcher: &mut dyn Launcher,
-        joined: Joined,
+        joined: WithMemory,
         net: Option<Box<dyn Network>>,
         knobs: &Knobs,
     ) -> Result<(Paths, Job), BootError> {
         let joins = joined.sharing() > 1 && joined.lead.is_none();
-        let Joined {
+        let WithMemory {
             job,
             allowed,
             local,
