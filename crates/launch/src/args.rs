@@ -471,7 +471,7 @@ mod tests {
             ("--lable ./a", "'--label'"),
             ("-n 1 ./a :", "no program"),
             ("--bind sockets ./a", "not 'sockets'"),
-            ("--map-by core ./a", "not 'core'"),
+            ("--map-by board ./a", "not 'board'"),
             ("--hosts a,,b ./a", "is not a host name"),
             (
                 "--hostfile /no/such/file ./a",

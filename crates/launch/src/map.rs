@@ -252,11 +252,7 @@ mod tests {
                 "numa",
                 Binding::Over(MachinePart::Numa, Unit::Whole),
             ),
-            (
-                "slot",
-                "l3cache",
-                Binding::Over(MachinePart::L3, Unit::Whole),
-            ),
+            ("slot", "l3cache", Binding::To(MachinePart::L3)),
             ("l3cache:OVERSUBSCRIBE", "none", Binding::None),
             ("slot:PE=4", "", Binding::Cores(4)),
             ("ppr:2:node:pe=8", "core", Binding::Cores(8)),
