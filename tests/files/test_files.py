@@ -3,6 +3,7 @@ waits for another, and what was written before stays. Two hosts that share a dir
 
 import os
 import re
+import shutil
 import struct
 
 import pytest
@@ -76,6 +77,26 @@ def test_ranks_of_two_hosts_share_a_directory(name, program, tmp_path):
     test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
     words = ["--ssh", ssh, "--hosts", "a:2,b:2", test]
     mpiexec(*words, env={"KW_PATHS": "self,shm,tcp", "TMPDIR": str(tmp_path)})
+
+
+@pytest.mark.parametrize("name", ["file_access", "file_open", "file_errors"])
+def test_a_file_system_that_is_a_program(name, program, tmp_path):
+    """FUSE, by bindfs: it has no fallocate, so MPI_File_preallocate failed."""
+    real, place = tmp_path / "real", tmp_path / "place"
+    real.mkdir()
+    place.mkdir()
+    apart = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "-r"]
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed (Debian's package bindfs)")
+    mount = f"bindfs {real} {place}"
+    if (p := run(*apart, "sh", "-c", f"{mount} && umount {place}")).returncode:
+        pytest.skip(f"no FUSE file system can be mounted here: {p.stderr.strip()}")
+    test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
+    # the program bindfs ends with its mount
+    script = f'{mount} && "$@"; status=$?; umount {place}; exit $status'
+    words = [MPIEXEC, "-n", RANKS, test]
+    p = run(*apart, "sh", "-c", script, "sh", *words, env={"TMPDIR": str(place)})
+    assert p.returncode == 0, told(p)
 
 
 def test_ranks_write_one_netcdf_file(program, tmp_path):

@@ -8,7 +8,7 @@
 
 use crate::pack::Packer;
 use kw_proto::wire::RemoteRegion;
-use kw_types::layout::{Layout, message};
+use kw_types::layout::{Layout, Visit, message};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -73,6 +73,27 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
             0 => {}
             _ => std::ptr::copy(from, to, n),
         }
+    }
+}
+
+/// `n` runs of `len` bytes of a buffer, each `stride` bytes behind the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// First byte.
+    pub at: u64,
+    /// Bytes of a run.
+    pub len: u64,
+    /// Distance between the beginnings of two runs.
+    pub stride: u64,
+    /// Number of runs.
+    pub n: u64,
+}
+
+impl Row {
+    /// Just behind the last byte.
+    fn end(&self) -> u64 {
+        let far = self.stride.saturating_mul(self.n.saturating_sub(1));
+        self.at.saturating_add(far).saturating_add(self.len)
     }
 }
 
@@ -428,6 +449,47 @@ impl Buf {
             (None, None) => self.copy_through(from, to, at, n),
         }
         n
+    }
+
+    /// Copies `row.n` runs of this buffer, packed, to `at` of another, which may not overlap it.
+    ///
+    /// # Panics
+    /// When a byte lies outside of either buffer (a fault of our own).
+    pub fn copy_row_to(&self, row: Row, to: &Buf, at: u64) {
+        let bytes = row.len.saturating_mul(row.n);
+        let fits = row.end() <= self.len && at.saturating_add(bytes) <= to.len;
+        assert!(fits, "{row:?} of {} to {at} of {}", self.len, to.len);
+        let (Some(memory), Some(stream)) = (self.contiguous(), to.contiguous()) else {
+            for i in 0..row.n {
+                self.copy_to(row.at + i * row.stride, to, at + i * row.len, row.len);
+            }
+            return;
+        };
+        let stream = stream.wrapping_add(at as usize);
+        // SAFETY: all runs and `bytes` bytes at `stream` lie in the buffers, as was just seen.
+        let mut packer = unsafe { Packer::<true>::new(memory, stream) };
+        packer.strided(row.at as i64, row.len, row.stride as i64, row.n);
+    }
+
+    /// The reverse of [`Buf::copy_row_to`]: bytes of another buffer, which may not overlap this one,
+    /// from `at` on, to runs of this one.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn copy_row_from(&self, row: Row, from: &Buf, at: u64) {
+        let bytes = row.len.saturating_mul(row.n);
+        let fits = row.end() <= self.len && at.saturating_add(bytes) <= from.len;
+        assert!(fits, "{row:?} of {} from {at} of {}", self.len, from.len);
+        let (Some(memory), Some(stream)) = (self.contiguous(), from.contiguous()) else {
+            for i in 0..row.n {
+                from.copy_to(at + i * row.len, self, row.at + i * row.stride, row.len);
+            }
+            return;
+        };
+        let stream = stream.wrapping_add(at as usize);
+        // SAFETY: as above.
+        let mut packer = unsafe { Packer::<false>::new(memory, stream) };
+        packer.strided(row.at as i64, row.len, row.stride as i64, row.n);
     }
 
     /// Copies between two typed buffers, a little packed piece at a time.

@@ -83,14 +83,29 @@ impl File {
         Ok(rustix::fs::ftruncate(&self.fd, len)?)
     }
 
-    /// Reserves storage for the first `len` bytes; extends a shorter file.
+    /// Reserves storage for the first `len` bytes; extends a shorter file. Where the file system
+    /// cannot reserve (NFS before 4.2, FUSE), zeros are written behind the end.
     pub fn reserve(&self, len: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(
-            &self.fd,
-            FallocateFlags::empty(),
-            0,
-            len,
-        )?)
+        use rustix::io::Errno;
+        match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.extend_with_zeros(len),
+            other => Ok(other?),
+        }
+    }
+
+    fn extend_with_zeros(&self, len: u64) -> io::Result<()> {
+        let zeros = vec![0; PACKED as usize];
+        let mut at = self.len()?;
+        while at < len {
+            let part = &zeros[..(len - at).min(PACKED) as usize];
+            match self.write_bytes(at, part) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => at += n as u64,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     /// Waits until all that was written is on the storage device.
@@ -193,6 +208,28 @@ mod tests {
             },
         );
         assert_eq!(gone.expect_err("gone").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn zeros_reserve_what_lies_behind_the_end_and_change_nothing_before() {
+        let path = scratch("zeros");
+        let access = Access {
+            read: true,
+            write: true,
+            create: true,
+            exclusive: true,
+            permissions: 0o600,
+        };
+        let file = File::open(&path, access).expect("a file");
+        file.write_bytes(0, b"abc").expect("written");
+        file.extend_with_zeros(2).expect("nothing to do");
+        assert_eq!(file.len().expect("a length"), 3);
+        file.extend_with_zeros(PACKED + 10).expect("extended");
+        assert_eq!(file.len().expect("a length"), PACKED + 10);
+        let mut have = [9; 5];
+        file.read_bytes(0, &mut have).expect("read");
+        assert_eq!(&have, b"abc\0\0");
+        File::remove(&path).expect("removed");
     }
 
     #[test]

@@ -229,3 +229,35 @@ proptest! {
         prop_assert_eq!(b.shares_memory(&a), shared);
     }
 }
+
+#[test]
+fn a_row_is_copied_out_and_back_and_never_beyond_its_buffer() {
+    for (len, stride) in [(1, 3), (4, 4), (5, 9), (64, 128)] {
+        let (n, at) = (7, 2);
+        let row = Row { at, len, stride, n };
+        let bytes: Vec<u8> = (0..1024).map(|i| (i * 7 % 251) as u8).collect();
+        let (memory, packed, back) = (Buf::alloc(1024), Buf::alloc(500), Buf::alloc(1024));
+        memory.write(0, &bytes);
+        memory.copy_row_to(row, &packed, 3);
+        back.copy_row_from(row, &packed, 3);
+        let (mut out, mut again) = (vec![0; (len * n) as usize], vec![0; 1024]);
+        packed.read(3, &mut out);
+        back.read(0, &mut again);
+        let inside = |i: usize| {
+            let i = i as u64;
+            i >= at && (i - at) / stride < n && (i - at) % stride < len
+        };
+        let wanted: Vec<u8> = (0..1024).filter(|&i| inside(i)).map(|i| bytes[i]).collect();
+        assert_eq!(out, wanted);
+        let whole = |i: usize| if inside(i) { bytes[i] } else { 0 };
+        assert!((0..1024).all(|i| again[i] == whole(i)));
+        let beyond = Row {
+            at: 1024 - 6 * stride - len + 1,
+            ..row
+        };
+        let panics =
+            |copy: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(copy)).is_err();
+        assert!(panics(&|| memory.copy_row_to(beyond, &packed, 0)));
+        assert!(panics(&|| memory.copy_row_from(row, &packed, 500)));
+    }
+}
