@@ -25,6 +25,7 @@ pub mod chapter {
     pub use crate::calls::coll::wait_serving;
     pub use crate::calls::comm::{add_comm, forget};
     pub use crate::calls::comm_make::Parent;
+    pub use crate::calls::datatype::again::made_again;
     pub use crate::calls::p2p::{running, settle};
     pub use crate::calls::pack::{from_external, to_external};
     pub use crate::group_collectives::{

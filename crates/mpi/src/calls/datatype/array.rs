@@ -15,7 +15,7 @@ const DISTRIBUTE_BLOCK: i64 = 17;
 const DISTRIBUTE_CYCLIC: i64 = 18;
 const DISTRIBUTE_DFLT_DARG: i64 = 19;
 
-fn order(value: i32) -> Res<Order> {
+pub(super) fn order(value: i32) -> Res<Order> {
     match value {
         ORDER_C => Ok(Order::C),
         ORDER_FORTRAN => Ok(Order::Fortran),
@@ -75,7 +75,7 @@ pub fn type_create_subarray(
     enter(tables, layout, recipe, newtype)
 }
 
-fn distribution(how: i64, argument: i64) -> Res<Distribution> {
+pub(super) fn distribution(how: i64, argument: i64) -> Res<Distribution> {
     let argument = (argument != DISTRIBUTE_DFLT_DARG).then_some(argument);
     match how {
         DISTRIBUTE_NONE => Ok(Distribution::None),

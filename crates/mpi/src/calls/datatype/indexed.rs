@@ -11,7 +11,7 @@ use kw_types::layout::{Layout, Mismatch};
 use std::sync::Arc;
 
 /// Blocks `(displacement, length)`; displacements count extents of the old type when `in_extents`.
-fn blocks(
+pub(super) fn blocks(
     old: &Layout,
     at: &[i64],
     len: impl Iterator<Item = i64>,

@@ -4,6 +4,7 @@
 //! A constructor and its large-count twin differ in what MPI_Type_get_contents tells later, so both
 //! exist here where the arguments alone do not say which one was called.
 
+pub mod again;
 pub mod array;
 pub mod contents;
 pub mod elements;
