@@ -375,6 +375,22 @@ def test_counters(waited):
     assert last(1, "unexpected messages") > 0 and last(1, "unexpected bytes") >= 4 << 20
 
 
+def test_access_to_files(program, tmp_path):
+    """Counters of files: what each rank wrote and read, who is the aggregator. A rank that opens
+    no file has none (waits.c)."""
+    t, _ = trace(tmp_path, "-n", 3, program("tests/trace/files.c", "-g"), tmp_path / "data")
+    last = lambda rank, name: t.counters[rank, name][-1][1]
+    for rank in (0, 1, 2):
+        assert last(rank, "file bytes written") == 64_000
+        assert last(rank, "file bytes read") == 32_000
+        assert last(rank, "file access time") > 0
+        (call,) = t.of(rank, "MPI_File_write_all")
+        assert call["bytes"] == 64_000
+    others = [last(rank, "file bytes for other ranks") for rank in (0, 1, 2)]
+    assert others == [128_000, 0, 0]
+    assert last(0, "file system calls") >= 2
+
+
 def test_a_file_that_cannot_be_written(calls, tmp_path):
     file = tmp_path / "no/such/directory"
     p = mpiexec("--trace", file, "-n", 2, calls, status=None)

@@ -113,6 +113,10 @@ counters! {
     FileReadBytes = "file_read_bytes", "bytes", "Data delivered by this rank's file reads.", Files, Sum, User;
     FileWriteBytes = "file_write_bytes", "bytes", "Data accepted by this rank's file writes.", Files, Sum, User;
     FileCalls = "file_calls", "calls", "System calls that read or wrote file data, for this rank and, if it is an aggregator, for others.", Files, Count, User;
+    FilePieces = "file_pieces", "pieces", "Contiguous pieces of files that hold the data of this rank's accesses.", Files, Sum, User;
+    FileTime = "file_time", "ns", "Time in which this rank accessed files, for itself and, if it is an aggregator, for others.", Files, Sum, User;
+    FileExchangeTime = "file_exchange_time", "ns", "Time of collective file operations outside file_time: communication and waiting for other ranks.", Files, Sum, User;
+    FileForOthers = "file_for_others", "bytes", "Data that this rank, as an aggregator, read or wrote for other ranks.", Files, Sum, User;
     FileExchanges = "file_exchanges", "operations", "Collective file operations in which ranks exchanged data with aggregators.", Files, Count, User;
     WindowDirect = "window_direct", "operations", "Operations of this rank on memory of windows that it reaches with loads and stores.", Windows, Count, User;
     WindowDirectBytes = "window_direct_bytes", "bytes", "Data of these operations.", Windows, Sum, User;

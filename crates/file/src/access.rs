@@ -5,7 +5,7 @@ use crate::agree::Talk;
 use crate::exchange::{self, Access};
 use crate::fault::access_failed;
 use crate::group::Group;
-use crate::open::{Open, Seen, open_file};
+use crate::open::{Kept, Open, Seen, open_file};
 use crate::representation::Data;
 use crate::transfer::{self, Done};
 use kw_base::counters::Counter;
@@ -85,14 +85,14 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     let guard = mpi.lock();
     let open = open_file(&guard.above, fh)?;
     let buf = guard.above.buf(user.addr, user.count, user.datatype)?;
-    let layout = guard.above.layout(user.datatype)?.clone();
+    let of = Kept::of(&guard.above, user.datatype)?;
     drop(guard);
     let data = Data {
         buf,
         addr: user.addr,
         count: user.count as u64,
         handle: user.datatype,
-        layout,
+        of,
     };
     open.check_direction(how.writes)?;
     match how.place {
@@ -235,16 +235,16 @@ impl Job {
     fn move_data(&self, at: u64) -> Done {
         let (storage, view) = (&*self.open.storage, &self.seen.view);
         let begun = Instant::now();
-        let done = match self.how.writes {
+        let mut done = match self.how.writes {
             true => transfer::write(storage, view, at, &self.buf),
             false => {
                 let sieve = self.open.sieve(&self.hints);
                 transfer::read(storage, view, at, &self.buf, sieve, &self.open.scratch)
             }
         };
-        let took = begun.elapsed().as_nanos() as u64;
+        done.took = begun.elapsed().as_nanos() as u64;
         let costs = self.open.costs(self.how.writes);
-        costs.learn(done.calls, done.passed, took);
+        costs.learn(done.calls, done.passed, done.took);
         done
     }
 
@@ -258,11 +258,17 @@ impl Job {
             true => Counter::FileWriteBytes,
             false => Counter::FileReadBytes,
         };
-        engine.messages.count(data, done.bytes);
-        engine.messages.count(Counter::FileCalls, done.calls);
-        engine
-            .messages
-            .count(Counter::FileExchanges, u64::from(exchanged));
+        let pieces = self.seen.view.pieces_of(self.buf.len());
+        for (counter, more) in [
+            (data, done.bytes),
+            (Counter::FileCalls, done.calls),
+            (Counter::FilePieces, pieces),
+            (Counter::FileTime, done.took),
+            (Counter::FileForOthers, done.for_others),
+            (Counter::FileExchanges, u64::from(exchanged)),
+        ] {
+            engine.messages.count(counter, more);
+        }
     }
 
     fn finish(&self, done: Done) -> Res<u64> {
@@ -277,6 +283,7 @@ impl Job {
     }
 
     fn run_together(&self) -> Res<u64> {
+        let begun = Instant::now();
         let talk = self.open.ranks.with(self.mpi);
         let at = match self.begin {
             Begin::Data(at) => at,
@@ -314,8 +321,15 @@ impl Job {
             }
         };
         self.count(&done, exchanged);
+        let accessed = done.took;
         // Every rank hears what one could not do.
-        talk.all_or_none(self.finish(done))
+        let heard = talk.all_or_none(self.finish(done));
+        let all = begun.elapsed().as_nanos() as u64;
+        if let Some(engine) = &mut self.mpi.lock().engine {
+            let rest = all.saturating_sub(accessed);
+            engine.messages.count(Counter::FileExchangeTime, rest);
+        }
+        heard
     }
 
     /// Learns from an exchange that took this many nanoseconds.

@@ -10,10 +10,11 @@ use crate::group::{Group, Way};
 use crate::scratch::Scratch;
 use crate::storage::Storage;
 use crate::transfer::{self, Done, Sieve};
-use kw_io_plan::runs::RUN_LEN;
+use kw_io_plan::runs::{RUN_LEN, Run};
 use kw_io_plan::{Cost, Domains, Extent, Request, RunList, View, cover};
 use kw_sys::buf::Buf;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Rows of runs in a head.
 const ROWS_IN_HEAD: usize = 15;
@@ -198,12 +199,18 @@ fn serve<G: Group>(
     // Where ranks write the same byte, the highest rank's stays, as in a program that writes in
     // the order of ranks.
     parts.sort_by_key(|p| p.rank);
+    let others = parts.iter().filter(|p| p.rank != me);
+    done.for_others += others.map(|p| p.runs.bytes()).sum::<u64>();
+    let begun = Instant::now();
     if access.writes {
         put(access, &window, &parts, done);
+        done.took += begun.elapsed().as_nanos() as u64;
         let own = parts.iter().filter(|p| p.rank == me);
         done.bytes += own.map(|p| p.data.len()).sum::<u64>();
     } else {
-        for (rank, data) in get(access, &window, &parts, done) {
+        let got = get(access, &window, &parts, done);
+        done.took += begun.elapsed().as_nanos() as u64;
+        for (rank, data) in got {
             match rank == me {
                 true => done.bytes += data.len(),
                 false => sent.push(group.send(rank, Way::FromAggregator, &data)?),
@@ -260,10 +267,11 @@ fn put(access: &Access<'_>, window: &Range<u64>, parts: &[Part], done: &mut Done
     let buf = access.scratch.take(window.end - window.start);
     for part in parts {
         let mut from = 0;
-        part.runs.for_each(|at, len| {
-            part.data.copy_to(from, &buf, at - window.start, len);
-            from += len;
-        });
+        for row in part.runs.rows() {
+            let place = transfer::in_memory(row, window.start);
+            buf.copy_row_from(place, &part.data, from);
+            from += row.bytes();
+        }
     }
     for extent in extents {
         let from = extent.at - window.start;
@@ -302,11 +310,19 @@ fn get(
     for part in parts {
         // Bytes behind the end of the file are not data.
         let mut there = 0;
-        part.runs.for_each(|at, len| {
-            let has = valid.saturating_sub(at).min(len);
-            buf.copy_to(at - window.start, &part.data, there, has);
-            there += has;
-        });
+        for row in part.runs.rows() {
+            let n = transfer::whole_before(row, valid);
+            let whole = Run { n, ..*row };
+            buf.copy_row_to(transfer::in_memory(&whole, window.start), &part.data, there);
+            there += whole.bytes();
+            if n < row.n {
+                let at = row.place(n);
+                let has = valid.saturating_sub(at);
+                buf.copy_to(at - window.start, &part.data, there, has);
+                there += has;
+                break;
+            }
+        }
         all.push((part.rank, part.data.slice(0, there)));
     }
     access.scratch.give(buf);

@@ -53,6 +53,24 @@ pub struct Kept {
     pub recipe: Option<Arc<kw_objects::datatype::Recipe>>,
 }
 
+impl Kept {
+    /// A committed datatype.
+    pub fn of(tables: &Tables, handle: TypeH) -> Res<Kept> {
+        tables.layout(handle)?;
+        Kept::of_any(tables, handle)
+    }
+
+    /// Any datatype.
+    pub fn of_any(tables: &Tables, handle: TypeH) -> Res<Kept> {
+        let found = tables.datatype(handle)?;
+        Ok(Kept {
+            predefined: found.recipe.is_none().then_some(handle),
+            layout: found.layout.clone(),
+            recipe: found.recipe.clone(),
+        })
+    }
+}
+
 /// A view, and the datatypes it was set with.
 #[derive(Debug)]
 pub struct Seen {
@@ -206,15 +224,14 @@ impl Open {
     /// How gaps are read along.
     pub fn sieve(&self, hints: &Hints) -> Option<Sieve> {
         use kw_io_plan::hints::Switch;
+        let cost = self.reading.now();
         let gap = match hints.sieve_reads {
             Switch::Disable => return None,
             Switch::Enable => hints.sieve,
-            Switch::Automatic => self.reading.now().bytes_of_a_call(),
+            Switch::Automatic => cost.bytes_of_a_call(),
         };
-        Some(Sieve {
-            buffer: hints.sieve,
-            gap,
-        })
+        let buffer = cost.sieve_step(hints.sieve);
+        Some(Sieve { buffer, gap })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Data representations (MPI 5.0, 14.5): how data lie in the file.
 
-use kw_mpi::chapter::{from_external, to_external};
+use crate::open::Kept;
+use kw_mpi::chapter::{from_external, made_again, to_external};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::TypeH;
 use kw_sys::buf::{Addr, Buf};
@@ -85,26 +86,33 @@ impl Representation {
         }
     }
 
-    /// The layout of a datatype in the file. `handle`: what a user's extent function is given.
-    pub fn in_file(&self, layout: &Layout, handle: TypeH) -> Res<Layout> {
-        match self {
+    /// The layout of a datatype in the file. Displacements that count extents count those in the
+    /// file; displacements in bytes are those in the file (MPI 5.0, 14.3).
+    pub fn in_file(&self, of: &Kept) -> Res<Layout> {
+        let leaf = |handle: TypeH, layout: &Layout| match self {
             Representation::Native | Representation::Internal => Ok(layout.clone()),
-            Representation::External32 => external(layout),
-            Representation::User(user) => {
-                let Some(extent) = user.extent else {
-                    return Ok(layout.clone());
-                };
-                let asked = extent.call(handle.0, user.extra).map_err(|code| {
-                    let text = format!(
-                        "the extent function of the data representation '{}' failed with code {code}",
-                        user.name
-                    );
-                    Fault::of_code(code, text)
-                })?;
-                if asked == layout.extent() {
-                    return Ok(layout.clone());
-                }
-                scaled(layout, u64::try_from(asked).unwrap_or(0), &user.name)
+            Representation::External32 => sized(layout, layout.signature().external),
+            Representation::User(user) => user.element(handle, layout),
+        };
+        match (self.keeps_sizes(&of.layout), &of.recipe, of.predefined) {
+            (true, _, _) => Ok((*of.layout).clone()),
+            (_, Some(recipe), _) => made_again(&of.layout, recipe, &leaf),
+            (_, None, handle) => leaf(handle.unwrap_or(TypeH::NULL), &of.layout),
+        }
+    }
+
+    /// Whether every element has the size that it has in memory.
+    fn keeps_sizes(&self, layout: &Layout) -> bool {
+        match self {
+            Representation::Native | Representation::Internal => true,
+            Representation::User(user) => user.extent.is_none(),
+            Representation::External32 => {
+                let mut alike = true;
+                let walk = layout.signature().for_each::<()>(&mut |e, _| {
+                    alike &= u64::from(e.external) == e.basic.size();
+                    Ok(())
+                });
+                walk.is_ok() && alike
             }
         }
     }
@@ -113,15 +121,15 @@ impl Representation {
     pub fn to_file(&self, data: &Data) -> Res<Buf> {
         match self {
             Representation::External32 => {
-                let bytes = data.count.saturating_mul(data.layout.signature().external);
+                let bytes = data
+                    .count
+                    .saturating_mul(data.of.layout.signature().external);
                 let file = room(bytes)?;
-                to_external(&data.layout, data.count, &data.buf, &file)?;
+                to_external(&data.of.layout, data.count, &data.buf, &file)?;
                 Ok(file)
             }
             Representation::User(user) if user.write.is_some() => {
-                let bytes = data
-                    .count
-                    .saturating_mul(self.in_file(&data.layout, data.handle)?.size());
+                let bytes = data.count.saturating_mul(self.in_file(&data.of)?.size());
                 let file = room(bytes)?;
                 user.convert(user.write, data, &file)?;
                 Ok(file)
@@ -133,13 +141,13 @@ impl Representation {
     /// The buffer that is read into for this many elements of a datatype.
     pub fn landing(&self, data: &Data) -> Res<Buf> {
         match self {
-            Representation::External32 => {
-                room(data.count.saturating_mul(data.layout.signature().external))
-            }
-            Representation::User(user) if user.read.is_some() => room(
+            Representation::External32 => room(
                 data.count
-                    .saturating_mul(self.in_file(&data.layout, data.handle)?.size()),
+                    .saturating_mul(data.of.layout.signature().external),
             ),
+            Representation::User(user) if user.read.is_some() => {
+                room(data.count.saturating_mul(self.in_file(&data.of)?.size()))
+            }
             _ => Ok(data.buf.clone()),
         }
     }
@@ -149,20 +157,25 @@ impl Representation {
     pub fn from_file(&self, landed: &Buf, came: u64, data: &Data) -> Res<u64> {
         match self {
             Representation::External32 => {
-                let each = data.layout.signature().external.max(1);
-                from_external(&data.layout, data.count, &landed.slice(0, came), &data.buf)?;
+                let each = data.of.layout.signature().external.max(1);
+                from_external(
+                    &data.of.layout,
+                    data.count,
+                    &landed.slice(0, came),
+                    &data.buf,
+                )?;
                 // Whole datatypes; of a part of one, what its share is.
-                let rest = came % each * data.layout.size() / each;
-                Ok(came / each * data.layout.size() + rest)
+                let rest = came % each * data.of.layout.size() / each;
+                Ok(came / each * data.of.layout.size() + rest)
             }
             Representation::User(user) if user.read.is_some() => {
-                let each = self.in_file(&data.layout, data.handle)?.size().max(1);
+                let each = self.in_file(&data.of)?.size().max(1);
                 let whole = Data {
                     count: came / each,
                     ..data.clone()
                 };
                 user.convert(user.read, &whole, landed)?;
-                Ok(whole.count * data.layout.size())
+                Ok(whole.count * data.of.layout.size())
             }
             _ => Ok(came),
         }
@@ -180,11 +193,36 @@ pub struct Data {
     pub count: u64,
     /// The datatype.
     pub handle: TypeH,
-    /// Its layout.
-    pub layout: Arc<Layout>,
+    /// What it is.
+    pub of: Kept,
 }
 
 impl Registered {
+    /// A predefined datatype in the file.
+    fn element(&self, handle: TypeH, layout: &Layout) -> Res<Layout> {
+        let Some(extent) = self.extent else {
+            return Ok(layout.clone());
+        };
+        let asked = extent.call(handle.0, self.extra).map_err(|code| {
+            let text = format!(
+                "the extent function of the data representation '{}' failed with code {code}",
+                self.name
+            );
+            Fault::of_code(code, text)
+        })?;
+        match u64::try_from(asked) {
+            Ok(bytes) if asked != layout.extent() => sized(layout, bytes),
+            Ok(_) => Ok(layout.clone()),
+            Err(_) => fail(
+                Class::Conversion,
+                format!(
+                    "the extent function of the data representation '{}' says {asked} bytes, but must not say less than 0",
+                    self.name
+                ),
+            ),
+        }
+    }
+
     fn convert(&self, how: Option<Convert>, data: &Data, file: &Buf) -> Res {
         let (user, handle, extra) = (data.addr, data.handle.0, self.extra);
         let done = match how {
@@ -221,35 +259,16 @@ fn room(bytes: u64) -> Res<Buf> {
     })
 }
 
-/// The layout of a datatype in external32.
-fn external(layout: &Layout) -> Res<Layout> {
-    let mut alike = true;
-    let walk = layout.signature().for_each::<()>(&mut |e, _| {
-        alike &= u64::from(e.external) == e.basic.size();
-        Ok(())
-    });
-    match (walk, alike) {
-        (Ok(()), true) => Ok(layout.clone()),
-        _ => scaled(layout, layout.signature().external, "external32"),
+/// An element that has so many bytes in the file.
+fn sized(layout: &Layout, bytes: u64) -> Res<Layout> {
+    if bytes == layout.size() && layout.contiguous(2) == Some(0) {
+        return Ok(layout.clone());
     }
-}
-
-/// A datatype without gaps, with `bytes` bytes in the file.
-fn scaled(layout: &Layout, bytes: u64, name: &str) -> Res<Layout> {
-    let dense = layout.contiguous(2) == Some(0);
-    let byte = basic::NAMED
-        .iter()
-        .find(|n| n.name == "MPI_BYTE")
-        .map(Layout::named);
-    match byte.filter(|_| dense) {
-        Some(byte) => byte
-            .contiguous_of(bytes)
-            .map_err(|e| Fault::new(Class::Type, e.to_string())),
-        None => fail(
-            Class::UnsupportedDatarep,
-            format!(
-                "the data representation '{name}' gives elements of this datatype another size than memory has, and the datatype has gaps: use types without gaps, or the fixed-size types (MPI_INT64_T instead of MPI_LONG)"
-            ),
-        ),
-    }
+    let byte = basic::NAMED.iter().find(|n| n.name == "MPI_BYTE");
+    let Some(byte) = byte.filter(|_| layout.size() > 0) else {
+        // MPI_LB and MPI_UB.
+        return Ok(layout.clone());
+    };
+    let bytes = Layout::named(byte).contiguous_of(bytes);
+    bytes.map_err(|e| Fault::new(Class::Type, e.to_string()))
 }

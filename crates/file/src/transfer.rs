@@ -6,7 +6,8 @@
 use crate::scratch::Scratch;
 use crate::storage::Storage;
 use kw_io_plan::View;
-use kw_sys::buf::Buf;
+use kw_io_plan::runs::Run;
+use kw_sys::buf::{Buf, Row};
 use std::io;
 
 /// An access that failed.
@@ -31,6 +32,10 @@ pub struct Done {
     pub calls: u64,
     /// Bytes that these have moved, gaps included.
     pub passed: u64,
+    /// Nanoseconds of access to the file.
+    pub took: u64,
+    /// Bytes of other ranks' data.
+    pub for_others: u64,
     /// Why no more.
     pub trouble: Option<Trouble>,
 }
@@ -153,33 +158,75 @@ struct Batch<'a> {
     storage: &'a dyn Storage,
     buf: &'a Buf,
     scratch: &'a Scratch,
+    sieve: Sieve,
     /// Bytes of an access at most.
     room: u64,
     /// Memory for an access, once there was one with several pieces.
     memory: Option<Buf>,
-    /// Position and length of each piece.
-    pieces: Vec<(u64, u64)>,
+    rows: Vec<Run>,
     done: Done,
     goes_on: bool,
 }
 
+/// How many runs of a row, which begins at most `room` bytes before the end of an access, are read
+/// with it.
+fn fitting(row: &Run, room: u64, gap: u64) -> u64 {
+    match row.stride as u64 {
+        _ if row.len > room => 0,
+        stride if row.n > 1 && stride - row.len <= gap => {
+            ((room - row.len) / stride + 1).min(row.n)
+        }
+        _ => 1,
+    }
+}
+
+/// The first `n` runs of a row, and the others.
+fn cut(row: Run, n: u64) -> (Run, Run) {
+    let (at, left) = (row.place(n), row.n - n);
+    (Run { n, ..row }, Run { at, n: left, ..row })
+}
+
 impl Batch<'_> {
     fn end(&self) -> u64 {
-        self.pieces.last().map_or(0, |&(at, len)| at + len)
+        self.rows.last().map_or(0, Run::end)
+    }
+
+    /// Adds a row, and reads what is complete.
+    fn add(&mut self, mut row: Run) {
+        while row.n > 0 && self.goes_on {
+            let n = match self.rows.first() {
+                None => fitting(&row, self.room, self.sieve.gap).max(1),
+                Some(_) if row.at - self.end() > self.sieve.gap => 0,
+                Some(first) => {
+                    let room = (first.at + self.room).saturating_sub(row.at);
+                    fitting(&row, room, self.sieve.gap)
+                }
+            };
+            if n == 0 {
+                self.flush();
+                continue;
+            }
+            let (now, later) = cut(row, n);
+            self.rows.push(now);
+            row = later;
+            if row.n > 0 {
+                self.flush();
+            }
+        }
     }
 
     /// Reads the pieces and what is between them.
     fn flush(&mut self) {
-        match *self.pieces.as_slice() {
+        match *self.rows.as_slice() {
             [] => {}
             _ if !self.goes_on => {}
-            [(at, len)] => {
-                let part = read_all(self.storage, at, self.buf, self.done.bytes, len);
-                self.goes_on = self.done.add(part, len);
+            [row] if row.n == 1 => {
+                let part = read_all(self.storage, row.at, self.buf, self.done.bytes, row.len);
+                self.goes_on = self.done.add(part, row.len);
             }
-            [(start, _), ..] => self.read_together(start, self.end()),
+            [first, ..] => self.read_together(first.at, self.end()),
         }
-        self.pieces.clear();
+        self.rows.clear();
     }
 
     fn read_together(&mut self, start: u64, end: u64) {
@@ -191,11 +238,16 @@ impl Batch<'_> {
             // It may be that of a gap, which nobody wants.
             return self.read_apart();
         }
-        for &(at, len) in &self.pieces {
-            let there = came.bytes.saturating_sub(at - start).min(len);
-            memory.copy_to(at - start, self.buf, self.done.bytes, there);
-            self.done.bytes += there;
-            if there < len {
+        let valid = start + came.bytes;
+        for row in &self.rows {
+            let n = whole_before(row, valid);
+            memory.copy_row_to(in_memory(&cut(*row, n).0, start), self.buf, self.done.bytes);
+            self.done.bytes += n * row.len;
+            if n < row.n {
+                let at = row.place(n);
+                let there = valid.saturating_sub(at);
+                memory.copy_to(at - start, self.buf, self.done.bytes, there);
+                self.done.bytes += there;
                 self.goes_on = false;
                 break;
             }
@@ -203,12 +255,34 @@ impl Batch<'_> {
     }
 
     fn read_apart(&mut self) {
-        for &(at, len) in &self.pieces {
-            if self.goes_on {
-                let part = read_all(self.storage, at, self.buf, self.done.bytes, len);
-                self.goes_on = self.done.add(part, len);
+        for row in std::mem::take(&mut self.rows) {
+            for i in 0..row.n {
+                if self.goes_on {
+                    let at = row.place(i);
+                    let part = read_all(self.storage, at, self.buf, self.done.bytes, row.len);
+                    self.goes_on = self.done.add(part, row.len);
+                }
             }
         }
+    }
+}
+
+/// How many runs of a row end at or before a position.
+pub fn whole_before(row: &Run, valid: u64) -> u64 {
+    match valid.checked_sub(row.at + row.len) {
+        None => 0,
+        Some(_) if row.n == 1 => 1,
+        Some(beyond) => (beyond / row.stride as u64 + 1).min(row.n),
+    }
+}
+
+/// Where a row lies in memory that holds the file from byte `start` on.
+pub fn in_memory(row: &Run, start: u64) -> Row {
+    Row {
+        at: row.at - start,
+        len: row.len,
+        stride: row.stride.max(0) as u64,
+        n: row.n,
     }
 }
 
@@ -222,29 +296,18 @@ fn read_sieved(
 ) -> Done {
     let last = data.saturating_add(buf.len());
     let span = view.end_of(last) - view.offset_of(data);
-    let room = sieve.buffer.min(span).max(1);
     let mut batch = Batch {
         storage,
         buf,
         scratch,
-        room,
+        sieve,
+        room: sieve.buffer.min(span).max(1),
         memory: None,
-        pieces: Vec::new(),
+        rows: Vec::new(),
         done: Done::default(),
         goes_on: true,
     };
-    view.runs(data, last, &mut |row| {
-        for i in 0..row.n {
-            let (at, len) = (row.place(i), row.len);
-            let fits = batch.pieces.first().is_none_or(|&(start, _)| {
-                at - batch.end() <= sieve.gap && at + len - start <= room
-            });
-            if !fits {
-                batch.flush();
-            }
-            batch.pieces.push((at, len));
-        }
-    });
+    view.runs(data, last, &mut |row| batch.add(row));
     batch.flush();
     if let Some(memory) = batch.memory {
         scratch.give(memory);

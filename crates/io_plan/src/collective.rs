@@ -38,6 +38,15 @@ impl Cost {
         self.call.saturating_mul(1000) / self.byte.max(1)
     }
 
+    /// Bytes to read at once with gaps, at most `most`. Reads from the page cache take steps that
+    /// are still in the processor's cache when the pieces are copied out.
+    pub fn sieve_step(&self, most: u64) -> u64 {
+        match self.byte < CACHED_BYTE {
+            true => most.min(CACHED_STEP),
+            false => most,
+        }
+    }
+
     /// Nanoseconds of accesses.
     fn of(&self, calls: f64, bytes: f64) -> f64 {
         calls * self.call as f64 + bytes * self.byte as f64 / 1000.0
@@ -122,6 +131,11 @@ const TELLING: f64 = 1048576.0;
 /// Minimum cost of a write beyond its bytes if several ranks write one file at once, in
 /// nanoseconds: they wait for the file's lock in the kernel. Measured as above: 2,400 to 7,400.
 const CONTENDED_CALL: u64 = 3_000;
+/// Highest cost of a byte that comes out of the page cache, in picoseconds: 2 GB/s.
+const CACHED_BYTE: u64 = 500;
+/// Bytes read at once with gaps from the page cache. Measured with steps of 16 KB to 2 MB on a
+/// processor with 1 MB of second-level cache: 128 to 512 KB are best, 2 MB takes 8 % longer.
+const CACHED_STEP: u64 = 256 << 10;
 /// Cost of extracting a byte from data read with gaps, in nanoseconds: one copy.
 const SIEVE_PER_BYTE: f64 = 0.02;
 /// Cost of finding a piece in such data, in nanoseconds.
@@ -395,6 +409,15 @@ mod tests {
             exchange: 0,
         };
         assert!(exchanges(reads(2, slow, "automatic")));
+    }
+
+    #[test]
+    fn gaps_are_read_along_in_small_steps_only_from_the_page_cache() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.sieve_step(4 << 20), CACHED_STEP);
+        assert_eq!(cost.sieve_step(1000), 1000, "not more than the hint says");
+        cost.byte = 10 * CACHED_BYTE;
+        assert_eq!(cost.sieve_step(4 << 20), 4 << 20);
     }
 
     #[test]

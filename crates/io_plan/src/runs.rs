@@ -40,6 +40,11 @@ impl Run {
         self.len.saturating_mul(self.n)
     }
 
+    /// Position just behind the last run.
+    pub fn end(&self) -> u64 {
+        self.place(self.n.saturating_sub(1)).wrapping_add(self.len)
+    }
+
     /// Whether all bytes lie in `range`, where the runs ascend without overlap.
     fn lies_in(&self, range: &Range<u64>) -> bool {
         let apart = self.n <= 1 || self.stride > 0 && self.stride as u64 >= self.len;

@@ -279,8 +279,8 @@ impl Tracer {
     fn look(&mut self, ticks: u64, always: bool) {
         let thread = self.number();
         if let Some(sums) = &mut self.sums {
-            let record = sums.look(ticks, always);
-            self.more.extend(record.map(|r| Record { thread, ..r }));
+            let records = sums.look(ticks, always).into_iter().flatten();
+            self.more.extend(records.map(|r| Record { thread, ..r }));
             self.look_at = sums.next;
         }
     }

@@ -75,6 +75,8 @@ pub enum Kind {
     Sums,
     /// In the topology of `comm` the rank receives from `source`.
     Neighbor,
+    /// Sums of file access: see [`Record::sums`].
+    Files,
 }
 
 impl Kind {
@@ -89,6 +91,7 @@ impl Kind {
             Kind::Awaited => 6,
             Kind::Sums => 7,
             Kind::Neighbor => 8,
+            Kind::Files => 9,
         }
     }
 
@@ -96,7 +99,7 @@ impl Kind {
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
         let all = [
-            Call, Sent, Received, Phase, Offered, Awaited, Sums, Neighbor,
+            Call, Sent, Received, Phase, Offered, Awaited, Sums, Neighbor, Files,
         ];
         all.into_iter().find(|k| k.number() == number)
     }
@@ -118,7 +121,8 @@ pub const PLACED: u8 = 32;
 /// Bit of a record's flags: `begin` is in nanoseconds of the machine's clock instead of ticks.
 pub const NANOSECONDS: u8 = 64;
 /// How many sums of the library there are: bytes sent; messages that came before their receive,
-/// their bytes, and how many of them wait; how often the progress thread woke.
+/// their bytes, and how many of them wait; how often the progress thread woke. Files have as many:
+/// bytes read and written; system calls; bytes accessed for other ranks; nanoseconds of access.
 pub const SUMMED: usize = 5;
 
 /// Two halves of a word, as numbers stand in it.
@@ -199,10 +203,10 @@ impl Record {
         level: 0,
     };
 
-    /// Sums at a time, in nanoseconds.
-    pub fn of_sums(at: u64, sums: [u64; SUMMED]) -> Record {
+    /// Sums ([`Kind::Sums`] or [`Kind::Files`]) at a time, in nanoseconds.
+    pub fn of_sums(kind: Kind, at: u64, sums: [u64; SUMMED]) -> Record {
         let mut words = Record {
-            kind: Kind::Sums.number(),
+            kind: kind.number(),
             flags: NANOSECONDS,
             begin: at,
             ..Record::EMPTY
@@ -483,8 +487,11 @@ mod tests {
     #[test]
     fn sums_come_back() {
         let sums = [1, u64::MAX, 3 << 40, 4, 1 << 63];
-        let record = Record::of(Record::of_sums(9, sums).words());
-        assert_eq!((record.begin, record.sums()), (9, sums));
+        for kind in [Kind::Sums, Kind::Files] {
+            let record = Record::of(Record::of_sums(kind, 9, sums).words());
+            assert_eq!((record.begin, record.sums()), (9, sums));
+            assert_eq!(Kind::of(record.kind), Some(kind));
+        }
     }
 
     #[test]

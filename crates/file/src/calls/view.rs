@@ -20,17 +20,6 @@ const SEEK_CUR: i32 = 401;
 const SEEK_END: i32 = 402;
 const SEEK_SET: i32 = 403;
 
-fn keep(tables: &Tables, handle: TypeH) -> Res<Kept> {
-    let layout = tables.layout(handle)?.clone();
-    let recipe = tables.datatype(handle)?.recipe.clone();
-    let predefined = recipe.is_none().then_some(handle);
-    Ok(Kept {
-        predefined,
-        layout,
-        recipe,
-    })
-}
-
 /// The representations that the user registered.
 pub(crate) fn registered(tables: &Tables) -> Vec<Arc<Registered>> {
     let all = tables.representations.iter();
@@ -88,8 +77,10 @@ fn view_of(
             hints.set(key, value);
         }
     }
-    let handles = (etype, filetype);
-    let (etype, filetype) = (keep(&guard.above, etype)?, keep(&guard.above, filetype)?);
+    let (etype, filetype) = (
+        Kept::of(&guard.above, etype)?,
+        Kept::of(&guard.above, filetype)?,
+    );
     let representations = registered(&guard.above);
     drop(guard);
     let name = datarep.to_text().unwrap_or_default();
@@ -105,8 +96,8 @@ fn view_of(
         let at = open.shared.fetch_add(mpi, 0)?;
         start = open.seen().view.offset_of(at) as i64;
     }
-    let unit = representation.in_file(&etype.layout, handles.0)?;
-    let pattern = representation.in_file(&filetype.layout, handles.1)?;
+    let unit = representation.in_file(&etype)?;
+    let pattern = representation.in_file(&filetype)?;
     let view = View::new(start, &unit, &pattern).map_err(|e| {
         let class = match e {
             kw_io_plan::Unfit::Displacement(_) => Class::Arg,
@@ -245,8 +236,8 @@ pub fn file_get_byte_offset(mpi: &'static Mpi, fh: FileH, offset: i64, disp: Out
 /// MPI_File_get_type_extent
 pub fn file_get_type_extent(mpi: &'static Mpi, fh: FileH, datatype: TypeH, extent: OutInt) -> Res {
     let seen = find(mpi, fh)?.seen();
-    let layout = mpi.lock().above.datatype(datatype)?.layout.clone();
-    let in_file = seen.representation.in_file(&layout, datatype)?.extent();
+    let of = Kept::of_any(&mpi.lock().above, datatype)?;
+    let in_file = seen.representation.in_file(&of)?.extent();
     match extent.set(in_file) {
         true => Ok(()),
         false => fail(

@@ -30,8 +30,8 @@ struct Known {
     begun: bool,
     /// Bytes that receives have got.
     received: u64,
-    /// Last written value of each of [`COUNTERS`].
-    told: [Option<u64>; COUNTERS.len()],
+    /// Last written value of each of [`COUNTERS`] and [`FILE_COUNTERS`].
+    told: [Option<u64>; COUNTERS.len() + FILE_COUNTERS.len()],
     /// By number.
     comms: Vec<Option<write::Comm>>,
     /// `FILE:LINE (FUNCTION)`, by ring and row.
@@ -46,6 +46,15 @@ const COUNTERS: [(&str, Unit); SUMMED + 1] = [
     ("unexpected messages waiting", Unit::Count),
     ("progress thread woke", Unit::Count),
     ("bytes received", Unit::SizeBytes),
+];
+
+/// Counters of access to files over time.
+const FILE_COUNTERS: [(&str, Unit); SUMMED] = [
+    ("file bytes read", Unit::SizeBytes),
+    ("file bytes written", Unit::SizeBytes),
+    ("file system calls", Unit::Count),
+    ("file bytes for other ranks", Unit::SizeBytes),
+    ("file access time", Unit::TimeNs),
 ];
 
 /// A function, as the writer knows it.
@@ -279,6 +288,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             Some(Kind::Offered) => self.library(r, "rendezvous", true),
             Some(Kind::Awaited) => self.library(r, "rendezvous waits", false),
             Some(Kind::Sums) => self.sums(r),
+            Some(Kind::Files) => self.tell(r.begin, COUNTERS.len(), &FILE_COUNTERS, r.sums()),
             Some(Kind::Neighbor) => self.neighbor(r),
             Some(Kind::Sent) | None => {}
         }
@@ -306,10 +316,21 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
     }
 
     fn sums(&mut self, r: &Record) {
-        let at = (self.ours)(r.begin);
         let received = [self.known.received];
         let all = r.sums().into_iter().chain(received);
-        for (index, ((name, unit), value)) in COUNTERS.iter().zip(all).enumerate() {
+        self.tell(r.begin, 0, &COUNTERS, all);
+    }
+
+    /// Tells the values of counters that have changed; the first has number `first`.
+    fn tell(
+        &mut self,
+        at: u64,
+        first: usize,
+        counters: &[(&str, Unit)],
+        values: impl IntoIterator<Item = u64>,
+    ) {
+        let at = (self.ours)(at);
+        for (index, ((name, unit), value)) in (first..).zip(counters.iter().zip(values)) {
             if self.known.told[index].replace(value) != Some(value) {
                 self.writer
                     .counter(self.rank, index as u32, name, *unit, at, value);

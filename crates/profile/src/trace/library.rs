@@ -39,8 +39,11 @@ pub(super) fn take(thread: u16, out: &mut Vec<Record>) {
     out.extend(events.drain(..).map(|r| Record { thread, ..r }));
 }
 
-/// Which variables make one sum: their names and classes (of the standard ABI).
-const SUMS: [&[(&CStr, c_int)]; SUMMED] = [
+/// The variables that make one sum: their names and classes (of the standard ABI).
+type Sum = &'static [(&'static CStr, c_int)];
+
+/// Sums of messages.
+const SUMS: [Sum; SUMMED] = [
     &[
         (c"self_bytes", AGGREGATE),
         (c"shm_bytes", AGGREGATE),
@@ -51,6 +54,14 @@ const SUMS: [&[(&CStr, c_int)]; SUMMED] = [
     &[(c"unexpected_bytes", AGGREGATE)],
     &[(c"unexpected_waiting", LEVEL)],
     &[(c"event_looks", COUNTER), (c"event_takeovers", COUNTER)],
+];
+/// Sums of access to files.
+const FILES: [Sum; SUMMED] = [
+    &[(c"file_read_bytes", AGGREGATE)],
+    &[(c"file_write_bytes", AGGREGATE)],
+    &[(c"file_calls", COUNTER)],
+    &[(c"file_for_others", AGGREGATE)],
+    &[(c"file_time", AGGREGATE)],
 ];
 const LEVEL: c_int = 2;
 const COUNTER: c_int = 7;
@@ -100,6 +111,7 @@ pub(super) struct Sums {
     read: Read,
     session: usize,
     handles: [Vec<usize>; SUMMED],
+    files: [Vec<usize>; SUMMED],
     /// When they were looked at last: ticks, nanoseconds.
     at: (u64, u64),
     /// Ticks when they are looked at next.
@@ -208,10 +220,12 @@ unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
             let _ = good && *class != LEVEL && start(ours, handle) == 0;
             good.then_some(handle)
         };
+        let handles = |sums: [Sum; SUMMED]| sums.map(|all| all.iter().filter_map(handle).collect());
         Some(Box::new(Sums {
             read,
             session: ours,
-            handles: SUMS.map(|all| all.iter().filter_map(handle).collect()),
+            handles: handles(SUMS),
+            files: handles(FILES),
             at: (ticks, clock::now().0),
             next: ticks,
         }))
@@ -219,9 +233,9 @@ unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
 }
 
 impl Sums {
-    /// Looks at them if it is time, or `always`.
+    /// Looks at them if it is time, or `always`; those of files are told once there are any.
     #[cold]
-    pub fn look(&mut self, ticks: u64, always: bool) -> Option<Record> {
+    pub fn look(&mut self, ticks: u64, always: bool) -> [Option<Record>; 2] {
         let now = clock::now().0;
         let gone = now.saturating_sub(self.at.1);
         let ticked = ticks.saturating_sub(self.at.0);
@@ -229,11 +243,20 @@ impl Sums {
         let more = u128::from(ticked) * u128::from(EVERY) / u128::from(gone.max(1));
         self.next = ticks.saturating_add((more as u64).clamp(EVERY / 64, EVERY * 64));
         if gone < EVERY / 2 && !always {
-            return None;
+            return [None, None];
         }
         self.at = (ticks, now);
         let sum = |all: &Vec<usize>| all.iter().map(|h| self.one(*h)).sum();
-        Some(Record::of_sums(now, self.handles.each_ref().map(sum)))
+        let files: [u64; SUMMED] = self.files.each_ref().map(sum);
+        let any = files.iter().any(|&n| n != 0);
+        [
+            Some(Record::of_sums(
+                Kind::Sums,
+                now,
+                self.handles.each_ref().map(sum),
+            )),
+            any.then(|| Record::of_sums(Kind::Files, now, files)),
+        ]
     }
 
     fn one(&self, handle: usize) -> u64 {
