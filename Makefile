@@ -32,7 +32,7 @@ PACKED  := $(CURDIR)/build/packed/$(ARCH)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack debian clean
+.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack storage debian clean
 
 all: build
 
@@ -173,6 +173,10 @@ trace-pictures: apps ## records PSTSWM on four pretended hosts and draws its tim
 scalapack: stage ## builds ScaLAPACK (Debian's source, or SCALAPACK=DIR) with our compilers and runs its testers on 4 ranks (10 minutes)
 	scripts/install-deps - scalapack
 	SCALAPACK="$(SCALAPACK)" tests/pytest tests/scalapack/scalapack.py
+
+storage: stage ## builds HDF5 and PnetCDF (Debian's sources, or HDF5=DIR, PNETCDF=DIR) and IOR (IOR=DIR) with our compilers and runs their parallel tests (40 minutes)
+	scripts/install-deps - storage
+	HDF5="$(HDF5)" PNETCDF="$(PNETCDF)" IOR="$(IOR)" tests/pytest tests/storage/suites.py
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

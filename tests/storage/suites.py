@@ -1,0 +1,192 @@
+"""HDF5's and PnetCDF's own parallel tests, and IOR and mdtest, with our compilers, over shared
+memory, TCP and UDP: `make storage` (half an hour on two cores, so no part of `make check`).
+
+The sources are Debian's source packages hdf5 and pnetcdf, or the directories that HDF5 and PNETCDF
+name (nothing is written there). IOR's is the directory that IOR names: it is no package of Debian.
+"""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from jobs import DIST, MPIEXEC, ROOT, run, told
+
+WORK = ROOT / "build" / "storage"
+PATHS = ["self,shm", "self,tcp", "self,udp"]
+RANKS = 4
+# program: its ranks. t_cache_image takes more than five minutes on two cores, and is left out.
+HDF5 = {
+    "t_mpi": 4,
+    "t_bigio": 3,
+    "testphdf5": 4,
+    "t_cache": 4,
+    "t_pread": 4,
+    "t_pshutdown": 4,
+    "t_prestart": 4,
+    "t_init_term": 4,
+    "t_shapesame": 4,
+    "t_filters_parallel": 4,
+    "t_pflush1": 4,
+}
+PNETCDF = {
+    "testcases": (
+        "test_vard_multiple vectors flexible redef1 inq_num_vars varn_int flexible_varm "
+        "test_fillvalue ncmpi_vars_null_stride flexible2 test_varm scalar tst_vars_fill "
+        "mix_collectives erange_fill test_erange null_args alignment_test noclobber buftype_free "
+        "iput_all_kinds record add_var check_striping modes tst_free_comm varn_contig "
+        "tst_def_var_fill one_record inq_recsize test_vard check_type error_precedence "
+        "tst_dimsizes tst_max_var_dims test_vard_rec nonblocking last_large_var ivarn "
+        "collective_error put_all_kinds tst_info"
+    ).split(),
+    "nonblocking": (
+        "test_bput interleaved i_varn_int64 flexible_bput wait_after_indep req_all i_varn_indef "
+        "large_num_reqs bput_varn column_wise"
+    ).split(),
+    "nc_test": "t_nc tst_atts3 tst_atts tst_nofill tst_norm tst_names tst_small tst_misc".split(),
+    "header": ["header_consistency"],
+    "fandc": ["pnctest"],
+    "C": ["pres_temp_4D_wr"],
+    "cdf_format": ["cdf_type", "dim_cdf12"],
+}
+# These are written for one rank, says PnetCDF.
+ALONE = ["nc_test"]
+IOR = {
+    "contiguous": "-C -b 4m -t 1m",
+    "collective": "-C -c -b 4m -t 1m",
+    "interleaved": "-C -c -b 4k -t 4k -s 256",
+    "views": "-C -c --mpiio.useFileView -b 4k -t 4k -s 256",
+    "strided": "-C -c --mpiio.useStridedDatatype -b 4k -t 4k -s 64",
+    "unordered": "-z --random-offset-seed 11 -b 4m -t 64k",
+}
+
+
+def source_of(package, built):
+    """A copy of a package's source, without what was built there; and whether `built` is there."""
+    place = WORK / package
+    if (place / built).exists():
+        return place
+    shutil.rmtree(place, ignore_errors=True)
+    WORK.mkdir(parents=True, exist_ok=True)
+    if given := os.environ.get(package.upper()):
+        shutil.copytree(given, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return place
+    if package == "ior":
+        pytest.skip("IOR is no package of Debian: name a directory, make storage IOR=DIR")
+    said = run("apt-get", "source", "--download-only", package, cwd=WORK)
+    archives = sorted(WORK.glob(f"{package}_*.orig.tar.*"))
+    if not archives:
+        pytest.skip(
+            f"{package}'s source cannot be had: 'apt-get source {package}' says "
+            f"'{said.stderr.strip().splitlines()[-1]}'; add Debian's sources (deb-src), or name a "
+            f"directory: make storage {package.upper()}=DIR"
+        )
+    place.mkdir()
+    unpack = ["tar", "-xf", archives[-1], "--strip-components=1", "-C", place]
+    subprocess.run(unpack, check=True)
+    return place
+
+
+def step(place, *words):
+    """One step of a build, in `place`; what it says is in the log beside it."""
+    log = place.with_suffix(".log")
+    env = {**os.environ, "PATH": f"{DIST}/bin:{os.environ['PATH']}"}
+    with open(log, "a") as out:
+        status = subprocess.run(
+            words, cwd=place, env=env, stdout=out, stderr=subprocess.STDOUT
+        ).returncode
+    assert status == 0, "".join(open(log, errors="replace").readlines()[-20:])
+
+
+def job(ranks, *words, paths, cwd):
+    return run(MPIEXEC, "-n", ranks, *words, env={"KW_PATHS": paths}, cwd=cwd, timeout=570)
+
+
+@pytest.fixture(scope="module")
+def hdf5():
+    """Where HDF5's parallel tests are, built with dist/bin/mpicc."""
+    place = source_of("hdf5", "testpar/t_filters_parallel")
+    if not (place / "testpar/t_filters_parallel").exists():
+        options = "--enable-parallel --disable-shared --disable-hl --enable-build-mode=production"
+        step(place, "sh", "-c", f"CC=mpicc ./configure --quiet {options}")
+        step(place, "make", "-s", "-C", "src")
+        step(place, "make", "-s", "-C", "test", "libh5test.la")
+        step(place, "make", "-s", "-C", "testpar", *HDF5, "t_pflush2")
+    return place / "testpar"
+
+
+@pytest.fixture(scope="module")
+def pnetcdf():
+    """Where PnetCDF's tests are."""
+    place = source_of("pnetcdf", "test/testcases/put_all_kinds")
+    if not (place / "test/testcases/put_all_kinds").exists():
+        if not (place / "configure").exists():
+            step(place, "autoreconf", "-i")
+        options = f"--with-mpi={DIST} --disable-fortran --disable-cxx --disable-shared"
+        step(place, "sh", "-c", f"./configure --quiet MPICC=mpicc {options}")
+        step(place, "make", "-s")
+        step(place, "make", "-s", "tests")
+    return place
+
+
+@pytest.fixture(scope="module")
+def ior():
+    """Where IOR and mdtest are."""
+    place = source_of("ior", "src/ior")
+    if not (place / "src/ior").exists():
+        if not (place / "configure").exists():
+            step(place, "./bootstrap")
+        step(place, "sh", "-c", "./configure --quiet --with-mpiio MPICC=mpicc CC=mpicc")
+        step(place, "make", "-s")
+    return place / "src"
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("program", HDF5)
+def test_hdf5(program, paths, hdf5, tmp_path):
+    for name in ("testphdf5", "t_pread"):
+        (tmp_path / name).symlink_to(hdf5 / name)
+    ranks = HDF5[program]
+    p = job(ranks, hdf5 / program, paths=paths, cwd=tmp_path)
+    if program == "t_pflush1":
+        # It ends without closing its file, on purpose; the second program looks what is there.
+        p = job(ranks, hdf5 / "t_pflush2", paths=paths, cwd=tmp_path)
+    if program == "t_pshutdown":
+        assert p.returncode == 0, told(p)
+        p = job(ranks, hdf5 / "t_prestart", paths=paths, cwd=tmp_path)
+    if program == "t_prestart":
+        pytest.skip("it reads what t_pshutdown has left, and is run with it")
+    assert p.returncode == 0 and "*FAILED*" not in p.stdout + p.stderr, told(p)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("room", PNETCDF)
+def test_pnetcdf(room, paths, pnetcdf, tmp_path):
+    ranks = 1 if room in ALONE else RANKS
+    for program in PNETCDF[room]:
+        file = tmp_path / f"{program}.nc"
+        p = job(ranks, f"./{program}", file, paths=paths, cwd=pnetcdf / "test" / room)
+        assert p.returncode == 0, told(p)
+        assert "fail" not in p.stdout.lower().replace("0 fail", ""), told(p)
+        if file.exists() and program != "check_striping":
+            checked = run(pnetcdf / "src/utils/ncvalidator/ncvalidator", "-q", file)
+            assert checked.returncode == 0, told(checked)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("how", IOR)
+def test_ior(how, paths, ior, tmp_path):
+    """IOR reads back what was written, with -C by other ranks, and checks each byte (-W -R)."""
+    words = ["-a", "MPIIO", "-w", "-r", "-W", "-R", "-G", "7", *IOR[how].split()]
+    p = job(RANKS, ior / "ior", *words, "-o", tmp_path / "data", paths=paths, cwd=tmp_path)
+    assert p.returncode == 0 and "Summary of all tests" in p.stdout, told(p)
+    assert "Incorrect data" not in p.stdout + p.stderr, told(p)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+def test_mdtest(paths, ior, tmp_path):
+    """mdtest makes files by system calls; its ranks agree by MPI."""
+    words = ["-F", "-n", "20", "-w", "1024", "-e", "1024"]
+    p = job(RANKS, ior / "mdtest", *words, "-d", tmp_path / "tree", paths=paths, cwd=tmp_path)
+    assert p.returncode == 0 and "File creation" in p.stdout, told(p)
