@@ -3,23 +3,27 @@
  *     io [--turns N] [--kinds LIST] [--hint KEY=VALUE]... [FILE]
  *
  * FILE (default: one in $TMPDIR, or /tmp) is made, overwritten and deleted. Kinds (default: all but
- * overlap):
+ * overlap and those on the device):
  *     open          MPI_File_open and MPI_File_close of a file that is there
  *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
- *     write_at_all, read_at_all    the same with one call
+ *     write_at_apart, read_at_apart    the same, and a barrier, which is in the time: what the ranks take
+ *                   together
+ *     write_at_all, read_at_all    the same with one call: to be compared with write_at_apart
  *     write64, read64              blocks of 64 bytes of the ranks in turn, 1 MB a rank, one collective call
  *     write1k, read1k              blocks of 1 KB, 16 MB a rank
  *     write64k, read64k            blocks of 64 KB, 16 MB a rank
  *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
  *     ordered       100 ordered writes of 64 bytes
  *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
+ *     pwrite_device, write_at_device, write1k_device    pwrite, write_at and write1k, and until the data
+ *                   are on the device: fsync, MPI_File_sync
  *     overlap       how much of an MPI_File_iwrite_all of 64 MB a rank passes while the program
  *                   computes: 1 - (both - computation) / the write alone
  *
  * Time is the slowest rank's for the whole kind, from when it has left a barrier; N turns (default
  * 11) follow one that is not counted. What a rank does that has left the barrier late is not in the
  * time of others: where ranks share processors, only collective kinds tell what all of it takes.
- * The file stays in the page cache; nothing is synchronized. */
+ * But for those on the device the file stays in the page cache; nothing is synchronized. */
 #define PROGRAM "io"
 #include "clock.h"
 #include "measure.h"
@@ -67,6 +71,18 @@ static void read_at(void)
 {
     for (int i = 0; i < PIECES; i++)
         check(MPI_File_read_at(file, mine(i), data + i * MEGABYTE, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
+}
+
+static void write_at_apart(void)
+{
+    write_at();
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void read_at_apart(void)
+{
+    read_at();
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void write_at_all(void)
@@ -119,6 +135,26 @@ static void system_read(void)
             give_up("pread", "moved fewer bytes");
 }
 
+static void pwrite_device(void)
+{
+    system_write();
+    if (fsync(descriptor))
+        give_up("fsync", "failed");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void write_at_device(void)
+{
+    write_at();
+    check(MPI_File_sync(file), "MPI_File_sync");
+}
+
+static void write_all_device(void)
+{
+    write_all();
+    check(MPI_File_sync(file), "MPI_File_sync");
+}
+
 static double write_beside(double computation)
 {
     MPI_Request request;
@@ -158,15 +194,18 @@ struct kind {
     void (*run)(void);
     int block; /* bytes of a rank's blocks in the file; 0: a view of bytes */
     int bytes; /* of a rank's data */
+    int asked; /* only where it is asked for */
 };
 
 static const struct kind kinds[] = {
     {"open", open_close, 0, 0},
     {"pwrite", system_write, 0, PART},
     {"write_at", write_at, 0, PART},
+    {"write_at_apart", write_at_apart, 0, PART},
     {"write_at_all", write_at_all, 0, PART},
     {"pread", system_read, 0, PART},
     {"read_at", read_at, 0, PART},
+    {"read_at_apart", read_at_apart, 0, PART},
     {"read_at_all", read_at_all, 0, PART},
     {"write64", write_all, 64, MEGABYTE},
     {"read64", read_all, 64, MEGABYTE},
@@ -176,6 +215,9 @@ static const struct kind kinds[] = {
     {"read64k", read_all, 64 << 10, PART},
     {"shared", shared, 0, 64 * 1000},
     {"ordered", ordered, 0, 64 * 100},
+    {"pwrite_device", pwrite_device, 0, PART, 1},
+    {"write_at_device", write_at_device, 0, PART, 1},
+    {"write1k_device", write_all_device, 1 << 10, PART, 1},
 };
 
 static void set_view(const struct kind *kind)
@@ -289,7 +331,7 @@ int main(int argc, char **argv)
         give_up("cannot open", path);
     write_at();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (is_wanted(wanted, kinds[i].name))
+        if (is_wanted(wanted, kinds[i].name) && (*wanted || !kinds[i].asked))
             measure(&kinds[i], turns);
     if (*wanted && is_wanted(wanted, "overlap"))
         overlap(turns);

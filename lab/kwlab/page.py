@@ -293,7 +293,8 @@ def files(book):
         "mpiexec. open: MPI_File_open and MPI_File_close; shared: 1,000 writes of 64 bytes at the "
         "shared pointer; ordered: 100 of MPI_File_write_ordered. Two processors: with 4 ranks a "
         "rank's time leaves out what others did before it had left the barrier, except in the "
-        "collective calls."
+        "collective calls, and in write_at_apart and read_at_apart: write_at and read_at with a "
+        "barrier behind, which is in the time."
     )
     return rows and (
         paragraph(text)
