@@ -2,7 +2,7 @@
 memory, TCP and UDP: `make storage` (half an hour on two cores, so no part of `make check`).
 
 The sources are Debian's source packages hdf5 and pnetcdf, or the directories that HDF5 and PNETCDF
-name (nothing is written there). IOR's is the directory that IOR names: it is no package of Debian.
+name (nothing is written there). IOR's is the directory that IOR names: Debian has no package of it.
 """
 
 import os
@@ -73,7 +73,7 @@ def source_of(package, built):
         shutil.copytree(given, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         return place
     if package == "ior":
-        pytest.skip("IOR is no package of Debian: name a directory, make storage IOR=DIR")
+        pytest.skip("Debian has no package of IOR: name a directory, make storage IOR=DIR")
     said = run("apt-get", "source", "--download-only", package, cwd=WORK)
     archives = sorted(WORK.glob(f"{package}_*.orig.tar.*"))
     if not archives:
