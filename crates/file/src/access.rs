@@ -18,6 +18,9 @@ use kw_sys::buf::{Addr, Buf};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Bytes read with gaps from which on their time tells what such a byte costs.
+const SIEVED: u64 = 256 << 10;
+
 /// Where in the view's data an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -244,7 +247,10 @@ impl Job {
         };
         done.took = begun.elapsed().as_nanos() as u64;
         let costs = self.open.costs(self.how.writes);
-        costs.learn(done.calls, done.passed, done.took);
+        match done.passed > done.bytes && done.passed >= SIEVED {
+            true => costs.learn_sieved(done.passed, done.took),
+            false => costs.learn(done.calls, done.passed, done.took),
+        }
         done
     }
 
@@ -316,6 +322,7 @@ impl Job {
             Decision::Exchange(domains) => {
                 let begun = Instant::now();
                 let done = exchange::exchange(&talk, &access, &all, &domains)?;
+                self.open.costs(self.how.writes).doubt_sieved();
                 self.learn_exchange(&all, who.len(), begun.elapsed().as_nanos() as u64);
                 done
             }

@@ -18,6 +18,7 @@ pub struct Costs {
     call: AtomicU64,
     byte: AtomicU64,
     exchange: AtomicU64,
+    sieved: AtomicU64,
 }
 
 impl Default for Costs {
@@ -26,11 +27,13 @@ impl Default for Costs {
             call,
             byte,
             exchange,
+            sieved,
         } = Cost::default();
         Costs {
             call: AtomicU64::new(call),
             byte: AtomicU64::new(byte),
             exchange: AtomicU64::new(exchange),
+            sieved: AtomicU64::new(sieved),
         }
     }
 }
@@ -42,6 +45,7 @@ impl Costs {
             call: self.call.load(Ordering::Relaxed),
             byte: self.byte.load(Ordering::Relaxed),
             exchange: self.exchange.load(Ordering::Relaxed),
+            sieved: self.sieved.load(Ordering::Relaxed),
         }
     }
 
@@ -57,6 +61,16 @@ impl Costs {
         }
     }
 
+    /// Learns from reading so many bytes with gaps, and taking the pieces out.
+    pub fn learn_sieved(&self, bytes: u64, took: u64) {
+        let measured = took.saturating_mul(1000) / bytes.max(1);
+        if self.sieved.load(Ordering::Relaxed) == 0 {
+            let first = measured.clamp(1, MOST_OF_BYTE);
+            self.sieved.store(first, Ordering::Relaxed);
+        }
+        follow(&self.sieved, measured, MOST_OF_BYTE);
+    }
+
     /// Learns what an exchange costs for each byte; `usual` is what was believed before the first.
     pub fn learn_exchange(&self, measured: u64, usual: u64) {
         let untold = self.exchange.load(Ordering::Relaxed) == 0;
@@ -64,6 +78,16 @@ impl Costs {
             self.exchange.store(usual.max(1), Ordering::Relaxed);
         }
         follow(&self.exchange, measured, MOST_OF_BYTE);
+    }
+
+    /// The ranks have exchanged data: that reading with gaps costs more than at first is believed a
+    /// little less, so that it is tried again.
+    pub fn doubt_sieved(&self) {
+        let (old, first) = (self.now().sieved, self.now().first_sieved_byte());
+        if old > first {
+            let new = (old - old.div_ceil(64)).max(first);
+            self.sieved.store(new, Ordering::Relaxed);
+        }
     }
 
     /// The ranks have done without an exchange: that it costs more than `usual` is believed a little
@@ -108,6 +132,21 @@ mod tests {
         let after = costs.now();
         assert!(after.call <= call + call / 8 + 1, "one spike");
         assert!(after.byte <= byte + byte / 8 + 1, "one spike");
+    }
+
+    #[test]
+    fn reading_with_gaps_has_a_cost_of_its_own() {
+        let costs = Costs::default();
+        (0..100).for_each(|_| costs.learn_sieved(1 << 20, 60 << 10));
+        let Cost { byte, sieved, .. } = costs.now();
+        assert_eq!(byte, Cost::default().byte);
+        assert!((50..60).contains(&sieved), "{sieved}");
+        let slow = Costs::default();
+        slow.learn_sieved(1 << 20, 1 << 30);
+        (0..1000).for_each(|_| slow.doubt_sieved());
+        assert_eq!(slow.now().sieved, slow.now().first_sieved_byte());
+        costs.learn_sieved(1 << 20, u64::MAX);
+        assert!(costs.now().sieved <= sieved + sieved / 8 + 1, "one spike");
     }
 
     #[test]
