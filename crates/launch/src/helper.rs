@@ -436,7 +436,7 @@ impl Helper {
     /// The job has ended well: what its ranks have started may go on, and is named.
     fn name_those_who_stay(&mut self) {
         let Some(started) = &self.started else { return };
-        let stay = process::left_behind(&started.tag);
+        let stay = process::left_behind(&started.tag, Some(started.guard.pid()));
         if self.ranks.alive() || stay.is_empty() {
             return;
         }

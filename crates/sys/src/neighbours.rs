@@ -72,6 +72,38 @@ pub fn taken() -> Vec<Taken> {
     taken
 }
 
+/// Lets this process run wherever the launcher may that its closest ancestor of them is: a rank that
+/// is bound to some processors starts it, and it is for others.
+pub fn run_where_our_launcher_may() {
+    let mut pid = std::process::id();
+    loop {
+        let stat = crate::process::read_at_once(&format!("/proc/{pid}/stat")).unwrap_or_default();
+        let Some(process) = parse(&String::from_utf8_lossy(&stat)) else {
+            return;
+        };
+        if process.launcher && pid != std::process::id() {
+            // Where that is refused it stays where it is.
+            let _ = crate::process::run_on(&mask(pid));
+            return;
+        }
+        if process.parent <= 1 {
+            return;
+        }
+        pid = process.parent;
+    }
+}
+
+/// Launchers that one of these processes has started: its process id, and that of its starter.
+pub fn launchers_of(starters: &[u32]) -> Vec<(u32, u32)> {
+    let all = processes();
+    let of = |(pid, p): (&u32, &Process)| {
+        (p.launcher && starters.contains(&p.parent)).then_some((*pid, p.parent))
+    };
+    let mut found: Vec<_> = all.iter().filter_map(of).collect();
+    found.sort_unstable();
+    found
+}
+
 /// This process as a launcher.
 pub fn this_launcher() -> Launcher {
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
@@ -95,8 +127,8 @@ fn processes() -> HashMap<u32, Process> {
         return HashMap::new();
     };
     let one = |e: std::fs::DirEntry| {
-        let pid = e.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read(e.path().join("stat")).ok()?;
+        let pid: u32 = e.file_name().to_str()?.parse().ok()?;
+        let stat = crate::process::read_at_once(&format!("/proc/{pid}/stat")).ok()?;
         Some((pid, parse(&String::from_utf8_lossy(&stat))?))
     };
     entries.flatten().filter_map(one).collect()
@@ -133,7 +165,8 @@ fn ancestors(all: &HashMap<u32, Process>) -> Vec<u32> {
 }
 
 fn mask(pid: u32) -> Vec<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = crate::process::read_at_once(&format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
     let mut lines = status.lines();
     let list = lines.find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
     list.map_or(Vec::new(), |l| numbers(l.trim()))

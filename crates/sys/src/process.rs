@@ -89,6 +89,14 @@ fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
     (set.count() > 0).then_some(set)
 }
 
+/// Lets this thread run on these processors; with none nothing changes.
+pub(crate) fn run_on(cpus: &[usize]) -> rustix::io::Result<()> {
+    match mask_of(cpus) {
+        Some(mask) => rustix::thread::sched_setaffinity(None, &mask),
+        None => Ok(()),
+    }
+}
+
 /// In the child, before exec.
 fn prepare(
     keep: &[i32],
@@ -127,6 +135,16 @@ fn prepare(
         rustix::process::setrlimit(rustix::process::Resource::Nofile, back)?;
     }
     Ok(())
+}
+
+/// A file of `/proc` of less than 4 KB, read by one call: [`std::fs::read`] asks many times for
+/// little of a file whose length is said to be 0.
+pub(crate) fn read_at_once(file: &str) -> io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut all = vec![0; 4096];
+    let len = std::fs::File::open(file)?.read(&mut all)?;
+    all.truncate(len);
+    Ok(all)
 }
 
 /// Files that this process may still open (its soft limit, less those that are open).

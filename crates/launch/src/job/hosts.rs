@@ -6,6 +6,7 @@ use crate::ranks::Ranks;
 use crate::remote::{HelperFailure, Remote};
 use kw_base::Tick;
 use kw_start::helper::Order;
+use kw_sys::process::Guard;
 use kw_sys::signals;
 
 use super::phases::Action;
@@ -82,9 +83,9 @@ impl Hosts {
         kw_sys::process::sweep(&self.tag);
     }
 
-    /// Processes that ranks have left on this machine.
-    pub(super) fn left_behind(&self) -> Vec<i32> {
-        kw_sys::process::left_behind(&self.tag)
+    /// Processes that ranks have left on this machine, when none of them is there any more.
+    pub(super) fn left_behind(&self, guard: &Guard) -> Vec<i32> {
+        kw_sys::process::left_behind(&self.tag, Some(guard.pid()))
     }
 
     /// Whether what ranks print is wanted now.

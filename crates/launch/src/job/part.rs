@@ -52,7 +52,7 @@ impl Job {
                 self.hosts.sweep();
                 Vec::new()
             }
-            false => self.hosts.left_behind(),
+            false => self.hosts.left_behind(&self.guard),
         };
         self.drain();
         if !stay.is_empty() {

@@ -46,10 +46,29 @@ pub fn sweep(tag: &str) {
 
 const DENIED: rustix::io::Result<()> = Err(rustix::io::Errno::PERM);
 
-/// The processes whose environment contains `tag`, except this one.
-pub fn left_behind(tag: &str) -> Vec<i32> {
+/// The processes whose environment contains `tag`, except this one. `guard` is the child of this
+/// process that is still to live: where this process adopts orphans
+/// ([`super::adopt_orphans`]) and has no other child, nobody is left, and nobody else is looked at.
+pub fn left_behind(tag: &str, guard: Option<u32>) -> Vec<i32> {
+    if guard.is_some_and(|guard| has_other_children(guard) == Some(false)) {
+        return Vec::new();
+    }
     let pids = tagged(tag);
     pids.iter().map(|p| p.as_raw_nonzero().get()).collect()
+}
+
+/// Whether this process has a child besides that one; `None` where the kernel does not say. No child
+/// leaves the lists while they are read, because only the caller waits for children.
+fn has_other_children(but: u32) -> Option<bool> {
+    let mut other = false;
+    for thread in numbers("/proc/self/task") {
+        let list = format!("/proc/self/task/{}/children", thread.as_raw_nonzero());
+        let list = std::fs::read_to_string(list).ok()?;
+        other |= list
+            .split_ascii_whitespace()
+            .any(|pid| pid.parse() != Ok(but));
+    }
+    Some(other)
 }
 
 /// The processes whose environment contains `tag`, except this one.
@@ -204,7 +223,7 @@ struct Memory {
 impl Image {
     fn of(folder: &str) -> io::Result<Image> {
         // The name of a program may be any bytes.
-        let stat = std::fs::read(format!("{folder}/stat"))?;
+        let stat = super::read_at_once(&format!("{folder}/stat"))?;
         Image::parse(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -289,11 +308,11 @@ mod tests {
         let (tag, mut command) = shell("EXECVE", r#"exec /bin/sh -c "$AGAIN""#);
         let mut child = command.spawn().unwrap();
         let missed = (0..1000)
-            .filter(|_| left_behind(&tag) != pids(&child))
+            .filter(|_| left_behind(&tag, None) != pids(&child))
             .count();
         sweep(&tag);
         child.wait().unwrap();
-        assert_eq!((missed, left_behind(&tag)), (0, vec![]));
+        assert_eq!((missed, left_behind(&tag, None)), (0, vec![]));
     }
 
     #[test]
@@ -320,6 +339,18 @@ mod tests {
     }
 
     #[test]
+    fn children_besides_the_guard_are_seen() {
+        let (_, mut command) = shell("CHILDREN", "read word");
+        let mut guard = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut other = command.stdin(Stdio::piped()).spawn().unwrap();
+        // Other tests have children in the same process: only that there is one can be tested.
+        assert_ne!(has_other_children(guard.id()), Some(false));
+        drop((guard.stdin.take(), other.stdin.take()));
+        guard.wait().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
     fn a_process_whose_first_thread_has_ended_is_found() {
         let python = "import ctypes, threading, time\n\
                       lasting = threading.Thread(target=lambda: time.sleep(3600))\n\
@@ -343,7 +374,7 @@ mod tests {
         while !Image::of(&folder).unwrap().is_zombie() {
             std::thread::yield_now();
         }
-        assert_eq!(left_behind(&tag), pids(&child));
+        assert_eq!(left_behind(&tag, None), pids(&child));
         sweep(&tag);
         assert!(Image::of(&folder).unwrap().threads <= 1);
         child.wait().unwrap();
