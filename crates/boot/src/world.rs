@@ -33,8 +33,13 @@ impl World {
         self.agreed.size()
     }
 
-    /// Secret that proves to others that they were introduced to this world; it differs from that
-    /// of every other world.
+    /// Its ranks, as peers of this process.
+    pub fn peers(&self) -> std::ops::Range<u32> {
+        self.first.0..self.first.0 + self.size()
+    }
+
+    /// What proves to others that they were introduced to this world; it differs from that of every
+    /// other world.
     pub fn foreign_key(&self) -> [u8; 32] {
         self.foreign_key
     }
@@ -91,7 +96,7 @@ impl std::fmt::Debug for World {
     }
 }
 
-/// All worlds of a process. They are never fewer than they were.
+/// All worlds of a process.
 #[derive(Clone, Debug)]
 pub struct Worlds {
     own: World,
@@ -120,10 +125,28 @@ impl Worlds {
         std::iter::once(&self.own).chain(&self.joined)
     }
 
-    /// Processes of all worlds.
+    /// The number after the last process of all worlds.
     pub fn peers(&self) -> u32 {
-        let last = self.joined.last().unwrap_or(&self.own);
-        last.first.0 + last.size()
+        self.iter().map(|w| w.peers().end).max().unwrap_or(0)
+    }
+
+    /// A joined world has ended: its numbers are free.
+    pub fn forget(&mut self, first: Peer) {
+        self.joined.retain(|world| world.first != first);
+    }
+
+    /// Where so many numbers in a row are free: as low as possible.
+    fn room(&self, size: u32) -> Peer {
+        let mut taken: Vec<_> = self.iter().map(World::peers).collect();
+        taken.sort_unstable_by_key(|t| t.start);
+        let mut at = 0;
+        for peers in taken {
+            if peers.start - at >= size {
+                break;
+            }
+            at = peers.end;
+        }
+        Peer(at)
     }
 
     /// The world of a peer.
@@ -142,10 +165,11 @@ impl Worlds {
         Foreign::new(range, &self.own.foreign_key, &world.foreign_key)
     }
 
-    /// Adds a job that this process has joined. Its ranks are the peers from the next number on.
+    /// Adds a job that this process has joined. Its ranks are peers with numbers in a row, which are
+    /// those of no other job.
     pub fn join(&mut self, foreign_key: [u8; 32], name: &str, agreed: Agreed) -> &World {
         let key = foreign_key;
-        let first = Peer(self.peers());
+        let first = self.room(agreed.size());
         let at = self.joined.len();
         self.joined.push(world(first, key, name, agreed));
         &self.joined[at]
@@ -202,6 +226,23 @@ mod tests {
         assert_eq!(found, want);
         assert!(worlds.of(Peer(6)).is_none());
         assert_eq!(worlds.iter().count(), 3);
+    }
+
+    #[test]
+    fn numbers_of_jobs_that_ended_are_given_to_others() {
+        let mut worlds = Worlds::new([1; 32], "own", agreed(2));
+        let mut join =
+            |worlds: &mut Worlds, n: u8, size| worlds.join([n; 32], "other", agreed(size)).first;
+        let firsts = [2, 3, 1].map(|size| join(&mut worlds, size as u8 + 10, size));
+        assert_eq!(firsts, [Peer(2), Peer(4), Peer(7)]);
+        worlds.forget(Peer(4));
+        assert!(worlds.of(Peer(5)).is_none());
+        assert_eq!(join(&mut worlds, 20, 4), Peer(8));
+        assert_eq!(join(&mut worlds, 21, 2), Peer(4));
+        assert_eq!(join(&mut worlds, 22, 1), Peer(6));
+        assert_eq!(worlds.peers(), 12);
+        worlds.forget(Peer(8));
+        assert_eq!(worlds.peers(), 8);
     }
 
     #[test]

@@ -119,8 +119,25 @@ impl Engine {
         let (first, peers) = (world.first, self.job.worlds.peers());
         self.messages.grow(peers, &self.knobs);
         self.messages.paths.join(foreign)?;
-        tracing::info!("met job {name}: its ranks are {first} to {}", peers - 1);
+        tracing::info!(
+            "met job {name}: its ranks are {first} to {}",
+            world.peers().end - 1
+        );
         Ok(first)
+    }
+
+    /// Forgets jobs that this rank has met, all of whose ranks have ended and none is in use: their
+    /// numbers are free for the next.
+    pub fn forget_ended(&mut self, in_use: impl Fn(Peer) -> bool) {
+        self.progress();
+        let joined = self.job.worlds.iter().skip(1);
+        let all: Vec<_> = joined.map(|world| world.peers()).collect();
+        for peers in all {
+            let used = peers.clone().any(|p| in_use(Peer(p)));
+            if !used && self.messages.forget(peers.clone()) {
+                self.job.worlds.forget(Peer(peers.start));
+            }
+        }
     }
 
     /// Says where a rank of another job listens, which the launcher of this one does not know.

@@ -32,6 +32,7 @@ use kw_proto::p2p;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use outlet::Outlet;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A blocking receive polls for its message, before it becomes a request, for the time of this many
@@ -117,6 +118,16 @@ impl Messages {
     pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
         self.machine.grow(size as usize, crate::paths::UNROUTED);
         self.paths.grow(size, knobs);
+    }
+
+    /// Forgets peers that are gone, so that others may get their numbers; whether nothing of them is
+    /// here any more.
+    pub(crate) fn forget(&mut self, peers: Range<u32>) -> bool {
+        if self.machine.has_any_of(&peers) || !self.paths.forget(peers.clone()) {
+            return false;
+        }
+        self.machine.forget(peers, crate::paths::UNROUTED);
+        true
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).

@@ -185,7 +185,14 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// The request of a handle.
+    /// Whether a persistent request is there whose communicator is not: which processes it names is
+    /// known to itself alone.
+    pub fn has_orphans(&self, is_there: impl Fn(CommH) -> bool) -> bool {
+        let orphan = |kind: &Kind| matches!(kind, Kind::Persistent(p) if !is_there(p.comm));
+        self.slab.iter().any(|(_, kind)| orphan(kind))
+    }
+
+    /// What a handle names.
     #[inline]
     pub fn get(&self, handle: RequestH) -> Option<&Kind> {
         self.slab.get(handle.key()?)

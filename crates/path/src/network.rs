@@ -15,6 +15,7 @@ use kw_base::{Peer, Tick};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 /// Which thread is about to sleep until a network has something.
@@ -59,6 +60,14 @@ pub trait Network: Path + Debug + Send {
     fn join(&mut self, foreign: Foreign) -> Result<(), CannotOpen> {
         self.grow(foreign.first + foreign.size);
         Ok(())
+    }
+
+    /// Forgets a job that has been met, whose ranks these peers are: all that is known of them, so
+    /// that others may get their numbers. Only where none of them can be reached any more, or none
+    /// ever was; whether that is so.
+    fn forget(&mut self, peers: Range<u32>) -> bool {
+        let _ = peers;
+        false
     }
 
     /// Polls after a sleep on [`Network::descriptor`]: only what made it readable has to be looked

@@ -30,6 +30,7 @@ use kw_start::address_key;
 use kw_sys::buf::Buf;
 use prices::Prices;
 use seen::Seen;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -121,6 +122,22 @@ impl Paths {
             Some(net) => net.join(foreign),
             None => Ok(()),
         }
+    }
+
+    /// Forgets a job that has ended, so that others may get the numbers of its ranks; whether the
+    /// network could.
+    pub(crate) fn forget(&mut self, peers: Range<u32>) -> bool {
+        if !self
+            .net
+            .as_mut()
+            .is_some_and(|net| net.forget(peers.clone()))
+        {
+            return false;
+        }
+        for peer in peers {
+            self.routes[peer as usize] = Route::Unknown;
+        }
+        true
     }
 
     /// Tells the network where a peer of another job listens: the launcher of this one does not

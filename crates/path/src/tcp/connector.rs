@@ -21,6 +21,7 @@ use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::Interest;
 use kw_sys::tcp::Sock;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Connections that are being given up at once.
@@ -62,7 +63,12 @@ impl Connector {
         self.acceptor.grow(size);
     }
 
-    /// Pending incoming connections.
+    /// Peers are forgotten.
+    pub fn forget(&mut self, which: Range<u32>) {
+        self.made.retain(|made| !which.contains(&made.peer.0));
+    }
+
+    /// Who stands outside.
     pub fn acceptor(&self) -> &Acceptor {
         &self.acceptor
     }

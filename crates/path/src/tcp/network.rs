@@ -7,6 +7,7 @@ use kw_base::knobs::Id;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Open files that connections leave to the program and to the rest of the library.
@@ -60,6 +61,17 @@ impl Network for TcpPath {
         net.striping.grow(size);
         self.connector.grow(size);
         Ok(())
+    }
+
+    fn forget(&mut self, peers: Range<u32>) -> bool {
+        let net = &mut self.net;
+        if !net.peers.forget(peers.clone()) {
+            return false;
+        }
+        net.local.identity.forget(peers.start);
+        peers.clone().for_each(|p| net.striping.forget(Peer(p)));
+        self.connector.forget(peers);
+        true
     }
 
     fn poll_ready(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {

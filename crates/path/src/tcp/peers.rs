@@ -25,6 +25,7 @@ use kw_proto::p2p::prices::Network;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::poller::{Interest, Poller};
 use std::io;
+use std::ops::Range;
 
 /// State of a peer.
 #[derive(Debug)]
@@ -106,7 +107,20 @@ impl Peers {
         }
     }
 
-    /// State of a peer; `None`: there is no such rank.
+    /// Forgets peers, if all of them are gone or were never connected; whether that is so.
+    pub fn forget(&mut self, which: Range<u32>) -> bool {
+        let over = |p: u32| matches!(self.slots[p as usize], Slot::Gone(_) | Slot::Idle(None));
+        if !which.clone().all(over) {
+            return false;
+        }
+        for p in which {
+            self.slots[p as usize] = Slot::Idle(None);
+            self.known[p as usize] = Known::default();
+        }
+        true
+    }
+
+    /// What there is of a peer; `None`: there is no such rank.
     #[inline]
     pub fn slot(&self, peer: Peer) -> Option<&Slot> {
         self.slots.get(peer.idx())

@@ -4,7 +4,7 @@
 use super::departed::End;
 use kw_base::Peer;
 use kw_base::counters::Way;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 /// One peer. `P`: what the protocols of messages know of it.
 #[derive(Debug)]
@@ -72,6 +72,13 @@ impl<P> Peers<P> {
     pub fn grow(&mut self, count: usize, messages: impl Fn() -> P) {
         let new = self.all.len()..count;
         self.all.extend(new.map(|_| PeerState::new(messages())));
+    }
+
+    /// What is known of these peers is forgotten: the numbers are given to others.
+    pub fn forget(&mut self, which: Range<u32>, messages: impl Fn() -> P) {
+        for peer in which {
+            self[Peer(peer)] = PeerState::new(messages());
+        }
     }
 
     /// The numbers of all.

@@ -177,6 +177,11 @@ impl Identity {
         self.foreign.push(foreign);
     }
 
+    /// A job has ended, and is forgotten: it began at this peer.
+    pub fn forget(&mut self, first: u32) {
+        self.foreign.retain(|f| f.first != first);
+    }
+
     /// The job of a peer, where it is another one.
     fn foreign(&self, peer: u32) -> Option<&Foreign> {
         let mut all = self.foreign.iter();

@@ -13,6 +13,7 @@ use crate::p2p::table::Choice;
 use crate::p2p::{P2p, PeerMessages, Receiver, Sender};
 use crate::wire::{Class, Header, Kind};
 use kw_base::Peer;
+use std::ops::Range;
 
 /// All protocol state of one rank.
 #[derive(Debug)]
@@ -41,6 +42,20 @@ impl<B: Memory> Machine<B> {
         let checks = self.checks;
         let new = || PeerMessages::new(choice, checks);
         self.endpoint.peers.grow(peers, new);
+    }
+
+    /// Whether something of these peers is here, or something is under way.
+    pub fn has_any_of(&self, which: &Range<u32>) -> bool {
+        let mut unexpected = self.unexpected();
+        self.is_under_way() || unexpected.any(|m| which.contains(&m.from.0))
+    }
+
+    /// Forgets peers that are gone, and of whom nothing is here, so that others may get their
+    /// numbers, with this choice for now.
+    pub fn forget(&mut self, which: Range<u32>, choice: Choice) {
+        let checks = self.checks;
+        let new = || PeerMessages::new(choice, checks);
+        self.endpoint.peers.forget(which, new);
     }
 
     /// Sets how much is kept of unexpected messages before their senders are told to hold, bytes;
