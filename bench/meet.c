@@ -4,7 +4,9 @@
  *   meet call FILE ROUNDS      connects so often, and prints one JSON line
  *
  * Both disconnect each time. "connect_ms" is how long MPI_Comm_connect took, "whole_ms" how long a
- * round took, with MPI_Comm_disconnect. FILE must not exist before. */
+ * round took, with MPI_Comm_disconnect. In the last round the two exchange messages as well, after
+ * the clock was read: "one_way_us" is the time of a message of so many bytes, half a ping-pong. FILE
+ * must not exist before. */
 #define PROGRAM "meet"
 #include "measure.h"
 #include "options.h"
@@ -17,6 +19,29 @@ static void print(const char *name, double *ms, int rounds)
     printf("\"%s\": {\"min\": %.3f, \"median\": %.3f, \"worst\": %.3f, \"first\": %.3f}", name, ms[0], ms[rounds / 2], ms[rounds - 1], first);
 }
 
+/* Half the time of a ping-pong of so many bytes, microseconds. */
+static double one_way(MPI_Comm other, int bytes, int times, int serves)
+{
+    char *data = calloc(1, bytes);
+    double begun = 0;
+    for (int i = -times / 10; i < times; i++) {
+        if (i == 0)
+            begun = MPI_Wtime();
+        if (serves) {
+            MPI_Recv(data, bytes, MPI_BYTE, 0, 0, other, MPI_STATUS_IGNORE);
+            MPI_Send(data, bytes, MPI_BYTE, 0, 0, other);
+        } else {
+            MPI_Send(data, bytes, MPI_BYTE, 0, 0, other);
+            MPI_Recv(data, bytes, MPI_BYTE, 0, 0, other, MPI_STATUS_IGNORE);
+        }
+    }
+    double us = (MPI_Wtime() - begun) * 1e6 / times / 2;
+    free(data);
+    return us;
+}
+
+enum { SHORT = 8, LONG = 1 << 20, SHORTS = 2000, LONGS = 50 };
+
 static void serve(const char *file, int rounds)
 {
     char port[MPI_MAX_PORT_NAME], half[4096];
@@ -28,6 +53,10 @@ static void serve(const char *file, int rounds)
     for (int i = 0; i < rounds; i++) {
         MPI_Comm client;
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &client);
+        if (i == rounds - 1) {
+            one_way(client, SHORT, SHORTS, 1);
+            one_way(client, LONG, LONGS, 1);
+        }
         MPI_Comm_disconnect(&client);
     }
     MPI_Close_port(port);
@@ -37,6 +66,7 @@ static void call(const char *file, int rounds)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     double *connect = malloc(rounds * sizeof *connect), *whole = malloc(rounds * sizeof *whole);
+    double of_short = 0, of_long = 0;
     FILE *f;
     while (!(f = fopen(file, "r")))
         usleep(1000); /* until the server is there */
@@ -48,14 +78,20 @@ static void call(const char *file, int rounds)
         double begun = MPI_Wtime();
         MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &server);
         connect[i] = (MPI_Wtime() - begun) * 1e3;
+        double talked = MPI_Wtime();
+        if (i == rounds - 1) {
+            of_short = one_way(server, SHORT, SHORTS, 0);
+            of_long = one_way(server, LONG, LONGS, 0);
+        }
+        talked = MPI_Wtime() - talked;
         MPI_Comm_disconnect(&server);
-        whole[i] = (MPI_Wtime() - begun) * 1e3;
+        whole[i] = (MPI_Wtime() - begun - talked) * 1e3;
     }
     printf("{\"bench\": \"meet\", \"rounds\": %d, ", rounds);
     print("connect_ms", connect, rounds);
     printf(", ");
     print("whole_ms", whole, rounds);
-    printf("}\n");
+    printf(", \"one_way_us\": {\"%d\": %.2f, \"%d\": %.2f}}\n", SHORT, of_short, LONG, of_long);
     free(connect);
     free(whole);
 }

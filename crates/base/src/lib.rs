@@ -19,6 +19,7 @@ pub mod pool;
 pub mod reader;
 pub mod slab;
 pub mod slots;
+pub mod spawned;
 pub mod sync;
 pub mod tick;
 

@@ -12,21 +12,22 @@
 //! The keys of the two directions follow from secret and nonces. A message is encrypted with the
 //! hash function as a key stream; its mac covers its number, so none can be repeated.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use kw_base::sync::{Arc, Mutex, thread};
+use kw_base::sync::{Arc, Condvar, Mutex, MutexGuard, thread};
 use kw_proto::handshake::key_of;
+use kw_sys::poller::{Interest, Poller};
 use kw_sys::threads::with_signals_blocked;
 
 /// For a caller to show that it knows the secret.
 const PROOF: Duration = Duration::from_secs(5);
 /// Callers at once that have not shown it.
 const STRANGERS: usize = 64;
-/// Between two looks at who has come.
-const PAUSE: Duration = Duration::from_millis(1);
 /// Longest message, bytes.
 const LONGEST: usize = 64 << 20;
 /// Longest name: MPI_MAX_PORT_NAME of MPICH, the smallest, without the final zero.
@@ -55,9 +56,6 @@ pub enum PortError {
     /// The conversation broke.
     #[error("the connection to the other side broke: {0}")]
     Broken(io::Error),
-    /// The caller has given up.
-    #[error("it was given up")]
-    GivenUp,
     /// No socket.
     #[error("no socket can be opened: {0}")]
     System(io::Error),
@@ -214,53 +212,92 @@ fn read_more(
     Ok(())
 }
 
+/// Tells that there is something to take from a port.
+type News = Arc<dyn Fn() + Send + Sync>;
+
 /// A port that is open. It closes when it is dropped.
-#[derive(Debug)]
 pub struct Port {
     name: String,
-    secret: [u8; SECRET],
-    listeners: Vec<TcpListener>,
-    /// Peers that have authenticated, but were not accepted yet.
-    known: Arc<Mutex<Vec<Channel>>>,
+    shared: Arc<Shared>,
+    /// Ends the acceptor when it is dropped.
+    line: Option<UnixStream>,
+    acceptor: Option<thread::JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Port").finish_non_exhaustive()
+    }
+}
+
+/// What a port shares with its acceptor and with the threads that hear who calls.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Rings when a caller has been heard, or the port closes.
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Who has shown the secret, and was not accepted yet.
+    known: VecDeque<Channel>,
+    /// Callers who have not shown it.
+    strangers: usize,
+    closing: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until one more caller may be heard; `false` when the port closes.
+    fn let_in(&self) -> bool {
+        let mut state = self.state();
+        while state.strangers >= STRANGERS && !state.closing {
+            let waited = self.left.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.strangers += 1;
+        !state.closing
+    }
+
+    /// A caller was heard.
+    fn heard(&self, channel: Option<Channel>) {
+        let mut state = self.state();
+        state.strangers -= 1;
+        state.known.extend(channel);
+        self.left.notify_all();
+    }
 }
 
 impl Port {
-    /// Opens a port on each of these addresses.
-    pub fn open(addresses: &[IpAddr]) -> Result<Port, PortError> {
+    /// Opens a port on each of these addresses. `news` is called, by a thread of the port, whenever
+    /// there may be something to [take](Port::take).
+    pub fn open(
+        addresses: &[IpAddr],
+        news: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Port, PortError> {
         let secret: [u8; SECRET] = kw_sys::unix::random().map_err(PortError::System)?;
-        let mut listeners = Vec::new();
-        let mut at: Vec<String> = Vec::new();
-        let mut why = None;
-        for &address in addresses {
-            let made = TcpListener::bind((address, 0)).and_then(|listener| {
-                listener.set_nonblocking(true)?;
-                Ok((listener.local_addr()?, listener))
-            });
-            match made {
-                Ok((address, listener)) => {
-                    at.push(address.to_string());
-                    listeners.push(listener);
-                }
-                Err(e) => why = Some(e),
-            }
-        }
-        if listeners.is_empty() {
-            let none = || io::Error::other("this host has no address to listen on");
-            return Err(PortError::System(why.unwrap_or_else(none)));
-        }
-        let mut name = format!("{SCHEME}{}@", kw_sys::unix::hex(&secret));
-        for (i, address) in at.iter().enumerate() {
-            if i > 0 && name.len() + 1 + address.len() > LONGEST_NAME {
-                break;
-            }
-            let comma = if i > 0 { "," } else { "" };
-            name.push_str(&format!("{comma}{address}"));
-        }
+        let listeners = listen(addresses)?;
+        let name = name_of(&secret, &listeners)?;
+        let shared = Arc::<Shared>::default();
+        let (line, end) = UnixStream::pair().map_err(PortError::System)?;
+        let acceptor = Acceptor {
+            poller: poller(&listeners, &end).map_err(PortError::System)?,
+            listeners,
+            _end: end,
+            secret,
+            shared: shared.clone(),
+            news: Arc::new(news),
+        };
+        let thread = with_signals_blocked(|| thread::spawn(move || acceptor.run()));
         Ok(Port {
             name,
-            secret,
-            listeners,
-            known: Arc::default(),
+            shared,
+            line: Some(line),
+            acceptor: Some(thread),
         })
     }
 
@@ -269,41 +306,128 @@ impl Port {
         &self.name
     }
 
-    /// Waits for a peer that authenticates, while `goes_on` returns true.
-    pub fn accept(&self, mut goes_on: impl FnMut() -> bool) -> Result<Channel, PortError> {
-        let strangers = Arc::new(());
+    /// Where it listens, without its secret.
+    pub fn place(&self) -> &str {
+        place(&self.name)
+    }
+
+    /// The first of those who have called, know the name, still wait, and were not taken yet.
+    pub fn take(&self) -> Option<Channel> {
         loop {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if !known.is_empty() {
-                return Ok(known.remove(0));
-            }
-            drop(known);
-            if !goes_on() {
-                return Err(PortError::GivenUp);
-            }
-            let mut came = false;
-            for listener in &self.listeners {
-                let full = Arc::strong_count(&strangers) > STRANGERS;
-                let Some((stream, _)) = listener.accept().ok().filter(|_| !full) else {
-                    continue;
-                };
-                came = true;
-                let (secret, known, one) = (self.secret, self.known.clone(), strangers.clone());
-                let hear = move || {
-                    if let Ok(channel) = welcome(stream, &secret) {
-                        known
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(channel);
-                    }
-                    drop(one);
-                };
-                with_signals_blocked(|| thread::spawn(hear));
-            }
-            if !came {
-                thread::sleep(PAUSE);
+            let mut channel = self.shared.state().known.pop_front()?;
+            if !kw_sys::fd::is_hung_up(&channel.stream) && channel.say(b"welcome").is_ok() {
+                return Some(channel);
             }
         }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.shared.state().closing = true;
+        self.shared.left.notify_all();
+        drop(self.line.take());
+        if let Some(thread) = self.acceptor.take() {
+            // It calls nobody and waits for nothing else.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The name of a port without its secret, for people.
+pub fn place(name: &str) -> &str {
+    name.trim().rsplit_once('@').map_or("", |(_, at)| at)
+}
+
+/// Listens on each of these addresses where that is possible.
+fn listen(addresses: &[IpAddr]) -> Result<Vec<TcpListener>, PortError> {
+    let mut listeners = Vec::new();
+    let mut why = None;
+    for &address in addresses {
+        let made = TcpListener::bind((address, 0)).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        match made {
+            Ok(listener) => listeners.push(listener),
+            Err(e) => why = Some(e),
+        }
+    }
+    if listeners.is_empty() {
+        let none = || io::Error::other("this host has no address to listen on");
+        return Err(PortError::System(why.unwrap_or_else(none)));
+    }
+    Ok(listeners)
+}
+
+fn name_of(secret: &[u8; SECRET], listeners: &[TcpListener]) -> Result<String, PortError> {
+    let mut name = format!("{SCHEME}{}@", kw_sys::unix::hex(secret));
+    for (i, listener) in listeners.iter().enumerate() {
+        let address = listener
+            .local_addr()
+            .map_err(PortError::System)?
+            .to_string();
+        if i > 0 && name.len() + 1 + address.len() > LONGEST_NAME {
+            break;
+        }
+        let comma = if i > 0 { "," } else { "" };
+        name.push_str(&format!("{comma}{address}"));
+    }
+    Ok(name)
+}
+
+fn poller(listeners: &[TcpListener], end: &UnixStream) -> io::Result<Poller> {
+    let poller = Poller::new()?;
+    for (i, listener) in listeners.iter().enumerate() {
+        poller.add(listener, i as u64, Interest::Read)?;
+    }
+    poller.add(end, listeners.len() as u64, Interest::Read)?;
+    Ok(poller)
+}
+
+/// The thread that lets callers in.
+struct Acceptor {
+    poller: Poller,
+    listeners: Vec<TcpListener>,
+    /// Ends when the port is dropped.
+    _end: UnixStream,
+    secret: [u8; SECRET],
+    shared: Arc<Shared>,
+    news: News,
+}
+
+impl Acceptor {
+    fn run(mut self) {
+        let mut events = Vec::new();
+        while !self.shared.state().closing {
+            if self.poller.wait(None, &mut events).is_err() {
+                return;
+            }
+            let came = events.iter().map(|e| e.data as usize);
+            for at in came
+                .filter(|&at| at < self.listeners.len())
+                .collect::<Vec<_>>()
+            {
+                if !self.shared.let_in() {
+                    return;
+                }
+                let stream = self.listeners[at].accept().ok();
+                match stream {
+                    Some((stream, _)) => self.hear(stream),
+                    None => self.shared.heard(None),
+                }
+            }
+        }
+    }
+
+    /// Hears who has called, in a thread of its own.
+    fn hear(&self, stream: TcpStream) {
+        let (secret, shared, news) = (self.secret, self.shared.clone(), self.news.clone());
+        let hear = move || {
+            shared.heard(welcome(stream, &secret).ok());
+            news();
+        };
+        with_signals_blocked(|| thread::spawn(hear));
     }
 }
 
@@ -322,7 +446,6 @@ fn welcome(mut stream: TcpStream, secret: &[u8; SECRET]) -> Result<Channel, Port
     let nonces = [theirs, mine];
     let mut channel = Channel::new(stream, secret, nonces.as_flattened(), false);
     channel.hear(until)?;
-    channel.say(b"welcome")?;
     let forever = channel.stream.set_write_timeout(None);
     forever.map_err(PortError::Broken)?;
     Ok(channel)
@@ -380,9 +503,18 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const MINUTE: Duration = Duration::from_secs(60);
 
+    fn open() -> (Port, std::sync::mpsc::Receiver<()>) {
+        let (tell, news) = std::sync::mpsc::channel();
+        let port = Port::open(&[HERE], move || {
+            let _ = tell.send(());
+        })
+        .unwrap();
+        (port, news)
+    }
+
     #[test]
     fn whoever_knows_the_name_is_heard_and_nobody_else() {
-        let port = Port::open(&[HERE]).unwrap();
+        let (port, news) = open();
         let name = port.name().to_string();
         assert!(name.len() <= LONGEST_NAME && name.starts_with(SCHEME));
         let caller = thread::spawn(move || {
@@ -397,7 +529,12 @@ mod tests {
             let _ = silent.write_all(b"x");
             heard
         });
-        let mut channel = port.accept(|| true).unwrap();
+        let mut channel = loop {
+            match port.take() {
+                Some(channel) => break channel,
+                None => news.recv_timeout(MINUTE).unwrap(),
+            }
+        };
         assert_eq!(channel.hear(None).unwrap(), [7; 10_000]);
         channel.say(b"").unwrap();
         assert_eq!(caller.join().unwrap(), b"");
@@ -419,7 +556,7 @@ mod tests {
 
     #[test]
     fn a_closed_port_and_no_port_are_told_apart() {
-        let port = Port::open(&[HERE]).unwrap();
+        let (port, _news) = open();
         let name = port.name().to_string();
         drop(port);
         let why = call(&name, MINUTE).unwrap_err();
@@ -428,9 +565,10 @@ mod tests {
             let why = call(name, MINUTE).unwrap_err();
             assert!(matches!(why, PortError::Name(_)), "{why}");
         }
-        let port = Port::open(&[HERE]).unwrap();
+        let (port, _news) = open();
+        assert!(port.place().starts_with("127.0.0.1:"));
         let why = call(port.name(), Duration::from_millis(20)).unwrap_err();
         assert!(matches!(why, PortError::Late(_)), "{why}");
-        assert!(matches!(port.accept(|| false), Err(PortError::GivenUp)));
+        assert!(port.take().is_none(), "whoever has hung up is not accepted");
     }
 }

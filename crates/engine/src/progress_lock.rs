@@ -205,6 +205,13 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
         }
     }
 
+    /// The same lock, for a thread that lives as long as it likes.
+    pub fn share(&self) -> ProgressLock<T, E> {
+        ProgressLock {
+            core: self.core.clone(),
+        }
+    }
+
     /// Has every waiting thread look again at what it waits for (something that no message brings
     /// has happened).
     pub fn wake_all(&self) {

@@ -202,6 +202,22 @@ pub struct Report {
     pub locks: Vec<Lock>,
     /// Where the program called it, innermost first.
     pub frames: Vec<Frame>,
+    /// What it waits for that no message brings, as the beginning of a sentence that ends with how
+    /// long; mostly empty.
+    pub waits_for: String,
+    /// Processes of other jobs that are named above.
+    pub others: Vec<Other>,
+}
+
+/// A process of another job.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Other {
+    /// The number that the rank which tells of it gives it.
+    pub number: Rank,
+    /// Its rank in its job.
+    pub rank: Rank,
+    /// The name of its job.
+    pub job: String,
 }
 
 impl Report {
@@ -210,6 +226,14 @@ impl Report {
         let mut same = earlier.clone();
         (same.round, same.waited) = (self.round, self.waited);
         same == *self
+    }
+
+    /// What people call a process that it tells of.
+    pub(crate) fn named(&self, rank: Rank) -> String {
+        match self.others.iter().find(|o| o.number == rank) {
+            Some(other) => format!("rank {} of job {}", other.rank, other.job),
+            None => format!("rank {rank}"),
+        }
     }
 
     pub(crate) fn comm(&self, context: u32) -> Option<&Comm> {

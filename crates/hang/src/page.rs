@@ -62,7 +62,8 @@ fn are_alike(a: &Told, b: &Told) -> bool {
             };
             let waits = |r: &Report| r.waits.iter().map(shape).collect::<Vec<_>>();
             let early = |r: &Report| !relevant(r).is_empty();
-            (&a.call, a.any, a.polls, a.threads) == (&b.call, b.any, b.polls, b.threads)
+            (&a.waits_for, &a.call, a.any, a.polls, a.threads)
+                == (&b.waits_for, &b.call, b.any, b.polls, b.threads)
                 && waits(a) == waits(b)
                 && early(a) == early(b)
         }
@@ -111,6 +112,10 @@ fn since((least, most): (u64, u64)) -> String {
 }
 
 fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) {
+    if !report.waits_for.is_empty() {
+        *out += &format!("      {}\n", report.waits_for);
+        return;
+    }
     let first = group.ranks[0];
     let many = report.waits.len();
     if many > 1 {

@@ -144,7 +144,10 @@ pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
         State::NotWaiting(what) if what.is_empty() => format!("rank {rank} does not wait in MPI"),
         State::NotWaiting(what) => format!("rank {rank} does not wait in MPI ({what})"),
         State::Waits(report) => {
-            let whom = whom(told, rank, report);
+            let whom = match report.waits_for.is_empty() {
+                true => whom(told, rank, report),
+                false => format!(" and {} for {} s", report.waits_for, report.waited / 1000),
+            };
             format!(
                 "rank {rank} is in {}{}{whom}",
                 report.call,
@@ -176,9 +179,13 @@ fn whom(told: &[Told], rank: Rank, report: &Report) -> String {
 pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
     let comm = comm_name(told, rank, wait.context);
     let tag = tag_of(wait);
+    let named = |p: Rank| match told[rank as usize].report() {
+        Some(report) => report.named(p),
+        None => format!("rank {p}"),
+    };
     let peer = wait.peer.map_or("any rank".into(), |p| match wait.source {
-        Some(s) if s != p => format!("rank {p} (rank {s} there)"),
-        _ => format!("rank {p}"),
+        Some(s) if s != p => format!("{} (rank {s} there)", named(p)),
+        _ => named(p),
     });
     match wait.kind {
         Kind::Receive | Kind::Probe => format!("a message of {peer}{tag}, on {comm}"),
@@ -311,6 +318,9 @@ fn doubt(told: &[Told], rank: Rank) -> String {
         return doing(told, rank);
     };
     let call = format!("{}{}", report.call, site(told, rank));
+    if !report.waits_for.is_empty() {
+        return doing(told, rank);
+    }
     if report.polls {
         format!("rank {rank} calls {call} again and again, and may do something else")
     } else if report.threads {

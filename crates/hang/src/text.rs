@@ -3,12 +3,12 @@
 //! ```text
 //! cmd=kw_waits round=1 waited=10002 mark=7f quiet=1 threads=0 polls=0 any=0 call=MPI_Recv waits=KIND:PEER:SOURCE:TAG:CONTEXT:BYTES,...
 //!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES:PARTITIONED,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,...
-//!     locks=CONTEXT:TARGET:COUNT:HOLDERS,... frames=FILE:OFFSET,...
+//!     locks=CONTEXT:TARGET:COUNT:HOLDERS,... frames=FILE:OFFSET,... for=TEXT others=NUMBER:RANK:JOB,...
 //! ```
 //! Names are percent-encoded, so that no separator stands in them; ranks are ranges; `*` is a
 //! wildcard. A line is never longer than [`MOST_BYTES`]: what is least needed is left out.
 
-use crate::{Comm, Early, Frame, Kind, Lock, Ranges, Rank, Report, Run, Wait};
+use crate::{Comm, Early, Frame, Kind, Lock, Other, Ranges, Rank, Report, Run, Wait};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -85,6 +85,8 @@ impl Report {
             self.runs.truncate(half(self.runs.len()));
             self.waits.truncate(half(self.waits.len()).max(1));
             self.quiet = false;
+        } else if self.others.len() > 4 {
+            self.others.truncate(half(self.others.len()));
         } else if let Some(longest) = longest {
             (longest.members, longest.senders) = (Vec::new(), Vec::new());
         } else {
@@ -96,7 +98,7 @@ impl Report {
     fn write(&self) -> String {
         let yes = |b: bool| u8::from(b);
         format!(
-            "{MARK}round={} waited={} mark={:x} quiet={} threads={} polls={} any={} call={} waits={} runs={} early={} comms={} locks={} frames={}\n",
+            "{MARK}round={} waited={} mark={:x} quiet={} threads={} polls={} any={} call={} waits={} runs={} early={} comms={} locks={} frames={} for={} others={}\n",
             self.round,
             self.waited,
             self.mark,
@@ -111,6 +113,8 @@ impl Report {
             list(&self.comms, ",", comm_text),
             list(&self.locks, ",", lock_text),
             list(&self.frames, ",", frame_text),
+            encoded(&self.waits_for),
+            list(&self.others, ",", other_text),
         )
     }
 
@@ -135,6 +139,8 @@ impl Report {
             comms: parse_list(words.next("comms")?, ',', parse_comm)?,
             locks: parse_list(words.next("locks")?, ',', parse_lock)?,
             frames: parse_list(words.next("frames")?, ',', parse_frame)?,
+            waits_for: decoded(words.next("for")?)?,
+            others: parse_list(words.next("others")?, ',', parse_other)?,
         })
     }
 }
@@ -207,6 +213,10 @@ fn lock_text(l: &Lock) -> String {
     let holders = Ranges::new(l.holders.iter().copied()).in_full();
     let count = wild(l.count);
     format!("{}:{}:{count}:{holders}", l.context, l.target)
+}
+
+fn other_text(o: &Other) -> String {
+    format!("{}:{}:{}", o.number, o.rank, encoded(&o.job))
 }
 
 pub(crate) fn parse_list<T>(
@@ -323,6 +333,15 @@ fn parse_ranks(text: &str) -> Read<Vec<Rank>> {
     Ok(ranks)
 }
 
+fn parse_other(text: &str) -> Read<Other> {
+    let [of, rank, job] = fields(text, ':')?;
+    Ok(Other {
+        number: number(of)?,
+        rank: number(rank)?,
+        job: decoded(job)?,
+    })
+}
+
 pub(crate) fn parse_frame(text: &str) -> Read<Frame> {
     let [file, offset] = fields(text, ':')?;
     Ok(Frame {
@@ -413,6 +432,8 @@ mod tests {
             count: of.2,
             holders: (0..n).filter(|r| r % 3 != 1).collect(),
         });
+        let other = (any::<u32>(), any::<u32>(), ".*");
+        let other = other.prop_map(|(number, rank, job)| Other { number, rank, job });
         let flags = prop::array::uniform4(any::<bool>());
         let lists = (
             prop::collection::vec(waits(), 0..4),
@@ -420,6 +441,7 @@ mod tests {
             prop::collection::vec(comm, 0..4),
             prop::collection::vec(lock, 0..3),
             prop::collection::vec(frame, 0..3),
+            (".*", prop::collection::vec(other, 0..3)),
         );
         (any::<(u32, u64, u64)>(), flags, "MPI_[a-z]{1,9}", lists).prop_map(
             |(n, f, call, lists)| Report {
@@ -444,6 +466,8 @@ mod tests {
                 comms: lists.2,
                 locks: lists.3,
                 frames: lists.4,
+                waits_for: lists.5.0,
+                others: lists.5.1,
             },
         )
     }

@@ -11,6 +11,7 @@ mod events;
 mod hang;
 mod hosts;
 mod late;
+mod parent;
 mod part;
 mod phases;
 mod printing;
@@ -37,6 +38,7 @@ use kw_sys::signals::Signals;
 use hang::Hang;
 use hosts::Hosts;
 use late::Late;
+use parent::Parent;
 use phases::Phases;
 use printing::Printing;
 use profile::Profile;
@@ -52,6 +54,7 @@ const READING: Duration = Duration::from_secs(3);
 
 /// A running job.
 struct Job {
+    name: String,
     plan: Plan,
     server: Server,
     effects: Vec<Effect>,
@@ -76,6 +79,7 @@ struct Job {
     trace: Trace,
     sites: Sites,
     guard: Guard,
+    parent: Parent,
 }
 
 /// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as

@@ -51,6 +51,8 @@ pub enum Source {
     ToHelper(u32),
     /// What the command that reaches a host prints on standard error.
     Complaint(u32),
+    /// What the process that has spawned this job says of it.
+    Parent,
 }
 
 impl Source {
@@ -64,6 +66,7 @@ impl Source {
             Source::Helper(h) => (5, h),
             Source::ToHelper(h) => (6, h),
             Source::Complaint(h) => (7, h),
+            Source::Parent => (8, 0),
         };
         kind | u64::from(which) << 8
     }
@@ -78,6 +81,7 @@ impl Source {
             5 => Source::Helper(which),
             6 => Source::ToHelper(which),
             7 => Source::Complaint(which),
+            8 => Source::Parent,
             n => Source::Output(which, n as usize - 3),
         }
     }

@@ -161,7 +161,7 @@ impl<'a> Members<'a> {
 
     /// The bytes of all members in the order of ranks at rank 0; nothing elsewhere. All give the
     /// same number of bytes.
-    fn gather(&self, mine: &[u8]) -> Res<Vec<u8>> {
+    pub fn gather(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let (rank, size, each) = (self.rank, self.size(), mine.len());
         if size <= self.flat() {
             return self.gather_flat(mine);

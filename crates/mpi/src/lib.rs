@@ -33,4 +33,4 @@ pub mod chapter {
     };
 }
 
-pub use calls::env::{end_job, end_process};
+pub use calls::env::{end_job, end_job_by, end_process};

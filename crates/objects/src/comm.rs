@@ -231,6 +231,36 @@ impl Tables {
         self.itself = None;
     }
 
+    /// Whether a communicator connects this process with one of another job.
+    pub fn is_connected(&self, peer: Peer) -> bool {
+        let has = |group: &Group| group.rank_of(peer).is_some();
+        let remote = |c: &Comm| c.remote.as_deref().is_some_and(has);
+        self.comms.iter().any(|(_, c)| has(&c.local) || remote(c))
+    }
+
+    /// Whether anything here names this process of another job.
+    pub fn is_in_use(&self, peer: Peer) -> bool {
+        let has = |group: &Group| group.rank_of(peer).is_some();
+        self.is_connected(peer)
+            || self.groups.iter().any(|(_, held)| has(&held.group))
+            || self.windows.iter().any(|(_, window)| has(&window.group))
+            || self
+                .messages
+                .iter()
+                .any(|(_, message)| message.from == peer)
+            || self
+                .requests
+                .has_orphans(|comm| self.find_comm(comm).is_some())
+    }
+
+    /// Lets the jobs go that this process has spawned and that no communicator connects with it any
+    /// more.
+    pub fn part_from_spawned(&mut self) {
+        let mut jobs = std::mem::take(&mut self.spawned);
+        jobs.part_unless(|peer| self.is_connected(peer));
+        self.spawned = jobs;
+    }
+
     /// Gives a communicator its handle.
     pub fn add_comm(&mut self, mut comm: Comm) -> CommH {
         comm.read_hints();

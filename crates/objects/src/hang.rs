@@ -12,7 +12,7 @@ use crate::state::{State, Tables};
 use kw_base::knobs::Id;
 use kw_base::{ContextId, Peer, Tick};
 use kw_engine::{ChannelId, Engine, Lasting};
-use kw_hang::{Kind, Report, Wait, communicator};
+use kw_hang::{Kind, Other, Report, Wait, communicator};
 use kw_sys::callers::{self, Caller};
 use kw_types::comm::Group;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct Teller {
     last: Option<Tick>,
     /// Start and last time of the program's series of unsuccessful polls.
     looks: Option<(Tick, Tick)>,
+    /// What the thread waits for that waits for no message.
+    waits_for: Option<String>,
 }
 
 /// A thread has waited for long; how long it may sleep until it looks here again.
@@ -69,6 +71,11 @@ pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
 }
 
 impl Teller {
+    /// A thread waits for something that no message brings, or does so no more.
+    pub fn waits_for(&mut self, what: Option<String>) {
+        self.waits_for = what;
+    }
+
     fn looks_since(&mut self, now: Tick) -> Tick {
         let since = match self.looks {
             Some((since, last)) if now.since(last) < PAUSE => since,
@@ -93,6 +100,8 @@ fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     let channel = lasting.on.board.map(|w| w.channel());
     number(&mut report, &state.above, channel);
     report.comms = comms(&report, &state.above);
+    report.others = others(&report, state);
+    report.waits_for = state.above.teller.waits_for.clone().unwrap_or_default();
     report.mark = state.mark();
     let Some(engine) = &mut state.engine else {
         return;
@@ -102,7 +111,36 @@ fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     }
 }
 
-/// The log is its only receiver.
+/// The processes of other jobs that a report names.
+fn others(report: &Report, state: &State) -> Vec<Other> {
+    let Some(engine) = &state.engine else {
+        return Vec::new();
+    };
+    let runs = report.runs.iter().flat_map(|r| &r.waits);
+    let waits = report.waits.iter().chain(runs).filter_map(|w| w.peer);
+    let members = report.comms.iter().flat_map(|c| c.members.iter().copied());
+    let named = waits
+        .chain(report.early.iter().map(|e| e.from))
+        .chain(members);
+    let mut others: Vec<u32> = named.filter(|&p| p >= engine.job.size()).collect();
+    others.sort_unstable();
+    others.dedup();
+    let other = |number: u32| {
+        let world = engine.job.worlds.of(Peer(number))?;
+        Some(Other {
+            number,
+            rank: world.rank_of(Peer(number))?,
+            job: world.name.to_string(),
+        })
+    };
+    others
+        .into_iter()
+        .filter_map(other)
+        .take(MOST_COMMS)
+        .collect()
+}
+
+/// Nobody hears it but who reads the log.
 fn say(engine: &mut Engine, report: &Report) {
     if !engine.launcher().listens() {
         let text = kw_hang::line(engine.job.me.0, report);
@@ -247,12 +285,12 @@ fn name(tables: &Tables, comm: &Comm, members: &[u32]) -> String {
         CommH::SELF => "MPI_COMM_SELF".into(),
         _ => {
             let kind = if comm.is_inter() {
-                "intercommunicator"
+                "an intercommunicator"
             } else {
-                "communicator"
+                "a communicator"
             };
             let ranks = kw_hang::Ranges::new(members.iter().copied());
-            format!("a {kind} of {}", ranks.named())
+            format!("{kind} of {}", ranks.named())
         }
     }
 }

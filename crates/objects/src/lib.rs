@@ -31,6 +31,7 @@ pub mod persistent;
 pub mod purpose;
 pub mod request;
 pub mod session;
+pub mod spawned;
 pub mod state;
 pub mod status;
 pub mod tool;

@@ -61,6 +61,8 @@ pub struct Tables {
     pub parent: Option<CommH>,
     /// Ports that are open, by name.
     pub ports: HashMap<String, std::sync::Arc<kw_boot::port::Port>>,
+    /// Jobs that this process has spawned, and that something connects with this one.
+    pub spawned: crate::spawned::SpawnedJobs,
     /// KW_CHECK: the ranks compare their collective calls.
     pub checking: bool,
     /// Creators of objects that must be freed, if that is checked.

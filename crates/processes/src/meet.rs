@@ -10,6 +10,7 @@
 //! other side hears of it as well.
 
 use crate::card::{Card, ProcessCard, WorldCard};
+use kw_base::spawned::{PARENT, PARENT_PORT};
 use kw_base::{ContextId, Peer};
 use kw_boot::Agreed;
 use kw_boot::port::{self, Channel, PortError};
@@ -18,13 +19,10 @@ use kw_objects::Group;
 use kw_objects::comm::Comm;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::CommH;
-use kw_objects::state::Mpi;
+use kw_objects::state::{Mpi, State};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The variable with the port of the processes that have spawned this one.
-pub const PARENT: &str = "KITTIWAKE_PARENT_PORT";
 
 /// How the processes of a communicator are introduced to those of another job.
 pub struct Introduction<'a> {
@@ -55,19 +53,19 @@ impl<'a> Introduction<'a> {
             true => act(),
             false => Ok(Vec::new()),
         };
-        let (code, body) = match mine {
-            Ok(bytes) => (0, bytes),
-            Err(fault) => (fault.code, fault.text.into_bytes()),
+        let said = match (self.members.rank, mine) {
+            (0, Ok(bytes)) => [&0i32.to_le_bytes()[..], &bytes].concat(),
+            (0, Err(fault)) => [&fault.code.to_le_bytes()[..], fault.text.as_bytes()].concat(),
+            _ => Vec::new(),
         };
-        let mut code = code.to_ne_bytes();
-        self.members.bcast(&mut code)?;
-        let body = self.members.bcast_any(body)?;
-        match i32::from_ne_bytes(code) {
-            0 => Ok(body),
-            code => Err(Fault::of_code(
-                code,
-                String::from_utf8_lossy(&body).into_owned(),
+        let said = self.members.bcast_any(said)?;
+        match said.split_first_chunk() {
+            Some((&code, body)) if i32::from_le_bytes(code) == 0 => Ok(body.to_vec()),
+            Some((&code, text)) => Err(Fault::of_code(
+                i32::from_le_bytes(code),
+                String::from_utf8_lossy(text).into_owned(),
             )),
+            None => fail(Class::Intern, "the root said nothing"),
         }
     }
 
@@ -80,57 +78,59 @@ impl<'a> Introduction<'a> {
         Ok(())
     }
 
+    /// A number that the root has, everywhere.
+    pub fn number_of_root(&self, mine: u32) -> Res<u32> {
+        let mut word = mine.to_ne_bytes();
+        self.members.bcast(&mut word)?;
+        Ok(u32::from_ne_bytes(word))
+    }
+
     /// Both roots say something; all members of both sides get what the other one said.
-    fn swap(&self, mine: &[u8]) -> Res<Vec<u8>> {
+    fn swap(&self, mine: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
         self.told(|| {
+            let mine = mine()?;
             let mut channel = self.channel.borrow_mut();
             let broken = |e| port_fault(Class::Other, "the other side", e);
             let Some(channel) = channel.as_mut() else {
                 return fail(Class::Intern, "the root has no channel");
             };
-            channel.say(mine).map_err(broken)?;
+            channel.say(&mine).map_err(broken)?;
             channel.hear(None).map_err(broken)
         })
     }
 
     fn swap_number(&self, mine: u32) -> Res<u32> {
-        let theirs = self.swap(&mine.to_le_bytes())?;
+        let theirs = self.swap(|| Ok(mine.to_le_bytes().to_vec()))?;
         match theirs.first_chunk() {
             Some(word) => Ok(u32::from_le_bytes(*word)),
             None => fail(Class::Other, "the other side speaks another protocol"),
         }
     }
 
-    /// Where each member is reached, by its rank among the members.
+    /// Where each member is reached, by its rank among the members, at the root; nothing elsewhere.
     fn addresses(&self) -> Res<Vec<(String, String)>> {
-        let mine = address(self.mpi());
-        let all = self.members.all(mine.is_ok())?;
-        let (network, address) = mine?;
-        if !all {
+        let mine = address(self.mpi()).map(|(network, address)| format!("{network} {address}"));
+        let len = mine.as_ref().map_or(u32::MAX, |text| text.len() as u32);
+        let most = self.members.most(len)?;
+        let mut padded = mine?.into_bytes();
+        if most == u32::MAX {
             return fail(
                 Class::Other,
                 "another process of the communicator can be reached over no network",
             );
         }
-        let mine = format!("{network} {address}").into_bytes();
-        let lens = self.members.allgather(&(mine.len() as u32).to_ne_bytes())?;
-        let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]) as usize;
-        let lens: Vec<usize> = lens.chunks_exact(4).map(word).collect();
-        let most = lens.iter().copied().max().unwrap_or(1).max(1);
-        let mut padded = mine;
-        padded.resize(most, 0);
-        let all = self.members.allgather(&padded)?;
-        let of = |(text, len): (&[u8], usize)| {
-            let text = String::from_utf8_lossy(&text[..len]).into_owned();
-            let (network, address) = text.split_once(' ').unwrap_or(("", ""));
+        padded.resize(most as usize, b' ');
+        let all = self.members.gather(&padded)?;
+        let of = |text: &[u8]| {
+            let text = String::from_utf8_lossy(text);
+            let (network, address) = text.trim_end().split_once(' ').unwrap_or(("", ""));
             (network.to_string(), address.to_string())
         };
-        Ok(all.chunks_exact(most).zip(lens).map(of).collect())
+        Ok(all.chunks_exact(padded.len()).map(of).collect())
     }
 
-    /// The members of this side, and their jobs. In the order of the communicator's ranks.
-    fn card(&self) -> Res<Card> {
-        let addresses = self.addresses()?;
+    /// The members of this side, and their jobs, in the order of the communicator's ranks.
+    fn card(&self, addresses: &[(String, String)]) -> Res<Card> {
         let guard = self.mpi().lock();
         let Some(engine) = &guard.engine else {
             return fail(Class::Other, "MPI is not initialised");
@@ -165,8 +165,8 @@ impl<'a> Introduction<'a> {
 
     /// The intercommunicator of both sides.
     pub fn meet(&self) -> Res<CommH> {
-        let card = self.card()?;
-        let theirs = self.swap(&card.encode())?;
+        let addresses = self.addresses()?;
+        let theirs = self.swap(|| Ok(self.card(&addresses)?.encode()))?;
         let Some(theirs) = Card::decode(&theirs).filter(|c| !c.members.is_empty()) else {
             return fail(Class::Other, "the other side speaks another protocol");
         };
@@ -228,6 +228,8 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
     let (engine, _) = running(&mut guard)?;
     let mine = engine.address().map(|(network, _)| network.to_string());
     let mut firsts = Vec::new();
+    forget_ended(&mut guard);
+    let (engine, _) = running(&mut guard)?;
     for world in &card.worlds {
         let Some(agreed) = Agreed::decode(&world.agreed) else {
             return fail(Class::Other, "the other side speaks another protocol");
@@ -276,6 +278,13 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
     Ok(Group::new(group))
 }
 
+/// Jobs that have ended make room for others.
+fn forget_ended(state: &mut State) {
+    if let Some(engine) = &mut state.engine {
+        engine.forget_ended(|peer| state.above.is_in_use(peer));
+    }
+}
+
 /// What went wrong with a port, as a root tells it.
 pub fn port_fault(class: Class, what: &str, e: PortError) -> Box<Fault> {
     Fault::new(class, format!("{what}: {e}"))
@@ -283,7 +292,8 @@ pub fn port_fault(class: Class, what: &str, e: PortError) -> Box<Fault> {
 
 /// At the end of MPI_Init: processes that were spawned meet those who have spawned them.
 pub fn meet_parent(mpi: &Mpi) -> Res {
-    let Some(name) = kw_sys::environment::take(PARENT) else {
+    let _ = kw_sys::environment::take(PARENT);
+    let Some(name) = kw_sys::environment::take(PARENT_PORT) else {
         return Ok(());
     };
     let parent = Parent::intra(mpi, CommH::WORLD, "MPI_COMM_WORLD")?;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::meet::PARENT;
+use kw_base::spawned::{PARENT, PARENT_PORT};
 
 /// Processes of one program.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -46,6 +46,10 @@ const OWN: [&str; 12] = [
 /// The arguments of mpiexec.
 pub fn arguments(programs: &[Program]) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
+    if programs.iter().all(|p| p.host.is_none()) {
+        // They share the processors with their parents, and have them while those wait.
+        args.extend(["--bind".into(), "none".into()]);
+    }
     for (i, program) in programs.iter().enumerate() {
         if i > 0 {
             args.push(":".into());
@@ -85,8 +89,9 @@ fn mpiexec() -> PathBuf {
         .unwrap_or_else(|| "mpiexec".into())
 }
 
-/// Starts the processes; they find the port in their environment.
-pub fn start(programs: &[Program], port: &str) -> Result<Child, String> {
+/// Starts the processes for `parent`; they find the port in their environment. The mpiexec reads its
+/// standard input (see [`kw_base::spawned`]).
+pub fn start(programs: &[Program], port: &str, parent: &str) -> Result<Child, String> {
     let mpiexec = mpiexec();
     let own = |name: &str| OWN.iter().any(|own| name.starts_with(own));
     let mut command = Command::new(&mpiexec);
@@ -97,19 +102,11 @@ pub fn start(programs: &[Program], port: &str) -> Result<Child, String> {
     }
     command
         .args(arguments(programs))
-        .env(PARENT, port)
-        .stdin(Stdio::null());
+        .env(PARENT_PORT, port)
+        .env(PARENT, parent)
+        .stdin(Stdio::piped());
     let started = command.spawn();
     started.map_err(|e| format!("{} cannot be started: {e}", mpiexec.display()))
-}
-
-/// Waits for an mpiexec in the background, so that nothing is left of it when it has ended.
-pub fn look_after(mut child: Child) {
-    let wait = move || {
-        // How its processes ended is said by itself.
-        let _ = child.wait();
-    };
-    kw_sys::threads::with_signals_blocked(|| kw_base::sync::thread::spawn(wait));
 }
 
 #[cfg(test)]
@@ -143,6 +140,12 @@ mod tests {
             })
             .collect();
         assert_eq!(args, wanted);
+        let alone = arguments(&[Program {
+            command: "viewer".into(),
+            count: 3,
+            ..Program::default()
+        }]);
+        assert_eq!(alone, ["--bind", "none", "-n", "3", "viewer"]);
     }
 
     #[test]

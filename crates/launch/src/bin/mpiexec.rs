@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use kw_base::spawned::PARENT_PORT;
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
 use kw_launch::{helper, job, join, libraries, peer, plan};
@@ -39,6 +40,9 @@ fn run() -> Result<u8, Verdict> {
     }
     if request.rendezvous.is_some() {
         return Err(join::join(request, environment));
+    }
+    if std::env::var_os(PARENT_PORT).is_some() {
+        kw_sys::neighbours::run_where_our_launcher_may();
     }
     let plan = plan::plan(request, environment)?;
     for app in &plan.apps {

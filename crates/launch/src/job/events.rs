@@ -41,6 +41,7 @@ impl Job {
                 Source::Helper(m) => self.on_helper(m),
                 Source::ToHelper(m) => self.hosts.push(m),
                 Source::Complaint(m) => self.on_complaint(m),
+                Source::Parent => self.on_parent(clock::now()),
             }
         }
         self.on_time(clock::now());

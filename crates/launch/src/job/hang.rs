@@ -147,6 +147,7 @@ impl Job {
     }
 
     fn ask(&mut self, cause: Cause, now: Tick) {
+        self.ask_children();
         let (server, ended) = (&self.server, &self.ended);
         let wanted = self.inquiry.ask(cause, now, |r| stands(server, ended, r));
         self.carry_out_inquiry(wanted, now);
@@ -216,7 +217,9 @@ impl Job {
             Cause::TimeOut => "the time is over; where every rank is",
         };
         let text = page(&told, &finding);
-        self.printing.say(format!("mpiexec: {why}:\n{text}"));
+        let (title, children) = (self.title(), self.list_children());
+        let page = format!("mpiexec: {title}{why}:\n{text}{children}");
+        self.printing.say(page);
         if cause == Cause::TimeOut {
             self.end_late(now);
         } else if proven && self.hang.end_hung {

@@ -8,6 +8,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use super::hang::Hang;
 use super::hosts::Hosts;
 use super::late::Late;
+use super::parent::Parent;
 use super::phases::Phases;
 use super::printing::Printing;
 use super::profile::Profile;
@@ -59,6 +60,8 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
     watch(&job.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
+    let watched = job.parent.watch(&job.hosts.epoll);
+    watched.map_err(sys("watch what the parent says"))?;
     let started = bind_here(&mut job, usable)
         .and_then(|()| make_room(&mut job))
         .and_then(|()| gather(&mut job))
@@ -162,6 +165,7 @@ fn empty(
         Sink::new(own(2)?, written.clone()),
     ];
     Ok(Job {
+        name: name.into(),
         server,
         effects: Vec::new(),
         signals,
@@ -180,6 +184,7 @@ fn empty(
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,
         plan,
+        parent: Parent::of_environment(),
     })
 }
 
@@ -212,6 +217,7 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
     let reader = job.plan.reader;
     let has_terminal = job.plan.debug && std::io::stdin().is_terminal();
     let (mine, relay) = match here.contains(&reader) {
+        _ if job.parent.is_there() => (nothing()?, Relay::none()),
         true if has_terminal => (
             stdin::own().map_err(sys("use the terminal"))?,
             Relay::none(),

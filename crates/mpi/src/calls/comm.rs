@@ -106,7 +106,9 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
         None => parent.members.all(true)?,
         Some(remote) => parent.bridge(parent.members.clone(), remote).all(true)?,
     };
-    release(mpi, comm)
+    release(mpi, comm)?;
+    mpi.lock().above.part_from_spawned();
+    Ok(())
 }
 
 /// Puts a communicator into the table, and tells the engine who sends in it.

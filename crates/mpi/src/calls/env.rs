@@ -2,7 +2,7 @@
 
 use kw_base::knobs::{self, Id, Knobs};
 use kw_base::{ContextId, Key, Peer};
-use kw_engine::{Engine, ReqId, SendMode, Started, WaitOn, Want};
+use kw_engine::{Engine, ProgressLock, ReqId, SendMode, Started, WaitOn, Want};
 use kw_hang::Frame;
 use kw_objects::attributes::of_job;
 use kw_objects::error::{Class, Fault, Res, fail};
@@ -369,6 +369,7 @@ pub fn finalize(mpi: &Mpi) -> Res {
     let mut guard = mpi.lock();
     guard.above.life.world = World::Finalized;
     guard.above.shut_world();
+    guard.above.spawned.part_all();
     drop(guard);
     leave(mpi)
 }
@@ -479,12 +480,17 @@ pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
 /// Ends the whole job, this process included; the launcher prints the sentence.
 pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
     let status = if (1..256).contains(&code) { code } else { 1 };
-    kw_sys::host::leave_after(status, || tell(mpi, status, sentence))
+    end_job_by(&mpi.lock, status, sentence)
+}
+
+/// The same from a thread of the library, which has the lock alone.
+pub fn end_job_by(lock: &ProgressLock<Tables>, status: i32, sentence: &str) -> ! {
+    kw_sys::host::leave_after(status, || tell(lock, status, sentence))
 }
 
 /// Has the launcher say why the job ends; says it here when there is none.
-fn tell(mpi: &Mpi, status: i32, sentence: &str) {
-    let mut guard = mpi.lock.lock_within(LOCK_WAIT);
+fn tell(lock: &ProgressLock<Tables>, status: i32, sentence: &str) {
+    let mut guard = lock.lock_within(LOCK_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
     let told = engine.map(|e| e.launcher().abort(status, sentence));
     if !matches!(told, Some(Ok(()))) {

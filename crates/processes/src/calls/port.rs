@@ -1,13 +1,16 @@
 //! Ports, and how two jobs become one intercommunicator (MPI 5.0, 11.9 and 11.10).
 
 use crate::meet::{Introduction, port_fault, wait};
+use kw_base::sync::{Arc, Mutex, thread};
 use kw_boot::port::{self, Channel, Port};
-use kw_mpi::chapter::{Parent, checked_root};
+use kw_engine::WaitOn;
+use kw_mpi::chapter::{Parent, checked_root, wait_serving};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
-use kw_objects::state::Mpi;
+use kw_objects::state::{Mpi, State};
 use kw_sys::args::{Out, OutText, Text};
-use std::sync::Arc;
+use kw_sys::threads::with_signals_blocked;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// MPI_MAX_PORT_NAME
@@ -21,7 +24,27 @@ pub(crate) fn open(mpi: &Mpi) -> Res<Port> {
     };
     let addresses = engine.addresses();
     let addresses = addresses.map_err(|e| Fault::new(Class::Port, e.to_string()))?;
-    Port::open(&addresses).map_err(|e| Fault::new(Class::Port, e.to_string()))
+    let lock = mpi.lock.share();
+    let port = Port::open(&addresses, move || lock.wake_all());
+    port.map_err(|e| Fault::new(Class::Port, e.to_string()))
+}
+
+/// Waits until `done` says something, while messages go on; hang reports say what for (`what`, which
+/// ends before "for 12 s").
+pub(crate) fn wait_for<T>(
+    mpi: &Mpi,
+    what: String,
+    mut done: impl FnMut(&mut State) -> Option<Res<T>>,
+) -> Res<T> {
+    let mut guard = mpi.lock();
+    guard.above.teller.waits_for(Some(what));
+    let mut found = None;
+    guard = wait_serving(mpi, guard, WaitOn::default(), |state| {
+        found = done(state);
+        found.is_some()
+    });
+    guard.above.teller.waits_for(None);
+    found.unwrap_or_else(|| fail(Class::Other, "MPI was finalized meanwhile"))
 }
 
 /// MPI_Open_port
@@ -37,7 +60,10 @@ pub fn open_port(mpi: &Mpi, info: InfoH, port_name: OutText) -> Res {
 /// MPI_Close_port
 pub fn close_port(mpi: &Mpi, port_name: Text) -> Res {
     let name = port_name.to_text().unwrap_or_default();
-    match mpi.lock().above.ports.remove(name.trim_end()) {
+    let port = mpi.lock().above.ports.remove(name.trim_end());
+    // Threads that wait there hear of it, and drop it without the lock.
+    mpi.wake_all();
+    match port {
         Some(_) => Ok(()),
         None => fail(Class::Port, NOT_OPEN),
     }
@@ -60,9 +86,13 @@ pub fn comm_accept(
         let Some(port) = port else {
             return fail(Class::Port, NOT_OPEN);
         };
-        let open = || mpi.lock().above.ports.contains_key(name.trim_end());
-        port.accept(open)
-            .map_err(|e| port_fault(Class::Port, "the port", e))
+        let what = format!("waits on port {}; no one has connected", port.place());
+        wait_for(mpi, what, |state| {
+            if !state.above.ports.contains_key(name.trim_end()) {
+                return Some(fail(Class::Port, "the port was closed meanwhile"));
+            }
+            port.take().map(Ok)
+        })
     })
 }
 
@@ -77,12 +107,41 @@ pub fn comm_connect(
 ) -> Res {
     meet(mpi, (info, root, comm), newcomm, || {
         let name = port_name.to_text().unwrap_or_default();
-        let patience = Duration::from_secs(wait(mpi));
-        port::call(&name, patience).map_err(|e| port_fault(Class::Port, "the port", e))
+        call(mpi, name, Duration::from_secs(wait(mpi)))
     })
 }
 
-/// The intercommunicator with the group at the other end of the root's channel.
+/// Calls a port in a thread of its own, while messages go on.
+fn call(mpi: &Mpi, name: String, patience: Duration) -> Res<Channel> {
+    let what = format!(
+        "waits for port {}; it has not been accepted",
+        port::place(&name)
+    );
+    let (lock, answer) = (mpi.lock.share(), Arc::new(Mutex::new(None)));
+    let tell = answer.clone();
+    let calling = move || {
+        let called = port::call(&name, patience);
+        *tell.lock().unwrap_or_else(PoisonError::into_inner) = Some(called);
+        lock.wake_all();
+    };
+    with_signals_blocked(|| thread::spawn(calling));
+    wait_for(mpi, what, |_| {
+        let called = answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
+        Some(called.map_err(|e| port_fault(Class::Port, "the port", e)))
+    })
+}
+
+/// The root, which must be the same on all processes: each would wait for another one else.
+pub(crate) fn same_root(parent: &Parent<'_>, root: i32) -> Res<u32> {
+    let alike = parent.members.alike("root", &root.to_string());
+    alike.map_err(|fault| Fault::new(Class::Root, fault.text))?;
+    checked_root(root, parent.members.group.size())
+}
+
+/// The intercommunicator with whoever is at the other end of the root's channel.
 fn meet(
     mpi: &Mpi,
     (info, root, comm): (InfoH, i32, CommH),
@@ -91,7 +150,7 @@ fn meet(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     newcomm.set(CommH::NULL);
-    let root = checked_root(root, parent.members.group.size())?;
+    let root = same_root(&parent, root)?;
     let introduction = Introduction::new(&parent, root);
     introduction.open(|| {
         mpi.lock().above.infos.get_or_null(info)?;

@@ -1,15 +1,20 @@
 //! Starting processes (MPI 5.0, 11.8).
 
-use crate::calls::port::open;
+use crate::calls::port::{open, same_root, wait_for};
 use crate::meet::{Introduction, wait};
-use crate::start::{Program, look_after, start};
-use kw_boot::port::{Channel, PortError};
-use kw_mpi::chapter::{Parent, checked_root};
+use crate::start::{Program, start};
+use kw_base::sync::{Arc, thread};
+use kw_boot::port::Channel;
+use kw_mpi::chapter::Parent;
+use kw_mpi::end_job_by;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::info::Info;
+use kw_objects::spawned::{Spawned, Stand};
 use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, Text, TextLists, Texts};
+use kw_sys::threads::with_signals_blocked;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// Arguments of a program at most.
@@ -127,20 +132,25 @@ fn spawn(
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
     intercomm.set(CommH::NULL);
-    let root = checked_root(root, parent.members.group.size())?;
+    let root = same_root(&parent, root)?;
     let introduction = Introduction::new(&parent, root);
-    let mut count = 0;
+    let (mut count, mut job) = (0, None);
     let opened = introduction.open(|| {
         let programs = programs()?;
         count = programs.iter().map(|p| p.count).sum();
-        run(mpi, &programs)
+        let (channel, spawned) = run(mpi, &programs)?;
+        job = Some(spawned);
+        Ok(channel)
     });
     let made = opened.and_then(|()| introduction.meet());
-    let code = if made.is_ok() { 0 } else { ERR_SPAWN };
-    if let Ok(made) = made {
-        let guard = mpi.lock();
-        count = guard.above.comm(made)?.target().size();
+    if let Some(job) = job {
+        connect(mpi, job, made.as_ref().ok())?;
     }
+    let code = if made.is_ok() { 0 } else { ERR_SPAWN };
+    count = match made {
+        Ok(made) => mpi.lock().above.comm(made)?.target().size(),
+        Err(_) => introduction.number_of_root(count)?,
+    };
     if !codes.is_null() {
         for i in 0..count as usize {
             codes.set(i, code.into());
@@ -150,36 +160,84 @@ fn spawn(
     Ok(())
 }
 
-/// Runs an mpiexec whose processes connect to a port of this one.
-fn run(mpi: &Mpi, programs: &[Program]) -> Res<Channel> {
-    let spawned = |text: String| {
-        let names: Vec<&str> = programs.iter().map(|p| &*p.command).collect();
-        Fault::new(Class::Spawn, format!("{}: {text}", names.join(", ")))
+/// The job was met, or is to end.
+fn connect(mpi: &Mpi, job: Arc<Spawned>, made: Option<&CommH>) -> Res {
+    let Some(&made) = made else {
+        job.give_up();
+        return Ok(());
     };
+    let mut guard = mpi.lock();
+    let first = guard.above.comm(made)?.target().peer(0);
+    let world = guard.engine.as_ref().and_then(|e| e.job.worlds.of(first));
+    let Some((peers, name)) = world.map(|w| (w.peers(), w.name.clone())) else {
+        return Ok(());
+    };
+    job.on_met(&name);
+    let failed = job.ended().filter(|status| !status.success());
+    guard.above.spawned.add(peers, job);
+    match failed {
+        Some(status) => fail(Class::Spawn, format!("job {name} has failed ({status})")),
+        None => Ok(()),
+    }
+}
+
+/// Runs an mpiexec whose processes connect to a port of this one.
+fn run(mpi: &Mpi, programs: &[Program]) -> Res<(Channel, Arc<Spawned>)> {
+    let names: Vec<&str> = programs.iter().map(|p| &*p.command).collect();
+    let names = names.join(", ");
+    let spawned = |text: String| Fault::new(Class::Spawn, format!("{names}: {text}"));
     let port = open(mpi)?;
-    let mut child = start(programs, port.name()).map_err(spawned)?;
+    let child = start(programs, port.name(), &own_name(mpi)).map_err(spawned)?;
+    let job = look_after(mpi, child, &names);
     let seconds = wait(mpi);
     let until = Instant::now() + Duration::from_secs(seconds);
-    let mut status = None;
-    let accepted = port.accept(|| {
-        status = child.try_wait().ok().flatten();
-        status.is_none() && Instant::now() < until
-    });
-    let channel = accepted.map_err(|e| match (e, status) {
-        (PortError::GivenUp, Some(status)) => spawned(format!(
-            "the processes ended ({status}) before they called MPI_Init; see the message of mpiexec"
-        )),
-        (PortError::GivenUp, None) => spawned(format!(
+    let what =
+        format!("waits for the processes of {names}; they have not come to the end of MPI_Init");
+    let came = wait_for(mpi, what, |_| match (port.take(), job.ended()) {
+        (Some(channel), _) => Some(Ok(channel)),
+        (None, Some(status)) => Some(Err(spawned(format!(
+            "the processes ended ({status}) before they had called MPI_Init; mpiexec says why"
+        )))),
+        (None, None) if Instant::now() >= until => Some(Err(spawned(format!(
             "the processes have not called MPI_Init within {seconds} s (KW_CONNECT_WAIT)"
-        )),
-        (e, _) => spawned(e.to_string()),
+        )))),
+        (None, None) => None,
     });
-    if channel.is_err() && status.is_none() {
+    if came.is_err() {
         // Its processes go with it.
-        let _ = child.kill();
+        job.give_up();
     }
-    look_after(child);
-    channel
+    Ok((came?, job))
+}
+
+/// This process, for the job that it spawns.
+fn own_name(mpi: &Mpi) -> String {
+    let guard = mpi.lock();
+    guard.engine.as_ref().map_or(String::new(), |engine| {
+        let job = &engine.job;
+        format!("rank {} of job {}", job.me, job.worlds.own().name)
+    })
+}
+
+/// Waits for an mpiexec in the background, so that nothing is left of it when it has ended. Where it
+/// fails while its job is connected with this one, this one fails as well.
+fn look_after(mpi: &Mpi, mut child: Child, names: &str) -> Arc<Spawned> {
+    let job = Arc::new(Spawned::new(child.stdin.take()));
+    let (lock, theirs) = (mpi.lock.share(), job.clone());
+    let (names, own) = (names.to_string(), own_name(mpi));
+    let waits = move || {
+        let Ok(status) = child.wait() else { return };
+        let stand = theirs.on_ended(status);
+        lock.wake_all();
+        if let (Stand::Connected(name), false) = (stand, status.success()) {
+            let sentence = format!(
+                "job {name} ({names}), which {own} has spawned and is connected with, has failed ({status}); MPI_Comm_disconnect separates jobs"
+            );
+            end_job_by(&lock, status.code().unwrap_or(1), &sentence);
+        }
+    };
+    with_signals_blocked(|| thread::spawn(waits));
+    job
 }
 
 /// Checks that the standard's classes are as they are written here.

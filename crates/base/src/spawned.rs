@@ -1,0 +1,15 @@
+//! What processes that spawn others and the launcher of these say to each other.
+//!
+//! The launcher has the names of the parent's job and rank, and of the port where the parent waits,
+//! in its environment, and a pipe from the parent as its standard input. The parent writes one byte
+//! when nothing connects the two jobs any more. A pipe that ends without a byte says that the parent
+//! has failed.
+
+/// The variable with the port of the processes that have spawned this one.
+pub const PARENT_PORT: &str = "KITTIWAKE_PARENT_PORT";
+/// The variable with who has spawned this job: `rank 0 of job kw-17-...`.
+pub const PARENT: &str = "KITTIWAKE_PARENT";
+/// The jobs go apart.
+pub const DISCONNECTED: u8 = b'd';
+/// The job is to end: its parent has given it up.
+pub const GIVEN_UP: u8 = b'e';

@@ -1,0 +1,178 @@
+//! Jobs that this process has spawned: what connects each with this one, and what follows when one
+//! of them fails.
+//!
+//! ```text
+//! Starting --it was met--> Connected --no communicator has processes of both--> Apart
+//! ```
+//! Any thread may call these.
+
+use kw_base::Peer;
+use kw_base::spawned::{DISCONNECTED, GIVEN_UP};
+use kw_base::sync::{Arc, Mutex, MutexGuard};
+use std::io::Write;
+use std::ops::Range;
+use std::process::{ChildStdin, ExitStatus};
+use std::sync::PoisonError;
+
+/// How such a job and this one stand to each other.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Stand {
+    /// Its processes have not been met yet.
+    #[default]
+    Starting,
+    /// They have; the name of the job.
+    Connected(String),
+    /// Nothing connects them any more, or it was given up.
+    Apart,
+}
+
+/// What the thread that waits for the job's mpiexec shares with those that call MPI.
+#[derive(Debug)]
+pub struct Spawned {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    stand: Stand,
+    /// What its mpiexec hears this process by, while something connects the jobs.
+    line: Option<ChildStdin>,
+    /// How its mpiexec has ended.
+    ended: Option<ExitStatus>,
+}
+
+impl Spawned {
+    /// A job that was just started.
+    pub fn new(line: Option<ChildStdin>) -> Spawned {
+        let state = State {
+            stand: Stand::Starting,
+            line,
+            ended: None,
+        };
+        Spawned {
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How its mpiexec has ended, if it has.
+    pub fn ended(&self) -> Option<ExitStatus> {
+        self.state().ended
+    }
+
+    /// Its mpiexec has ended; how the jobs stood then.
+    pub fn on_ended(&self, status: ExitStatus) -> Stand {
+        let mut state = self.state();
+        state.ended = Some(status);
+        state.line = None;
+        state.stand.clone()
+    }
+
+    /// Its processes have been met.
+    pub fn on_met(&self, name: &str) {
+        self.state().stand = Stand::Connected(name.into());
+    }
+
+    /// Nothing connects the jobs any more: neither ends with the other.
+    pub fn part(&self) {
+        self.say(DISCONNECTED);
+    }
+
+    /// The job shall end.
+    pub fn give_up(&self) {
+        self.say(GIVEN_UP);
+    }
+
+    fn say(&self, word: u8) {
+        let mut state = self.state();
+        state.stand = Stand::Apart;
+        if let Some(mut line) = state.line.take() {
+            // An mpiexec that has ended needs no word.
+            let _ = line.write_all(&[word]);
+        }
+    }
+}
+
+/// Those that something connects with this one, each with the numbers of its processes.
+#[derive(Debug, Default)]
+pub struct SpawnedJobs(Vec<(Range<u32>, Arc<Spawned>)>);
+
+impl SpawnedJobs {
+    /// A job was met.
+    pub fn add(&mut self, peers: Range<u32>, job: Arc<Spawned>) {
+        // Those that have ended need no word any more.
+        self.0.retain(|(_, job)| job.ended().is_none());
+        self.0.push((peers, job));
+    }
+
+    /// Whether there is any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Lets those go of whose processes none is in use.
+    pub fn part_unless(&mut self, in_use: impl Fn(Peer) -> bool) {
+        self.0.retain(|(peers, job)| {
+            let stays = peers.clone().any(|p| in_use(Peer(p)));
+            if !stays {
+                job.part();
+            }
+            stays
+        });
+    }
+
+    /// MPI is over here: lets all of them go.
+    pub fn part_all(&mut self) {
+        self.part_unless(|_| false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    /// A process that says what it is told.
+    fn echo() -> (std::process::Child, Arc<Spawned>) {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let job = Arc::new(Spawned::new(child.stdin.take()));
+        (child, job)
+    }
+
+    #[test]
+    fn a_job_is_let_go_when_none_of_its_processes_is_in_use() {
+        let (mut child, job) = echo();
+        let mut jobs = SpawnedJobs::default();
+        job.on_met("one");
+        jobs.add(3..5, job.clone());
+        jobs.part_unless(|p| p == Peer(4));
+        assert!(!jobs.is_empty());
+        jobs.part_unless(|p| p == Peer(5));
+        assert!(jobs.is_empty());
+        let mut said = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+        assert_eq!(said, [DISCONNECTED]);
+        let status = child.wait().unwrap();
+        assert_eq!(job.on_ended(status), Stand::Apart);
+        assert_eq!(job.ended(), Some(status));
+    }
+
+    #[test]
+    fn a_job_that_ends_while_it_is_connected_is_known_to_be() {
+        let (mut child, job) = echo();
+        job.on_met("one");
+        let ended = |child: &mut std::process::Child| child.wait().unwrap();
+        child.kill().unwrap();
+        let status = ended(&mut child);
+        assert!(!status.success());
+        assert_eq!(job.on_ended(status), Stand::Connected("one".into()));
+    }
+}

@@ -1,0 +1,187 @@
+/* Jobs that spawn others, for tests: spawns MODE [ARGUMENT...]; the program spawns itself.
+ *
+ *   class COMMAND [HOST]     spawns COMMAND, and prints the class of the error, and how many error codes say it
+ *   port                     connects to a port that was closed, and to one that nobody accepts on
+ *   shut                     a thread closes the port on which another one accepts
+ *   roots                    the ranks disagree on the root
+ *   loop ROUNDS              spawns and disconnects so often; prints what there is more than before
+ *   child-fails              a child ends while its parent does not look
+ *   child-fails-apart        the same after they have disconnected
+ *   parent-fails connected   a parent ends while its child does not look; also: apart
+ *   waits                    accepts, and nobody comes
+ *   child-waits              its child waits for a message of it, while it waits for another one
+ */
+#include <dirent.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank;
+static char port[MPI_MAX_PORT_NAME];
+
+static void say_class(int code)
+{
+    int class, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Error_class(code, &class);
+    MPI_Error_string(class, text, &length);
+    printf("%d: %s\n", rank, class == MPI_ERR_SPAWN ? "spawn" : class == MPI_ERR_PORT ? "port" : class == MPI_ERR_ROOT ? "root" : text);
+    fflush(stdout);
+}
+
+static int entries(const char *directory)
+{
+    int count = 0;
+    DIR *all = opendir(directory);
+    while (all && readdir(all))
+        count++;
+    if (all)
+        closedir(all);
+    return count;
+}
+
+static long resident(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*d %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static MPI_Comm spawn(char *program, char *mode, char *how)
+{
+    char *args[] = {mode, how, NULL};
+    MPI_Comm child;
+    MPI_Comm_spawn(program, args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child, MPI_ERRCODES_IGNORE);
+    return child;
+}
+
+/* Until there are no more threads than so many: one that looks after a job ends with it. */
+static void await_threads(int most)
+{
+    while (entries("/proc/self/task") > most)
+        usleep(1000);
+}
+
+static void loop(char *program, int rounds)
+{
+    int files = 0, shared = 0, tasks = 0;
+    long kb = 0;
+    for (int i = 0; i <= rounds; i++) {
+        MPI_Comm child = spawn(program, "child", "disconnects");
+        MPI_Comm_disconnect(&child);
+        if (i == 0) {
+            files = entries("/proc/self/fd"), shared = entries("/dev/shm");
+            tasks = entries("/proc/self/task"), kb = resident();
+        }
+    }
+    await_threads(tasks);
+    printf("files %d, shared memory %d, threads %d, kilobytes %ld\n", entries("/proc/self/fd") - files, entries("/dev/shm") - shared,
+           entries("/proc/self/task") - tasks, resident() - kb);
+}
+
+static void *close_soon(void *unused)
+{
+    (void)unused;
+    usleep(200000); /* whichever comes first, the port is closed */
+    MPI_Close_port(port);
+    return NULL;
+}
+
+static void child(MPI_Comm parent, const char *how)
+{
+    int word = 0;
+    if (strcmp(how, "apart") == 0 || strcmp(how, "disconnects") == 0)
+        MPI_Comm_disconnect(&parent);
+    if (strcmp(how, "ends-apart") == 0) {
+        MPI_Comm_disconnect(&parent);
+        _exit(7);
+    }
+    if (strcmp(how, "fails") == 0) {
+        MPI_Recv(&word, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
+        _exit(7);
+    }
+    if (strcmp(how, "receives") == 0)
+        MPI_Recv(&word, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
+    if (strcmp(how, "stays") == 0 || strcmp(how, "apart") == 0) {
+        printf("child %d\n", (int)getpid());
+        fflush(stdout);
+        if (strcmp(how, "stays") == 0)
+            MPI_Send(&word, 1, MPI_INT, 0, 0, parent);
+        pause();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "", *how = argc > 2 ? argv[2] : "";
+    MPI_Comm other, parent;
+    int level, word = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        child(parent, how);
+    } else if (strcmp(mode, "class") == 0) {
+        int codes[2] = {0, 0}, class;
+        MPI_Info info;
+        MPI_Info_create(&info);
+        if (argc > 3)
+            MPI_Info_set(info, "host", argv[3]);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        say_class(MPI_Comm_spawn(argv[2], MPI_ARGV_NULL, 2, info, 0, MPI_COMM_WORLD, &other, codes));
+        for (int i = 0; i < 2; i++)
+            MPI_Error_class(codes[i], &class), word += class == MPI_ERR_SPAWN;
+        printf("%d codes\n", word);
+    } else if (strcmp(mode, "port") == 0) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Open_port(MPI_INFO_NULL, port);
+        say_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+        MPI_Close_port(port);
+        say_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+    } else if (strcmp(mode, "shut") == 0) {
+        pthread_t thread;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Open_port(MPI_INFO_NULL, port);
+        pthread_create(&thread, NULL, close_soon, NULL);
+        say_class(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+        pthread_join(thread, NULL);
+    } else if (strcmp(mode, "roots") == 0) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        say_class(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, rank, MPI_COMM_WORLD, &other, MPI_ERRCODES_IGNORE));
+    } else if (strcmp(mode, "loop") == 0) {
+        loop(argv[0], atoi(how));
+    } else if (strcmp(mode, "child-fails") == 0) {
+        other = spawn(argv[0], "child", "fails");
+        MPI_Send(&word, 1, MPI_INT, 0, 0, other);
+        pause();
+    } else if (strcmp(mode, "child-fails-apart") == 0) {
+        int threads = entries("/proc/self/task");
+        other = spawn(argv[0], "child", "ends-apart");
+        MPI_Comm_disconnect(&other);
+        await_threads(threads + 1);
+        printf("the parent goes on\n");
+    } else if (strcmp(mode, "parent-fails") == 0) {
+        other = spawn(argv[0], "child", strcmp(how, "apart") == 0 ? "apart" : "stays");
+        if (strcmp(how, "apart") == 0)
+            MPI_Comm_disconnect(&other);
+        else
+            MPI_Recv(&word, 1, MPI_INT, 0, 0, other, MPI_STATUS_IGNORE);
+        _exit(5);
+    } else if (strcmp(mode, "waits") == 0) {
+        if (rank == 0)
+            MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
+    } else if (strcmp(mode, "child-waits") == 0) {
+        other = spawn(argv[0], "child", "receives");
+        MPI_Recv(&word, 1, MPI_INT, 0, 3, other, MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,160 @@
+"""Processes that are spawned: what is refused and how soon, what is left behind, who ends with
+whom, and what hang reports say of several jobs."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from jobs import DIST, MPIEXEC, run, told, wait_until
+
+PATIENCE = {"KW_CONNECT_WAIT": "1"}
+
+
+@pytest.fixture
+def spawns(program):
+    return program("tests/processes/spawns.c", "-O1", "-Wall", "-pthread")
+
+
+@pytest.fixture
+def no_program(tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("no program\n")
+    return {
+        "missing": (tmp_path / "missing", str(tmp_path / "missing")),
+        "not executable": (plain, str(plain)),
+        "dies early": ("/bin/false", "rank 0 on"),
+    }
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("what", ["missing", "not executable", "dies early"])
+def test_what_cannot_be_spawned_has_a_class_and_a_sentence(spawns, no_program, what, ranks):
+    command, sentence = no_program[what]
+    p = run(MPIEXEC, "-n", ranks, spawns, "class", command, env=PATIENCE)
+    assert p.returncode == 0, told(p)
+    wanted = [f"{rank}: spawn" for rank in range(ranks)] + ["2 codes"] * ranks
+    assert sorted(p.stdout.splitlines()) == sorted(wanted), told(p)
+    assert sentence in p.stderr, told(p)
+
+
+def test_a_host_that_is_not_there_has_a_class_and_a_sentence(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "class", spawns, "no-such-host.invalid", env=PATIENCE)
+    assert p.returncode == 0 and "0: spawn" in p.stdout, told(p)
+    assert "no-such-host.invalid" in p.stderr, told(p)
+
+
+def test_a_program_that_never_calls_init_is_ended(spawns, tmp_path):
+    script = tmp_path / "forever"
+    script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 1000\n")
+    script.chmod(0o755)
+    p = run(MPIEXEC, "-n", 1, spawns, "class", script, env=PATIENCE)
+    assert p.returncode == 0 and "0: spawn" in p.stdout, told(p)
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "a process is left")
+
+
+def test_ports_that_nobody_serves_have_a_class_and_a_sentence(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "port", env=PATIENCE)
+    assert p.returncode == 0 and p.stdout == "0: port\n0: port\n", told(p)
+
+
+def test_a_port_that_is_closed_ends_the_accept_that_waits_there(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "shut")
+    assert p.returncode == 0 and p.stdout == "0: port\n", told(p)
+
+
+def test_ranks_that_disagree_on_the_root_are_told(spawns):
+    p = run(MPIEXEC, "-n", 3, spawns, "roots")
+    assert p.returncode == 0, told(p)
+    assert sorted(p.stdout.splitlines()) == ["0: root", "1: root", "2: root"], told(p)
+
+
+def test_spawning_in_a_loop_leaves_nothing(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "loop", 25)
+    assert p.returncode == 0, told(p)
+    line = r"files (-?\d+), shared memory 0, threads 0, kilobytes (-?\d+)\n"
+    found = re.fullmatch(line, p.stdout)
+    # The connection of the last child may still be open.
+    assert found and int(found[1]) <= 3 and int(found[2]) < 1000, told(p)
+
+
+def test_a_child_that_fails_ends_its_parent_and_both_jobs_are_named(spawns):
+    p = run(MPIEXEC, "-n", 2, spawns, "child-fails")
+    assert p.returncode == 7, told(p)
+    assert re.search(
+        r"job kw-\S+ \(.*spawns\), which rank 0 of job kw-\S+ has spawned and is connected with, "
+        "has failed",
+        p.stderr,
+    ), told(p)
+
+
+def test_a_child_that_fails_after_it_disconnected_does_not_end_its_parent(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "child-fails-apart")
+    assert p.returncode == 0 and p.stdout == "the parent goes on\n", told(p)
+
+
+def child_of(p):
+    return int(re.search(r"child (\d+)", p.stdout)[1])
+
+
+def test_a_parent_that_fails_ends_its_child(spawns):
+    p = run(MPIEXEC, "-n", 1, spawns, "parent-fails", "connected")
+    assert p.returncode == 5, told(p)
+    child = child_of(p)
+    wait_until(lambda: not pathlib.Path(f"/proc/{child}").exists(), "the child goes on")
+
+
+def test_a_parent_that_fails_after_it_disconnected_does_not_end_its_child(spawns, tmp_path):
+    out = tmp_path / "out"
+    with out.open("w") as file:
+        p = subprocess.Popen(
+            [MPIEXEC, "-n", "1", spawns, "parent-fails", "apart"],
+            stdout=file,
+            stderr=subprocess.DEVNULL,
+        )
+    assert p.wait(timeout=60) == 5
+    wait_until(lambda: "child" in out.read_text(), "the child has not begun")
+    child = int(out.read_text().split()[1])
+    assert pathlib.Path(f"/proc/{child}").exists()
+    os.kill(child, signal.SIGKILL)
+
+
+def test_a_hang_report_says_on_which_port_nobody_has_connected(spawns):
+    p = run(MPIEXEC, "--timeout", "3", "-n", 2, spawns, "waits")
+    assert p.returncode == 124, told(p)
+    assert re.search(
+        r"rank 0 is in MPI_Comm_accept.* and waits on port \S+:\d+\S*; no one has connected "
+        r"for \d+ s",
+        p.stderr,
+    ), told(p)
+
+
+def test_a_hang_report_covers_parent_and_child(spawns, tmp_path):
+    err = tmp_path / "err"
+    with err.open("w") as file:
+        p = subprocess.Popen([MPIEXEC, "-n", "1", spawns, "child-waits"], stderr=file)
+    pages = [
+        r"a message of rank 0 of job kw-\S+, tag 3",
+        r"rank 0 has spawned the job of mpiexec with process id \d+",
+        r"job kw-\S+, spawned by rank 0 of job kw-\S+: where every rank is",
+        r"a message of rank 0 of job kw-\S+, tag 0",
+    ]
+
+    asked = 0
+
+    def told_all():
+        nonlocal asked
+        if err.read_text().count("mpiexec: where every rank is") == asked:
+            run(DIST / "bin/kwinfo", "--job", p.pid)
+            asked += 1
+        return all(re.search(page, err.read_text()) for page in pages)
+
+    try:
+        wait_until(told_all, "a page is missing")
+    finally:
+        p.terminate()
+        p.wait(timeout=60)
