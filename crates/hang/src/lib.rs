@@ -236,6 +236,12 @@ impl Report {
         }
     }
 
+    /// The rank of a process in its own job.
+    pub(crate) fn own_rank(&self, rank: Rank) -> Rank {
+        let other = self.others.iter().find(|o| o.number == rank);
+        other.map_or(rank, |o| o.rank)
+    }
+
     pub(crate) fn comm(&self, context: u32) -> Option<&Comm> {
         self.comms
             .iter()

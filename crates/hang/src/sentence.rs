@@ -183,8 +183,9 @@ pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
         Some(report) => report.named(p),
         None => format!("rank {p}"),
     };
+    let own = |p: Rank| told[rank as usize].report().map_or(p, |r| r.own_rank(p));
     let peer = wait.peer.map_or("any rank".into(), |p| match wait.source {
-        Some(s) if s != p => format!("{} (rank {s} there)", named(p)),
+        Some(s) if s != own(p) => format!("{} (rank {s} there)", named(p)),
         _ => named(p),
     });
     match wait.kind {
