@@ -2,7 +2,7 @@
  *
  *   spawn [--counts 1,2,4,8] [--rounds N] [--command FILE] [--memory]
  *
- * rank 0 starts so many copies of this program by MPI_Comm_spawn, N times in a row; they initialize,
+ * rank 0 starts that many copies of this program by MPI_Comm_spawn, N times in a row; they initialize,
  * disconnect and finalize. "spawn_ms" is how long MPI_Comm_spawn took, "whole_ms" how long until
  * both sides had disconnected. With --memory the children say how large they are, in kilobytes:
  * "resident_kb" the largest resident set, "anonymous_kb" what of it is no part of any file. After

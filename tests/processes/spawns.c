@@ -62,7 +62,7 @@ static MPI_Comm spawn(char *program, char *mode, char *how)
     return child;
 }
 
-/* Until there are no more threads than so many: one that looks after a job ends with it. */
+/* Until there are at most that many threads: one that looks after a job ends with it. */
 static void await_threads(int most)
 {
     while (entries("/proc/self/task") > most)

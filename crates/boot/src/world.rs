@@ -135,7 +135,7 @@ impl Worlds {
         self.joined.retain(|world| world.first != first);
     }
 
-    /// Where so many numbers in a row are free: as low as possible.
+    /// Where this many numbers in a row are free: as low as possible.
     fn room(&self, size: u32) -> Peer {
         let mut taken: Vec<_> = self.iter().map(World::peers).collect();
         taken.sort_unstable_by_key(|t| t.start);
