@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn numbers_of_jobs_that_ended_are_given_to_others() {
         let mut worlds = Worlds::new([1; 32], "own", agreed(2));
-        let mut join =
+        let join =
             |worlds: &mut Worlds, n: u8, size| worlds.join([n; 32], "other", agreed(size)).first;
         let firsts = [2, 3, 1].map(|size| join(&mut worlds, size as u8 + 10, size));
         assert_eq!(firsts, [Peer(2), Peer(4), Peer(7)]);

@@ -58,7 +58,7 @@ impl Job {
     /// The jobs that ranks on this host have spawned: the process id of each mpiexec, and the rank.
     pub(super) fn children(&self) -> Vec<(u32, u32)> {
         let ranks = self.plan.here().into_iter().map(|r| r as u32);
-        let pid = |rank| Some((self.hosts.here.pid(rank)? as u32, rank));
+        let pid = |rank| Some((self.hosts.here.pid(rank)?, rank));
         let pids: HashMap<u32, u32> = ranks.filter_map(pid).collect();
         let starters: Vec<u32> = pids.keys().copied().collect();
         let launchers = kw_sys::neighbours::launchers_of(&starters).into_iter();
