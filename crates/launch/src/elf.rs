@@ -58,12 +58,21 @@ pub fn linked(program: &Path) -> Option<Linked> {
 /// The architecture that a program is for, where this machine cannot execute it. (The C library
 /// would have the shell read it as a script.)
 pub fn foreign(program: &Path) -> Option<&'static str> {
-    let mut head = [0u8; 20];
-    std::io::Read::read_exact(&mut File::open(program).ok()?, &mut head).ok()?;
     let own = std::env::consts::ARCH;
     // An emulator that the system calls for such programs (binfmt_misc).
     let helped = || std::fs::read_dir("/proc/sys/fs/binfmt_misc").is_ok_and(|all| all.count() > 2);
-    architecture(&head).filter(|its| *its != own && !helped())
+    built_for(program).filter(|its| *its != own && !helped())
+}
+
+/// Whether it is a program for this machine's architecture.
+pub fn is_native(program: &Path) -> bool {
+    built_for(program) == Some(std::env::consts::ARCH)
+}
+
+fn built_for(program: &Path) -> Option<&'static str> {
+    let mut head = [0u8; 20];
+    std::io::Read::read_exact(&mut File::open(program).ok()?, &mut head).ok()?;
+    architecture(&head)
 }
 
 /// The architecture in the first bytes of a program of 64 bits, if it is one of these.

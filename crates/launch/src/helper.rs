@@ -487,8 +487,9 @@ impl Ready {
         let here =
             |v: Verdict| Verdict::new(v.status, format!("on host {}: {}", start.host, v.sentence));
         let path = path.map_err(here)?;
-        let libraries =
-            libraries::serve(&path, words.get(1..).unwrap_or(&[]), &mut base).map_err(here)?;
+        let arguments = words.get(1..).unwrap_or(&[]);
+        libraries::check_architecture(&path, arguments).map_err(here)?;
+        let libraries = libraries::serve(&path, arguments, &mut base).map_err(here)?;
         java::serve(&path, &mut words, &mut base);
         Ok(Ready {
             path,

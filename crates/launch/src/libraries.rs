@@ -161,13 +161,6 @@ pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>
 /// linked with any MPI (`perf`, `valgrind`, `env`) may be called to start another: the first of its
 /// `arguments` that is a program linked with one decides.
 pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Libraries, Verdict> {
-    if let Some(its) = elf::foreign(program) {
-        let (own, program) = (std::env::consts::ARCH, program.display());
-        let text = format!(
-            "'{program}' is a program for {its}, and this machine is for {own}: compile it here"
-        );
-        return Err(Verdict::new(CANNOT_EXECUTE, text));
-    }
     let started = arguments.iter().map(Path::new).find(|p| speaks_mpi(p));
     let program = match started {
         Some(started) if !speaks_mpi(program) => started,
@@ -183,6 +176,23 @@ pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Li
     })?;
     chosen.put_in_front(env);
     Ok(chosen)
+}
+
+/// Refuses a program for another architecture. A program that gets one of this architecture as its
+/// first argument is taken for an emulator.
+pub fn check_architecture(program: &Path, arguments: &[OsString]) -> Result<(), Verdict> {
+    let Some(its) = elf::foreign(program) else {
+        return Ok(());
+    };
+    let emulates = |argument: &OsString| elf::is_native(Path::new(argument));
+    if arguments.first().is_some_and(emulates) {
+        return Ok(());
+    }
+    let (own, program) = (std::env::consts::ARCH, program.display());
+    let text = format!(
+        "'{program}' is a program for {its}, and this machine is for {own}: compile it here"
+    );
+    Err(Verdict::new(CANNOT_EXECUTE, text))
 }
 
 /// Whether it is a program that was linked with an MPI library which has a name.

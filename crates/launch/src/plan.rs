@@ -215,7 +215,12 @@ pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
             ranks[first..].iter().any(here),
             ranks[first..].iter().any(away),
         );
-        apps.push(app_plan(a, &base, here, away, &request.pass)?);
+        let app = app_plan(a, &base, here, away, &request.pass)?;
+        // `--wrap` may name an emulator.
+        if here && request.wraps.is_empty() {
+            libraries::check_architecture(&app.program, &app.words[1..])?;
+        }
+        apps.push(app);
     }
     check_wraps(&request.wraps, request.debug, &ranks, &machines)?;
     let names: Vec<String> = ranks
