@@ -319,7 +319,7 @@ mod tests {
                 }
                 let (end, new) = (first + len, note(by, kinds[kind]));
                 let meets = |&&((a, b), ref old): &&((u64, u64), AccessNote<u32>)| {
-                    a < end && first < b && new.conflicts_with(old)
+                    a.max(first) < b.min(end) && new.conflicts_with(old)
                 };
                 let expected = list.iter().find(meets).is_some();
                 prop_assert_eq!(all.add((first, end), &new, true).is_some(), expected);
