@@ -43,4 +43,4 @@ def test_what_cannot_be_had_is_said(on_demand, crashing):
     knob = {"KW_HUGE_PAGES": "yes"}
     assert mpiexec("-n", 2, crashing, "not", env=knob).stderr == ""
     p = mpiexec("-n", 2, "env", "-u", "GLIBC_TUNABLES", crashing, "not", env=knob)
-    assert p.stderr.count("KW_HUGE_PAGES has no effect: malloc was not told") == 1, p.stderr
+    assert p.stderr.count("KW_HUGE_PAGES has no effect: malloc was not configured") == 1, p.stderr

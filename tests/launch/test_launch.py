@@ -66,8 +66,8 @@ def test_arguments_arrive_as_they_are():
 
 
 def test_missing_programs(tmp_path):
-    mpiexec("-n", 2, "no-such-program", status=127, sentence="no program 'no-such-program'")
-    mpiexec("./no-such-program", status=127, sentence="no program './no-such-program'")
+    mpiexec("-n", 2, "no-such-program", status=127, sentence="'no-such-program' was not found")
+    mpiexec("./no-such-program", status=127, sentence="program './no-such-program' does not exist")
     mpiexec("/", status=126, sentence="'/' is a directory")
     (tmp_path / "text").write_text("text\n")
     mpiexec(tmp_path / "text", status=126, sentence="not executable")
@@ -94,7 +94,7 @@ def test_wrong_options():
     mpiexec("-n", -3, "true", status=1, sentence="'-3'")
     mpiexec("-n", 99999999999, "true", status=1, sentence="99999999999")
     mpiexec("--lable", "true", status=1, sentence="did you mean '--label'")
-    mpiexec("--frobnicate", "true", status=1, sentence="no option '--frobnicate'")
+    mpiexec("--frobnicate", "true", status=1, sentence="unknown option '--frobnicate'")
     mpiexec("-wdir", "/no/such/place", "true", status=1, sentence="'/no/such/place'")
     mpiexec("true", ":", status=1, sentence="no program")
 

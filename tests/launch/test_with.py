@@ -138,9 +138,8 @@ def test_what_is_not_there(tmp_path):
         sentence="must be openmpi, mpich, intel or an installation directory",
     )
     mpiexec("--with", DIST, "true", status=127, sentence="contains no mpiexec of")
-    mpiexec(
-        "--with", installed(tmp_path, "mpich"), "no-such-program", status=127, sentence="no program"
-    )
+    mpich = installed(tmp_path, "mpich")
+    mpiexec("--with", mpich, "no-such-program", status=127, sentence="was not found")
     mpiexec(
         "--with",
         tmp_path / "mpich",
