@@ -149,6 +149,8 @@ class Program(main.TestProgram):
                 if not may_skip(test):
                     setattr(test, test._testMethodName, lambda: None)
             tests(result)
+            # or the next module would tear the last class of this one down again
+            result._previousTestClass = None
 
 
 # What is tested is the mpi4py that this Python has, not one that lies about in the directory of its
