@@ -29,20 +29,20 @@ static void disagreements(int rank, int size, MPI_Comm comm) {
     MPI_Comm first; /* the first collective of a communicator sends messages */
     OK(MPI_Comm_dup(comm, &first));
     for (int i = 0; i < size; i++) n[i] = 1, at[i] = 2 * i;
-    snprintf(gives, sizeof gives, "rank %d gives 8 bytes", size - 1);
-    snprintf(takes, sizeof takes, "rank %d takes 4 from it", size - 1);
-    HEARD(MPI_Gather(a, 1 + last, MPI_INT, b, 1, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "takes 4 from it");
-    HEARD(MPI_Gatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
-    HEARD(later(MPI_Igatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm, &r), &r), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
+    snprintf(gives, sizeof gives, "rank %d sends 8 bytes", size - 1);
+    snprintf(takes, sizeof takes, "rank %d receives 4 bytes from it", size - 1);
+    HEARD(MPI_Gather(a, 1 + last, MPI_INT, b, 1, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "receives 4 bytes from it");
+    HEARD(MPI_Gatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, gives, "rank 0 receives 4 bytes from it");
+    HEARD(later(MPI_Igatherv(a, 1 + last, MPI_INT, b, n, at, MPI_INT, 0, comm, &r), &r), MPI_ERR_TRUNCATE, gives, "rank 0 receives 4 bytes from it");
     for (int i = 0; i < size; i++) n[i] = 2;
-    HEARD(MPI_Gatherv(a, 2 - last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_COUNT, "gives 4 bytes", "rank 0 takes 8 from it");
-    HEARD(MPI_Scatterv(a, n, at, MPI_INT, b, 2 - last, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, "rank 0 gives 8 bytes", takes);
-    HEARD(MPI_Scatter(a, 2, MPI_INT, b, 2 - last, MPI_INT, 0, first), MPI_ERR_TRUNCATE, "gives 8 bytes", takes);
+    HEARD(MPI_Gatherv(a, 2 - last, MPI_INT, b, n, at, MPI_INT, 0, comm), MPI_ERR_COUNT, "sends 4 bytes", "rank 0 receives 8 bytes from it");
+    HEARD(MPI_Scatterv(a, n, at, MPI_INT, b, 2 - last, MPI_INT, 0, comm), MPI_ERR_TRUNCATE, "rank 0 sends 8 bytes", takes);
+    HEARD(MPI_Scatter(a, 2, MPI_INT, b, 2 - last, MPI_INT, 0, first), MPI_ERR_TRUNCATE, "sends 8 bytes", takes);
     OK(MPI_Comm_free(&first));
     for (int i = 0; i < size; i++) n[i] = last && i == 0 ? 2 : 1;
     int ones[64];
     for (int i = 0; i < size; i++) ones[i] = 1;
-    HEARD(MPI_Alltoallv(a, n, at, MPI_INT, b, ones, at, MPI_INT, comm), MPI_ERR_TRUNCATE, gives, "rank 0 takes 4 from it");
+    HEARD(MPI_Alltoallv(a, n, at, MPI_INT, b, ones, at, MPI_INT, comm), MPI_ERR_TRUNCATE, gives, "rank 0 receives 4 bytes from it");
     /* What a rank passes on it passes on all the same: the communicator is in order. */
     for (int i = 0; i < size; i++) a[i] = 10 * rank + i, b[i] = -1;
     OK(MPI_Alltoall(a, 1, MPI_INT, b, 1, MPI_INT, comm));
@@ -56,7 +56,7 @@ static void somebody_saw(int code, int last, int line) {
     if (code != MPI_SUCCESS) MPI_Error_string(code, text, &len);
     if (code != MPI_SUCCESS && class != MPI_ERR_TRUNCATE && class != MPI_ERR_COUNT) FAILED("line %d: class %d: %s", line, class, text);
     snprintf(who, sizeof who, "rank %d ", last);
-    heard = code != MPI_SUCCESS && strstr(text, who) && strstr(text, " takes ");
+    heard = code != MPI_SUCCESS && strstr(text, who) && (strstr(text, " receives ") || strstr(text, " called "));
     OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     if (all == 0) FAILED("line %d: nobody has heard of it", line);
 }
