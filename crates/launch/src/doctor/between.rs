@@ -497,7 +497,7 @@ mod tests {
         .filter_map(|line| tried("a", line))
         .collect();
         let found = connections(&["a", "b"], &all);
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.len(), 2, "one for each direction");
         assert!(
             found[0].grade == Grade::Ok && found[0].text.contains("not 10.1.0.7"),
             "{found:?}"
