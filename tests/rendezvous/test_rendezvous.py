@@ -334,13 +334,13 @@ def test_a_man_in_the_middle_is_not_obeyed(meet):
             "guest",
             b"cmd=get_maxes",
             b"cmd=abort exitcode=9\n",
-            (0, "the connection of rank 1 is broken: a line came"),
+            (0, "the connection of rank 1 is broken: a message failed"),
         ),
         (
             "host",
             b"cmd=response_to_init",
             b"cmd=maxes kvsname_max=1 keylen_max=1 vallen_max=1\n",
-            (1, "the connection of rank 1 to rank 0 is broken: a line came"),
+            (1, "the connection of rank 1 to rank 0 is broken: a message failed"),
         ),
     ):
         told = []
