@@ -153,7 +153,7 @@ OTHERS = [
         2,
         [["--counts", "0"], ["--rounds", "0"], ["--speed", "3"], ["--rounds"]],
     ),
-    ("io", 2, ["--turns", "1"], 15, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
+    ("io", 2, ["--turns", "1"], 17, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
     ("io", 3, ["--turns", "1", "--kinds", "write1k,overlap"], 2, []),
 ]
 
@@ -177,9 +177,10 @@ def measurements(p):
 
 
 def in_order(times):
-    assert times["min"] <= times["low"] <= times["median"] <= times["high"], (
-        f"figures out of order: {times}"
-    )
+    names = [n for n in ("min", "low", "median", "high", "worst") if n in times]
+    assert names[0] == "min" and "median" in names and len(names) > 2, times
+    figures = [times[n] for n in names]
+    assert figures == sorted(figures), f"figures out of order: {times}"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,8 @@ def test_a_program(name, ranks, args, wanted, measure):
     lines = measurements(p)
     assert len(lines) == wanted and not p.returncode, told(p)
     for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
-        in_order(times)
+        if "min" in times:
+            in_order(times)
 
 
 @pytest.mark.parametrize(

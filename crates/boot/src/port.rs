@@ -213,7 +213,7 @@ fn read_more(
 }
 
 /// Tells that there is something to take from a port.
-type News = Arc<dyn Fn() + Send + Sync>;
+type News = std::sync::Arc<dyn Fn() + Send + Sync>;
 
 /// A port that is open. It closes when it is dropped.
 pub struct Port {
@@ -290,7 +290,7 @@ impl Port {
             _end: end,
             secret,
             shared: shared.clone(),
-            news: Arc::new(news),
+            news: std::sync::Arc::new(news),
         };
         let thread = with_signals_blocked(|| thread::spawn(move || acceptor.run()));
         Ok(Port {
