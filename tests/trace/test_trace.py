@@ -403,7 +403,7 @@ def test_a_file_that_cannot_be_written(calls, tmp_path):
 def test_a_disk_that_is_full(calls, tmp_path):
     p = mpiexec("--trace", "/dev/full", "-n", 2, calls, "exit", status=None)
     assert p.returncode == 5, told(p)
-    said = [line for line in p.stderr.splitlines() if "cannot be written" in line]
+    said = [line for line in p.stderr.splitlines() if "no longer be written" in line]
     assert len(said) == 1 and said[0].startswith(
         "mpiexec: the trace can no longer be written to '/dev/full': "
     ), told(p)

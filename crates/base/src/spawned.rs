@@ -1,8 +1,8 @@
 //! What processes that spawn others and the launcher of these say to each other.
 //!
 //! The launcher has the names of the parent's job and rank, and of the port where the parent waits,
-//! in its environment, and a pipe from the parent as its standard input. The parent writes one byte
-//! when nothing connects the two jobs any more. A pipe that ends without a byte says that the parent
+//! in its environment, and a socket of the parent as its standard input. The parent writes one byte
+//! when nothing connects the two jobs any more. A socket that ends without a byte says that the parent
 //! has failed.
 
 /// The variable with the port of the processes that have spawned this one.

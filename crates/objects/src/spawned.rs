@@ -9,9 +9,9 @@
 use kw_base::Peer;
 use kw_base::spawned::{DISCONNECTED, GIVEN_UP};
 use kw_base::sync::{Arc, Mutex, MutexGuard};
-use std::io::Write;
 use std::ops::Range;
-use std::process::{ChildStdin, ExitStatus};
+use std::os::unix::net::UnixStream;
+use std::process::ExitStatus;
 use std::sync::PoisonError;
 
 /// How such a job and this one stand to each other.
@@ -36,17 +36,17 @@ pub struct Spawned {
 struct State {
     stand: Stand,
     /// What its mpiexec hears this process by, while something connects the jobs.
-    line: Option<ChildStdin>,
+    line: Option<UnixStream>,
     /// How its mpiexec has ended.
     ended: Option<ExitStatus>,
 }
 
 impl Spawned {
     /// A job that was just started.
-    pub fn new(line: Option<ChildStdin>) -> Spawned {
+    pub fn new(line: UnixStream) -> Spawned {
         let state = State {
             stand: Stand::Starting,
-            line,
+            line: Some(line),
             ended: None,
         };
         Spawned {
@@ -89,9 +89,9 @@ impl Spawned {
     fn say(&self, word: u8) {
         let mut state = self.state();
         state.stand = Stand::Apart;
-        if let Some(mut line) = state.line.take() {
-            // An mpiexec that has ended needs no word.
-            let _ = line.write_all(&[word]);
+        if let Some(line) = state.line.take() {
+            // An mpiexec that has ended needs no word, and must not end this process by SIGPIPE.
+            let _ = kw_sys::fd::send_now(&line, &[word]);
         }
     }
 }
@@ -138,13 +138,13 @@ mod tests {
 
     /// A process that says what it is told.
     fn echo() -> (std::process::Child, Arc<Spawned>) {
-        let mut child = Command::new("cat")
-            .stdin(Stdio::piped())
+        let (line, theirs) = UnixStream::pair().unwrap();
+        let child = Command::new("cat")
+            .stdin(std::os::fd::OwnedFd::from(theirs))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let job = Arc::new(Spawned::new(child.stdin.take()));
-        (child, job)
+        (child, Arc::new(Spawned::new(line)))
     }
 
     #[test]

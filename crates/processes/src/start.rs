@@ -2,8 +2,10 @@
 //! on the host of the root.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use kw_base::spawned::{PARENT, PARENT_PORT};
 
@@ -90,9 +92,15 @@ fn mpiexec() -> PathBuf {
 }
 
 /// Starts the processes for `parent`; they find the port in their environment. The mpiexec reads its
-/// standard input (see [`kw_base::spawned`]).
-pub fn start(programs: &[Program], port: &str, parent: &str) -> Result<Child, String> {
+/// standard input, whose other end is returned (see [`kw_base::spawned`]).
+pub fn start(
+    programs: &[Program],
+    port: &str,
+    parent: &str,
+) -> Result<(Child, UnixStream), String> {
     let mpiexec = mpiexec();
+    let failed = |e| format!("{} cannot be started: {e}", mpiexec.display());
+    let (line, theirs) = UnixStream::pair().map_err(failed)?;
     let own = |name: &str| OWN.iter().any(|own| name.starts_with(own));
     let mut command = Command::new(&mpiexec);
     for (name, _) in std::env::vars_os() {
@@ -104,9 +112,8 @@ pub fn start(programs: &[Program], port: &str, parent: &str) -> Result<Child, St
         .args(arguments(programs))
         .env(PARENT_PORT, port)
         .env(PARENT, parent)
-        .stdin(Stdio::piped());
-    let started = command.spawn();
-    started.map_err(|e| format!("{} cannot be started: {e}", mpiexec.display()))
+        .stdin(OwnedFd::from(theirs));
+    Ok((command.spawn().map_err(failed)?, line))
 }
 
 #[cfg(test)]

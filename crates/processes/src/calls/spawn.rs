@@ -14,6 +14,7 @@ use kw_objects::spawned::{Spawned, Stand};
 use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints, Out, Text, TextLists, Texts};
 use kw_sys::threads::with_signals_blocked;
+use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -187,8 +188,8 @@ fn run(mpi: &Mpi, programs: &[Program]) -> Res<(Channel, Arc<Spawned>)> {
     let names = names.join(", ");
     let spawned = |text: String| Fault::new(Class::Spawn, format!("{names}: {text}"));
     let port = open(mpi)?;
-    let child = start(programs, port.name(), &own_name(mpi)).map_err(spawned)?;
-    let job = look_after(mpi, child, &names);
+    let started = start(programs, port.name(), &own_name(mpi)).map_err(spawned)?;
+    let job = look_after(mpi, started, &names);
     let seconds = wait(mpi);
     let until = Instant::now() + Duration::from_secs(seconds);
     let what =
@@ -221,8 +222,8 @@ fn own_name(mpi: &Mpi) -> String {
 
 /// Waits for an mpiexec in the background, so that nothing is left of it when it has ended. Where it
 /// fails while its job is connected with this one, this one fails as well.
-fn look_after(mpi: &Mpi, mut child: Child, names: &str) -> Arc<Spawned> {
-    let job = Arc::new(Spawned::new(child.stdin.take()));
+fn look_after(mpi: &Mpi, (mut child, line): (Child, UnixStream), names: &str) -> Arc<Spawned> {
+    let job = Arc::new(Spawned::new(line));
     let (lock, theirs) = (mpi.lock.share(), job.clone());
     let (names, own) = (names.to_string(), own_name(mpi));
     let waits = move || {
