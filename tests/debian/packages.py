@@ -522,7 +522,7 @@ def unpack(wanted, work):
         if (
             len(path.relative_to(work / "root").parts) > 5
             or "dummy" in path.parts
-            or not re.search(r"\.so(\.[\d.]+)?$", path.name)
+            or not re.search(r"\.so(\.[\da-z.]+)?$", path.name)
         ):
             continue
         link = work / ("own" if LIBRARIES.match(path.name) else "libs") / path.name

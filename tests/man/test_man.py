@@ -96,7 +96,7 @@ def test_man_k_finds_functions_by_what_they_do(tmp_path):
     run("mandb", "-q", "-u", "-c", copy)
     for word, function in (
         ("broadcast", "MPI_Bcast"),
-        ("reduction", "MPI_Allreduce"),
+        ("reduction", "MPI_Reduce"),
         ("neighbor", "MPI_Neighbor_alltoall_c"),
     ):
         p = run("man", "-M", copy, "-k", word)
