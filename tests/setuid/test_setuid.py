@@ -95,7 +95,9 @@ def test_the_figures_of_the_caller_are_not_used(place):
     status, text = place.run(DIST / "bin/kwinfo", "--calibrate", **at)
     assert status == 0 and "Saved in" in text, text
     status, text = place.run(place.program, **at)
-    assert status == 0 and "built-in prices are used: a program with elevated privileges" in text, text
+    assert status == 0 and "built-in prices are used: a program with elevated privileges" in text, (
+        text
+    )
 
 
 def test_the_file_of_a_secret_is_not_read(place):
