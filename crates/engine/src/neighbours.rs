@@ -9,7 +9,6 @@
 //!
 //! Told by the thread that polls, with the lock held. The figures are starting values.
 
-use kw_base::Tick;
 use std::time::Duration;
 
 /// Others that had the processor for so long, while a wait let them run, have computed and not
@@ -23,10 +22,8 @@ const PART_SHORT: u32 = 16;
 const REMEMBERED: Duration = Duration::from_millis(100);
 /// This many waits after a computation yield from the first poll on.
 const WAITS_SHARED: u32 = 256;
-/// How long waits next to a CPU-bound process sleep at once, at first and at most; then
-/// one wait polls again and sees whether the other still computes, which costs a turn of the
-/// scheduler (3 ms as a rule), so 1 % of the time in the long run.
-const ASLEEP: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(320)];
+/// This many waits next to a CPU-bound process sleep at once.
+const WAITS_ASLEEP: u32 = 32;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -37,12 +34,8 @@ pub(crate) struct Neighbours {
     short: Duration,
     /// Waits left that let others run from the beginning.
     shared: u32,
-    /// Waits sleep at once, or did until a moment ago.
-    asleep: bool,
-    /// Until when they do or did.
-    asleep_until: Option<Tick>,
-    /// For how long they did the last time.
-    asleep_for: Duration,
+    /// Waits left that sleep at once.
+    asleep: u32,
 }
 
 /// How a wait begins.
@@ -57,20 +50,16 @@ pub(crate) enum Beginning {
 }
 
 impl Neighbours {
-    /// A wait begins. The clock is read only where the last waits slept.
+    /// A wait begins.
     #[inline]
-    pub fn beginning(&mut self, now: impl FnOnce() -> Tick) -> Beginning {
-        if self.asleep {
-            self.asleep = self.asleep_until.is_some_and(|until| now() < until);
-            if self.asleep {
-                return Beginning::Asleep;
-            }
-        }
-        if self.shared == 0 {
-            return Beginning::Alone;
-        }
-        self.shared -= 1;
-        Beginning::Shared
+    pub fn beginning(&mut self) -> Beginning {
+        let (left, beginning) = match (self.asleep, self.shared) {
+            (0, 0) => return Beginning::Alone,
+            (0, _) => (&mut self.shared, Beginning::Shared),
+            _ => (&mut self.asleep, Beginning::Asleep),
+        };
+        *left -= 1;
+        beginning
     }
 
     /// Whether there are others that compute and wait.
@@ -79,9 +68,9 @@ impl Neighbours {
         self.shared > 0
     }
 
-    /// A wait let others run until `now`, and they had the processor for so long. Returns whether it
-    /// and those that follow sleep instead.
-    pub fn had_it(&mut self, lasted: Duration, now: Tick) -> bool {
+    /// A wait let others run, and they had the processor for so long. Says whether it and those
+    /// that follow sleep rather.
+    pub fn had_it(&mut self, lasted: Duration) -> bool {
         if self.computed + self.short > REMEMBERED {
             (self.computed, self.short) = (self.computed / 2, self.short / 2);
         }
@@ -91,22 +80,11 @@ impl Neighbours {
         }
         self.computed += lasted;
         let only_compute = self.computed >= LEARNT && self.short * PART_SHORT < self.computed;
-        match only_compute {
-            true => self.sleep_from(now),
-            false => (self.shared, self.asleep) = (WAITS_SHARED, false),
-        }
-        only_compute
-    }
-
-    /// Waits sleep at once: for twice as long as before if they have polled for less than that since.
-    fn sleep_from(&mut self, now: Tick) {
-        let polled = self.asleep_until.map(|until| now.since(until));
-        self.asleep_for = match polled.is_some_and(|polled| polled <= self.asleep_for) {
-            true => ASLEEP[1].min(self.asleep_for * 2),
-            false => ASLEEP[0],
+        (self.shared, self.asleep) = match only_compute {
+            true => (0, WAITS_ASLEEP),
+            false => (WAITS_SHARED, 0),
         };
-        (self.shared, self.asleep) = (0, true);
-        self.asleep_until = Some(now + self.asleep_for);
+        only_compute
     }
 }
 
@@ -116,52 +94,38 @@ mod tests {
 
     const SLICE: Duration = Duration::from_millis(3);
     const TURN: Duration = Duration::from_micros(2);
-    const MILLISECOND: Duration = Duration::from_millis(1);
 
-    /// Start of this many waits, one a millisecond.
-    fn beginnings(neighbours: &mut Neighbours, now: &mut Tick, waits: u32) -> Vec<Beginning> {
-        let mut one = |_| {
-            *now = *now + MILLISECOND;
-            neighbours.beginning(|| *now)
-        };
-        (0..waits).map(&mut one).collect()
+    /// Start of waits after this many stretches of either kind.
+    fn beginnings(neighbours: &mut Neighbours, waits: u32) -> Vec<Beginning> {
+        (0..waits).map(|_| neighbours.beginning()).collect()
     }
 
     #[test]
     fn waits_beside_nobody_poll_alone() {
-        let (mut neighbours, mut now) = (Neighbours::default(), Tick(1));
-        assert!(!(0..1000).any(|_| neighbours.had_it(TURN, now)));
-        let waits = beginnings(&mut neighbours, &mut now, 3);
-        assert_eq!(waits, [Beginning::Alone; 3]);
+        let mut neighbours = Neighbours::default();
+        assert!(!(0..1000).any(|_| neighbours.had_it(TURN)));
+        assert_eq!(beginnings(&mut neighbours, 3), [Beginning::Alone; 3]);
     }
 
     #[test]
     fn waits_beside_who_only_computes_sleep_and_now_and_then_look_whether_it_still_does() {
-        let (mut neighbours, mut now) = (Neighbours::default(), Tick(1));
-        for asleep in [9, 19, 39, 79, 159, 319, 319] {
-            assert!(neighbours.had_it(SLICE, now));
-            let waits = beginnings(&mut neighbours, &mut now, asleep + 1);
-            let (last, slept) = waits.split_last().unwrap();
-            assert!(slept.iter().all(|b| *b == Beginning::Asleep), "{asleep}");
-            assert_eq!(*last, Beginning::Alone, "{asleep}");
-        }
-        let read = || -> Tick { panic!("a wait that polls reads no clock") };
-        assert_eq!(neighbours.beginning(read), Beginning::Alone);
-        now = now + 2 * ASLEEP[1];
-        assert!(neighbours.had_it(SLICE, now));
-        let waits = beginnings(&mut neighbours, &mut now, 10);
-        assert_eq!(waits.last(), Some(&Beginning::Alone), "as at first");
+        let mut neighbours = Neighbours::default();
+        assert!(neighbours.had_it(SLICE));
+        let waits = beginnings(&mut neighbours, WAITS_ASLEEP + 1);
+        assert!(waits.ends_with(&[Beginning::Asleep, Beginning::Alone]));
+        assert!(neighbours.had_it(SLICE));
+        assert_eq!(neighbours.beginning(), Beginning::Asleep);
     }
 
     #[test]
     fn waits_beside_who_waits_too_take_turns() {
-        let (mut neighbours, mut now) = (Neighbours::default(), Tick(1));
+        let mut neighbours = Neighbours::default();
         for _ in 0..100 {
-            assert!(!(0..150).any(|_| neighbours.had_it(TURN, now)));
-            assert!(!neighbours.had_it(SLICE, now));
-            assert_eq!(neighbours.beginning(|| now), Beginning::Shared);
+            assert!(!(0..150).any(|_| neighbours.had_it(TURN)));
+            assert!(!neighbours.had_it(SLICE));
+            assert_eq!(neighbours.beginning(), Beginning::Shared);
         }
-        let waits = beginnings(&mut neighbours, &mut now, WAITS_SHARED);
+        let waits = beginnings(&mut neighbours, WAITS_SHARED);
         assert_eq!(waits.last(), Some(&Beginning::Alone));
     }
 }

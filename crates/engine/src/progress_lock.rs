@@ -69,7 +69,8 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) spin: Duration,
     /// Learned behaviour of other processes on this CPU.
     pub(crate) neighbours: Neighbours,
-    /// Whether they are to learn it: not where `KW_SPIN` says how long waits poll.
+    /// Whether they are to learn it: not where ranks are known to share processors, nor where
+    /// `KW_SPIN` says how long waits poll.
     pub(crate) learns: bool,
     /// More ranks than processors share this host: who polls lets others run between two looks.
     pub(crate) oversubscribed: bool,
@@ -265,7 +266,7 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else { return };
         let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
         (self.alone, self.spin) = engine.polling_times();
-        self.learns = !engine.is_spin_said();
+        self.learns = !self.oversubscribed && !engine.is_spin_said();
         self.watch = micros(Id::Watch).max(Duration::from_micros(10));
     }
 

@@ -163,10 +163,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
-    let inner = &mut **guard;
-    let Some(engine) = &inner.engine else { return };
-    let beginning = inner.neighbours.beginning(|| engine.clock());
-    let mut wait = Wait::new(on, inner.spin, beginning);
+    let mut wait = Wait::new(on, guard.spin, guard.neighbours.beginning());
     while let Some(engine) = guard.engine.as_mut() {
         if wait.look(engine) {
             if ready(guard) {
@@ -199,8 +196,6 @@ struct Wait<'a> {
     /// Since when nothing has come, and since when it has waited, as far as the clock was read.
     since: Option<Tick>,
     began: Option<Tick>,
-    /// When it last read the clock, if it has done nothing but look since.
-    looked_at: Option<Tick>,
     /// When it is to be doubted again.
     doubt_at: Option<Tick>,
 }
@@ -223,7 +218,6 @@ impl Wait<'_> {
             idle: 0,
             since: None,
             began: None,
-            looked_at: None,
             doubt_at: None,
         }
     }
@@ -242,7 +236,6 @@ impl Wait<'_> {
     /// Something has come, though not what this waits for.
     fn begin_anew(&mut self) {
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
-        self.looked_at = None;
         // Data that follows the one that woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = self.full;
@@ -258,15 +251,14 @@ impl Wait<'_> {
     ) -> bool {
         self.idle += 1;
         let shares = guard.oversubscribed || self.shares;
-        let now = match shares && !self.full.is_zero() {
-            true => self.let_others_run(guard),
-            false => None,
-        };
+        if shares && !self.full.is_zero() {
+            self.let_others_run(guard);
+        }
         if self.idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
             guard.wake_waiters();
         }
         if shares || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK) {
-            return self.read_clock(guard, now, ready);
+            return self.read_clock(guard, ready);
         }
         if self.idle > ROUNDS_AT_FULL_SPEED {
             spin_hint();
@@ -274,28 +266,22 @@ impl Wait<'_> {
         false
     }
 
-    /// Lets others run on this processor, and learns what they do unless that is known (`learns`).
-    /// Returns the time, if it has read the clock: once for each round but the first.
-    fn let_others_run<T: Send + 'static, E: Polled>(
-        &mut self,
-        guard: &mut Guard<'_, T, E>,
-    ) -> Option<Tick> {
+    /// Lets others run on this processor, and learns what they do unless that is known
+    /// (`learns`).
+    fn let_others_run<T: Send + 'static, E: Polled>(&mut self, guard: &mut Guard<'_, T, E>) {
         if !guard.learns {
-            thread::yield_now();
-            return None;
+            return thread::yield_now();
         }
-        let clock = |guard: &Guard<'_, T, E>| guard.engine.as_ref().map(E::clock);
-        let before = self.looked_at.or_else(|| clock(guard))?;
+        let before = guard.engine.as_ref().map(E::clock);
         thread::yield_now();
-        let now = clock(guard)?;
-        if guard.neighbours.had_it(now.since(before), now) {
+        let now = guard.engine.as_ref().map(E::clock);
+        let lasted = before.zip(now).map(|(before, now)| now.since(before));
+        let Some(lasted) = lasted else { return };
+        if guard.neighbours.had_it(lasted) {
             (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
         }
-        if !guard.oversubscribed {
-            let take_turns = guard.neighbours.take_turns();
-            guard.async_progress.budget.set_oversubscribed(take_turns);
-        }
-        Some(now)
+        let take_turns = guard.neighbours.take_turns();
+        guard.async_progress.budget.set_oversubscribed(take_turns);
     }
 
     /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
@@ -303,12 +289,10 @@ impl Wait<'_> {
     fn read_clock<T: Send + 'static, E: Polled>(
         &mut self,
         guard: &mut Guard<'_, T, E>,
-        mut now: Option<Tick>,
         ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
     ) -> bool {
         if guard.core.wanted.load(Ordering::Relaxed) != 0 {
             guard.let_others_in();
-            now = None;
             if ready(guard) {
                 return true;
             }
@@ -318,8 +302,7 @@ impl Wait<'_> {
             return true;
         };
         engine.asked_in_vain();
-        let now = now.unwrap_or_else(|| engine.clock());
-        self.looked_at = Some(now);
+        let now = engine.clock();
         if oversubscribed {
             engine.spread(now);
         }
@@ -368,7 +351,6 @@ impl Wait<'_> {
         // long.
         (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
-        self.looked_at = None;
         false
     }
 }
