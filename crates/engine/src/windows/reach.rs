@@ -375,13 +375,19 @@ impl Window {
         let Some(reachable) = self.reachable.clone() else {
             return;
         };
+        match reachable.epoch.load(Ordering::Relaxed) {
+            epoch::FENCE => self.epochs.use_fence(false),
+            epoch::FENCE_USED => self.epochs.use_fence(true),
+            _ => self.adopt_lock(&reachable),
+        }
+    }
+
+    /// Learns of a lock that a call has taken.
+    fn adopt_lock(&mut self, reachable: &Reachable) {
         loop {
             let now = reachable.epoch.load(Ordering::Relaxed);
-            match now {
-                epoch::FENCE => return self.epochs.use_fence(false),
-                epoch::FENCE_USED => return self.epochs.use_fence(true),
-                ..epoch::TAKEN => return,
-                _ => {}
+            if now < epoch::TAKEN {
+                return;
             }
             let rank = now as u32;
             let alone = now >= epoch::TAKEN_ALONE;
@@ -417,8 +423,9 @@ impl Window {
             return;
         };
         loop {
-            // Another thread may have locked a rank meanwhile.
-            self.adopt();
+            // Another thread may have locked a rank meanwhile. What the word says of a fence is
+            // known, and no longer true after MPI_Win_fence.
+            self.adopt_lock(&reachable);
             let before = reachable.epoch.load(Ordering::Relaxed);
             let now = self.open_epoch(&reachable);
             if before < epoch::TAKEN && reachable.change(before, now) {
