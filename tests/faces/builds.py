@@ -25,16 +25,35 @@ GFORTRAN = [
 ]
 
 
+def put(file, text, mode=0o644):
+    """Writes a file if it is not there, whole: another step may be about to read or run it. What is
+    the same stays as old as it is."""
+    if file.exists() and file.read_text() == text:
+        return
+    new = file.with_name(f"{file.name}.{os.getpid()}")
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(file)
+
+
+def link(at, to):
+    """Makes a symbolic link, for another step that may be about to use it, too."""
+    if at.is_symlink() and at.readlink() == to:
+        return
+    new = at.with_name(f"{at.name}.{os.getpid()}")
+    new.symlink_to(to)
+    new.replace(at)
+
+
 def generated(file, what, abi):
-    """Writes what apigen says, if it is not there; what is the same stays as old as it is."""
+    """Writes what apigen says."""
     # what the step `stage` has built needs no cargo, which other steps may keep waiting
     built = ROOT / "target" / os.environ.get("PROFILE", "checked") / "apigen"
     apigen = [built] if built.exists() else cargo("run", "-p", "kw-apigen", "--")
     made = subprocess.run(
         [*apigen, what, abi], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    if not file.exists() or file.read_text() != made:
-        file.write_text(made)
+    put(file, made)
 
 
 @functools.cache
@@ -46,22 +65,14 @@ def prefix(abi):
         (home / directory).mkdir(parents=True, exist_ok=True)
     generated(home / "include/mpi.h", "abi-header", abi)
     generated(home / "include/mpif.h", "abi-mpif", abi)
-    mpifort = home / "bin/mpifort"
-    mpifort.write_text(
-        f'#!/bin/sh\nexec gfortran "-I{home}/include" "$@" "{FORTRAN[abi]}" '
-        "-Wl,--allow-shlib-undefined\n"
-    )
-    mpifort.chmod(0o755)
-    mpicc = home / "bin/mpicc"
-    mpicc.write_text(
-        f'#!/bin/sh\nexec cc "-I{home}/include" "$@" "{LIBRARIES[abi]}" '
-        "-Wl,--allow-shlib-undefined\n"
-    )
-    mpicc.chmod(0o755)
+    for name, compiler, library in [
+        ("mpicc", "cc", LIBRARIES[abi]),
+        ("mpifort", "gfortran", FORTRAN[abi]),
+    ]:
+        words = f'"-I{home}/include" "$@" "{library}" -Wl,--allow-shlib-undefined'
+        put(home / "bin" / name, f"#!/bin/sh\nexec {compiler} {words}\n", 0o755)
     for name in ("mpiexec", "kwinfo"):
-        link = home / "bin" / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(DIST / "bin" / name)
+        link(home / "bin" / name, DIST / "bin" / name)
     return home
 
 
