@@ -26,7 +26,8 @@ impl Identity {
     /// This process; `None` where /proc is not mounted, or shows another namespace than ours.
     pub fn own() -> Option<Identity> {
         let pid = std::process::id();
-        let started = started("self").filter(|s| started(&pid.to_string()) == Some(*s))?;
+        let started =
+            started("self", pid).filter(|s| started(&pid.to_string(), pid) == Some(*s))?;
         let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
         Some(Identity {
             pid,
@@ -36,9 +37,11 @@ impl Identity {
     }
 }
 
-/// When a process started (proc_pid_stat(5), field 22).
-fn started(process: &str) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+/// When the process `pid` started: its first thread (proc_pid_stat(5), field 22), in the directory
+/// `process`. The file of the whole process says the same, but for an emulator: qemu-user makes up
+/// /proc/self/stat with a later time, and others saw a process that had ended.
+fn started(process: &str, pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{pid}/stat")).ok()?;
     // The name of the program is in brackets, and may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
@@ -106,7 +109,7 @@ impl Ends {
         };
         // The descriptor refers to the process that had the number when it was opened. If the
         // process with that number is now the intended one, it was so then.
-        match started(&who.pid.to_string()) {
+        match started(&who.pid.to_string(), who.pid) {
             Some(started) if started == who.started => self.add(number, fd),
             Some(_) => Watched::Ended,
             None if crate::fd::is_readable(&fd) => Watched::Ended,
@@ -149,7 +152,7 @@ mod tests {
     fn process() -> (Child, Identity) {
         let mut cat = Command::new("cat");
         let child = cat.stdin(Stdio::piped()).spawn().unwrap();
-        let started = started(&child.id().to_string()).unwrap();
+        let started = started(&child.id().to_string(), child.id()).unwrap();
         let own = Identity::own().unwrap();
         let who = Identity {
             pid: child.id(),
@@ -157,6 +160,19 @@ mod tests {
             ..own
         };
         (child, who)
+    }
+
+    /// Under an emulator the own start was a later one than others saw, and ranks that lived were
+    /// taken for ended.
+    #[test]
+    fn others_see_this_process_start_when_it_says() {
+        let own = Identity::own().unwrap();
+        let stat = format!("/proc/{}/stat", own.pid);
+        let seen = Command::new("cat").arg(stat).output().unwrap().stdout;
+        let seen = String::from_utf8(seen).unwrap();
+        let (_, fields) = seen.rsplit_once(')').unwrap();
+        let started = fields.split_whitespace().nth(19).unwrap();
+        assert_eq!(started, own.started.to_string());
     }
 
     #[test]
