@@ -24,7 +24,7 @@ STRIP   := $(if $(FOREIGN),$(ARCH)-linux-gnu-)strip
 BUILD   := target/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 SMALL   := $(filter packed,$(PROFILE))
 LIBRARIES := $(addprefix -p kw-,abi fortran mpich-abi mpich-fortran openmpi-abi openmpi-fortran audit profile apigen)
-COMMANDS  := $(addprefix -p kw-,launch trace sim)
+COMMANDS  := -p kw-commands
 TOOLS   := build/wheel-tools
 PYTHON  ?= $(TOOLS)/bin/python
 WHEELS  ?= build/wheel
@@ -43,7 +43,7 @@ help: ## this list
 build: ## builds library and commands
 	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
 	$(if $(SMALL),$(LINKED) $(CARGO) build --profile small $(if $(TARGET),--target $(TARGET)) $(COMMANDS))
-	$(if $(SMALL),cp -pf $(addprefix $(dir $(BUILD))small/,mpiexec kwinfo kwtrace kwsim) $(BUILD)/)
+	$(if $(SMALL),cp -pf $(dir $(BUILD))small/kittiwake $(BUILD)/)
 	$(LINKED) scripts/link-face $(BUILD) mpich
 	$(LINKED) scripts/link-face $(BUILD) openmpi
 	$(LINKED) scripts/link-fortran $(BUILD)
@@ -147,13 +147,13 @@ honesty: stage ## has the laboratory compare this library with itself, and with 
 	$(VENV)/bin/python -m pytest -q -p no:cacheprovider -m machine lab/tests/test_honesty.py
 
 forms: ## holds the closed forms of collectives against the simulator: every number of ranks to 64, and every root with two sizes (some minutes)
-	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --sizes 8,256,2048,32768,1048576
-	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --roots --sizes 4096,262144
-	for ranks in 1 2 4 8; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --per-host $$ranks --machine 16-hosts || exit; done
-	for name in 64-cores 64-cores-8-caches; do $(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- forms --to 64 --domains --machine $$name || exit; done
+	$(CARGO) run --profile $(PROFILE) -q -p kw-commands -- --as kwsim forms --to 64 --sizes 8,256,2048,32768,1048576
+	$(CARGO) run --profile $(PROFILE) -q -p kw-commands -- --as kwsim forms --to 64 --roots --sizes 4096,262144
+	for ranks in 1 2 4 8; do $(CARGO) run --profile $(PROFILE) -q -p kw-commands -- --as kwsim forms --to 64 --per-host $$ranks --machine 16-hosts || exit; done
+	for name in 64-cores 64-cores-8-caches; do $(CARGO) run --profile $(PROFILE) -q -p kw-commands -- --as kwsim forms --to 64 --domains --machine $$name || exit; done
 
 machines: ## what is chosen on every machine that is described against the best of all algorithms, in all sizes: how many calls are beyond a tenth (some minutes)
-	$(CARGO) run --profile $(PROFILE) -q -p kw-sim --bin kwsim -- machine --summary
+	$(CARGO) run --profile $(PROFILE) -q -p kw-commands -- --as kwsim machine --summary
 
 petsc: stage ## builds PETSc with our compilers and runs its Fortran examples (30 minutes)
 	scripts/install-deps - petsc

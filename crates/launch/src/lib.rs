@@ -37,6 +37,9 @@
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
+/// Which functions of MPI 5.0 are built: what `kwinfo --coverage` prints.
+pub const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
+
 pub mod args;
 pub mod ask;
 pub mod bind;

@@ -75,6 +75,16 @@ pub struct Libraries {
     pub auditor: Option<PathBuf>,
 }
 
+/// The first word that has this program be the command which the next word names. All commands are
+/// one program (`kw-commands`).
+pub const AS: &str = "--as";
+
+/// The words that start a second process of this program, as the command `name`.
+pub fn own_words(name: &str) -> io::Result<[String; 3]> {
+    let file = own_file()?.to_string_lossy().into_owned();
+    Ok([file, AS.into(), name.into()])
+}
+
 /// The file of this program: as the system says, or, where /proc is not mounted, as it was called.
 pub fn own_file() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|why| called().ok_or(why))

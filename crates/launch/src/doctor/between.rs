@@ -115,18 +115,17 @@ fn ask(peers: &mut [(Peer, Introduction)]) -> Vec<Tried> {
 
 /// The words that reach a host.
 fn reaching(name: &str) -> Result<Vec<String>, String> {
-    let own = crate::libraries::own_file()
+    let [own, as_word, kwinfo] = crate::libraries::own_words("kwinfo")
         .map_err(|e| format!("kwinfo does not know its own file: {e}"))?;
-    let own = own.to_string_lossy();
     let addresses = kw_sys::netif::interfaces().unwrap_or_default();
     let addresses: Vec<IpAddr> = addresses.iter().map(|i| i.addr).collect();
     if is_here(name, &kw_sys::host::name(), &addresses) {
-        return Ok(vec![own.into_owned(), PEER.into()]);
+        return Ok(vec![own, as_word, kwinfo, PEER.into()]);
     }
     let knobs = Knobs::read(kw_sys::environment::variable).map_err(|e| e.to_string())?;
     let words = knobs.text(Id::Ssh).split_whitespace().map(str::to_string);
     Ok(words
-        .chain([name.into(), quoted(&own), PEER.into()])
+        .chain([name.into(), quoted(&own), as_word, kwinfo, PEER.into()])
         .collect())
 }
 

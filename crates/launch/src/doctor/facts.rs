@@ -253,11 +253,11 @@ fn segment() -> Result<(), String> {
 fn copying() -> Copying {
     let word = Box::new(u64::from_ne_bytes(*b"kwdoctor"));
     let address = std::ptr::from_ref(&*word) as u64;
-    let Ok(own) = crate::libraries::own_file() else {
+    let Ok([own, as_word, kwinfo]) = crate::libraries::own_words("kwinfo") else {
         return Copying::Untried("this program does not know its own file".into());
     };
     let reader = Command::new(own)
-        .arg(READER)
+        .args([&as_word, &kwinfo, READER])
         .arg(format!("{}:{address}", std::process::id()))
         .stdin(Stdio::null())
         .stderr(Stdio::null())

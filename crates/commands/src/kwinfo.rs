@@ -1,11 +1,12 @@
 //! `kwinfo` shows version, supported functions, settings and counters.
-#![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms::{self, Need};
+use kw_launch::COVERAGE;
 use kw_launch::ask::{Question, ask};
 use kw_launch::doctor;
 use kw_launch::figures;
@@ -14,9 +15,6 @@ use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
 use kw_launch::wanted::Wanted;
-
-/// Which functions of MPI 5.0 are built.
-const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"));
 
 /// The status after a command line that is wrong.
 const MISUSE: u8 = 2;
@@ -90,8 +88,9 @@ struct Options {
     doctor_reads: Option<String>,
 }
 
-fn main() -> ExitCode {
-    let options = Options::parse();
+/// Runs it with these arguments, of which the first is its name.
+pub fn main(words: Vec<OsString>) -> ExitCode {
+    let options = Options::parse_from(words);
     if options.doctor_peer {
         return match doctor::between::serve() {
             Ok(()) => ExitCode::SUCCESS,

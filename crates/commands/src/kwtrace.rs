@@ -1,6 +1,6 @@
 //! `kwtrace`: shows a trace of an MPI program as text, as a page or picture, or exports it.
-#![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -102,8 +102,9 @@ struct Made {
     ring: Option<u32>,
 }
 
-fn main() -> ExitCode {
-    match run(Options::parse().what) {
+/// Runs it with these arguments, of which the first is its name.
+pub fn main(words: Vec<OsString>) -> ExitCode {
+    match run(Options::parse_from(words).what) {
         // a reader that closes the pipe early is not an error
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {

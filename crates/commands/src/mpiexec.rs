@@ -1,6 +1,6 @@
-//! `mpiexec`: see the library of this crate.
-#![forbid(unsafe_code)]
+//! `mpiexec`: see `kw_launch`.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -9,8 +9,9 @@ use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
 use kw_launch::{helper, job, join, libraries, peer, plan};
 
-fn main() -> ExitCode {
-    match run() {
+/// Runs it with these arguments, of which the first is its name.
+pub fn main(words: Vec<OsString>) -> ExitCode {
+    match run(words) {
         Ok(status) => ExitCode::from(status),
         Err(verdict) => {
             // standard error may be closed or full: then there is nobody to tell
@@ -21,8 +22,8 @@ fn main() -> ExitCode {
 }
 
 /// The status to exit with, when all that had to be said has been said.
-fn run() -> Result<u8, Verdict> {
-    let request = match args::parse(std::env::args_os().skip(1).collect())? {
+fn run(words: Vec<OsString>) -> Result<u8, Verdict> {
+    let request = match args::parse(words.into_iter().skip(1).collect())? {
         Command::Run(request) => *request,
         Command::Print(text) => return print(&text),
         Command::Help => return helper::run().map(|()| 0),

@@ -1,7 +1,7 @@
 //! `kwsim`: simulates the start of large jobs, and evaluates the selection of collective algorithms
 //! by simulation and fitted models.
-#![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -139,8 +139,9 @@ struct Checked {
     of: Measured,
 }
 
-fn main() -> ExitCode {
-    match tell(Options::parse().what) {
+/// Runs it with these arguments, of which the first is its name.
+pub fn main(words: Vec<OsString>) -> ExitCode {
+    match tell(Options::parse_from(words).what) {
         Ok((out, status)) => listing::print("kwsim", &out, status),
         Err(what) => {
             let _ = writeln!(std::io::stderr(), "kwsim: {what}");
