@@ -42,6 +42,23 @@ def test_two_installations_do_not_meet(install):
     sums(second, by_second)
 
 
+def test_hosts_with_different_libraries_are_told_so_before_anything_else(install, tmp_path):
+    home, program = install("first")
+    another = tmp_path / "another"
+    another.mkdir()
+    name, ours, other = "libmpi_abi.so.1", b"standard ABI 1.0", b"standard ABI 1.9"
+    code = (home / "lib" / name).read_bytes()
+    assert ours in code
+    (another / name).write_bytes(code.replace(ours, other))
+    first = ["-n", 1, "-env", "KW_HOST", "a", program]
+    second = ["-n", 1, "-env", "KW_HOST", "b", "-env", "LD_LIBRARY_PATH", another, program]
+    p = run(home / "bin/mpiexec", *first, ":", *second, input="\n")
+    assert p.returncode != 0 and "sum" not in p.stdout, told(p)
+    for part in ("1.0' on rank 0", "1.9' on rank 1", "install the same on all hosts"):
+        assert part in p.stderr, told(p)
+    assert len(p.stderr.splitlines()) == 1, told(p)
+
+
 def replace(home):
     """Every file by a new one under the same name, as `make install`, dpkg and pip do."""
     for file in home.rglob("*"):

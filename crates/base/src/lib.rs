@@ -23,6 +23,18 @@ pub mod spawned;
 pub mod sync;
 pub mod tick;
 
+/// What this library is, as `MPI_Get_library_version` says. All ranks of a job have the same.
+pub const LIBRARY: &str = concat!(
+    "Kittiwake ",
+    env!("CARGO_PKG_VERSION"),
+    ", MPI 5.0, standard ABI 1.0"
+);
+
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!(
+    "Kittiwake is for 64-bit little-endian machines: memory that ranks share and messages between hosts are laid out so"
+);
+
 pub use calibration::Calibration;
 pub use ids::{ContextId, Peer};
 pub use slab::{Key, Slab};

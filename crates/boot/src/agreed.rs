@@ -10,12 +10,12 @@ use std::collections::{HashMap, HashSet};
 
 use kw_base::calibration::{Figure, Part};
 use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
-use kw_base::{Calibration, Peer};
+use kw_base::{Calibration, LIBRARY, Peer};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Domain, Levels, Nodes, Table};
 use kw_proto::p2p::prices;
-use kw_start::{Bound, Cpus, Load, Places, Quota, Record};
+use kw_start::{Bound, Cpus, Load, Places, Quota, Record, THE_LIBRARY};
 
 use super::{Allowed, BootError, Misuse};
 
@@ -236,7 +236,7 @@ pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
 /// This rank's record.
 pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, BootError> {
     let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
-    let mut said = Vec::new();
+    let mut said = vec![(THE_LIBRARY.to_string(), LIBRARY.to_string())];
     for (knob, at) in alike {
         let (own, default) = (
             plain(knob.kind, knobs.at(at)),
@@ -374,12 +374,13 @@ mod tests {
     #[test]
     fn a_rank_says_which_knobs_it_was_given() {
         let mut knobs = Knobs::defaults();
-        assert_eq!(record(None, &knobs).unwrap().knobs, []);
+        let library = (THE_LIBRARY.to_string(), LIBRARY.to_string());
+        assert_eq!(record(None, &knobs).unwrap().knobs, [library.clone()]);
         knobs.set(Id::Check, "1").unwrap();
         knobs.set(Id::Reliable, "on").unwrap();
         knobs.set(Id::Spin, "7").unwrap();
         let said = record(None, &knobs).unwrap().knobs;
-        assert_eq!(said, [("KW_CHECK".to_string(), "yes".to_string())]);
+        assert_eq!(said, [library, ("KW_CHECK".into(), "yes".into())]);
         knobs.set(Id::Coll, "@/no/such/file").unwrap();
         assert!(
             record(None, &knobs)

@@ -269,7 +269,7 @@ impl Remote {
     }
 
     fn ready(&mut self, version: u32, library: &str, now: Tick) -> Result<(), HelperFailure> {
-        if version != VERSION {
+        if version != VERSION || library != env!("CARGO_PKG_VERSION") {
             return Err(HelperFailure::Version(library.into()));
         }
         self.hear_all_complaints();

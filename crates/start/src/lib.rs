@@ -37,7 +37,7 @@ pub use agree::{Agree, RADIX, agreed, alone};
 pub use load::{Cpus, Quota};
 pub use mismatch::Mismatch;
 pub use publish::{Joins, Publish, Publishing};
-pub use record::{Bound, Record};
+pub use record::{Bound, Record, THE_LIBRARY};
 pub use verdict::{Agreed, Hosts, Load, Places, Word};
 
 /// Something to ask the launcher.

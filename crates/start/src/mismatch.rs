@@ -8,7 +8,10 @@ pub enum Mismatch {
     #[error("{0}")]
     Disagreement(String),
     /// Error: the start of a stored value that is not a list of ranks.
-    #[error("'{0}' is not a list of ranks")]
+    #[error(
+        "'{0}' is not a list of ranks as {this} writes it; install the same Kittiwake on all hosts",
+        this = kw_base::LIBRARY
+    )]
     List(String),
     /// The lists of ranks do not have as many as there are.
     #[error("the lists of ranks have {have}, not {due}")]

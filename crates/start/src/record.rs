@@ -11,6 +11,8 @@ use crate::pmi::text;
 /// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its
 /// hash.
 const LONGEST: usize = 64;
+/// Among the knobs of a record: what the rank's library is ([`kw_base::LIBRARY`]).
+pub const THE_LIBRARY: &str = "the MPI library";
 /// The host is as the launcher says; nothing is known of where a rank is bound to.
 pub(super) const TOLD: &str = "-";
 

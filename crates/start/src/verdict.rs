@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Mismatch;
 use super::load::{Cpus, is_oversubscribed};
-use super::record::{Bound, List, Runs, TOLD, knobs};
+use super::record::{Bound, List, Runs, THE_LIBRARY, TOLD, knobs};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
 use kw_base::knobs::ALL;
@@ -276,6 +276,9 @@ fn differ(list: &List) -> Option<String> {
 }
 
 fn default_of(name: &str) -> String {
+    if name == THE_LIBRARY {
+        return "an older one".into();
+    }
     let row = ALL.iter().find(|k| k.name == name);
     format!("'{}' (the default)", row.map_or("", |k| k.default))
 }
@@ -324,8 +327,12 @@ fn disagreement(
     if said.len() > 4 {
         words.push(format!("something else on {} more", said.len() - 4));
     }
+    let remedy = match name {
+        THE_LIBRARY => "install the same on all hosts",
+        _ => "set it for the whole job",
+    };
     Some(format!(
-        "{name} must be the same on {where_}, but it is {}; set it for the whole job",
+        "{name} must be the same on {where_}, but it is {}; {remedy}",
         words.join(", ")
     ))
 }
@@ -448,6 +455,23 @@ mod tests {
         );
         let said = of(&[&[("KW_COLL", "a")], &[("KW_COLL", "b")]]);
         assert!(said.contains("'a' on rank 0, 'b' on rank 1"), "{said}");
+    }
+
+    #[test]
+    fn ranks_with_different_libraries_are_named() {
+        let with = |library: &str| rank("a", &[0], &[(THE_LIBRARY, library)]);
+        let judged = |records: &[Record]| judge(&Word::default(), records);
+        assert!(judged(&[with("Kittiwake 1"), with("Kittiwake 1")]).is_ok());
+        assert_eq!(
+            judged(&[
+                with("Kittiwake 1"),
+                with("Kittiwake 2"),
+                rank("a", &[0], &[])
+            ])
+            .unwrap_err(),
+            "the MPI library must be the same on all ranks, but it is 'Kittiwake 1' on rank 0, 'Kittiwake 2' on rank 1, \
+             an older one on rank 2; install the same on all hosts"
+        );
     }
 
     #[test]

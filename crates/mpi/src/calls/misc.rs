@@ -16,12 +16,7 @@ pub fn get_version(_mpi: &Mpi, version: Out<i32>, subversion: Out<i32>) -> Res {
 
 /// Name and version of this library.
 pub fn get_library_version(_mpi: &Mpi, version: OutText, length: Out<i32>) -> Res {
-    let text = concat!(
-        "Kittiwake ",
-        env!("CARGO_PKG_VERSION"),
-        ", MPI 5.0, standard ABI 1.0"
-    );
-    length.set(version.set(text.as_bytes(), MAX_LIBRARY_VERSION) as i32);
+    length.set(version.set(kw_base::LIBRARY.as_bytes(), MAX_LIBRARY_VERSION) as i32);
     Ok(())
 }
 
