@@ -59,6 +59,17 @@ def test_hosts_with_different_libraries_are_told_so_before_anything_else(install
     assert len(p.stderr.splitlines()) == 1, told(p)
 
 
+def test_a_library_of_another_mpi_that_comes_first_is_named(install, tmp_path):
+    home, program = install("first")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "libmpi_abi.so.1").write_text("another MPI")
+    p = run(home / "bin/mpiexec", "-n", 2, "-env", "LD_LIBRARY_PATH", other, program)
+    assert p.returncode != 0 and not p.stdout, told(p)
+    said = f"mpiexec: '{program}' runs on {other}/libmpi_abi.so.1, which is no library of Kittiwake"
+    assert p.stderr.startswith(said), told(p)
+
+
 def replace(home):
     """Every file by a new one under the same name, as `make install`, dpkg and pip do."""
     for file in home.rglob("*"):

@@ -188,6 +188,37 @@ pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Li
     Ok(chosen)
 }
 
+/// A sentence, where a program of the standard ABI finds the library of another MPI first: one that
+/// does not speak PMI-1 starts so many jobs of one rank. Another Kittiwake is none.
+pub fn stranger(program: &Path, env: &Env) -> Option<String> {
+    let linked = elf::linked(program)?;
+    let file = strange(&linked, env)?;
+    Some(format!(
+        "'{}' runs on {}, which is no library of Kittiwake: LD_LIBRARY_PATH or the program's DT_RPATH has it first",
+        program.display(),
+        file.display()
+    ))
+}
+
+fn strange(linked: &Linked, env: &Env) -> Option<PathBuf> {
+    let name = linked.needed.iter().find(|n| n.starts_with(STANDARD))?;
+    let path = env.iter().find(|(n, _)| n == "LD_LIBRARY_PATH");
+    let path = path.map_or(OsStr::new(""), |(_, value)| value);
+    let listed = std::env::split_paths(path).filter(|dir| !dir.as_os_str().is_empty());
+    let dirs = linked.first.iter().cloned().chain(listed);
+    let file = dirs.map(|dir| dir.join(name)).find(|file| file.is_file())?;
+    let own = home().map(|home| home.join("lib").join(name));
+    let is_own = own.is_ok_and(|own| own.canonicalize().ok() == file.canonicalize().ok());
+    (!is_own && !is_kittiwake(&file)).then_some(file)
+}
+
+/// Whether a library says that it is Kittiwake, of whatever version; one that cannot be read is
+/// left to the dynamic linker.
+fn is_kittiwake(file: &Path) -> bool {
+    const SAYS: &[u8] = b"Kittiwake";
+    std::fs::read(file).map_or(true, |code| code.windows(SAYS.len()).any(|w| w == SAYS))
+}
+
 /// Refuses a program for another architecture. A program that gets one of this architecture as its
 /// first argument is taken for an emulator.
 pub fn check_architecture(program: &Path, arguments: &[OsString]) -> Result<(), Verdict> {
@@ -422,6 +453,31 @@ mod tests {
             let unknown = dirs.len() == 2;
             assert_eq!(chosen.auditor.is_some(), unknown, "{needed:?}");
         }
+    }
+
+    #[test]
+    fn a_library_of_another_mpi_with_the_standard_abi_is_found_when_it_comes_first() {
+        let place = std::env::temp_dir().join(format!("kw-stranger-{}", std::process::id()));
+        let (ours, other, none) = (place.join("ours"), place.join("other"), place.join("none"));
+        for (dir, says) in [(&ours, "Kittiwake 0.0.1"), (&other, "MPICH 9")] {
+            std::fs::create_dir_all(dir).unwrap();
+            std::fs::write(dir.join("libmpi_abi.so.1"), says).unwrap();
+        }
+        let found = |needed: &str, dirs: &[&PathBuf]| {
+            let path = std::env::join_paths(dirs).unwrap();
+            let env = vec![("LD_LIBRARY_PATH".into(), path)];
+            strange(&linked(&[needed]), &env)
+        };
+        let strange_one = other.join("libmpi_abi.so.1");
+        let first = found("libmpi_abi.so.1", &[&none, &other, &ours]);
+        assert_eq!(first, Some(strange_one.clone()));
+        assert_eq!(found("libmpi_abi.so.1", &[&none, &ours, &other]), None);
+        assert_eq!(found("libmpi_abi.so.1", &[&none]), None);
+        assert_eq!(found("libm.so.6", &[&other]), None);
+        let mut by_rpath = linked(&["libmpi_abi.so.1"]);
+        by_rpath.first = vec![other];
+        assert_eq!(strange(&by_rpath, &Vec::new()), Some(strange_one));
+        std::fs::remove_dir_all(&place).unwrap();
     }
 
     #[test]
