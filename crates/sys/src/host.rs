@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long what C's standard streams hold may take to be written.
 const WRITING: Duration = Duration::from_secs(1);
 /// How long leaving may take in all.
-const LEAVING: libc::time_t = 5;
+const LEAVING: i64 = 5;
 /// Bytes of stack of the thread that writes.
 const STACK: usize = 64 << 10;
 
@@ -85,7 +85,7 @@ fn end_within_limit(code: i32) {
         event.sigev_signo = libc::SIGALRM;
         event.sigev_value.sival_ptr = code as usize as *mut c_void;
         let mut at: libc::itimerspec = std::mem::zeroed();
-        at.it_value.tv_sec = LEAVING;
+        at.it_value.tv_sec = LEAVING as _;
         let mut ours: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut ours);
         libc::sigaddset(&mut ours, libc::SIGALRM);

@@ -275,7 +275,7 @@ impl Sock {
             0.. => Ok(Came {
                 bytes: got as usize,
                 from: address(&name),
-                control: message.msg_controllen,
+                control: message.msg_controllen as _, // an int in musl
             }),
             _ => Err(io::Error::last_os_error()),
         }
