@@ -18,8 +18,9 @@ use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, Verdict};
 
 const STANDARD: &str = "libmpi_abi.so";
-/// The version of glibc since which calls of functions take no longer where somebody audits.
-const CHEAP_AUDIT: (u32, u32) = (2, 35);
+/// The version of glibc since which calls of functions take no longer where somebody audits, and
+/// malloc can ask for huge pages.
+pub const CHEAP_AUDIT: (u32, u32) = (2, 35);
 
 const STATIC: &str = "has an MPI library inside, linked statically, in whose place no other can be put: link it with the \
                       shared one, or compile it with Kittiwake's mpicc";

@@ -17,7 +17,7 @@ pub fn counter_counts_time() -> bool {
     }
     // ARM's counter always does, and every process may read it (generic timer, CNTVCT_EL0).
     #[cfg(not(target_arch = "x86_64"))]
-    return cfg!(target_arch = "aarch64");
+    cfg!(target_arch = "aarch64")
 }
 
 /// Now: of the counter, or nanoseconds of the monotonic clock.

@@ -27,6 +27,7 @@ pub fn all(facts: &Facts) -> Vec<Finding> {
         path,
         library,
         variables,
+        c_library,
         processors,
         speed,
         memory,
@@ -89,6 +90,21 @@ fn installation(f: &Facts) -> Finding {
                 "{} lacks {}; install Kittiwake anew",
                 home.display(),
                 list(&f.missing)
+            ),
+        ),
+    }
+}
+
+fn c_library(f: &Facts) -> Finding {
+    let what = "C library";
+    match f.libc_has_all {
+        true => Finding::ok(what, &f.libc),
+        false => Finding::note(
+            what,
+            format!(
+                "{}: without glibc 2.35, programs of MPICH and Open MPI that look for their MPI by a path of their own are \
+                 refused (docs/binaries.md), and KW_HUGE_PAGES does nothing",
+                f.libc
             ),
         ),
     }

@@ -74,6 +74,8 @@ pub struct Facts {
     pub kernel: String,
     /// The C library and its version.
     pub libc: String,
+    /// Whether it has what some features need (glibc 2.35).
+    pub libc_has_all: bool,
     /// The processor's name.
     pub processor: String,
     /// Processors that ranks may run on; `None`: the system does not say.
@@ -149,6 +151,7 @@ impl Facts {
             system: system(),
             kernel: kernel(),
             libc: libc(),
+            libc_has_all: kw_sys::host::glibc() >= Some(libraries::CHEAP_AUDIT),
             processor: processor(),
             allowed: cpus::are_known().then(|| cpus::allowed().len()),
             quota: cpus::quota().map(|q| q.amount),

@@ -17,6 +17,7 @@ fn sound() -> Facts {
         system: "Debian GNU/Linux 12 (bookworm)".into(),
         kernel: "Linux 6.1 x86_64".into(),
         libc: "glibc 2.36".into(),
+        libc_has_all: true,
         processor: "a processor".into(),
         allowed: Some(4),
         quota: None,
@@ -224,6 +225,16 @@ fn few_files_and_few_processes_count_by_the_ranks_they_leave_room_for() {
         |f| f.tasks = Some(40),
     );
     assert_eq!(findings(|f| f.tasks = Some(4096)), []);
+}
+
+#[test]
+fn an_older_c_library_lacks_features() {
+    one(
+        "C library",
+        Grade::Note,
+        &["glibc 2.31", "KW_HUGE_PAGES"],
+        |f| (f.libc, f.libc_has_all) = ("glibc 2.31".into(), false),
+    );
 }
 
 #[test]
