@@ -59,8 +59,11 @@ pub const ROW: usize = 64;
 pub const ROWS: usize = 1023;
 /// Bytes of a sheet.
 pub const SHEET: usize = ROWS_AT + ROWS * ROW;
+/// Bytes of the longest ordinary pages (ARM has 4, 16 or 64 KB): what ranks map of the launcher's
+/// file begins at multiples of it.
+pub const PAGE: usize = 64 << 10;
 /// Bytes of all.
-pub const SIZE: usize = SHEETS_AT + SHEETS * SHEET;
+pub const SIZE: usize = (SHEETS_AT + SHEETS * SHEET).next_multiple_of(PAGE);
 /// The function of a row for many, and the module of an address in none.
 pub const NONE: u32 = u32::MAX;
 
@@ -268,6 +271,17 @@ impl Calls {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// With pages of 16 or 64 KB the memory of the second rank was not mapped.
+    #[test]
+    fn the_memory_of_every_rank_begins_at_a_page_whatever_its_size() {
+        for rank in 0..5 {
+            for page in [4 << 10, 16 << 10, 64 << 10] {
+                assert_eq!(rank * SIZE % page, 0);
+                assert_eq!(rank * crate::trace::SIZE % page, 0);
+            }
+        }
+    }
 
     fn put(table: &mut [u8], at: usize, words: &[u64]) {
         for (n, w) in words.iter().enumerate() {

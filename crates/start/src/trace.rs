@@ -47,7 +47,7 @@ pub const RECORDS: usize = 32768;
 /// Bytes of a ring.
 pub const RING: usize = RECORDS_AT + RECORDS * RECORD;
 /// Bytes of all.
-pub const SIZE: usize = RINGS_AT + RINGS * RING;
+pub const SIZE: usize = (RINGS_AT + RINGS * RING).next_multiple_of(crate::profile::PAGE);
 
 /// Value of an unknown or meaningless rank or tag.
 pub const ABSENT: i32 = i32::MIN;

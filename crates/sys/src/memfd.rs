@@ -38,6 +38,13 @@ pub fn create(len: usize) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Bytes of an ordinary page of this system: 4 KB, on ARM also 16 or 64 KB.
+pub fn page() -> u64 {
+    // SAFETY: reads a constant of the system.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes).unwrap_or(4096)
+}
+
 /// Bytes of a memfd.
 pub fn len(fd: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(rustix::fs::fstat(fd)?.st_size as usize)

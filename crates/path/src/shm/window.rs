@@ -21,10 +21,6 @@ use kw_sys::memfd::{self, Mapping};
 
 use super::handout::{self, Handout, ShmError, failed};
 
-/// Smallest distance of the memory of two ranks that is not contiguous: they share no page, so each
-/// rank's lies where it first touches it.
-const PAGE: u64 = 4096;
-
 /// Looks at a word that another rank holds before the processor is given up.
 const SPINS: u32 = 64;
 
@@ -96,21 +92,23 @@ pub struct SharedMemory {
     index: usize,
 }
 
-/// Where each rank's memory begins, and the bytes of all.
+/// Where each rank's memory begins, and the bytes of all. What is not contiguous shares no page, so
+/// each rank's lies where it first touches it.
 fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)> {
     let (ranks, pairs) = (sizes.len(), sizes.len().checked_mul(sizes.len())?);
     let head = ranks * size_of::<RankWords>() + pairs.checked_mul(size_of::<PairWords>())?;
-    let mut at = (head as u64).next_multiple_of(PAGE);
+    let page = memfd::page();
+    let mut at = (head as u64).next_multiple_of(page);
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {
         parts.push((usize::try_from(at).ok()?, size));
         at = at.checked_add(size)?;
         if !contiguous {
-            at = at.checked_next_multiple_of(PAGE)?;
+            at = at.checked_next_multiple_of(page)?;
         }
     }
     // One byte more: memory of no bytes has an address as well.
-    let all = at.checked_add(1)?.checked_next_multiple_of(PAGE)?;
+    let all = at.checked_add(1)?.checked_next_multiple_of(page)?;
     let all = usize::try_from(all)
         .ok()
         .filter(|&a| a <= isize::MAX as usize)?;
@@ -375,7 +373,7 @@ mod tests {
 
     #[test]
     fn ranks_see_the_memory_of_each_other() {
-        for (contiguous, away) in [(true, 8), (false, PAGE as usize)] {
+        for (contiguous, away) in [(true, 8), (false, memfd::page() as usize)] {
             let [a, b] = two(&[8, 0], contiguous);
             assert_eq!((a.index(), b.index(), a.ranks()), (0, 1, 2));
             let (own, len) = a.part(0);
