@@ -375,7 +375,8 @@ mod tests {
     fn a_rank_says_which_knobs_it_was_given() {
         let mut knobs = Knobs::defaults();
         let library = (THE_LIBRARY.to_string(), LIBRARY.to_string());
-        assert_eq!(record(None, &knobs).unwrap().knobs, [library.clone()]);
+        let said = record(None, &knobs).unwrap().knobs;
+        assert_eq!(said, std::slice::from_ref(&library));
         knobs.set(Id::Check, "1").unwrap();
         knobs.set(Id::Reliable, "on").unwrap();
         knobs.set(Id::Spin, "7").unwrap();
