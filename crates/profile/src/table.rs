@@ -222,3 +222,6 @@ fn path(info: &libc::Dl_info) -> Vec<u8> {
     let whole = std::fs::canonicalize(std::ffi::OsStr::from_bytes(&name));
     whole.map_or(name, |p| p.as_os_str().as_bytes().to_vec())
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,3 +219,6 @@ impl Abi {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

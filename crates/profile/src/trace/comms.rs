@@ -39,6 +39,19 @@ pub(super) struct Comm {
 }
 
 impl Comm {
+    /// A communicator of all ranks, for tests, which have no MPI library.
+    #[cfg(test)]
+    pub fn of_all_ranks(number: u32) -> Comm {
+        Comm {
+            number,
+            ranks: None,
+            place: 0,
+            collectives: AtomicU64::new(0),
+            members: 0,
+            neighbors: Vec::new(),
+        }
+    }
+
     /// The rank in MPI_COMM_WORLD.
     #[inline(always)]
     pub fn world(&self, rank: c_int) -> i32 {

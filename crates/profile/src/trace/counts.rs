@@ -102,3 +102,6 @@ impl Quintuple {
 
 /// A key and a count for each; pages that are not used cost no memory.
 static TABLE: [[AtomicU64; 2]; PLACES] = [const { [const { AtomicU64::new(0) }; 2] }; PLACES];
+
+#[cfg(test)]
+mod tests;

@@ -114,20 +114,7 @@ pub(super) struct Receives {
 
 pub(super) fn all() -> MutexGuard<'static, Receives> {
     static ALL: OnceLock<Mutex<Receives>> = OnceLock::new();
-    let make = || {
-        Mutex::new(Receives {
-            entries: Vec::new(),
-            free: Vec::new(),
-            first: NOBODY,
-            last: NOBODY,
-            requests: Handles::default(),
-            persistent: Handles::default(),
-            messages: Handles::default(),
-            waiting: 0,
-            broken: false,
-        })
-    };
-    let all = ALL.get_or_init(make);
+    let all = ALL.get_or_init(|| Mutex::new(Receives::new()));
     all.lock().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -138,6 +125,20 @@ pub(super) fn number(comm: &Comm, source: i32, tag: i32) -> u64 {
 }
 
 impl Receives {
+    fn new() -> Receives {
+        Receives {
+            entries: Vec::new(),
+            free: Vec::new(),
+            first: NOBODY,
+            last: NOBODY,
+            requests: Handles::default(),
+            persistent: Handles::default(),
+            messages: Handles::default(),
+            waiting: 0,
+            broken: false,
+        }
+    }
+
     fn count(&self) {
         let open = self.entries.len() - self.free.len();
         let all = open + self.persistent.len() + self.messages.len() + usize::from(self.broken);
@@ -372,3 +373,6 @@ impl Receives {
         found
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,3 +199,6 @@ impl Ring {
         head.store(self.next, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests;
