@@ -1,6 +1,6 @@
 /* A program that posts a receive, sends, waits, and computes between such visits to MPI leaves nothing behind that the event
  * thread could move while it computes. What that thread uses of a processor, in looks whether the program stays away, is at most its
- * share (engine/async_progress.rs, Budget) of the time that passes, and what it may use in advance: each look is paid for, in this very
+ * share (waiting/async_progress.rs, Budget) of the time that passes, and what it may use in advance: each look is paid for, in this very
  * currency, before the next, so a slow or busy machine has fewer looks. The limit here leaves room for what it does in earnest. */
 #define _GNU_SOURCE
 #include <mpi.h>

@@ -60,7 +60,7 @@ macro_rules! counters {
     };
 }
 
-/// States of the progress thread, as in `engine::async_progress`.
+/// States of the progress thread, as in `waiting::async_progress`.
 const ASYNC_STATES: &[&str] = &[
     "off",
     "idle",

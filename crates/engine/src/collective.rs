@@ -27,7 +27,6 @@ mod signature;
 mod signature_check;
 mod user;
 mod view;
-mod yield_after;
 
 pub use channel::{ChannelId, Channels, Watch};
 pub use failure::{Failure, MessageFailure, Outcome};
@@ -40,24 +39,21 @@ pub use running::Running;
 pub use signature_check::{Judge, SignatureCheck, cut};
 pub use user::{Combining, UserFunction, UserStep};
 pub(crate) use view::RunView;
-pub use yield_after::let_others_go_on;
 
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
 use crate::part::Part;
-use crate::spin::Spin;
 use drive::{Driving, ended_on_board};
 use kw_base::counters::Counter;
+use kw_base::sync::thread;
 use kw_boot::Job;
+use kw_coll::Coll;
+use kw_sys::clock;
 use kw_sys::nontemporal::NontemporalCopier;
+use kw_waiting::placement::Calls;
+use kw_waiting::{Exchange, Spin, Turns, YieldAfter};
 use memory::Store;
 use run::{Home, State};
-use yield_after::YieldAfter;
-
-/// Bytes of a call after which a rank that shares its core checks the placement of ranks; for
-/// shorter calls, this many calls. Built-in values.
-const LONG_CALL: u64 = 16 << 10;
-const SHORT_CALLS: u32 = 16;
 
 /// The collectives of one rank. Their `messages` are given with each call: always the same ones.
 #[derive(Debug)]
@@ -78,7 +74,7 @@ pub struct Collectives {
     /// Whether blocking calls let others run before they return, where that is so.
     yield_after: YieldAfter,
     /// Blocking calls that have ended since this rank looked how ranks are on the CPUs.
-    ended: u32,
+    calls: Calls,
 }
 
 impl Collectives {
@@ -93,7 +89,7 @@ impl Collectives {
             publisher: NontemporalCopier::new(oversubscribed),
             oversubscribed,
             yield_after: YieldAfter::default(),
-            ended: 0,
+            calls: Calls::default(),
         }
     }
 
@@ -137,7 +133,7 @@ impl Collectives {
         }
         let mut spin = Spin::new(messages.at_once());
         while !self.channels.reached(watch) {
-            if !spin.goes_on() {
+            if !spin.goes_on(clock::now) {
                 return false;
             }
         }
@@ -148,14 +144,14 @@ impl Collectives {
     /// A blocking call begins to wait for others.
     pub fn begins_to_wait(&mut self, run: &Run) {
         if self.oversubscribed {
-            self.yield_after.begins(run.coll, kw_sys::clock::now);
+            self.yield_after.begins(exchange(run), clock::now);
         }
     }
 
     /// It has waited, and its run has come to its end. Says whether others are to run before it
     /// returns.
     pub fn has_waited(&mut self, run: &Run) -> bool {
-        self.oversubscribed && self.yield_after.ends(run.coll, kw_sys::clock::now)
+        self.oversubscribed && self.yield_after.ends(exchange(run), clock::now)
     }
 
     /// Ends a run that can never come to its end. This rank's turn on the board passes on.
@@ -171,13 +167,8 @@ impl Collectives {
     /// A rank for which the others always wait never polls without success; it notes its CPU here.
     #[inline]
     fn spread_now_and_then(&mut self, messages: &mut Messages, bytes: u64) {
-        if !self.oversubscribed {
-            return;
-        }
-        self.ended += 1;
-        if self.ended >= SHORT_CALLS || bytes >= LONG_CALL {
-            self.ended = 0;
-            messages.spread(kw_sys::clock::now());
+        if self.oversubscribed && self.calls.ended(bytes) {
+            messages.spread(clock::now());
         }
     }
 
@@ -365,5 +356,27 @@ impl Engine {
         let messages = &mut self.messages;
         self.parts.collectives.abandon(messages, &mut run, failure);
         self.recycle(run)
+    }
+}
+
+/// The exchange between all ranks that this run makes.
+fn exchange(run: &Run) -> Option<Exchange> {
+    match run.coll? {
+        Coll::Alltoall => Some(Exchange::Alltoall),
+        Coll::Allgather => Some(Exchange::Allgather),
+        _ => None,
+    }
+}
+
+/// Lets others of this CPU do their part of an exchange.
+#[cold]
+pub fn let_others_go_on() {
+    let mut turns = Turns::default();
+    loop {
+        let before = clock::now();
+        thread::yield_now();
+        if !turns.others_ran(clock::now().since(before)) {
+            return;
+        }
     }
 }

@@ -13,11 +13,6 @@ use kw_proto::endpoint::Awaits;
 use kw_types::comm::Group;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// After this time a wait is checked: the ranks it depends on are asked, at the cost of one short
-/// message for each pair of ranks.
-pub(crate) const DOUBT: Duration = Duration::from_millis(100);
 
 /// Peers this rank is waiting for.
 #[derive(Debug)]

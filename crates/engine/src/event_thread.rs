@@ -1,21 +1,18 @@
 //! The progress thread: polls while no thread of the program is inside MPI. Its states are the
-//! table in [`crate::async_progress`].
+//! table in [`kw_waiting::async_progress`].
 
-use crate::async_progress::{AsyncState, Event, Looks, Sight};
 use crate::events::{self, Safety};
 use crate::polled::{Polled, Sleep};
 use crate::progress_lock::{Core, Inner, Role};
-use crate::wait::{LONGEST_SLEEP, lasts_in_full};
+use crate::wait::lasts_in_full;
 use kw_base::counters::Counter;
 use kw_base::sync::{Arc, MutexGuard, thread};
-use std::time::Duration;
+use kw_waiting::AsyncState;
+use kw_waiting::async_progress::{Costs, Event, Looks, Sight};
+use kw_waiting::constants::wait::LONGEST_SLEEP;
 
 /// Bytes of stack: progress recurses nowhere.
 const STACK: usize = 256 << 10;
-/// Cost of a wake-up for the computation beside it, relative to the CPU time that it was seen to
-/// use: caches and the switch itself come on top (measured: 13 to 27 us lost for 13 to 18 us used).
-/// A built-in value.
-const LOST_FOR_USED: (u32, u32) = (3, 2);
 
 /// Starts it; `None` when the system gives no thread (progress then depends on calls, as in other
 /// libraries).
@@ -40,7 +37,7 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             return;
         };
         inner.alarm = false;
-        match inner.async_progress.state {
+        match inner.policy.async_progress.state {
             AsyncState::Off => {
                 // Switched off: no thread waits for this thread any more.
                 inner.event_thread = None;
@@ -53,13 +50,13 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
             }
             AsyncState::Watching => watch(inner, &*sleeper, &mut look),
             AsyncState::Polling => {
-                inner.async_progress.woken();
+                inner.policy.async_progress.woken();
                 serve(core, inner, &*sleeper);
-                look.skip::<E>();
+                look.costs.skip(E::used());
                 events::deliver(core, Safety::ThreadSafe);
             }
             AsyncState::Preempted => {
-                inner.async_progress.on(Event::Woken);
+                inner.policy.async_progress.on(Event::Woken);
             }
         }
     }
@@ -69,10 +66,7 @@ fn run<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>) {
 #[derive(Default)]
 struct Look {
     looks: Looks,
-    /// CPU time of this thread at its last accounting.
-    used: Duration,
-    /// Cost of the last check.
-    cost: Duration,
+    costs: Costs,
 }
 
 fn watch<T, E: Polled>(
@@ -81,18 +75,18 @@ fn watch<T, E: Polled>(
     look: &mut Look,
 ) {
     let now = E::now();
-    let (before, cost) = look.take_account::<E>();
+    let costs = look.costs.of_check(E::used());
     count(&mut inner, Counter::EventLooks, 1);
     let event = look.judge(&inner);
     let moved = event == Event::EagerOnly && progress(&mut inner, E::progress);
     if moved {
         look.looks.factor = 1;
     }
-    let progress = &mut inner.async_progress;
-    progress.looked(now, [before, cost], event, moved);
+    let watch = inner.policy.watch;
+    let progress = &mut inner.policy.async_progress;
+    progress.looked(now, costs, event, moved);
     if progress.state == AsyncState::Watching {
-        let paid = progress.budget.pause(now);
-        let pause = (inner.watch * look.looks.factor).max(paid);
+        let pause = progress.pause(now, watch, &look.looks);
         inner.alarm = true;
         drop(inner);
         sleeper.rest(Some(pause));
@@ -105,20 +99,6 @@ impl Look {
         self.looks = Looks::default();
     }
 
-    /// The activity of this thread until now was not a check.
-    fn skip<E: Polled>(&mut self) {
-        self.used = E::used();
-    }
-
-    /// Cost of the previous check, and of this one.
-    fn take_account<E: Polled>(&mut self) -> (Duration, Duration) {
-        let (before, used) = (self.cost, E::used());
-        let (lost, per) = LOST_FOR_USED;
-        self.cost = (used - self.used) * lost / per;
-        self.used = used;
-        (before, self.cost)
-    }
-
     fn judge<T, E: Polled>(&mut self, inner: &Inner<T, E>) -> Event {
         let engine = inner.engine.as_ref();
         self.looks.judge(Sight {
@@ -126,7 +106,7 @@ impl Look {
             busy: engine.is_some_and(E::busy),
             holds_up: engine.is_some_and(E::may_hold_up_others),
             waited_in: inner.is_waited_in(),
-            oversubscribed: inner.async_progress.budget.is_oversubscribed(),
+            oversubscribed: inner.policy.async_progress.budget.is_oversubscribed(),
         })
     }
 }
@@ -147,7 +127,7 @@ fn serve<T, E: Polled>(
     }
     if !inner.engine.as_ref().is_some_and(|e| e.busy()) {
         inner.role = Role::Free;
-        inner.async_progress.on(Event::AllEnded);
+        inner.policy.async_progress.on(Event::AllEnded);
         return inner.check();
     }
     inner.check();

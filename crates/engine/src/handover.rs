@@ -1,15 +1,13 @@
 //! Hand-over of communication to the progress thread when the last thread of the program leaves
-//! MPI, and back. The table is [`crate::async_progress`].
+//! MPI, and back. The table is [`kw_waiting::async_progress`].
 
-use crate::async_progress::{AsyncState, Event};
 use crate::polled::{Polled, Sleep};
 use crate::progress_lock::{Guard, Inner, Role};
 use kw_base::sync::Arc;
+use kw_waiting::AsyncState;
+use kw_waiting::async_progress::Event;
+use kw_waiting::constants::progress_thread::HAND_OVER_TRIES;
 use std::time::Duration;
-
-/// So often a thread that leaves looks again, because something has come meanwhile, before it wakes
-/// the progress thread for that. A built-in value.
-const LOOKS: u32 = 2;
 
 /// Action on the progress thread once the lock is free, so that it finds it free.
 pub(crate) enum Call<S> {
@@ -38,7 +36,7 @@ impl<T, E: Polled> Inner<T, E> {
 
     /// Has the progress thread end by itself, wherever it sleeps.
     pub(crate) fn dismiss(&mut self) {
-        self.async_progress.state = AsyncState::Off;
+        self.policy.async_progress.state = AsyncState::Off;
         if let Some(call) = self.call(Call::Rouse) {
             call.now();
         }
@@ -48,7 +46,9 @@ impl<T, E: Polled> Inner<T, E> {
     /// longer the progress thread's.
     #[cold]
     pub(crate) fn displace(&mut self) {
-        self.async_progress.entered(E::now(), self.watch);
+        self.policy
+            .async_progress
+            .entered(E::now(), self.policy.watch);
         if self.role != Role::Event {
             return;
         }
@@ -69,8 +69,9 @@ impl<T, E: Polled> Inner<T, E> {
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
                         && e.ended() != self.told
                     || self.role == Role::Free
-                        && (self.async_progress.state.needs_kick() && e.busy()
-                            || self.async_progress.tries_to_leave() && e.may_hold_up_others())
+                        && (self.policy.async_progress.state.needs_kick() && e.busy()
+                            || self.policy.async_progress.tries_to_leave()
+                                && e.may_hold_up_others())
                     || !e.event_queue().is_empty() && !self.tools.busy
             }
         }
@@ -83,7 +84,7 @@ impl<T, E: Polled> Inner<T, E> {
             return false;
         };
         let engine = self.engine.as_ref();
-        let may = self.async_progress.is_to_leave()
+        let may = self.policy.async_progress.is_to_leave()
             && self.event_thread.is_some()
             && engine.is_some_and(E::may_hold_up_others);
         if !may {
@@ -94,7 +95,7 @@ impl<T, E: Polled> Inner<T, E> {
             let can = inner.can_sleep_polling(&sleeper);
             can.then(|| (E::now(), before))
         };
-        let Some((now, before)) = (0..LOOKS).find_map(|_| arm(self)) else {
+        let Some((now, before)) = (0..HAND_OVER_TRIES).find_map(|_| arm(self)) else {
             return false;
         };
         self.take_over();
@@ -102,7 +103,9 @@ impl<T, E: Polled> Inner<T, E> {
             .engine
             .as_ref()
             .map_or(Duration::ZERO, E::transfer_time);
-        self.async_progress.left(now, now.since(before), transfer);
+        self.policy
+            .async_progress
+            .left(now, now.since(before), transfer);
         true
     }
 }
@@ -133,7 +136,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         if inner.hand_over() {
             return inner.call(Call::HandOver);
         }
-        let kick = inner.async_progress.on(Event::Left);
+        let kick = inner.policy.async_progress.on(Event::Left);
         if !kick || inner.alarm {
             return None;
         }
@@ -142,7 +145,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         inner.event_thread = crate::event_thread::spawn(core);
         if inner.event_thread.is_none() {
-            inner.async_progress.state = AsyncState::Off;
+            inner.policy.async_progress.state = AsyncState::Off;
         }
         None
     }
@@ -159,6 +162,6 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         }
         // A panic of the progress thread was printed by it; there is nothing left to tell.
         let _ = self.apart(|| t.join());
-        self.async_progress.state = AsyncState::Off;
+        self.policy.async_progress.state = AsyncState::Off;
     }
 }

@@ -10,13 +10,14 @@ use crate::messages::ReqId;
 use crate::partitioned::view::setup_of;
 use crate::polled::Polled;
 use crate::progress_lock::Inner;
-use crate::wait::{LONGEST_SLEEP, WaitOn};
+use crate::wait::WaitOn;
 use kw_base::{Peer, Tick};
 use kw_hang::{Early, Kind, Report, Run, Wait, is_collective};
 use kw_proto::machine::Stand;
 use kw_proto::p2p::Unreceived;
 use kw_sys::buf::Buf;
 use kw_types::comm::BOOTSTRAP;
+use kw_waiting::constants::wait::LONGEST_SLEEP;
 use std::time::Duration;
 
 const _: () = assert!(kw_hang::CONTEXTS == kw_types::comm::STRIDE);

@@ -5,7 +5,6 @@
 //! waits. See `docs/ARCHITECTURE.md`, "Progress".
 #![forbid(unsafe_code)]
 
-mod async_progress;
 mod collective;
 mod departed;
 mod engine;
@@ -17,7 +16,6 @@ mod locations;
 mod messages;
 #[cfg(all(test, loom))]
 mod models;
-mod neighbours;
 mod part;
 mod partitioned;
 pub mod paths;
@@ -29,7 +27,6 @@ mod settings;
 mod shared_counter;
 pub mod simulated;
 mod sleeper;
-mod spin;
 mod wait;
 pub mod windows;
 

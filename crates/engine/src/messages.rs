@@ -16,7 +16,6 @@ mod types;
 pub use types::{MessageId, ReqId, SendMode, Started, Want};
 
 use crate::paths::Paths;
-use crate::spin::Spin;
 use kw_base::calibration::Figure;
 use kw_base::counters::Counter;
 use kw_base::knobs::Knobs;
@@ -31,16 +30,13 @@ use kw_proto::matching::Envelope;
 use kw_proto::p2p;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
+use kw_waiting::Spin;
+use kw_waiting::constants::wait::FRAMES_AT_ONCE;
 use outlet::Outlet;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A blocking receive polls for its message, before it becomes a request, for the time of this many
-/// frames through memory, if each rank has a CPU. If the answer of a ping-pong arrives just too
-/// late, the request costs as much as the message again (docs/decisions.md). But it polls no longer
-/// than a thread takes to wake up: a message that takes longer is not in flight. A built-in value.
-const FRAMES_AT_ONCE: f64 = 28.0;
-/// See [`FRAMES_AT_ONCE`].
+/// How long a blocking receive polls for its message before it becomes a request.
 fn at_once(figures: &Calibration) -> Duration {
     let frame = figures.line_between() + RING;
     let most = FRAMES_AT_ONCE * frame;
@@ -259,7 +255,7 @@ impl Messages {
         }
         let memory = self.paths.memory_to(from)?;
         let mut spin = Spin::new(self.at_once);
-        let (head, body) = memory.next_from(from, || spin.goes_on())?;
+        let (head, body) = memory.next_from(from, || spin.goes_on(kw_sys::clock::now))?;
         let found = self
             .machine
             .receiver()

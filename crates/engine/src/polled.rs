@@ -11,11 +11,9 @@ use crate::wait::WaitOn;
 use kw_base::counters::Counters;
 use kw_base::events::{Event, Wanted};
 use kw_base::{Peer, Tick};
+use kw_waiting::constants::wait::SHORT_SLEEP;
 use std::fmt::Debug;
 use std::time::Duration;
-
-/// Sleep while a path still has something to send and may not be able to wake us.
-const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
 /// How long a thread in MPI is about to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

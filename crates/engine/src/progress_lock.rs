@@ -9,7 +9,7 @@
 //! - A thread that finds the role taken parks, and is woken when one of its requests ends, or when
 //!   the role falls free.
 //! - A thread that leaves MPI while communication is pending and no thread polls leaves it to the
-//!   progress thread (see [`crate::async_progress`]).
+//!   progress thread (see [`kw_waiting::async_progress`]).
 //!
 //! Invariant, whenever the lock is free ([`Inner::is_looked_after`]): the role is not free while a
 //! thread is parked, unless one of those was called to take it and is on its way (this may take
@@ -17,24 +17,21 @@
 //! take the role, for it passes the role on when its wait ends. The progress thread would not, so
 //! it has the role only while no thread is parked.
 
-use crate::async_progress::{AsyncProgress, AsyncState};
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
 use crate::hang::LongWaits;
-use crate::neighbours::Neighbours;
-use crate::poll_backoff::PollBackoff;
 use crate::polled::{Polled, Sleep};
 use crate::wait::{WaitOn, Waiter};
 use kw_base::counters::Counter;
 use kw_base::knobs::{BadKnob, Id};
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
+use kw_waiting::constants::wait::{ROUNDS_PER_YIELD, ROUNDS_TO_LET_IN};
+use kw_waiting::{AsyncState, Policy};
 use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
 
-/// Rounds of looking whether the threads that want the lock have it.
-const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// Which thread polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
@@ -56,27 +53,14 @@ pub struct Inner<T, E: Polled = Engine> {
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
-    pub(crate) async_progress: AsyncProgress,
+    /// Decides who polls, yields and sleeps.
+    pub(crate) policy: Policy,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last looked at.
     pub(crate) told: u64,
-    /// How long who polls does so alone: from then on others may run between two looks.
-    pub(crate) alone: Duration,
-    /// How long it polls before it sleeps.
-    pub(crate) spin: Duration,
-    /// Learned behaviour of other processes on this CPU.
-    pub(crate) neighbours: Neighbours,
-    /// Whether they are to learn it: not where ranks are known to share processors, nor where
-    /// `KW_SPIN` says how long waits poll.
-    pub(crate) learns: bool,
-    /// More ranks than processors share this host: who polls lets others run between two looks.
-    pub(crate) oversubscribed: bool,
-    /// Unsuccessful polls of calls that do not wait.
-    pub(crate) polls: PollBackoff,
-    pub(crate) watch: Duration,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// The event thread sleeps, and wakes to look at a set time.
     pub(crate) alarm: bool,
@@ -135,18 +119,11 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             engine: None,
             above,
             role: Role::Free,
-            async_progress: AsyncProgress::new(false, Duration::ZERO),
+            policy: Policy::new(false, Duration::ZERO),
             entries: 0,
             waiters: Vec::new(),
             next_waiter: 0,
             told: 0,
-            alone: Duration::ZERO,
-            spin: Duration::ZERO,
-            neighbours: Neighbours::default(),
-            learns: false,
-            oversubscribed: false,
-            polls: PollBackoff::default(),
-            watch: Duration::ZERO,
             sleeper: None,
             alarm: false,
             event_thread: None,
@@ -167,7 +144,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
     pub fn lock(&self) -> Guard<'_, T, E> {
         let mut held = self.core.lock();
         held.entries += 1;
-        if held.async_progress.state.has_polled() {
+        if held.policy.async_progress.state.has_polled() {
             held.displace();
         }
         Guard {
@@ -232,11 +209,10 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &self.engine else {
             return Ok(());
         };
-        self.oversubscribed = engine.job.oversubscribed();
-        self.async_progress = AsyncProgress::new(self.oversubscribed, engine.wake_up());
+        self.policy = Policy::new(engine.job.oversubscribed(), engine.wake_up());
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
         if crate::settings::wants_event_thread(engine.knobs()) {
-            self.async_progress.state = AsyncState::Idle;
+            self.policy.async_progress.state = AsyncState::Idle;
         }
         self.told = 0;
         self.closing = false;
@@ -264,10 +240,9 @@ impl<T> Inner<T, Engine> {
     /// Takes over how long to poll and to watch.
     fn read_times(&mut self) {
         let Some(engine) = &self.engine else { return };
-        let micros = |id| Duration::from_micros(engine.knobs().number(id).unwrap_or(0));
-        (self.alone, self.spin) = engine.polling_times();
-        self.learns = !self.oversubscribed && !engine.is_spin_said();
-        self.watch = micros(Id::Watch).max(Duration::from_micros(10));
+        let micros = |id| engine.knobs().number(id).map(Duration::from_micros);
+        let (said, watch) = (micros(Id::Spin), micros(Id::Watch).unwrap_or_default());
+        self.policy.set_times(engine.wake_up(), said, watch);
     }
 
     /// Sets a knob of the engine, if there is one, that may be changed at any time.
@@ -278,9 +253,9 @@ impl<T> Inner<T, Engine> {
         engine.set_knob(position, text)?;
         let wanted = crate::settings::wants_event_thread(engine.knobs());
         self.read_times();
-        match (wanted, self.async_progress.state) {
+        match (wanted, self.policy.async_progress.state) {
             (true, AsyncState::Off) if !self.closing => {
-                self.async_progress.state = AsyncState::Idle;
+                self.policy.async_progress.state = AsyncState::Idle;
             }
             (false, state) if state != AsyncState::Off => self.dismiss(),
             _ => {}
@@ -291,7 +266,7 @@ impl<T> Inner<T, Engine> {
     /// The value of a counter; zero before the start and after the end.
     pub fn counter(&self, c: Counter) -> u64 {
         match (c, &self.engine) {
-            (Counter::EventState, _) => self.async_progress.state as u64,
+            (Counter::EventState, _) => self.policy.async_progress.state as u64,
             (_, Some(engine)) => engine.counter(c),
             (_, None) => 0,
         }
@@ -299,12 +274,6 @@ impl<T> Inner<T, Engine> {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// How long what this rank has offered may take to be fetched.
-    pub(crate) fn fetch_time(&self) -> Duration {
-        let engine = self.engine.as_ref();
-        engine.map_or(Duration::ZERO, |engine| engine.fetch_time())
-    }
-
     /// Everything on boards that this thread, parked ones and schedules wait for must wake this
     /// thread.
     pub(crate) fn watch_boards(&mut self, on: WaitOn<'_>) {
@@ -442,7 +411,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
                 if core.wanted.load(Ordering::Relaxed) == 0 {
                     break;
                 }
-                if round % 64 == 63 {
+                if round % ROUNDS_PER_YIELD == ROUNDS_PER_YIELD - 1 {
                     thread::yield_now()
                 } else {
                     spin_hint()

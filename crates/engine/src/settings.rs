@@ -7,20 +7,12 @@ use kw_base::calibration::Figure;
 use kw_base::components::Component;
 use kw_base::counters::{self, Class, Counter};
 use kw_base::knobs::{self, BadKnob, Id, Knobs};
+use kw_waiting::Times;
 use std::time::Duration;
 
 /// Longest time that a rank which leaves waits for its shutdown messages to arrive, if a path
 /// reports that: a peer that receives none takes the rank for dead, which is harmless at the end.
 const LINGER: Duration = Duration::from_secs(1);
-/// A wait that ends within this many wake-up times polls without yielding: its answer is likely to
-/// arrive at once. This and the next are built-in values.
-const WAKES_ALONE: u32 = 4;
-/// A wait that has lasted for this many wake-up times sleeps: being woken prolongs it by less than
-/// 2 %.
-const WAKES: u32 = 64;
-/// No wait polls longer unless `KW_SPIN` says so.
-const LONGEST_POLLING: Duration = Duration::from_millis(2);
-
 impl Engine {
     /// The value of a counter. Values known only under the lock ([`Counter::EventState`]) are zero
     /// here.
@@ -50,25 +42,12 @@ impl Engine {
         Duration::from_nanos(wake as u64)
     }
 
-    /// How long a thread that waits polls before it lets others run between two looks, and before
-    /// it sleeps.
-    pub(crate) fn polling_times(&self) -> (Duration, Duration) {
-        let wake = self.wake_up();
-        let times = |n: u32| (wake * n).min(LONGEST_POLLING);
-        let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
-        (times(WAKES_ALONE), said.unwrap_or(times(WAKES)))
-    }
-
-    /// Whether `KW_SPIN` says how long it polls.
-    pub(crate) fn is_spin_said(&self) -> bool {
-        self.knobs.number(Id::Spin).is_some()
-    }
-
     /// How long a rank that waits is sure to poll: nothing, where CPUs are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
+        let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
         match self.job.agreed().is_oversubscribed(peer) {
             true => Duration::ZERO,
-            false => self.polling_times().1,
+            false => Times::of(self.wake_up(), said).spin,
         }
     }
 

@@ -4,33 +4,18 @@
 //! drain again, sleep. The lock is free meanwhile.
 
 use crate::collective::Watch;
-use crate::departed::DOUBT;
 use crate::events::{self, Safety};
 use crate::hang::Lasting;
 use crate::messages::{ReqId, Want};
-use crate::neighbours::Beginning;
 use crate::polled::{Nap, Polled, Sleep};
 use crate::progress_lock::{Guard, Inner, ProgressLock, Role};
-use crate::spin::LOOKS_PER_CLOCK;
 use kw_base::counters::Counter;
 use kw_base::sync::atomic::Ordering;
 use kw_base::sync::{parking, spin_hint, thread};
 use kw_base::{Peer, Tick};
+use kw_waiting::constants::wait::{CHECKED_AFTER, LATE, LONGEST_SLEEP};
+use kw_waiting::{Sleeps, Wait};
 use std::time::Duration;
-
-/// Longest sleep without looking: a lost wake-up would cost this much, and is counted.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// A sleep that ends this long after its time was not ended by the clock alone.
-const LATE: Duration = Duration::from_millis(50);
-/// Rounds of polling one peer before every path is looked at.
-const ROUNDS_OF_ONE: u32 = 32;
-/// Rounds of polling before the threads that wait for a board are looked after.
-const ROUNDS_FOR_OTHERS: u32 = 8;
-/// A wait that has slept and is not over polls for this part of the time before it sleeps again.
-const AFTER_SLEEP: u32 = 4;
-/// Rounds of polling before the processor is told that this is a spin loop: an answer that comes at
-/// once is seen at once.
-const ROUNDS_AT_FULL_SPEED: u32 = 64;
 
 /// Condition of a waiting thread, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -163,196 +148,111 @@ fn poll_until<T: Send + 'static, E: Polled>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
-    let mut wait = Wait::new(on, guard.spin, guard.neighbours.beginning());
+    let mut wait = guard.policy.begin_wait();
     while let Some(engine) = guard.engine.as_mut() {
-        if wait.look(engine) {
+        if poll(engine, on, wait.polls_all()) {
             if ready(guard) {
                 return guard.count(Counter::WaitsSpun);
             }
             guard.wake_waiters();
-            wait.begin_anew();
-        } else if wait.looked_in_vain(guard, ready) {
+            wait.progressed();
+        } else if found_nothing(guard, on, &mut wait, ready) {
             return;
         }
     }
 }
 
-/// One wait of the thread that polls.
-struct Wait<'a> {
-    on: WaitOn<'a>,
-    /// How long a wait that starts again polls before it sleeps; not at all next to an unrelated
-    /// computation.
-    full: Duration,
-    /// How long it polls now.
-    spin: Duration,
-    /// Others may run between two looks: they are known to want to, or it has polled for so long.
-    shares: bool,
-    /// Whether they may from the first look on.
-    shares_at_once: bool,
-    /// It has slept, and what woke it was something else.
-    woken: bool,
-    /// Unsuccessful polls in a row.
-    idle: u32,
-    /// Since when nothing has come, and since when it has waited, as far as the clock was read.
-    since: Option<Tick>,
-    began: Option<Tick>,
-    /// When it is to be doubted again.
-    doubt_at: Option<Tick>,
+/// Polls where it can come from, or everywhere; whether anything moved.
+#[inline]
+fn poll<E: Polled>(engine: &mut E, on: WaitOn<'_>, all: bool) -> bool {
+    match (on.board, on.from) {
+        (Some(w), _) if !all && !w.is_turn() => engine.reached(w),
+        (None, Some(p)) if !all => engine.progress_from(p),
+        _ => engine.progress(),
+    }
 }
 
-impl Wait<'_> {
-    #[inline]
-    fn new(on: WaitOn<'_>, spin: Duration, beginning: Beginning) -> Wait<'_> {
-        let full = match beginning {
-            Beginning::Asleep => Duration::ZERO,
-            Beginning::Alone | Beginning::Shared => spin,
-        };
-        let shares_at_once = beginning == Beginning::Shared;
-        Wait {
-            on,
-            full,
-            spin: full,
-            shares: shares_at_once,
-            shares_at_once,
-            woken: false,
-            idle: 0,
-            since: None,
-            began: None,
-            doubt_at: None,
-        }
+/// Nothing has come: carries out what there is to do between two polls. Says whether the wait is
+/// over.
+#[inline]
+fn found_nothing<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
+    on: WaitOn<'_>,
+    wait: &mut Wait,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+) -> bool {
+    let round = wait.found_nothing(guard.policy.oversubscribed);
+    if round.yields {
+        let_others_run(guard, wait);
     }
-
-    /// Looks where it can come from, and now and then everywhere; whether anything moved.
-    #[inline]
-    fn look<E: Polled>(&self, engine: &mut E) -> bool {
-        let alone = self.idle % ROUNDS_OF_ONE != ROUNDS_OF_ONE - 1;
-        match (self.on.board, self.on.from) {
-            (Some(w), _) if alone && !w.is_turn() => engine.reached(w),
-            (None, Some(p)) if alone => engine.progress_from(p),
-            _ => engine.progress(),
-        }
+    if round.wakes_parked {
+        guard.wake_waiters();
     }
-
-    /// Something has come, though not what this waits for.
-    fn begin_anew(&mut self) {
-        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
-        // Data that follows the one that woke it at once is a stream of pieces.
-        if !std::mem::take(&mut self.woken) {
-            self.spin = self.full;
-        }
+    if round.reads_clock {
+        return read_clock(guard, on, wait, ready);
     }
-
-    /// Nothing has come: what else there is to do between two looks. Says whether the wait is over.
-    #[inline]
-    fn looked_in_vain<T: Send + 'static, E: Polled>(
-        &mut self,
-        guard: &mut Guard<'_, T, E>,
-        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-    ) -> bool {
-        self.idle += 1;
-        let shares = guard.oversubscribed || self.shares;
-        if shares && !self.full.is_zero() {
-            self.let_others_run(guard);
-        }
-        if self.idle.is_multiple_of(ROUNDS_FOR_OTHERS) {
-            guard.wake_waiters();
-        }
-        if shares || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK) {
-            return self.read_clock(guard, ready);
-        }
-        if self.idle > ROUNDS_AT_FULL_SPEED {
-            spin_hint();
-        }
-        false
+    if round.hints {
+        spin_hint();
     }
+    false
+}
 
-    /// Lets others run on this processor, and learns what they do unless that is known
-    /// (`learns`).
-    fn let_others_run<T: Send + 'static, E: Polled>(&mut self, guard: &mut Guard<'_, T, E>) {
-        if !guard.learns {
-            return thread::yield_now();
-        }
-        let before = guard.engine.as_ref().map(E::clock);
-        thread::yield_now();
-        let now = guard.engine.as_ref().map(E::clock);
-        let lasted = before.zip(now).map(|(before, now)| now.since(before));
-        let Some(lasted) = lasted else { return };
-        if guard.neighbours.had_it(lasted) {
-            (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
-        }
-        let take_turns = guard.neighbours.take_turns();
-        guard.async_progress.budget.set_oversubscribed(take_turns);
+/// Lets others run on this CPU, and measures for how long, unless there is nothing to learn.
+fn let_others_run<T: Send + 'static, E: Polled>(guard: &mut Guard<'_, T, E>, wait: &mut Wait) {
+    if !guard.policy.learns {
+        return thread::yield_now();
     }
+    let before = guard.engine.as_ref().map(E::clock);
+    thread::yield_now();
+    let now = guard.engine.as_ref().map(E::clock);
+    if let Some((before, now)) = before.zip(now) {
+        guard.policy.others_ran(wait, now.since(before));
+    }
+}
 
-    /// Lets others in that want the lock, doubts a wait that lasts, sleeps when it has polled for
-    /// long enough. Says whether the wait is over.
-    fn read_clock<T: Send + 'static, E: Polled>(
-        &mut self,
-        guard: &mut Guard<'_, T, E>,
-        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-    ) -> bool {
-        if guard.core.wanted.load(Ordering::Relaxed) != 0 {
-            guard.let_others_in();
-            if ready(guard) {
-                return true;
-            }
-        }
-        let oversubscribed = guard.oversubscribed;
-        let Some(engine) = &mut guard.engine else {
+/// Lets others in that want the lock, checks a wait that lasts, sleeps when it has polled for long
+/// enough. Says whether the wait is over.
+fn read_clock<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
+    on: WaitOn<'_>,
+    wait: &mut Wait,
+    ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
+) -> bool {
+    if guard.core.wanted.load(Ordering::Relaxed) != 0 {
+        guard.let_others_in();
+        if ready(guard) {
             return true;
-        };
-        engine.asked_in_vain();
-        let now = engine.clock();
-        if oversubscribed {
-            engine.spread(now);
         }
-        let tired = self.is_tired(guard, now);
-        let since = *self.began.get_or_insert(now);
-        let doubtful = now.since(since) >= DOUBT;
-        if doubtful && (tired || self.doubt_at.is_none_or(|at| now >= at)) {
-            self.doubt_at = Some(now + DOUBT);
-            if guard.doubt((self.on, since, now), ready) {
-                guard.count(Counter::WaitsSlept);
-                return true;
-            }
-        }
-        tired && self.sleep(guard, doubtful, ready)
     }
-
-    /// Whether it has polled for as long as it may.
-    fn is_tired<T, E: Polled>(&mut self, inner: &Inner<T, E>, now: Tick) -> bool {
-        let waited = now.since(*self.since.get_or_insert(now));
-        self.shares = self.shares_at_once || waited >= inner.alone;
-        // The first time only: the peer may not have posted its receive.
-        let longer = match inner.oversubscribed || self.woken || self.spin.is_zero() {
-            true => Duration::ZERO,
-            false => inner.fetch_time(),
-        };
-        waited >= self.spin + longer
+    let inner = &mut **guard;
+    let Some(engine) = &mut inner.engine else {
+        return true;
+    };
+    engine.asked_in_vain();
+    let now = engine.clock();
+    let policy = (inner.policy.oversubscribed, inner.policy.times);
+    if policy.0 {
+        engine.spread(now);
     }
-
-    /// Says whether the wait is over.
-    fn sleep<T: Send + 'static, E: Polled>(
-        &mut self,
-        guard: &mut Guard<'_, T, E>,
-        doubtful: bool,
-        ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
-    ) -> bool {
-        let most = if doubtful {
-            guard.long_waits.nap
-        } else {
-            DOUBT
-        };
-        if sleep_once(guard, self.on, most, ready) {
+    let next = wait.on_time(now, policy, || engine.fetch_time());
+    if next.checks_peers {
+        let since = wait.began().unwrap_or(now);
+        if guard.doubt((on, since, now), ready) {
             guard.count(Counter::WaitsSlept);
             return true;
         }
-        // It woke for something else, after a long time: the next unsuccessful poll need not be as
-        // long.
-        (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
-        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
-        false
     }
+    let most = match next.sleeps {
+        None => return false,
+        Some(Sleeps::UntilChecked) => CHECKED_AFTER,
+        Some(Sleeps::Long) => guard.long_waits.nap,
+    };
+    if sleep_once(guard, on, most, ready) {
+        guard.count(Counter::WaitsSlept);
+        return true;
+    }
+    wait.slept();
+    false
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
@@ -424,7 +324,7 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
     let before = E::now();
     let full = guard.apart(|| lasts_in_full::<E>(longest, |t| sleeper.sleep(nap, t)));
     let now = E::now();
-    guard.async_progress.idled(now, now.since(before));
+    guard.policy.async_progress.idled(now, now.since(before));
     sleeper.wake_up(nap);
     guard.awake();
     guard.role = Role::Caller;

@@ -7,15 +7,12 @@ use crate::settings::mark;
 use kw_base::Peer;
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::knobs::Knobs;
+use kw_waiting::constants::wait::LONGEST_FETCH;
 use std::time::Duration;
 
 /// How long a program waits for something, and nothing comes, before peers that were told to hold
 /// may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
-
-/// A thread that waits for a message to be fetched polls so long at most; what takes longer is
-/// worth a wake-up.
-const LONGEST_FETCH: Duration = Duration::from_millis(1);
 
 /// The longest is looked for among this many active transfers.
 const TRANSFERS: usize = 16;

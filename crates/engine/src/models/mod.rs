@@ -10,7 +10,6 @@
 mod fake;
 mod places;
 
-use crate::async_progress::AsyncState;
 use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
 use crate::progress_lock::ProgressLock;
@@ -18,6 +17,7 @@ use crate::wait::WaitOn;
 use fake::{Fake, World};
 use kw_base::Key;
 use kw_base::sync::{Arc, thread};
+use kw_waiting::AsyncState;
 use places::Place;
 
 /// Only shared memory can bring something.
@@ -60,9 +60,9 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
         let mut inner = lock.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
-        inner.async_progress.state = AsyncState::Idle;
+        inner.policy.async_progress.state = AsyncState::Idle;
         if stays_away {
-            inner.async_progress.trust();
+            inner.policy.async_progress.trust();
         }
         drop(inner);
         Rank { lock, world, place }

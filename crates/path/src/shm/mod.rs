@@ -46,6 +46,7 @@ use kw_proto::p2p::prices;
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
+use kw_waiting::placement::Comparisons;
 
 use crate::{Body, Down, Inbound, Lines, Path, Refused, Sent};
 use bulk::Emptied;
@@ -54,7 +55,6 @@ pub use handout::ShmError;
 pub use join::{Lead, Local};
 use link::Link;
 pub use ranks::Ranks;
-use rebalance::Rebalance;
 use segment::Segment;
 
 /// Keeps the segment mapped for a doorbell.
@@ -93,7 +93,7 @@ pub struct ShmPath {
     rings: u64,
     bell: Arc<Doorbell>,
     closed: bool,
-    rebalance: Rebalance,
+    comparisons: Comparisons,
     /// Whose process has ended.
     ended: Ended,
 }
@@ -126,7 +126,7 @@ impl ShmPath {
             rings: 0,
             bell: Arc::new(doorbell::Doorbell::new(bell)),
             closed: false,
-            rebalance: Rebalance::default(),
+            comparisons: Comparisons::default(),
             ended,
             // Last: from here on the others may write to this rank, and fetch.
             ranks: Ranks::new(local, segment.clone(), own)?,

@@ -31,6 +31,7 @@
 //! until the next call. So exchanges of long messages overlap with computation from the second one
 //! on, whatever the program did before; the tests run patterns of calls in virtual time.
 
+use crate::constants::progress_thread::*;
 use kw_base::Tick;
 use std::time::Duration;
 
@@ -79,6 +80,7 @@ pub enum Event {
 
 impl AsyncState {
     /// The next state, and whether the progress thread must be kicked out of its sleep.
+    #[inline]
     pub fn on(self, event: Event) -> (AsyncState, bool) {
         use AsyncState::*;
         match (self, event) {
@@ -119,22 +121,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The part of a CPU's time that may be spent, as a divisor: 0.25 %. A built-in value, as those
-    /// that follow.
-    pub const SHARE: u32 = 400;
-    /// The divisor for a rank that shares its CPU with others that spend as much: NPB's SP and BT
-    /// and LULESH lost 2 to 3 % when each of them spent 0.5 %.
-    pub const SHARE_OVERSUBSCRIBED: u32 = 1600;
-    /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for
-    /// long is served at once.
-    pub const ADVANCE: u32 = 13;
-
     /// Of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`: what a
     /// wake-up takes.
     pub fn new(oversubscribed: bool, wake: Duration) -> Budget {
         let mut budget = Budget {
             share: 0,
-            advance: wake * Budget::ADVANCE,
+            advance: wake * ADVANCE,
             paid: Tick::default(),
         };
         budget.set_oversubscribed(oversubscribed);
@@ -143,16 +135,18 @@ impl Budget {
 
     /// From now on the rank shares its CPU with others that wait and compute as it does, or does
     /// not.
+    #[inline]
     pub fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.share = match oversubscribed {
-            true => Budget::SHARE_OVERSUBSCRIBED,
-            false => Budget::SHARE,
+            true => SHARE_OVERSUBSCRIBED,
+            false => SHARE,
         };
     }
 
     /// Whether it shares it.
+    #[inline]
     pub fn is_oversubscribed(&self) -> bool {
-        self.share == Budget::SHARE_OVERSUBSCRIBED
+        self.share == SHARE_OVERSUBSCRIBED
     }
 
     /// This much was spent.
@@ -197,24 +191,6 @@ pub struct AsyncProgress {
 }
 
 impl AsyncProgress {
-    /// How often it may come back at once, when the [`Budget`] is spent, before it is taken for a
-    /// program that calls MPI all the time.
-    pub const TRUST: u8 = 2;
-    /// A compute phase counts only if it lasted at least 100 times the hand-over cost, which bounds
-    /// the overhead to 1 %. The same fraction of the time for which a program sleeps in MPI is
-    /// available for unsuccessful hand-overs.
-    const STAY: u32 = 100;
-    /// A transfer that occupies the network for at least this many wake-ups is worth those that it
-    /// needs.
-    const WORTH: u32 = 32;
-    /// A check costs at most this many wake-ups: a longer measurement includes time of other
-    /// processes or of the kernel's network code.
-    const LOOK: u32 = 2;
-    /// Cost of a hand-over and its return, in hand-overs, and the largest fraction of a wake-up
-    /// that it may be.
-    const BOTH_WAYS: u32 = 2;
-    const PART_OF_WAKE: u32 = 2;
-
     /// Nothing happens yet; see [`Budget::new`].
     pub fn new(oversubscribed: bool, wake: Duration) -> AsyncProgress {
         AsyncProgress {
@@ -227,6 +203,7 @@ impl AsyncProgress {
     }
 
     /// Handles an event; returns whether the progress thread must be woken.
+    #[inline]
     pub fn on(&mut self, event: Event) -> bool {
         let (next, kick) = self.state.on(event);
         self.state = next;
@@ -246,21 +223,21 @@ impl AsyncProgress {
 
     /// The program was seen to stay away, or is tried once more.
     pub fn trust(&mut self) {
-        self.trust = AsyncProgress::TRUST;
+        self.trust = TRUST;
     }
 
     /// A thread has left and handed over, for which it took so long. `transfer`: how long the
     /// network takes for what goes on.
     pub fn left(&mut self, now: Tick, cost: Duration, transfer: Duration) {
         self.on(Event::LeftAsBefore);
-        let most = self.wake / AsyncProgress::PART_OF_WAKE;
-        let woken = match transfer >= self.wake * AsyncProgress::WORTH {
+        let most = self.wake / PART_OF_WAKE;
+        let woken = match transfer >= self.wake * WORTH {
             true => None,
             false => Some(Duration::ZERO),
         };
         self.stay = Some(Stay {
             since: now,
-            cost: most.min(cost * AsyncProgress::BOTH_WAYS),
+            cost: most.min(cost * BOTH_WAYS),
             woken,
         });
     }
@@ -283,7 +260,7 @@ impl AsyncProgress {
             now.since(stay.since),
             stay.cost + stay.woken.unwrap_or_default(),
         );
-        if stayed >= soon.max(cost * AsyncProgress::STAY) {
+        if stayed >= soon.max(cost * STAY) {
             self.trust();
         } else {
             self.spend_in_vain(now, cost);
@@ -296,7 +273,7 @@ impl AsyncProgress {
         if self.budget.is_oversubscribed() {
             return;
         }
-        self.budget.refund(time / AsyncProgress::STAY);
+        self.budget.refund(time / STAY);
         if self.budget.pause(now).is_zero() {
             self.trust();
         }
@@ -312,7 +289,7 @@ impl AsyncProgress {
     /// The progress thread has checked, at this cost and the cost of the time before; `moved`: it
     /// has moved data.
     pub fn looked(&mut self, now: Tick, [before, cost]: [Duration; 2], event: Event, moved: bool) {
-        let [before, cost] = [before, cost].map(|cost| cost.min(self.wake * AsyncProgress::LOOK));
+        let [before, cost] = [before, cost].map(|cost| cost.min(self.wake * LOOK));
         // Kicks come when they come: only looks that were due grant the program another trial.
         let due = self.budget.pause(now).is_zero();
         self.budget.spend(now, cost);
@@ -323,6 +300,11 @@ impl AsyncProgress {
             self.trust();
         }
         self.on(event);
+    }
+
+    /// How long the progress thread sleeps until its next check; `watch`: `KW_WATCH`.
+    pub fn pause(&self, now: Tick, watch: Duration, looks: &Looks) -> Duration {
+        (watch * looks.factor).max(self.budget.pause(now))
     }
 }
 
@@ -351,28 +333,46 @@ pub struct Sight {
 }
 
 impl Looks {
-    /// Quiet ticks with nothing going on before the thread sleeps for good.
-    const NOTHING_TICKS: u32 = if cfg!(loom) { 2 } else { 20 };
-    /// Ticks grow to this many times `KW_WATCH` while they find no long stay outside MPI; the budget
-    /// may have them further apart.
-    const LIVELY_FACTOR: u32 = 64;
-
     /// Meaning of this check after those before it.
     pub fn judge(&mut self, sight: Sight) -> Event {
         let lively = sight.entries != self.entries;
         self.entries = sight.entries;
         self.nothing = if sight.busy { 0 } else { self.nothing + 1 };
-        self.factor = (self.factor * 2).clamp(1, Looks::LIVELY_FACTOR);
+        self.factor = (self.factor * 2).clamp(1, LIVELY_FACTOR);
         // A thread that sleeps in each wait would be kicked by each call. On shared cores every
         // kick takes the CPU from a rank; elsewhere it makes this thread check sooner.
         let calls = lively && sight.oversubscribed;
         match (sight.waited_in, sight.busy, lively) {
             (true, ..) if !calls => Event::Waiter,
-            (_, false, _) if self.nothing >= Looks::NOTHING_TICKS => Event::Nothing,
+            (_, false, _) if self.nothing >= NOTHING_TICKS => Event::Nothing,
             (_, true, false) if sight.holds_up => Event::Quiet,
             (_, true, false) => Event::EagerOnly,
             _ => Event::Lively,
         }
+    }
+}
+
+/// What the progress thread's checks cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// CPU time of the thread at its last accounting.
+    used: Duration,
+    /// Cost of the last check.
+    cost: Duration,
+}
+
+impl Costs {
+    /// Cost of the previous check, and of this one; `used`: CPU time of the thread until now.
+    pub fn of_check(&mut self, used: Duration) -> [Duration; 2] {
+        let (before, (lost, per)) = (self.cost, LOST_FOR_USED);
+        self.cost = (used - self.used) * lost / per;
+        self.used = used;
+        [before, self.cost]
+    }
+
+    /// What the thread did until now, at this CPU time, was not a check.
+    pub fn skip(&mut self, used: Duration) {
+        self.used = used;
     }
 }
 
@@ -459,8 +459,8 @@ mod tests {
             now = now + stay;
             progress.entered(now, soon);
         };
-        let in_advance = us(15) * Budget::ADVANCE;
-        for _ in 0..in_advance.as_micros() / 21 + u128::from(AsyncProgress::TRUST) {
+        let in_advance = us(15) * ADVANCE;
+        for _ in 0..in_advance.as_micros() / 21 + u128::from(TRUST) {
             assert!(progress.is_to_leave());
             left(&mut progress, us(1), Duration::ZERO);
         }
@@ -484,9 +484,7 @@ mod tests {
     /// A thread that pauses as the budget requires spends no more than its share, plus the advance.
     #[test]
     fn looks_take_no_more_than_their_share() {
-        for (oversubscribed, share) in
-            [(false, Budget::SHARE), (true, Budget::SHARE_OVERSUBSCRIBED)]
-        {
+        for (oversubscribed, share) in [(false, SHARE), (true, SHARE_OVERSUBSCRIBED)] {
             let (start, cost) = (Tick(10_000_000_000), Duration::from_micros(20));
             let wake = Duration::from_micros(15);
             let (mut budget, mut now, mut spent) =

@@ -7,27 +7,16 @@
 //! yielding is not enough: the scheduler runs it for several milliseconds. A thread woken from
 //! sleep preempts it, so waits sleep at once there.
 //!
-//! Told by the thread that polls, with the lock held. The figures are starting values.
+//! Told by the thread that polls.
 
+use crate::constants::co_scheduled::{
+    COMPUTED, LEARNT, PART_SHORT, REMEMBERED, WAITS_ASLEEP, WAITS_SHARED,
+};
 use std::time::Duration;
-
-/// Others that had the processor for so long, while a wait let them run, have computed and not
-/// waited. The scheduler gives who computes at least 700 us (its base slice).
-pub(crate) const COMPUTED: Duration = Duration::from_micros(500);
-/// A CPU-bound process is recognised after this much computation.
-const LEARNT: Duration = Duration::from_millis(2);
-/// Others compute only where what they had in shorter stretches is less than this part.
-const PART_SHORT: u32 = 16;
-/// Older observations do not count.
-const REMEMBERED: Duration = Duration::from_millis(100);
-/// This many waits after a computation yield from the first poll on.
-const WAITS_SHARED: u32 = 256;
-/// This many waits next to a CPU-bound process sleep at once.
-const WAITS_ASLEEP: u32 = 32;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Neighbours {
+pub struct CoScheduled {
     /// How long others had the processor lately, in stretches long enough for a computation.
     computed: Duration,
     /// Stretches that are shorter.
@@ -40,7 +29,7 @@ pub(crate) struct Neighbours {
 
 /// How a wait begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Beginning {
+pub enum Beginning {
     /// It polls alone.
     Alone,
     /// It polls, and lets others run between two looks.
@@ -49,7 +38,7 @@ pub(crate) enum Beginning {
     Asleep,
 }
 
-impl Neighbours {
+impl CoScheduled {
     /// A wait begins.
     #[inline]
     pub fn beginning(&mut self) -> Beginning {
@@ -68,8 +57,8 @@ impl Neighbours {
         self.shared > 0
     }
 
-    /// A wait let others run, and they had the processor for so long. Says whether it and those
-    /// that follow sleep rather.
+    /// A wait let others run, and they had the processor for so long. Returns whether it and
+    /// those that follow sleep instead.
     pub fn had_it(&mut self, lasted: Duration) -> bool {
         if self.computed + self.short > REMEMBERED {
             (self.computed, self.short) = (self.computed / 2, self.short / 2);
@@ -96,36 +85,36 @@ mod tests {
     const TURN: Duration = Duration::from_micros(2);
 
     /// Start of waits after this many stretches of either kind.
-    fn beginnings(neighbours: &mut Neighbours, waits: u32) -> Vec<Beginning> {
-        (0..waits).map(|_| neighbours.beginning()).collect()
+    fn beginnings(others: &mut CoScheduled, waits: u32) -> Vec<Beginning> {
+        (0..waits).map(|_| others.beginning()).collect()
     }
 
     #[test]
     fn waits_beside_nobody_poll_alone() {
-        let mut neighbours = Neighbours::default();
-        assert!(!(0..1000).any(|_| neighbours.had_it(TURN)));
-        assert_eq!(beginnings(&mut neighbours, 3), [Beginning::Alone; 3]);
+        let mut others = CoScheduled::default();
+        assert!(!(0..1000).any(|_| others.had_it(TURN)));
+        assert_eq!(beginnings(&mut others, 3), [Beginning::Alone; 3]);
     }
 
     #[test]
     fn waits_beside_who_only_computes_sleep_and_now_and_then_look_whether_it_still_does() {
-        let mut neighbours = Neighbours::default();
-        assert!(neighbours.had_it(SLICE));
-        let waits = beginnings(&mut neighbours, WAITS_ASLEEP + 1);
+        let mut others = CoScheduled::default();
+        assert!(others.had_it(SLICE));
+        let waits = beginnings(&mut others, WAITS_ASLEEP + 1);
         assert!(waits.ends_with(&[Beginning::Asleep, Beginning::Alone]));
-        assert!(neighbours.had_it(SLICE));
-        assert_eq!(neighbours.beginning(), Beginning::Asleep);
+        assert!(others.had_it(SLICE));
+        assert_eq!(others.beginning(), Beginning::Asleep);
     }
 
     #[test]
     fn waits_beside_who_waits_too_take_turns() {
-        let mut neighbours = Neighbours::default();
+        let mut others = CoScheduled::default();
         for _ in 0..100 {
-            assert!(!(0..150).any(|_| neighbours.had_it(TURN)));
-            assert!(!neighbours.had_it(SLICE));
-            assert_eq!(neighbours.beginning(), Beginning::Shared);
+            assert!(!(0..150).any(|_| others.had_it(TURN)));
+            assert!(!others.had_it(SLICE));
+            assert_eq!(others.beginning(), Beginning::Shared);
         }
-        let waits = beginnings(&mut neighbours, WAITS_SHARED);
+        let waits = beginnings(&mut others, WAITS_SHARED);
         assert_eq!(waits.last(), Some(&Beginning::Alone));
     }
 }

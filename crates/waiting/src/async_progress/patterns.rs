@@ -133,8 +133,7 @@ impl Rank {
         });
         self.progress.looked(self.now, [LOOK; 2], event, false);
         if self.progress.state == AsyncState::Watching {
-            let paid = self.progress.budget.pause(self.now);
-            self.alarm = Some(self.now + (WATCH * self.looks.factor).max(paid));
+            self.alarm = Some(self.now + self.progress.pause(self.now, WATCH, &self.looks));
         }
     }
 
@@ -249,7 +248,7 @@ fn histories() -> Vec<(Vec<Step>, Duration)> {
     ]
 }
 
-/// Time in which [`AsyncProgress::TRUST`] unsuccessful hand-overs and two checks are repaid.
+/// Time in which [`TRUST`] unsuccessful hand-overs and two checks are repaid.
 const SPENT: Duration = us(40_000);
 
 /// The sizes of the measurement: 256 KB, 512 KB, 4 MB and 64 MB at 1 Gb/s.

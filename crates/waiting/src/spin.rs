@@ -1,14 +1,12 @@
 //! Looking again and again for a limited time, where a look costs much less than to read the clock.
 
+use crate::constants::wait::LOOKS_PER_CLOCK;
 use kw_base::Tick;
 use std::time::Duration;
 
-/// Looks between two readings of the clock.
-pub(crate) const LOOKS_PER_CLOCK: u32 = 64;
-
 /// Looks for a while.
 #[derive(Debug)]
-pub(crate) struct Spin {
+pub struct Spin {
     most: Duration,
     looks: u32,
     end: Option<Tick>,
@@ -17,7 +15,7 @@ pub(crate) struct Spin {
 impl Spin {
     /// For `most` from the first reading of the clock on; if that is nothing, for one look.
     #[inline(always)]
-    pub(crate) fn new(most: Duration) -> Spin {
+    pub fn new(most: Duration) -> Spin {
         Spin {
             most,
             looks: 0,
@@ -25,22 +23,22 @@ impl Spin {
         }
     }
 
-    /// After an unsuccessful poll: whether there is time for another.
+    /// After an unsuccessful poll: whether there is time for another. `now` reads the clock.
     #[inline(always)]
-    pub(crate) fn goes_on(&mut self) -> bool {
+    pub fn goes_on(&mut self, now: impl FnOnce() -> Tick) -> bool {
         self.looks += 1;
         match self.looks.is_multiple_of(LOOKS_PER_CLOCK) || self.most.is_zero() {
-            true => self.is_early(),
+            true => self.is_early(now),
             false => true,
         }
     }
 
     #[cold]
-    fn is_early(&mut self) -> bool {
+    fn is_early(&mut self, now: impl FnOnce() -> Tick) -> bool {
         if self.most.is_zero() {
             return false;
         }
-        let now = kw_sys::clock::now();
+        let now = now();
         now < *self.end.get_or_insert(now + self.most)
     }
 }

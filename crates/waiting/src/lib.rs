@@ -1,0 +1,95 @@
+//! Waiting on CPUs that may be shared: who polls, yields, sleeps, hands over to the progress thread
+//! or moves to another CPU. Pure: events and times in, decisions out; no clock, no system call, no
+//! atomics.
+//!
+//! | event | decided by | decision |
+//! | --- | --- | --- |
+//! | a blocking call begins to wait | [`Policy::begin_wait`] | poll alone, poll and yield, or sleep at once |
+//! | its poll found nothing | [`Wait::found_nothing`] | yield, read the clock, help parked threads |
+//! | others had the CPU meanwhile | [`Policy::others_ran`] | what this wait and later ones do |
+//! | the clock was read | [`Wait::on_time`] | go on polling, check whether peers have left, sleep |
+//! | a test call found nothing | [`PollBackoff`] | nothing, yield, sleep for a moment |
+//! | a thread leaves or enters MPI; the progress thread checks | [`AsyncProgress`] | who polls from now on |
+//! | a long exchange between all ranks ends | [`YieldAfter`], [`Turns`] | yield before returning |
+//! | time to compare where ranks run | [`placement`] | move to another CPU |
+//!
+//! `engine` reads the clocks and carries out the decisions; `path` does for [`placement`]. Numbers
+//! are in [`constants`]. The tests run ranks, progress threads and computing processes on a
+//! scheduler in virtual time.
+#![forbid(unsafe_code)]
+
+pub mod async_progress;
+mod co_scheduled;
+pub mod constants;
+mod exchange;
+pub mod placement;
+mod poll_backoff;
+mod spin;
+mod wait;
+
+pub use async_progress::{AsyncProgress, AsyncState};
+pub use co_scheduled::{Beginning, CoScheduled};
+pub use exchange::{Exchange, Turns, YieldAfter};
+pub use poll_backoff::{Decision, PollBackoff};
+pub use spin::Spin;
+pub use wait::{Round, Sleeps, Timed, Times, Wait};
+
+use std::time::Duration;
+
+/// What one rank knows about waiting, and decides with.
+#[derive(Debug)]
+pub struct Policy {
+    /// More ranks than CPUs share this host.
+    pub oversubscribed: bool,
+    /// Whether waits learn what other processes on their CPU do: not where ranks are known to share
+    /// CPUs, nor where `KW_SPIN` says how long waits poll.
+    pub learns: bool,
+    /// How long waits poll.
+    pub times: Times,
+    /// First interval of the progress thread's checks (`KW_WATCH`).
+    pub watch: Duration,
+    /// The progress thread.
+    pub async_progress: AsyncProgress,
+    /// Unsuccessful test calls.
+    pub polls: PollBackoff,
+    /// Other processes on this CPU.
+    others: CoScheduled,
+}
+
+impl Policy {
+    /// Of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`: the time to
+    /// wake a thread.
+    pub fn new(oversubscribed: bool, wake: Duration) -> Policy {
+        Policy {
+            oversubscribed,
+            learns: false,
+            times: Times::default(),
+            watch: Duration::ZERO,
+            async_progress: AsyncProgress::new(oversubscribed, wake),
+            polls: PollBackoff::default(),
+            others: CoScheduled::default(),
+        }
+    }
+
+    /// Takes over how long waits poll; `said`: what `KW_SPIN` says.
+    pub fn set_times(&mut self, wake: Duration, said: Option<Duration>, watch: Duration) {
+        self.times = Times::of(wake, said);
+        self.learns = !self.oversubscribed && said.is_none();
+        self.watch = watch.max(constants::progress_thread::LEAST_WATCH);
+    }
+
+    /// A blocking call begins to wait.
+    #[inline]
+    pub fn begin_wait(&mut self) -> Wait {
+        Wait::new(self.times.spin, self.others.beginning())
+    }
+
+    /// `wait` has let others run, who had the CPU for this long.
+    pub fn others_ran(&mut self, wait: &mut Wait, lasted: Duration) {
+        if self.others.had_it(lasted) {
+            wait.sleep_at_once();
+        }
+        let take_turns = self.others.take_turns();
+        self.async_progress.budget.set_oversubscribed(take_turns);
+    }
+}

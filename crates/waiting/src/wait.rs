@@ -1,0 +1,201 @@
+//! A blocking call of the thread that polls for all: how often it polls, when it yields, when it
+//! sleeps.
+//!
+//! ```text
+//! loop { poll; something came -> progressed(), or the end
+//!              nothing        -> found_nothing() -> yield? -> read the clock? -> on_time() -> sleep? -> slept() }
+//! ```
+//!
+//! It polls alone for a short time, yields between polls for longer, then sleeps. Where CPUs are
+//! shared it yields from the first poll on; next to a process that only computes it sleeps at once
+//! ([`crate::CoScheduled`]).
+
+use crate::Beginning;
+use crate::constants::wait::*;
+use kw_base::Tick;
+use std::time::Duration;
+
+/// How long waits poll.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Before they let others run between two polls.
+    pub alone: Duration,
+    /// Before they sleep.
+    pub spin: Duration,
+}
+
+impl Times {
+    /// On a host where waking a thread takes `wake`; `said`: what `KW_SPIN` says.
+    pub fn of(wake: Duration, said: Option<Duration>) -> Times {
+        let times = |n: u32| (wake * n).min(LONGEST_POLLING);
+        Times {
+            alone: times(WAKES_ALONE),
+            spin: said.unwrap_or(times(WAKES)),
+        }
+    }
+}
+
+/// Between two polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// Others may run now.
+    pub yields: bool,
+    /// Parked threads whose requests have ended are to be woken.
+    pub wakes_parked: bool,
+    /// The clock is to be read ([`Wait::on_time`]).
+    pub reads_clock: bool,
+    /// The processor is to be told that this is a spin loop.
+    pub hints: bool,
+}
+
+/// After a reading of the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timed {
+    /// The ranks that this wait depends on are to be asked whether they have left.
+    pub checks_peers: bool,
+    /// The thread is to sleep.
+    pub sleeps: Option<Sleeps>,
+}
+
+/// How long a wait sleeps at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sleeps {
+    /// [`CHECKED_AFTER`]: until it is checked whether peers have left.
+    UntilChecked,
+    /// It has been checked, and sleeps as long as reports about waits that last allow.
+    Long,
+}
+
+/// One wait.
+#[derive(Debug)]
+pub struct Wait {
+    /// How long a wait that starts again polls before it sleeps; not at all next to an unrelated
+    /// computation.
+    full: Duration,
+    /// How long it polls now.
+    spin: Duration,
+    /// Others may run between two polls: they are known to want to, or it has polled for so long.
+    shares: bool,
+    /// Whether they may from the first poll on.
+    shares_at_once: bool,
+    /// It has slept, and what woke it was something else.
+    woken: bool,
+    /// Unsuccessful polls in a row.
+    idle: u32,
+    /// Since when nothing has come, and since when it has waited, as far as the clock was read.
+    since: Option<Tick>,
+    began: Option<Tick>,
+    /// When it is to be checked again.
+    check_at: Option<Tick>,
+}
+
+impl Wait {
+    #[inline]
+    pub(crate) fn new(spin: Duration, beginning: Beginning) -> Wait {
+        let full = match beginning {
+            Beginning::Asleep => Duration::ZERO,
+            Beginning::Alone | Beginning::Shared => spin,
+        };
+        let shares_at_once = beginning == Beginning::Shared;
+        Wait {
+            full,
+            spin: full,
+            shares: shares_at_once,
+            shares_at_once,
+            woken: false,
+            idle: 0,
+            since: None,
+            began: None,
+            check_at: None,
+        }
+    }
+
+    /// Whether the next poll is of all paths, and not only of where this wait can end.
+    #[inline]
+    pub fn polls_all(&self) -> bool {
+        self.idle % ROUNDS_OF_ONE == ROUNDS_OF_ONE - 1
+    }
+
+    /// Something has come, though not what this waits for.
+    #[inline]
+    pub fn progressed(&mut self) {
+        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
+        // Data that follows the one that woke it at once is a stream of pieces.
+        if !std::mem::take(&mut self.woken) {
+            self.spin = self.full;
+        }
+    }
+
+    /// A poll found nothing.
+    #[inline]
+    pub fn found_nothing(&mut self, oversubscribed: bool) -> Round {
+        self.idle += 1;
+        let shares = oversubscribed || self.shares;
+        Round {
+            yields: shares && !self.full.is_zero(),
+            wakes_parked: self.idle.is_multiple_of(ROUNDS_FOR_OTHERS),
+            reads_clock: shares || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK),
+            hints: self.idle > ROUNDS_AT_FULL_SPEED,
+        }
+    }
+
+    /// Others on this CPU only compute.
+    pub(crate) fn sleep_at_once(&mut self) {
+        (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
+    }
+
+    /// The clock was read. `fetch`: how long it may take until a peer has read what it was
+    /// offered.
+    #[inline]
+    pub fn on_time(
+        &mut self,
+        now: Tick,
+        policy: (bool, Times),
+        fetch: impl FnOnce() -> Duration,
+    ) -> Timed {
+        let tired = self.is_tired(now, policy, fetch);
+        let lasts = now.since(*self.began.get_or_insert(now)) >= CHECKED_AFTER;
+        let checks_peers = lasts && (tired || self.check_at.is_none_or(|at| now >= at));
+        if checks_peers {
+            self.check_at = Some(now + CHECKED_AFTER);
+        }
+        Timed {
+            checks_peers,
+            sleeps: tired.then_some(if lasts {
+                Sleeps::Long
+            } else {
+                Sleeps::UntilChecked
+            }),
+        }
+    }
+
+    /// Since when it has waited, once the clock was read.
+    pub fn began(&self) -> Option<Tick> {
+        self.began
+    }
+
+    /// Whether it has polled for as long as it may.
+    #[inline]
+    fn is_tired(
+        &mut self,
+        now: Tick,
+        (oversubscribed, times): (bool, Times),
+        fetch: impl FnOnce() -> Duration,
+    ) -> bool {
+        let waited = now.since(*self.since.get_or_insert(now));
+        self.shares = self.shares_at_once || waited >= times.alone;
+        // The first time only: the peer may not have posted its receive.
+        let longer = match oversubscribed || self.woken || self.spin.is_zero() {
+            true => Duration::ZERO,
+            false => fetch(),
+        };
+        waited >= self.spin + longer
+    }
+
+    /// It has slept and woken for something else, after a long time: the next row of polls need not
+    /// be as long.
+    pub fn slept(&mut self) {
+        (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
+        (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
+    }
+}
