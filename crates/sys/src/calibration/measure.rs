@@ -5,22 +5,20 @@
 //! sleeps the lower quartile): what disturbs a batch makes it longer. Where other programs had the
 //! CPUs all that time, a figure is absurd, and its built-in value holds.
 
+use super::pair::{OVER, Shared, between, fetch, wake};
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
-use crate::region::Region;
-use crate::{clock, cpus, futex, nontemporal, process_vm, threads, topology};
+use crate::{clock, cpus, threads, topology};
 use kw_base::calibration::{Calibration, Figure};
-use kw_base::pool;
 use kw_base::sync::Arc;
-use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
 use kw_types::layout::Basic;
 use std::time::Duration;
 
 /// Time that a figure may take; all of them stay below 200 ms.
-const SHARE: Duration = Duration::from_millis(8);
+pub(super) const SHARE: Duration = Duration::from_millis(8);
 /// Stack of the other thread, bytes.
-const STACK: usize = 256 << 10;
+pub(super) const STACK: usize = 256 << 10;
 /// Bytes of a copy within the caches of a core.
 const NEAR: usize = 64 << 10;
 /// Bytes of the memory that long messages are copied to: more than the caches of most cores; where
@@ -32,23 +30,6 @@ const FAR_STEP: u64 = 1 << 20;
 const MOST: u64 = 64 << 20;
 /// Pieces of [`NEAR`] that one copies in a batch.
 const TOGETHER: u32 = 64;
-/// Bytes of the area that two CPUs share.
-const AREA: usize = 2 << 20;
-/// Bytes of a piece, as of long messages.
-const PIECE: u64 = pool::piece_of(1 << 20);
-/// Pieces that may be filled and not drained.
-const AHEAD: u32 = 4;
-/// Rounds of a batch.
-const ROUNDS: u32 = 50;
-/// Looks at a word before others may run.
-const LOOKS: u32 = 20_000;
-
-/// Line transfer between two CPUs: picoseconds, and picoseconds per 1024 bytes.
-#[derive(Clone, Copy, Default)]
-struct Between {
-    line: u64,
-    stream: u64,
-}
 
 /// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two
 /// CPUs.
@@ -133,7 +114,7 @@ fn pairs(
 }
 
 /// Picoseconds of the shortest batch; a batch says how many times it did what is measured.
-fn best(mut batch: impl FnMut() -> u64) -> u64 {
+pub(super) fn best(mut batch: impl FnMut() -> u64) -> u64 {
     let end = clock::now() + SHARE;
     let mut least = u64::MAX;
     loop {
@@ -148,18 +129,18 @@ fn best(mut batch: impl FnMut() -> u64) -> u64 {
 }
 
 /// Picoseconds per 1024 bytes, from those for this many.
-fn per_kb(picos: u64, bytes: u64) -> u64 {
+pub(super) fn per_kb(picos: u64, bytes: u64) -> u64 {
     (picos * 1024 / bytes).max(1)
 }
 
 /// Memory that has been touched.
-fn touched(len: usize) -> Option<Buf> {
+pub(super) fn touched(len: usize) -> Option<Buf> {
     let buf = Buf::try_alloc(len)?;
     touch(&buf);
     Some(buf)
 }
 
-fn touch(buf: &Buf) {
+pub(super) fn touch(buf: &Buf) {
     let page = [1; 4096];
     for at in (0..buf.len()).step_by(page.len()) {
         buf.write(at, &page);
@@ -318,246 +299,6 @@ fn memory(cpus: &[usize], each: u64) -> Option<u64> {
         let _ = thread.join();
     }
     picos.map(|picos| per_kb(picos, NEAR as u64))
-}
-
-/// A word in a cache line of its own.
-#[repr(align(128))]
-#[derive(Default)]
-struct Word(AtomicU32);
-
-impl Word {
-    fn get(&self) -> u32 {
-        // SYNC: what the other thread wrote before it set the word.
-        self.0.load(Ordering::Acquire)
-    }
-
-    fn set(&self, value: u32) {
-        // SYNC: what this thread wrote before.
-        self.0.store(value, Ordering::Release);
-    }
-
-    /// Looks until the word is good.
-    fn until(&self, good: impl Fn(u32) -> bool) -> u32 {
-        let mut looks = 0u32;
-        loop {
-            let value = self.get();
-            if good(value) {
-                return value;
-            }
-            looks += 1;
-            if looks.is_multiple_of(LOOKS) {
-                thread::yield_now();
-            }
-            std::hint::spin_loop();
-        }
-    }
-}
-
-/// Memory shared by two threads.
-#[derive(Default)]
-struct Shared {
-    mine: Word,
-    theirs: Word,
-}
-
-/// The word that ends the other thread.
-const OVER: u32 = u32::MAX;
-
-/// Runs `body` while another thread, on that CPU, runs `other` with the same words. `None`: there
-/// is no such thread.
-fn beside<T>(
-    cpu: usize,
-    other: impl FnOnce(&Shared) + Send + 'static,
-    body: impl FnOnce(&Shared) -> T,
-) -> Option<T> {
-    let shared = Arc::new(Shared::default());
-    let theirs = shared.clone();
-    let thread = threads::spawn("kw-calibrate", STACK, move || {
-        cpus::stay_on(cpu);
-        other(&theirs);
-    });
-    let thread = thread.ok()?;
-    let result = body(&shared);
-    shared.mine.set(OVER);
-    futex::wake(&shared.mine.0);
-    thread.join().ok()?;
-    Some(result)
-}
-
-fn between(cpu: usize) -> Option<Between> {
-    Some(Between {
-        line: line(cpu)?,
-        stream: stream(cpu)?,
-    })
-}
-
-/// One way of a word that goes to another CPU and back.
-fn line(cpu: usize) -> Option<u64> {
-    let answer = |shared: &Shared| {
-        let mut seen = 0;
-        while seen != OVER {
-            seen = shared.mine.until(|v| v != seen);
-            shared.theirs.set(seen);
-        }
-    };
-    beside(cpu, answer, |shared| {
-        let mut turn = 0;
-        best(|| {
-            for _ in 0..ROUNDS {
-                turn += 1;
-                shared.mine.set(turn);
-                shared.theirs.until(|v| v == turn);
-            }
-            2 * u64::from(ROUNDS)
-        })
-    })
-}
-
-/// A region's pieces take turns.
-fn part(region: Region<'_>, number: u32) -> Region<'_> {
-    let pieces = region.len() / PIECE;
-    region.part(u64::from(number) % pieces * PIECE, PIECE)
-}
-
-/// Copies into a shared area by one CPU while another one copies the data out.
-fn stream(cpu: usize) -> Option<u64> {
-    let area = touched(AREA)?;
-    let theirs = area.clone();
-    let drain = move |shared: &Shared| {
-        let to = touched(NEAR * 8);
-        let regions = to.as_ref().and_then(Buf::region).zip(theirs.region());
-        let Some((to, whole)) = regions else {
-            shared.theirs.set(OVER);
-            return;
-        };
-        for done in 0.. {
-            if shared.mine.until(|filled| filled > done) == OVER {
-                return;
-            }
-            nontemporal::fetch(part(whole, done), part(to, done));
-            shared.theirs.set(done + 1);
-        }
-    };
-    let fill = |shared: &Shared| {
-        let from = touched(NEAR * 8)?;
-        let (from, whole) = from.region().zip(area.region())?;
-        let mut filled = 0;
-        let mut copier = nontemporal::NontemporalCopier::default();
-        let picos = best(|| {
-            for _ in 0..8 {
-                shared
-                    .theirs
-                    .until(|done| filled < done.saturating_add(AHEAD));
-                copier.copy(part(from, filled), part(whole, filled));
-                filled += 1;
-                shared.mine.set(filled);
-            }
-            shared.theirs.until(|done| done >= filled);
-            8
-        });
-        Some(per_kb(picos, PIECE))
-    };
-    beside(cpu, drain, fill)?
-}
-
-/// A call of process_vm_readv and what each kilobyte adds, where the system allows it. As in use,
-/// another processor has just written what is fetched: its cache has the only copy.
-fn fetch(other: Option<usize>) -> Option<(u64, u64)> {
-    let from = touched(FETCH_LONG as usize)?;
-    let to = touched(FETCH_LONG as usize)?;
-    fetch_once(&from, &to, FETCH_SHORT)?;
-    let theirs = from.clone();
-    let dirty = move |shared: &Shared| {
-        let mut seen = 0;
-        loop {
-            seen = shared.mine.until(|v| v != seen);
-            if seen == OVER {
-                return;
-            }
-            touch(&theirs);
-            shared.theirs.set(seen);
-        }
-    };
-    let by_other = other.and_then(|cpu| {
-        beside(cpu, dirty, |shared| {
-            let mut turn = 0;
-            let mut write = || {
-                turn += 1;
-                shared.mine.set(turn);
-                shared.theirs.until(|v| v == turn);
-            };
-            [FETCH_SHORT, FETCH_LONG].map(|len| fetch_least(&from, &to, len, &mut write))
-        })
-    });
-    let alone = || [FETCH_SHORT, FETCH_LONG].map(|len| fetch_least(&from, &to, len, &mut || ()));
-    let [short, long] = by_other.unwrap_or_else(alone);
-    let rate = per_kb(long.saturating_sub(short), FETCH_LONG - FETCH_SHORT);
-    Some((
-        short.saturating_sub(rate * (FETCH_SHORT >> 10)).max(1),
-        rate,
-    ))
-}
-
-const FETCH_SHORT: u64 = 4 << 10;
-const FETCH_LONG: u64 = 256 << 10;
-
-fn fetch_once(from: &Buf, to: &Buf, len: u64) -> Option<()> {
-    let address = from.region()?.bits() as u64;
-    process_vm::fetch(process_vm::pid(), address, to, 0, len).ok()?;
-    Some(())
-}
-
-/// Picoseconds of the shortest fetch, before each of which `write` has been called.
-fn fetch_least(from: &Buf, to: &Buf, len: u64, write: &mut impl FnMut()) -> u64 {
-    let end = clock::now() + SHARE;
-    let mut least = u64::MAX;
-    loop {
-        write();
-        let begin = clock::now();
-        // It was allowed a moment ago; where it is refused now, the figure is brought into its range.
-        let _ = fetch_once(from, to, len);
-        let now = clock::now();
-        least = least.min((now.0 - begin.0) * 1000);
-        if now >= end {
-            return least.max(1);
-        }
-    }
-}
-
-/// From a wake-up until a thread that slept on another CPU runs.
-fn wake(cpu: usize) -> Option<u64> {
-    let sleep = |shared: &Shared| {
-        let mut seen = 0;
-        while seen != OVER {
-            shared.theirs.set(seen);
-            let word = &shared.mine;
-            while word.get() == seen {
-                futex::wait(&word.0, seen, None);
-            }
-            seen = word.get();
-        }
-    };
-    let times = beside(cpu, sleep, |shared| {
-        let end = clock::now() + SHARE;
-        let mut times = Vec::new();
-        while clock::now() < end && (times.len() as u32) < 100 {
-            let turn = times.len() as u32 + 1;
-            // Long enough for it to fall asleep.
-            let asleep = clock::now() + Duration::from_micros(50);
-            while clock::now() < asleep {
-                std::hint::spin_loop();
-            }
-            let begin = clock::now();
-            shared.mine.set(turn);
-            futex::wake(&shared.mine.0);
-            shared.theirs.until(|v| v == turn);
-            times.push((clock::now().0 - begin.0) * 1000);
-        }
-        times
-    });
-    let mut times = times?;
-    times.sort_unstable();
-    times.get(times.len() / 4).copied()
 }
 
 #[cfg(test)]
