@@ -21,13 +21,21 @@ static void hears(int code, int cls, const char *one, const char *two, int line)
         FAILED("line %d: '%s' lacks '%s' or '%s'", line, said(code), one, two);
 }
 
-enum { SEND, ISEND, SSEND, PERSISTENT, WAYS };
+enum { SEND, ISEND, SSEND, PERSISTENT, BSEND, WAYS };
+static char attached[8 * LONG + 4096];
 
 static void send(int how, int n, MPI_Datatype type, int tag) {
     MPI_Request r = MPI_REQUEST_NULL;
     if (how == SEND) OK(MPI_Send(out, n, type, other, tag, check_comm));
     if (how == ISEND) OK(MPI_Isend(out, n, type, other, tag, check_comm, &r));
     if (how == SSEND) OK(MPI_Ssend(out, n, type, other, tag, check_comm));
+    if (how == BSEND) {
+        OK(MPI_Buffer_attach(attached, sizeof attached));
+        OK(MPI_Bsend(out, n, type, other, tag, check_comm));
+        void *whole;
+        int bytes;
+        OK(MPI_Buffer_detach(&whole, &bytes));
+    }
     if (how == PERSISTENT) {
         OK(MPI_Send_init(out, n, type, other, tag, check_comm, &r));
         OK(MPI_Start(&r));
@@ -40,7 +48,7 @@ static int receive(int how, int n, MPI_Datatype type, int source, int tag, MPI_S
     MPI_Request r = MPI_REQUEST_NULL;
     MPI_Message m;
     int code;
-    if (how == SEND) return MPI_Recv(in, n, type, source, tag, check_comm, s);
+    if (how == SEND || how == BSEND) return MPI_Recv(in, n, type, source, tag, check_comm, s);
     if (how == SSEND) {
         OK(MPI_Mprobe(source, tag, check_comm, &m, s));
         return MPI_Mrecv(in, n, type, &m, s);
@@ -124,6 +132,47 @@ static void types(void) {
     for (int i = 0; i < 5; i++) OK(MPI_Type_free(&all[i]));
 }
 
+/* Each rank sends of one type and receives into the same memory what is of its own type there. */
+static void replaced(void) {
+    MPI_Datatype column, mine;
+    int code;
+    OK(MPI_Type_vector(4, 1, 3, MPI_INT, &column));
+    OK(MPI_Type_commit(&column));
+    mine = check_rank ? column : MPI_INT;
+    OK(MPI_Sendrecv_replace(in, check_rank ? 1 : 4, mine, other, 7, other, 7, check_comm, MPI_STATUS_IGNORE));
+    mine = check_rank ? MPI_FLOAT : MPI_INT;
+    code = MPI_Sendrecv_replace(in, 4, mine, other, 7, other, 7, check_comm, MPI_STATUS_IGNORE);
+    CHECK_CLASS(code, MPI_ERR_TYPE);
+    hears(code, MPI_ERR_TYPE, "message of rank 0 with tag 7 holds MPI_INT", "takes MPI_FLOAT", __LINE__);
+    code = MPI_Sendrecv_replace(in, check_rank ? 4 : 1, check_rank ? MPI_FLOAT : column, other, 7, other, 7, check_comm, MPI_STATUS_IGNORE);
+    CHECK_CLASS(code, MPI_ERR_TYPE);
+    OK(MPI_Type_free(&column));
+}
+
+/* A partitioned send and its receive, each cut in its own way; started twice. */
+static void parts(MPI_Datatype sent, MPI_Datatype wanted, int cls, const char *one, const char *two, int line) {
+    MPI_Request r;
+    int n = check_rank ? 2 : 4;
+    if (check_rank) OK(MPI_Precv_init(in, n, 6, wanted, other, 7, check_comm, MPI_INFO_NULL, &r));
+    else OK(MPI_Psend_init(out, n, 3, sent, other, 7, check_comm, MPI_INFO_NULL, &r));
+    for (int turn = 0; turn < 2; turn++) {
+        OK(MPI_Start(&r));
+        if (check_rank == 0) OK(MPI_Pready_range(0, n - 1, r));
+        hears(MPI_Wait(&r, MPI_STATUS_IGNORE), cls, one, two, line);
+    }
+    OK(MPI_Request_free(&r));
+}
+
+static void partitioned(void) {
+    MPI_Datatype pair = structure(MPI_INT, MPI_FLOAT, 4), turned = structure(MPI_FLOAT, MPI_INT, 4), apart = structure(MPI_INT, MPI_FLOAT, 12);
+    parts(MPI_INT, MPI_INTEGER, MPI_SUCCESS, "", "", __LINE__);
+    parts(pair, apart, MPI_SUCCESS, "", "", __LINE__);
+    parts(MPI_INT, MPI_FLOAT, MPI_ERR_TYPE, "partitioned send of rank 0 with tag 7 holds MPI_INT", "takes MPI_FLOAT", __LINE__);
+    parts(pair, turned, MPI_ERR_TYPE, "holds elements of several types", "takes others", __LINE__);
+    MPI_Datatype all[] = {pair, turned, apart};
+    for (int i = 0; i < 3; i++) OK(MPI_Type_free(&all[i]));
+}
+
 /* To this process itself. */
 static void own(void) {
     int a = 3;
@@ -177,6 +226,8 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_set_errhandler(check_comm, MPI_ERRORS_RETURN));
 #if STRICT
     types();
+    replaced();
+    partitioned();
     own();
     buffers();
 #endif

@@ -31,7 +31,7 @@ use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
 use kw_base::{ContextId, Key, Peer, Slab};
 use kw_boot::Job;
-use kw_proto::endpoint::Failure;
+use kw_proto::endpoint::{Failure, Memory};
 use kw_sys::buf::Buf;
 use op::{Op, Side};
 use rows::{Cargo, Row, row_that_pays};
@@ -123,6 +123,10 @@ impl Partitioned {
             group,
             bytes,
             row,
+            types: match messages.machine.is_checking() {
+                true => buf.signature(),
+                false => 0,
+            },
         };
         let word = Buf::alloc(SETUP_LEN);
         word.write(0, &setup.encode());
@@ -236,6 +240,7 @@ impl Partitioned {
             return;
         };
         op.setup = Some(setup);
+        op.compare_types(&setup);
         if op.active.is_some() {
             self.post_pieces(messages, key);
         } else if op.freed {

@@ -8,7 +8,7 @@ use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, SessionH};
 use crate::request::{Flight, Outgoing, fault_of};
 use kw_engine::{Engine, ReqId, SendMode, Started};
-use kw_sys::buf::{BUFFER_AUTOMATIC, Buf};
+use kw_sys::buf::BUFFER_AUTOMATIC;
 use std::collections::VecDeque;
 
 /// Space that a message takes in an attached buffer beyond its data; at most MPI_BSEND_OVERHEAD
@@ -82,6 +82,9 @@ impl Attached {
 #[derive(Debug, Default)]
 pub struct Buffers {
     attached: Vec<Attached>,
+    /// Messages have the types of their data, which are compared with those of the receive
+    /// (KW_CHECK).
+    pub types: bool,
 }
 
 impl Buffers {
@@ -180,8 +183,7 @@ impl Buffers {
                 ),
             );
         }
-        let copy = Buf::alloc(len as usize);
-        out.buf.copy_to(0, &copy, 0, len);
+        let copy = out.buf.packed(self.types);
         let copy = Outgoing { buf: copy, ..*out };
         if let Started::Request(id) = copy.start(engine, SendMode::Standard) {
             a.serial += 1;

@@ -227,6 +227,32 @@ impl Buf {
         })
     }
 
+    /// A copy of the data in memory of its own, packed; `types`: those of the data are known
+    /// ([`Buf::with_types`]), and are those of the copy, too.
+    ///
+    /// # Panics
+    /// As [`Buf::alloc`].
+    pub fn packed(&self, types: bool) -> Buf {
+        let mut copy = Buf::alloc(self.len as usize);
+        self.copy_to(0, &copy, 0, self.len);
+        if let Shape::Typed {
+            layout,
+            count,
+            skip: 0,
+        } = &self.shape
+            && types
+            && self.len == layout.size() * count
+            && let Ok(packed) = layout.packed(*count)
+        {
+            copy.shape = Shape::Typed {
+                layout: Arc::new(packed),
+                count: 1,
+                skip: 0,
+            };
+        }
+        copy
+    }
+
     /// Bytes of packed data.
     #[inline]
     pub fn len(&self) -> u64 {

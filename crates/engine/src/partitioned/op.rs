@@ -4,7 +4,7 @@ use super::rows::{Cargo, Pace, Row};
 use super::setup::Setup;
 use crate::messages::{ReqId, Want};
 use kw_base::{ContextId, Peer};
-use kw_proto::endpoint::{Failure, Outcome};
+use kw_proto::endpoint::{Failure, Memory, Outcome};
 use kw_sys::buf::Buf;
 
 /// Kind of a partitioned operation.
@@ -43,6 +43,8 @@ pub(super) struct Op {
     /// Bytes that came.
     pub came: u64,
     pub failure: Option<Failure>,
+    /// Of a receive: how its types differ from those of the send (KW_CHECK).
+    pub mismatch: Option<String>,
     /// The handle is freed: it goes when it has ended.
     pub freed: bool,
 }
@@ -60,8 +62,26 @@ impl Op {
             left: 0,
             came: 0,
             failure: None,
+            mismatch: None,
             freed: false,
         }
+    }
+
+    /// Notes how the types of a receive differ from those of its send, if they are known.
+    pub fn compare_types(&mut self, setup: &Setup) {
+        let Side::Recv { want, .. } = &self.side else {
+            return;
+        };
+        let source = want.source.map_or(0, |s| s.0);
+        let len = setup.len().min(self.buf.len());
+        let text = match setup.types {
+            0 => None,
+            types => self.buf.mismatch(types, len),
+        };
+        self.mismatch = text.map(|text| {
+            let tag = setup.tag;
+            format!("the partitioned send of rank {source} with tag {tag} holds {text}")
+        });
     }
 
     /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more
@@ -93,6 +113,8 @@ impl Op {
             Some(_) => self.failure.take(),
             None => self.failure.clone(),
         };
+        // Every transfer has these types.
+        let failure = failure.or_else(|| self.mismatch.clone().map(Failure::Types));
         let mut outcome = failure.map_or(Outcome::CLEAN, Outcome::failed);
         outcome.len = self.came;
         if let (Side::Recv { want, .. }, Some(setup)) = (&self.side, &self.setup) {

@@ -10,7 +10,7 @@ pub(super) const SETUP_TAG: i32 = i32::MIN;
 /// Other negative tags have a meaning of their own (MPI_ANY_TAG).
 pub(super) const LAST_TAG: i32 = -1024;
 /// Bytes of a setup.
-pub(super) const SETUP_LEN: usize = 28;
+pub(super) const SETUP_LEN: usize = 32;
 
 /// How the sender has cut its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,8 @@ pub(super) struct Setup {
     /// Pieces that travel as one message, when they become ready while the sender computes; the
     /// last row may have fewer.
     pub(super) row: u32,
+    /// Type signature of the whole data (KW_CHECK), or 0.
+    pub(super) types: u32,
 }
 
 impl Setup {
@@ -38,7 +40,8 @@ impl Setup {
         b[8..12].copy_from_slice(&self.partitions.to_le_bytes());
         b[12..16].copy_from_slice(&self.group.to_le_bytes());
         b[16..24].copy_from_slice(&self.bytes.to_le_bytes());
-        b[24..].copy_from_slice(&self.row.to_le_bytes());
+        b[24..28].copy_from_slice(&self.row.to_le_bytes());
+        b[28..].copy_from_slice(&self.types.to_le_bytes());
         b
     }
 
@@ -51,6 +54,7 @@ impl Setup {
             group: word(12),
             bytes: word(16) as u64 | (word(20) as u64) << 32,
             row: word(24),
+            types: word(28),
         };
         let sound =
             setup.tag >= 0 && setup.first > SETUP_TAG && setup.partitions > 0 && setup.group > 0;
@@ -138,6 +142,7 @@ mod tests {
             group: partitions.div_ceil(MOST_PIECES),
             bytes,
             row: 1,
+            types: 7,
         }
     }
 

@@ -120,6 +120,7 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
             }
         };
         guard.above.checking = engine.job.agreed().checks();
+        guard.above.buffers.types = guard.above.checking;
         guard.above.ops.strict = guard.above.checking;
         guard.engine = Some(engine);
         guard

@@ -293,9 +293,7 @@ fn start_replace(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Pa
     let mut out = outgoing(tables, comm, &out)?;
     let into = incoming(tables, comm, &into)?;
     if let Some(out) = &mut out {
-        let copy = Buf::alloc(out.buf.len() as usize);
-        out.buf.copy_to(0, &copy, 0, out.buf.len());
-        out.buf = copy;
+        out.buf = out.buf.packed(tables.checking);
     }
     Ok(launch(engine, comm, out, into))
 }

@@ -73,6 +73,11 @@ impl<B: Memory> Machine<B> {
         }
     }
 
+    /// Whether the program's messages carry their type signature ([`Machine::check_types`]).
+    pub fn is_checking(&self) -> bool {
+        self.checks
+    }
+
     /// The sending half.
     #[inline(always)]
     pub fn sender(&mut self) -> Sender<'_, B> {

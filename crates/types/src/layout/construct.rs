@@ -65,6 +65,14 @@ impl Layout {
         })
     }
 
+    /// The packed data of `n` elements: bytes in a row, which are still of these types.
+    pub fn packed(&self, n: u64) -> Result<Layout, Mismatch> {
+        let signature = self.signature.repeat(n).ok_or(TooLarge)?;
+        let end = i64::try_from(signature.bytes).map_err(|_| TooLarge)?;
+        let node = Node::block(0, signature.bytes);
+        Layout::assemble(Bounds::of_data(end, end, 1), node, signature)
+    }
+
     /// `n` extents in bytes.
     pub fn scaled(&self, n: i64) -> Result<i64, Mismatch> {
         n.checked_mul(self.extent).ok_or(TooLarge)
