@@ -61,6 +61,21 @@ def test_messages_that_nobody_receives_are_said(left, paths):
     ), told(p)
 
 
+@pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
+def test_a_refused_communicator_leaves_no_message_for_the_next_call_with_its_tag(left, paths):
+    p = run(MPIEXEC, "-n", 2, left, "refused", env={"KW_CHECK": "yes", "KW_PATHS": paths})
+    assert p.returncode == 0 and p.stderr == "", told(p)
+
+
+def test_a_rank_that_does_not_call_what_others_call_with_it_is_said(left):
+    p = run(MPIEXEC, "-n", 3, left, "uncalled", env={"KW_CHECK": "yes"})
+    said = (
+        "  rank 2: rank 0 called MPI_Comm_create_from_group or MPI_Intercomm_create_from_groups "
+        "with a group that has this rank, which did not call it (2 times)\n"
+    )
+    assert p.returncode == 0 and p.stderr == HEAD + said, told(p)
+
+
 @pytest.mark.parametrize("how, check", [("nothing", "yes"), ("comm", "no"), ("message", "no")])
 def test_nothing_is_said_where_nothing_is_left_or_nobody_asks(left, how, check):
     p = run(MPIEXEC, "-n", 2, left, how, env={"KW_CHECK": check})

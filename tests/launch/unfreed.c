@@ -93,11 +93,48 @@ static void message(void) {
     (void)kept;
 }
 
+static int making(int ranks, int first, MPI_Comm *made) {
+    MPI_Group all, some;
+    int two[2] = {first, 1 - first};
+    MPI_Comm_group(WORLD, &all);
+    MPI_Group_incl(all, ranks, two, &some);
+    int code = MPI_Comm_create_from_group(some, "tag", MPI_INFO_NULL, MPI_ERRORS_RETURN, made);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return code;
+}
+
+// Refused, since the ranks mean different groups; then done, with the same tag.
+static void refused(void) {
+    MPI_Comm made;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; i++) {
+        if (making(2, rank, &made) == MPI_SUCCESS) MPI_Abort(WORLD, 7);
+        MPI_Barrier(WORLD);
+        if (making(2, 0, &made) != MPI_SUCCESS) MPI_Abort(WORLD, 8);
+        MPI_Comm_free(&made);
+        MPI_Barrier(WORLD);
+    }
+}
+
+// Refused by two ranks of three, of which one means the third, too: that one never calls.
+static void uncalled(void) {
+    MPI_Group all, some;
+    MPI_Comm made;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_group(WORLD, &all);
+    MPI_Group_incl(all, 3 - rank, (int[]){0, 1, 2}, &some);
+    if (rank < 2 && MPI_Comm_create_from_group(some, "tag", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made) == MPI_SUCCESS) MPI_Abort(WORLD, 7);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } HOW[] = {{"nothing", nothing}, {"comm", comm}, {"group", group}, {"type", type}, {"op", op}, {"window", window}, {"sent", sent},
-           {"received", received}, {"persistent", persistent}, {"message", message}};
+           {"received", received}, {"persistent", persistent}, {"message", message},
+           {"refused", refused}, {"uncalled", uncalled}};
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);

@@ -241,6 +241,8 @@ impl Seen<'_> {
     /// Messages without a receive; first those that a wait has something to do with.
     fn early(&self, waits: &[Wait]) -> Vec<Early> {
         let mut early = self.0.unreceived();
+        // A call that has no communicator yet is told by its own waits.
+        early.retain(|e| e.context != BOOTSTRAP.0);
         let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));
         early.sort_by_key(|e| !concerns(e));
         early.truncate(MOST_EARLY);
@@ -253,12 +255,10 @@ const MOST_LOOKS: u32 = 64;
 /// Most messages without a receive that are told of.
 const MOST_EARLY: usize = 16;
 
-/// A message of the program; the library's own have negative tags or a context of their own.
+/// A message of the program, or of a call that makes a communicator without a parent; the library's
+/// other ones have negative tags or a context of their own.
 fn told(message: &Unreceived<'_, Buf>) -> Option<Early> {
     let env = message.env;
-    if env.context == BOOTSTRAP.0 {
-        return None;
-    }
     if env.tag < 0 {
         return setup_of(message);
     }

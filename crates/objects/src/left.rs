@@ -9,6 +9,7 @@ use crate::state::{State, Tables};
 use kw_base::Key;
 use kw_hang::{Early, Frame, Left};
 use kw_sys::callers;
+use kw_types::comm::BOOTSTRAP;
 use std::collections::HashMap;
 
 /// Most return addresses that are kept of a call.
@@ -164,6 +165,13 @@ pub fn never_received(state: &State) -> Vec<Left> {
 }
 
 fn message(early: &Early, tables: &Tables) -> String {
+    if early.context == BOOTSTRAP.0 {
+        return format!(
+            "rank {} called MPI_Comm_create_from_group or MPI_Intercomm_create_from_groups with a group \
+             that has this rank, which did not call it",
+            early.from
+        );
+    }
     let kind = match early.partitioned {
         true => "a partitioned send",
         false => "a message",

@@ -20,6 +20,10 @@ impl Members<'_> {
     /// all and agrees. The first objection that `objects` raises to another's data (all have the
     /// same length) is sent to all instead, and ends the comparison: otherwise a member whose group
     /// contains a process that did not call would wait for it forever.
+    ///
+    /// So each member sends two messages to each other. After an objection the receives of those
+    /// that have not come stay posted: they take the messages when they come, and none of them is
+    /// left for a later call with the same tag. An objection has the length of `mine`.
     pub fn compare(
         &self,
         mine: &[u8],
@@ -32,15 +36,19 @@ impl Members<'_> {
             }
         }
         self.tell_others(mine)?;
+        let mut told = false;
         while !owed.is_empty() {
             let (first, words) = self.hear(&mut owed, mine.len())?;
             if let Some(objection) = objects(&words) {
-                self.tell_others(&objection)?;
-                self.stop_listening(owed);
+                if !told {
+                    self.tell_others(&objection)?;
+                }
+                self.leave_receives(owed);
                 return Ok(Some(objection));
             }
             if first && !owed.iter().any(|o| o.first) {
                 self.tell_others(mine)?;
+                told = true;
             }
         }
         Ok(None)
@@ -95,13 +103,13 @@ impl Members<'_> {
         Ok((o.first, words))
     }
 
-    fn stop_listening(&self, owed: Vec<Owed>) {
+    /// Nobody waits for these, and their memory lives as long as they do.
+    fn leave_receives(&self, owed: Vec<Owed>) {
         let mut guard = self.mpi.lock();
         let Some(engine) = &mut guard.engine else {
             return;
         };
         for o in owed {
-            engine.messages.cancel(o.id);
             engine.messages.release(o.id);
         }
     }
