@@ -52,10 +52,10 @@ static void what_cannot_end_fails(void) {
 static void what_is_cancelled_is_no_error(void) {
     MPI_Request r[2];
     MPI_Status s;
-    int x, y = 0, flag, other = 3 - check_rank;
+    int x, y = 0, z, flag, other = 3 - check_rank;
     OK(MPI_Irecv(&x, 1, MPI_INT, 0, 5, WORLD, &r[0]));
     OK(MPI_Irecv(&y, 1, MPI_INT, MPI_ANY_SOURCE, 6, WORLD, &r[1]));
-    names_rank_0(MPI_Recv(&x, 1, MPI_INT, 0, 5, WORLD, MPI_STATUS_IGNORE));
+    names_rank_0(MPI_Recv(&z, 1, MPI_INT, 0, 5, WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Test(&r[0], &flag, MPI_STATUS_IGNORE));
     CHECK_EQ(flag, 0);
     OK(MPI_Send(&check_rank, 1, MPI_INT, other, 6, WORLD));
