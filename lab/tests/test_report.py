@@ -80,8 +80,12 @@ def others(by):
     return {
         "overlap": [
             {"bench": "overlap", "op": op, "bytes": n, "overlap": 0.8 / by}
-            for op in ("exchange", "ibcast")
-            for n in (65536, 1048576)
+            | statistics("total_us", by * n / 100)
+            for op, sizes in (
+                ("exchange", (65536, 262144, 1048576, 4194304)),
+                ("ibcast", (65536, 1048576)),
+            )
+            for n in sizes
         ],
         "wait": [
             {"bench": "wait", "op": "w", "mode": m, "bytes": n}
@@ -242,7 +246,7 @@ def test_the_report_opens_without_a_network(text, place):
         f"{what}-{network}.png"
         for what in ("collectives", "message", "receives")
         for network in plan.NETWORKS
-    } <= {p.name for p in pictures}
+    } | {"overlap-time.png", "overlap-by-size.png"} <= {p.name for p in pictures}
     assert len(pictures) == len(reader.fetched) and all(
         p.read_bytes().startswith(b"\x89PNG") for p in pictures
     )

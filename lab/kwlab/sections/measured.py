@@ -7,6 +7,8 @@ from ..libraries import OURS
 from ..words import NETWORK, networks, size
 from .cells import mean_ratio
 
+SIZES_OF_A_CURVE = 4  # with fewer, bars say it all
+
 # what other sections show
 SHOWN = (
     "p2p",
@@ -59,9 +61,44 @@ def others(book):
     ) + "".join(parts)
 
 
+def by_size(book, metric, scale):
+    """{panel: {who: {bytes: value}}} of the operations that were measured with several sizes; a
+    panel is an operation on so many ranks of a network."""
+    panels = {}
+    for row in book.medians("overlap", metric).itertuples():
+        panel = f"{row.op}, {row.ranks} ranks, {NETWORK[row.network]}"
+        value = row.measured.map(lambda one: scale * one)
+        panels.setdefault(panel, {}).setdefault(row.who, {})[row.bytes] = value
+    sorted_by_size = {
+        panel: {who: dict(sorted(curve.items())) for who, curve in curves.items()}
+        for panel, curves in panels.items()
+    }
+    return {
+        panel: curves
+        for panel, curves in sorted_by_size.items()
+        if max(len(curve) for curve in curves.values()) >= SIZES_OF_A_CURVE
+    }
+
+
+def overlap_curves(book):
+    """Time and overlap over message size, as the thesis shows them."""
+    times, shares = by_size(book, "total_us", 1e-3), by_size(book, "overlap", 100)
+    if not times:
+        return ""
+    return book.picture(
+        "overlap-time",
+        plots.lines(times, "ms", "A transfer and the computation beside it, together"),
+        "Time of a transfer with a computation of 1.5 times its length, by size",
+    ) + book.picture(
+        "overlap-by-size",
+        plots.lines(shares, "overlap, %", "Overlap with computation", zero=True),
+        "Overlap by size",
+    )
+
+
 def overlap(book):
     found = book.medians("overlap", "overlap")
-    parts = []
+    parts = [overlap_curves(book)]
     for net in networks(found.network):
         for ranks in sorted(set(found[found.network == net].ranks)):
             some = found[(found.network == net) & (found.ranks == ranks)]
@@ -84,7 +121,7 @@ def overlap(book):
                         f"Overlap by operation and size, {NETWORK[net]}",
                     )
                 )
-    return parts and paragraph(
+    return len(parts) > 1 and paragraph(
         "1 - (total - computation) / communication alone: 100 % when communication costs nothing "
         "beside computation, 0 when it does not begin before the wait, below when both together "
         "take longer than one after the other. Bars are cut off at -50 and 110 %."
