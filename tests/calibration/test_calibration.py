@@ -4,6 +4,7 @@ time or a figure that was measured."""
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -39,8 +40,12 @@ def run(*words, cache, status=0, **env):
     return p.stdout
 
 
-def kwinfo(option, **more):
-    return run(DIST / "bin/kwinfo", option, **more)
+def kwinfo(*options, **more):
+    return run(DIST / "bin/kwinfo", *options, **more)
+
+
+def calibrate(**more):
+    return calibrate("--no-verify", **more)
 
 
 def eager(exchange, cache, **env):
@@ -65,7 +70,7 @@ def the_file(cache):
 def test_what_kwinfo_measures_is_kept_and_shown(tmp_path):
     cache = tmp_path
     assert "built-in values" in kwinfo("--choices", cache=cache)
-    text = kwinfo("--calibrate", cache=cache)
+    text = calibrate(cache=cache)
     file = the_file(cache)
     assert f"Saved in {file}" in text, text
     assert file.read_text().endswith("\nend\n")
@@ -76,7 +81,7 @@ def test_what_kwinfo_measures_is_kept_and_shown(tmp_path):
 
 def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
     cache = tmp_path
-    kwinfo("--calibrate", cache=cache)
+    calibrate(cache=cache)
     file = the_file(cache)
     most = []
     for nanos in 100, 1000:
@@ -94,7 +99,7 @@ def test_all_ranks_use_the_figures_of_the_file(exchange, tmp_path):
 
 def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
     cache = tmp_path
-    kwinfo("--calibrate", cache=cache)
+    calibrate(cache=cache)
     file = the_file(cache)
     whole = file.read_text()
     for text in "", whole[:-5], whole.replace("\nhost ", "\nhost other-"), "\0" * 100, whole * 100:
@@ -107,12 +112,12 @@ def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
     file.unlink()
     file.mkdir()
     assert "figures: built-in values" in eager(exchange, cache)[1]
-    assert "Not kept" in kwinfo("--calibrate", cache=cache, status=1)
+    assert "Not kept" in calibrate(cache=cache, status=1)
 
 
 def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
     # /proc takes none, whoever asks; a job that lasted long is no exception and says nothing.
-    text = kwinfo("--calibrate", cache="/proc", status=1)
+    text = calibrate(cache="/proc", status=1)
     assert "Not kept" in text and "cannot write /proc/" in text, text
     assert "figures: built-in values" in eager(exchange, "/proc")[1]
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache="/proc") == ""
@@ -132,9 +137,9 @@ def test_a_long_job_measures_once_and_a_short_one_never(tmp_path):
     cache = {name: tmp_path / name for name in [*cases, "short"]}
     for directory in cache.values():
         directory.mkdir()
-    kwinfo("--calibrate", cache=cache["known"])
+    calibrate(cache=cache["known"])
     before = the_file(cache["known"]).stat().st_ino
-    kwinfo("--calibrate", cache=cache["older"])
+    calibrate(cache=cache["older"])
     older = the_file(cache["older"])
     older.write_text(older.read_text().replace("\nversion ", "\nversion 0.0.0 before "))
     assert "built-in values" in kwinfo("--choices", cache=cache["older"])
@@ -274,7 +279,7 @@ def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
 def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
     """With its hosts (here by name), its domains, and the figures that rank 0 has handed round,
     whatever the environment of who asks: the ranks' log and the page name the same algorithm."""
-    kwinfo("--calibrate", cache=tmp_path)
+    calibrate(cache=tmp_path)
     calls = program("tests/calibration/collectives.c", "-O1")
     hosts = [
         "-n",
@@ -359,3 +364,81 @@ def test_a_job_whose_ranks_have_not_met_does_not_know_what_it_chooses():
     finally:
         p.kill()
         p.wait()
+
+
+# An mpiexec whose jobs take made-up times: NANOS with the choices by the calibration, 1000 with
+# any others (which a setting KW_* makes).
+FAKE = """#!/bin/sh
+nanos=$(env | grep -q '^KW_' && echo 1000 || echo {nanos})
+for last; do :; done
+echo "$last" | tr , '\\n' | sed "s/$/ $nanos/"
+"""
+
+
+def verified(tmp_path, nanos, option="--verify", status=0):
+    """kwinfo's words about a calibration by which messages are always read, where jobs take such
+    times; its file."""
+    place = tmp_path / f"by-{nanos}"
+    (place / "bin").mkdir(parents=True)
+    shutil.copy(DIST / "bin/kwinfo", place / "bin/kwinfo")
+    (place / "bin/mpiexec").write_text(FAKE.format(nanos=nanos))
+    (place / "bin/mpiexec").chmod(0o755)
+    calibrate(cache=place)
+    file = the_file(place)
+    whole = re.sub(r"fetch-call \d+", "fetch-call 50000", file.read_text())
+    whole = re.sub(r"fetch-rate \d+", "fetch-rate 4000", whole)
+    whole = re.sub(r"(stream-\w+) [1-9]\d*", r"\1 4000000", whole)
+    file.write_text(re.sub(r"copy-near \d+", "copy-near 2000000", whole))
+    text = run(place / "bin/kwinfo", option, cache=place, status=status, KW_EAGER_SHM="8")
+    if "may use one CPU" in text:
+        pytest.skip("two ranks take two CPUs")
+    return text, file
+
+
+def test_a_calibration_that_loses_to_the_built_in_values_is_discarded(exchange, tmp_path):
+    text, file = verified(tmp_path, 3000, status=1)
+    assert "discarded" in text and "3.00 times as long" in text, text
+    assert re.search(
+        r"^message +1 KB +read +3\.00 us +eager +1\.00 us +3\.00 \(too slow", text, re.M
+    )
+    assert file.read_text().endswith("\ndiscarded\nend\n")
+    cache = file.parent.parent
+    said = eager(exchange, cache)[1]
+    assert "figures: built-in values" in said and "were discarded" in said, said
+    assert "were discarded" in kwinfo("--choices", cache=cache)
+    # Nobody measures anew unless asked: a long job leaves the file as it is.
+    assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache=cache) == ""
+    assert file.read_text().endswith("\ndiscarded\nend\n")
+    calibrate(cache=cache)
+    assert "measured, from" in kwinfo("--choices", cache=cache)
+
+
+def test_a_calibration_whose_choices_are_the_best_is_kept(tmp_path):
+    text, file = verified(tmp_path, 900)
+    assert "Verified: no choice takes more than 1.15 times" in text, text
+    assert re.search(r"^message +1 KB +read +0\.90 us +\w+ +1\.00 us +0\.90$", text, re.M), text
+    before = file.read_text()
+    assert before.endswith("\nend\n") and "discarded" not in before
+    text, file = verified(tmp_path, 901, option="--calibrate")
+    assert f"Saved in {file}" in text and "Verified" in text, text
+
+
+def test_a_slow_choice_is_a_status_and_a_job_that_fails_is_told(tmp_path):
+    # 1.10 times as long as the built-in values everywhere: it loses, though no cell exceeds 1.15.
+    text, _ = verified(tmp_path, 1100, status=1)
+    assert "Verified" in text and "1.10 times as long" in text, text
+    place = tmp_path / "by-1100"
+    (place / "bin/mpiexec").write_text("#!/bin/sh\necho cannot start >&2; exit 3\n")
+    calibrate(cache=place)
+    text = run(place / "bin/kwinfo", "--verify", cache=place, status=1)
+    assert "Not verified: " in text and "cannot start" in text, text
+
+
+def test_measuring_ranks_time_every_kind_of_operation(tmp_path):
+    cells = [f"{what}:{size}" for what in ("message", "bcast", "reduce") for size in (64, 65536)]
+    cells += ["allreduce:8", "alltoall:64"]
+    words = ["-n", "3", DIST / "bin/kwinfo", "--measure", ",".join(cells)]
+    lines = run(MPIEXEC, *words, cache=tmp_path).splitlines()
+    assert [line.split()[0] for line in lines] == cells
+    assert all(float(line.split()[1]) > 0 for line in lines), lines
+    assert "nothing that is timed" in run(*words[2:4], "barrier", cache=tmp_path, status=1)

@@ -184,6 +184,8 @@ pub struct Subject {
 
 /// Last line of a file of figures: one without it is torn.
 const END: &str = "end";
+/// The line of a file in place of its figures: jobs that used them were slower than without.
+const DISCARDED: &str = "discarded";
 /// The word of the figures that were not measured.
 const UNMEASURED: &str = "-";
 
@@ -405,6 +407,11 @@ impl Calibration {
         text + END + "\n"
     }
 
+    /// The text of a host's file that says that what was measured is not to be used.
+    pub fn discarded(part: Part, subject: &Subject) -> String {
+        format!("{}\n{}{DISCARDED}\n{END}\n", part.title(), subject.lines())
+    }
+
     /// Parses the text of a host's file: the parameters of that group, defaults for the others.
     pub fn parse(part: Part, text: &str, subject: &Subject) -> Result<Calibration, Disbelieved> {
         let text = text.strip_prefix(part.title());
@@ -414,6 +421,9 @@ impl Calibration {
         let text = text.ok_or(Disbelieved::Torn)?;
         let rows = text.strip_prefix(&subject.lines());
         let rows = rows.ok_or(Disbelieved::Subject)?;
+        if rows.strip_suffix('\n') == Some(DISCARDED) {
+            return Err(Disbelieved::Discarded);
+        }
         let lines: Vec<&str> = rows.lines().collect();
         let row = |((_, row), line): (&(Figure, Row), &&str)| {
             let value = line.strip_prefix(row.name)?.strip_prefix(' ')?;
@@ -437,6 +447,8 @@ pub enum Disbelieved {
     Torn,
     /// It was measured of something else.
     Subject,
+    /// Its figures were discarded: the choices by them were slower than those by the defaults.
+    Discarded,
     /// No host has such figures.
     Figures,
 }
@@ -447,6 +459,9 @@ impl std::fmt::Display for Disbelieved {
             Disbelieved::Format => "it is not a calibration file of this version",
             Disbelieved::Torn => "it is incomplete",
             Disbelieved::Subject => "it was measured on another host, or by another version",
+            Disbelieved::Discarded => {
+                "its values were discarded, because jobs were slower with them than with the built-in values"
+            }
             Disbelieved::Figures => "its values are invalid",
         })
     }
@@ -537,6 +552,20 @@ mod tests {
         ] {
             assert_eq!(Calibration::from_word(word), None, "{word}");
         }
+    }
+
+    #[test]
+    fn a_file_of_discarded_figures_says_so_and_only_of_its_own_host() {
+        let text = Calibration::discarded(Part::Host, &subject());
+        let parse = |text: &str, of: &Subject| Calibration::parse(Part::Host, text, of);
+        assert_eq!(parse(&text, &subject()), Err(Disbelieved::Discarded));
+        let other = Subject {
+            processors: "4 of another kind".into(),
+            ..subject()
+        };
+        assert_eq!(parse(&text, &other), Err(Disbelieved::Subject));
+        let torn = &text[..text.len() - 1];
+        assert_eq!(parse(torn, &subject()), Err(Disbelieved::Torn));
     }
 
     #[test]

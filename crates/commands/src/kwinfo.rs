@@ -14,6 +14,7 @@ use kw_launch::hosts;
 use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
 use kw_launch::tuning;
+use kw_launch::verify::ranks;
 use kw_launch::wanted::Wanted;
 
 /// The status after a command line that is wrong.
@@ -43,9 +44,19 @@ struct Options {
     /// All collective algorithms and their requirements
     #[arg(long)]
     algorithms: bool,
-    /// Calibrate this host (0.2 s) and save the result for jobs that start here
+    /// Calibrate this host (0.2 s), verify the result as --verify does, and save it for jobs that
+    /// start here
     #[arg(long)]
     calibrate: bool,
+    /// With --calibrate: save the result without verifying it
+    #[arg(long, requires = "calibrate")]
+    no_verify: bool,
+    /// Verify the calibration in use (some seconds): time messages and collectives on this host as
+    /// chosen and with each alternative forced. A calibration that is slower than the built-in values
+    /// is discarded; the exit status is 1 then, and if a choice takes more than 1.15 times as long as
+    /// an alternative
+    #[arg(long, conflicts_with = "calibrate")]
+    verify: bool,
     /// Protocols and algorithms that a job started here would choose, with the calibration behind them
     #[arg(long)]
     choices: bool,
@@ -77,6 +88,9 @@ struct Options {
     /// --profile, the profile so far; or, with --choices, what its job chooses
     #[arg(long, value_name = "PID")]
     job: Option<u32>,
+    /// In a job that verifies a calibration: times these operations
+    #[arg(long, hide = true, value_name = "CELLS")]
+    measure: Option<String>,
     /// The manual page
     #[arg(long, hide = true)]
     man: bool,
@@ -97,11 +111,17 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
             Err(_) => ExitCode::FAILURE, // nobody listens
         };
     }
+    if let Some(cells) = &options.measure {
+        return measure(cells);
+    }
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
-    if options.calibrate {
-        let (told, kept) = figures::calibrate();
+    if options.calibrate || options.verify {
+        let (told, good) = match options.calibrate {
+            true => figures::calibrate(!options.no_verify),
+            false => figures::verify_known(),
+        };
         text += &told;
-        code = if kept { code } else { ExitCode::FAILURE };
+        code = if good { code } else { ExitCode::FAILURE };
     }
     let question = match options.choices {
         true => Question::Choices,
@@ -142,6 +162,18 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
         }
     }
     listing::print("kwinfo", &text, code)
+}
+
+/// A rank of a job that verifies a calibration.
+fn measure(cells: &str) -> ExitCode {
+    let library = libraries::home().unwrap_or_default();
+    match ranks::measure(cells, &library.join("lib/libmpi_abi.so.1")) {
+        Ok(text) => listing::print("kwinfo", &text, ExitCode::SUCCESS),
+        Err(why) => {
+            eprintln!("kwinfo: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The hosts that the doctor looks at.

@@ -8,6 +8,7 @@
 use crate::choices::{self, messages};
 use crate::collectives::{self, collectives, prices};
 use crate::listing::Listing;
+use crate::verify::{verdict::Verdict, verify};
 use crate::wanted::{Job, Wanted};
 use kw_base::Calibration;
 use kw_base::calibration::{self, Part};
@@ -18,20 +19,67 @@ use std::time::Duration;
 /// A job that lasted so long can spare the time that measuring takes.
 const LONG_JOB: Duration = Duration::from_secs(5);
 
-/// Measures the host and keeps the figures; what is to be printed, and whether they could be kept.
-pub fn calibrate() -> (String, bool) {
+/// Measures the host, verifies the figures if that is wanted, and keeps them unless they lose to the
+/// built-in values; what is to be printed, and whether they could be kept and all choices were good.
+pub fn calibrate(verified: bool) -> (String, bool) {
     let figures = host::measure();
-    let (kept, well) = match host::store(Part::Host, &figures) {
-        Ok(path) => (format!("Saved in {}.", path.display()), true),
+    let mut text = format!("{}\n", listing(&figures, &[Part::Host]).text());
+    let good = match verified.then(|| verify(&figures)) {
+        None => true,
+        Some(Err(why)) => {
+            text += &format!("Not verified: {why}.\n");
+            true
+        }
+        Some(Ok(verdict)) => {
+            text += &page_of(&verdict);
+            if verdict.loses().is_some() {
+                return (text + &discard(), false);
+            }
+            verdict.exceeding().count() == 0
+        }
+    };
+    match host::store(Part::Host, &figures) {
+        Ok(path) => (format!("{text}Saved in {}.\n", path.display()), good),
         Err(why) => (
-            format!("Not kept, so that no job will use them: {why}."),
+            format!("{text}Not kept, so that no job will use them: {why}.\n"),
             false,
         ),
+    }
+}
+
+/// Verifies the figures that jobs use, and discards those that lose to the built-in values; what is
+/// to be printed, and whether all choices were good.
+pub fn verify_known() -> (String, bool) {
+    let known = host::load(Part::Host);
+    let from = match (&known, host::path(Part::Host)) {
+        (Ok(_), Ok(path)) => format!("Calibration: measured, from {}.\n", path.display()),
+        (Err(why), _) => format!("Calibration: built-in values: {why}.\n"),
+        (_, Err(why)) => format!("Calibration: built-in values: {why}.\n"),
     };
-    (
-        format!("{}\n{kept}\n", listing(&figures, &[Part::Host]).text()),
-        well,
-    )
+    let figures = *known.as_ref().unwrap_or(&Calibration::START);
+    match verify(&figures) {
+        Err(why) => (format!("{from}Not verified: {why}.\n"), false),
+        Ok(verdict) => {
+            let good = verdict.exceeding().count() == 0;
+            let text = format!("{from}{}", page_of(&verdict));
+            match verdict.loses() {
+                Some(_) => (text + &discard(), false),
+                None => (text, good),
+            }
+        }
+    }
+}
+
+fn page_of(verdict: &Verdict) -> String {
+    format!("{}\n{}", verdict.listing().text(), verdict.sentences())
+}
+
+/// Notes that the figures are not to be used; a sentence if that cannot be noted.
+fn discard() -> String {
+    match host::discard(Part::Host) {
+        Ok(_) => String::new(),
+        Err(why) => format!("That is not noted, so a file that was there before stays: {why}.\n"),
+    }
 }
 
 /// A job of this host has ended: measures the host where there are no figures that count.
@@ -41,8 +89,9 @@ pub fn after_job(lasted: Duration) {
     }
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
     let knobs = Knobs::read(kw_sys::environment::variable);
-    if knobs.is_ok_and(wanted) && host::path(Part::Host).is_ok() && host::load(Part::Host).is_err()
-    {
+    let missing = || host::path(Part::Host).is_ok() && host::load(Part::Host).is_err();
+    // Figures that were discarded are not measured anew unless somebody asks for it.
+    if knobs.is_ok_and(wanted) && missing() && !host::is_discarded(Part::Host) {
         // If the file cannot be written, the built-in values are used, as before.
         let _ = host::store(Part::Host, &host::measure());
     }

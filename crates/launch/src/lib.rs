@@ -33,6 +33,7 @@
 //! | [`stdin`] | standard input for rank 0 |
 //! | [`listing`] | tables on a terminal |
 //! | [`choices`], [`collectives`], [`figures`], [`wanted`] | what a job would choose, by which figures, and of which job that is said |
+//! | [`verify`] | times the choices by a calibration beside their alternatives |
 //! | [`doctor`] | what of a machine costs programs time, or keeps them from running |
 //! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
 #![forbid(unsafe_code)]
@@ -75,5 +76,6 @@ pub mod stdin;
 pub mod trace;
 pub mod tuning;
 pub mod verdict;
+pub mod verify;
 pub mod wanted;
 pub mod wrap;

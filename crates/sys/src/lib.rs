@@ -69,6 +69,7 @@ pub mod reduce;
 pub mod region;
 pub mod signals;
 mod socket_option;
+pub mod standard_mpi;
 pub mod tcp;
 #[cfg(not(loom))]
 pub mod terminated;

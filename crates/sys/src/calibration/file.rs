@@ -1,7 +1,7 @@
 //! The files of a host's figures: where they are, reading them, replacing them.
 
 use kw_base::Calibration;
-use kw_base::calibration::{Part, Subject};
+use kw_base::calibration::{Disbelieved, Part, Subject};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -39,6 +39,11 @@ pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     let cache = cache.or_else(home).filter(|p| p.is_absolute());
     let why = "neither XDG_CACHE_HOME nor HOME names a directory";
     let cache = cache.ok_or_else(|| Refusal(why.into()))?;
+    Ok(path_below(&cache, part))
+}
+
+/// The same below this directory of caches.
+pub fn path_below(cache: &Path, part: Part) -> PathBuf {
     let plain = |c: char| {
         if c.is_alphanumeric() || "-._".contains(c) {
             c
@@ -51,7 +56,7 @@ pub fn path(part: Part) -> Result<PathBuf, Refusal> {
         Part::Host => "calibration",
         Part::Network => "network",
     };
-    Ok(cache.join(format!("kittiwake/{what}-{host}")))
+    cache.join(format!("kittiwake/{what}-{host}"))
 }
 
 /// Reads a file that was measured of this subject, which is asked for when there is a file.
@@ -62,6 +67,12 @@ pub fn load(
 ) -> Result<Calibration, Refusal> {
     let text = read(path).map_err(|e| refused("read", path, e))?;
     Calibration::parse(part, &text, &subject()).map_err(|why| refused("believe", path, why))
+}
+
+/// Whether a file of this subject says that its figures were discarded.
+pub fn is_discarded(part: Part, path: &Path, subject: impl FnOnce() -> Subject) -> bool {
+    let parsed = |text: String| Calibration::parse(part, &text, &subject());
+    read(path).is_ok_and(|text| parsed(text) == Err(Disbelieved::Discarded))
 }
 
 /// A pipe in place of the file does not block.
@@ -158,6 +169,20 @@ mod tests {
         store(&path, &some().text(Part::Host, &subject())).unwrap();
         assert_eq!(load(Part::Host, &path, subject), Ok(some()));
         assert_eq!(place.names(), ["calibration-h"]);
+    }
+
+    #[test]
+    fn discarded_figures_are_not_used_until_others_replace_them() {
+        let place = Place::new("discarded");
+        let path = place.file();
+        assert!(!is_discarded(Part::Host, &path, subject));
+        store(&path, &Calibration::discarded(Part::Host, &subject())).unwrap();
+        let why = load(Part::Host, &path, subject).unwrap_err().to_string();
+        assert!(why.contains("were discarded"), "{why}");
+        assert!(is_discarded(Part::Host, &path, subject));
+        store(&path, &some().text(Part::Host, &subject())).unwrap();
+        assert!(!is_discarded(Part::Host, &path, subject));
+        assert_eq!(load(Part::Host, &path, subject), Ok(some()));
     }
 
     #[test]

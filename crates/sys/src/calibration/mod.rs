@@ -7,6 +7,7 @@
 
 mod file;
 mod measure;
+mod pair;
 
 pub use file::{Refusal, path};
 pub use measure::measure;
@@ -16,6 +17,7 @@ use kw_base::calibration::{Part, Subject};
 use kw_base::knobs::{Id, Knobs};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
 /// The figures that the knobs allow to be used: those of the host's files, or the built-in values.
 pub fn known(knobs: &Knobs) -> Calibration {
@@ -37,10 +39,29 @@ pub fn load(part: Part) -> Result<Calibration, Refusal> {
 }
 
 /// Writes one of the host's files; says where it is.
-pub fn store(part: Part, figures: &Calibration) -> Result<std::path::PathBuf, Refusal> {
+pub fn store(part: Part, figures: &Calibration) -> Result<PathBuf, Refusal> {
     let path = path(part)?;
     file::store(&path, &figures.text(part, &subject()))?;
     Ok(path)
+}
+
+/// Writes a file of this host below a directory of caches other than the user's.
+pub fn store_below(cache: &Path, part: Part, figures: &Calibration) -> Result<(), Refusal> {
+    let text = figures.text(part, &subject());
+    file::store(&file::path_below(cache, part), &text)
+}
+
+/// Writes a file that says that what was measured is not to be used: the built-in values are, and
+/// nobody measures anew unasked. Says where it is.
+pub fn discard(part: Part) -> Result<PathBuf, Refusal> {
+    let path = path(part)?;
+    file::store(&path, &Calibration::discarded(part, &subject()))?;
+    Ok(path)
+}
+
+/// Whether one of the host's files says so.
+pub fn is_discarded(part: Part) -> bool {
+    path(part).is_ok_and(|path| file::is_discarded(part, &path, subject))
 }
 
 /// Key of calibrations measured here.

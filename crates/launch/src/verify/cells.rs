@@ -1,0 +1,268 @@
+//! What is timed to verify a calibration, and by which protocol or algorithm: the choices by some
+//! figures, and the settings that force each alternative.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kw_base::Calibration;
+use kw_base::calibration::Figure;
+use kw_base::knobs::{Id, Knobs};
+use kw_coll::cost::candidates;
+use kw_coll::{Coll, Table};
+use kw_proto::p2p::prices;
+use kw_proto::p2p::table::{Choice, Room};
+
+use crate::wanted::Job;
+
+/// Smallest and largest message, bytes; the sizes between are powers of two.
+const MESSAGES: std::ops::RangeInclusive<u32> = 10..=22;
+/// Bytes of a collective, as the selection table counts them.
+const SIZES: [u64; 4] = [64, 4 << 10, 64 << 10, 512 << 10];
+/// The collectives: one from a root, one to a root, two among all.
+const COLLECTIVES: [Coll; 4] = [Coll::Bcast, Coll::Reduce, Coll::Allreduce, Coll::Alltoall];
+/// Alternatives of each collective that are forced, the cheapest by the prices first.
+const ALTERNATIVES: usize = 4;
+
+/// What is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A message, one way.
+    Message,
+    /// A collective on all ranks.
+    Collective(Coll),
+}
+
+/// One line of the table: what is timed, and with how many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// See there.
+    pub what: What,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Cell {
+    /// Name of what is timed.
+    pub fn name(self) -> &'static str {
+        match self.what {
+            What::Message => "message",
+            What::Collective(coll) => coll.name(),
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name(), self.bytes)
+    }
+}
+
+impl FromStr for Cell {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Cell, String> {
+        let unknown = || format!("'{word}' is nothing that is timed");
+        let (name, bytes) = word.split_once(':').ok_or_else(unknown)?;
+        let what = match name {
+            "message" => What::Message,
+            name => {
+                let mut all = COLLECTIVES.into_iter();
+                What::Collective(all.find(|c| c.name() == name).ok_or_else(unknown)?)
+            }
+        };
+        let bytes = bytes.parse().map_err(|_| unknown())?;
+        Ok(Cell { what, bytes })
+    }
+}
+
+/// The messages that are timed, between two ranks.
+pub fn messages() -> Vec<Cell> {
+    let cell = |shift| Cell {
+        what: What::Message,
+        bytes: 1u64 << shift,
+    };
+    MESSAGES.map(cell).collect()
+}
+
+/// The collectives that are timed.
+pub fn collectives() -> Vec<Cell> {
+    let cells = |coll| {
+        SIZES.map(|bytes| Cell {
+            what: What::Collective(coll),
+            bytes,
+        })
+    };
+    COLLECTIVES.into_iter().flat_map(cells).collect()
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// At once.
+    Eager,
+    /// After the receiver has answered an offer.
+    Rendezvous,
+    /// After the receiver has announced where it goes.
+    Announced,
+    /// The receiver reads the sender's memory.
+    Read,
+}
+
+impl Protocol {
+    /// All.
+    pub const ALL: [Protocol; 4] = [
+        Protocol::Eager,
+        Protocol::Rendezvous,
+        Protocol::Announced,
+        Protocol::Read,
+    ];
+
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Eager => "eager",
+            Protocol::Rendezvous => "rendezvous",
+            Protocol::Announced => "announced",
+            Protocol::Read => "read",
+        }
+    }
+
+    /// The settings with which every message is sent so; that messages are read wherever they can
+    /// be takes the figures of [`always_read`] besides.
+    pub fn settings(self) -> [(&'static str, &'static str); 3] {
+        let of = |eager, copy, write| {
+            [
+                ("KW_EAGER_SHM", eager),
+                ("KW_SINGLE_COPY", copy),
+                ("KW_WRITE", write),
+            ]
+        };
+        match self {
+            Protocol::Eager => of("64M", "yes", "yes"),
+            Protocol::Rendezvous => of("0", "no", "no"),
+            Protocol::Announced => of("0", "no", "yes"),
+            Protocol::Read => of("0", "yes", "no"),
+        }
+    }
+
+    /// How a message of this many bytes is sent by these crossing points.
+    fn of(choice: &Choice, bytes: u64) -> Protocol {
+        match bytes {
+            n if n <= choice.eager_max => Protocol::Eager,
+            n if n >= choice.get_min => Protocol::Read,
+            n if n >= choice.announce_min => Protocol::Announced,
+            _ => Protocol::Rendezvous,
+        }
+    }
+}
+
+/// Figures by which reading the sender's memory is the cheapest for messages of every size.
+pub fn always_read(figures: &Calibration) -> Calibration {
+    Calibration::measured(|figure| match figure {
+        Figure::FetchCall => *figure.row().range.start(),
+        Figure::FetchRate => *figure.row().range.start(),
+        Figure::StreamCore | Figure::StreamCache | Figure::StreamPackage | Figure::StreamHost => {
+            match figures.value(figure) {
+                0 => 0,
+                _ => *figure.row().range.end(),
+            }
+        }
+        _ => figures.value(figure),
+    })
+}
+
+/// How messages are sent between two ranks of this host by these figures.
+pub fn protocol(figures: &Calibration, knobs: &Knobs, bytes: u64) -> Protocol {
+    let lines = prices::shared_memory(figures, knobs.flag(Id::SingleCopy));
+    let room = Room {
+        mark: knobs.number(Id::Unexpected).unwrap_or(0),
+        peers: 1,
+    };
+    let eager = knobs.number(Id::EagerShm);
+    let choice = Choice::from_lines(&lines, room, eager, knobs.flag(Id::Write));
+    Protocol::of(&choice, bytes)
+}
+
+/// What a collective is done by, according to these figures, as `name/number`; then its
+/// alternatives, the cheapest by the prices first, each with the best of its numbers.
+pub fn algorithms(figures: &Calibration, job: &Job, coll: Coll, bytes: u64) -> Vec<String> {
+    let prices = job.prices(figures);
+    let Ok(table) = Table::with("") else {
+        return Vec::new();
+    };
+    let table = table.priced(prices);
+    let ask = job.ask(coll, bytes, &table);
+    let (chosen, number) = table.choose(coll, bytes, job.site, &ask);
+    let mut rivals: Vec<_> = candidates(coll, &ask, &prices, job.site).collect();
+    rivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut seen = vec![chosen.name];
+    let mut all = vec![format!("{}/{number}", chosen.name)];
+    for (_, rival, number) in rivals {
+        if !seen.contains(&rival.name) && all.len() <= ALTERNATIVES {
+            seen.push(rival.name);
+            all.push(format!("{}/{number}", rival.name));
+        }
+    }
+    all
+}
+
+/// `KW_COLL` that forces these algorithms, of which each is meant for one size of its collective;
+/// the cells in the order of their sizes.
+pub fn forced(cells: &[(Cell, String)]) -> String {
+    let row = |(cell, algorithm): &(Cell, String)| {
+        format!("{} {} - any any any {algorithm}", cell.name(), cell.bytes)
+    };
+    cells.iter().map(row).collect::<Vec<_>>().join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_read_as_it_is_written() {
+        for cell in messages().into_iter().chain(collectives()) {
+            assert_eq!(cell.to_string().parse(), Ok(cell));
+        }
+        for word in ["", "message", "message:", "message:x", "nothing:1"] {
+            assert!(word.parse::<Cell>().is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn each_protocol_is_forced_at_every_size() {
+        let start = Calibration::START;
+        for forced in Protocol::ALL {
+            let mut knobs = Knobs::defaults();
+            for (name, value) in forced.settings() {
+                let at = kw_base::knobs::ALL.iter().position(|k| k.name == name);
+                knobs.set_at(at.expect("a setting"), value).unwrap();
+            }
+            let figures = match forced {
+                Protocol::Read => always_read(&start),
+                _ => start,
+            };
+            for cell in messages() {
+                assert_eq!(protocol(&figures, &knobs, cell.bytes), forced, "{cell}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_alternative_differs_from_the_choice_and_can_be_forced() {
+        let job = Job::plain(2, 2);
+        for cell in collectives() {
+            let What::Collective(coll) = cell.what else {
+                unreachable!("collectives alone")
+            };
+            let all = algorithms(&Calibration::START, &job, coll, cell.bytes);
+            let name = |text: &String| text.split('/').next().map(str::to_string);
+            assert!(all.len() > 1, "{cell}");
+            assert!(all[1..].iter().all(|other| name(other) != name(&all[0])));
+            for algorithm in all {
+                let row = forced(&[(cell, algorithm.clone())]);
+                assert!(Table::with(&row).is_ok(), "{row}");
+            }
+        }
+    }
+}
