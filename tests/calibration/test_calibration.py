@@ -406,7 +406,7 @@ def test_a_calibration_that_loses_to_the_built_in_values_is_discarded(exchange, 
     said = eager(exchange, cache)[1]
     assert "figures: built-in values" in said and "were discarded" in said, said
     assert "were discarded" in kwinfo("--choices", cache=cache)
-    # Nobody measures anew unless asked: a long job leaves the file as it is.
+    # Nobody measures again unless asked: a long job leaves the file as it is.
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache=cache) == ""
     assert file.read_text().endswith("\ndiscarded\nend\n")
     calibrate(cache=cache)

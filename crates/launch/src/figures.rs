@@ -90,7 +90,7 @@ pub fn after_job(lasted: Duration) {
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
     let knobs = Knobs::read(kw_sys::environment::variable);
     let missing = || host::path(Part::Host).is_ok() && host::load(Part::Host).is_err();
-    // Figures that were discarded are not measured anew unless somebody asks for it.
+    // Figures that were discarded are not measured again unless somebody asks for it.
     if knobs.is_ok_and(wanted) && missing() && !host::is_discarded(Part::Host) {
         // If the file cannot be written, the built-in values are used, as before.
         let _ = host::store(Part::Host, &host::measure());

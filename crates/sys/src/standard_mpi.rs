@@ -93,7 +93,7 @@ impl Rank {
 
     /// MPI_Send of bytes.
     pub fn send(&self, data: &[u8], to: usize) {
-        // SAFETY: the library reads so many bytes and is done with them when the call returns.
+        // SAFETY: the library reads this many bytes and is done with them when the call returns.
         unsafe {
             let at = data.as_ptr().cast();
             (self.send)(at, count(data.len()), BYTE, count(to), TAG, WORLD)
@@ -104,7 +104,7 @@ impl Rank {
     pub fn receive(&self, data: &mut [u8], from: usize) {
         let len = count(data.len());
         let at = data.as_mut_ptr().cast();
-        // SAFETY: the library writes at most so many bytes and is done when the call returns.
+        // SAFETY: the library writes at most this many bytes and is done when the call returns.
         unsafe { (self.recv)(at, len, BYTE, count(from), TAG, WORLD, NO_STATUS) };
     }
 
@@ -125,7 +125,7 @@ impl Rank {
     pub fn reduce(&self, data: &[f64], sum: &mut [f64]) {
         let len = count(data.len().min(sum.len()));
         let (from, to) = (data.as_ptr().cast(), sum.as_mut_ptr().cast());
-        // SAFETY: so many elements are read here and written there.
+        // SAFETY: this many elements are read here and written there.
         unsafe { (self.reduce)(from, to, len, DOUBLE, SUM, 0, WORLD) };
     }
 
@@ -133,7 +133,7 @@ impl Rank {
     pub fn allreduce(&self, data: &[f64], sum: &mut [f64]) {
         let len = count(data.len().min(sum.len()));
         let (from, to) = (data.as_ptr().cast(), sum.as_mut_ptr().cast());
-        // SAFETY: so many elements are read here and written there.
+        // SAFETY: this many elements are read here and written there.
         unsafe { (self.allreduce)(from, to, len, DOUBLE, SUM, WORLD) };
     }
 

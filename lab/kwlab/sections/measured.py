@@ -63,7 +63,7 @@ def others(book):
 
 def by_size(book, metric, scale):
     """{panel: {who: {bytes: value}}} of the operations that were measured with several sizes; a
-    panel is an operation on so many ranks of a network."""
+    panel is an operation on n ranks of a network."""
     panels = {}
     for row in book.medians("overlap", metric).itertuples():
         panel = f"{row.op}, {row.ranks} ranks, {NETWORK[row.network]}"

@@ -2,7 +2,7 @@
 //! choose better. Pure: times in, sentences and a table out.
 //!
 //! A time is the median over the rounds, in which the contenders take turns. A cell that exceeds the
-//! limit counts only if it does so again when it is measured anew ([`Verdict::repeat`]).
+//! limit counts only if it does so again when it is measured again ([`Verdict::repeat`]).
 
 use super::cells::Cell;
 use crate::listing::Listing;

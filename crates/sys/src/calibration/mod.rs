@@ -52,7 +52,7 @@ pub fn store_below(cache: &Path, part: Part, figures: &Calibration) -> Result<()
 }
 
 /// Writes a file that says that what was measured is not to be used: the built-in values are, and
-/// nobody measures anew unasked. Says where it is.
+/// nobody measures again unasked. Says where it is.
 pub fn discard(part: Part) -> Result<PathBuf, Refusal> {
     let path = path(part)?;
     file::store(&path, &Calibration::discarded(part, &subject()))?;
