@@ -230,6 +230,28 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn a_packed_copy_has_the_data_and_its_types(layout in layout(), count in 0u64..4) {
+        use kw_proto::endpoint::Memory;
+        let (memory, _) = place(&layout, count, 5);
+        let at = memory.contiguous().unwrap() + REACH as usize;
+        let typed = Buf::with_types(Addr(at), count, &Arc::new(layout.clone()));
+        let mut data = vec![0; typed.len() as usize];
+        typed.read(0, &mut data);
+        for types in [false, true] {
+            let copy = typed.packed(types);
+            let mut copied = vec![0; data.len()];
+            prop_assert_eq!(copy.read(0, &mut copied), data.len());
+            same(&copied, &data)?;
+            let known = if types { typed.signature() } else { 0 };
+            prop_assert_eq!(copy.signature(), known);
+            prop_assert_eq!(typed.mismatch(copy.signature(), copy.len()), None);
+            prop_assert_eq!(copy.contiguous().is_some(), !types);
+        }
+    }
+}
+
 #[test]
 fn a_row_is_copied_out_and_back_and_never_beyond_its_buffer() {
     for (len, stride) in [(1, 3), (4, 4), (5, 9), (64, 128)] {
