@@ -203,18 +203,22 @@ struct Place {
     root: PathBuf,
     chosen: PathBuf,
     read: PathBuf,
-    commands: PathBuf,
+    mpiexec: PathBuf,
+    /// The words that start a measuring rank.
+    ranks: [String; 3],
 }
 
 impl Place {
     fn new(figures: &Calibration) -> Result<Place, String> {
-        let home = libraries::home().map_err(|e| format!("the installation is not found: {e}"))?;
+        let lost = |e| format!("the installation is not found: {e}");
+        let home = libraries::home().map_err(lost)?;
         let name = format!("kwinfo-{}-{:x}", std::process::id(), kw_sys::clock::now().0);
         let root = std::env::temp_dir().join(name);
         let place = Place {
             chosen: root.join("chosen"),
             read: root.join("read"),
-            commands: home.join("bin"),
+            mpiexec: home.join("bin/mpiexec"),
+            ranks: libraries::own_words("kwinfo").map_err(lost)?,
             root,
         };
         // Nobody else may put figures there: the directory is new.
@@ -230,12 +234,11 @@ impl Place {
 
     /// Runs one job; the times that it prints.
     fn run(&self, turn: &Turn) -> Result<Vec<(Cell, f64)>, String> {
-        let mpiexec = self.commands.join("mpiexec");
         let words: Vec<String> = turn.cells.iter().map(|(c, _)| c.to_string()).collect();
-        let mut command = Command::new(&mpiexec);
+        let mut command = Command::new(&self.mpiexec);
         command.args(["--host", &format!("localhost:{}", turn.ranks)]);
         command.args(["-n", &turn.ranks.to_string()]);
-        command.arg(self.commands.join("kwinfo"));
+        command.args(&self.ranks);
         command.args([MEASURE, &words.join(",")]);
         // What the user has set for other jobs is not measured here.
         for (name, _) in
@@ -250,7 +253,7 @@ impl Place {
         };
         command.env(DIRECTORY, directory).stdin(Stdio::null());
         command.envs(turn.settings.iter().map(|(n, v)| (n, v)));
-        let failed = |why: String| format!("{} fails: {why}", mpiexec.display());
+        let failed = |why: String| format!("{} fails: {why}", self.mpiexec.display());
         let out = command.output().map_err(|e| failed(e.to_string()))?;
         let said = String::from_utf8_lossy(&out.stderr);
         match out.status.success() {
