@@ -45,7 +45,7 @@ def kwinfo(*options, **more):
 
 
 def calibrate(**more):
-    return calibrate("--no-verify", **more)
+    return kwinfo("--calibrate", "--no-verify", **more)
 
 
 def eager(exchange, cache, **env):
