@@ -383,13 +383,14 @@ def verified(tmp_path, nanos, option="--verify", status=0):
     shutil.copy(DIST / "bin/kwinfo", place / "bin/kwinfo")
     (place / "bin/mpiexec").write_text(FAKE.format(nanos=nanos))
     (place / "bin/mpiexec").chmod(0o755)
-    calibrate(cache=place)
-    file = the_file(place)
+    cache = place / "cache"
+    calibrate(cache=cache)
+    file = the_file(cache)
     whole = re.sub(r"fetch-call \d+", "fetch-call 50000", file.read_text())
     whole = re.sub(r"fetch-rate \d+", "fetch-rate 4000", whole)
     whole = re.sub(r"(stream-\w+) [1-9]\d*", r"\1 4000000", whole)
     file.write_text(re.sub(r"copy-near \d+", "copy-near 2000000", whole))
-    text = run(place / "bin/kwinfo", option, cache=place, status=status, KW_EAGER_SHM="8")
+    text = run(place / "bin/kwinfo", option, cache=cache, status=status, KW_EAGER_SHM="8")
     if "may use one CPU" in text:
         pytest.skip("two ranks take two CPUs")
     return text, file
@@ -429,8 +430,8 @@ def test_a_slow_choice_is_a_status_and_a_job_that_fails_is_told(tmp_path):
     assert "Verified" in text and "1.10 times as long" in text, text
     place = tmp_path / "by-1100"
     (place / "bin/mpiexec").write_text("#!/bin/sh\necho cannot start >&2; exit 3\n")
-    calibrate(cache=place)
-    text = run(place / "bin/kwinfo", "--verify", cache=place, status=1)
+    calibrate(cache=place / "cache")
+    text = run(place / "bin/kwinfo", "--verify", cache=place / "cache", status=1)
     assert "Not verified: " in text and "cannot start" in text, text
 
 
