@@ -26,9 +26,9 @@ public final class Coll {
     static boolean arrays;
     static boolean apart;
     static boolean warm;
-    static double budget = 100e3;
-    static int turns = 1;
     static int[] counts;
+    static List<String> ops;
+    static int[] sizes = {8, 1 << 10, 1 << 16, 1 << 20};
     static Object given;
     static Object got;
 
@@ -139,12 +139,12 @@ public final class Coll {
         double best = 0;
         double spent = 0;
         int telling = 0;
-        double enough = warm ? Math.min(WARM_UP_US, 3 * budget) : Math.min(FIRST_WARM_UP_US, 30 * budget);
+        double enough = warm ? Math.min(WARM_UP_US, 3 * Measure.budget) : Math.min(FIRST_WARM_UP_US, 30 * Measure.budget);
         warm = true;
         for (int k = 1; telling < 2 || spent < enough; k = Math.min(2 * k, MOST)) {
             double once = Measure.largest(batch(op, n, k));
             spent += once * k;
-            telling = once * k >= budget ? 2 : once * k >= budget / 20 || k == MOST ? telling + 1 : 0;
+            telling = once * k >= Measure.budget ? 2 : once * k >= Measure.budget / 20 || k == MOST ? telling + 1 : 0;
             best = k == 1 || once < best ? once : best;
             if (telling >= 2) {
                 k = Math.max(1, k / 2);
@@ -172,9 +172,9 @@ public final class Coll {
         c.wrong = wrongRanks(c.name, n, 0) + wrongRanks(c.name, n, size - 1);
         if (c.wrong == 0) {
             double once = warmUp(OPERATIONS.get(c.name), n);
-            double fit = Math.min(MOST, budget / USUAL / once);
+            double fit = Math.min(MOST, Measure.budget / USUAL / once);
             c.iterations = fit < 1 ? 1 : fit < size ? (int) fit : (int) fit / size * size;
-            double batches = budget / (once * c.iterations);
+            double batches = Measure.budget / (once * c.iterations);
             c.batches = batches > USUAL ? USUAL : batches < FEWEST ? FEWEST : (int) batches;
         }
     }
@@ -190,7 +190,7 @@ public final class Coll {
         } else if (c.wrong == 0) {
             op.run(n, 0);
         }
-        for (int b = 0; c.wrong == 0 && b < (c.batches + turns - 1) / turns; b++) {
+        for (int b = 0; c.wrong == 0 && b < (c.batches + Measure.turns - 1) / Measure.turns; b++) {
             if (apart) {
                 apart = false;
                 c.barriers.add(batch(OPERATIONS.get("barrier"), 0, c.iterations));
@@ -198,7 +198,7 @@ public final class Coll {
             }
             c.times.add(batch(op, n, c.iterations));
         }
-        if (pass + 1 == turns) {
+        if (pass + 1 == Measure.turns) {
             print(c);
         }
     }
@@ -225,31 +225,26 @@ public final class Coll {
         }
     }
 
+    static boolean takes(String option, String value) {
+        switch (option) {
+            case "--ops" -> ops = Arrays.asList(value.split(","));
+            case "--sizes" -> sizes = Measure.sizes(value, 8, 8, 1 << 26, "Coll: sizes are multiples of 8 up to 64 MB, not");
+            case "--buffers" -> arrays = value.equals("array");
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
     public static void main(String[] args) {
         MPI.Init(args);
         rank = ALL.getRank();
         size = ALL.getSize();
         counts = new int[size];
-        List<String> ops = new ArrayList<>(OPERATIONS.keySet()).subList(0, GRID);
-        int[] sizes = {8, 1 << 10, 1 << 16, 1 << 20};
-        for (int i = 0; i < args.length; i++) {
-            if (args[i].equals("--apart")) {
-                apart = true;
-                continue;
-            }
-            if (i + 1 == args.length) {
-                Measure.giveUp("Coll: there is no option, or no value of it,", args[i]);
-            }
-            String value = args[++i];
-            switch (args[i - 1]) {
-                case "--ms" -> budget = Measure.number(value, 1, 100000, "Coll: milliseconds go up to 100000, not") * 1e3;
-                case "--turns" -> turns = Measure.number(value, 1, Measure.MOST_BATCHES, "Coll: turns go from 1 to 101, not");
-                case "--ops" -> ops = Arrays.asList(value.split(","));
-                case "--sizes" -> sizes = Measure.sizes(value, 8, 8, 1 << 26, "Coll: sizes are multiples of 8 up to 64 MB, not");
-                case "--buffers" -> arrays = value.equals("array");
-                default -> Measure.giveUp("Coll: there is no option", args[i - 1]);
-            }
-        }
+        ops = new ArrayList<>(OPERATIONS.keySet()).subList(0, GRID);
+        apart = Arrays.asList(args).contains("--apart");
+        Measure.options("Coll", Arrays.stream(args).filter(w -> !w.equals("--apart")).toArray(String[]::new), Coll::takes);
         for (String op : ops) {
             if (!OPERATIONS.containsKey(op)) {
                 Measure.giveUp("Coll: there is no operation", op);
@@ -270,12 +265,12 @@ public final class Coll {
                 }
             }
         }
-        for (int pass = 0; pass < turns; pass++) {
+        for (int pass = 0; pass < Measure.turns; pass++) {
             for (Cell c : cells) {
                 visit(c, pass);
             }
-            if (pass + 1 < turns) {
-                Measure.tellTurn(pass, turns);
+            if (pass + 1 < Measure.turns) {
+                Measure.tellTurn(pass);
             }
         }
         MPI.Finalize();

@@ -5,6 +5,10 @@ import mpi.MPI;
 /** What the measuring programs in Java share: batches, their order statistics, and lines as those of bench/measure.h. */
 final class Measure {
     static final int MOST_BATCHES = 101;
+    /** Microseconds that a cell may take. */
+    static double budget = 100e3;
+    /** How often the cells take turns. */
+    static int turns = 1;
 
     private Measure() {}
 
@@ -47,6 +51,28 @@ final class Measure {
         MPI.COMM_WORLD.abort(1);
     }
 
+    /** Takes an option with its value, if the program has it. */
+    interface Option {
+        boolean take(String name, String value);
+    }
+
+    /** Reads pairs of options and values: those of all programs, and those that {@code own} takes. */
+    static void options(String program, String[] words, Option own) {
+        for (int i = 0; i < words.length; i += 2) {
+            if (i + 1 == words.length) {
+                giveUp(program + ": there is no option, or no value of it,", words[i]);
+            }
+            String value = words[i + 1];
+            if (words[i].equals("--ms")) {
+                budget = number(value, 1, 100000, program + ": milliseconds go up to 100000, not") * 1e3;
+            } else if (words[i].equals("--turns")) {
+                turns = number(value, 1, MOST_BATCHES, program + ": turns go from 1 to 101, not");
+            } else if (!own.take(words[i], value)) {
+                giveUp(program + ": there is no option", words[i]);
+            }
+        }
+    }
+
     static int number(String word, int least, int most, String what) {
         try {
             int value = Integer.parseInt(word);
@@ -80,7 +106,7 @@ final class Measure {
     }
 
     /** That a turn of many has passed, in a line that is no measurement. */
-    static void tellTurn(int turn, int turns) {
+    static void tellTurn(int turn) {
         if (MPI.COMM_WORLD.getRank() == 0) {
             System.out.println("# turn " + (turn + 1) + " of " + turns);
         }

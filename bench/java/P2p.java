@@ -25,6 +25,8 @@ public final class P2p {
     static final double WARM_UP_US = 300e3;
     static final List<String> KINDS = List.of("pingpong", "stream", "unexpected", "exchange");
     static final List<String> MODES = List.of("send", "ssend", "bsend", "rsend", "isend", "persistent");
+    static final int[] SIZES = {8, 1 << 10, 1 << 16, 1 << 20};
+    static final String TOLD = "P2p: sizes are whole numbers up to 64 MB, with --buffers double multiples of 8, not";
     static final Intracomm ALL = MPI.COMM_WORLD;
 
     static int rank;
@@ -36,8 +38,9 @@ public final class P2p {
     static final ByteBuffer TOKEN = MPI.newByteBuffer(1);
     static Prequest persistent;
     static String buffers = "direct";
-    static double budget = 100e3;
-    static int turns = 1;
+    static List<String> kinds = List.of("pingpong");
+    static List<String> modes = List.of("send");
+    static String list;
     static boolean warm;
 
     private P2p() {}
@@ -200,9 +203,9 @@ public final class P2p {
     }
 
     static void calibrate(Cell c) {
-        double wanted = budget / BATCHES;
+        double wanted = Measure.budget / BATCHES;
         double spent = 0;
-        double enough = warm ? Math.min(WARM_UP_US, 3 * budget) : Math.min(FIRST_WARM_UP_US, 30 * budget);
+        double enough = warm ? Math.min(WARM_UP_US, 3 * Measure.budget) : Math.min(FIRST_WARM_UP_US, 30 * Measure.budget);
         for (int n = 1; spent < enough; n = Math.min(2 * n, 4096)) {
             spent += Measure.largest(batch(c, n) * n * messages(c));
         }
@@ -212,14 +215,14 @@ public final class P2p {
         int telling = 0;
         while (true) {
             took = Measure.largest(batch(c, n) * n * messages(c));
-            telling = took >= budget ? 2 : took * 2 >= wanted || n >= MOST ? telling + 1 : 0;
+            telling = took >= Measure.budget ? 2 : took * 2 >= wanted || n >= MOST ? telling + 1 : 0;
             if (telling == 2) {
                 break;
             }
             n = Math.min(2 * n, MOST);
         }
         took /= n;
-        c.batches = took <= wanted ? BATCHES : took * FEWEST >= budget ? FEWEST : (int) (budget / took);
+        c.batches = took <= wanted ? BATCHES : took * FEWEST >= Measure.budget ? FEWEST : (int) (Measure.budget / took);
         c.iterations = took < wanted ? (int) (wanted / took) : 1;
     }
 
@@ -232,7 +235,7 @@ public final class P2p {
         } else {
             batch(c, 1);
         }
-        for (int b = 0; b < (c.batches + turns - 1) / turns; b++) {
+        for (int b = 0; b < (c.batches + Measure.turns - 1) / Measure.turns; b++) {
             c.times.add(batch(c, c.iterations));
         }
         if (persistent != null) {
@@ -259,34 +262,28 @@ public final class P2p {
         return words;
     }
 
+    static boolean takes(String option, String value) {
+        switch (option) {
+            case "--kinds" -> kinds = words(value, KINDS);
+            case "--modes" -> modes = words(value, MODES);
+            case "--sizes" -> list = value;
+            case "--buffers" -> buffers = words(value, List.of("direct", "array", "double")).get(0);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
     public static void main(String[] args) {
         MPI.Init(args);
         rank = ALL.getRank();
-        List<String> kinds = List.of("pingpong");
-        List<String> modes = List.of("send");
-        int[] sizes = {8, 1 << 10, 1 << 16, 1 << 20};
-        String sizesTold = "P2p: sizes are whole numbers up to 64 MB, with --buffers double multiples of 8, not";
-        String list = null;
-        for (int i = 0; i < args.length; i++) {
-            if (i + 1 == args.length) {
-                Measure.giveUp("P2p: there is no option, or no value of it,", args[i]);
-            }
-            String value = args[++i];
-            switch (args[i - 1]) {
-                case "--ms" -> budget = Measure.number(value, 1, 100000, "P2p: milliseconds go up to 100000, not") * 1e3;
-                case "--turns" -> turns = Measure.number(value, 1, Measure.MOST_BATCHES, "P2p: turns go from 1 to 101, not");
-                case "--kinds" -> kinds = words(value, KINDS);
-                case "--modes" -> modes = words(value, MODES);
-                case "--sizes" -> list = value;
-                case "--buffers" -> buffers = words(value, List.of("direct", "array", "double")).get(0);
-                default -> Measure.giveUp("P2p: there is no option", args[i - 1]);
-            }
-        }
+        Measure.options("P2p", args, P2p::takes);
         if (buffers.equals("double")) {
             unit = 8;
             type = MPI.DOUBLE;
         }
-        sizes = list == null ? sizes : Measure.sizes(list, unit, 0, ROOM, sizesTold);
+        int[] sizes = list == null ? SIZES : Measure.sizes(list, unit, 0, ROOM, TOLD);
         int largest = Arrays.stream(sizes).max().orElse(8);
         given = memory(largest);
         got = memory(largest);
@@ -308,15 +305,15 @@ public final class P2p {
                 }
             }
         }
-        for (int turn = 0; turn < turns; turn++) {
+        for (int turn = 0; turn < Measure.turns; turn++) {
             for (Cell c : cells) {
                 visit(c, turn);
-                if (turn + 1 == turns) {
+                if (turn + 1 == Measure.turns) {
                     print(c);
                 }
             }
-            if (turn + 1 < turns) {
-                Measure.tellTurn(turn, turns);
+            if (turn + 1 < Measure.turns) {
+                Measure.tellTurn(turn);
             }
         }
         MPI.Finalize();
