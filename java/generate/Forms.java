@@ -213,7 +213,7 @@ final class CommForms {
             case "int[]" -> "x.ints(" + p[1] + ")";
             case "Datatype" -> "handle(" + p[1] + ")";
             case "Datatype[]" -> "x.types(" + p[1] + ")";
-            case "Op" -> "x.op(" + p[1] + ")";
+            case "Op" -> "x.op(" + p[1] + ", type)";
             default -> p[1];
         } + ", ").collect(Collectors.joining());
         line("            return x.end(switch (mode) {");

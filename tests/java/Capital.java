@@ -90,6 +90,12 @@ public class Capital {
         Check.equal(sum[2], (double) size - 1);
         int[] pair = new int[2];
         MPI.COMM_WORLD.Allreduce(new int[] {rank == 1 ? 50 : 3, rank}, 0, pair, 0, 1, MPI.INT2, MPI.MAXLOC);
+        long[] longs = new long[5];
+        MPI.COMM_WORLD.Allreduce(new long[] {9, -rank, rank, 1L << 40, rank}, 1, longs, 1, 2, MPI.LONG2, MPI.MINLOC);
+        Check.that(java.util.Arrays.equals(longs, new long[] {0, 1 - size, size - 1, 1L << 40, 0}), java.util.Arrays.toString(longs));
+        short[] shorts = new short[2];
+        MPI.COMM_WORLD.Allreduce(new short[] {(short) (rank % 2), (short) rank}, 0, shorts, 0, 1, MPI.SHORT2, MPI.MAXLOC);
+        Check.that(shorts[0] == 1 && shorts[1] == 1, "the first of equal ones");
         Check.equal(pair, 50, 1);
         int[] scan = new int[1];
         MPI.COMM_WORLD.Scan(new int[] {rank}, 0, scan, 0, 1, MPI.INT, MPI.SUM);
@@ -139,6 +145,11 @@ public class Capital {
             Check.equal(matrix, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 9, 0);
         }
         column.Free();
+        Datatype bounded = Datatype.Struct(new int[] {1, 2, 1}, new int[] {-1, 0, 4}, new Datatype[] {MPI.LB, MPI.INT, MPI.UB});
+        Check.equal(bounded.Lb(), -1);
+        Check.equal(bounded.Extent(), 5);
+        Check.equal(bounded.Size(), 2);
+        bounded.Free();
         Datatype struct = Datatype.Struct(new int[] {1, 2}, new int[] {3, 0}, new Datatype[] {MPI.INT, MPI.INT});
         struct.Commit();
         int[] out = new int[3];

@@ -13,6 +13,8 @@ public class Point {
             modes(rank);
             requests(rank);
             persistent(rank);
+            partitioned(rank);
+            probed(rank);
             probes(rank);
             packed();
             exchange(rank);
@@ -155,6 +157,57 @@ public class Point {
             }
             Prequest.startAll(new Prequest[] {p});
             Request.waitAll(new Request[] {p});
+        }
+    }
+
+    /** Open MPI's forms of probes, with a message that is made before. */
+    static void probed(int rank) throws Exception {
+        if (rank == 0) {
+            W.send(new int[] {5}, 1, MPI.INT, 1, 8);
+            W.send(new int[] {6}, 1, MPI.INT, 1, 9);
+        } else if (rank == 1) {
+            int[] got = new int[1];
+            Message message = new Message();
+            Check.refused(MPI.ERR_REQUEST, "none was probed", () -> message.mRecv(new int[1], 1, MPI.INT));
+            Check.equal(message.mProbe(0, 8, W).getCount(MPI.INT), 1);
+            message.mRecv(got, 1, MPI.INT);
+            Check.equal(got[0], 5);
+            Status status = null;
+            while (status == null) {
+                status = message.imProbe(0, 9, W);
+            }
+            message.imRecv(got, 1, MPI.INT).waitFor();
+            Check.equal(got[0], 6);
+        }
+    }
+
+    static void partitioned(int rank) throws Exception {
+        final int parts = 5;
+        IntBuffer buf = MPI.newIntBuffer(2 * parts);
+        Check.refused(MPI.ERR_BUFFER, "an array would be a copy", () -> W.pSendInit(new int[2], 1, 2, MPI.INT, 0, 0, null));
+        if (rank > 1) {
+            return;
+        }
+        try (Prequest request = rank == 0 ? W.pSendInit(buf, parts, 2, MPI.INT, 1, 3, MPI.INFO_NULL)
+            : W.pRecvInit(buf, parts, 2, MPI.INT, 0, 3, null)) {
+            for (int turn = 0; turn < 2; turn++) {
+                for (int i = 0; i < 2 * parts; i++) {
+                    buf.put(i, rank == 0 ? 100 * turn + i : -1);
+                }
+                request.start();
+                if (rank == 0) {
+                    request.pReady(4);
+                    request.pReadyRange(0, 1);
+                    request.pReadyList(new int[] {3, 2});
+                } else {
+                    while (!request.pArrived(4)) {
+                        Thread.onSpinWait();
+                    }
+                    Check.equal(buf.get(9), 100 * turn + 9);
+                }
+                request.waitFor();
+                Check.equal(buf.get(5), 100 * turn + 5);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ public class Rest {
             groups(rank, size);
             grids(rank, size);
             infos();
+            generalized(rank);
             Check.equal(MPI.getVersion().toString(), "5.0");
             Check.that(MPI.getLibVersion().contains("Kittiwake"), MPI.getLibVersion());
             Check.that(MPI.wtime() <= MPI.wtime() && MPI.wtick() > 0 && !MPI.getProcessorName().isEmpty(), "environment");
@@ -102,6 +103,47 @@ public class Rest {
         GraphComm ring = W.createDistGraphAdjacent(new int[] {rank}, new int[] {5}, new int[] {rank}, new int[] {6}, null, false);
         DistGraphNeighbors near = ring.getDistGraphNeighbors();
         Check.that(near.isWeighted() && near.getSourceWeight(0) == 5 && near.getDestinationWeight(0) == 6, "weights");
+    }
+
+    static void generalized(int rank) throws Exception {
+        StringBuilder told = new StringBuilder();
+        Grequest.Operation operation = new Grequest.Operation() {
+            @Override
+            public void query(Status status) {
+                told.append("query ");
+                status.setElements(MPI.INT, 3);
+                status.setCancelled(false);
+            }
+
+            @Override
+            public void free() {
+                told.append("free ");
+            }
+
+            @Override
+            public void cancel(boolean completed) {
+                told.append("cancel ").append(completed).append(' ');
+            }
+        };
+        Grequest request = new Grequest(operation);
+        Check.that(!request.test() && request.getStatus() == null && !request.isNull(), "not yet");
+        request.cancel();
+        Thread worker = new Thread(request::complete);
+        worker.start();
+        Status[] all = Request.waitAllStatus(new Request[] {request, MPI.COMM_SELF.iSend(new int[1], 0, MPI.INT, MPI.PROC_NULL, 0)});
+        worker.join();
+        Check.equal(all[0].getCount(MPI.INT), 3);
+        Check.equal(told.toString(), "cancel false query free ");
+        Check.that(request.isNull(), "complete");
+        Check.refused(MPI.ERR_REQUEST, "completed already", request::complete);
+        Grequest freed = new Grequest(operation);
+        freed.free();
+        freed.complete();
+        Check.equal(told.toString(), "cancel false query free free ");
+        Grequest early = new Grequest(operation);
+        early.complete();
+        Check.equal(Request.waitAny(new Request[] {MPI.REQUEST_NULL, early}), 1);
+        early.close();
     }
 
     static void infos() throws Exception {

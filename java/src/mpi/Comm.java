@@ -371,6 +371,28 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         }
     }
 
+    /** {@code MPI_Psend_init}: {@code count} elements in each of some partitions of a direct buffer or a segment. */
+    public final Prequest pSendInit(Object buf, int partitions, int count, Datatype type, int dest, int tag, Info info)
+        throws MPIException {
+        Native c = MPI.live();
+        Exchange.refuseArray(buf, "partitions are of");
+        try (Exchange x = new Exchange(this, Exchange.PERSISTENT)) {
+            long at = x.input(buf, 0, (long) partitions * count, type);
+            return x.prepared(c.MPI_Psend_init(at, partitions, count, type.handle, dest, tag, handle, Info.handle(info), x.request()));
+        }
+    }
+
+    /** {@code MPI_Precv_init}: {@code count} elements in each of some partitions of a direct buffer or a segment. */
+    public final Prequest pRecvInit(Object buf, int partitions, int count, Datatype type, int source, int tag, Info info)
+        throws MPIException {
+        Native c = MPI.live();
+        Exchange.refuseArray(buf, "partitions are of");
+        try (Exchange x = new Exchange(this, Exchange.PERSISTENT)) {
+            long at = x.untouched(buf, 0, (long) partitions * count, type);
+            return x.prepared(c.MPI_Precv_init(at, partitions, count, type.handle, source, tag, handle, Info.handle(info), x.request()));
+        }
+    }
+
     /** {@code MPI_Sendrecv}. */
     public final Status sendRecv(Object sendbuf, int sendcount, Datatype sendtype, int dest, int sendtag, Object recvbuf,
         int recvcount, Datatype recvtype, int source, int recvtag) throws MPIException {
@@ -518,7 +540,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         try (Exchange x = new Exchange(MPI.COMM_SELF, Exchange.BLOCKING)) {
             long from = x.input(in, 0, count, type);
             long to = x.untouched(inOut, 0, count, type);
-            x.end(c.MPI_Reduce_local(from, to, count, type.handle, x.op(op)));
+            x.end(c.MPI_Reduce_local(from, to, count, type.handle, x.op(op, type)));
         }
     }
 

@@ -23,6 +23,7 @@ public class Datatype implements Freeable {
     int baseSize;
     volatile long handle;
     private final boolean predefined;
+    private final Datatype single;
     private final boolean plain;
     private long size;
     private long lower;
@@ -40,6 +41,7 @@ public class Datatype implements Freeable {
         this.trueExtent = size;
         baseSize = WIDTHS[base];
         predefined = true;
+        single = null;
         plain = base != BASE_OBJECT;
         KNOWN.put(handle, this);
     }
@@ -48,6 +50,7 @@ public class Datatype implements Freeable {
         this.handle = handle;
         this.base = base;
         predefined = false;
+        single = null;
         baseSize = WIDTHS[base];
         plain = false;
         measure();
@@ -64,11 +67,43 @@ public class Datatype implements Freeable {
         base = BASE_BYTE;
         baseSize = 1;
         predefined = true;
+        single = null;
         plain = false;
         this.size = size;
         this.extent = extent;
         this.trueExtent = trueExtent;
         KNOWN.put(handle, this);
+    }
+
+    /** Two elements of a type, which C does not have by itself: made when it is first used. */
+    private Datatype(Datatype single) {
+        handle = NULL;
+        this.single = single;
+        base = single.base;
+        baseSize = single.baseSize;
+        predefined = true;
+        plain = false;
+        size = 2 * single.size;
+        extent = size;
+        trueExtent = size;
+    }
+
+    static Datatype twice(Datatype single) {
+        return new Datatype(single);
+    }
+
+    /** Whether C has no operations for this pair of a value and its place. */
+    boolean isPairOfJava() {
+        return single != null;
+    }
+
+    private synchronized void make() {
+        if (handle == NULL) {
+            Datatype made = createContiguous(2, single);
+            made.commit();
+            KNOWN.put(made.handle, this);
+            handle = made.handle;
+        }
     }
 
     static Datatype derived(long handle, int base) {
@@ -141,6 +176,9 @@ public class Datatype implements Freeable {
     }
 
     long live() {
+        if (handle == NULL && single != null) {
+            make();
+        }
         if (handle == NULL) {
             throw MPIException.wrong(MPI.ERR_TYPE, base == BASE_OBJECT ? "this call does not pass objects"
                 : "the datatype is null or was freed");
@@ -351,6 +389,9 @@ public class Datatype implements Freeable {
 
     /** {@code MPI_Type_create_struct} (mpiJava); displacements are in elements of the one base type. */
     public static Datatype Struct(int[] blockLengths, int[] displacements, Datatype[] types) throws MPIException {
+        if (java.util.Arrays.stream(types).anyMatch(t -> t == MPI.LB || t == MPI.UB)) {
+            return bounded(blockLengths, displacements, types);
+        }
         for (Datatype type : types) {
             if (type.base != types[0].base) {
                 throw MPIException.wrong(MPI.ERR_TYPE, "the types of a struct have the base types " + baseName(types[0].base)
@@ -358,6 +399,28 @@ public class Datatype implements Freeable {
             }
         }
         return struct(blockLengths, times(displacements, types.length == 0 ? 1 : types[0].baseSize), types);
+    }
+
+    /** A struct of mpiJava whose bounds are given among its types. */
+    private static Datatype bounded(int[] blockLengths, int[] displacements, Datatype[] types) {
+        int[] places = java.util.stream.IntStream.range(0, types.length)
+            .filter(i -> types[i] != MPI.LB && types[i] != MPI.UB).toArray();
+        Datatype inner = Struct(at(blockLengths, places), at(displacements, places),
+            java.util.Arrays.stream(places).mapToObj(i -> types[i]).toArray(Datatype[]::new));
+        long lower = inner.lower;
+        long upper = inner.lower + inner.extent;
+        for (int i = 0; i < types.length; i++) {
+            long bound = (long) displacements[i] * inner.baseSize;
+            lower = types[i] == MPI.LB ? bound : lower;
+            upper = types[i] == MPI.UB ? bound : upper;
+        }
+        Datatype result = createResized(inner, Math.toIntExact(lower), Math.toIntExact(upper - lower));
+        inner.free();
+        return result;
+    }
+
+    private static int[] at(int[] values, int[] places) {
+        return java.util.Arrays.stream(places).map(i -> values[i]).toArray();
     }
 
     /** {@code MPI_Type_commit}. */
@@ -397,7 +460,14 @@ public class Datatype implements Freeable {
 
     @Override
     public void close() throws MPIException {
-        if (handle != NULL && !predefined) {
+        if (handle == NULL) {
+            return;
+        }
+        if (single != null) {
+            KNOWN.remove(handle);
+            MPI.freed(handle, (c, at) -> c.MPI_Type_free(at));
+            handle = NULL;
+        } else if (!predefined) {
             free();
         }
     }
@@ -409,7 +479,7 @@ public class Datatype implements Freeable {
 
     /** Whether this is no datatype: it was freed. */
     public boolean isNull() {
-        return handle == NULL && base != BASE_OBJECT;
+        return handle == NULL && base != BASE_OBJECT && single == null;
     }
 
     /** {@code MPI_Type_set_name}. */

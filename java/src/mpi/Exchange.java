@@ -215,6 +215,13 @@ final class Exchange implements AutoCloseable {
         return map(buffer, offset, low, high, ranks == 0 ? MPI.BYTE : types[0], true, writes, false);
     }
 
+    /** Refuses an array where C uses the buffer itself, not a copy. */
+    static void refuseArray(Object buffer, String what) {
+        if (Copies.base(buffer) != 0) {
+            throw MPIException.wrong(MPI.ERR_BUFFER, what + " a direct buffer (MPI.newByteBuffer) or a memory segment; an array would be a copy");
+        }
+    }
+
     /** Address of a buffer at an offset in elements, of which the bytes {@code low} to {@code high} are used. */
     private long map(Object buffer, long offset, long low, long high, Datatype type, boolean reads, boolean writes, boolean bySize) {
         if (buffer == null) {
@@ -291,13 +298,13 @@ final class Exchange implements AutoCloseable {
         return room.address;
     }
 
-    /** Handle of an operation, which the call keeps. */
-    long op(Op operation) {
+    /** Handle of an operation on elements of a type, which the call keeps. */
+    long op(Op operation, Datatype type) {
         if (operation == null) {
             throw MPIException.wrong(MPI.ERR_OP, "the operation is null");
         }
-        op = operation;
-        return operation.live();
+        op = type != null && type.isPairOfJava() ? operation.ofPairs() : operation;
+        return op.live();
     }
 
     /** Address of the request that C makes. */

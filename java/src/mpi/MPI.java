@@ -50,6 +50,14 @@ public final class MPI extends Constants {
     public static final Datatype DATATYPE_NULL = new Datatype(Datatype.NULL, Datatype.BASE_BYTE, 1);
     /** Two ints: a value and its place. */
     public static final Datatype INT2 = new Datatype(0x22b, Datatype.BASE_INT, 8);
+    /** Two shorts: a value and its place (mpiJava). */
+    public static final Datatype SHORT2 = Datatype.twice(SHORT);
+    /** Two longs: a value and its place (mpiJava). */
+    public static final Datatype LONG2 = Datatype.twice(LONG);
+    /** In {@link Datatype#Struct}, where the type begins (mpiJava). */
+    public static final Datatype LB = new Datatype(Datatype.NULL, Datatype.BASE_BYTE, 1);
+    /** In {@link Datatype#Struct}, where the type ends (mpiJava). */
+    public static final Datatype UB = new Datatype(Datatype.NULL, Datatype.BASE_BYTE, 1);
     /** Two floats: a value and its place. */
     public static final Datatype FLOAT2 = new Datatype(0x230, Datatype.BASE_FLOAT, 8);
     /** Two doubles: a value and its place. */
@@ -261,7 +269,11 @@ public final class MPI extends Constants {
 
     /** Ends MPI. */
     public static void Finalize() throws MPIException {
-        check(live().MPI_Finalize());
+        Native c = live();
+        Op.freePairs();
+        SHORT2.close();
+        LONG2.close();
+        check(c.MPI_Finalize());
         state = AFTER;
     }
 
@@ -381,6 +393,12 @@ public final class MPI extends Constants {
     public static synchronized void Buffer_attach(byte[] buffer) throws MPIException {
         attachBuffer(newByteBuffer(buffer.length));
         attachedArray = buffer;
+    }
+
+    /** Says how much memory buffered sends need, for programs that pass a buffer. */
+    public static synchronized void Buffer_attach(ByteBuffer buffer) throws MPIException {
+        attachBuffer(newByteBuffer(buffer.capacity()));
+        attachedArray = null;
     }
 
     /** Waits until buffered sends have left (mpiJava). */

@@ -7,8 +7,13 @@ public final class Message {
     private static final long NULL = 0x128;
     private static final long NO_PROC = 0x129;
     private long handle;
-    private final Comm comm;
-    private final Status status;
+    private Comm comm;
+    private Status status;
+
+    /** No message yet: {@link #mProbe(int, int, Comm)} and {@link #imProbe(int, int, Comm)} find one. */
+    public Message() {
+        handle = NULL;
+    }
 
     private Message(long handle, Comm comm, Status status) {
         this.handle = handle;
@@ -33,6 +38,24 @@ public final class Message {
         }
     }
 
+    /** {@code MPI_Mprobe}: waits for a message that nobody else receives, which this is then; its status. */
+    public Status mProbe(int source, int tag, Comm comm) throws MPIException {
+        return take(comm.mProbe(source, tag));
+    }
+
+    /** {@code MPI_Improbe}: the status of a message that nobody else receives, which this is then, or null. */
+    public Status imProbe(int source, int tag, Comm comm) throws MPIException {
+        Message found = comm.imProbe(source, tag);
+        return found == null ? null : take(found);
+    }
+
+    private Status take(Message found) {
+        handle = found.handle;
+        comm = found.comm;
+        status = found.status;
+        return status;
+    }
+
     /** Source, tag and size of the message. */
     public Status getStatus() {
         return status;
@@ -50,7 +73,7 @@ public final class Message {
 
     private void live() {
         if (handle == NULL) {
-            throw MPIException.wrong(MPI.ERR_REQUEST, "the message was received already");
+            throw MPIException.wrong(MPI.ERR_REQUEST, comm == null ? "there is no message, none was probed" : "the message was received already");
         }
     }
 

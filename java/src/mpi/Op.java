@@ -5,12 +5,13 @@ import java.nio.ByteOrder;
 import mpi.internal.Callbacks;
 import mpi.internal.Native;
 
-
 /** An operation of reductions: one of the standard or the user's. */
 public final class Op implements Freeable {
     private static final long NULL = 0x20;
     private static final int NONE = -1;
     private long handle;
+    private static Op smallest;
+    private static Op largest;
     private final User_function objects;
     private final boolean commute;
     private int number = NONE;
@@ -51,6 +52,51 @@ public final class Op implements Freeable {
             Datatype datatype = Datatype.known(type);
             arrays.call(part(in, count, datatype), part(inOut, count, datatype), count, datatype);
         });
+    }
+
+    /** This operation for pairs that C has no MINLOC and MAXLOC for (MPI.SHORT2, MPI.LONG2). */
+    Op ofPairs() {
+        synchronized (Op.class) {
+            if (this == MPI.MINLOC) {
+                smallest = smallest == null ? pick(-1) : smallest;
+                return smallest;
+            }
+            if (this == MPI.MAXLOC) {
+                largest = largest == null ? pick(1) : largest;
+                return largest;
+            }
+            return this;
+        }
+    }
+
+    static synchronized void freePairs() {
+        for (Op op : new Op[] {smallest, largest}) {
+            if (op != null) {
+                op.free();
+            }
+        }
+        smallest = null;
+        largest = null;
+    }
+
+    /** Of two values that one whose comparison with the other has this sign, and of equal ones that of the lower place. */
+    private static Op pick(int sign) {
+        return new Op(new UserFunction() {
+            @Override
+            public void call(ByteBuffer a, ByteBuffer b, int count, Datatype type) {
+                int width = type.baseSize;
+                for (int at = 0; at < 2 * width * count; at += 2 * width) {
+                    int order = sign * Long.compare(number(a, at, width), number(b, at, width));
+                    if (order > 0 || order == 0 && number(a, at + width, width) < number(b, at + width, width)) {
+                        b.put(at, a, at, 2 * width);
+                    }
+                }
+            }
+        }, true);
+    }
+
+    private static long number(ByteBuffer from, int at, int width) {
+        return width == Short.BYTES ? from.getShort(at) : from.getLong(at);
     }
 
     private void create(Callbacks.Reduction function) {

@@ -49,6 +49,34 @@ public final class Prequest extends Request {
         startAll(requests);
     }
 
+    /** {@code MPI_Pready}: a partition may be sent. Any thread may say so where MPI allows it to call. */
+    public void pReady(int partition) throws MPIException {
+        MPI.check(live().MPI_Pready(partition, handle));
+    }
+
+    /** {@code MPI_Pready_range}: the partitions from {@code low} to {@code high} may be sent. */
+    public void pReadyRange(int low, int high) throws MPIException {
+        MPI.check(live().MPI_Pready_range(low, high, handle));
+    }
+
+    /** {@code MPI_Pready_list}: some partitions may be sent. */
+    public void pReadyList(int[] partitions) throws MPIException {
+        Native c = live();
+        Frame frame = Frame.get();
+        int mark = frame.mark();
+        try {
+            MPI.check(c.MPI_Pready_list(partitions.length, frame.ints(partitions), handle));
+        } finally {
+            frame.reset(mark);
+        }
+    }
+
+    /** {@code MPI_Parrived}: whether a partition has been received. */
+    public boolean pArrived(int partition) throws MPIException {
+        live();
+        return MPI.number((c, r) -> c.MPI_Parrived(handle, partition, r)) != 0;
+    }
+
     @Override
     void completed(Status status) {
         let();

@@ -17,9 +17,10 @@ public abstract class Struct {
     /** A struct without fields yet. */
     protected Struct() {}
 
-    /** Puts the next field at an offset in bytes. */
-    public final void setOffset(int offset) {
+    /** Puts the next field at an offset in bytes; this struct, of which the field may be added at once. */
+    public final Struct setOffset(int offset) {
         extent = offset;
+        return this;
     }
 
     /** Sets the extent in bytes. */
