@@ -7,6 +7,8 @@ import mpi.internal.Native;
  * and take an offset with each buffer.
  */
 public class Comm extends CommCalls implements Freeable, Cloneable {
+    /** Ranks that can share memory ({@link Intracomm#splitType}). */
+    public static final int TYPE_SHARED = MPI.COMM_TYPE_SHARED;
     private static final int FALSE = 0;
     final Attributes attributes = new Attributes();
     private Request duplication;

@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import mpi.internal.Native;
 
 /** A datatype. Every datatype has a base type, the type of the Java array that its messages lie in. */
-public class Datatype implements Freeable {
+public class Datatype implements Freeable, Cloneable {
     static final int BASE_BYTE = 1;
     static final int BASE_CHAR = 2;
     static final int BASE_SHORT = 3;
@@ -445,6 +445,12 @@ public class Datatype implements Freeable {
         Datatype copy = create(base, (c, f, r) -> c.MPI_Type_dup(live(), r));
         copy.attributes.copyFrom(attributes);
         return copy;
+    }
+
+    /** {@code MPI_Type_dup}. */
+    @Override
+    public Datatype clone() {
+        return dup();
     }
 
     @Override

@@ -116,6 +116,9 @@ public final class MPI extends Constants {
     /** No operation. */
     public static final Op OP_NULL = new Op(0x20);
 
+    /** Processors of this host, for programs of MPJ Express. */
+    public static final int NUM_OF_PROCESSORS = Runtime.getRuntime().availableProcessors();
+
     /** All ranks of the job. */
     public static final Intracomm COMM_WORLD = new Intracomm(WORLD_HANDLE);
     /** This rank alone. */
@@ -374,8 +377,14 @@ public final class MPI extends Constants {
         attached = buffer;
     }
 
-    /** Takes the memory for buffered sends back, when they have left it. */
-    public static synchronized ByteBuffer detachBuffer() throws MPIException {
+    /** Says how much memory buffered sends need; MPI has memory of its own. */
+    public static synchronized void attachBuffer(byte[] buffer) throws MPIException {
+        attachBuffer(newByteBuffer(buffer.length));
+        attachedArray = buffer;
+    }
+
+    /** Waits until buffered sends have left; the array that was attached, or null. */
+    public static synchronized byte[] detachBuffer() throws MPIException {
         Native c = live();
         Frame frame = Frame.get();
         int mark = frame.mark();
@@ -384,29 +393,25 @@ public final class MPI extends Constants {
         } finally {
             frame.reset(mark);
         }
-        ByteBuffer buffer = attached;
+        byte[] array = attachedArray;
         attached = null;
-        return buffer;
-    }
-
-    /** Says how much memory buffered sends need; MPI has memory of its own (mpiJava). */
-    public static synchronized void Buffer_attach(byte[] buffer) throws MPIException {
-        attachBuffer(newByteBuffer(buffer.length));
-        attachedArray = buffer;
-    }
-
-    /** Says how much memory buffered sends need, for programs that pass a buffer. */
-    public static synchronized void Buffer_attach(ByteBuffer buffer) throws MPIException {
-        attachBuffer(newByteBuffer(buffer.capacity()));
         attachedArray = null;
+        return array;
+    }
+
+    /** Says how much memory buffered sends need (mpiJava). */
+    public static void Buffer_attach(byte[] buffer) throws MPIException {
+        attachBuffer(buffer);
+    }
+
+    /** Says how much memory buffered sends need, for programs that pass a buffer, be it in the heap. */
+    public static void Buffer_attach(ByteBuffer buffer) throws MPIException {
+        attachBuffer(newByteBuffer(buffer.capacity()));
     }
 
     /** Waits until buffered sends have left (mpiJava). */
-    public static synchronized byte[] Buffer_detach() throws MPIException {
-        detachBuffer();
-        byte[] array = attachedArray;
-        attachedArray = null;
-        return array;
+    public static byte[] Buffer_detach() throws MPIException {
+        return detachBuffer();
     }
 
     /** A direct buffer of bytes in the machine's order. */

@@ -20,6 +20,11 @@ public final class Version {
         return subversion;
     }
 
+    /** The number behind the point. */
+    public int getSubVersion() {
+        return subversion;
+    }
+
     @Override
     public String toString() {
         return version + "." + subversion;

@@ -15,6 +15,10 @@ import mpi.internal.Widths;
 public final class Win implements Freeable {
     private static final long NULL = 0x110;
     private static final int SHARED_ANY = MPI.PROC_NULL;
+    /** In a constructor: memory for each rank. */
+    public static final int FLAVOR_PRIVATE = 0;
+    /** In a constructor: memory that the ranks share. */
+    public static final int FLAVOR_SHARED = 1;
     private long handle;
     private final CommCore comm;
     private final List<Object> memory = new ArrayList<>();
@@ -38,6 +42,30 @@ public final class Win implements Freeable {
     /** A window to which memory is attached later. */
     public Win(Info info, Comm comm) throws MPIException {
         this(MPI.large((c, r) -> c.MPI_Win_create_dynamic(Info.handle(info), comm.handle, r)), comm, null);
+    }
+
+    /**
+     * A window with memory of MPI's, which {@link #getBase} gives, as {@link #allocate} and {@link #allocateShared} make it. The
+     * buffer is not used but says of which elements size and unit of displacements are.
+     */
+    public Win(int size, int dispUnit, Info info, Comm comm, Buffer like, int flavor) throws MPIException {
+        this(flavored(size, dispUnit, info, comm, like == null ? 0 : Widths.shift(like), flavor));
+    }
+
+    private Win(Win made) {
+        handle = made.handle;
+        comm = made.comm;
+        memory.addAll(made.memory);
+    }
+
+    private static Win flavored(int size, int dispUnit, Info info, Comm comm, int shift, int flavor) {
+        int bytes = Math.multiplyExact(size, 1 << shift);
+        return switch (flavor) {
+            case FLAVOR_PRIVATE -> allocate(bytes, dispUnit << shift, info, comm);
+            case FLAVOR_SHARED -> allocateShared(bytes, dispUnit << shift, info, comm);
+            default -> throw MPIException.wrong(MPI.ERR_RMA_FLAVOR, "the flavor is " + flavor
+                + ", neither Win.FLAVOR_PRIVATE nor Win.FLAVOR_SHARED");
+        };
     }
 
     private static long create(Buffer base, int size, int dispUnit, Info info, Comm comm) {
