@@ -141,6 +141,7 @@ public final class Natives {
         StringBuilder text = new StringBuilder(NOTE + """
             package mpi.internal;
 
+            import java.lang.invoke.MethodHandle;
             import java.nio.Buffer;
             import java.nio.ByteBuffer;
 
@@ -152,8 +153,23 @@ public final class Natives {
 
                 private static native void start(Class<?> callbacks);
 
+                private static native long find(Buffer buffer);
+
+                private static final class Known {
+                    static final MethodHandle ADDRESS = Addresses.find(Jni::find);
+                }
+
                 @Override
-                public native long address(Buffer buffer);
+                public long address(Buffer buffer) {
+                    if (Known.ADDRESS == null) {
+                        return find(buffer);
+                    }
+                    try {
+                        return (long) Known.ADDRESS.invokeExact(buffer);
+                    } catch (Throwable t) {
+                        throw new AssertionError("reading a field does not fail", t);
+                    }
+                }
 
                 @Override
                 public native ByteBuffer memory(long address, long bytes);

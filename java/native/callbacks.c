@@ -43,7 +43,7 @@ JNIEXPORT void JNICALL Java_mpi_internal_Jni_start(JNIEnv *env, jclass self, jcl
     reduce = (*env)->GetStaticMethodID(env, to, "reduce", "(IJJIJ)V");
 }
 
-JNIEXPORT jlong JNICALL Java_mpi_internal_Jni_address(JNIEnv *env, jobject self, jobject buffer)
+JNIEXPORT jlong JNICALL Java_mpi_internal_Jni_find(JNIEnv *env, jclass self, jobject buffer)
 {
     (void)self;
     return (jlong)(intptr_t)(*env)->GetDirectBufferAddress(env, buffer);

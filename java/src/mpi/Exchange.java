@@ -22,9 +22,12 @@ final class Exchange implements AutoCloseable {
     private final int mode;
     private final Frame frame = Frame.get();
     private final int mark = frame.mark();
-    private final List<Staged> staged = new ArrayList<>(2);
-    private final List<Object> kept = new ArrayList<>(2);
-    private final List<Piece> pieces = new ArrayList<>(1);
+    /** Lists are made when something is put in: most calls pass one or two direct buffers and wait. */
+    private List<Staged> staged;
+    private List<Object> kept;
+    private List<Piece> pieces;
+    private Object oneKept;
+    private Object otherKept;
     private Op op;
     private int request = -1;
     private long first;
@@ -96,6 +99,7 @@ final class Exchange implements AutoCloseable {
             return new Room(frame.memory(), place, frame.at(place));
         }
         Piece piece = Piece.take(bytes);
+        pieces = pieces == null ? new ArrayList<>(2) : pieces;
         pieces.add(piece);
         return new Room(piece.memory(), 0, piece.address());
     }
@@ -248,8 +252,20 @@ final class Exchange implements AutoCloseable {
         if (writes) {
             Memory.writable(buffer);
         }
-        kept.add(buffer);
+        keep(buffer);
         return Memory.at(c, buffer, offset * type.baseSize, low, high);
+    }
+
+    /** The call keeps the buffer, as does the request that it makes. */
+    private void keep(Object buffer) {
+        if (mode == BLOCKING && oneKept == null) {
+            oneKept = buffer;
+        } else if (mode == BLOCKING && otherKept == null) {
+            otherKept = buffer;
+        } else {
+            kept = kept == null ? new ArrayList<>(2) : kept;
+            kept.add(buffer);
+        }
     }
 
     private long stage(Object array, int base, long offset, long low, long high, Datatype type, boolean reads, boolean writes,
@@ -270,6 +286,7 @@ final class Exchange implements AutoCloseable {
         Room room = room((long) count * width);
         Staged one = new Staged(array, (int) first, count, width, room.memory, room.place, reads, writes, bySize);
         one.copyIn();
+        staged = staged == null ? new ArrayList<>(2) : staged;
         staged.add(one);
         return room.address - (first - offset) * width;
     }
@@ -324,8 +341,10 @@ final class Exchange implements AutoCloseable {
 
     private void done(int rc, Status status) {
         MPI.check(rc);
-        for (Staged one : staged) {
-            one.copyOut(status);
+        if (staged != null) {
+            for (Staged one : staged) {
+                one.copyOut(status);
+            }
         }
         if (op != null) {
             op.rethrow();
@@ -341,9 +360,13 @@ final class Exchange implements AutoCloseable {
     }
 
     private Holdings holdings() {
-        Holdings all = new Holdings(List.copyOf(kept), List.copyOf(staged), List.copyOf(pieces), op, owner);
-        pieces.clear();
+        Holdings all = new Holdings(listed(kept), listed(staged), listed(pieces), op, owner);
+        pieces = null;
         return all;
+    }
+
+    private static <T> List<T> listed(List<T> list) {
+        return list == null ? List.of() : list;
     }
 
     /** The request of a nonblocking call. */
@@ -360,10 +383,12 @@ final class Exchange implements AutoCloseable {
 
     @Override
     public void close() {
-        java.lang.ref.Reference.reachabilityFence(kept);
+        java.lang.ref.Reference.reachabilityFence(this);
         frame.reset(mark);
-        for (Piece piece : pieces) {
-            piece.give();
+        if (pieces != null) {
+            for (Piece piece : pieces) {
+                piece.give();
+            }
         }
     }
 }
