@@ -12,6 +12,7 @@ public class Windows {
             int next = (rank + 1) % size;
             int before = (rank + size - 1) % size;
             fence(rank, size, next, before);
+            flavors();
             locks(rank, size, next);
             post(rank, size, next, before);
             shared(rank, size);
@@ -44,9 +45,27 @@ public class Windows {
         }
     }
 
+    static void flavors() throws Exception {
+        try (Win win = new Win(3, 1, null, W, MPI.newLongBuffer(0), Win.FLAVOR_PRIVATE)) {
+            Check.equal(win.getBase().capacity(), 24);
+            Check.equal(win.getAttr(MPI.WIN_DISP_UNIT), 8);
+        }
+        Comm host = W.splitType(Comm.TYPE_SHARED, 0, MPI.INFO_NULL);
+        try (Win win = new Win(4, 1, MPI.INFO_NULL, host, null, Win.FLAVOR_SHARED)) {
+            Check.equal(win.sharedQuery(0).capacity(), 4);
+        }
+        host.free();
+        Check.refused(MPI.ERR_RMA_FLAVOR, "neither", () -> new Win(1, 1, null, W, null, 7));
+    }
+
     static void locks(int rank, int size, int next) throws Exception {
         try (Win win = Win.allocate(16, 8, null, W)) {
             LongBuffer mine = win.getBase().asLongBuffer();
+            Check.equal(win.getAttr(MPI.WIN_SIZE), 16);
+            Check.equal(win.getAttr(MPI.WIN_DISP_UNIT), 8);
+            Check.equal(win.getAttr(MPI.WIN_CREATE_FLAVOR), MPI.WIN_FLAVOR_ALLOCATE);
+            Check.equal(win.getAttr(MPI.WIN_MODEL), MPI.WIN_UNIFIED);
+            Check.equal(((ByteBuffer) win.getAttr(MPI.WIN_BASE)).capacity(), 16);
             win.lock(MPI.LOCK_EXCLUSIVE, rank, 0);
             mine.put(0, 0).put(1, 5);
             win.unlock(rank);

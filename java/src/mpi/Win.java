@@ -459,9 +459,35 @@ public final class Win implements Freeable {
         attributes.set(keyval, value);
     }
 
-    /** An attribute, or null. */
+    /**
+     * An attribute, or null. Of those of the standard, MPI.WIN_BASE is the memory, a ByteBuffer; MPI.WIN_SIZE,
+     * WIN_DISP_UNIT, WIN_CREATE_FLAVOR and WIN_MODEL are of type Integer.
+     */
     public Object getAttr(int keyval) throws MPIException {
-        return attributes.get(keyval);
+        Native c = live();
+        return switch (keyval) {
+            case MPI.WIN_BASE -> c.memory(standard(c, keyval), (int) getAttr(MPI.WIN_SIZE)).order(ByteOrder.nativeOrder());
+            case MPI.WIN_SIZE -> Math.toIntExact(number(c, keyval, Long.BYTES).getLong(0));
+            case MPI.WIN_DISP_UNIT, MPI.WIN_CREATE_FLAVOR, MPI.WIN_MODEL -> number(c, keyval, Integer.BYTES).getInt(0);
+            default -> attributes.get(keyval);
+        };
+    }
+
+    private ByteBuffer number(Native c, int keyval, int bytes) {
+        return c.memory(standard(c, keyval), bytes).order(ByteOrder.nativeOrder());
+    }
+
+    /** What C's value of an attribute of the standard points to. */
+    private long standard(Native c, int keyval) {
+        Frame frame = Frame.get();
+        int mark = frame.mark();
+        try {
+            int value = frame.push(8);
+            MPI.check(c.MPI_Win_get_attr(handle, keyval, frame.at(value), frame.at(frame.push(8))));
+            return frame.getLong(value);
+        } finally {
+            frame.reset(mark);
+        }
     }
 
     /** Removes an attribute. */
