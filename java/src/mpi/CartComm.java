@@ -96,7 +96,7 @@ public class CartComm extends Intracomm {
     }
 
     final Cartcomm part(boolean[] remain) {
-        if (remain.length != dimensions()) {
+        if (remain.length < dimensions()) {
             throw MPIException.wrong(MPI.ERR_DIMS, "there are " + remain.length + " flags, the grid has " + dimensions()
                 + " dimensions");
         }

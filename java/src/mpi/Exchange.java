@@ -270,7 +270,7 @@ final class Exchange implements AutoCloseable {
 
     private long stage(Object array, int base, long offset, long low, long high, Datatype type, boolean reads, boolean writes,
         boolean bySize) {
-        if (base != type.base) {
+        if (base != type.base && low != high) {
             throw MPIException.wrong(MPI.ERR_TYPE, "the array is " + Datatype.baseName(base) + "[], the datatype is of "
                 + Datatype.baseName(type.base));
         }
