@@ -158,6 +158,10 @@ public class Point {
             Prequest.startAll(new Prequest[] {p});
             Request.waitAll(new Request[] {p});
         }
+        Prequest dropped = W.recvInit(new int[1], 1, MPI.INT, 1 - rank, 4);
+        dropped.start();
+        dropped.free(); // does not wait for the message, which the other rank sends afterwards
+        W.send(a, 1, MPI.INT, 1 - rank, 4);
     }
 
     /** Open MPI's forms of probes, with a message that is made before. */

@@ -86,19 +86,24 @@ public final class Prequest extends Request {
         }
     }
 
+    /** Frees the request; an operation that still goes on keeps its buffers for ever, as that of any request. */
     @Override
     public void free() throws MPIException {
+        super.free();
+        if (!started) {
+            holdings.release();
+        }
+    }
+
+    /** Waits for the operation, if it goes on, and frees the request. */
+    @Override
+    public void close() throws MPIException {
+        if (isNull()) {
+            return;
+        }
         if (started) {
             waitStatus();
         }
-        super.free();
-        holdings.release();
-    }
-
-    @Override
-    public void close() throws MPIException {
-        if (!isNull()) {
-            free();
-        }
+        free();
     }
 }
