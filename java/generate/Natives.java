@@ -148,10 +148,15 @@ public final class Natives {
             /** C's functions through JNI. */
             final class Jni extends Native {
                 Jni() {
-                    start(Callbacks.class);
+                    tellPlaces();
                 }
 
-                private static native void start(Class<?> callbacks);
+                private static native void start(Class<?> callbacks, Class<?> places);
+
+                /** What java.lang.foreign has of JNI, whose library is loaded. */
+                static void tellPlaces() {
+                    start(Callbacks.class, Places.class);
+                }
 
                 private static native long find(Buffer buffer);
 

@@ -1,4 +1,5 @@
-/* What JNI needs beside the calls of C's functions (kw_jni.c): addresses of buffers, and functions of C that call Java. */
+/* What JNI needs beside the calls of C's functions (kw_jni.c): addresses of buffers, and functions of C that call Java:
+   reductions, and where the program called. */
 #include <jni.h>
 #include <mpi.h>
 #include <stddef.h>
@@ -6,7 +7,40 @@
 
 static JavaVM *machine;
 static jclass callbacks;
+static jclass places;
 static jmethodID reduce;
+static jmethodID here;
+static jmethodID name;
+
+/* Kittiwake's own (crates/abi/src/language.rs): it asks where the program called, and what that place is named. */
+extern int kw_MPI_Language(uint64_t (*place)(void), size_t (*name)(uint64_t, char *, size_t)) __attribute__((weak));
+
+/* What Java calls C with in this thread, where that can be called now. */
+static JNIEnv *calling(void)
+{
+    JNIEnv *env;
+    int calls = (*machine)->GetEnv(machine, (void **)&env, JNI_VERSION_10) == JNI_OK && !(*env)->ExceptionCheck(env);
+    return calls ? env : NULL;
+}
+
+static uint64_t place(void)
+{
+    JNIEnv *env = calling();
+    return env ? (uint64_t)(*env)->CallStaticLongMethod(env, places, here) : 0;
+}
+
+static size_t place_name(uint64_t place, char *to, size_t room)
+{
+    JNIEnv *env = calling();
+    jbyteArray found = env ? (*env)->CallStaticObjectMethod(env, places, name, (jlong)place) : NULL;
+    if (env && (*env)->ExceptionCheck(env)) (*env)->ExceptionClear(env);
+    if (!found) return 0;
+    size_t length = (*env)->GetArrayLength(env, found);
+    if (length > room) length = room;
+    (*env)->GetByteArrayRegion(env, found, 0, length, (jbyte *)to);
+    (*env)->DeleteLocalRef(env, found);
+    return length;
+}
 
 /* A thread that Java does not know (MPI's progress thread) is attached for the length of one call. */
 static void call_java(int number, void *in, void *in_out, int *count, MPI_Datatype *type)
@@ -35,12 +69,16 @@ static MPI_User_function *const reductions[] = {
 };
 enum { REDUCTIONS = sizeof reductions / sizeof *reductions };
 
-JNIEXPORT void JNICALL Java_mpi_internal_Jni_start(JNIEnv *env, jclass self, jclass to)
+JNIEXPORT void JNICALL Java_mpi_internal_Jni_start(JNIEnv *env, jclass self, jclass to, jclass of_places)
 {
     (void)self;
     (*env)->GetJavaVM(env, &machine);
     callbacks = (*env)->NewGlobalRef(env, to);
     reduce = (*env)->GetStaticMethodID(env, to, "reduce", "(IJJIJ)V");
+    places = (*env)->NewGlobalRef(env, of_places);
+    here = (*env)->GetStaticMethodID(env, of_places, "here", "()J");
+    name = (*env)->GetStaticMethodID(env, of_places, "name", "(J)[B");
+    if (kw_MPI_Language) kw_MPI_Language(place, place_name);
 }
 
 JNIEXPORT jlong JNICALL Java_mpi_internal_Jni_find(JNIEnv *env, jclass self, jobject buffer)

@@ -2,6 +2,7 @@
 bad input, a million messages, threads, how a job in Java ends, and how its commands find what they
 need."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -124,11 +125,48 @@ def test_a_hang_is_explained(java, classes):
     words = ["--end-hung", "-n", 2, *java, "-cp", classes, "Dies", "hangs"]
     p = run(MPIEXEC, *words, env={"KW_HANG": "1"})
     assert p.returncode == 123 and "MPI_Recv" in p.stderr and "deadlock" in p.stderr, told(p)
+    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, told(p)
 
 
-def test_a_profile_counts_calls(java, classes):
-    p = run(MPIEXEC, "--profile", "-n", 2, *java, "-cp", classes, "Point")
-    assert p.returncode == 0 and "MPI_Send" in p.stdout + p.stderr, told(p)
+def test_a_hang_is_explained_without_the_library_of_jni(newer, classes, tmp_path):
+    (tmp_path / "libmpi_abi.so.1").symlink_to(DIST / "lib/libmpi_abi.so.1")
+    jar = shutil.copy(JAR, tmp_path)
+    words = [newer, *QUICK, f"-Dmpi.lib={tmp_path}", "-cp", f"{classes}:{jar}", "Dies", "hangs"]
+    p = run(MPIEXEC, "--end-hung", "-n", 2, *words, env={"KW_HANG": "1"})
+    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, told(p)
+
+
+def line(program, text):
+    """The number of the first line of a program that has a text in it."""
+    lines = (HERE / f"{program}.java").read_text().splitlines()
+    return next(n for n, found in enumerate(lines, 1) if text in found)
+
+
+def test_a_profile_names_lines_of_java(java, classes, tmp_path):
+    file = tmp_path / "profile.json"
+    mpiexec(f"--profile={file}", "-n", 2, *java, "-cp", classes, "Places", out="passed\n")
+    calls = json.loads(file.read_text())["calls"]
+    for function, text, method, count in [
+        ("MPI_Bcast", "first", "Places.main", 2),
+        ("MPI_Bcast", "second", "Places.main", 20),
+        ("MPI_Barrier", "lambda", "Places.lambda$main$0", 6),
+        ("MPI_Barrier", "inner", "Places$Inner.meet", 2),
+    ]:
+        where = {"source": "Places.java", "line": line("Places", text), "function": function}
+        found = [c for c in calls if where.items() <= c.items()]
+        assert [(c["caller"], c["count"]) for c in found] == [(method, count)], calls
+
+
+def test_a_trace_names_lines_of_java(java, classes, tmp_path):
+    file = tmp_path / "run.trace"
+    mpiexec(f"--trace={file}", "-n", 2, *java, "-cp", classes, "Places", out="passed\n")
+    p = run(DIST / "bin/kwtrace", "export", "--json", file)
+    assert f"Places.java:{line('Places', 'second')} (Places.main)" in p.stdout, told(p)
+
+
+def test_what_is_left_names_its_line_of_java(java, classes):
+    p = run(MPIEXEC, "-n", 1, *java, "-cp", classes, "Places", "leaves", env={"KW_CHECK": "yes"})
+    assert p.returncode == 0 and f"Places.java:{line('Places', 'left')}" in p.stderr, told(p)
 
 
 def test_the_compiler_says_what_it_does(classes, tmp_path):

@@ -4,12 +4,13 @@
 //! [`shell`] is what each does around the call into `kw_mpi`; [`arg`] turns C arguments into safe
 //! values; [`report`] invokes error handlers; [`plain`] holds the functions that answer a value
 //! instead of an error code, [`fortran`] those between the languages; [`hook`] is the Fortran
-//! layer's; [`table`] has all functions for libraries of other ABIs. The only process global is in
+//! layer's, [`language`] that of Java's bindings; [`table`] has all functions for libraries of other ABIs. The only process global is in
 //! [`shell`].
 
 pub mod arg;
 pub mod fortran;
 pub mod hook;
+pub mod language;
 pub mod plain;
 pub mod report;
 pub mod shell;

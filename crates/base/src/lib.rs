@@ -15,6 +15,7 @@ pub mod knobs;
 pub mod lap;
 pub mod near;
 pub mod overheads;
+pub mod place;
 pub mod pool;
 pub mod reader;
 pub mod slab;

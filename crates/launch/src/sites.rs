@@ -1,7 +1,9 @@
-//! File, line and function of places in programs, from their debug information on this machine.
+//! File, line and function of places in programs, from their debug information on this machine, or
+//! as their language has told them ([`kw_base::place`]).
 
 use crate::elf;
 use addr2line::Loader;
+use kw_base::place;
 use kw_hang::Frame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,9 @@ impl Sites {
     /// The function at a place and its `FILE:LINE`, each empty where it is not known.
     pub fn place(&mut self, frame: &Frame) -> (String, String) {
         let line = self.line(frame).unwrap_or_default();
+        if let Some((_, method)) = place::module(&frame.file) {
+            return (method.into(), line);
+        }
         let file: &Path = frame.file.as_ref();
         let symbol = self.symbol(file, frame.offset);
         let inlined = self.loader(file).and_then(|(loader, base)| {
@@ -100,6 +105,10 @@ impl Sites {
     }
 
     fn look(&mut self, frame: &Frame) -> Option<String> {
+        if let Some((file, _)) = place::module(&frame.file) {
+            return (!file.is_empty() && frame.offset > 0)
+                .then(|| format!("{file}:{}", frame.offset));
+        }
         let (loader, base) = self.loader(frame.file.as_ref())?;
         let place = loader.find_location(*base + frame.offset).ok()??;
         let file = Path::new(place.file?).file_name()?.to_string_lossy();
@@ -108,6 +117,9 @@ impl Sites {
 
     /// The function, or the bare address.
     fn function_in(&mut self, frame: &Frame) -> String {
+        if let Some((_, method)) = place::module(&frame.file) {
+            return method.into();
+        }
         let name = Path::new(&frame.file).file_name();
         let name = name.map_or("?".into(), |n| n.to_string_lossy().into_owned());
         match self.symbol(frame.file.as_ref(), frame.offset) {
@@ -143,6 +155,24 @@ mod tests {
             offset: 31,
         };
         assert_eq!(sites.of(&[nowhere]), "a.out+0x1f");
+    }
+
+    #[test]
+    fn places_in_java_are_named() {
+        let mut sites = Sites::default();
+        let frame = |file: &str, offset| Frame {
+            file: file.into(),
+            offset,
+        };
+        let known = frame("java:Ring.java:acme.Ring.main", 12);
+        assert_eq!(sites.of(&[known.clone()]), "Ring.java:12");
+        assert_eq!(
+            sites.place(&known),
+            ("acme.Ring.main".into(), "Ring.java:12".into())
+        );
+        let unknown = frame("java::Ring.main", 0);
+        assert_eq!(sites.of(&[unknown.clone()]), "Ring.main");
+        assert_eq!(sites.place(&unknown), ("Ring.main".into(), String::new()));
     }
 
     #[inline(never)]

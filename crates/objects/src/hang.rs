@@ -161,7 +161,8 @@ pub(crate) fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
     let inside = callers.iter().rposition(|c| c.file == here);
     let call = named.or(inside.and_then(|at| at.checked_sub(1)));
     let named = named.and_then(|at| name(&callers[at]));
-    let bindings = |c: &&Caller| !c.file.contains("/libmpifort");
+    let layers = ["/libmpifort", "/libmpi_java"];
+    let bindings = |c: &&Caller| !layers.iter().any(|l| c.file.contains(l));
     let rest = callers.iter().skip(call.map_or(0, |at| at + 1));
     let frames = rest.filter(bindings).take(MOST_FRAMES);
     let frames = frames.map(|c| kw_hang::Frame {
@@ -329,6 +330,25 @@ mod tests {
         assert!(call.is_empty() && frames[0].file.ends_with("abi.so.1"));
         assert_eq!(frames.len(), 2);
         assert_eq!(function("main"), None);
+    }
+
+    #[test]
+    fn what_java_called_is_no_function_of_its_layer() {
+        let all = vec![
+            caller(None, "/lib/libmpi_abi.so.1"),
+            caller(Some("MPI_Recv"), "/lib/libmpi_abi.so.1"),
+            caller(
+                Some("Java_mpi_internal_Jni_MPI_1Recv"),
+                "/lib/libmpi_java.so",
+            ),
+            caller(None, "java:Ring.java:Ring.main"),
+        ];
+        let (call, frames) = program(all);
+        assert_eq!((&call[..], frames.len()), ("MPI_Recv", 1));
+        assert_eq!(
+            (&frames[0].file[..], frames[0].offset),
+            ("java:Ring.java:Ring.main", 16)
+        );
     }
 
     #[test]

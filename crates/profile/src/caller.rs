@@ -1,11 +1,12 @@
-//! From where the program called: of a call that the Fortran layer makes, further up the stack.
+//! From where the program called: of a call that the Fortran layer makes, further up the stack; of
+//! one in Java, where Java says.
 //!
 //! Each function of the layer has a frame of fixed size, so a return address inside it is always at
 //! the same distance below that of its own caller. The unwinder determines that distance once.
 
 use std::ffi::{CStr, c_int, c_void};
 
-use crate::next;
+use crate::{language, next};
 
 /// Kind of a return address.
 pub(crate) enum Found {
@@ -13,6 +14,8 @@ pub(crate) enum Found {
     Program,
     /// The Fortran layer's: its caller's return address stands so far above this one's.
     Through(usize),
+    /// Of code in no file: its language says for each call where that is.
+    Language,
 }
 
 /// The return address at a place of the stack.
@@ -24,6 +27,9 @@ pub(crate) fn at(stack: usize) -> usize {
 
 /// Looks at a return address that stands at a place of the stack.
 pub(crate) fn find(site: usize, stack: usize) -> Found {
+    if language::knows(site) {
+        return Found::Language;
+    }
     if !is_ours(site) || !cfg!(target_arch = "x86_64") {
         return Found::Program;
     }

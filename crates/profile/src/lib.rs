@@ -8,7 +8,8 @@
 //! - [`table`]: the rank's table, in memory that the launcher gave it and reads itself
 //!   (`kw_start::profile`): nothing has to be handed over, whichever way the rank ends.
 //! - [`trace`]: what is written down over time, where that is wanted (`mpiexec --trace`).
-//! - [`caller`]: from where the program called, through the Fortran layer.
+//! - [`caller`]: from where the program called, through the Fortran layer; [`language`]: where a
+//!   program in Java did.
 //! - [`next`]: the functions behind; [`amount`]: bytes.
 //!
 //! Arguments are passed on as the words that they came in, so a program of any ABI is served. A
@@ -18,6 +19,7 @@
 mod amount;
 mod caller;
 mod entry;
+mod language;
 mod next;
 mod record;
 mod table;

@@ -9,10 +9,12 @@ use std::ffi::{c_int, c_void};
 use crate::amount::{Sizes, type_freed};
 use crate::caller::{self, Found};
 use crate::entry::{Entered, entered};
+use crate::language;
 use crate::next::Next;
 use crate::table::{Table, table};
 use crate::trace::act::Act;
 use crate::trace::{Tracer, what};
+use kw_base::place::is_place;
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::profile::{BEGIN, END, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
@@ -39,9 +41,12 @@ pub(crate) enum Event {
 struct Place {
     key: u64,
     /// Where the row stands in the table (a multiple of 8), or twice the distance to the caller's
-    /// own return address, and 1 more.
+    /// own return address, and 1 more; [`ASKED`] where a language is asked.
     known: usize,
 }
+
+/// What is known of a call in a language: no distance is 0.
+const ASKED: usize = 1;
 
 /// Where calls are summed up.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -347,7 +352,7 @@ impl Thread {
     }
 
     /// The lookup if the first entry of the index does not match: for a call through the Fortran
-    /// layer, continues to the program.
+    /// layer, continues to the program, and for one in Java to its place.
     #[inline(never)]
     fn look(&mut self, mut site: usize, mut stack: usize, function: u32) -> usize {
         loop {
@@ -366,6 +371,13 @@ impl Thread {
             if known & 1 == 0 {
                 return known;
             }
+            if known == ASKED {
+                site = language::place();
+                if !is_place(site as u64) {
+                    return self.sheet + ROWS_AT;
+                }
+                continue;
+            }
             stack += known >> 1;
             site = caller::at(stack);
         }
@@ -377,9 +389,14 @@ impl Thread {
         let Some(table) = self.table.filter(|_| self.used < PLACES / 4 * 3) else {
             return false;
         };
-        let known = match caller::find(site, stack) {
+        let found = match is_place(site as u64) {
+            true => Found::Program,
+            false => caller::find(site, stack),
+        };
+        let known = match found {
             Found::Program => table.row(self.sheet, function, site),
             Found::Through(distance) => distance << 1 | 1,
+            Found::Language => ASKED,
         };
         self.used += 1;
         self.index[at % PLACES] = Place {

@@ -4,13 +4,14 @@
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 
+use kw_base::place::{base, is_place};
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_base::sync::{Mutex, OnceLock};
 use kw_start::profile::*;
 use kw_sys::{clock, environment, ticks};
 
-use crate::next;
 use crate::trace::ring::Memory;
+use crate::{language, next};
 use kw_start::trace;
 
 /// The table; the mapping stays for as long as the process does.
@@ -166,12 +167,16 @@ impl Table {
         at(new)
     }
 
-    /// The number of the program or library that an address is in.
+    /// The number of the program or library that an address is in, or of a place's module.
     fn module(&self, address: usize) -> u32 {
-        let Some(info) = next::info(address) else {
-            return NONE;
+        let info = match is_place(address as u64) {
+            true => None,
+            false => match next::info(address) {
+                None => return NONE,
+                info => info,
+            },
         };
-        let base = info.dli_fbase as usize;
+        let base = info.map_or(base(address as u64) as usize, |i| i.dli_fbase as usize);
         let mut known = self.modules.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(n) = known.iter().position(|b| *b == base) {
             return self.first(&known) + n as u32;
@@ -180,7 +185,7 @@ impl Table {
         if used >= MODULES {
             return NONE;
         }
-        let path = path(&info);
+        let path = info.map_or_else(|| language::name(address, MODULE - PATH_AT), |i| path(&i));
         let len = path.len().min(MODULE - PATH_AT);
         let at = MODULES_AT + used * MODULE;
         self.word(at).store(base as u64, Ordering::Relaxed);

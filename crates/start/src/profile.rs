@@ -36,7 +36,7 @@ pub const MODULES_AT: usize = 4096;
 /// Bytes of a module.
 pub const MODULE: usize = 512;
 /// Most modules.
-pub const MODULES: usize = 64;
+pub const MODULES: usize = 256;
 /// Where the path of a module begins.
 pub const PATH_AT: usize = 16;
 /// Where sheets begin.

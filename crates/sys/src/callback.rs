@@ -67,6 +67,8 @@ type RawEventFree = unsafe extern "C-unwind" fn(usize, c_int, usize);
 type RawEventDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, usize);
 
 type RawRequestHook = unsafe extern "C" fn(usize, c_int);
+type RawPlace = unsafe extern "C" fn() -> u64;
+type RawPlaceName = unsafe extern "C" fn(u64, *mut u8, usize) -> usize;
 
 callbacks! {
     /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
@@ -99,6 +101,10 @@ callbacks! {
     ToolEventDropped: RawEventDropped;
     /// A library on top of this one hears of a request's operations.
     RequestHook: RawRequestHook;
+    /// Where a language's code called MPI ([`crate::language`]).
+    LanguagePlace: RawPlace;
+    /// The name of such a place.
+    LanguagePlaceName: RawPlaceName;
 }
 
 /// Effect on an attribute when its object is copied.
@@ -150,6 +156,23 @@ impl RequestHook {
     pub fn call(self, data: usize, event: RequestEvent) {
         // SAFETY: the address was promised to be of this function, and its owner that it does so.
         unsafe { self.pointer()(data, event as c_int) }
+    }
+}
+
+impl LanguagePlace {
+    /// Asks, in the thread that is meant; the lock may be taken: it does not call MPI.
+    pub fn call(self) -> u64 {
+        // SAFETY: the address was promised to be of this function.
+        unsafe { self.pointer()() }
+    }
+}
+
+impl LanguagePlaceName {
+    /// Asks for at most as many bytes; how many there are.
+    pub fn call(self, place: u64, to: &mut [u8]) -> usize {
+        // SAFETY: the address was promised to be of this function, which writes no more than that.
+        let len = unsafe { self.pointer()(place, to.as_mut_ptr(), to.len()) };
+        len.min(to.len())
     }
 }
 

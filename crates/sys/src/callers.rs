@@ -3,8 +3,13 @@
 //! For a thread that has waited for long, which has the time: it unwinds its stack and asks the
 //! dynamic linker about every address. A handler of signals may do neither with memory and locks
 //! of others' making, so [`crate::crash`] reads the list of mappings instead.
+//!
+//! The unwinder ends at code that is in no file. Where that is of a language that has told
+//! [`crate::language`] how to ask it, the language's place is the last of the addresses.
 
 use crate::crash::{_Unwind_Backtrace, UnwindContext};
+use crate::language;
+use kw_base::place;
 use std::ffi::{CStr, c_int, c_void};
 
 /// Most frames that are looked at.
@@ -48,8 +53,8 @@ pub fn callers() -> Vec<Caller> {
     named(&addresses(FRAMES))
 }
 
-/// The addresses of the calls that led here, innermost first, `most` at most: what
-/// [`named`] needs.
+/// The addresses of the calls that led here, innermost first, `most` at most, and a language's
+/// place: what [`named`] needs.
 #[inline(never)]
 pub fn addresses(most: usize) -> Box<[usize]> {
     let mut all: (Vec<usize>, usize) = (Vec::with_capacity(most), most);
@@ -57,12 +62,20 @@ pub fn addresses(most: usize) -> Box<[usize]> {
     unsafe {
         _Unwind_Backtrace(on_frame, (&raw mut all).cast());
     }
+    let place = language::place();
+    if place != 0 {
+        all.0.push(place as usize);
+    }
     all.0.into_boxed_slice()
 }
 
-/// The calls at these addresses.
+/// The calls at these addresses. Code in no file is left out where a language says what it is.
 pub fn named(addresses: &[usize]) -> Vec<Caller> {
-    addresses.iter().map(|&address| caller(address)).collect()
+    let mut all: Vec<Caller> = addresses.iter().map(|&address| caller(address)).collect();
+    if addresses.last().is_some_and(|&a| place::is_place(a as u64)) {
+        all.retain(|c| !c.file.is_empty());
+    }
+    all
 }
 
 /// The file of the library that this function is in.
@@ -71,6 +84,14 @@ pub fn own_file() -> String {
 }
 
 fn caller(address: usize) -> Caller {
+    let place = address as u64;
+    if place::is_place(place) {
+        return Caller {
+            function: None,
+            file: language::name(place),
+            offset: place - place::base(place) - 1,
+        };
+    }
     // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
     let (found, info) = unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();

@@ -47,6 +47,8 @@ pub mod file;
 pub mod futex;
 pub mod host;
 pub mod huge_pages;
+#[cfg(not(loom))]
+pub mod language;
 // its level and its name are statics, too
 #[cfg(not(loom))]
 pub mod log;

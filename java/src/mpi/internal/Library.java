@@ -33,7 +33,21 @@ public final class Library {
                 + Runtime.version().feature());
         }
         Linkage.open(find(MPI));
+        tellPlaces();
         return new Foreign();
+    }
+
+    /**
+     * Says where the program calls: through JNI if its library is there, because to make a function of C through
+     * java.lang.foreign takes some hundredths of a second.
+     */
+    private static void tellPlaces() {
+        try {
+            System.load(find(JNI));
+            Jni.tellPlaces();
+        } catch (UnsatisfiedLinkError e) {
+            Linkage.tellPlaces();
+        }
     }
 
     private static Native jni() {

@@ -42,6 +42,22 @@ final class Linkage {
         preloaded = handle(dlsym, long.class, long.class, long.class);
     }
 
+    /** Tells the library how to ask where the program called. */
+    static void tellPlaces() {
+        find(library, "kw_MPI_Language").ifPresent(Linkage::tellPlaces);
+    }
+
+    private static void tellPlaces(Object function) {
+        MethodHandle tell = handle(function, int.class, long.class, long.class);
+        long here = upcall(Places.class, "here", null, long.class);
+        long write = upcall(Places.class, "write", null, long.class, long.class, long.class, long.class);
+        try {
+            int rc = (int) tell.invokeExact(here, write);
+        } catch (Throwable t) {
+            throw unexpected(t);
+        }
+    }
+
     private static Class<?> named(String name) {
         try {
             return Class.forName(PACKAGE + name);
@@ -146,12 +162,18 @@ final class Linkage {
     }
 
     private static long stub(int number) {
-        Class<?>[] words = {long.class, long.class, long.class, long.class};
+        return upcall(Linkage.class, "reduce", number, void.class, long.class, long.class, long.class, long.class);
+    }
+
+    /** Address of a function of C that calls a static method, with a first argument of its own unless that is null. */
+    private static long upcall(Class<?> type, String name, Integer first, Class<?> returns, Class<?>... words) {
         try {
-            MethodHandle target = MethodHandles.lookup().findStatic(Linkage.class, "reduce",
-                MethodType.methodType(void.class, int.class, long.class, long.class, long.class, long.class));
+            MethodType called = MethodType.methodType(returns, words);
+            MethodHandle target = MethodHandles.lookup().findStatic(type, name,
+                first == null ? called : called.insertParameterTypes(0, int.class));
             Object segment = call(LINKER, "upcallStub", NATIVE, new Class<?>[] {MethodHandle.class, DESCRIPTOR, ARENA, OPTIONS},
-                MethodHandles.insertArguments(target, 0, number), descriptor(void.class, words), GLOBAL, NO_OPTIONS);
+                first == null ? target : MethodHandles.insertArguments(target, 0, first), descriptor(returns, words), GLOBAL,
+                NO_OPTIONS);
             return (long) call(SEGMENT, "address", segment);
         } catch (ReflectiveOperationException e) {
             throw new UnsupportedOperationException("no function for C", e);

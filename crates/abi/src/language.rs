@@ -1,0 +1,43 @@
+//! Functions of this library's own: the bindings of a language whose code is in no file say where the
+//! program called, and the recorder of `mpiexec --profile` asks.
+#![allow(non_snake_case)]
+
+use kw_objects::Class;
+use kw_sys::callback::{LanguagePlace, LanguagePlaceName};
+use kw_sys::language;
+use std::ffi::c_int;
+
+/// Registers `place()`, which answers where the program called the function of MPI that the thread
+/// is in (`kw_base::place`; 0: unknown), and `name(place, to, room)`, which writes the name of that
+/// place's module and answers its length.
+///
+/// Both are called by any thread, inside of MPI: they must not call MPI, nor throw.
+///
+/// # Safety
+/// They are such functions, and stay callable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_MPI_Language(place: usize, name: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let both = unsafe { (LanguagePlace::new(place), LanguagePlaceName::new(name)) };
+    let (Some(place), Some(name)) = both else {
+        return Class::Arg as c_int;
+    };
+    language::register(place, name);
+    0
+}
+
+/// Where the program called the function of MPI that this thread is in; 0 where no language knows.
+#[unsafe(no_mangle)]
+pub extern "C" fn kw_MPI_Place() -> u64 {
+    language::place()
+}
+
+/// Writes the name of a place's module; its length.
+///
+/// # Safety
+/// `to` may be written for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kw_MPI_Place_name(place: u64, to: *mut u8, room: usize) -> usize {
+    // SAFETY: the caller's promise.
+    language::write_name(place, unsafe { std::slice::from_raw_parts_mut(to, room) })
+}

@@ -1,0 +1,44 @@
+//! Places of a program whose code is in no file, as Java's: numbers that stand where otherwise the
+//! address behind a call does.
+//!
+//! A place is [`FIRST`] + module x [`LINES`] + line + 1: no address of code, and, like one, that of
+//! a module (here a method) and an offset in it. A module's name stands where that of a file does:
+//! `java:SOURCE:METHOD`, for example `java:Ring.java:Ring.main`.
+
+/// The first place, above the addresses of programs.
+pub const FIRST: u64 = 1 << 47;
+/// Behind the last one. Those who note places have 48 bits for them.
+pub const END: u64 = 1 << 48;
+/// Places of a module.
+pub const LINES: u64 = 1 << 20;
+
+/// Whether a number is a place.
+pub fn is_place(address: u64) -> bool {
+    (FIRST..END).contains(&address)
+}
+
+/// What offsets in a place's module are counted from.
+pub fn base(place: u64) -> u64 {
+    place & !(LINES - 1)
+}
+
+/// Source file and method of a module, if this is the name of one; the file may be empty.
+pub fn module(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("java:")?.split_once(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_a_module_and_a_line() {
+        let place = FIRST + 3 * LINES + 77 + 1;
+        assert!(is_place(place) && is_place(END - 1));
+        assert!(!is_place(FIRST - 1) && !is_place(END));
+        assert_eq!(place - base(place), 78);
+        let name = "java:Ring.java:acme.Ring.main";
+        assert_eq!(module(name), Some(("Ring.java", "acme.Ring.main")));
+        assert_eq!(module("/home/me/java:x:y"), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a program called whose code is in no file: its language says so, through the MPI library.
+//!
+//! All such calls of a function return to the same few addresses, so every call is asked for.
+
+use kw_base::sync::OnceLock;
+
+use crate::next::{info, module_of, of_library};
+
+type Place = extern "C" fn() -> u64;
+type Name = unsafe extern "C" fn(u64, *mut u8, usize) -> usize;
+
+/// The MPI library's functions, `kw_MPI_Place` and `kw_MPI_Place_name`.
+fn asked() -> Option<&'static (Place, Name)> {
+    static ASKED: OnceLock<Option<(Place, Name)>> = OnceLock::new();
+    let find = || {
+        let (place, name) = (
+            of_library(c"kw_MPI_Place"),
+            of_library(c"kw_MPI_Place_name"),
+        );
+        // SAFETY: the library's own functions of these types.
+        (place != 0 && name != 0).then(|| unsafe {
+            (
+                std::mem::transmute::<usize, Place>(place),
+                std::mem::transmute::<usize, Name>(name),
+            )
+        })
+    };
+    ASKED.get_or_init(find).as_ref()
+}
+
+/// Whether a language knows more than this address of a call under way.
+pub(crate) fn knows(site: usize) -> bool {
+    let of_bindings = match info(site) {
+        None => true,
+        Some(_) => module_of(site).is_some_and(|path| path.contains("/libmpi_java")),
+    };
+    of_bindings && place() != 0
+}
+
+/// The place of the call under way, or 0.
+pub(crate) fn place() -> usize {
+    asked().map_or(0, |(place, _)| place() as usize)
+}
+
+/// The name of a place's module.
+pub(crate) fn name(place: usize, room: usize) -> Vec<u8> {
+    let mut bytes = vec![0; room];
+    // SAFETY: there is so much room.
+    let len = asked().map_or(0, |(_, name)| unsafe {
+        name(place as u64, bytes.as_mut_ptr(), room)
+    });
+    bytes.truncate(len);
+    bytes
+}

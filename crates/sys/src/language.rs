@@ -1,0 +1,37 @@
+//! Calls of programs whose code is in no file, as Java's: their language says where they are.
+//!
+//! The bindings register two functions. One looks at the language's stack of the thread that calls
+//! it and answers a place ([`kw_base::place`]); the other one writes the name of a place's module.
+//! They are called only when somebody wants to know: for a report of a long wait, by `KW_CHECK`, and
+//! by the recorder of `mpiexec --profile` and `--trace`, a library of its own, which asks through
+//! functions of libmpi_abi.
+
+use crate::callback::{LanguagePlace, LanguagePlaceName};
+use kw_base::sync::OnceLock;
+
+/// Most bytes of a module's name.
+const NAME: usize = 480;
+
+static LANGUAGE: OnceLock<(LanguagePlace, LanguagePlaceName)> = OnceLock::new();
+
+/// Registers the functions; the first ones stay.
+pub fn register(place: LanguagePlace, name: LanguagePlaceName) {
+    LANGUAGE.get_or_init(|| (place, name));
+}
+
+/// Where the program called the function of MPI that this thread is in; 0 where no language knows.
+pub fn place() -> u64 {
+    LANGUAGE.get().map_or(0, |(place, _)| place.call())
+}
+
+/// Writes the name of a place's module; how many bytes it has, 0 where it is not known.
+pub fn write_name(place: u64, to: &mut [u8]) -> usize {
+    LANGUAGE.get().map_or(0, |(_, name)| name.call(place, to))
+}
+
+/// The name of a place's module.
+pub fn name(place: u64) -> String {
+    let mut bytes = [0; NAME];
+    let len = write_name(place, &mut bytes);
+    String::from_utf8_lossy(&bytes[..len]).into_owned()
+}
