@@ -123,6 +123,9 @@ final class CommForms {
                 line("        if (type == MPI.OBJECT) {");
                 line("            byte[] bytes = Objects.bytes(buf, offset, count);");
                 line("            return %s(bytes, 0, bytes.length, MPI.BYTE, dest, tag);\n        }", form[0]);
+            } else {
+                line("        if (type == MPI.OBJECT) {");
+                line("            return new ObjectPrequest(() -> %s(buf, offset, count, type, dest, tag));\n        }", immediate);
             }
             line("        try (Exchange x = new Exchange(this, Exchange.%s)) {", form[2]);
             line("            long at = x.input(buf, offset, count, type);");

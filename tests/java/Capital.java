@@ -41,12 +41,21 @@ public class Capital {
             MPI.COMM_WORLD.Send(text, 0, text.length, MPI.CHAR, 1, 99);
             MPI.COMM_WORLD.Send(new Object[] {new Box("x", 1, 2), null, "s"}, 0, 3, MPI.OBJECT, 1, 98);
             MPI.COMM_WORLD.Isend(new Object[] {"later"}, 0, 1, MPI.OBJECT, 1, 97).Wait();
+            Object[] again = new Object[1];
+            Prequest request = MPI.COMM_WORLD.Send_init(again, 0, 1, MPI.OBJECT, 1, 96);
+            for (int i = 0; i < 2; i++) {
+                again[0] = "turn " + i;
+                request.Start();
+                request.Wait();
+            }
+            request.Free();
         } else if (rank == 1) {
             Status status = MPI.COMM_WORLD.Recv(message, 3, 17, MPI.CHAR, 0, 99);
             Check.equal(new String(message, 3, status.Get_count(MPI.CHAR)), "Hello, there");
             Check.equal(status.source, 0);
             Check.equal(status.tag, 99);
             Object[] objects = new Object[4];
+            Prequest request = MPI.COMM_WORLD.Recv_init(objects, 1, 1, MPI.OBJECT, 0, 96);
             Request later = MPI.COMM_WORLD.Irecv(objects, 3, 1, MPI.OBJECT, 0, 97);
             status = MPI.COMM_WORLD.Recv(objects, 0, 3, MPI.OBJECT, 0, 98);
             Check.equal(status.Get_count(MPI.OBJECT), 3);
@@ -56,6 +65,12 @@ public class Capital {
             Check.equal(objects[2], "s");
             Check.equal(Request.Waitany(new Request[] {later}).index, 0);
             Check.equal(objects[3], "later");
+            for (int i = 0; i < 2; i++) {
+                Prequest.Startall(new Prequest[] {request});
+                Check.equal(Request.Waitall(new Request[] {request})[0].Get_count(MPI.OBJECT), 1);
+                Check.equal(objects[1], "turn " + i);
+            }
+            request.Free();
         }
         collectives(rank, size);
         objects(rank, size);

@@ -367,6 +367,9 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
     /** {@code MPI_Recv_init} to an offset in elements. */
     public final Prequest Recv_init(Object buf, int offset, int count, Datatype type, int source, int tag) throws MPIException {
         Native c = MPI.live();
+        if (type == MPI.OBJECT) {
+            return new ObjectPrequest(() -> Irecv(buf, offset, count, type, source, tag));
+        }
         try (Exchange x = new Exchange(this, Exchange.PERSISTENT)) {
             long at = x.message(buf, offset, count, type);
             return x.prepared(c.MPI_Recv_init(at, count, type.handle, source, tag, handle, x.request()));

@@ -3,7 +3,7 @@ package mpi;
 import mpi.internal.Native;
 
 /** A persistent operation: it is started again and again. Arrays are copied at each start. */
-public final class Prequest extends Request {
+public class Prequest extends Request {
     private boolean started;
 
     Prequest(long handle, Holdings holdings) {

@@ -79,12 +79,30 @@ final class Requests {
     }
 
     private static Status[] oneByOne(Request[] requests, boolean wait) {
+        if (wait) {
+            return inTurns(requests);
+        }
         Status[] all = new Status[requests.length];
         for (int i = 0; i < all.length; i++) {
-            if (!wait && requests[i].testStatus() == null) {
+            if (requests[i].testStatus() == null) {
                 return null;
             }
             all[i] = requests[i].waitStatus().at(i);
+        }
+        return all;
+    }
+
+    /** Waits for none before the others: a receive of objects matches only when it is asked, which a send may wait for. */
+    private static Status[] inTurns(Request[] requests) {
+        Status[] all = new Status[requests.length];
+        for (int left = all.length; left > 0; Thread.onSpinWait()) {
+            for (int i = 0; i < all.length; i++) {
+                Status status = all[i] == null ? requests[i].testStatus() : null;
+                if (status != null) {
+                    all[i] = status.at(i);
+                    left--;
+                }
+            }
         }
         return all;
     }
