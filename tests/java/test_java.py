@@ -144,7 +144,8 @@ def line(program, text):
 
 def test_a_profile_names_lines_of_java(java, classes, tmp_path):
     file = tmp_path / "profile.json"
-    mpiexec(f"--profile={file}", "-n", 2, *java, "-cp", classes, "Places", out="passed\n")
+    p = run(MPIEXEC, "--profile-json", file, "-n", 2, *java, "-cp", classes, "Places")
+    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
     calls = json.loads(file.read_text())["calls"]
     for function, text, method, count in [
         ("MPI_Bcast", "first", "Places.main", 2),
@@ -159,7 +160,8 @@ def test_a_profile_names_lines_of_java(java, classes, tmp_path):
 
 def test_a_trace_names_lines_of_java(java, classes, tmp_path):
     file = tmp_path / "run.trace"
-    mpiexec(f"--trace={file}", "-n", 2, *java, "-cp", classes, "Places", out="passed\n")
+    p = run(MPIEXEC, f"--trace={file}", "-n", 2, *java, "-cp", classes, "Places")
+    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
     p = run(DIST / "bin/kwtrace", "export", "--json", file)
     assert f"Places.java:{line('Places', 'second')} (Places.main)" in p.stdout, told(p)
 

@@ -45,7 +45,7 @@ pub(crate) fn place() -> usize {
 /// The name of a place's module.
 pub(crate) fn name(place: usize, room: usize) -> Vec<u8> {
     let mut bytes = vec![0; room];
-    // SAFETY: there is so much room.
+    // SAFETY: the vector has `room` bytes.
     let len = asked().map_or(0, |(_, name)| unsafe {
         name(place as u64, bytes.as_mut_ptr(), room)
     });
