@@ -165,13 +165,13 @@ mod tests {
             offset,
         };
         let known = frame("java:Ring.java:acme.Ring.main", 12);
-        assert_eq!(sites.of(&[known.clone()]), "Ring.java:12");
+        assert_eq!(sites.of(std::slice::from_ref(&known)), "Ring.java:12");
         assert_eq!(
             sites.place(&known),
             ("acme.Ring.main".into(), "Ring.java:12".into())
         );
         let unknown = frame("java::Ring.main", 0);
-        assert_eq!(sites.of(&[unknown.clone()]), "Ring.main");
+        assert_eq!(sites.of(std::slice::from_ref(&unknown)), "Ring.main");
         assert_eq!(sites.place(&unknown), ("Ring.main".into(), String::new()));
     }
 
