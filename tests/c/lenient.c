@@ -18,13 +18,13 @@ static void characters(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char mine = (char)(check_rank + 1), got = -1, both[2] = {mine, mine};
         LENIENT(MPI_Allreduce(&mine, &got, 1, MPI_CHAR, rows[i].op, check_comm), MPI_ERR_OP);
-        CHECK_EQ(got, CHECKED ? -1 : rows[i].want);
+        CHECK_EQ(got, CHECKED ? (char)-1 : rows[i].want);
         got = -1;
         LENIENT(MPI_Reduce(&mine, &got, 1, MPI_CHAR, rows[i].op, 0, check_comm), MPI_ERR_OP);
-        if (check_rank == 0) CHECK_EQ(got, CHECKED ? -1 : rows[i].want);
+        if (check_rank == 0) CHECK_EQ(got, CHECKED ? (char)-1 : rows[i].want);
         got = -1;
         LENIENT(MPI_Reduce_scatter_block(both, &got, 1, MPI_CHAR, rows[i].op, check_comm), MPI_ERR_OP);
-        CHECK_EQ(got, CHECKED ? -1 : rows[i].want);
+        CHECK_EQ(got, CHECKED ? (char)-1 : rows[i].want);
         char in = 1, out = 2;
         LENIENT(MPI_Reduce_local(&in, &out, 1, MPI_CHAR, rows[i].op), MPI_ERR_OP);
         CHECK_EQ(out, CHECKED ? 2 : rows[i].want);

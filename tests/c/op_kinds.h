@@ -4,6 +4,7 @@
 #define OP_KINDS_H
 #include "check.h"
 #include <complex.h>
+#include <limits.h>
 #include <wchar.h>
 
 enum { N = 37 }; /* more than a vector, and a rest */
@@ -137,7 +138,8 @@ static void types(void) {
     TYPE(MPI_2DOUBLE_PRECISION, PAIR, two_double, two_double)
     REFUSED(MPI_WCHAR)
     if (getenv("KW_CHECK")) REFUSED(MPI_CHAR)
-    else TYPE(MPI_CHAR, CINT, i8, char) // not by the standard: see lenient.c
+    else if (CHAR_MIN < 0) TYPE(MPI_CHAR, CINT, i8, char) // not by the standard: see lenient.c
+    else TYPE(MPI_CHAR, CINT, u8, char) // ARM's has no sign
 #if STRICT /* Not every library has these. */
     TYPE(MPI_INTEGER16, FINT, i128, __int128) TYPE(MPI_REAL2, FLOATS, f16, _Float16) TYPE(MPI_REAL16, FLOATS, f128, _Float128)
     TYPE(MPI_LOGICAL1, LOGICAL, l8, int8_t) TYPE(MPI_LOGICAL2, LOGICAL, l16, int16_t) TYPE(MPI_LOGICAL4, LOGICAL, l32, int32_t)
