@@ -38,6 +38,14 @@ impl Memory {
         unsafe { &*self.base.add(at).cast::<AtomicU64>() }
     }
 
+    /// Where the words of a record are.
+    #[inline(always)]
+    fn record(&self, at: usize) -> *const Words {
+        debug_assert!(at + RECORD <= SIZE);
+        // SAFETY: as above.
+        unsafe { self.base.add(at).cast() }
+    }
+
     /// Writes a text that no other thread writes.
     pub fn text(&self, at: usize, text: &[u8]) {
         debug_assert!(at + text.len() <= SIZE);
@@ -105,8 +113,7 @@ impl Ring {
     #[inline(always)]
     fn head(&self) -> *const Words {
         let place = self.next as usize % RECORDS;
-        let at = self.at + RECORDS_AT + place * RECORD;
-        (&raw const *self.memory.word(at)).cast()
+        self.memory.record(self.at + RECORDS_AT + place * RECORD)
     }
 
     /// The record of the call in flight.

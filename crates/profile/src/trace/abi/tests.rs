@@ -53,6 +53,10 @@ fn handles_of_mpich_are_ints_whatever_stands_above_them() {
 }
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "the dynamic linker is asked for objects of the library"
+)]
 fn the_library_tells_the_abi_by_its_name() {
     assert_eq!(Abi::of("/opt/lib/libmpi.so.12.1.8").handle, 4);
     assert_eq!(Abi::of("libmpi.so.40").status.bytes, 24);

@@ -41,6 +41,7 @@ fn a_call_is_at_the_head_until_it_has_ended() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "33,000 records take minutes")]
 fn what_has_no_room_is_counted_and_changes_nothing() {
     let memory = memory();
     let mut ring = Ring::new(memory, 0);
