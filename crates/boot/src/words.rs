@@ -3,7 +3,7 @@
 //! common.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 
 use super::detect::Wire;
 use super::launcher::as_text;
@@ -83,13 +83,11 @@ fn gone() -> BootError {
 }
 
 /// Says something.
-pub(super) fn say(mut stream: &File, text: &str) -> Result<(), BootError> {
-    stream
-        .write_all(text.as_bytes())
-        .map_err(|e| match e.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => gone(),
-            _ => BootError::system("reach the launcher")(e),
-        })
+pub(super) fn say(stream: &File, text: &str) -> Result<(), BootError> {
+    kw_sys::fd::send_all(stream, text.as_bytes()).map_err(|e| match e.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => gone(),
+        _ => BootError::system("reach the launcher")(e),
+    })
 }
 
 /// Reads some more, at least one byte.

@@ -1,6 +1,7 @@
 //! Descriptors inherited from a parent process, and connections to servers.
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 use std::fs::File;
 use std::io;
@@ -47,7 +48,7 @@ pub fn wait_for_hang_up(fd: impl AsFd) {
     loop {
         let mut fds = [PollFd::new(&fd, PollFlags::RDHUP)];
         match poll(&mut fds, None) {
-            Err(rustix::io::Errno::INTR) | Ok(0) => {}
+            Err(Errno::INTR) | Ok(0) => {}
             _ => return,
         }
     }
@@ -58,6 +59,23 @@ pub fn wait_for_hang_up(fd: impl AsFd) {
 pub fn send_now(socket: impl AsFd, bytes: &[u8]) -> bool {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     rustix::net::send(socket, bytes, flags) == Ok(bytes.len())
+}
+
+/// Sends all of it over a socket, blocking, or writes it to what is none. A socket whose other end is
+/// closed is an error (`BrokenPipe`) and does not end this process by SIGPIPE.
+pub fn send_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let sent = match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
+            Err(Errno::NOTSOCK) => rustix::io::write(&to, bytes),
+            sent => sent,
+        };
+        match sent {
+            Ok(n) => bytes = &bytes[n..],
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Reads what has come over a socket already; how many bytes that is.
@@ -89,4 +107,61 @@ pub fn borrowed_stream(fd: i32) -> io::Result<std::net::TcpStream> {
     let stream = std::net::TcpStream::from(own);
     stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    /// Whether SIGPIPE waits for this thread, which blocks it: it does so even where it is ignored.
+    fn sigpipe_after(act: impl FnOnce()) -> bool {
+        // SAFETY: an all-zero sigset_t is a valid place for sigemptyset, and the pointers are to
+        // locals; the thread ends with its mask.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGPIPE);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            act();
+            libc::sigpending(&raw mut set);
+            libc::sigismember(&raw const set, libc::SIGPIPE) == 1
+        }
+    }
+
+    fn closed() -> UnixStream {
+        UnixStream::pair().unwrap().0
+    }
+
+    #[test]
+    fn a_word_to_a_launcher_that_is_gone_is_an_error_and_no_sigpipe() {
+        let thread = std::thread::spawn(|| {
+            let why = |e: io::Error| assert_eq!(e.kind(), io::ErrorKind::BrokenPipe);
+            assert!(!sigpipe_after(
+                || why(send_all(closed(), b"x").unwrap_err())
+            ));
+            assert!(
+                sigpipe_after(|| assert!(rustix::io::write(closed(), b"x").is_err())),
+                "a write gets one"
+            );
+        });
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn all_is_sent_over_sockets_and_pipes() {
+        let sent = vec![7; 1 << 20];
+        let (a, mut b) = UnixStream::pair().unwrap();
+        let (mut end, pipe) = io::pipe().unwrap();
+        std::thread::scope(|s| {
+            s.spawn(|| (send_all(&a, &sent).unwrap(), drop(a)));
+            s.spawn(|| (send_all(&pipe, &sent).unwrap(), drop(pipe)));
+            for from in [&mut b as &mut dyn Read, &mut end] {
+                let mut came = Vec::new();
+                from.read_to_end(&mut came).unwrap();
+                assert_eq!(came, sent);
+            }
+        });
+    }
 }

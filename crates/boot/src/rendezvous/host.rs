@@ -183,7 +183,7 @@ impl Wire {
 
     fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
         match self {
-            Wire::Own(s) => (&mut &*s).write_all(bytes),
+            Wire::Own(s) => kw_sys::fd::send_all(s, bytes),
             Wire::Other(s) => (&mut &*s).write_all(bytes),
         }
     }
