@@ -41,9 +41,11 @@ impl Identity {
 /// `process`. The file of the whole process says the same, but for an emulator: qemu-user makes up
 /// /proc/self/stat with a later time, and others saw a process that had ended.
 fn started(process: &str, pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{pid}/stat")).ok()?;
+    let file = format!("/proc/{process}/task/{pid}/stat");
+    let stat = crate::process::read_at_once(&file).ok()?;
     // The name of the program is in brackets, and may hold anything.
-    let (_, fields) = stat.rsplit_once(')')?;
+    let end = stat.iter().rposition(|&b| b == b')')?;
+    let fields = std::str::from_utf8(&stat[end + 1..]).ok()?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 

@@ -9,6 +9,10 @@
 //! A launcher that ends its job because a rank has died does so within a moment, and says more than
 //! this rank could: it goes first, by [`GRACE`].
 //!
+//! On a host with many ranks it opens a few at first, then twice as many each [`PAUSE`]: in a job that
+//! starts and ends at once, such as one that was spawned, hundreds of ranks would otherwise each open
+//! hundreds, which costs more than all else that they do.
+//!
 //! If a process cannot be watched (no pidfd_open, no /proc, another pid namespace, too few open
 //! files), only the launcher notices its end.
 
@@ -31,12 +35,47 @@ const GRACE: Duration = Duration::from_millis(300);
 /// opened.
 const PART_OF_FILES: usize = 4;
 
+/// As many processes are watched when this rank has first waited for long.
+const FIRST: usize = 8;
+/// After this time twice as many more are watched as the last time.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// How many more processes are watched when.
+#[derive(Debug)]
+struct Steps {
+    most: usize,
+    at: Tick,
+}
+
+impl Steps {
+    fn new() -> Steps {
+        Steps {
+            most: FIRST,
+            at: Tick(0),
+        }
+    }
+
+    /// How many more are watched now.
+    fn take(&mut self, now: Tick) -> usize {
+        if now < self.at {
+            return 0;
+        }
+        self.at = now + PAUSE;
+        let most = self.most;
+        self.most *= 2;
+        most
+    }
+}
+
 /// State of the other processes.
 #[derive(Debug)]
 pub(super) struct Ended {
     ends: Ends,
     /// Ranks that are not watched yet, by their number on this host.
     unwatched: Vec<u32>,
+    steps: Steps,
+    /// Whether the next step has some to watch.
+    more: bool,
     /// Ranks whose process was found to have ended, and when.
     untold: Vec<(u32, Tick)>,
 }
@@ -45,10 +84,12 @@ impl Ended {
     /// Of `ranks` ranks on this host, of which this is `me`.
     pub fn new(ranks: usize, me: usize) -> std::io::Result<Ended> {
         let enough = spare_files() / PART_OF_FILES >= ranks;
-        let others = (0..ranks as u32).filter(|&i| enough && i as usize != me);
+        let others = (me + 1..ranks).chain(0..me).filter(|_| enough);
         Ok(Ended {
             ends: Ends::new()?,
-            unwatched: others.collect(),
+            unwatched: others.map(|i| i as u32).collect(),
+            steps: Steps::new(),
+            more: false,
             untold: Vec::new(),
         })
     }
@@ -59,16 +100,23 @@ impl Ended {
     }
 
     fn watch(&mut self, segment: &Segment, now: Tick) {
+        let mut left = self.steps.take(now);
+        if left == 0 {
+            return;
+        }
         let (ends, untold) = (&mut self.ends, &mut self.untold);
         self.unwatched.retain(|&i| match identity(segment, i) {
             None => true,
+            Some(_) if left == 0 => true,
             Some(who) => {
+                left -= 1;
                 if ends.watch(i as u64, who) == Watched::Ended {
                     untold.push((i, now));
                 }
                 false
             }
         });
+        self.more = left == 0 && !self.unwatched.is_empty();
     }
 
     /// One whose end is to be told now.
@@ -106,8 +154,7 @@ impl ShmPath {
         self.ended.ends.as_fd()
     }
 
-    /// Watches the processes of this host that are not watched yet. For a rank that has waited for
-    /// long.
+    /// Watches more of the processes of this host. For a rank that has waited for long.
     pub fn watch_processes(&mut self, now: Tick) {
         if !self.ended.unwatched.is_empty() {
             self.ended.watch(&self.segment, now);
@@ -124,11 +171,13 @@ impl ShmPath {
         any
     }
 
-    /// How long until [`ShmPath::poll_ended`] is to be called, though nothing wakes this rank for
-    /// it.
+    /// How long until [`ShmPath::watch_processes`] and [`ShmPath::poll_ended`] are to be called,
+    /// though nothing wakes this rank for it.
     pub fn until_told(&self, now: Tick) -> Option<Duration> {
-        let first = self.ended.untold.iter().map(|u| u.1).min()?;
-        Some(GRACE.saturating_sub(now.since(first)))
+        let first = self.ended.untold.iter().map(|u| u.1).min();
+        let told = first.map(|at| GRACE.saturating_sub(now.since(at)));
+        let step = self.ended.more.then(|| self.ended.steps.at.since(now));
+        told.into_iter().chain(step).min()
     }
 
     fn bury<I: Inbound + ?Sized>(&mut self, i: usize, inbound: &mut I) {
@@ -147,5 +196,20 @@ impl ShmPath {
             reason: format!("its process ({pid}) has ended without MPI_Finalize"),
         };
         inbound.on_down(down, has_left(&self.segment, i as u32));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hundreds_of_ranks_that_wait_for_a_moment_do_not_each_watch_all_others() {
+        let mut steps = Steps::new();
+        let at = |ms: u64| Tick(0) + Duration::from_millis(1000 + ms);
+        assert_eq!(steps.take(at(0)), FIRST);
+        assert_eq!(steps.take(at(249)), 0);
+        let more: Vec<usize> = (1..6).map(|i| steps.take(at(250 * i))).collect();
+        assert_eq!(more, [16, 32, 64, 128, 256]);
     }
 }
