@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `calls` | a function for each operation |
 //! | [`card`] | what the processes of one side tell the other side of themselves, as bytes |
+//! | [`hints`] | what an Info object says of a program that is to be started |
 //! | [`meet`] | how the two sides of a channel become an intercommunicator |
 //! | [`start`] | how an mpiexec is started for processes that are spawned |
 //! | [`names`] | names of services: files in a directory of the user |
@@ -16,6 +17,7 @@ pub mod card;
 // A function of MPI without a row in api/built.tsv is one that nobody can call.
 #[deny(dead_code)]
 mod calls;
+pub mod hints;
 pub mod meet;
 pub mod names;
 pub mod start;

@@ -78,11 +78,15 @@ impl<'a> Introduction<'a> {
         Ok(())
     }
 
-    /// A number that the root has, everywhere.
-    pub fn number_of_root(&self, mine: u32) -> Res<u32> {
-        let mut word = mine.to_ne_bytes();
-        self.members.bcast(&mut word)?;
-        Ok(u32::from_ne_bytes(word))
+    /// Numbers that the root has, everywhere.
+    pub fn numbers_of_root(&self, mine: &[u32]) -> Res<Vec<u32>> {
+        let mine = match self.members.rank {
+            0 => mine.iter().flat_map(|n| n.to_ne_bytes()).collect(),
+            _ => Vec::new(),
+        };
+        let bytes = self.members.bcast_any(mine)?;
+        let numbers = bytes.as_chunks().0.iter();
+        Ok(numbers.map(|&word| u32::from_ne_bytes(word)).collect())
     }
 
     /// Both roots say something; all members of both sides get what the other one said.

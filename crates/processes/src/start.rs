@@ -16,17 +16,18 @@ pub struct Program {
     pub command: String,
     /// Arguments.
     pub args: Vec<String>,
-    /// How many processes.
+    /// How many processes are started.
     pub count: u32,
-    /// Hosts (`host`), working directory (`wdir`), where the program is looked for (`path`), and
-    /// variables of the environment (`env`, a line each).
-    pub host: Option<String>,
-    /// See `host`.
+    /// How many the program wants at most (`maxprocs`); `soft` can make `count` smaller.
+    pub most: u32,
+    /// Working directory.
     pub wdir: Option<String>,
-    /// See `host`.
+    /// Directories where the program is looked for.
     pub path: Option<String>,
-    /// See `host`.
+    /// Variables of the environment.
     pub env: Vec<(String, String)>,
+    /// Options of mpiexec, each with its value, that hold for the whole job.
+    pub options: Vec<(&'static str, String)>,
 }
 
 /// Variables that an mpiexec, or another launcher, gave to this process alone.
@@ -48,18 +49,25 @@ const OWN: [&str; 12] = [
 /// The arguments of mpiexec.
 pub fn arguments(programs: &[Program]) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
-    if programs.iter().all(|p| p.host.is_none()) {
+    let options = || programs.iter().flat_map(|p| &p.options);
+    let binding = ["--host", "--hostfile", "--bind", "--map-by"];
+    if !options().any(|(name, _)| binding.contains(name)) {
         // They share the processors with their parents, and have them while those wait.
         args.extend(["--bind".into(), "none".into()]);
+    }
+    let mut given = Vec::new();
+    for (name, value) in options() {
+        // Of several programs the first that says something of the job is heard.
+        if !given.contains(name) {
+            args.extend([name.into(), value.into()]);
+            given.push(*name);
+        }
     }
     for (i, program) in programs.iter().enumerate() {
         if i > 0 {
             args.push(":".into());
         }
         args.extend(["-n".into(), program.count.to_string().into()]);
-        if let Some(host) = program.host.as_ref().filter(|_| i == 0) {
-            args.extend(["--host".into(), host.into()]);
-        }
         if let Some(dir) = &program.wdir {
             args.extend(["--wdir".into(), dir.into()]);
         }
@@ -99,7 +107,12 @@ pub fn start(
     parent: &str,
 ) -> Result<(Child, UnixStream), String> {
     let mpiexec = mpiexec();
-    let failed = |e| format!("{} cannot be started: {e}", mpiexec.display());
+    let failed = |e| {
+        format!(
+            "{} cannot be started: {e}; the mpiexec of this library starts processes under every launcher, so put it beside the library (bin/mpiexec) or on PATH",
+            mpiexec.display()
+        )
+    };
     let (line, theirs) = UnixStream::pair().map_err(failed)?;
     let own = |name: &str| OWN.iter().any(|own| name.starts_with(own));
     let mut command = Command::new(&mpiexec);
@@ -126,19 +139,22 @@ mod tests {
             command: "./solver".into(),
             args: vec!["-x".into(), "a b".into()],
             count: 2,
-            host: Some("one,two".into()),
+            most: 2,
             wdir: Some("/data".into()),
             path: None,
             env: vec![("A".into(), "1".into())],
+            options: vec![("--host", "one,two".into())],
         };
         let second = Program {
             command: "viewer".into(),
             count: 1,
+            options: vec![("--host", "three".into()), ("--ppn", "2".into())],
             ..Program::default()
         };
         let args = arguments(&[first, second]);
         let args: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
-        let wanted = "-n 2 --host one,two --wdir /data --env A=1 ./solver -x|a b|: -n 1 viewer";
+        let wanted =
+            "--host one,two --ppn 2 -n 2 --wdir /data --env A=1 ./solver -x|a b|: -n 1 viewer";
         let wanted: Vec<&str> = wanted
             .split('|')
             .flat_map(|part| match part {

@@ -1,6 +1,7 @@
 //! Starting processes (MPI 5.0, 11.8).
 
 use crate::calls::port::{open, same_root, wait_for};
+use crate::hints;
 use crate::meet::{Introduction, wait};
 use crate::start::{Program, start};
 use kw_base::sync::{Arc, thread};
@@ -23,21 +24,6 @@ const MOST_ARGUMENTS: usize = 1 << 20;
 /// MPI_ERR_SPAWN
 const ERR_SPAWN: i32 = 53;
 
-/// What an Info object says of a program.
-fn hints(program: &mut Program, info: Option<&Info>) {
-    let get = |key: &str| info.and_then(|i| i.get(key)).map(str::to_string);
-    program.host = get("host")
-        .or_else(|| get("add-host"))
-        .or_else(|| get("hosts"));
-    program.wdir = get("wdir").or_else(|| get("wd"));
-    program.path = get("path");
-    for line in get("env").iter().flat_map(|e| e.lines()) {
-        if let Some((name, value)) = line.split_once('=') {
-            program.env.push((name.trim().into(), value.into()));
-        }
-    }
-}
-
 fn program(command: Text, args: Texts, maxprocs: i64, info: Option<&Info>) -> Res<Program> {
     let command = command.to_text().unwrap_or_default();
     let command = command.trim().to_string();
@@ -55,9 +41,10 @@ fn program(command: Text, args: Texts, maxprocs: i64, info: Option<&Info>) -> Re
         command,
         args: args.to_vec(MOST_ARGUMENTS),
         count,
+        most: count,
         ..Program::default()
     };
-    hints(&mut program, info);
+    hints::apply(&mut program, info)?;
     Ok(program)
 }
 
@@ -135,30 +122,35 @@ fn spawn(
     intercomm.set(CommH::NULL);
     let root = same_root(&parent, root)?;
     let introduction = Introduction::new(&parent, root);
-    let (mut count, mut job) = (0, None);
+    let (mut numbers, mut job) = (Vec::new(), None);
     let opened = introduction.open(|| {
         let programs = programs()?;
-        count = programs.iter().map(|p| p.count).sum();
+        numbers = programs.iter().flat_map(|p| [p.count, p.most]).collect();
         let (channel, spawned) = run(mpi, &programs)?;
         job = Some(spawned);
         Ok(channel)
     });
     let made = opened.and_then(|()| introduction.meet());
+    let numbers = introduction.numbers_of_root(&numbers)?;
     if let Some(job) = job {
         connect(mpi, job, made.as_ref().ok())?;
     }
-    let code = if made.is_ok() { 0 } else { ERR_SPAWN };
-    count = match made {
-        Ok(made) => mpi.lock().above.comm(made)?.target().size(),
-        Err(_) => introduction.number_of_root(count)?,
-    };
     if !codes.is_null() {
-        for i in 0..count as usize {
+        for (i, code) in error_codes(&numbers, made.is_ok()).enumerate() {
             codes.set(i, code.into());
         }
     }
     intercomm.set(made?);
     Ok(())
+}
+
+/// A code for each process that was wanted, of each program those that were started first. `numbers`
+/// are how many were started and wanted of each.
+fn error_codes(numbers: &[u32], made: bool) -> impl Iterator<Item = i32> {
+    let programs = numbers.as_chunks::<2>().0.iter();
+    programs.flat_map(move |&[started, wanted]| {
+        (0..wanted).map(move |i| if made && i < started { 0 } else { ERR_SPAWN })
+    })
 }
 
 /// The job was met, or is to end.
@@ -241,10 +233,16 @@ fn look_after(mpi: &Mpi, (mut child, line): (Child, UnixStream), names: &str) ->
     job
 }
 
-/// Checks that the standard's classes are as they are written here.
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_that_soft_left_out_have_the_code_of_a_failed_spawn() {
+        let codes = |made| error_codes(&[1, 2, 1, 1], made).collect::<Vec<_>>();
+        assert_eq!(codes(true), [0, ERR_SPAWN, 0]);
+        assert_eq!(codes(false), [ERR_SPAWN; 3]);
+    }
 
     #[test]
     fn the_code_of_a_failed_spawn_is_its_class() {
