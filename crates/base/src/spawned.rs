@@ -9,6 +9,12 @@
 pub const PARENT_PORT: &str = "KITTIWAKE_PARENT_PORT";
 /// The variable with who has spawned this job: `rank 0 of job kw-17-...`.
 pub const PARENT: &str = "KITTIWAKE_PARENT";
+/// The variable of ranks with the file of their job's trace, where it has one.
+pub const TRACE: &str = "KITTIWAKE_TRACE";
+/// The variable of ranks whose job has a profile.
+pub const PROFILE: &str = "KITTIWAKE_PROFILE";
+/// The variable of ranks with the file of their job's profile, where it has one.
+pub const PROFILE_JSON: &str = "KITTIWAKE_PROFILE_JSON";
 /// The jobs go apart.
 pub const DISCONNECTED: u8 = b'd';
 /// The job is to end: its parent has given it up.

@@ -55,6 +55,14 @@ impl Job {
         }
     }
 
+    /// A program of this job, for a trace: of which job, where somebody has spawned it.
+    pub(super) fn program_title(&self, program: &str) -> String {
+        match &self.parent.name {
+            Some(parent) => format!("{program} of job {}, spawned by {parent}", self.name),
+            None => program.to_string(),
+        }
+    }
+
     /// The jobs that ranks on this host have spawned: the process id of each mpiexec, and the rank.
     pub(super) fn children(&self) -> Vec<(u32, u32)> {
         let ranks = self.plan.here().into_iter().map(|r| r as u32);

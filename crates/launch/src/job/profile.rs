@@ -104,7 +104,7 @@ impl Job {
         let done = |a: &mut Asked| a.awaited.is_empty() || now >= a.until;
         if let Some(asked) = self.profile.asked.take_if(done) {
             let text = page(&asked.table, self.plan.ranks.len(), &mut self.sites);
-            let head = "mpiexec: the profile so far:";
+            let head = format!("mpiexec: {}the profile so far:", self.title());
             self.printing.say(format!("{head}\n{text}"));
         }
     }
@@ -116,7 +116,9 @@ impl Job {
         }
         let (table, size) = (&self.profile.ended, self.plan.ranks.len());
         let text = page(table, size, &mut self.sites);
-        self.printing.say(format!("mpiexec: the profile:\n{text}"));
+        let title = self.title();
+        self.printing
+            .say(format!("mpiexec: {title}the profile:\n{text}"));
         if let Some(file) = &self.plan.profile_json {
             let text = json(table, size, &mut self.sites);
             if let Err(e) = std::fs::write(file, text) {

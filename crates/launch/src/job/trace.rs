@@ -132,21 +132,25 @@ impl Job {
 
     /// Adds some of the records that were taken of a rank; of one on another machine, by its clock.
     fn add_part(&mut self, rank: u32, batch: &Batch, part: Range<usize>, machine: Option<u32>) {
-        let Some(file) = &mut self.trace.file else {
+        if self.trace.file.is_none() {
             return;
-        };
+        }
         let plan = &self.plan.ranks[rank as usize];
+        let words = &self.plan.apps[plan.app].words;
+        let program = self.program_title(&words[0].to_string_lossy());
         let who = Who {
             rank,
             host: &self.plan.machines[plan.machine].name,
-            program: &self.plan.apps[plan.app].words[0].to_string_lossy(),
+            program: &program,
         };
         let clock = machine
             .and_then(|m| self.trace.away.get(&m))
             .map(|a| &a.clock);
         let ours = |time| clock.map_or(time, |c| c.ours(time));
         let error = clock.map_or(0, Remote::error);
-        file.add(who, batch, part, ours, error, &mut self.sites);
+        if let Some(file) = &mut self.trace.file {
+            file.add(who, batch, part, ours, error, &mut self.sites);
+        }
     }
 
     fn write_trace(&mut self) {

@@ -1,0 +1,71 @@
+//! Spawned jobs are recorded as their parent's job is: mpiexec says in the environment of its ranks
+//! whether they are, and the mpiexec of a job that they spawn hears it there. It writes files of its
+//! own beside the parent's: their names are the parent's with its process id.
+
+use crate::args::Request;
+use crate::ranks::Env;
+use kw_base::spawned::{PARENT_PORT, PROFILE, PROFILE_JSON, TRACE};
+use std::ffi::{OsStr, OsString};
+
+/// Takes what the parent's job records out of the environment, and records it unless the request
+/// says otherwise.
+pub fn take_over(request: &mut Request, ours: &mut Env) {
+    let spawned = ours.iter().any(|(name, _)| name == PARENT_PORT);
+    let mut take = |variable: &str| {
+        let at = ours.iter().position(|(name, _)| name == variable)?;
+        Some(ours.swap_remove(at).1).filter(|_| spawned)
+    };
+    let trace = take(TRACE).map(beside);
+    let json = take(PROFILE_JSON).map(beside);
+    request.profile |= take(PROFILE).is_some();
+    request.trace = request.trace.take().or(trace);
+    request.profile_json = request.profile_json.take().or(json);
+}
+
+/// The file of this job beside that of its parent's.
+fn beside(mut file: OsString) -> OsString {
+    file.push(format!(".{}", std::process::id()));
+    file
+}
+
+/// For the ranks, so that jobs which they spawn take it over.
+pub fn pass_on(request: &Request, env: &mut Env) {
+    let absolute = |file: &OsStr| std::path::absolute(file).ok().map(OsString::from);
+    let trace = request.trace.as_deref().and_then(absolute);
+    let json = request.profile_json.as_deref().and_then(absolute);
+    let profile = request.profile.then(|| "yes".into());
+    for (name, value) in [(TRACE, trace), (PROFILE, profile), (PROFILE_JSON, json)] {
+        env.extend(value.map(|value| (name.into(), value)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spawned_job_writes_beside_its_parents_files_and_no_other_job_does() {
+        let parent = Request {
+            trace: Some("/t".into()),
+            profile: true,
+            ..Request::default()
+        };
+        let mut env = Env::new();
+        pass_on(&parent, &mut env);
+        let mut nested = Request::default();
+        take_over(&mut nested, &mut env.clone());
+        assert_eq!((nested.trace, nested.profile), (None, false));
+
+        env.push((PARENT_PORT.into(), "port".into()));
+        let mut child = Request::default();
+        take_over(&mut child, &mut env);
+        let own = format!("/t.{}", std::process::id());
+        assert_eq!(child.trace.as_deref(), Some(OsStr::new(&own)));
+        assert!(child.profile && child.profile_json.is_none());
+        assert_eq!(env.len(), 1, "nothing is passed on twice");
+
+        let mut grandchild = Env::new();
+        pass_on(&child, &mut grandchild);
+        assert_eq!(grandchild[0], (TRACE.into(), own.into()));
+    }
+}
