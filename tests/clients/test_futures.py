@@ -1,0 +1,74 @@
+"""mpi4py.futures, whose workers MPI_Comm_spawn starts: from a script, with and without mpiexec, as
+a module, over a communicator, and from pytest; Dask (dask-mpi)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from jobs import MPIEXEC, ROOT, run, told
+
+EXECUTORS = pathlib.Path(__file__).parent / "executors.py"
+RESULT = f"{[x * x for x in range(20)]}\nKeyError(7)\n"
+WITH_MPIEXEC = [MPIEXEC, "-n", 1]
+DASK = ["dask-mpi==2026.3.0", "distributed==2026.8.0"]
+
+
+@pytest.mark.parametrize("start", [WITH_MPIEXEC, []], ids=["mpiexec", "alone"])
+def test_a_pool_of_a_script(start, python):
+    p = run(*start, python, EXECUTORS, "pool", stdin=subprocess.DEVNULL)
+    assert p.returncode == 0 and p.stdout == 2 * RESULT, told(p)
+
+
+def test_a_pool_of_the_module(python):
+    p = run(MPIEXEC, "-n", 3, python, "-m", "mpi4py.futures", EXECUTORS, "module")
+    assert p.returncode == 0 and p.stdout == RESULT, told(p)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_an_executor_over_a_communicator(n, python):
+    p = run(MPIEXEC, "-n", n, python, EXECUTORS, "comm")
+    assert p.returncode == 0 and p.stdout == RESULT, told(p)
+
+
+@pytest.mark.parametrize("start", [WITH_MPIEXEC, []], ids=["mpiexec", "alone"])
+def test_a_pool_of_pytest(start, python, tmp_path):
+    test = tmp_path / "test_pool.py"
+    test.write_text(
+        "from mpi4py.futures import MPIPoolExecutor\n"
+        "import math\n\n\n"
+        "def test_pool():\n"
+        "    with MPIPoolExecutor(max_workers=2) as pool:\n"
+        "        assert list(pool.map(math.sqrt, [1, 4, 9])) == [1, 2, 3]\n"
+    )
+    p = run(*start, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", test, cwd=tmp_path)
+    assert p.returncode == 0 and "1 passed" in p.stdout, told(p)
+
+
+@pytest.mark.skipif(not os.environ.get("CHECK_ALL"), reason="make check-all runs it")
+def test_dask_mpi_starts_a_scheduler_and_workers(python, tmp_path):
+    venv = ROOT / "build" / "clients" / "dask"
+    made = venv / ".made"
+    if not made.exists() or made.read_text() != str(DASK):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
+        site = next((python.parent.parent / "lib").glob("python*/site-packages"))
+        others = [site, *(line.strip() for line in (site / "mpi4py.pth").open())]
+        own = next((venv / "lib").glob("python*/site-packages"))
+        (own / "mpi4py.pth").write_text("".join(f"{path}\n" for path in others))
+        pip = [venv / "bin/python", "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+        subprocess.run([*pip, *DASK], check=True)
+        made.write_text(str(DASK))
+    script = tmp_path / "sums.py"
+    script.write_text(
+        "from dask_mpi import initialize\n"
+        "from distributed import Client\n\n"
+        'if __name__ == "__main__":\n'
+        f"    initialize(dashboard=False, local_directory={str(tmp_path)!r})\n"
+        "    with Client() as client:\n"
+        "        client.wait_for_workers(2)\n"
+        "        print('sum', client.submit(sum, [1, 2, 3]).result(), flush=True)\n"
+    )
+    p = run(MPIEXEC, "-n", 4, venv / "bin/python", script, cwd=tmp_path)
+    assert p.returncode == 0 and "sum 6\n" in p.stdout, told(p)
