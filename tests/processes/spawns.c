@@ -1,6 +1,7 @@
 /* Jobs that spawn others, for tests: spawns MODE [ARGUMENT...]; the program spawns itself.
  *
  *   class COMMAND [HOST]     spawns COMMAND, and prints the class of the error, and how many error codes say it
+ *   keys N [KEY VALUE]...    spawns at most N with these info keys; prints the error codes. A child says what it was given
  *   port                     connects to a port that was closed, and to one that nobody accepts on
  *   shut                     a thread closes the port on which another one accepts
  *   roots                    the ranks disagree on the root
@@ -11,12 +12,15 @@
  *   waits                    accepts, and nobody comes
  *   child-waits              its child waits for a message of it, while it waits for another one
  */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int rank;
@@ -30,6 +34,15 @@ static void say_class(int code)
     MPI_Error_string(class, text, &length);
     printf("%d: %s\n", rank, class == MPI_ERR_SPAWN ? "spawn" : class == MPI_ERR_PORT ? "port" : class == MPI_ERR_ROOT ? "root" : text);
     fflush(stdout);
+}
+
+static void say_text(int code)
+{
+    int class, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    printf("%d: %s%s\n", rank, class == MPI_ERR_INFO_VALUE ? "info value, " : "", text);
 }
 
 static int entries(const char *directory)
@@ -107,6 +120,19 @@ static void child(MPI_Comm parent, const char *how)
         MPI_Recv(&word, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
         _exit(7);
     }
+    if (strcmp(how, "says") == 0) {
+        int size, self;
+        char dir[4096];
+        cpu_set_t cpus;
+        MPI_Comm_rank(MPI_COMM_WORLD, &self);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        sched_getaffinity(0, sizeof cpus, &cpus);
+        if (self == 0)
+            printf("%d processes, %d CPUs, in %s, A=%s, B=%s\n", size, CPU_COUNT(&cpus), getcwd(dir, sizeof dir), getenv("A"), getenv("B"));
+        fflush(stdout);
+        MPI_Barrier(parent);
+        MPI_Comm_disconnect(&parent);
+    }
     if (strcmp(how, "receives") == 0)
         MPI_Recv(&word, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
     if (strcmp(how, "stays") == 0 || strcmp(how, "apart") == 0) {
@@ -116,6 +142,33 @@ static void child(MPI_Comm parent, const char *how)
             MPI_Send(&word, 1, MPI_INT, 0, 0, parent);
         pause();
     }
+}
+
+static void keys(char **argv)
+{
+    char *args[] = {"child", "says", NULL};
+    int codes[64], most = atoi(argv[2]), class = 0;
+    MPI_Comm other;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    for (char **pair = argv + 3; pair[0]; pair += 2)
+        MPI_Info_set(info, pair[0], pair[1]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int code = MPI_Comm_spawn(argv[0], args, most, info, 0, MPI_COMM_WORLD, &other, codes);
+    if (code == MPI_SUCCESS) {
+        siginfo_t ended;
+        MPI_Barrier(other);
+        MPI_Comm_disconnect(&other);
+        /* Until the child's mpiexec has ended, too, and was waited for. */
+        while (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) == 0)
+            usleep(1000);
+    } else {
+        say_text(code);
+    }
+    printf("%d:", rank);
+    for (int i = 0; code == MPI_SUCCESS && i < most; i++)
+        MPI_Error_class(codes[i], &class), printf(" %s", class == MPI_SUCCESS ? "ok" : class == MPI_ERR_SPAWN ? "spawn" : "?");
+    printf("\n");
 }
 
 int main(int argc, char **argv)
@@ -139,6 +192,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < 2; i++)
             MPI_Error_class(codes[i], &class), word += class == MPI_ERR_SPAWN;
         printf("%d codes\n", word);
+    } else if (strcmp(mode, "keys") == 0) {
+        keys(argv);
     } else if (strcmp(mode, "port") == 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Open_port(MPI_INFO_NULL, port);

@@ -47,6 +47,83 @@ def test_a_host_that_is_not_there_has_a_class_and_a_sentence(spawns):
     assert "no-such-host.invalid" in p.stderr, told(p)
 
 
+def test_soft_starts_the_largest_number_of_its_set_and_codes_tell_which_were_left_out(spawns):
+    p = run(MPIEXEC, "-n", 2, spawns, "keys", 4, "soft", "1:9:2,7")
+    assert p.returncode == 0 and "3 processes," in p.stdout, told(p)
+    for rank in range(2):
+        assert f"{rank}: ok ok ok spawn\n" in p.stdout, told(p)
+
+
+def test_a_set_of_soft_that_has_no_number_is_an_error_on_all_ranks(spawns):
+    p = run(MPIEXEC, "-n", 2, spawns, "keys", 4, "soft", "5:9")
+    assert p.returncode == 0, told(p)
+    for rank in range(2):
+        assert re.search(
+            rf"{rank}: info value, .*soft \('5:9'\) allows no number of processes from 1 to 4",
+            p.stdout,
+        ), told(p)
+
+
+def test_the_file_of_info_keys_is_read_and_the_info_counts_more(spawns, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("# of the child\nwdir = /nowhere\nenv = A=one\nenv = B=two words\nsoft=1\n")
+    p = run(MPIEXEC, "-n", 1, spawns, "keys", 2, "file", keys, "wdir", tmp_path)
+    assert p.returncode == 0, told(p)
+    assert f"1 processes, {cpus()} CPUs, in {tmp_path}, A=one, B=two words\n" in p.stdout, told(p)
+    missing = tmp_path / "missing"
+    p = run(MPIEXEC, "-n", 1, spawns, "keys", 2, "file", missing)
+    assert "info value, " in p.stdout and f"the file '{missing}' of the info key file" in p.stdout
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("keys", [["bind_to", "thread"], ["map_by", "hwthread"]])
+def test_keys_that_bind_do_so(spawns, keys):
+    p = run(MPIEXEC, "--bind", "none", "-n", 1, spawns, "keys", 1, *keys)
+    assert p.returncode == 0 and "1 processes, 1 CPUs" in p.stdout, told(p)
+
+
+def test_the_keys_of_other_libraries_name_hosts_and_variables(spawns, tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost slots=3\n")
+    p = run(
+        MPIEXEC, "-n", 1, spawns, "keys", 2, "hostfile", hosts, "npernode", 2, "env", "A=1\nB=2"
+    )
+    assert p.returncode == 0, told(p)
+    assert re.search(r"2 processes, \d+ CPUs, in .*, A=1, B=2\n", p.stdout), told(p)
+    p = run(MPIEXEC, "-n", 1, spawns, "keys", 2, "hostfile", tmp_path / "missing")
+    assert p.returncode == 0 and f"{tmp_path}/missing" in p.stderr, told(p)
+
+
+def test_spawned_jobs_are_recorded_as_their_parents_job_is(spawns, tmp_path):
+    trace, profile = tmp_path / "trace", tmp_path / "profile"
+    p = run(
+        MPIEXEC,
+        "--trace",
+        trace,
+        "--profile-json",
+        profile,
+        "-n",
+        1,
+        spawns,
+        "keys",
+        2,
+        cwd=tmp_path,
+    )
+    assert p.returncode == 0, told(p)
+    both = r"job kw-\S+, spawned by rank 0 of job kw-\S+"
+    assert "mpiexec: the profile:\n" in p.stderr, told(p)
+    assert re.search(rf"mpiexec: {both}: the profile:\n", p.stderr), told(p)
+    (child,) = tmp_path.glob("trace.*")
+    assert re.search(both.encode(), child.read_bytes())
+    assert b"MPI_Comm_spawn" in trace.read_bytes()
+    (child,) = tmp_path.glob("profile.*")
+    assert "MPI_Barrier" in child.read_text()
+    assert "MPI_Comm_spawn" in profile.read_text()
+
+
 def test_a_program_that_never_calls_init_is_ended(spawns, tmp_path):
     script = tmp_path / "forever"
     script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 1000\n")
@@ -74,7 +151,8 @@ def test_ranks_that_disagree_on_the_root_are_told(spawns):
 
 
 def test_spawning_in_a_loop_leaves_nothing(spawns):
-    p = run(MPIEXEC, "-n", 1, spawns, "loop", 25)
+    rounds = 2000 if os.environ.get("CHECK_ALL") else 25
+    p = run(MPIEXEC, "-n", 1, spawns, "loop", rounds, timeout=480)
     assert p.returncode == 0, told(p)
     line = r"files (-?\d+), shared memory 0, threads (?:0|-1), kilobytes (-?\d+)\n"
     found = re.fullmatch(line, p.stdout)
