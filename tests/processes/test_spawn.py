@@ -26,7 +26,7 @@ def no_program(tmp_path):
     return {
         "missing": (tmp_path / "missing", str(tmp_path / "missing")),
         "not executable": (plain, str(plain)),
-        "dies early": ("/bin/false", "rank 0 on"),
+        "dies early": ("/bin/false", "exited with status 1"),
     }
 
 
