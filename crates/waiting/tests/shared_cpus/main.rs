@@ -175,3 +175,17 @@ fn a_progress_thread_that_gains_nothing_costs_no_more_than_its_budget() {
         }
     }
 }
+
+/// The sender computes before every message, so for the receiver on its CPU it looks like a process
+/// that only computes.
+#[test]
+fn the_receiver_of_a_stream_is_not_woken_for_every_message() {
+    let n = 20_000;
+    let send = [Compute(us(7)), Send(1)];
+    let send: Vec<Step> = send.into_iter().cycle().take(2 * n).collect();
+    let (mut machine, threads) = host(1, vec![send, vec![Receive(0); n]], 0);
+    let total = machine.run(&threads, MOST).expect("the ranks end");
+    let slept = machine.shared.sleeps[1];
+    assert!(slept < n as u32 / 10, "it slept {slept} times");
+    assert!(total < us(10) * n as u32, "{total:?}");
+}
