@@ -1,25 +1,34 @@
 //! What calls without the lock of the library do, and leave to the ordinary way.
 
 use super::*;
+use crate::windows::{Memory, NewWindow};
+use kw_base::{ContextId, Peer};
 use kw_path::shm::window::SharedMemoryLead;
 use kw_sys::buf::Buf;
+use kw_types::comm::Group;
 use std::time::Duration;
 
 const UNIT: u64 = 8;
 
-/// Two ranks of a host with 64 bytes each, as rank 0 sees them, and a third elsewhere.
-fn reachable(threads: bool) -> Reachable {
+const EXTENT: Extent = Extent {
+    size: 64,
+    unit: UNIT,
+};
+
+/// Memory of two ranks of a host with 64 bytes each, as rank 0 has it.
+fn memory() -> Arc<SharedMemory> {
     let lead = SharedMemoryLead::new(2).unwrap();
     let (name, key, sizes) = (lead.name(), [5; 32], [64, 64]);
     let join = std::thread::spawn(move || SharedMemory::join(&name, &key, 1, &sizes, false));
     let memory = lead.serve(&key, &sizes, false, Duration::from_secs(60));
     join.join().unwrap().unwrap();
-    let extent = Extent {
-        size: 64,
-        unit: UNIT,
-    };
+    memory.unwrap()
+}
+
+/// What rank 0 reaches of it, and a third rank elsewhere.
+fn reachable(threads: bool) -> Reachable {
     let place = |rank| (rank < 2).then_some(rank as usize);
-    let made = Reachable::new(&memory.unwrap(), place, 0, &[extent; 3]);
+    let made = Reachable::new(&memory(), place, 0, &[EXTENT; 3]);
     made.promise(threads, true, 77);
     made
 }
@@ -184,4 +193,33 @@ fn a_fence_needs_all_memory_in_reach() {
     assert_eq!(all.epoch.load(Ordering::Relaxed), epoch::FENCE);
     all.posted.store(true, Ordering::Relaxed);
     assert_eq!(all.fence(), None);
+}
+
+#[test]
+fn lock_all_may_follow_a_fence_after_operations_where_not_all_memory_is_in_reach() {
+    let mut window = Window::new(NewWindow {
+        context: ContextId(4),
+        group: Arc::new(Group::range(Peer(0), 3)),
+        me: 0,
+        memory: Memory::Shared {
+            memory: memory(),
+            ranks: vec![0, 1],
+        },
+        targets: vec![EXTENT; 3],
+        checks: false,
+    });
+    let reachable = window.reachable.clone().unwrap();
+    let fence = |window: &mut Window| {
+        window.adopt();
+        window.epochs.fence(true).unwrap();
+        window.publish_epoch();
+    };
+    fence(&mut window);
+    assert_eq!(put(&reachable, 1, (1, 0)), Some(()));
+    window.adopt();
+    assert!(window.epochs.lock_all().is_err(), "the epoch was used");
+    assert_eq!(reachable.fence(), None);
+    fence(&mut window);
+    window.adopt();
+    window.epochs.lock_all().unwrap();
 }
