@@ -37,7 +37,7 @@ mod view;
 pub use access::{At, Span};
 pub use check::{FoundConflict, Site};
 pub use kw_path::shm::ShmError;
-pub use kw_path::shm::window::{SharedMemory, SharedMemoryLead};
+pub use kw_path::shm::window::{SharedMemory, SharedMemoryFile, SharedMemoryLead};
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
 pub use reach::{MOST_COMBINED, Reachable};
@@ -170,6 +170,8 @@ struct Window {
     types: HashMap<u32, SentTypes>,
     /// Targets whose frames wait until they may be sent.
     kept_back: Vec<u32>,
+    /// Other ranks access this one's memory by messages.
+    serves: bool,
     /// Memory for operands.
     scratch: Vec<u8>,
     checks: Option<Checks>,
@@ -190,7 +192,9 @@ impl Window {
             let targets = &new.targets;
             Arc::new(Reachable::new(&shared.memory, place, new.me, targets))
         });
+        let near = shared.as_ref().map_or(1, |s| s.memory.ranks());
         Window {
+            serves: near < new.group.size() as usize,
             context: new.context,
             group: new.group,
             me: new.me,
@@ -366,6 +370,8 @@ impl Window {
 #[derive(Debug, Default)]
 pub struct Windows {
     all: Slab<Window>,
+    /// How many of them others access by messages.
+    serving: usize,
     /// The counters of windows that were freed.
     freed: Tally,
 }
@@ -382,11 +388,18 @@ impl Windows {
         self.get_mut(id).ok()?.reachable.clone()
     }
 
+    /// Whether other ranks access memory of this one by messages: they wait until it looks for these.
+    #[inline]
+    pub fn serve(&self) -> bool {
+        self.serving != 0
+    }
+
     /// Makes a window: all ranks of the group do, with what each of them exposes. Others may use it
     /// before this rank has made it.
     pub fn create(&mut self, messages: &mut Messages, new: NewWindow) -> WinId {
         let mut window = Window::new(new);
         window.advance(messages);
+        self.serving += window.serves as usize;
         WinId(self.all.insert(window))
     }
 
@@ -401,6 +414,7 @@ impl Windows {
         window.epochs.check_free()?;
         window.advance(messages);
         if let Some(window) = self.all.remove(id.0) {
+            self.serving -= window.serves as usize;
             self.keep_tally(&window);
         }
         Ok(())

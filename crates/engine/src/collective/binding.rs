@@ -187,7 +187,7 @@ impl Channels {
         let id = run.board_use.as_ref()?.channel;
         let channel = self.get(id)?;
         if let Next::Wait(wait) = channel.go_on(run) {
-            return Some(Watch { channel: id, wait });
+            return Some(Watch::new(id, wait));
         }
         let ended = (channel.end(run), channel.leaving);
         self.ended(id, ended);

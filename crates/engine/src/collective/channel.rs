@@ -25,13 +25,29 @@ pub struct ChannelId(u32);
 pub struct Watch {
     pub(super) channel: ChannelId,
     pub(super) wait: Wait,
+    /// Other ranks wait for answers to messages meanwhile.
+    serves: bool,
 }
 
 impl Watch {
-    /// Whether it is a turn, which comes when another collective of this rank ends.
+    pub(super) fn new(channel: ChannelId, wait: Wait) -> Watch {
+        Watch {
+            channel,
+            wait,
+            serves: false,
+        }
+    }
+
+    /// The same wait of a rank of which others wait for answers to messages meanwhile, or not.
+    pub fn serving(self, serves: bool) -> Watch {
+        Watch { serves, ..self }
+    }
+
+    /// Whether all paths are polled for it each time, for it is not only the board that matters: it
+    /// is a turn, which comes when another collective of this rank ends, or this rank serves others.
     #[inline]
     pub(crate) fn is_turn(self) -> bool {
-        matches!(self.wait, Wait::Turn(_))
+        self.serves || matches!(self.wait, Wait::Turn(_))
     }
 }
 

@@ -73,7 +73,7 @@ impl Driving<'_> {
                 Next::Wait(wait) => {
                     let channel = run.board_use.as_ref().map(|b| b.channel);
                     if let Some(channel) = channel {
-                        return Drive::Board(Watch { channel, wait });
+                        return Drive::Board(Watch::new(channel, wait));
                     }
                 }
                 Next::Step(i) => {

@@ -175,8 +175,10 @@ fn wait_for_message<'a>(
 }
 
 fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a> {
+    let engine = guard.engine.as_ref();
+    let serves = engine.is_some_and(|e| e.parts.windows.serve());
     let on = WaitOn {
-        board: Some(watch),
+        board: Some(watch.serving(serves)),
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
