@@ -131,7 +131,7 @@ fn prepare(
         Wish::Lent(_) | Wish::Dynamic => return Ok((hints, share)),
     }
     memory::check_size(share.extent.size)?;
-    near.listen(share.wish == Wish::Shared)?;
+    near.make_file(share.wish == Wish::Shared)?;
     Ok((hints, share))
 }
 

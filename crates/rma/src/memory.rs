@@ -3,7 +3,9 @@
 
 use crate::hints::Hints;
 use crate::make::Share;
-use kw_engine::windows::{Extent, Memory, SharedMemory, SharedMemoryLead, ShmError};
+use kw_engine::windows::{
+    Extent, Memory, SharedMemory, SharedMemoryFile, SharedMemoryLead, ShmError,
+};
 use kw_mpi::chapter::{Members, running};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::state::Mpi;
@@ -38,8 +40,8 @@ pub struct Neighbours {
     /// Ranks of the communicator.
     size: u32,
     key: [u8; 32],
-    /// Where this rank makes the memory: what it listens with.
-    lead: Option<SharedMemoryLead>,
+    /// Where this rank makes the memory: the file, and its name.
+    file: Option<(SharedMemoryFile, Name)>,
 }
 
 impl Neighbours {
@@ -54,7 +56,7 @@ impl Neighbours {
             me,
             size: group.size(),
             key: *engine.job.key(),
-            lead: None,
+            file: None,
         })
     }
 
@@ -75,12 +77,13 @@ impl Neighbours {
 
     /// The first of several gets ready to make the memory. It is an error that it cannot where memory
     /// `must` be shared.
-    pub fn listen(&mut self, must: bool) -> Res {
-        if self.ranks.len() < 2 || self.ranks[0] != self.me {
+    pub fn make_file(&mut self, must: bool) -> Res {
+        if !self.leads() {
             return Ok(());
         }
-        match SharedMemoryLead::new(self.ranks.len()) {
-            Ok(lead) => self.lead = Some(lead),
+        let file = SharedMemoryFile::new();
+        match file.and_then(|file| Ok((file.name()?, file))) {
+            Ok((name, file)) => self.file = Some((file, name)),
             Err(error) if must => return Err(unshared(&error)),
             Err(_) => {}
         }
@@ -88,8 +91,46 @@ impl Neighbours {
     }
 
     /// Where the others find the memory that this rank makes; zeros for nowhere.
-    pub fn name(&self) -> [u8; 16] {
-        self.lead.as_ref().map_or(NOWHERE, SharedMemoryLead::name)
+    pub fn name(&self) -> Name {
+        self.file.as_ref().map_or(NOWHERE, |(_, name)| *name)
+    }
+
+    /// Whether this rank makes the memory of several.
+    fn leads(&self) -> bool {
+        self.ranks.len() > 1 && self.ranks[0] == self.me
+    }
+
+    /// The name that the first of these ranks has said.
+    fn found<'a>(&self, names: &'a [Name]) -> &'a Name {
+        &names[self.ranks[0] as usize]
+    }
+
+    /// The memory of the file that the first of them has made.
+    fn open(
+        &self,
+        names: &[Name],
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        match &self.file {
+            Some((file, _)) => file.make(sizes, contiguous),
+            None => SharedMemory::open(self.found(names), self.place(), sizes, contiguous),
+        }
+    }
+
+    /// The memory that the first of them makes and hands out.
+    fn join(
+        &self,
+        lead: Option<SharedMemoryLead>,
+        names: &[Name],
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        let (place, key) = (self.place(), &self.key);
+        match lead {
+            Some(lead) => lead.serve(key, sizes, contiguous, PATIENCE),
+            None => SharedMemory::join(self.found(names), key, place, sizes, contiguous),
+        }
     }
 
     /// The place of this rank among them.
@@ -99,7 +140,10 @@ impl Neighbours {
     }
 }
 
-const NOWHERE: [u8; 16] = [0; 16];
+/// Tells ranks of a host where memory is.
+pub type Name = [u8; 16];
+
+const NOWHERE: Name = [0; 16];
 
 #[cold]
 fn unshared(error: &ShmError) -> Box<Fault> {
@@ -114,9 +158,12 @@ fn too_much(bytes: u64) -> Box<Fault> {
     )
 }
 
+/// Bytes that every machine has: it takes long to learn how many there are.
+const SURE: u64 = 4 << 20;
+
 /// Refuses more memory than there is.
 pub fn check_size(size: u64) -> Res {
-    if size > usable() {
+    if size > SURE && size > usable() {
         return Err(too_much(size));
     }
     Ok(())
@@ -149,7 +196,7 @@ pub fn make(
     near: Neighbours,
     (share, hints): (Share, &Hints),
     extents: &[Extent],
-    names: &[[u8; 16]],
+    names: &[Name],
 ) -> Res<Made> {
     let (me, extent) = (near.me, share.extent);
     match share.wish {
@@ -173,7 +220,7 @@ fn allocated(
     near: Neighbours,
     (share, hints): (Share, &Hints),
     extents: &[Extent],
-    names: &[[u8; 16]],
+    names: &[Name],
 ) -> Res<Made> {
     let must = share.wish == Wish::Shared;
     let me = near.me;
@@ -185,14 +232,26 @@ fn allocated(
             true => Reach::All,
             false => Reach::Some,
         };
-        let made = match near.ranks.len() {
-            1 => own(),
-            _ => shared(near, contiguous, extents, names),
+        let agree = |made: Res<Made>| {
+            // A rank that is alone on its host knows that others are not.
+            let made = made.map(|made| Made { reach, ..made });
+            let other = (Class::RmaShared, "another rank could not share the memory");
+            all_or_none(members, made, other)
         };
-        // A rank that is alone on its host knows that others are not.
-        let made = made.map(|made| Made { reach, ..made });
-        let other = (Class::RmaShared, "another rank could not share the memory");
-        let made = all_or_none(members, made, other)?;
+        let alone = near.ranks.len() == 1;
+        let mut made = agree(match alone {
+            true => own(),
+            false => shared(&near, extents, |sizes| near.open(names, sizes, contiguous)),
+        })?;
+        if made.is_err() {
+            // Where a rank may not open files of another, a socket hands the memory out.
+            let (lead, names) = listen(members, &near)?;
+            let join = |sizes: &[u64]| near.join(lead, &names, sizes, contiguous);
+            made = agree(match alone {
+                true => own(),
+                false => shared(&near, extents, join),
+            })?;
+        }
         if must || made.is_ok() {
             return made;
         }
@@ -202,6 +261,19 @@ fn allocated(
         "another rank has no memory left for the window",
     );
     all_or_none(members, own(), other)?
+}
+
+/// The first rank of each host listens for the others; where each does.
+fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Option<SharedMemoryLead>, Vec<Name>)> {
+    let lead = match near.leads() {
+        true => SharedMemoryLead::new(near.ranks.len()).ok(),
+        false => None,
+    };
+    let name = lead.as_ref().map_or(NOWHERE, SharedMemoryLead::name);
+    let all = members.allgather(&name)?;
+    let names = all.chunks_exact(NOWHERE.len());
+    let names = names.map(|name| name.try_into().unwrap_or(NOWHERE));
+    Ok((lead, names.collect()))
 }
 
 /// The memory that all ranks have made; an error on all ranks if one has none.
@@ -231,16 +303,17 @@ fn alone(memory: Memory, base: usize, me: u32, extent: Extent) -> Made {
     }
 }
 
-/// Memory that the ranks of this host share.
-fn shared(near: Neighbours, contiguous: bool, extents: &[Extent], names: &[[u8; 16]]) -> Res<Made> {
+/// Memory that the ranks of this host share, and have in this way, given the sizes of their parts.
+fn shared(
+    near: &Neighbours,
+    extents: &[Extent],
+    have: impl FnOnce(&[u64]) -> Result<Arc<SharedMemory>, ShmError>,
+) -> Res<Made> {
     let (ranks, me) = (near.ranks.clone(), near.me);
     let sizes: Vec<u64> = ranks.iter().map(|&r| extents[r as usize].size).collect();
-    let all = sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s));
-    if all > usable() {
-        // A caller that makes room for more would only learn of it when it is touched.
-        return Err(too_much(all));
-    }
-    let memory = join(near, &names[ranks[0] as usize], &sizes, contiguous)?;
+    // A caller that makes room for more would only learn of it when it is touched.
+    check_size(sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s)))?;
+    let memory = have(&sizes).map_err(|error| unshared(&error))?;
     let places = ranks.iter().enumerate();
     let parts = places.map(|(place, &rank)| {
         let (base, _) = memory.part(place);
@@ -248,24 +321,10 @@ fn shared(near: Neighbours, contiguous: bool, extents: &[Extent], names: &[[u8; 
     });
     Ok(Made {
         parts: parts.collect(),
-        memory: Memory::Shared { memory, ranks },
         reach: Reach::Some,
+        memory: Memory::Shared { memory, ranks },
         me,
     })
-}
-
-/// The first of the ranks makes the memory, the others join it.
-fn join(
-    near: Neighbours,
-    name: &[u8; 16],
-    sizes: &[u64],
-    contiguous: bool,
-) -> Res<Arc<SharedMemory>> {
-    let joined = match near.lead {
-        Some(lead) => lead.serve(&near.key, sizes, contiguous, PATIENCE),
-        None => SharedMemory::join(name, &near.key, near.place(), sizes, contiguous),
-    };
-    joined.map_err(|error| unshared(&error))
 }
 
 /// The least alignment of memory that a window comes with: a cache line.

@@ -2,9 +2,9 @@
 
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -22,6 +22,19 @@ pub fn most_of_addresses() -> u64 {
 /// sealed, so that no process can shrink it under another one. The kernel counts it as a file: a
 /// limit of file sizes is an error here, for the kernel would kill.
 pub fn create(len: usize) -> io::Result<OwnedFd> {
+    let fd = create_empty()?;
+    set_len(fd.as_fd(), len)?;
+    Ok(fd)
+}
+
+/// As [`create`], before the size is known: [`set_len`] follows.
+pub fn create_empty() -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    Ok(rustix::fs::memfd_create(c"kittiwake", flags)?)
+}
+
+/// Gives a memfd of [`create_empty`] its size, which is final.
+pub fn set_len(fd: BorrowedFd<'_>, len: usize) -> io::Result<()> {
     let limit = most_of_file();
     if limit < len as u64 {
         return Err(io::Error::other(format!(
@@ -29,13 +42,49 @@ pub fn create(len: usize) -> io::Result<OwnedFd> {
              do without shared memory (KW_PATHS=self,tcp)"
         )));
     }
-    let fd = rustix::fs::memfd_create(
-        c"kittiwake",
-        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
-    )?;
-    rustix::fs::ftruncate(&fd, len as u64)?;
-    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(fd)
+    rustix::fs::ftruncate(fd, len as u64)?;
+    rustix::fs::fcntl_add_seals(fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(())
+}
+
+/// Where other processes of the host find a memfd that this process has open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenedElsewhere {
+    /// The process.
+    pub pid: u32,
+    /// Its descriptor.
+    pub fd: i32,
+    /// The number of the file, which no other memfd of the host has.
+    pub inode: u64,
+}
+
+impl OpenedElsewhere {
+    /// Of a memfd of this process, which is to leave it open until others have opened it.
+    pub fn of(fd: BorrowedFd<'_>) -> io::Result<OpenedElsewhere> {
+        Ok(OpenedElsewhere {
+            pid: std::process::id(),
+            fd: fd.as_raw_fd(),
+            inode: rustix::fs::fstat(fd)?.st_ino,
+        })
+    }
+
+    /// Opens it in this process, through `/proc`. It is an error where the system does not permit
+    /// that, or where the number means another process here (in a container).
+    pub fn open(self) -> io::Result<OwnedFd> {
+        let name = format!("/proc/{}/fd/{}", self.pid, self.fd);
+        let other = || io::Error::other(format!("{name} is another file here"));
+        // Whatever else it is had better not be opened.
+        let target = rustix::fs::readlink(&name, Vec::new())?;
+        if !target.as_bytes().starts_with(b"/memfd:kittiwake") {
+            return Err(other());
+        }
+        let how = OFlags::RDWR | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&name, how, Mode::empty())?;
+        match rustix::fs::fstat(&fd)?.st_ino == self.inode {
+            true => Ok(fd),
+            false => Err(other()),
+        }
+    }
 }
 
 /// Bytes of an ordinary page of this system: 4 KB, on ARM also 16 or 64 KB.
@@ -78,6 +127,11 @@ impl Mapping {
                 "the shared segment has {has} bytes instead of {len}"
             )));
         }
+        Mapping::of_future(fd, len, opened)
+    }
+
+    /// As [`Mapping::of`], where `fd` may get its bytes later: nobody touches them before.
+    pub fn of_future(fd: BorrowedFd<'_>, len: usize, opened: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
         let base = unsafe {
             rustix::mm::mmap(
@@ -165,5 +219,29 @@ impl Drop for Mapping {
         // SAFETY: we mapped exactly this range and nobody can use it after the drop (users hold an
         // Arc).
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memfd_of_a_process_is_opened_by_its_number_and_nothing_else_is() {
+        let fd = create_empty().unwrap();
+        let there = OpenedElsewhere::of(fd.as_fd()).unwrap();
+        let page = page() as usize;
+        let again = there.open().unwrap();
+        let map = Mapping::of_future(again.as_fd(), page, page).unwrap();
+        assert!(Mapping::of(again.as_fd(), page, page).is_err(), "no bytes");
+        set_len(fd.as_fd(), page).unwrap();
+        // SAFETY: the page is there now, and this is the only thread that uses it.
+        assert_eq!(unsafe { *map.at(5) }, 0);
+        assert!(set_len(again.as_fd(), 2 * page).is_err(), "it is sealed");
+        let inode = there.inode + 1;
+        assert!(OpenedElsewhere { inode, ..there }.open().is_err());
+        let other = std::fs::File::open("/proc/self/status").unwrap();
+        let fd = other.as_raw_fd();
+        assert!(OpenedElsewhere { fd, ..there }.open().is_err());
     }
 }

@@ -11,13 +11,13 @@
 //! limits it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use kw_sys::buf::Addr;
-use kw_sys::memfd::{self, Mapping};
+use kw_sys::memfd::{self, Mapping, OpenedElsewhere};
 
 use super::handout::{self, Handout, ShmError, failed};
 
@@ -115,6 +115,44 @@ fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)
     Some((parts, all))
 }
 
+/// Shared memory of a rank, before it knows how much: others open its file in `/proc`, where the
+/// system permits that. Elsewhere [`SharedMemoryLead`] hands memory out.
+#[derive(Debug)]
+pub struct SharedMemoryFile(OwnedFd);
+
+impl SharedMemoryFile {
+    /// A file without bytes.
+    pub fn new() -> Result<SharedMemoryFile, ShmError> {
+        let made = memfd::create_empty().map_err(failed("making a window (memfd)"))?;
+        Ok(SharedMemoryFile(made))
+    }
+
+    /// What the others need to know for [`SharedMemory::open`].
+    pub fn name(&self) -> Result<[u8; 16], ShmError> {
+        let at = OpenedElsewhere::of(self.0.as_fd()).map_err(failed("naming a window's memory"))?;
+        let mut name = [0; 16];
+        name[..4].copy_from_slice(&at.pid.to_le_bytes());
+        name[4..8].copy_from_slice(&at.fd.to_le_bytes());
+        name[8..].copy_from_slice(&at.inode.to_le_bytes());
+        Ok(name)
+    }
+
+    /// Gives it bytes for these sizes. This rank is the first. The file is to live until the others
+    /// have opened it.
+    pub fn make(&self, sizes: &[u64], contiguous: bool) -> Result<Arc<SharedMemory>, ShmError> {
+        let what = || made(sizes);
+        let (_, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
+        memfd::set_len(self.0.as_fd(), all).map_err(what())?;
+        let memory = SharedMemory::map(self.0.as_fd(), 0, sizes, contiguous).map_err(what())?;
+        Ok(Arc::new(memory))
+    }
+}
+
+fn made(sizes: &[u64]) -> impl FnOnce(io::Error) -> ShmError + use<> {
+    let all: u128 = sizes.iter().map(|&s| s as u128).sum();
+    failed(format!("making a window of {all} bytes (memfd)"))
+}
+
 /// The rank that makes the memory, before it knows how much.
 #[derive(Debug)]
 pub struct SharedMemoryLead(Handout);
@@ -139,10 +177,7 @@ impl SharedMemoryLead {
         contiguous: bool,
         patience: Duration,
     ) -> Result<Arc<SharedMemory>, ShmError> {
-        let what = || {
-            let all: u128 = sizes.iter().map(|&s| s as u128).sum();
-            failed(format!("making a window of {all} bytes (memfd)"))
-        };
+        let what = || made(sizes);
         let (_, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
         let fd = memfd::create(all).map_err(what())?;
         let memory = SharedMemory::map(fd.as_fd(), 0, sizes, contiguous).map_err(what())?;
@@ -175,6 +210,27 @@ impl SharedMemory {
         let fd = handout::take(name, index as u32, key).map_err(what())?;
         let memory = SharedMemory::map(fd.as_fd(), index, sizes, contiguous).map_err(what())?;
         Ok(Arc::new(memory))
+    }
+
+    /// Opens the memory of a [`SharedMemoryFile`], as the rank with this index. Its bytes are there
+    /// when the rank that makes them says so.
+    pub fn open(
+        name: &[u8; 16],
+        index: usize,
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        let what = || failed("opening the memory of a window");
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| name[at + i]));
+        let there = OpenedElsewhere {
+            pid: word(0),
+            fd: word(4) as i32,
+            inode: u64::from(word(12)) << 32 | u64::from(word(8)),
+        };
+        let (parts, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
+        let fd = there.open().map_err(what())?;
+        let map = Mapping::of_future(fd.as_fd(), all, all).map_err(what())?;
+        Ok(Arc::new(SharedMemory { map, parts, index }))
     }
 
     fn map(
@@ -361,6 +417,19 @@ impl WindowLock<'_> {
 mod tests {
     use super::*;
     use kw_sys::region::Region;
+
+    #[test]
+    fn memory_that_others_open_is_the_same() {
+        let file = SharedMemoryFile::new().unwrap();
+        // Before it has its bytes.
+        let b = SharedMemory::open(&file.name().unwrap(), 1, &[8, 8], false).unwrap();
+        let a = file.make(&[8, 8], false).unwrap();
+        drop(file);
+        Region::lent(a.part(1).0, 8).write(b"together");
+        let mut seen = [0; 8];
+        Region::lent(b.part(1).0, 8).read(&mut seen);
+        assert_eq!((&seen, a.index(), b.index()), (b"together", 0, 1));
+    }
 
     fn two(sizes: &'static [u64], contiguous: bool) -> [Arc<SharedMemory>; 2] {
         let lead = SharedMemoryLead::new(2).unwrap();
