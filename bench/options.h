@@ -11,6 +11,16 @@ static void give_up(const char *what, const char *word)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* Initializes MPI for at least 2 ranks. */
+__attribute__((unused)) static void start_ranks(int *argc, char ***argv, int *rank, int *size)
+{
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    if (*size < 2)
+        give_up("wants at least 2 ranks, not", "1");
+}
+
 /* A whole number between two others; `what` says which in words. */
 __attribute__((unused)) static int whole_number(const char *word, int least, int most, const char *what)
 {

@@ -363,11 +363,7 @@ int main(int argc, char **argv)
     int sizes[LIST] = {0, 8, 1024, 8192, 65536, 524288, 4194304}, size_count = 7, turns = 1, largest = 0;
     size_t room = 0;
     double budget_ms = 130;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(all, &rank);
-    MPI_Comm_size(all, &size);
-    if (size < 2)
-        give_up("wants at least 2 ranks, not", "1");
+    start_ranks(&argc, &argv, &rank, &size);
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--ms") == 0)
             budget_ms = atof(argv[i + 1]);

@@ -96,11 +96,7 @@ int main(int argc, char **argv)
 {
     int sizes[LIST] = {8, 1 << 13}, size_count = 2, count = 10000;
     const char *ops = "pingpong,barrier,allreduce";
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(all, &rank);
-    MPI_Comm_size(all, &size);
-    if (size < 2)
-        give_up("wants at least 2 ranks, not", "1");
+    start_ranks(&argc, &argv, &rank, &size);
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc)
             give_up("an option without a value:", argv[i]);
