@@ -96,6 +96,34 @@ static void list(void) {
     free(heads);
 }
 
+/* Every operation on memory that is not attached, on this rank and on others, has an error at the latest with its flush. */
+static void refused(void) {
+    int memory[4] = {1, 2, 3, 4}, one = 1, zero = 0, got;
+    MPI_Aint *all = malloc((size_t)check_size * sizeof *all);
+    MPI_Win win = made();
+    OK(MPI_Win_attach(win, memory, sizeof memory));
+    addresses(memory, all);
+    for (int r = 0; r < check_size; r++) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, win));
+        for (int k = 0; k < 5; k++) {
+            MPI_Aint away = all[r] + (MPI_Aint)sizeof memory - 2;
+            int code = k == 0   ? MPI_Put(&one, 1, MPI_INT, r, away, 1, MPI_INT, win)
+                       : k == 1 ? MPI_Get(&got, 1, MPI_INT, r, away, 1, MPI_INT, win)
+                       : k == 2 ? MPI_Accumulate(&one, 1, MPI_INT, r, away, 1, MPI_INT, MPI_SUM, win)
+                       : k == 3 ? MPI_Fetch_and_op(&one, &got, MPI_INT, r, away, MPI_SUM, win)
+                                : MPI_Compare_and_swap(&one, &zero, &got, MPI_INT, r, away, win);
+            int end = MPI_Win_flush(r, win);
+            CHECK_EQ(check_class(code != MPI_SUCCESS ? code : end), MPI_ERR_RMA_RANGE);
+        }
+        MPI_Win_unlock(r, win);
+    }
+    MPI_Barrier(check_comm);
+    win_free(&win);
+    CHECK_EQ(memory[0], 1);
+    CHECK_EQ(memory[3], 4);
+    free(all);
+}
+
 static void errors(void) {
     char memory[64], other[64], got;
     MPI_Aint at;
@@ -131,6 +159,7 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(check_comm, MPI_ERRORS_RETURN);
     regions();
     list();
+    if (STRICT) refused();
     if (STRICT) errors();
     return check_end();
 }

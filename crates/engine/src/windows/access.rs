@@ -526,19 +526,17 @@ impl Windows {
         basic: Basic,
     ) -> Result<Span, WindowError> {
         let window = self.get_mut(id)?;
-        window.epochs.check_access(to.rank)?;
-        let at = window.byte(to.rank, to.disp)?;
-        window.check_range(at, &to)?;
-        let is_direct = window.is_direct(to.rank);
-        window.tally.operation(is_direct, basic.size());
+        let site = window.place(&to)?;
         window.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
-        if window.is_direct(to.rank)
-            && let Some(target) = window.reach(at, &to)
-        {
-            window.note_own(AccessKind::Swap, true, &target);
-            window.swap(to.rank, &target, (compare, swap), result);
-            return Ok(Span::ended(to.rank));
-        }
+        let at = match site {
+            Site::There(Place::Row { at, .. } | Place::Typed { at, .. }, _) => at,
+            Site::Nowhere => return Ok(Span::ended(to.rank)),
+            Site::Here(target) => {
+                window.note_own(AccessKind::Swap, true, &target);
+                window.swap(to.rank, &target, (compare, swap), result);
+                return Ok(Span::ended(to.rank));
+            }
+        };
         window.tell_call(to.rank, true, true);
         let (tag, last) = window.room(messages, to.rank, result.slice(0, basic.size()));
         let op = Operation::CompareAndSwap {
