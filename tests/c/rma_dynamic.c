@@ -96,7 +96,8 @@ static void list(void) {
     free(heads);
 }
 
-/* Every operation on memory that is not attached, on this rank and on others, has an error at the latest with its flush. */
+/* Every operation on memory that is not attached, on this rank and on others, has an error at the latest with its flush,
+ * and the operation after it has none. */
 static void refused(void) {
     int memory[4] = {1, 2, 3, 4}, one = 1, zero = 0, got;
     MPI_Aint *all = malloc((size_t)check_size * sizeof *all);
@@ -114,8 +115,10 @@ static void refused(void) {
                                 : MPI_Compare_and_swap(&one, &zero, &got, MPI_INT, r, away, win);
             int end = MPI_Win_flush(r, win);
             CHECK_EQ(check_class(code != MPI_SUCCESS ? code : end), MPI_ERR_RMA_RANGE);
+            OK(MPI_Put(&one, 1, MPI_INT, r, all[r], 1, MPI_INT, win));
+            OK(MPI_Win_flush(r, win));
         }
-        MPI_Win_unlock(r, win);
+        OK(MPI_Win_unlock(r, win));
     }
     MPI_Barrier(check_comm);
     win_free(&win);

@@ -100,6 +100,15 @@ pub struct Accumulate<'a, P> {
 }
 
 impl<'a, P> Operation<'a, P> {
+    /// Whether the target sends something back, from which the origin learns how it ended.
+    pub fn has_reply(&self) -> bool {
+        match self {
+            Operation::Put { .. } | Operation::PutLong { .. } => false,
+            Operation::Accumulate(how) => how.reply.is_some(),
+            Operation::Get { .. } | Operation::CompareAndSwap { .. } => true,
+        }
+    }
+
     /// The same operation with its place in other terms.
     pub fn with_place<Q>(self, place: impl FnOnce(P) -> Option<Q>) -> Option<Operation<'a, Q>> {
         Some(match self {

@@ -305,6 +305,8 @@ impl Target {
         if let (Frame::CalledAt { lasts, site }, Some(during)) = (frame, stream.mode.during()) {
             exposed.called_at(origin, during, lasts, site);
         }
+        // A reply tells its origin that it was refused: the next answer does not tell it again.
+        let replies = matches!(frame, Frame::Op(op) if op.has_reply());
         let applied = stream.take(frame, self.fences, &mut |op| exposed.apply(origin, op));
         match applied {
             Taken::Control => {}
@@ -317,7 +319,7 @@ impl Target {
                 stream.fenced += (stream.mode == Mode::Fence) as u64;
             }
             Taken::Op(how) => {
-                stream.refused |= how == Applied::Refused;
+                stream.refused |= how == Applied::Refused && !replies;
                 self.arrived += (stream.mode == Mode::Fence) as u64;
             }
             Taken::Wrong => self.broken = true,
