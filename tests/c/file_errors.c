@@ -94,6 +94,33 @@ static void one_of_many(void) {
     file_close(&fh);
 }
 
+/* Data behind the largest position of a file: no access may wrap around to its beginning. */
+static void far(void) {
+    enum { TILES = 1 << 24 };
+    int value = 7, back = -1;
+    MPI_Datatype sparse;
+    MPI_Offset at, size;
+    MPI_File fh = file_open(5);
+    OK(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)1 << 40, &sparse));
+    OK(MPI_Type_commit(&sparse));
+    OK(MPI_File_set_view(fh, 0, MPI_INT, sparse, "native", MPI_INFO_NULL));
+    CHECK_CLASS(MPI_File_write_at(fh, TILES, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_read_at(fh, TILES, &back, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_write_at_all(fh, TILES, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_get_byte_offset(fh, TILES, &at), MPI_ERR_ARG);
+    OK(MPI_File_seek(fh, TILES, MPI_SEEK_SET));
+    CHECK_CLASS(MPI_File_write(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_seek_shared(fh, TILES, MPI_SEEK_SET));
+    CHECK_CLASS(MPI_File_write_shared(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_write_ordered(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_get_size(fh, &size));
+    CHECK_EQ(size, 0);
+    OK(MPI_File_get_byte_offset(fh, 3, &at));
+    CHECK_EQ(at, (MPI_Offset)3 << 40);
+    OK(MPI_Type_free(&sparse));
+    file_close(&fh);
+}
+
 /* A split operation that was begun is ended by its own function, and there is one at a time. */
 static void split(void) {
     int value = check_rank, back = -1;
@@ -113,6 +140,7 @@ int main(int argc, char **argv) {
     handlers();
     requests();
     one_of_many();
+    far();
     split();
     return check_end();
 }

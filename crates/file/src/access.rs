@@ -166,16 +166,14 @@ pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
 
 impl Seen {
     /// Refuses data that end behind what a file can hold.
-    fn check_reach(&self, at: u64, len: u64) -> Res {
+    pub fn check_reach(&self, at: u64, len: u64) -> Res {
         let end = at.checked_add(len).filter(|&end| end <= i64::MAX as u64);
-        if end.is_some_and(|end| len == 0 || self.view.end_of(end) <= i64::MAX as u64) {
+        if end.is_some_and(|end| len == 0 || self.view.fits(end)) {
             return Ok(());
         }
         fail(
             Class::Arg,
-            format!(
-                "{len} bytes from byte {at} of the view's data on exceed the largest file size"
-            ),
+            format!("{len} B from byte {at} of the view's data on exceed the largest file size"),
         )
     }
 }
@@ -291,9 +289,12 @@ impl Job {
     fn run_together(&self) -> Res<u64> {
         let begun = Instant::now();
         let talk = self.open.ranks.with(self.mpi);
-        let at = match self.begin {
-            Begin::Data(at) => at,
-            Begin::Shared | Begin::Ordered => self.in_order(&talk)?,
+        let (at, reach) = match self.begin {
+            Begin::Data(at) => (at, Ok(())),
+            Begin::Shared | Begin::Ordered => {
+                let at = self.in_order(&talk)?;
+                (at, self.seen.check_reach(at, self.buf.len()))
+            }
         };
         let access = Access {
             storage: &*self.open.storage,
@@ -307,7 +308,10 @@ impl Job {
                 .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
             scratch: &self.open.scratch,
         };
-        let mine = access.request(self.open.costs(self.how.writes).now());
+        let mine = match reach {
+            Ok(()) => access.request(self.open.costs(self.how.writes).now()),
+            Err(_) => Request::failed(),
+        };
         let all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         let decision = collective::decide(&all, &who, &self.hints, self.how.writes);
@@ -330,7 +334,7 @@ impl Job {
         self.count(&done, exchanged);
         let accessed = done.took;
         // Every rank hears what one could not do.
-        let heard = talk.all_or_none(self.finish(done));
+        let heard = talk.all_or_none(reach.and_then(|()| self.finish(done)));
         let all = begun.elapsed().as_nanos() as u64;
         if let Some(engine) = &mut self.mpi.lock().engine {
             let rest = all.saturating_sub(accessed);
@@ -385,13 +389,7 @@ pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Bo
         if how.place == Place::Ordered {
             in_order(mpi, open, &talk, 0)?;
         }
-        gather(
-            &talk,
-            Request {
-                failed: true,
-                ..Request::default()
-            },
-        )?;
+        gather(&talk, Request::failed())?;
         talk.all_or_none(Err(fault))
     };
     match took_part() {

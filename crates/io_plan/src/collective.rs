@@ -89,6 +89,14 @@ pub struct Request {
 pub const REQUEST_LEN: usize = 72;
 
 impl Request {
+    /// That of a rank which has failed for a reason of its own.
+    pub fn failed() -> Request {
+        Request {
+            failed: true,
+            ..Request::default()
+        }
+    }
+
     /// The request as bytes of a message.
     pub fn encode(&self) -> [u8; REQUEST_LEN] {
         let flags = u64::from(self.ascends) | u64::from(self.failed) << 1;

@@ -191,6 +191,26 @@ impl View {
         }
     }
 
+    /// Whether the data up to byte `to - 1` lie at positions that a file can have.
+    pub fn fits(&self, to: u64) -> bool {
+        let Some(last) = to.checked_sub(1).filter(|_| !self.is_empty()) else {
+            return true;
+        };
+        let (tile, within) = (last / self.filetype.size(), last % self.filetype.size());
+        let mut at = 0;
+        let mut placed = Placed {
+            by: 0,
+            run: &mut |run| at = run.at,
+        };
+        self.filetype.walk(1, within, within + 1, &mut placed);
+        let last = tile as i128 * self.filetype.extent() as i128 + at as i128;
+        let by = self.displacement as i128;
+        let fits = |(first, end): (i128, i128)| by + first >= 0 && by + end <= i64::MAX as i128;
+        // In a view that goes back, what comes before the last byte may reach further.
+        let before = self.filetype.reach(0, tile);
+        fits((last, last + 1)) && before.is_none_or(fits)
+    }
+
     /// How many bytes of the data lie before position `at` of the file, in an ascending view.
     pub fn data_before(&self, at: u64) -> u64 {
         let size = self.filetype.size();
@@ -280,6 +300,25 @@ mod tests {
         let twice = int.hvector(3, 1, 2).expect("a type");
         assert!(matches!(refused(&int, &twice), Unfit::Order { .. }));
         assert_eq!(refused(&Layout::empty(), &int), Unfit::EmptyEtype);
+    }
+
+    #[test]
+    fn data_behind_the_largest_position_do_not_fit() {
+        let (int, far) = (named("MPI_INT"), named("MPI_INT").resized(0, 1 << 40));
+        let view = |by, filetype: &Layout| View::new(by, &int, filetype).expect("a view");
+        let far = view(0, &far.expect("a type"));
+        assert!(far.fits(0) && far.fits(4 << 23) && !far.fits((4 << 23) + 1));
+        // 2^24 file types of 2^40 bytes: 2^64, which is 0 again in 64 bits.
+        assert!(!far.fits((4 << 24) + 1) && !far.fits((4 << 24) + 4));
+        let row = view(i64::MAX - 100, &int);
+        assert!(row.fits(100) && !row.fits(101) && !row.fits(u64::MAX));
+        let back = int.hindexed(&[(0, 1), (1 << 40, 1)]);
+        let back = back.and_then(|t| t.resized(0, 1 << 39)).expect("a type");
+        let room = i64::MAX - (1 << 40) - 4;
+        assert!(view(room, &back).fits(8) && !view(room + 1, &back).fits(9));
+        assert!(!view(0, &int.resized(0, -4).expect("a type")).fits(5));
+        let none = View::new(0, &int, &Layout::empty()).expect("a view");
+        assert!(none.fits(u64::MAX));
     }
 
     #[test]

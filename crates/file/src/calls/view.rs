@@ -94,7 +94,9 @@ fn view_of(
             );
         }
         let at = open.shared.fetch_add(mpi, 0)?;
-        start = open.seen().view.offset_of(at) as i64;
+        let seen = open.seen();
+        seen.check_reach(at, 1)?;
+        start = seen.view.offset_of(at) as i64;
     }
     let unit = representation.in_file(&etype)?;
     let pattern = representation.in_file(&filetype)?;
@@ -229,6 +231,7 @@ pub fn file_get_position_shared(mpi: &'static Mpi, fh: FileH, offset: Out<i64>) 
 pub fn file_get_byte_offset(mpi: &'static Mpi, fh: FileH, offset: i64, disp: Out<i64>) -> Res {
     let seen = find(mpi, fh)?.seen();
     let at = offset_in_data(offset, seen.view.etype())?;
+    seen.check_reach(at, 1)?;
     disp.set(seen.view.offset_of(at) as i64);
     Ok(())
 }
