@@ -384,7 +384,7 @@ fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
 /// A rank whose arguments are wrong takes part in a collective access without data, so that no
 /// other rank waits for it; all hear of the fault.
 pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Box<Fault> {
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     let took_part = || -> Res<u64> {
         if how.place == Place::Ordered {
             in_order(mpi, open, &talk, 0)?;

@@ -1,6 +1,6 @@
 //! What an MPI_File names: an open file as one rank sees it.
 
-use crate::agree::Ranks;
+use crate::agree::{Ranks, Talk};
 use crate::costs::Costs;
 use crate::counter::Counter;
 use crate::representation::Representation;
@@ -178,6 +178,13 @@ impl Open {
     /// The view.
     pub fn seen(&self) -> Arc<Seen> {
         self.cursor().seen.clone()
+    }
+
+    /// The ranks, to talk with in this thread: once the collective operations that go on in the
+    /// background have ended, which talk over the same communicator.
+    pub fn in_turn<'a>(&'a self, mpi: &'a Mpi) -> Talk<'a> {
+        self.together.end();
+        self.ranks.with(mpi)
     }
 
     /// Refuses what the access mode does not allow.

@@ -387,7 +387,7 @@ fn resize(
     change: impl FnOnce(&Open, u64) -> std::io::Result<()>,
 ) -> Res {
     let open = find(mpi, fh)?;
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     let checked = || -> Res<u64> {
         open.check_direction(true)?;
         open.check_not_sequential("a size")?;
@@ -444,7 +444,7 @@ pub fn file_get_amode(mpi: &'static Mpi, fh: FileH, amode: Out<i32>) -> Res {
 /// MPI_File_set_info
 pub fn file_set_info(mpi: &'static Mpi, fh: FileH, info: InfoH) -> Res {
     let open = find(mpi, fh)?;
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     let changed = || -> Res<Hints> {
         let mut hints = open.cursor().hints.clone();
         let guard = mpi.lock();

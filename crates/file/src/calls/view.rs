@@ -38,7 +38,7 @@ pub fn file_set_view(
     info: InfoH,
 ) -> Res {
     let open = find(mpi, fh)?;
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     let made = talk.all_or_none(view_of(mpi, &open, disp, (etype, filetype), datarep, info))?;
     let (seen, hints) = made;
     let etype = seen.view.etype();
@@ -192,7 +192,7 @@ pub fn file_seek(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) -> Res 
 /// MPI_File_seek_shared
 pub fn file_seek_shared(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) -> Res {
     let open = find(mpi, fh)?;
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     let both = (offset as u64) ^ (whence as u64).rotate_left(48);
     talk.same(
         Class::NotSame,
@@ -254,7 +254,7 @@ pub fn file_get_type_extent(mpi: &'static Mpi, fh: FileH, datatype: TypeH, exten
 pub fn file_set_atomicity(mpi: &'static Mpi, fh: FileH, flag: i32) -> Res {
     let open = find(mpi, fh)?;
     let atomic = flag != 0;
-    let talk = open.ranks.with(mpi);
+    let talk = open.in_turn(mpi);
     if atomic {
         open.shared.keep(mpi)?;
     }
@@ -287,5 +287,5 @@ pub fn file_sync(mpi: &'static Mpi, fh: FileH) -> Res {
                 .map_err(|e| failed(open.ranks.rank, "sync", &open.path, &e)),
         }
     };
-    open.ranks.with(mpi).all_or_none(synced())
+    open.in_turn(mpi).all_or_none(synced())
 }
