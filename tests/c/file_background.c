@@ -38,8 +38,27 @@ static void collective(void) {
     file_close(&fh);
 }
 
+/* In atomic mode, one that waits for its turn and one that asks for the shared file pointer. */
+static void atomic(void) {
+    fh = file_open(2);
+    OK(MPI_File_set_atomicity(fh, 1));
+    OK(MPI_File_seek_shared(fh, 77, MPI_SEEK_SET));
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request;
+        OK(MPI_File_iwrite_at(fh, (MPI_Offset)check_rank * BYTES, mine, BYTES, MPI_BYTE, &request));
+        for (int k = 0; k < 20; k++) {
+            MPI_Offset at = -1;
+            OK(MPI_File_get_position_shared(fh, &at));
+            CHECK_EQ(at, 77);
+        }
+        end(&request);
+    }
+    file_close(&fh);
+}
+
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     collective();
+    atomic();
     return check_end();
 }

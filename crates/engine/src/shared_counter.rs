@@ -19,9 +19,11 @@ use kw_types::comm::Group;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Tags of questions and of answers.
+/// Tags of questions, of answers, and of the answer that a rank has the lock, which comes late: a
+/// rank may ask for the number meanwhile.
 const QUESTION: i32 = 0;
 const ANSWER: i32 = 1;
+const LOCKED: i32 = 2;
 /// Bytes of a question: what, and a number.
 const QUESTION_LEN: usize = 16;
 /// Bytes of an answer.
@@ -52,6 +54,14 @@ impl Question {
         out[..8].copy_from_slice(&what.to_le_bytes());
         out[8..].copy_from_slice(&number.to_le_bytes());
         out
+    }
+
+    /// The tag of the answer that it leads to.
+    fn answer_tag(self) -> i32 {
+        match self {
+            Question::Add(_) | Question::Set(_) => ANSWER,
+            Question::Lock | Question::Unlock => LOCKED,
+        }
     }
 
     fn decode(bytes: &[u8; QUESTION_LEN]) -> Option<Question> {
@@ -185,7 +195,7 @@ pub fn ask(
     let want = Want {
         context,
         source: Some((keeper, peer)),
-        tag: Some(ANSWER),
+        tag: Some(question.answer_tag()),
     };
     let answered = (question != Question::Unlock).then(|| messages.recv(want, answer.clone()));
     (
@@ -288,7 +298,7 @@ impl Kept {
                     self.context,
                     ends,
                     to,
-                    ANSWER,
+                    question.answer_tag(),
                     &value.to_le_bytes(),
                 );
                 if let Started::Request(id) = sent {
