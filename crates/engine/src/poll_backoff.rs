@@ -142,10 +142,8 @@ impl<T: Send + 'static> Guard<'_, T> {
         let mut found = None;
         self.engine.as_mut()?.counters.hit(Counter::PollsSlept);
         sleep_once(self, WaitOn::default(), most, &mut |s| {
-            if found.is_none() {
-                s.engine.as_mut().map(Engine::progress);
-                found = find(s);
-            }
+            s.engine.as_mut().map(Engine::progress);
+            found = find(s);
             found.is_some()
         });
         found

@@ -55,8 +55,8 @@ impl Waiter {
 }
 
 impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
-    /// Progresses, polling and then sleeping, until `ready` says so. The lock is let go while
-    /// sleeping.
+    /// Progresses, polling and then sleeping, until `ready` says so, which is not asked again then.
+    /// The lock is let go while sleeping.
     #[inline]
     pub fn wait<'a>(
         &'a self,
@@ -308,11 +308,12 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
         .engine
         .as_mut()
         .is_some_and(|e| e.progress_before_sleep());
-    if moved || guard.hits_waiter() || ready(guard) {
+    let done = ready(guard);
+    if done || moved || guard.hits_waiter() {
         sleeper.disarm();
         guard.awake();
         guard.wake_waiters();
-        return ready(guard);
+        return done;
     }
     let engine = guard.engine.as_ref();
     let longest = engine.map_or(most, |e| e.longest_sleep(most));

@@ -40,10 +40,7 @@ pub(crate) fn wait_for<T>(
     guard.above.teller.waits_for(Some(what));
     let mut found = None;
     guard = wait_serving(mpi, guard, WaitOn::default(), |state| {
-        // It may be asked again after it has said yes.
-        if found.is_none() {
-            found = done(state);
-        }
+        found = done(state);
         found.is_some()
     });
     guard.above.teller.waits_for(None);
