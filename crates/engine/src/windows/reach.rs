@@ -201,6 +201,14 @@ impl Reachable {
         Some((target, Region::lent(target.base.offset(at as i64), len)))
     }
 
+    /// The rank that a call without the lock has locked. Unlike [`Window::adopt`] it leaves the epoch
+    /// as it is: a thread that only waits may ask (of a file's, or for a report), while the only one
+    /// that calls on windows changes the epoch in two steps ([`Reachable::change`]).
+    pub(super) fn taken(&self) -> Option<u32> {
+        let now = self.epoch.load(Ordering::Relaxed);
+        (now >= epoch::TAKEN).then_some(now as u32)
+    }
+
     /// Operations and their bytes, and epochs, of calls without the lock.
     pub(super) fn counted(&self) -> ((u64, u64), u64) {
         let now = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -22,8 +22,7 @@ impl Windows {
     }
 
     /// The locks that this rank knows of.
-    pub(crate) fn held_locks(&mut self) -> Vec<Lock> {
-        self.all.iter_mut().for_each(|(_, window)| window.adopt());
+    pub(crate) fn held_locks(&self) -> Vec<Lock> {
         let windows = self.all.iter();
         windows
             .flat_map(|(_, window)| window.known_locks())
@@ -113,14 +112,16 @@ impl Window {
 
     /// Ranks whose lock this rank is known to hold.
     fn held_here(&self) -> impl Iterator<Item = u32> {
-        let granted = |&rank: &u32| {
+        let taken = self.reachable.as_ref().and_then(|r| r.taken());
+        let granted = move |&rank: &u32| {
             let open = match self.epochs.access() {
                 Access::Locked(ranks) => ranks.contains_key(&rank),
                 Access::LockedAll => true,
                 _ => false,
             };
             let known = matches!(self.origin.epoch(rank), Some((EpochStart::Lock(_), true)));
-            self.held.contains(&rank) && !self.awaits_lock(rank) || open && known
+            let locked = self.held.contains(&rank) && !self.awaits_lock(rank);
+            locked || open && known || taken == Some(rank)
         };
         (0..self.group.size()).filter(granted)
     }
