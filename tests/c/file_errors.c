@@ -110,6 +110,8 @@ static void far(void) {
     CHECK_CLASS(MPI_File_get_byte_offset(fh, TILES, &at), MPI_ERR_ARG);
     OK(MPI_File_seek(fh, TILES, MPI_SEEK_SET));
     CHECK_CLASS(MPI_File_write(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_get_position(fh, &at));
+    CHECK_EQ(at, TILES);
     OK(MPI_File_seek_shared(fh, TILES, MPI_SEEK_SET));
     CHECK_CLASS(MPI_File_write_shared(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     CHECK_CLASS(MPI_File_write_ordered(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);

@@ -121,16 +121,15 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     let mut cursor = open.cursor();
     let begin = match how.place {
         Place::At(offset) => Begin::Data(offset_in_data(offset, etype)?),
-        Place::Pointer => {
-            let at = cursor.pointer;
-            cursor.pointer = at.saturating_add(buf.len());
-            Begin::Data(at)
-        }
+        Place::Pointer => Begin::Data(cursor.pointer),
         Place::Shared => Begin::Shared,
         Place::Ordered => Begin::Ordered,
     };
     if let Begin::Data(at) = begin {
         seen.check_reach(at, buf.len())?;
+    }
+    if how.place == Place::Pointer {
+        cursor.pointer = cursor.pointer.saturating_add(buf.len());
     }
     let (hints, atomic) = (cursor.hints.clone(), cursor.atomic);
     drop(cursor);
