@@ -37,10 +37,9 @@ def install():
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "-q"]
     subprocess.run([*pip, "install", "pytest", "dill", *PACKAGES], check=True)
     for package in PACKAGES:
-        subprocess.run(
-            [*pip, "download", "--no-deps", "--no-binary", ":all:", "-d", WORK / "source", package],
-            check=True,
-        )
+        # of this package alone the source: what builds it need not be built itself
+        source = ["--no-deps", "--no-binary", package.split("==")[0], "-d", WORK / "source"]
+        subprocess.run([*pip, "download", *source, package], check=True)
     for archive in (WORK / "source").glob("*.tar.gz"):
         subprocess.run(["tar", "-xzf", archive, "-C", WORK / "source"], check=True)
 
