@@ -84,6 +84,6 @@ def test_nothing_is_said_where_nothing_is_left_or_nobody_asks(left, how, check):
 
 def test_without_mpiexec_the_process_says_it_itself(left):
     p = run(left, "group", env={"KW_CHECK": "yes"})
-    # Who has made it is known where the dynamic linker knows the calls (docs/check.md).
+    # Who has made it is known where the dynamic linker knows the calls (docs/debugging.md).
     said = r"a group( made by MPI_Comm_group at .*)? was never freed \(MPI_Group_free\)"
     assert p.returncode == 0 and re.search(said, p.stderr), told(p)
