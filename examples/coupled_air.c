@@ -1,10 +1,11 @@
-/* One of two coupled programs: the air above a sea (coupled_sea.f90), each on as many processes as it
- * likes. The air starts the sea, and both exchange their temperatures at the surface every step:
+/* One of two coupled programs: the air above a sea (coupled_sea.f90), each on its own number of
+ * processes. The air starts the sea, and both exchange their surface temperatures every step:
  *
- *     mpiexec -n 2 coupled_air coupled_sea [SEA_PROCESSES [STEPS]]
+ *     mpicc -O2 -o coupled_air coupled_air.c && mpifort -O2 -o coupled_sea coupled_sea.f90
+ *     mpiexec -n 2 ./coupled_air ./coupled_sea [SEA_PROCESSES [STEPS]]
  *
- * Each is one column of CELLS cells of which every process has a part; heat flows from the warmer
- * surface to the colder one, and none is lost. */
+ * Each is one column of CELLS cells, divided among its processes. Heat flows from the warmer surface
+ * to the colder one; the total is conserved. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int seas = argc > 2 ? atoi(argv[2]) : 2, steps = argc > 3 ? atoi(argv[3]) : 50;
     if (argc < 2 || CELLS % size || seas < 1 || CELLS % seas || steps < 0) {
-        fprintf(stderr, "coupled_air: wanted are the program of the sea, and numbers of processes that divide %d\n", CELLS);
+        fprintf(stderr, "usage: coupled_air SEA_PROGRAM [SEA_PROCESSES [STEPS]]; both numbers of processes must divide %d\n", CELLS);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     int mine = CELLS / size;

@@ -11,7 +11,7 @@ program coupled_sea
     call MPI_Init()
     call MPI_Comm_get_parent(air)
     if (air == MPI_COMM_NULL) then
-        print '(a)', 'coupled_sea: it is coupled_air that starts this program'
+        print '(a)', 'coupled_sea: start coupled_air, which spawns this program'
         call MPI_Abort(MPI_COMM_WORLD, 1)
     end if
     call MPI_Comm_rank(MPI_COMM_WORLD, rank)

@@ -1,10 +1,10 @@
-/* A task farm that starts its workers when there is work, and lets them go when there is none:
+/* A task farm that starts workers when there is work and ends them when there is none:
  *
- *     mpiexec -n 1 farm [TASKS [MOST_WORKERS]]
+ *     mpicc -O2 -o farm farm.c && mpiexec -n 1 ./farm [TASKS [MOST_WORKERS]]
  *
- * The master starts one worker for every four tasks that wait, up to MOST_WORKERS, by
- * MPI_Comm_spawn; each worker is a job of its own, so it can be let go alone. A task here is to count
- * the primes of an interval. */
+ * The master starts one worker for every four waiting tasks, at most MOST_WORKERS, with
+ * MPI_Comm_spawn. Each worker is a job of its own, so it can end before the others. A task counts
+ * the primes in an interval. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* hash_table: a hash table that all ranks share, and that no rank serves.
+/* hash_table: a hash table shared by all ranks, which access it without the help of its owners.
 
    mpicc -O2 -o hash_table hash_table.c && mpiexec -n 4 ./hash_table
 
-   Every rank holds a part of the table in a window. A rank that counts a key finds its home by itself, claims a slot
-   there with MPI_Compare_and_swap and adds with MPI_Accumulate: the rank whose memory it is goes on computing. The
-   program counts how often numbers are drawn, and compares the table with a count that every rank makes alone. */
+   Every rank holds a part of the table in a window. A rank that counts a key computes its owner, claims a slot there
+   with MPI_Compare_and_swap and increments it with MPI_Accumulate, while the owner continues to compute. The program
+   counts how often each number was drawn and compares the table with counts that every rank makes alone. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

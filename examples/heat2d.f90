@@ -5,7 +5,7 @@
 ! The edges are kept at 0. Each rank owns a block of the plate and, in every step, swaps the outermost cells with its four
 ! neighbours while it computes the inner ones. A row of the block is a section of an array that is not contiguous: with
 ! mpi_f08 it is sent as it is. The plate begins as one wave, which must fade by the same factor in every step: that is
-! how the program knows whether it has computed right.
+! how the program checks its result.
 program heat2d
   use mpi_f08
   implicit none

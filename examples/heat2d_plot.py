@@ -13,7 +13,7 @@ if len(sys.argv) != 3:
 field = np.fromfile(sys.argv[1])
 side = int(round(field.size**0.5))
 if side * side != field.size or side == 0:
-    sys.exit(f"{sys.argv[1]} holds {field.size} numbers, which is no square field")
+    sys.exit(f"{sys.argv[1]} has {field.size} numbers, which do not form a square field")
 figure, axes = plt.subplots(figsize=(7, 6))
 image = axes.imshow(field.reshape(side, side), cmap="inferno", origin="lower")
 axes.contour(

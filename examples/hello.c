@@ -1,4 +1,4 @@
-/* hello: every rank says who it is.   mpicc -o hello hello.c && mpiexec -n 4 ./hello */
+/* hello: every rank prints its number.   mpicc -o hello hello.c && mpiexec -n 4 ./hello */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,11 +1,12 @@
 /* A server, and clients that come and go, each a job of its own:
  *
- *     mpiexec -n 1 service serve NAME CLIENTS &
- *     mpiexec -n 3 service ask NAME 17
+ *     mpicc -O2 -o service service.c
+ *     mpiexec -n 1 ./service serve NAME CLIENTS &
+ *     mpiexec -n 3 ./service ask NAME 17
  *
  * The server publishes a port under NAME, and serves one client after the other: each of the
  * client's processes sends a number and gets its square. It ends after CLIENTS clients. A client
- * that comes before the server is there asks again for up to ten seconds. */
+ * that comes before the server has published the port asks again for up to ten seconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

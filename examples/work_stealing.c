@@ -1,10 +1,10 @@
-/* work_stealing: who has nothing to do takes work from somebody who has.
+/* work_stealing: idle ranks take tasks from the queues of busy ones.
 
    mpicc -O2 -o work_stealing work_stealing.c && mpiexec -n 4 ./work_stealing 11
 
    Counts the ways to place N queens on a board so that none attacks another. Rank 0 begins with the empty board; a task
-   is a board with a few queens, and makes tasks with one queen more. Every rank keeps its tasks in a window. A rank that
-   runs out locks the window of another one and takes half of what it finds there, while that rank goes on computing. */
+   is a board with a few queens and creates tasks with one more queen. Every rank keeps its tasks in a window. A rank
+   without tasks locks the window of another one and takes half of its tasks, while that rank continues to compute. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
