@@ -41,17 +41,17 @@ def test_every_matter_is_looked_at():
     page, found = doctor()
     for what in (
         "installation",
-        "processors",
+        "CPUs",
         "shared memory",
         "single copy",
         "open files",
         "processes",
         "locked memory",
-        "ends of ranks",
+        "death of ranks",
         "clock",
         "huge pages",
         "interfaces",
-        "name of this host",
+        "host name",
         "other launchers",
         "cc",
         "gfortran",
@@ -100,7 +100,7 @@ def test_another_mpi_that_comes_first_is_named(tmp_path):
 
 def test_a_place_for_no_figures_is_told():
     page, found = doctor(env={"HOME": "/nonexistent", "XDG_CACHE_HOME": "/dev/null/none"})
-    assert found["figures of host"][0] == "note", page
+    assert found["calibration"][0] == "note", page
 
 
 def test_hosts_that_reach_each_other():

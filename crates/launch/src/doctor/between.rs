@@ -116,7 +116,7 @@ fn ask(peers: &mut [(Peer, Introduction)]) -> Vec<Tried> {
 /// The words that reach a host.
 fn reaching(name: &str) -> Result<Vec<String>, String> {
     let [own, as_word, kwinfo] = crate::libraries::own_words("kwinfo")
-        .map_err(|e| format!("kwinfo does not know its own file: {e}"))?;
+        .map_err(|e| format!("the path of kwinfo is unknown: {e}"))?;
     let addresses = kw_sys::netif::interfaces().unwrap_or_default();
     let addresses: Vec<IpAddr> = addresses.iter().map(|i| i.addr).collect();
     if is_here(name, &kw_sys::host::name(), &addresses) {
@@ -254,7 +254,7 @@ fn of_host(host: &str, said: &Introduction) -> Finding {
         return Finding::fault(
             &what,
             format!(
-                "its Kittiwake is {}, this one is {own}: jobs on both are refused; install the same on all hosts",
+                "its Kittiwake is {}, this one is {own}: jobs across both are refused; install the same version on all hosts",
                 said.version
             ),
         );
@@ -263,8 +263,8 @@ fn of_host(host: &str, said: &Introduction) -> Finding {
         return Finding::note(
             &what,
             format!(
-                "it is a machine for {}, this one for {}: a program needs a file for each; start them by \
-                 MPMD (-n 1 ./a : -n 1 ./b), with one host each",
+                "its architecture is {}, this one's {}: a job needs one executable for each; start them as MPMD (-n 1 \
+                 ./a : -n 1 ./b), one host each",
                 said.architecture,
                 std::env::consts::ARCH
             ),
@@ -284,8 +284,8 @@ fn unreached(host: &str, why: &str) -> Finding {
     Finding::fault(
         &format!("host {host}"),
         format!(
-            "cannot be reached: {why}: no job runs there; try 'ssh {host} true', which must ask nothing, and see that \
-             Kittiwake is in the same directory there"
+            "cannot be reached: {why}: no rank can run there; 'ssh {host} true' must work without a prompt, and \
+             Kittiwake must be in the same directory there"
         ),
     )
 }
@@ -316,18 +316,18 @@ fn connection(what: &str, tried: &[&Tried]) -> Finding {
     match (made.as_str(), failed.as_str()) {
         ("", "") => Finding::fault(
             what,
-            "no address to connect to: no interface but loopback is up there, so jobs on both hosts end with an \
-             error; bring up the interface that leads to the other",
+            "no address to connect to: only loopback is up there, so jobs across both hosts fail; bring up the \
+             interface that leads to the other host",
         ),
         ("", _) => Finding::fault(
             what,
             format!(
-                "no connection to {failed}: jobs on both hosts end with an error; open the ports between the hosts in \
-                 the firewall, some of them with KW_PORTS=FIRST-LAST, and say which network with KW_INTERFACES"
+                "no connection to {failed}: jobs across both hosts fail; open the ports between the hosts in the \
+                 firewall (KW_PORTS=FIRST-LAST limits them), and select the network with KW_INTERFACES"
             ),
         ),
         (made, "") => Finding::ok(what, made),
-        (made, failed) => Finding::ok(what, format!("{made}; not {failed}, which is passed over")),
+        (made, failed) => Finding::ok(what, format!("{made}; not {failed} (ignored)")),
     }
 }
 
@@ -424,7 +424,7 @@ fn outcome(address: SocketAddr, word: &str) -> String {
     });
     match greeted {
         Ok(true) => "ok".into(),
-        Ok(false) => "somebody else answers there".into(),
+        Ok(false) => "another program answers there".into(),
         Err(e) => match e.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => {
                 format!("no answer in {} s", CONNECT.as_secs())
@@ -526,7 +526,7 @@ mod tests {
             }
         });
         assert_eq!(outcome(at, &word), "ok");
-        assert_eq!(outcome(at, &word), "somebody else answers there");
+        assert_eq!(outcome(at, &word), "another program answers there");
         server.join().unwrap();
         assert_ne!(outcome(at, &word), "ok");
     }

@@ -80,14 +80,14 @@ fn installation(f: &Facts) -> Finding {
     match &f.home {
         None => Finding::note(
             what,
-            "this program does not know its own file (is /proc mounted?): programs of MPICH's and Open MPI's ABI \
-             do not find their libraries by themselves; mount /proc, or set LD_LIBRARY_PATH",
+            "the path of this program is unknown (is /proc mounted?): mpiexec cannot set the library path for programs \
+             compiled for MPICH or Open MPI; mount /proc, or set LD_LIBRARY_PATH",
         ),
         Some(home) if f.missing.is_empty() => Finding::ok(what, shown(home)),
         Some(home) => Finding::fault(
             what,
             format!(
-                "{} lacks {}; install Kittiwake anew",
+                "{} lacks {}; reinstall Kittiwake",
                 home.display(),
                 list(&f.missing)
             ),
@@ -102,8 +102,8 @@ fn c_library(f: &Facts) -> Finding {
         false => Finding::note(
             what,
             format!(
-                "{}: without glibc 2.35, programs of MPICH and Open MPI that look for their MPI by a path of their own are \
-                 refused (docs/binaries.md), and KW_HUGE_PAGES does nothing",
+                "{}, but glibc 2.35 is needed to run programs with a built-in path to MPICH or Open MPI \
+                 (docs/binaries.md) and for KW_HUGE_PAGES",
                 f.libc
             ),
         ),
@@ -113,17 +113,20 @@ fn c_library(f: &Facts) -> Finding {
 fn path(f: &Facts) -> Finding {
     let what = "commands on PATH";
     let Some(home) = &f.home else {
-        return Finding::ok(what, "not compared with the installation");
+        return Finding::ok(what, "not checked: the installation is unknown");
     };
     if f.before.is_empty() {
-        return Finding::ok(what, "no other MPI's mpiexec or mpicc comes before these");
+        return Finding::ok(
+            what,
+            "no mpiexec or mpicc of another MPI precedes Kittiwake's",
+        );
     }
     let found: Vec<String> = f.before.iter().map(|p| shown(p)).collect();
     Finding::note(
         what,
         format!(
-            "{} of another MPI or installation come first: its mpiexec may start a program of Kittiwake as so many \
-             jobs of one rank, and its mpicc compiles for another library; put {}/bin first in PATH",
+            "{} of another MPI or installation precede Kittiwake's: its mpiexec may start N independent single-rank jobs, \
+             and its mpicc compiles for another library; put {}/bin first in PATH",
             list(&found),
             home.display()
         ),
@@ -133,12 +136,12 @@ fn path(f: &Facts) -> Finding {
 fn library(f: &Facts) -> Finding {
     let what = "other libraries";
     match &f.other_library {
-        None => Finding::ok(what, "LD_LIBRARY_PATH leads to no other libmpi_abi.so.1"),
+        None => Finding::ok(what, "no other libmpi_abi.so.1 on LD_LIBRARY_PATH"),
         Some(other) => Finding::note(
             what,
             format!(
-                "LD_LIBRARY_PATH leads to {}: programs of the standard ABI that were linked without a path run on that \
-                 library; take its directory out of LD_LIBRARY_PATH",
+                "LD_LIBRARY_PATH contains {}: programs of the standard ABI that were linked without an rpath use that \
+                 library; remove its directory from LD_LIBRARY_PATH",
                 other.display()
             ),
         ),
@@ -148,61 +151,58 @@ fn library(f: &Facts) -> Finding {
 fn variables(f: &Facts) -> Finding {
     let what = "KW_ variables";
     match &f.variables[..] {
-        [] => Finding::ok(what, "all are knobs, and hold values of theirs"),
+        [] => Finding::ok(what, "all names and values are valid"),
         faults => Finding::fault(what, format!("{}; correct or unset", faults.join("; "))),
     }
 }
 
 fn processors(f: &Facts) -> Finding {
-    let what = "processors";
+    let what = "CPUs";
     let Some(allowed) = f.allowed else {
         return Finding::note(
             what,
-            "the system does not say which may be used (a sandbox?): ranks are not bound, and may wander between \
-             processors; allow sched_getaffinity",
+            "the CPUs that may be used are unknown (a sandbox?): ranks are not bound and may migrate; allow \
+             sched_getaffinity",
         );
     };
     match f.quota {
         Some(quota) if quota < allowed as f64 => Finding::note(
             what,
             format!(
-                "a control group allows {quota:.2} processors' worth of time on {allowed} processors: with more ranks \
-                 none is bound, and all stand still when the quota of a period is used up; give the group more \
-                 (cpu.max; docker run --cpus) or start no more ranks than that"
+                "the cgroup's quota is {quota:.2} CPUs, on {allowed} CPUs: if ranks exceed the quota, none is bound, and all are \
+                 stopped when the quota of a period is used up; raise it (cpu.max; docker run --cpus) or start fewer \
+                 ranks"
             ),
         ),
-        _ => Finding::ok(what, format!("{allowed}, without a quota below that")),
+        _ => Finding::ok(what, format!("{allowed}, no quota below that")),
     }
 }
 
 fn speed(f: &Facts) -> Finding {
-    let what = "processor speed";
+    let what = "CPU speed";
     match f.governor.as_deref() {
         Some("powersave" | "conservative") => Finding::note(
             what,
             format!(
-                "the governor is {}: processors may take milliseconds to become fast after a rank has waited; as root: \
-                 cpupower frequency-set -g performance",
+                "the governor is {}: after a wait a CPU may take milliseconds to reach full speed; as root: cpupower \
+                 frequency-set -g performance",
                 f.governor.as_deref().unwrap_or_default()
             ),
         ),
         Some(other) => Finding::ok(what, format!("governor {other}")),
-        None => Finding::ok(what, "not for this system to choose"),
+        None => Finding::ok(what, "not controlled by this system"),
     }
 }
 
 fn memory(f: &Facts) -> Finding {
     let (what, mb) = ("memory", f.memory >> 20);
     match f.most_of_addresses {
-        u64::MAX => Finding::ok(
-            what,
-            format!("{mb} MB may be used, addresses without a limit"),
-        ),
+        u64::MAX => Finding::ok(what, format!("{mb} MB, no limit of address space")),
         most => Finding::note(
             what,
             format!(
-                "{mb} MB may be used, but a process may have only {} MB of addresses: segments are made smaller, and \
-                 long jobs may run out; ulimit -v unlimited",
+                "{mb} MB, but a process is limited to {} MB of addresses: shared segments are smaller, and large jobs may \
+                 run out of addresses; ulimit -v unlimited",
                 most >> 20
             ),
         ),
@@ -215,19 +215,19 @@ fn segment(f: &Facts) -> Finding {
         (Err(why), _) => Finding::fault(
             what,
             format!(
-                "no memfd could be made and mapped ({why}): ranks of one host cannot share memory; allow memfd_create \
-                 and mmap (a filter of a container?), or say KW_PATHS=self,tcp"
+                "a memfd cannot be created and mapped ({why}): ranks of one host cannot share memory; allow memfd_create \
+                 and mmap (a container's seccomp filter?), or set KW_PATHS=self,tcp"
             ),
         ),
         (Ok(()), most) if most < LEAST_OF_FILE => Finding::note(
             what,
             format!(
-                "files may have {} MB only, and shared memory counts as a file: jobs of more ranks than fit are \
-                 refused; ulimit -f unlimited",
+                "files are limited to {} MB, and shared memory is a file: jobs with more ranks than fit are refused; \
+                 ulimit -f unlimited",
                 most >> 20
             ),
         ),
-        (Ok(()), _) => Finding::ok(what, "memfd works; nothing of /dev/shm is used"),
+        (Ok(()), _) => Finding::ok(what, "memfd works; /dev/shm is not used"),
     }
 }
 
@@ -238,13 +238,10 @@ fn copying(f: &Facts) -> Finding {
         Some(scope @ 1..) => format!(
             " (kernel.yama.ptrace_scope is {scope}; as root: sysctl kernel.yama.ptrace_scope=0)"
         ),
-        _ => " (a container's filter? docker run --cap-add SYS_PTRACE, or --security-opt seccomp=unconfined)".into(),
+        _ => " (a container's seccomp filter? docker run --cap-add SYS_PTRACE, or --security-opt seccomp=unconfined)".into(),
     };
     match &f.copying {
-        Copying::Works => Finding::ok(
-            what,
-            "one process reads the memory of another (process_vm_readv)",
-        ),
+        Copying::Works => Finding::ok(what, "process_vm_readv works"),
         Copying::Refused(why) => Finding::note(
             what,
             format!("process_vm_readv is refused, {why}: {costs}; allow it{scope}"),
@@ -270,7 +267,7 @@ fn files(f: &Facts) -> Finding {
     match ranks < usual_ranks(f) {
         false => Finding::ok(
             what,
-            format!("up to {most}: mpiexec starts {ranks} ranks here by itself"),
+            format!("up to {most}: enough for {ranks} ranks on this host"),
         ),
         true => Finding::note(
             what,
@@ -302,8 +299,8 @@ fn threads(f: &Facts) -> Finding {
         true => Finding::note(
             what,
             format!(
-                "at most {most}, threads included: no more than {ranks} ranks start, each with its event thread; raise \
-                 the limit ({by})"
+                "at most {most}, threads included: no more than {ranks} ranks start, each with its progress thread; \
+                 raise the limit ({by})"
             ),
         ),
     }
@@ -316,41 +313,46 @@ fn locked(f: &Facts) -> Finding {
     };
     Finding::ok(
         "locked memory",
-        format!("{most}; Kittiwake locks none, so this counts for programs with mlock only"),
+        format!(
+            "{most}; Kittiwake locks no memory, so this matters only for programs that call mlock"
+        ),
     )
 }
 
 fn watch(f: &Facts) -> Finding {
-    let what = "ends of ranks";
+    let what = "death of ranks";
     match f.watch {
         true => Finding::ok(what, "noticed at once (pidfd)"),
         false => Finding::note(
             what,
-            "processes cannot watch each other (no /proc, or no pidfd_open: Linux before 5.3, a filter): a rank that \
-             waits for one that was killed is told by the launcher only; mount /proc, allow pidfd_open",
+            "ranks cannot watch each other (no /proc, or no pidfd_open: Linux before 5.3, or a filter): only the launcher \
+             notices that a rank was killed; mount /proc, allow pidfd_open",
         ),
     }
 }
 
 fn fence(f: &Facts) -> Finding {
-    let what = "cheap wake-ups";
+    let what = "membarrier";
     match f.fence {
-        true => Finding::ok(what, "the kernel fences other processes (membarrier)"),
+        true => Finding::ok(
+            what,
+            "works: messages to a rank that is awake need no fence",
+        ),
         false => Finding::note(
             what,
-            "no membarrier (Linux before 4.16, a filter): every message through shared memory executes a fence; allow \
-             membarrier",
+            "membarrier is refused (Linux before 4.16, or a filter): every message over shared memory executes a fence; \
+             allow membarrier",
         ),
     }
 }
 
 fn filter(f: &Facts) -> Finding {
-    let what = "filter of calls";
+    let what = "seccomp filter";
     match f.filtered {
-        false => Finding::ok(what, "none (seccomp)"),
+        false => Finding::ok(what, "none"),
         true => Finding::ok(
             what,
-            "one is on (seccomp), as containers have it; what it refuses stands here",
+            "active, as in containers; what it refuses is listed here",
         ),
     }
 }
@@ -362,13 +364,12 @@ fn clock(f: &Facts) -> Finding {
         named => named,
     };
     match f.clock_price > SLOW_CLOCK && !f.counter {
-        false => Finding::ok(what, format!("{source}, {} ns a reading", f.clock_price)),
+        false => Finding::ok(what, format!("{source}, {} ns per reading", f.clock_price)),
         true => Finding::note(
             what,
             format!(
-                "{source}, {} ns a reading: each is a system call, and every wait reads it; have the kernel keep time \
-                 by the processor's counter (boot with tsc=reliable, or choose another clock source of the virtual \
-                 machine)",
+                "{source}, {} ns per reading: each is a system call, and every wait reads the clock; make the kernel use \
+                 the CPU's counter (boot with tsc=reliable, or choose another clock source for the virtual machine)",
                 f.clock_price
             ),
         ),
@@ -378,11 +379,14 @@ fn clock(f: &Facts) -> Finding {
 fn huge_pages(f: &Facts) -> Finding {
     let what = "huge pages";
     match f.huge_pages {
-        Policy::Everybody => Finding::ok(what, "for everybody"),
-        Policy::WhoAsks => Finding::ok(what, "for who asks; KW_HUGE_PAGES=yes has ranks ask"),
+        Policy::Everybody => Finding::ok(what, "for all programs"),
+        Policy::WhoAsks => Finding::ok(
+            what,
+            "on request (madvise); KW_HUGE_PAGES=yes requests them",
+        ),
         Policy::Nobody => Finding::note(
             what,
-            "none: KW_HUGE_PAGES does nothing, and some programs that go through much memory take longer \
+            "none: KW_HUGE_PAGES has no effect, and some programs that touch much memory are slower \
              (docs/programs.md); as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
         ),
     }
@@ -395,15 +399,15 @@ fn interfaces(f: &Facts) -> Finding {
         .iter()
         .filter(|i| !i.loopback && !link_local(&i.addr))
         .map(|i| match kw_sys::netif::mtu(&i.name) {
-            Some(mtu) if mtu != ETHERNET => format!("{} {} (packets of {mtu})", i.name, i.addr),
+            Some(mtu) if mtu != ETHERNET => format!("{} {} (MTU {mtu})", i.name, i.addr),
             _ => format!("{} {}", i.name, i.addr),
         })
         .collect();
     match usable.is_empty() {
-        false => Finding::ok(what, format!("{}; KW_INTERFACES chooses", list(&usable))),
+        false => Finding::ok(what, format!("{}; KW_INTERFACES selects", list(&usable))),
         true => Finding::note(
             what,
-            "none but loopback has an address: no job reaches other hosts; jobs on this one need none",
+            "only loopback has an address: jobs cannot reach other hosts; jobs on this host are not affected",
         ),
     }
 }
@@ -416,19 +420,19 @@ fn link_local(address: &std::net::IpAddr) -> bool {
 }
 
 fn name(f: &Facts) -> Finding {
-    let what = "name of this host";
+    let what = "host name";
     let host = &f.host;
     match &f.resolved {
         Resolved::To(all) if !all.is_empty() => {
             Finding::ok(what, format!("{host} is {}", list(all)))
         }
-        Resolved::To(_) => unresolved(host, "the resolver knows no address"),
+        Resolved::To(_) => unresolved(host, "it has no address"),
         Resolved::No(why) => unresolved(host, why),
         Resolved::Silent => Finding::note(
             what,
             format!(
-                "the resolver has not answered for '{host}': ssh and rendezvous wait for it at every start; correct \
-                 /etc/resolv.conf, or write the name into /etc/hosts"
+                "the resolver does not answer for '{host}': ssh and the rendezvous wait for it at every start; correct \
+                 /etc/resolv.conf, or add the name to /etc/hosts"
             ),
         ),
     }
@@ -436,10 +440,10 @@ fn name(f: &Facts) -> Finding {
 
 fn unresolved(host: &str, why: &str) -> Finding {
     Finding::note(
-        "name of this host",
+        "host name",
         format!(
-            "'{host}' is not resolved ({why}): jobs here need no name, but other hosts that are told this one do not \
-             find it; write it into /etc/hosts or the site's DNS"
+            "'{host}' cannot be resolved ({why}): jobs on this host do not need the name, but other hosts cannot find this \
+             one by it; add it to /etc/hosts or the site's DNS"
         ),
     )
 }
@@ -451,33 +455,33 @@ fn launchers(f: &Facts) -> Finding {
         false => Finding::ok(
             what,
             format!(
-                "{}; all can start programs of Kittiwake (docs/launchers.md)",
+                "{}; each can start Kittiwake programs (docs/launchers.md)",
                 list(&f.launchers)
             ),
         ),
     }
 }
 
-/// A command of others: its name, who misses it where it is not there, what to install.
+/// A command that is not part of Kittiwake: its name, what does not work without it, what to install.
 const COMMANDS: [(&str, &str, &str); 5] = [
     (
         "cc",
-        "mpicc compiles nothing",
+        "mpicc does not work",
         "a C compiler (Debian: gcc and libc6-dev), or name one in KW_CC",
     ),
     (
         "c++",
-        "mpicxx compiles nothing",
+        "mpicxx does not work",
         "a C++ compiler (Debian: g++), or name one in KW_CXX",
     ),
     (
         "gfortran",
-        "mpifort compiles nothing",
+        "mpifort does not work",
         "gfortran, or name another compiler in KW_FC",
     ),
     (
         "ssh",
-        "mpiexec reaches no other host",
+        "mpiexec cannot start ranks on other hosts",
         "ssh (Debian: openssh-client), or name another command in KW_SSH",
     ),
     ("gdb", "mpiexec --debug does not work", "gdb"),
@@ -490,28 +494,28 @@ fn command(f: &Facts, (name, costs, remedy): &(&str, &str, &str)) -> Finding {
         None => Finding::note(
             name,
             format!(
-                "not on PATH: {costs}; compiled programs run on this host without it; install {remedy}"
+                "not on PATH: {costs}; compiled programs run on this host nevertheless; install {remedy}"
             ),
         ),
     }
 }
 
 fn figures(f: &Facts) -> Finding {
-    let what = "figures of host";
+    let what = "calibration";
     match &f.figures {
         Ok((path, true)) => Finding::ok(what, format!("measured, in {}", path.display())),
         Ok((path, false)) => Finding::ok(
             what,
             format!(
-                "not measured yet: a job of five seconds or kwinfo --calibrate does that, and keeps them in {}",
+                "not measured yet: kwinfo --calibrate, or a job of 5 s, measures and saves it in {}",
                 path.display()
             ),
         ),
         Err(why) => Finding::note(
             what,
             format!(
-                "cannot be kept ({why}): jobs choose their algorithms by starting values; name a directory in \
-                 XDG_CACHE_HOME"
+                "cannot be saved ({why}): jobs choose algorithms by built-in values; set XDG_CACHE_HOME to a writable \
+                 directory"
             ),
         ),
     }

@@ -234,7 +234,7 @@ fn kernel() -> String {
 fn libc() -> String {
     match kw_sys::host::glibc() {
         Some((major, minor)) => format!("glibc {major}.{minor}"),
-        None => "another C library than glibc".into(),
+        None => "a C library other than glibc".into(),
     }
 }
 
@@ -257,7 +257,7 @@ fn copying() -> Copying {
     let word = Box::new(u64::from_ne_bytes(*b"kwdoctor"));
     let address = std::ptr::from_ref(&*word) as u64;
     let Ok([own, as_word, kwinfo]) = crate::libraries::own_words("kwinfo") else {
-        return Copying::Untried("this program does not know its own file".into());
+        return Copying::Untried("the path of this program is unknown".into());
     };
     let reader = Command::new(own)
         .args([&as_word, &kwinfo, READER])

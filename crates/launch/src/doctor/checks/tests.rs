@@ -148,13 +148,10 @@ fn a_variable_that_is_no_knob_is_a_fault() {
 #[test]
 fn a_quota_counts_only_below_the_processors() {
     assert_eq!(findings(|f| f.quota = Some(4.0)), []);
-    one(
-        "processors",
-        Grade::Note,
-        &["1.50", "on 4", "cpu.max"],
-        |f| f.quota = Some(1.5),
-    );
-    one("processors", Grade::Note, &["sched_getaffinity"], |f| {
+    one("CPUs", Grade::Note, &["1.50", "on 4", "cpu.max"], |f| {
+        f.quota = Some(1.5)
+    });
+    one("CPUs", Grade::Note, &["sched_getaffinity"], |f| {
         f.allowed = None
     });
 }
@@ -239,10 +236,10 @@ fn an_older_c_library_lacks_features() {
 
 #[test]
 fn a_kernel_that_lacks_a_call_costs() {
-    one("ends of ranks", Grade::Note, &["pidfd_open"], |f| {
+    one("death of ranks", Grade::Note, &["pidfd_open"], |f| {
         f.watch = false
     });
-    one("cheap wake-ups", Grade::Note, &["membarrier"], |f| {
+    one("membarrier", Grade::Note, &["membarrier"], |f| {
         f.fence = false
     });
     one("huge pages", Grade::Note, &["madvise"], |f| {
@@ -256,7 +253,7 @@ fn a_clock_is_slow_only_without_a_counter() {
     one("clock", Grade::Note, &["hpet", "900 ns"], |f| {
         (f.clock, f.clock_price, f.counter) = ("hpet".into(), 900, false);
     });
-    one("processor speed", Grade::Note, &["powersave"], |f| {
+    one("CPU speed", Grade::Note, &["powersave"], |f| {
         f.governor = Some("powersave".into())
     });
 }
@@ -270,20 +267,15 @@ fn a_host_without_network_or_name_is_told_what_that_costs() {
         f.interfaces[1].addr = [169, 254, 0, 7].into()
     });
     one(
-        "name of this host",
+        "host name",
         Grade::Note,
         &["'kestrel'", "/etc/hosts"],
         |f| f.resolved = Resolved::Silent,
     );
-    one(
-        "name of this host",
-        Grade::Note,
-        &["Name or service"],
-        |f| {
-            f.resolved = Resolved::No("Name or service not known".into());
-        },
-    );
-    one("name of this host", Grade::Note, &["no address"], |f| {
+    one("host name", Grade::Note, &["Name or service"], |f| {
+        f.resolved = Resolved::No("Name or service not known".into());
+    });
+    one("host name", Grade::Note, &["no address"], |f| {
         f.resolved = Resolved::To(Vec::new())
     });
 }
@@ -299,7 +291,7 @@ fn a_missing_command_is_missed_by_who_calls_it() {
 
 #[test]
 fn figures_that_cannot_be_kept_are_told() {
-    one("figures of host", Grade::Note, &["XDG_CACHE_HOME"], |f| {
+    one("calibration", Grade::Note, &["XDG_CACHE_HOME"], |f| {
         f.figures = Err("neither XDG_CACHE_HOME nor HOME names a directory".into());
     });
 }
