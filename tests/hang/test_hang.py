@@ -179,7 +179,7 @@ def test_a_deadlock_is_proven_and_named(hangs, how, paths):
     said = sentence(p)
     assert said.startswith("deadlock: ") and expected.format(**lines()) in said, told(p)
     assert p.returncode == HUNG and p.stderr.endswith(
-        "mpiexec: the job was ended because it hangs (--end-hung)\n"
+        "mpiexec: the job was ended because it is deadlocked (--end-hung)\n"
     ), told(p)
 
 
@@ -256,7 +256,7 @@ def test_who_does_something_else_is_named_when_the_time_is_over(hangs, how, expe
         and p.returncode == TIMED_OUT
     ), told(p)
     assert p.stderr.endswith(
-        "mpiexec: the job was ended because its time was over (--timeout)\n"
+        "mpiexec: the job was ended because its time limit was reached (--timeout)\n"
     ), told(p)
 
 
@@ -331,7 +331,10 @@ def test_kwinfo_asks_as_often_as_one_likes(hangs):
 
 def test_without_a_limit_nobody_says_anything(hangs):
     p = run(MPIEXEC, "--timeout", 1, "-n", 2, hangs, "receives", env={"KW_HANG": "0"})
-    assert p.stderr.startswith("mpiexec: the time is over") and p.returncode == TIMED_OUT, told(p)
+    assert (
+        p.stderr.startswith("mpiexec: the time limit (--timeout) is reached")
+        and p.returncode == TIMED_OUT
+    ), told(p)
     assert sentence(p).startswith("deadlock: 0 -> 1 -> 0"), told(p)
 
 

@@ -167,8 +167,8 @@ fn over(
 pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, ours: &Libraries) -> String {
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let where_ = match cpus.len() {
-        0 => "any processor".to_string(),
-        _ => format!("processors {}", cpus.join(",")),
+        0 => "not bound".to_string(),
+        _ => format!("CPUs {}", cpus.join(",")),
     };
     let library = match ours.faces.is_empty() {
         true => String::new(),

@@ -212,9 +212,9 @@ impl Job {
         self.hang.printed = marks;
         self.inquiry.was_said(now);
         let why = match cause {
-            Cause::Waited => "every rank waits inside MPI, and has for long",
+            Cause::Waited => "all ranks have waited inside MPI for a long time",
             Cause::Asked => "where every rank is",
-            Cause::TimeOut => "the time is over; where every rank is",
+            Cause::TimeOut => "the time limit (--timeout) is reached; where every rank is",
         };
         let text = page(&told, &finding);
         let (title, children) = (self.title(), self.list_children());
@@ -223,7 +223,7 @@ impl Job {
         if cause == Cause::TimeOut {
             self.end_late(now);
         } else if proven && self.hang.end_hung {
-            let sentence = "the job was ended because it hangs (--end-hung)";
+            let sentence = "the job was ended because it is deadlocked (--end-hung)";
             self.phases.fail(Verdict::new(HUNG, sentence), now);
         }
     }
@@ -241,7 +241,7 @@ impl Job {
 
     fn end_late(&mut self, now: Tick) {
         self.hang.over = Some(Tick::NEVER);
-        let sentence = "the job was ended because its time was over (--timeout)";
+        let sentence = "the job was ended because its time limit was reached (--timeout)";
         self.phases.fail(Verdict::new(TIMED_OUT, sentence), now);
     }
 
