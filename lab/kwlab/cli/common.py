@@ -102,7 +102,7 @@ Real = Annotated[
     typer.Option(
         help=(
             "Real hosts, a,b, or 'slurm' in an allocation: "
-            "what goes over a network goes over theirs."
+            "the plan's network cells use their network."
         )
     ),
 ]

@@ -43,7 +43,7 @@ def compare_two(
     plan: Annotated[
         str,
         typer.Option(
-            help="A plan, for the libraries that it describes ([[library]]).",
+            help="A plan whose [[library]] tables describe further libraries.",
             autocompletion=plan_names,
         ),
     ] = "",
@@ -51,7 +51,7 @@ def compare_two(
     dist: Dist = DIST,
     peers: Peers = PEERS,
 ):
-    """Compares two libraries by runs in turn: a ratio with its confidence, or "same"."""
+    """Compares two libraries in alternating runs: a ratio with its confidence, or "same"."""
     plans.known("compare", "--network", network, plans.NETWORKS)
     plans.known("compare", "--program", (program.split() or [""])[0], plans.programs())
     network = libraries.CLUSTER if hosts and network != "shm" else network

@@ -43,7 +43,7 @@ def list_plans(
         str, typer.Argument(help="Show details of this plan.", autocompletion=plan_names)
     ] = "",
 ):
-    """Lists the plans that come with the lab, or says what one is about."""
+    """Lists the built-in plans, or describes one."""
     if plan:
         tell(plans.load(plan))
         return
@@ -53,9 +53,7 @@ def list_plans(
         table.add_row(name, found.title, runs_of(found), lasting(found.minutes))
     console.print(table)
     console.print(
-        "A round takes so long on two cores, where the plan says so. "
-        "`kwlab plans PLAN` tells more of one.",
-        highlight=False,
+        "Times of a round are for two cores. `kwlab plans PLAN` describes a plan.", highlight=False
     )
 
 
@@ -139,7 +137,7 @@ def run(
         bool, typer.Option("--names", help="Keep host names, paths and commands in that file.")
     ] = False,
 ):
-    """Runs a plan; goes on where an interrupted run stopped."""
+    """Runs a plan; resumes an interrupted run."""
     until = time.monotonic() + seconds
     found = asked(plans.load(wanted("run", plan)), rounds, args, hosts, dist)
     for option, values, among in (

@@ -84,16 +84,16 @@ def cost_of_attacks(
     window: Annotated[float, typer.Option(min=0.05, help="Seconds per turn.")] = 0.3,
     pairs: Annotated[int, typer.Option(min=2, help="Pairs of turns.")] = 70,
 ):
-    """What strangers at the ports cost: an alltoall between two hosts, attacked, beside the same
-    attack on a decoy."""
+    """Measures the cost of unauthenticated connections: an alltoall between two hosts while its
+    ports are attacked, and while a decoy is."""
     for line in attack.cost(dist, rate, window, pairs):
         console.print(line, highlight=False)
 
 
 @app.command()
 def status(data: Data = DATA, dist: Dist = DIST, peers: Peers = PEERS):
-    """What the dataset has: runs by plan, library and how they ended; how many others disturbed,
-    and of plans that come with the lab how many are left on this machine."""
+    """Shows the dataset: runs by plan, library and status, disturbed runs, and for built-in plans
+    the runs left on this machine."""
     store = existing(data)
     runs = store.runs()
     table = Table("Plan", "Library", "Status", "Runs", "Disturbed", "Example")

@@ -125,8 +125,8 @@ def check_files(
         ),
     ] = False,
 ):
-    """Holds the library's starting values, the simulator's descriptions and the simulator itself
-    against machines that were measured."""
+    """Compares the library's built-in values, the simulator's descriptions and the simulator with
+    measured machines."""
     libraries.tool(dist, "kwinfo")
     library, described, kwsim = machine.starting(dist), check.described(), dist / "bin/kwsim"
     for one in machine.read_all(files):
