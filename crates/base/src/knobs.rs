@@ -171,6 +171,7 @@ knobs! {
     Cc = "KW_CC", File, "cc", "C compiler used by mpicc.", "none", Start, Never, Local, User;
     Cxx = "KW_CXX", File, "c++", "C++ compiler used by mpicxx.", "none", Start, Never, Local, User;
     Fc = "KW_FC", File, "gfortran", "Fortran compiler used by mpifort; its modules are built on first use.", "none", Start, Never, Local, User;
+    Javac = "KW_JAVAC", File, "javac", "Java compiler used by mpijavac.", "none", Start, Never, Local, User;
     Calibrate = "KW_CALIBRATE", Bool, "yes", "Base protocol and algorithm choices on the calibration of rank 0's host and network (kwinfo --calibrate), and let mpiexec calibrate an uncalibrated host after a job of 5 s or more. If off, built-in values are used.", "none", Start, BeforeInit, Local, Tuner;
     Coll = "KW_COLL", File, "", "Rules that select collective algorithms before the built-in table (coll/table.txt), separated by semicolons, the same on all ranks; @FILE reads them from a file.", "none", Collectives, BeforeInit, Alike, Tuner;
     Domains = "KW_DOMAINS", Text, "auto", "Which ranks of a host are close to each other, for shared-memory collectives. auto: same package and last-level cache, if each rank has a core; none: all ranks. Or domain numbers separated by dots (0.0.1.1), assigned to the ranks of a host in order and repeated if there are fewer numbers than ranks.", "none", Collectives, BeforeInit, Alike, Tuner;

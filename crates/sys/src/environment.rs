@@ -67,6 +67,7 @@ mod tests {
             "KW_CC",
             "KW_CXX",
             "KW_FC",
+            "KW_JAVAC",
         ] {
             assert!(names_file(name), "{name}");
         }
