@@ -304,7 +304,7 @@ impl AsyncProgress {
 
     /// How long the progress thread sleeps until its next check; `watch`: `KW_WATCH`.
     pub fn pause(&self, now: Tick, watch: Duration, looks: &Looks) -> Duration {
-        (watch * looks.factor).max(self.budget.pause(now))
+        (watch * looks.factor).max(self.budget.pause(now).min(LONGEST_PAUSE))
     }
 }
 
@@ -402,6 +402,28 @@ mod tests {
         Event::Waiter,
         Event::Woken,
     ];
+
+    /// A flood of messages wakes the progress thread thousands of times while the program is away for
+    /// a tenth of a second: the debt of that may not keep it from looking for a minute.
+    #[test]
+    fn a_flood_of_wake_ups_does_not_keep_the_thread_away_for_long() {
+        let wake = Duration::from_micros(15);
+        let mut progress = AsyncProgress::new(true, wake);
+        progress.trust();
+        let begin = Tick::default() + Duration::from_secs(1000);
+        progress.left(begin, wake, Duration::ZERO);
+        for _ in 0..4000 {
+            progress.woken();
+        }
+        let now = begin + Duration::from_millis(100);
+        progress.entered(now, Duration::from_millis(1));
+        assert!(progress.budget.pause(now) > Duration::from_secs(60));
+        let looks = Looks::default();
+        assert_eq!(
+            progress.pause(now, Duration::from_millis(1), &looks),
+            LONGEST_PAUSE
+        );
+    }
 
     /// Every event in every state: what is written in the module's table, and nothing else.
     #[test]

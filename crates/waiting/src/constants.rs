@@ -115,6 +115,10 @@ pub mod progress_thread {
     /// The divisor for a rank that shares its CPU with others that spend as much: NPB's SP and BT and
     /// LULESH lost 2 to 3 % when each of them spent 0.5 %.
     pub const SHARE_OVERSUBSCRIBED: u32 = 1600;
+    /// No check is further away than this, however much was spent: others may wait for what it would
+    /// move. At the most that a check may cost (30 us with a wake-up of 15 us) this is 0.03 % of a
+    /// CPU's time.
+    pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
     /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for long
     /// is served at once. Built-in.
     pub const ADVANCE: u32 = 13;
