@@ -181,7 +181,7 @@ def test_binding_is_of_each_host():
         text=True,
         timeout=WATCHDOG,
     )
-    told = re.findall(r"rank (\d) on (h\d), processors (\d+)", p.stderr)
+    told = re.findall(r"rank (\d) on (h\d), CPUs (\d+)", p.stderr)
     assert sorted((r, h) for r, h, _ in told) == [("0", "h0"), ("1", "h1")], p.stderr
     bound = re.findall(r"^(\d) .*: (\d+)$", p.stdout, re.M)
     assert sorted(bound) == sorted((r, cpu) for r, _, cpu in told), p.stdout + p.stderr
