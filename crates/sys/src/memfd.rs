@@ -89,9 +89,7 @@ impl OpenedElsewhere {
 
 /// Bytes of an ordinary page of this system: 4 KB, on ARM also 16 or 64 KB.
 pub fn page() -> u64 {
-    // SAFETY: reads a constant of the system.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(bytes).unwrap_or(4096)
+    rustix::param::page_size() as u64
 }
 
 /// Bytes of a memfd.
