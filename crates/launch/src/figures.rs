@@ -24,20 +24,19 @@ const LONG_JOB: Duration = Duration::from_secs(5);
 pub fn calibrate(verified: bool) -> (String, bool) {
     let figures = host::measure();
     let mut text = format!("{}\n", listing(&figures, &[Part::Host]).text());
-    let good = match verified.then(|| verify(&figures)) {
-        None => true,
-        Some(Err(why)) => {
-            text += &format!("Not verified: {why}.\n");
-            true
-        }
-        Some(Ok(verdict)) => {
-            text += &page_of(&verdict);
-            if verdict.loses().is_some() {
-                return (text + &discard(), false);
+    let mut good = true;
+    if verified {
+        match verify(&figures) {
+            Err(why) => text += &not_verified(&why),
+            Ok(verdict) => {
+                text += &outcome(&verdict);
+                good = verdict.is_good();
+                if verdict.loses().is_some() {
+                    return (text, good);
+                }
             }
-            verdict.exceeding().count() == 0
         }
-    };
+    }
     match host::store(Part::Host, &figures) {
         Ok(path) => (format!("{text}Saved in {}.\n", path.display()), good),
         Err(why) => (
@@ -50,35 +49,34 @@ pub fn calibrate(verified: bool) -> (String, bool) {
 /// Verifies the figures that jobs use, and discards those that lose to the built-in values; what is
 /// to be printed, and whether all choices were good.
 pub fn verify_known() -> (String, bool) {
-    let known = host::load(Part::Host);
-    let from = match (&known, host::path(Part::Host)) {
-        (Ok(_), Ok(path)) => format!("Calibration: measured, from {}.\n", path.display()),
-        (Err(why), _) => format!("Calibration: built-in values: {why}.\n"),
-        (_, Err(why)) => format!("Calibration: built-in values: {why}.\n"),
+    let known = host::path(Part::Host).and_then(|path| Ok((path, host::load(Part::Host)?)));
+    let (from, figures) = match known {
+        Ok((path, known)) => (format!("measured, from {}", path.display()), known),
+        Err(why) => (format!("built-in values: {why}"), Calibration::START),
     };
-    let figures = *known.as_ref().unwrap_or(&Calibration::START);
-    match verify(&figures) {
-        Err(why) => (format!("{from}Not verified: {why}.\n"), false),
-        Ok(verdict) => {
-            let good = verdict.exceeding().count() == 0;
-            let text = format!("{from}{}", page_of(&verdict));
-            match verdict.loses() {
-                Some(_) => (text + &discard(), false),
-                None => (text, good),
-            }
-        }
+    let (text, good) = match verify(&figures) {
+        Err(why) => (not_verified(&why), false),
+        Ok(verdict) => (outcome(&verdict), verdict.is_good()),
+    };
+    (format!("Calibration: {from}.\n{text}"), good)
+}
+
+fn not_verified(why: &str) -> String {
+    format!("Not verified: {why}.\n")
+}
+
+/// What a verification has found. Figures that lose are discarded: it is noted that they are not to
+/// be used.
+fn outcome(verdict: &Verdict) -> String {
+    let text = format!("{}\n{}", verdict.listing().text(), verdict.sentences());
+    if verdict.loses().is_none() {
+        return text;
     }
-}
-
-fn page_of(verdict: &Verdict) -> String {
-    format!("{}\n{}", verdict.listing().text(), verdict.sentences())
-}
-
-/// Notes that the figures are not to be used; a sentence if that cannot be noted.
-fn discard() -> String {
     match host::discard(Part::Host) {
-        Ok(_) => String::new(),
-        Err(why) => format!("That is not noted, so a file that was there before stays: {why}.\n"),
+        Ok(_) => text,
+        Err(why) => {
+            format!("{text}That is not noted, so a file that was there before stays: {why}.\n")
+        }
     }
 }
 

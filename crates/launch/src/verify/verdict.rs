@@ -149,6 +149,11 @@ impl Verdict {
         (mean > LOSES).then_some((mean, ratios.len()))
     }
 
+    /// Whether no choice exceeds the limit, and the calibration does not lose to the built-in values.
+    pub fn is_good(&self) -> bool {
+        self.exceeding().count() == 0 && self.loses().is_none()
+    }
+
     /// The table, in plain English.
     pub fn listing(&self) -> Listing {
         let row = |row: &Row| {
