@@ -136,11 +136,16 @@ fn part(region: Region<'_>, number: u32) -> Region<'_> {
     region.part(u64::from(number) % pieces * PIECE, PIECE)
 }
 
+/// Bytes of a core's own cache, as far as messages are measured on both sides of it.
+fn own() -> usize {
+    let (least, most) = OWNS;
+    cpus::own_cache().unwrap_or(OWN).clamp(least, most)
+}
+
 /// Bytes of the messages whose rates are measured: within the own cache of a core, and beyond it. The
 /// ways of a long message compete at all these sizes, so each is measured at the same ones.
 fn lengths() -> [u64; 2] {
-    let (least, most) = OWNS;
-    let own = cpus::own_cache().unwrap_or(OWN).clamp(least, most) as u64;
+    let own = own() as u64;
     [own / 2, own * 2].map(|len| (len / PIECE).max(1) * PIECE)
 }
 
@@ -155,8 +160,7 @@ fn stream(cpu: usize) -> Option<u64> {
 
 /// The same for messages of one length, which this CPU writes before it sends each.
 fn stream_of(cpu: usize, len: u64) -> Option<u64> {
-    let own = cpus::own_cache().unwrap_or(OWN).clamp(OWNS.0, OWNS.1);
-    let area = touched(2 * own)?;
+    let area = touched(2 * own())?;
     let theirs = area.clone();
     let drain = move |shared: &Shared| {
         let to = touched(len as usize);
