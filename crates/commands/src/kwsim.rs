@@ -387,7 +387,7 @@ fn place(c: &choices::Choice) -> [String; 5] {
 fn choice_table(rows: &Table, models: &Measurements) -> String {
     let row = |c: &choices::Choice| {
         let mut cells = place(c).to_vec();
-        cells.push(c.predicted.map_or("-".into(), |t| format!("{t:.2}")));
+        cells.push(predicted(c));
         cells.push(c.chosen.clone());
         cells
     };
@@ -402,6 +402,11 @@ fn choice_table(rows: &Table, models: &Measurements) -> String {
         "Algorithm",
     ];
     Listing { head, rows }.text()
+}
+
+/// The predicted time of a choice in microseconds.
+fn predicted(choice: &choices::Choice) -> String {
+    choice.predicted.map_or("-".into(), |t| format!("{t:.2}"))
 }
 
 /// Number of choices that were evaluated.
@@ -424,7 +429,7 @@ fn better_table(found: &[choices::Better]) -> String {
     let row = |b: &choices::Better| {
         let mut cells = place(&b.choice).to_vec();
         cells.push(b.choice.chosen.clone());
-        cells.push(b.choice.predicted.map_or("-".into(), |t| format!("{t:.2}")));
+        cells.push(predicted(&b.choice));
         cells.push(format!("{:.2}", b.predicted));
         cells.push(b.instead.clone());
         cells
