@@ -69,7 +69,9 @@ def test_a_library_of_another_mpi_that_comes_first_is_named(install, tmp_path):
     (other / "libmpi_abi.so.1").write_text("another MPI")
     p = run(home / "bin/mpiexec", "-n", 2, "-env", "LD_LIBRARY_PATH", other, program)
     assert p.returncode != 0 and not p.stdout, told(p)
-    said = f"mpiexec: '{program}' runs on {other}/libmpi_abi.so.1, which is no library of Kittiwake"
+    said = (
+        f"mpiexec: '{program}' runs on {other}/libmpi_abi.so.1, which is not a library of Kittiwake"
+    )
     assert p.stderr.startswith(said), told(p)
 
 

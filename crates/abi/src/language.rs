@@ -1,5 +1,6 @@
-//! Functions of this library's own: the bindings of a language whose code is in no file say where the
-//! program called, and the recorder of `mpiexec --profile` asks.
+//! Functions that MPI does not define, for bindings of languages whose code is in no file, as Java's:
+//! the bindings register two functions that say which line of the program has called MPI, and the
+//! recorder of `mpiexec --profile` asks.
 #![allow(non_snake_case)]
 
 use kw_objects::Class;

@@ -1,5 +1,5 @@
-//! Places of a program whose code is in no file, as Java's: numbers that stand where otherwise the
-//! address behind a call does.
+//! Lines of a program whose code is in no file, as Java's, written as numbers. Such a *place* is
+//! noted where the return address of a call is noted for other programs.
 //!
 //! A place is [`FIRST`] + module x [`LINES`] + line + 1: no address of code, and, like one, that of
 //! a module (here a method) and an offset in it. A module's name stands where that of a file does:

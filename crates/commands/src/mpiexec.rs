@@ -47,9 +47,9 @@ fn run(words: Vec<OsString>) -> Result<u8, Verdict> {
     }
     let plan = plan::plan(request, environment)?;
     for app in &plan.apps {
-        let strange = libraries::stranger(&app.program, &app.env);
+        let other_mpi = libraries::other_mpi_first(&app.program, &app.env);
         let missing = libraries::missing(&app.program, &app.libraries);
-        for sentence in strange.into_iter().chain(missing) {
+        for sentence in other_mpi.into_iter().chain(missing) {
             let _ = writeln!(std::io::stderr(), "mpiexec: {sentence}");
         }
     }

@@ -1,6 +1,6 @@
-//! Spawned jobs are recorded as their parent's job is: mpiexec says in the environment of its ranks
-//! whether they are, and the mpiexec of a job that they spawn hears it there. It writes files of its
-//! own beside the parent's: their names are the parent's with its process id.
+//! Spawned jobs are traced and profiled as their parent's job is. mpiexec puts the names of its files
+//! into the environment of its ranks, and the mpiexec of a job that they spawn finds them there. That
+//! one writes files of its own, whose names are those of the parent's with its process id behind.
 
 use crate::args::Request;
 use crate::ranks::Env;

@@ -23,7 +23,7 @@
 //! | [`inquiry`] | when ranks are asked what they wait for, and what follows |
 //! | [`trace`] | what ranks do with MPI over time (`--trace`): how it is taken from them, clocks, the file |
 //! | [`profile`] | what ranks call of MPI (`--profile`): where they write it, all of it, the page |
-//! | `heritage` | spawned jobs are recorded as their parent's job is |
+//! | `inherited_recording` | spawned jobs are traced and profiled as their parent's job is |
 //! | [`sites`] | file and line of places in programs |
 //! | [`outside`] | what the system says of a process that does not wait in MPI |
 //! | [`elf`] | what the file of a program says: which libraries it was linked with |
@@ -54,9 +54,9 @@ pub mod elf;
 pub mod figures;
 pub mod foreign;
 pub mod helper;
-mod heritage;
 pub mod hosts;
 pub mod huge_pages;
+mod inherited_recording;
 pub mod inquiry;
 pub mod java;
 pub mod job;

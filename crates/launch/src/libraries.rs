@@ -189,19 +189,19 @@ pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Li
     Ok(chosen)
 }
 
-/// A sentence, where a program of the standard ABI finds the library of another MPI first: one that
-/// does not speak PMI-1 starts so many jobs of one rank. Another Kittiwake is none.
-pub fn stranger(program: &Path, env: &Env) -> Option<String> {
+/// A sentence, where a program of the standard ABI finds the library of another MPI first: if that
+/// does not speak PMI-1, each rank starts as a job of its own. A library of another Kittiwake is fine.
+pub fn other_mpi_first(program: &Path, env: &Env) -> Option<String> {
     let linked = elf::linked(program)?;
-    let file = strange(&linked, env)?;
+    let file = library_of_another_mpi(&linked, env)?;
     Some(format!(
-        "'{}' runs on {}, which is no library of Kittiwake: LD_LIBRARY_PATH or the program's DT_RPATH has it first",
+        "'{}' runs on {}, which is not a library of Kittiwake: LD_LIBRARY_PATH or the program's DT_RPATH has it first",
         program.display(),
         file.display()
     ))
 }
 
-fn strange(linked: &Linked, env: &Env) -> Option<PathBuf> {
+fn library_of_another_mpi(linked: &Linked, env: &Env) -> Option<PathBuf> {
     let name = linked.needed.iter().find(|n| n.starts_with(STANDARD))?;
     let path = env.iter().find(|(n, _)| n == "LD_LIBRARY_PATH");
     let path = path.map_or(OsStr::new(""), |(_, value)| value);
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_library_of_another_mpi_with_the_standard_abi_is_found_when_it_comes_first() {
-        let place = std::env::temp_dir().join(format!("kw-stranger-{}", std::process::id()));
+        let place = std::env::temp_dir().join(format!("kw-other-mpi-{}", std::process::id()));
         let (ours, other, none) = (place.join("ours"), place.join("other"), place.join("none"));
         for (dir, says) in [(&ours, "Kittiwake 0.0.1"), (&other, "MPICH 9")] {
             std::fs::create_dir_all(dir).unwrap();
@@ -467,17 +467,18 @@ mod tests {
         let found = |needed: &str, dirs: &[&PathBuf]| {
             let path = std::env::join_paths(dirs).unwrap();
             let env = vec![("LD_LIBRARY_PATH".into(), path)];
-            strange(&linked(&[needed]), &env)
+            library_of_another_mpi(&linked(&[needed]), &env)
         };
-        let strange_one = other.join("libmpi_abi.so.1");
+        let its = other.join("libmpi_abi.so.1");
         let first = found("libmpi_abi.so.1", &[&none, &other, &ours]);
-        assert_eq!(first, Some(strange_one.clone()));
+        assert_eq!(first, Some(its.clone()));
         assert_eq!(found("libmpi_abi.so.1", &[&none, &ours, &other]), None);
         assert_eq!(found("libmpi_abi.so.1", &[&none]), None);
         assert_eq!(found("libm.so.6", &[&other]), None);
         let mut by_rpath = linked(&["libmpi_abi.so.1"]);
         by_rpath.first = vec![other];
-        assert_eq!(strange(&by_rpath, &Vec::new()), Some(strange_one));
+        let found = library_of_another_mpi(&by_rpath, &Vec::new());
+        assert_eq!(found, Some(its));
         std::fs::remove_dir_all(&place).unwrap();
     }
 

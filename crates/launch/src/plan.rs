@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::args::{App, Binding, Request};
-use crate::heritage;
 use crate::hosts::{self, Host};
+use crate::inherited_recording;
 use crate::java;
 use crate::libraries::{self, Libraries};
 use crate::ranks::Env;
@@ -182,14 +182,14 @@ pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
     let at = ours.iter().position(|(name, _)| name == "KW_TRACE");
     let trace = at.map(|at| ours.swap_remove(at).1);
     request.trace = request.trace.or(trace).filter(|file| !file.is_empty());
-    heritage::take_over(&mut request, &mut ours);
+    inherited_recording::take_over(&mut request, &mut ours);
     let allocated = request.hosts.is_empty() && use_allocation(&mut request, &ours)?;
     let reach = reach(&request, allocated, &ours)?;
     if let Some(rank) = request.debug {
         debug(&mut request, rank)?;
     }
     let mut base = environment(&request, ours);
-    heritage::pass_on(&request, &mut base);
+    inherited_recording::pass_on(&request, &mut base);
     let machines = machines(&request)?;
     let slots_said = !request.hosts.is_empty() || request.per_host.is_some();
     let alone = request.apps.len() == 1 && slots_said;
@@ -297,7 +297,7 @@ fn check_wraps(
 /// The one program of a request, to be run here.
 pub fn single(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
     let mut base = environment(&request, ours);
-    heritage::pass_on(&request, &mut base);
+    inherited_recording::pass_on(&request, &mut base);
     match request.apps.pop() {
         Some(app) => app_plan(app, &base, true, false, &request.pass),
         None => Err(Verdict::misuse("no program was named".into())),

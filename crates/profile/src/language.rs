@@ -1,6 +1,6 @@
-//! Where a program called whose code is in no file: its language says so, through the MPI library.
-//!
-//! All such calls of a function return to the same few addresses, so every call is asked for.
+//! The line of a Java program that called MPI. Java's code is in no file, and all its calls of a
+//! function return to the same few addresses in the bindings. So the MPI library is asked at every
+//! call; the bindings have registered the functions that answer ([`kw_base::place`]).
 
 use kw_base::sync::OnceLock;
 

@@ -158,12 +158,13 @@ fn too_much(bytes: u64) -> Box<Fault> {
     )
 }
 
-/// Bytes that every machine has: it takes long to learn how many there are.
-const SURE: u64 = 4 << 20;
+/// Memory up to this many bytes is not compared with what the host has: to ask for that takes longer
+/// than to make a window.
+const UNCHECKED: u64 = 4 << 20;
 
 /// Refuses more memory than there is.
 pub fn check_size(size: u64) -> Res {
-    if size > SURE && size > usable() {
+    if size > UNCHECKED && size > usable() {
         return Err(too_much(size));
     }
     Ok(())
