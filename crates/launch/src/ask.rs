@@ -3,7 +3,7 @@
 use kw_sys::signals;
 
 /// The signal that asks, with the number of a [`Question`]. It does nothing to a process that does not
-/// wait for it.
+/// wait for it (yet).
 pub const QUESTION: i32 = signals::URG;
 
 /// Kind of question.
@@ -27,6 +27,11 @@ pub fn ask(pid: u32, question: Question) -> Result<String, String> {
         };
         return Err(format!("process {pid} is not an mpiexec: {what}"));
     }
+    if !waits_for_questions(pid) {
+        return Err(format!(
+            "{name} (process {pid}) is still starting its job: ask again"
+        ));
+    }
     let what = match question {
         Question::Ranks => "where every rank is",
         Question::Choices => "what its job chooses",
@@ -40,9 +45,25 @@ pub fn ask(pid: u32, question: Question) -> Result<String, String> {
     }
 }
 
+/// Whether a process keeps the question until it looks; else the question would be lost.
+fn waits_for_questions(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let blocked = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigBlk:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    blocked.is_some_and(|mask| mask & 1 << (QUESTION - 1) != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_has_not_taken_the_signal_does_not_wait_for_questions() {
+        assert!(!waits_for_questions(std::process::id()));
+        assert!(!waits_for_questions(u32::MAX));
+    }
 
     #[test]
     fn others_are_not_asked() {
