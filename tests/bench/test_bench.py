@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, WATCHDOG, run, told
 
 OPS = (
     "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan"
@@ -281,6 +281,6 @@ def test_two_jobs_meet(program, tmp_path):
     (line,) = measurements(p)
     assert line["bench"] == "meet" and line["rounds"] == 3, told(p)
     assert 0 < line["connect_ms"]["min"] <= line["connect_ms"]["worst"], told(p)
-    assert server.wait(timeout=60) == 0
+    assert server.wait(timeout=WATCHDOG) == 0
     p = run(MPIEXEC, "-n", 1, meet, "shout", port, 3)
     assert p.returncode != 0 and "'shout'" in p.stderr, told(p)

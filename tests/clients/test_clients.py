@@ -4,9 +4,8 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, WATCHDOG, run, told
 
-SECONDS = 120
 WITH_PYTEST = "-m pytest -q -p no:cacheprovider -m parallel[{n}] tests"
 
 # directory of the source, numbers of processes, arguments behind the interpreter ({n}: number of
@@ -30,7 +29,7 @@ def test_a_package(directory, n, arguments, sources, python):
         python,
         *arguments.format(n=n).split(),
         cwd=sources / directory,
-        timeout=SECONDS,
+        timeout=2 * WATCHDOG,
         errors="replace",
         stdin=subprocess.DEVNULL,
     )

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, mpiexec, run, start, told
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, mpiexec, run, start, told
 
 HERE = ROOT / "tests/java"
 JAR = DIST / "share/java/mpi.jar"
@@ -219,7 +219,7 @@ def test_a_missing_library_is_one_sentence(classes, tmp_path):
 def test_a_job_that_is_ended_leaves_no_java_behind(java, classes):
     p = start("-n", 2, *java, "-cp", classes, "Dies", "hangs", env={**os.environ, "KW_HANG": "0"})
     p.terminate()
-    p.communicate(timeout=60)
+    p.communicate(timeout=WATCHDOG)
     assert p.returncode != 0
 
 

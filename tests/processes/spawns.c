@@ -56,6 +56,19 @@ static int entries(const char *directory)
     return count;
 }
 
+/* Segments of shared memory that this process has mapped; /dev/shm is what other programs of this machine share. */
+static int segments(void)
+{
+    int count = 0;
+    char line[4400];
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        count += strstr(line, "/memfd:") != NULL || strstr(line, " /dev/shm/") != NULL;
+    if (f)
+        fclose(f);
+    return count;
+}
+
 static long resident(void)
 {
     long pages = 0;
@@ -90,12 +103,12 @@ static void loop(char *program, int rounds)
         MPI_Comm child = spawn(program, "child", "disconnects");
         MPI_Comm_disconnect(&child);
         if (i == 0) {
-            files = entries("/proc/self/fd"), shared = entries("/dev/shm");
+            files = entries("/proc/self/fd"), shared = segments();
             tasks = entries("/proc/self/task"), kb = resident();
         }
     }
     await_threads(tasks);
-    printf("files %d, shared memory %d, threads %d, kilobytes %ld\n", entries("/proc/self/fd") - files, entries("/dev/shm") - shared,
+    printf("files %d, shared memory %d, threads %d, kilobytes %ld\n", entries("/proc/self/fd") - files, segments() - shared,
            entries("/proc/self/task") - tasks, resident() - kb);
 }
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, run, told
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, told
 
 FLAGS = ("-O1", "-Wall", "-Wextra", "-Werror")
 
@@ -37,7 +37,7 @@ def test_the_service_serves_clients_that_come_and_go(program, tmp_path, monkeypa
         p = run(MPIEXEC, "-n", ranks, service, "ask", "square", 5)
         wanted = {f"the square of {5 + r} is {(5 + r) ** 2}" for r in range(ranks)}
         assert p.returncode == 0 and set(p.stdout.splitlines()) == wanted, told(p)
-    out, _ = server.communicate(timeout=60)
+    out, _ = server.communicate(timeout=WATCHDOG)
     assert out == "client 0 had 3 processes\nclient 1 had 1 processes\n"
     assert server.returncode == 0
 

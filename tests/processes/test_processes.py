@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, WATCHDOG, run, told
 
 PATHS = ["self,shm,tcp", "self,tcp"]
 
@@ -36,7 +36,7 @@ def test_jobs_that_were_started_apart_meet(meets, names, paths, ranks, monkeypat
     for _ in range(2):
         p = run(MPIEXEC, "-n", ranks, meets, "call", "ocean")
         assert p.returncode == 0 and p.stdout == "met 2\n", told(p)
-    rest, _ = server.communicate(timeout=60)
+    rest, _ = server.communicate(timeout=WATCHDOG)
     assert server.returncode == 0 and rest == f"met {ranks}\n" * 2, rest
     assert not list(names.iterdir()), "a name stays published"
 
@@ -52,7 +52,7 @@ def test_names_are_for_their_user_alone(meets, names):
     assert names.stat().st_mode & 0o077 == 0
     assert all(f.stat().st_mode & 0o077 == 0 for f in names.iterdir())
     assert run(MPIEXEC, "-n", 1, meets, "call", "ocean").returncode == 0
-    assert server.wait(timeout=60) == 0
+    assert server.wait(timeout=WATCHDOG) == 0
 
 
 def test_jobs_that_compare_calls_and_jobs_that_do_not_refuse_each_other(meets, names, monkeypatch):
@@ -60,7 +60,7 @@ def test_jobs_that_compare_calls_and_jobs_that_do_not_refuse_each_other(meets, n
     monkeypatch.setenv("KW_CHECK", "yes")
     p = run(MPIEXEC, "-n", 1, meets, "call", "ocean")
     assert p.returncode != 0 and "same KW_CHECK" in p.stderr, told(p)
-    server.communicate(timeout=60)
+    server.communicate(timeout=WATCHDOG)
     assert server.returncode != 0
 
 
