@@ -203,6 +203,24 @@ def living(tag):
     return [pid for pid in parents() if pid != os.getpid() and tagged(pid)]
 
 
+def named(name, pids):
+    """Those of these processes that have this name."""
+
+    def comm(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+        except OSError:
+            return ""  # it has ended
+
+    return [pid for pid in pids if comm(pid) == name]
+
+
+def sleepers(tag):
+    """The processes that sleep for this time. Their launcher and its guard have the words of the
+    job, too, and what is about to become such a process has another name."""
+    return named("sleep", living(tag))
+
+
 def wait_until(ready, what):
     end = time.monotonic() + WATCHDOG
     while not ready():

@@ -24,7 +24,7 @@ def ssh(tmp_path):
 host=$1
 shift
 case $host in
-silent) exec sleep 1000 ;;
+silent) exec sleep 1000.5 ;;
 old)
     printf '\\n\\000kw-helper-1\\000\\r\\n\\012\\000\\000\\000\\000'
     exec printf '\\377\\000\\000\\000\\001\\000\\000\\0000' ;;

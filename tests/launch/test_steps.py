@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, SKIPPED, WATCHDOG, gone, living, run, sh, tag, wait_until
+from jobs import MPIEXEC, ROOT, SKIPPED, WATCHDOG, gone, living, run, sh, sleepers, tag, wait_until
 
 
 def step(log, silent, *words):
@@ -42,7 +42,7 @@ def test_a_step_leaves_nothing(tmp_path):
         [ROOT / "scripts/run-step", log, "60", "1000", MPIEXEC, "-n", "2", "setsid", "sleep", t],
         stderr=subprocess.DEVNULL,
     )
-    wait_until(lambda: len(living(t)) >= 3, "the ranks do not start")
+    wait_until(lambda: len(sleepers(t)) == 2, "the ranks do not start")
     p.terminate()
     assert p.wait(timeout=WATCHDOG) == 124
     gone(t)

@@ -18,10 +18,12 @@ from jobs import (
     hosts,
     living,
     mpiexec,
+    named,
     network,
     processes,
     run,
     sh,
+    sleepers,
     start,
     tag,
     wait_until,
@@ -35,14 +37,10 @@ ADDRESS = "ip -4 -o address show dev eth0 | sed 's/.*10[.]77[.]0[.]\\([0-9]*\\).
 
 def helpers():
     ours = descendants()
-    return [
-        x
-        for x in living("mpiexec\0--helper")
-        if x in ours and pathlib.Path(f"/proc/{x}/comm").read_text() == "mpiexec\n"
-    ]
+    return named("mpiexec", [x for x in living("mpiexec\0--helper") if x in ours])
 
 
-def sleepers(*where, ranks=3):
+def sleeping(*where, ranks=3):
     """A job that sleeps until it is ended, all of it started."""
     t = tag()
     p = start(
@@ -52,9 +50,7 @@ def sleepers(*where, ranks=3):
         ranks,
         *sh(f"trap '' TERM INT HUP; setsid sleep {t} & sleep {t}; sleep {t}"),
     )
-    wait_until(
-        lambda: len([x for x in living(t) if x != p.pid]) >= 3 * ranks, "the ranks do not start"
-    )
+    wait_until(lambda: len(sleepers(t)) == 2 * ranks, "the ranks do not start")
     return p, t
 
 
@@ -322,7 +318,7 @@ def test_signals_are_passed_on():
 
 
 def test_the_key_is_in_no_argument_and_no_environment():
-    p, t = sleepers("h0", "h1")
+    p, t = sleeping("h0", "h1")
     digits = re.compile(rb"[0-9A-Fa-f]{64}")
     for entry in processes():
         for what in ("cmdline", "environ"):
@@ -378,7 +374,7 @@ def test_what_outlives_a_rank_of_a_failed_job_ends_with_it():
 
 
 def test_a_killed_mpiexec_leaves_nothing_on_any_host():
-    p, t = sleepers("h0", "h1", "h2")
+    p, t = sleeping("h0", "h1", "h2")
     p.kill()
     p.communicate(timeout=WATCHDOG)
     gone(t)
@@ -386,7 +382,7 @@ def test_a_killed_mpiexec_leaves_nothing_on_any_host():
 
 
 def test_a_killed_helper_ends_the_job():
-    p, t = sleepers("h0", "h1", "h2")
+    p, t = sleeping("h0", "h1", "h2")
     os.kill(helpers()[0], signal.SIGKILL)
     _, err = p.communicate(timeout=WATCHDOG)
     assert p.returncode == 1 and re.fullmatch(r"mpiexec: host h\d is lost: .*\n", err), (
@@ -399,7 +395,7 @@ def test_a_killed_helper_ends_the_job():
 def test_an_interrupt_ends_the_job():
     t = tag()
     p = start("--hosts", "h0,h1", "sleep", t)
-    wait_until(lambda: len([x for x in living(t) if x != p.pid]) >= 2, "the ranks do not start")
+    wait_until(lambda: len(sleepers(t)) == 2, "the ranks do not start")
     p.send_signal(signal.SIGINT)
     _, err = p.communicate(timeout=WATCHDOG)
     assert p.returncode == 130 and err == "mpiexec: the job was ended by SIGINT\n", (
@@ -410,7 +406,7 @@ def test_an_interrupt_ends_the_job():
 
 
 def test_a_host_that_vanishes_is_reported():
-    p, t = sleepers("h0", "h1", "h2")
+    p, t = sleeping("h0", "h1", "h2")
     port("port1", "down")
     began = time.monotonic()
     try:
@@ -478,7 +474,7 @@ def test_hosts_that_cannot_be_reached():
     )
     t = tag()
     mpiexec("--hosts", "localhost,h0,refusing", "sleep", t, status=1, sentence="host refusing")
-    assert not living(t), "something was started though a host was missing"
+    assert not sleepers(t), "something was started though a host was missing"
 
 
 def test_files_with_nonsense(tmp_path):
