@@ -139,9 +139,11 @@ def test_no_way_is_said_with_every_pair(job):
         print(f"said after {time.monotonic() - began:.1f} s: {lines[0]}")
 
 
-def test_strangers_change_nothing(job):
+def test_strangers_change_nothing(job, tmp_path):
     calm, _ = lab("--hosts 2", job(4, 5000))
-    out, err = lab("--hosts 2", f"{HERE}/attack 12 & sleep 1; {job(4, 5000)}; wait", KW_STATS="yes")
+    attack = f"{HERE}/attack 12 >{tmp_path}/said & until grep -q ready {tmp_path}/said"
+    script = f"{attack}; do sleep 0.1; done; {job(4, 5000)}; wait; cat {tmp_path}/said"
+    out, err = lab("--hosts 2", script, KW_STATS="yes")
     print(f"alone: {calm.strip()}; under attack: {out.strip()}")
     refused = [int(n) for n in re.findall(r"connections_refused\D+(\d+)", err)]
     assert "right in" in out and "right in" in calm, (out, err)

@@ -158,7 +158,7 @@ def test_who_waits_for_a_rank_that_has_finished_hears_of_it(program):
 
 
 def test_who_never_comes_is_named(meet):
-    job = Set(meet, 4, KW_RENDEZVOUS_WAIT="3")
+    job = Set(meet, 4, KW_RENDEZVOUS_WAIT="10")
     for out, err, status in ends([job.start(r) for r in (0, 2)]):
         assert (
             status != 0
@@ -188,7 +188,8 @@ def test_mistakes_get_one_sentence(meet):
         s.listen()
         [(_, err, status)] = ends([job.start(0)])
     assert status != 0 and f"rank 0 cannot listen on port {job.port}" in err, err
-    results = ends([job.start(0), job.start(1, KW_SIZE="3")])
+    late = {"KW_RENDEZVOUS_WAIT": "60"}
+    results = ends([job.start(0, KW_RENDEZVOUS_WAIT="10"), job.start(1, KW_SIZE="3", **late)])
     assert "rank 1 has 3 ranks as job size (KW_SIZE), but rank 0 has 2" in results[1][1], results
 
 
@@ -204,7 +205,7 @@ def reach(port, held):
     try:
         held.append(socket.create_connection(("127.0.0.1", port), timeout=5))
         return True
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, TimeoutError):
         return False
 
 
