@@ -78,7 +78,7 @@ static void wait_for_end(void)
     MPI_Barrier(MPI_COMM_WORLD);
     printf("rank %d is up, process %d\n", rank, (int)getpid());
     fflush(stdout);
-    for (int i = 0; i < 400 && !got; i++)
+    for (int i = 0; i < 10000 && !got; i++)
         usleep(100000);
     printf("rank %d got %s\n", rank, got == SIGUSR1 ? "USR1" : "nothing");
 }
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
             MPI_Abort(MPI_COMM_WORLD, atoi(argv[3]));
         if (rank == size - 1)
             raise(SIGKILL);
-        sleep(30);
+        sleep(1000);
     }
     MPI_Finalize();
     return status;

@@ -114,8 +114,9 @@ static void functions_of_the_program(void) {
 static void files(void) {
     MPI_File file;
     MPI_Request request;
-    MPI_File_open(MPI_COMM_WORLD, "/tmp/kw-profile", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
-                  &file);
+    char name[200];
+    snprintf(name, sizeof name, "/tmp/kw-profile-%s", getenv("MPIEXEC_JOB"));
+    MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
     MPI_File_write_at_all(file, rank * 40, a, 10, MPI_INT, MPI_STATUS_IGNORE); /* PROFILE: 2 80 */
     MPI_File_read_at(file, 0, b, 5, MPI_INT, MPI_STATUS_IGNORE); /* PROFILE: 2 40 */
     MPI_File_iwrite_at(file, rank * 4, a, 1, MPI_INT, &request); /* PROFILE: 2 8 */
