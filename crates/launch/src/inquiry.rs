@@ -58,6 +58,8 @@ pub enum Do {
 struct Rank {
     /// It has told unasked that it waits, and has not been seen elsewhere since.
     lasts: bool,
+    /// How long it had waited, in milliseconds, when it told so last: it does so once in a wait.
+    told: Option<u64>,
     first: Option<Report>,
     second: Option<Report>,
     asked: bool,
@@ -110,8 +112,10 @@ impl Inquiry {
         let Some(rank) = self.ranks.get_mut(rank as usize) else {
             return;
         };
+        // A rank of a busy machine may answer too late, and does not tell of the same wait again.
+        rank.lasts |= rank.told.is_some_and(|told| report.waited >= told);
         if report.round == 0 {
-            rank.lasts = true;
+            (rank.lasts, rank.told) = (true, Some(report.waited));
             self.over = false;
             // Another wait than that of which nothing could be said.
             (self.again, self.not_before) = (AGAIN[0], None);
@@ -374,6 +378,27 @@ mod tests {
         );
         inquiry.on_report(1, report(0, 9));
         assert_eq!(inquiry.poll(at(4000), hears), Some(Do::Ask(2, vec![0, 1])));
+    }
+
+    #[test]
+    fn a_rank_that_answers_late_is_asked_again_if_it_still_waits() {
+        let late = |waited| Report {
+            waited,
+            ..report(1, 0)
+        };
+        for (waited, wanted) in [(1600, Some(Do::Ask(2, vec![0, 1]))), (90, None)] {
+            let mut inquiry = Inquiry::new(2);
+            let told = Report {
+                waited: 100,
+                ..report(0, 0)
+            };
+            (0..2).for_each(|r| inquiry.on_report(r, told.clone()));
+            assert_eq!(inquiry.poll(at(2), hears), Some(Do::Ask(1, vec![0, 1])));
+            inquiry.on_report(0, late(101));
+            assert_eq!(inquiry.poll(at(1600), hears), None, "rank 1 is silent");
+            inquiry.on_report(1, late(waited));
+            assert_eq!(inquiry.poll(at(1700), hears), wanted);
+        }
     }
 
     #[test]
