@@ -31,7 +31,9 @@ def run(*words, env=None, timeout=WATCHDOG, **more):
 
 
 def cargo(command, *words):
-    """A command of cargo, for what the steps `stage` and `unit` have compiled."""
+    """A command of cargo, for what the steps `stage` and `unit` have compiled. A test is named for
+    the whole workspace: the dependencies of one crate alone have other features, so that they and
+    all that stands on them would be compiled once more."""
     return [os.environ.get("CARGO", "cargo"), command, "--profile", "checked", "--quiet", *words]
 
 

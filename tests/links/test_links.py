@@ -10,7 +10,7 @@ import pytest
 from jobs import MPIEXEC, ROOT, WATCHDOG, cargo, lab, run, told
 
 ON_HOSTS = ROOT / "tests/hosts/mpiexec"
-PATH_TEST = cargo("test", "-p", "kw-path", "--test", "tcp")
+PATH_TEST = cargo("test", "--workspace", "--test", "tcp")
 
 
 @pytest.fixture(autouse=True)
