@@ -46,6 +46,7 @@ def foreign(tmp_path_factory):
     return build("mpich", (), tmp_path_factory.mktemp("foreign"))
 
 
+@pytest.mark.limit(880)  # many programs; a step may be silent for 900 s
 @pytest.mark.parametrize("abi", LIBRARIES)
 def test_conformance(abi):
     """The programs of tests/c that call functions which differ between ABIs (all of them in `make
@@ -58,7 +59,7 @@ def test_conformance(abi):
         "--smallest",
         "--build",
         ROOT / "build/faces/c" / abi,
-        timeout=580,
+        timeout=870,
     )
     assert p.returncode == 0, p.stdout[-8000:] + p.stderr
     passed = re.search(r"(\d+) passed", p.stdout.splitlines()[-1])
