@@ -125,7 +125,7 @@ def test_compiler_wrappers_add_no_flags_that_make_programs_faster():
     for lib in libraries.known(libraries.ROOT / "dist", libraries.ROOT / "build/peers"):
         if lib.there():
             shown = subprocess.run(
-                [lib.compiler, "-show"], text=True, stdout=subprocess.PIPE, timeout=30
+                [lib.compiler, "-show"], text=True, stdout=subprocess.PIPE, timeout=300
             ).stdout.split()
             assert not [
                 word for word in shown if word.startswith(("-O", "-m", "-f", "-g", "-D"))

