@@ -68,7 +68,7 @@ def under_resets(tmp_path):
     return begin
 
 
-@pytest.mark.parametrize("name, arguments", [("soak", "4"), ("alltoall", "2000 3000")])
+@pytest.mark.parametrize("name, arguments", [("soak", "4"), ("alltoall", "1000 3000")])
 def test_connections_that_are_reset_lose_nothing(name, arguments, under_resets, request):
     out, err, resets = under_resets(f"{ON_HOSTS} -n 4 {request.getfixturevalue(name)} {arguments}")
     if resets == 0:

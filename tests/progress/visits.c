@@ -16,7 +16,7 @@ static void fail(const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-#define VISITS 1000
+#define VISITS 400
 #define COUNT 2500
 #define WORK 400000
 #define LIMIT(elapsed) (0.02 * (elapsed) + 1e-3)
