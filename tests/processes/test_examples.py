@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, told
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, told, wait_until
 
 FLAGS = ("-O1", "-Wall", "-Wextra", "-Werror")
 
@@ -33,6 +33,8 @@ def test_the_service_serves_clients_that_come_and_go(program, tmp_path, monkeypa
     service = program("examples/service.c", *FLAGS)
     command = [MPIEXEC, "-n", "1", service, "serve", "square", "2"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    # clients look for ten seconds
+    wait_until(lambda: list(tmp_path.glob("names/*")), "the service is not published")
     for ranks in (3, 1):
         p = run(MPIEXEC, "-n", ranks, service, "ask", "square", 5)
         wanted = {f"the square of {5 + r} is {(5 + r) ** 2}" for r in range(ranks)}
