@@ -84,10 +84,12 @@ static void requests(void) {
 static void one_of_many(void) {
     int value = check_rank, back = -1;
     MPI_File fh = file_open(3);
-    MPI_Offset bad = check_rank == 1 ? -1 : 4 * check_rank;
+    MPI_Offset at, bad = check_rank == 1 ? -1 : 4 * check_rank;
     CHECK(MPI_File_write_at_all(fh, bad, &value, 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
     CHECK(MPI_File_write_all(fh, &value, check_rank == 1 ? -1 : 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
     CHECK(MPI_File_write_ordered(fh, &value, 1, check_rank == 1 ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK_EQ(at, 0);
     OK(MPI_File_write_at_all(fh, 4 * check_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_read_at_all(fh, 4 * check_rank, &back, 1, MPI_INT, MPI_STATUS_IGNORE));
     CHECK_EQ(back, check_rank);
@@ -100,6 +102,7 @@ static void far(void) {
     int value = 7, back = -1;
     MPI_Datatype sparse;
     MPI_Offset at, size;
+    MPI_Request request;
     MPI_File fh = file_open(5);
     OK(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)1 << 40, &sparse));
     OK(MPI_Type_commit(&sparse));
@@ -114,9 +117,21 @@ static void far(void) {
     CHECK_EQ(at, TILES);
     OK(MPI_File_seek_shared(fh, TILES, MPI_SEEK_SET));
     CHECK_CLASS(MPI_File_write_shared(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_iwrite_shared(fh, &value, 1, MPI_INT, &request));
+    CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_ARG);
     CHECK_CLASS(MPI_File_write_ordered(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK_EQ(at, TILES);
     OK(MPI_File_get_size(fh, &size));
     CHECK_EQ(size, 0);
+    /* The data of the last rank do not fit. */
+    OK(MPI_File_seek_shared(fh, TILES / 2 - check_size + 1, MPI_SEEK_SET));
+    CHECK_CLASS(MPI_File_write_ordered(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK_EQ(at, TILES / 2 - check_size + 1);
+    OK(MPI_File_read_ordered(fh, &value, check_rank == check_size - 1 ? 0 : 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK_EQ(at, TILES / 2);
     OK(MPI_File_get_byte_offset(fh, 3, &at));
     CHECK_EQ(at, (MPI_Offset)3 << 40);
     OK(MPI_Type_free(&sparse));
@@ -137,6 +152,56 @@ static void split(void) {
     file_close(&fh);
 }
 
+/* A rank that closes a file between the two parts of a split operation: all hear of it. */
+static void close_too_early(void) {
+    int value = check_rank;
+    MPI_File fh = file_open(6), same = fh;
+    OK(MPI_File_write_at_all_begin(fh, 4 * check_rank, &value, 1, MPI_INT));
+    if (check_rank != 1) OK(MPI_File_write_at_all_end(fh, &value, MPI_STATUS_IGNORE));
+    CHECK_CLASS(MPI_File_close(&fh), MPI_ERR_REQUEST);
+    CHECK(fh == same);
+    if (check_rank == 1) {
+        int other = 0;
+        CHECK_CLASS(MPI_File_read_at_all_begin(fh, 0, &other, 1, MPI_INT), MPI_ERR_REQUEST);
+        OK(MPI_File_write_at_all_end(fh, &value, MPI_STATUS_IGNORE));
+    } else {
+        int other = 0;
+        OK(MPI_File_read_at_all_begin(fh, 0, &other, 1, MPI_INT));
+        CHECK_CLASS(MPI_File_read_at_all_end(fh, &other, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    }
+    file_close(&fh);
+}
+
+/* A nonblocking call whose arguments are wrong does not wait for the other ranks. */
+static void refused_at_once(void) {
+    int value = check_rank, token = 0;
+    MPI_Request request;
+    MPI_File fh = file_open(7);
+    if (check_rank == 1) {
+        CHECK_CLASS(MPI_File_iwrite_at_all(fh, -1, &value, 1, MPI_INT, &request), MPI_ERR_ARG);
+        OK(MPI_Send(&token, 1, MPI_INT, 0, 0, check_comm));
+    } else {
+        if (check_rank == 0) OK(MPI_Recv(&token, 1, MPI_INT, 1, 0, check_comm, MPI_STATUS_IGNORE));
+        OK(MPI_File_iwrite_at_all(fh, 4 * check_rank, &value, 1, MPI_INT, &request));
+        CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    }
+    OK(MPI_File_write_at_all(fh, 4 * check_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    file_close(&fh);
+}
+
+/* Ranks that set a view with different hints would decide differently about an exchange, and wait for each other. */
+static void hints_differ(void) {
+    int value = check_rank;
+    MPI_Info info;
+    MPI_File fh = file_open(8);
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "romio_cb_write", check_rank == 1 ? "enable" : "disable"));
+    CHECK_CLASS(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", info), MPI_ERR_INFO_VALUE);
+    OK(MPI_File_write_at_all(fh, 4 * check_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_Info_free(&info));
+    file_close(&fh);
+}
+
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     handlers();
@@ -144,5 +209,8 @@ int main(int argc, char **argv) {
     one_of_many();
     far();
     split();
+    close_too_early();
+    refused_at_once();
+    hints_differ();
     return check_end();
 }

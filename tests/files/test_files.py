@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from jobs import MPIEXEC, mpiexec, run, told
+from jobs import MPIEXEC, SKIPPED, mpiexec, run, told
 
 RANKS = 4
 PATHS = ["self,shm", "self,tcp", "self,udp"]
@@ -60,6 +60,40 @@ def test_a_directory_that_cannot_be_written_is_told_on_every_rank(trouble, tmp_p
     assert p.returncode == 0, told(p)
     said = f"rank 0 cannot create '{place}/data': Read-only file system"
     assert p.stdout.count(said) == RANKS, told(p)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("hint", HINTS)
+def test_a_call_that_fails_on_one_rank_is_told_on_every_rank(program, hint, paths, tmp_path):
+    """MPI_File_open, MPI_File_close: the other ranks waited for ever, or were told nothing."""
+    test = program("tests/files/one_rank_fails.c", "-O1", "-Wall")
+    p = run(MPIEXEC, "-n", RANKS, test, tmp_path, hint, env={"KW_PATHS": paths})
+    if p.returncode == SKIPPED:
+        pytest.skip("the kernel does not let a program decide about its system calls (seccomp)")
+    assert p.returncode == 0, told(p)
+    assert len(p.stdout.splitlines()) == 14, told(p)
+
+
+def test_a_directory_that_one_host_cannot_write_is_told_on_every_rank(trouble, tmp_path):
+    """The first rank, on the other host, had made the file: it is not there afterwards."""
+    ssh, place = tmp_path / "ssh", tmp_path / "place"
+    place.mkdir()
+    apart = "unshare --mount" if os.getuid() == 0 else "unshare --mount -r"
+    bind = f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"
+    if (p := run(*apart.split(), "sh", "-c", bind)).returncode:
+        pytest.skip(f"no directory can be mounted here: {p.stderr.strip()}")
+    ssh.write_text(f"""#!/bin/sh
+host=$1
+shift
+[ $host = a ] && exec "$@"
+exec {apart} sh -c '{bind} && exec "$@"' sh "$@"
+""")
+    ssh.chmod(0o755)
+    words = ["--ssh", ssh, "--hosts", "a:2,b:2", trouble, "one host", place]
+    p = mpiexec(*words, env={"KW_PATHS": "self,shm,tcp"})
+    said = f"rank 2 cannot open '{place}/data': Read-only file system"
+    assert p.stdout.count(said) == RANKS, told(p)
+    assert list(place.iterdir()) == []
 
 
 @pytest.mark.parametrize("paths", PATHS)

@@ -5,6 +5,7 @@
  *                                     does not fit fails on every rank (HINT: of romio_cb_write)
  *     trouble alone DIRECTORY         the same, written independently by rank 1
  *     trouble refused DIRECTORY       nothing can be made in DIRECTORY
+ *     trouble 'one host' DIRECTORY    a file can be made in DIRECTORY, but not be opened there by all
  *     trouble killed DIRECTORY HINT   rank 1 is killed while all write together
  *
  * Every rank prints the sentence that it gets. */
@@ -122,6 +123,14 @@ static void refused(void)
     fails(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_READ_ONLY, "MPI_File_delete");
 }
 
+static void one_host(void)
+{
+    MPI_File file;
+    const int mode = MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY;
+    fails(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file), MPI_ERR_READ_ONLY, "MPI_File_open");
+    must(file == MPI_FILE_NULL, "the handle of a file that was not opened is no MPI_FILE_NULL");
+}
+
 static void killed(const char *hint)
 {
     MPI_File file = open_in_turns(hint);
@@ -147,6 +156,8 @@ int main(int argc, char **argv)
         alone();
     else if (!strcmp(argv[1], "refused"))
         refused();
+    else if (!strcmp(argv[1], "one host"))
+        one_host();
     else if (!strcmp(argv[1], "killed"))
         killed(argv[3]);
     else

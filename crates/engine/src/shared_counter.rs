@@ -24,16 +24,21 @@ use std::sync::Arc;
 const QUESTION: i32 = 0;
 const ANSWER: i32 = 1;
 const LOCKED: i32 = 2;
-/// Bytes of a question: what, and a number.
-const QUESTION_LEN: usize = 16;
+/// Bytes of a question: what, and two numbers.
+const QUESTION_LEN: usize = 24;
 /// Bytes of an answer.
 const ANSWER_LEN: usize = 8;
 
 /// Request of a rank to the one that keeps a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
-    /// Adds to the number; the answer is what it was.
-    Add(u64),
+    /// Adds to the number if it is at most `highest`; the answer is what it was.
+    Add {
+        /// What is added.
+        more: u64,
+        /// The highest number to which it is added.
+        highest: u64,
+    },
     /// Sets the number; the answer is what it was.
     Set(u64),
     /// Wants the lock; the answer comes when this rank has it.
@@ -44,22 +49,23 @@ pub enum Question {
 
 impl Question {
     fn encode(self) -> [u8; QUESTION_LEN] {
-        let (what, number) = match self {
-            Question::Add(n) => (0u64, n),
-            Question::Set(n) => (1, n),
-            Question::Lock => (2, 0),
-            Question::Unlock => (3, 0),
+        let words = match self {
+            Question::Add { more, highest } => [0u64, more, highest],
+            Question::Set(n) => [1, n, 0],
+            Question::Lock => [2, 0, 0],
+            Question::Unlock => [3, 0, 0],
         };
         let mut out = [0; QUESTION_LEN];
-        out[..8].copy_from_slice(&what.to_le_bytes());
-        out[8..].copy_from_slice(&number.to_le_bytes());
+        for (place, word) in out.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
         out
     }
 
     /// The tag of the answer that it leads to.
     fn answer_tag(self) -> i32 {
         match self {
-            Question::Add(_) | Question::Set(_) => ANSWER,
+            Question::Add { .. } | Question::Set(_) => ANSWER,
             Question::Lock | Question::Unlock => LOCKED,
         }
     }
@@ -70,13 +76,21 @@ impl Question {
             u64::from_le_bytes(word)
         };
         match word(0) {
-            0 => Some(Question::Add(word(8))),
+            0 => Some(Question::Add {
+                more: word(8),
+                highest: word(16),
+            }),
             1 => Some(Question::Set(word(8))),
             2 => Some(Question::Lock),
             3 => Some(Question::Unlock),
             _ => None,
         }
     }
+}
+
+/// The number after an addition; `None` if it is above `highest`.
+fn sum(old: u64, more: u64, highest: u64) -> Option<u64> {
+    (old <= highest).then(|| old.wrapping_add(more))
 }
 
 /// A number that this rank keeps.
@@ -96,8 +110,8 @@ impl Number {
     fn ask(&mut self, rank: u32, question: Question) -> Option<(u32, u64)> {
         let old = self.value;
         match question {
-            Question::Add(n) => {
-                self.value = old.wrapping_add(n);
+            Question::Add { more, highest } => {
+                self.value = sum(old, more, highest).unwrap_or(old);
                 Some((rank, old))
             }
             Question::Set(n) => {
@@ -257,9 +271,13 @@ impl HostCounter {
         Some(HostCounter { board, places })
     }
 
-    /// Adds to the number; returns what it was.
-    pub fn add(&self, more: u64) -> u64 {
-        self.board.tally().fetch_add(more, Ordering::AcqRel)
+    /// Adds to the number if it is at most `highest`; returns what it was.
+    pub fn add(&self, more: u64, highest: u64) -> u64 {
+        let add = |old| sum(old, more, highest);
+        let tally = self.board.tally();
+        match tally.fetch_update(Ordering::AcqRel, Ordering::Acquire, add) {
+            Ok(old) | Err(old) => old,
+        }
     }
 
     /// Sets the number; returns what it was.
@@ -345,15 +363,20 @@ mod tests {
         assert_eq!(number.ask(2, Question::Unlock), Some((0, 0)));
         assert_eq!(number.ask(0, Question::Unlock), Some((1, 0)));
         assert_eq!(number.ask(1, Question::Unlock), None);
-        assert_eq!(number.ask(1, Question::Add(5)), Some((1, 0)));
+        let add = |more, highest| Question::Add { more, highest };
+        assert_eq!(number.ask(1, add(5, 0)), Some((1, 0)));
         assert_eq!(number.ask(1, Question::Set(7)), Some((1, 5)));
-        assert_eq!(number.ask(0, Question::Add(0)), Some((0, 7)));
+        assert_eq!(number.ask(1, add(9, 6)), Some((1, 7)));
+        assert_eq!(number.ask(0, add(0, 0)), Some((0, 7)), "it was above 6");
     }
 
     #[test]
     fn questions_survive_a_message() {
         let all = [
-            Question::Add(9),
+            Question::Add {
+                more: 9,
+                highest: 1 << 60,
+            },
             Question::Set(u64::MAX),
             Question::Lock,
             Question::Unlock,

@@ -190,10 +190,15 @@ impl Job {
 
     /// Accesses the file. Returns the bytes of data in memory that were moved.
     pub fn run(&self) -> Res<u64> {
-        let moved = match self.how.collective {
+        match self.how.collective {
             false => self.run_alone(),
             true => self.run_together(),
-        }?;
+        }
+    }
+
+    /// Bytes of data in memory of `moved` bytes in the file, which are converted where they were
+    /// read.
+    fn in_memory(&self, moved: u64) -> Res<u64> {
         match self.how.writes {
             true if self.seen.representation.is_native() => Ok(moved),
             true => Ok(match moved == self.buf.len() {
@@ -210,15 +215,23 @@ impl Job {
     fn run_alone(&self) -> Res<u64> {
         let at = match self.begin {
             Begin::Data(at) => at,
-            Begin::Shared | Begin::Ordered => {
-                let at = self.open.shared.fetch_add(self.mpi, self.buf.len())?;
-                self.seen.check_reach(at, self.buf.len())?;
-                at
-            }
+            Begin::Shared | Begin::Ordered => self.at_shared()?,
         };
         let done = self.atomically(|| self.move_data(at))?;
         self.count(&done, false);
         self.finish(done)
+    }
+
+    /// Moves the shared file pointer by this access. Returns where it begins. The pointer stays where
+    /// it is if the data would end behind what a file can hold.
+    fn at_shared(&self) -> Res<u64> {
+        let (len, mpi) = (self.buf.len(), self.mpi);
+        let at = match self.seen.capacity().checked_sub(len) {
+            Some(highest) => self.open.shared.fetch_add(mpi, len, highest)?,
+            None => self.open.shared.get(mpi)?,
+        };
+        self.seen.check_reach(at, len)?;
+        Ok(at)
     }
 
     /// Runs an access that no other rank's atomic access overlaps in time, in atomic mode.
@@ -276,7 +289,7 @@ impl Job {
 
     fn finish(&self, done: Done) -> Res<u64> {
         match done.trouble {
-            None => Ok(done.bytes),
+            None => self.in_memory(done.bytes),
             Some(trouble) => Err(access_failed(
                 self.open.ranks.rank,
                 &self.open.path,
@@ -288,10 +301,14 @@ impl Job {
     fn run_together(&self) -> Res<u64> {
         let begun = Instant::now();
         let talk = self.open.ranks.with(self.mpi);
-        let (at, reach) = match self.begin {
+        let (at, mut end) = match self.begin {
             Begin::Data(at) => (at, Ok(())),
             Begin::Shared | Begin::Ordered => {
-                let at = self.in_order(&talk)?;
+                let turn = Turn {
+                    len: self.buf.len(),
+                    capacity: self.seen.capacity(),
+                };
+                let at = in_order(self.mpi, &self.open, &talk, turn)?;
                 (at, self.seen.check_reach(at, self.buf.len()))
             }
         };
@@ -307,7 +324,7 @@ impl Job {
                 .unwrap_or(transfer::Sieve { buffer: 0, gap: 0 }),
             scratch: &self.open.scratch,
         };
-        let mine = match reach {
+        let mine = match end {
             Ok(()) => access.request(self.open.costs(self.how.writes).now()),
             Err(_) => Request::failed(),
         };
@@ -320,7 +337,11 @@ impl Job {
             Decision::Independent => {
                 let usual = collective::usual_exchange(&all, who.len(), self.how.writes);
                 self.open.costs(self.how.writes).doubt_exchange(usual);
-                self.atomically(|| self.move_data(at))?
+                self.atomically(|| self.move_data(at))
+                    .unwrap_or_else(|fault| {
+                        end = Err(fault);
+                        Done::default()
+                    })
             }
             Decision::Exchange(domains) => {
                 let begun = Instant::now();
@@ -333,7 +354,7 @@ impl Job {
         self.count(&done, exchanged);
         let accessed = done.took;
         // Every rank hears what one could not do.
-        let heard = talk.all_or_none(reach.and_then(|()| self.finish(done)));
+        let heard = talk.all_or_none(end.and_then(|()| self.finish(done)));
         let all = begun.elapsed().as_nanos() as u64;
         if let Some(engine) = &mut self.mpi.lock().engine {
             let rest = all.saturating_sub(accessed);
@@ -351,25 +372,70 @@ impl Job {
             costs.learn_exchange(told, usual);
         }
     }
+}
 
-    /// Where this rank's data begin: behind those of lower ranks.
-    fn in_order(&self, talk: &Talk<'_>) -> Res<u64> {
-        in_order(self.mpi, &self.open, talk, self.buf.len())
+/// Part of one rank in an ordered access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Turn {
+    /// Its bytes.
+    len: u64,
+    /// Bytes of the view's data that a file can hold; [`REFUSED`] for a rank that accesses nothing
+    /// because its arguments are wrong.
+    capacity: u64,
+}
+
+/// More than any view holds.
+const REFUSED: u64 = u64::MAX;
+/// Bytes of an encoded [`Turn`].
+const TURN_LEN: usize = 16;
+
+impl Turn {
+    fn encode(self) -> [u8; TURN_LEN] {
+        let both = u128::from(self.len) | u128::from(self.capacity) << 64;
+        both.to_le_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Turn {
+        let both = u128::from_le_bytes(bytes.try_into().expect("a turn"));
+        Turn {
+            len: both as u64,
+            capacity: (both >> 64) as u64,
+        }
     }
 }
 
+/// Bytes of all ranks in an ordered access, and the highest position of the shared file pointer at
+/// which they fit; `None` if a rank was refused or they fit nowhere.
+fn sum_of(turns: impl Iterator<Item = Turn>) -> Option<(u64, u64)> {
+    let (mut total, mut highest) = (0u64, u64::MAX);
+    for Turn { len, capacity } in turns {
+        total = total.checked_add(len)?;
+        match (len, capacity) {
+            (_, REFUSED) => return None,
+            (0, _) => {}
+            _ => highest = highest.min(capacity.checked_sub(total)?),
+        }
+    }
+    Some((total, highest))
+}
+
 /// Moves the shared file pointer by the bytes of all ranks. Returns where those of this rank begin:
-/// behind those of lower ranks.
-fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: u64) -> Res<u64> {
-    let numbers = |all: &[u8]| -> Vec<u64> {
-        let number = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        all.chunks_exact(8).map(number).collect()
+/// behind those of lower ranks. The pointer stays where it is if a rank was refused or the data
+/// would end behind what a file can hold: then the access fails on all ranks.
+fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
+    let turns = |all: &[u8]| -> Vec<Turn> {
+        let turns = all.chunks_exact(TURN_LEN);
+        turns.map(Turn::decode).collect()
     };
-    let (lens, first) = talk.members().allgather_and(&mine.to_le_bytes(), |all| {
-        open.shared.fetch_add(mpi, numbers(all).iter().sum())
+    let (all, first) = talk.members().allgather_and(&mine.encode(), |all| {
+        match sum_of(turns(all).into_iter()) {
+            Some((total, highest)) => open.shared.fetch_add(mpi, total, highest),
+            None => open.shared.get(mpi),
+        }
     })?;
-    let before = &numbers(&lens)[..talk.rank() as usize];
-    Ok(first + before.iter().sum::<u64>())
+    let before = &turns(&all)[..talk.rank() as usize];
+    let before = before.iter().map(|turn| turn.len);
+    Ok(before.fold(first, u64::saturating_add))
 }
 
 fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
@@ -381,12 +447,17 @@ fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
 }
 
 /// A rank whose arguments are wrong takes part in a collective access without data, so that no
-/// other rank waits for it; all hear of the fault.
+/// other rank waits for it; all hear of the fault. The caller has waited for the collective accesses
+/// before.
 pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Box<Fault> {
-    let talk = open.in_turn(mpi);
+    let talk = open.ranks.with(mpi);
     let took_part = || -> Res<u64> {
         if how.place == Place::Ordered {
-            in_order(mpi, open, &talk, 0)?;
+            let turn = Turn {
+                len: 0,
+                capacity: REFUSED,
+            };
+            in_order(mpi, open, &talk, turn)?;
         }
         gather(&talk, Request::failed())?;
         talk.all_or_none(Err(fault))
@@ -394,5 +465,33 @@ pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Bo
     match took_part() {
         Err(fault) => fault,
         Ok(_) => Fault::new(Class::Intern, "a refused access went on"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(turns: &[(u64, u64)]) -> Option<(u64, u64)> {
+        let turns = turns.iter().map(|&(len, capacity)| Turn { len, capacity });
+        sum_of(turns.map(|turn| Turn::decode(&turn.encode())))
+    }
+
+    #[test]
+    fn an_ordered_access_that_a_rank_refuses_or_that_fits_nowhere_moves_no_pointer() {
+        assert_eq!(sum(&[(3, 10), (0, 10), (4, 10)]), Some((7, 3)));
+        assert_eq!(
+            sum(&[(3, 10), (4, 8)]),
+            Some((7, 1)),
+            "each rank's own view"
+        );
+        assert_eq!(
+            sum(&[(3, 10), (0, 1)]),
+            Some((3, 7)),
+            "no data fit anywhere"
+        );
+        assert_eq!(sum(&[(3, 10), (8, 10)]), None);
+        assert_eq!(sum(&[(3, 10), (0, REFUSED)]), None);
+        assert_eq!(sum(&[(u64::MAX, 10), (1, 10)]), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::agree::Ranks;
 use kw_base::sync::{Mutex, MutexGuard};
 use kw_engine::{HostCounter, Question, SharedCounterId, Started, answer_buf, answer_of, ask};
 use kw_mpi::chapter::{finish, running};
-use kw_objects::error::{Class, Fault, Res};
+use kw_objects::error::Res;
 use kw_objects::state::Mpi;
 use std::sync::PoisonError;
 
@@ -43,7 +43,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes memory of the host for the number, all ranks together; `None` where there is none.
+/// Takes memory of the host for the number, all ranks together; `None` on all ranks where one has none.
 fn in_memory(mpi: &Mpi, ranks: &Ranks) -> Res<Option<HostCounter>> {
     let mut claimed = NO_MEMORY.to_le_bytes();
     if ranks.rank == KEEPER {
@@ -53,19 +53,23 @@ fn in_memory(mpi: &Mpi, ranks: &Ranks) -> Res<Option<HostCounter>> {
             .unwrap_or(NO_MEMORY)
             .to_le_bytes();
     }
-    ranks.with(mpi).members().bcast(&mut claimed)?;
+    let talk = ranks.with(mpi);
+    let members = talk.members();
+    members.bcast(&mut claimed)?;
     let claimed = u32::from_le_bytes(claimed);
     if claimed == NO_MEMORY {
         return Ok(None);
     }
     let mut guard = mpi.lock();
     let messages = &mut running(&mut guard)?.0.messages;
-    match HostCounter::open(messages, claimed, &ranks.group) {
-        Some(counter) => Ok(Some(counter)),
-        None => Err(Fault::new(
-            Class::Intern,
-            "rank 0 has memory to share for the shared file pointer, this rank has none",
-        )),
+    let counter = HostCounter::open(messages, claimed, &ranks.group);
+    drop(guard);
+    match members.all(counter.is_some())? {
+        true => Ok(counter),
+        false => {
+            counter.into_iter().for_each(HostCounter::leave);
+            Ok(None)
+        }
     }
 }
 
@@ -165,11 +169,20 @@ impl Counter {
         }
     }
 
-    /// Adds to the pointer; returns what it was.
-    pub fn fetch_add(&self, mpi: &Mpi, more: u64) -> Res<u64> {
-        match self.change(|old| old.wrapping_add(more), |c| c.add(more)) {
+    /// The pointer.
+    pub fn get(&self, mpi: &Mpi) -> Res<u64> {
+        self.fetch_add(mpi, 0, u64::MAX)
+    }
+
+    /// Adds to the pointer if it is at most `highest`; returns what it was.
+    pub fn fetch_add(&self, mpi: &Mpi, more: u64, highest: u64) -> Res<u64> {
+        let sum = |old: u64| match old <= highest {
+            true => old.wrapping_add(more),
+            false => old,
+        };
+        match self.change(sum, |c| c.add(more, highest)) {
             Some(old) => Ok(old),
-            None => self.ask(mpi, Question::Add(more)),
+            None => self.ask(mpi, Question::Add { more, highest }),
         }
     }
 

@@ -413,50 +413,115 @@ mod tests {
             .collect()
     }
 
+    /// What each rank of a collective access has done, which exchanges data or has nothing to do.
+    fn together(
+        storage: &Simulated,
+        ranks: &[(View, u64, u64)],
+        (bufs, writes): (&[Buf], bool),
+        (hints, gap): (&Hints, u64),
+    ) -> Vec<Done> {
+        let who = aggregators(&vec![0; ranks.len()], 1, hints);
+        let sieve = Sieve { buffer: 1000, gap };
+        threads::run(ranks.len() as u32, |group| {
+            let me = group.rank() as usize;
+            let (view, data, _) = &ranks[me];
+            let access = Access {
+                storage,
+                view,
+                data: *data,
+                buf: &bufs[me],
+                writes,
+                sieve,
+                scratch: &Scratch::default(),
+            };
+            let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
+            let requests: Vec<Request> = all
+                .chunks_exact(REQUEST_LEN)
+                .map(|r| Request::decode(r.try_into().expect("a request")))
+                .collect();
+            match decide(&requests, &who, hints, writes) {
+                Decision::Exchange(domains) => {
+                    let Ok(done) = exchange(group, &access, &requests, &domains);
+                    done
+                }
+                Decision::Nothing => Done::default(),
+                Decision::Independent => unreachable!("the exchange was asked for"),
+            }
+        })
+    }
+
+    /// The bytes of a file of 100 that these ranks have written.
+    fn written(ranks: &[(View, u64, u64)]) -> Vec<u8> {
+        let mut expected = vec![0xee; 100];
+        for (r, (view, data, len)) in ranks.iter().enumerate() {
+            for (i, b) in content(r, *len).into_iter().enumerate() {
+                let at = view.offset_of(data + i as u64) as usize;
+                if expected.len() <= at {
+                    expected.resize(at + 1, 0);
+                }
+                expected[at] = b;
+            }
+        }
+        expected
+    }
+
+    fn contents(ranks: &[(View, u64, u64)]) -> Vec<Buf> {
+        let lens = ranks.iter().map(|(_, _, len)| *len);
+        lens.enumerate()
+            .map(|(r, len)| filled(&content(r, len)))
+            .collect()
+    }
+
+    fn exchanging(buffer: u64, alignment: u64, nodes: u32) -> Hints {
+        let mut hints = Hints {
+            buffer,
+            alignment,
+            aggregators: Some(nodes),
+            ..Hints::default()
+        };
+        hints.set("collective_buffering", "enable");
+        hints
+    }
+
     proptest! {
         #![proptest_config(cases())]
+        #[test]
+        fn a_device_with_a_fault_keeps_what_lies_before_it_and_no_rank_waits(
+            ranks in ranks(), nodes in 1u32..4, buffer in 1u64..2000, alignment in 1u64..100,
+            fault in 100u64..3000,
+        ) {
+            let hints = exchanging(buffer, alignment, nodes);
+            let storage = Simulated { broken: Some(fault), ..Simulated::new(vec![0xee; 100]) };
+            let done = together(&storage, &ranks, (&contents(&ranks), true), (&hints, 0));
+            let expected = written(&ranks);
+            let troubles: Vec<_> = done.into_iter().filter_map(|d| d.trouble).collect();
+            prop_assert_eq!(troubles.is_empty(), expected.len() as u64 <= fault);
+            prop_assert!(troubles.iter().all(|t| t.at >= fault && t.writes));
+            let whole = expected.len().min(fault as usize);
+            let bytes = storage.bytes.lock().expect("bytes");
+            // Behind the last byte that was written before the fault there are none.
+            let there = bytes.len().min(whole);
+            prop_assert_eq!(&bytes[..there], &expected[..there]);
+            prop_assert!(expected[there..whole].iter().all(|&b| b == 0));
+        }
+
         #[test]
         fn all_ranks_write_and_read_what_a_byte_array_holds(
             ranks in ranks(),
             nodes in 1u32..4, buffer in 1u64..2000, alignment in 1u64..100, cut in 0u64..500,
             gap in 0u64..50,
         ) {
-            let mut hints = Hints { buffer, alignment, aggregators: Some(nodes), ..Hints::default() };
-            hints.set("collective_buffering", "enable");
+            let hints = exchanging(buffer, alignment, nodes);
             let storage = Simulated::new(vec![0xee; 100]);
-            let sieve = Sieve { buffer: 1000, gap };
-            let hosts = vec![0; ranks.len()];
-            let who = aggregators(&hosts, 1, &hints);
-            let go = |writes: bool, bufs: &[Buf]| threads::run(ranks.len() as u32, |group| {
-                let me = group.rank() as usize;
-                let (view, data, _) = &ranks[me];
-                let access = Access { storage: &storage, view, data: *data, buf: &bufs[me], writes, sieve, scratch: &Scratch::default() };
-                let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
-                let requests: Vec<Request> = all.chunks_exact(REQUEST_LEN)
-                    .map(|r| Request::decode(r.try_into().expect("a request"))).collect();
-                match decide(&requests, &who, &hints, writes) {
-                    Decision::Exchange(domains) => {
-                        let Ok(done) = exchange(group, &access, &requests, &domains);
-                        assert!(done.trouble.is_none());
-                        done.bytes
-                    }
-                    Decision::Nothing => 0,
-                    Decision::Independent => unreachable!("the exchange was asked for"),
-                }
-            });
-            let bufs: Vec<Buf> = ranks.iter().enumerate().map(|(r, (_, _, len))| filled(&content(r, *len))).collect();
-            let wrote = go(true, &bufs);
-            let mut expected = vec![0xee; 100];
-            for (r, (view, data, len)) in ranks.iter().enumerate() {
-                prop_assert_eq!(wrote[r], *len);
-                for (i, b) in content(r, *len).into_iter().enumerate() {
-                    let at = view.offset_of(data + i as u64) as usize;
-                    if expected.len() <= at {
-                        expected.resize(at + 1, 0);
-                    }
-                    expected[at] = b;
-                }
-            }
+            let go = |writes: bool, bufs: &[Buf]| {
+                let done = together(&storage, &ranks, (bufs, writes), (&hints, gap));
+                assert!(done.iter().all(|d| d.trouble.is_none()));
+                done.iter().map(|d| d.bytes).collect::<Vec<u64>>()
+            };
+            let wrote = go(true, &contents(&ranks));
+            let lens: Vec<u64> = ranks.iter().map(|r| r.2).collect();
+            prop_assert_eq!(wrote, lens);
+            let expected = written(&ranks);
             prop_assert_eq!(&*storage.bytes.lock().expect("bytes"), &expected);
             let end = (expected.len() as u64).saturating_sub(cut);
             storage.set_size(end).expect("a size");

@@ -8,7 +8,7 @@ use crate::scratch::Scratch;
 use crate::storage::Storage;
 use crate::transfer::Sieve;
 use crate::worker::Worker;
-use kw_base::sync::{Mutex, MutexGuard};
+use kw_base::sync::{Mutex, MutexGuard, OnceLock};
 use kw_io_plan::{Hints, View};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, FileH, RequestH, TypeH};
@@ -82,6 +82,26 @@ pub struct Seen {
     pub filetype: Kept,
     /// How data are represented in the file.
     pub representation: Representation,
+    /// Bytes of the data that a file can hold, once they were needed.
+    capacity: OnceLock<u64>,
+}
+
+impl Seen {
+    /// A view that was set with these datatypes.
+    pub fn new(view: View, etype: Kept, filetype: Kept, representation: Representation) -> Seen {
+        Seen {
+            view,
+            etype,
+            filetype,
+            representation,
+            capacity: OnceLock::new(),
+        }
+    }
+
+    /// Bytes of the data that a file can hold.
+    pub fn capacity(&self) -> u64 {
+        *self.capacity.get_or_init(|| self.view.capacity())
+    }
 }
 
 /// A split collective operation that was begun.
@@ -204,6 +224,20 @@ impl Open {
             );
         }
         Ok(())
+    }
+
+    /// Refuses what must not happen between the two parts of a split collective operation.
+    pub fn check_not_split(&self) -> Res {
+        match &self.cursor().split {
+            None => Ok(()),
+            Some(split) => fail(
+                Class::Request,
+                format!(
+                    "an earlier split collective operation has not been completed: call {} first",
+                    split.end
+                ),
+            ),
+        }
     }
 
     /// Refuses what MPI_MODE_SEQUENTIAL does not allow.

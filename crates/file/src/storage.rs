@@ -21,6 +21,9 @@ pub trait Storage: Debug + Send + Sync {
     fn reserve(&self, len: u64) -> io::Result<()>;
     /// Waits until all that was written is on the storage device.
     fn sync(&self) -> io::Result<()>;
+    /// What the file system says of what was written when a file is closed: on NFS and FUSE, that
+    /// the device was full.
+    fn flush(&self) -> io::Result<()>;
 }
 
 impl Storage for File {
@@ -46,6 +49,10 @@ impl Storage for File {
 
     fn sync(&self) -> io::Result<()> {
         File::sync(self)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        File::flush(self)
     }
 }
 
@@ -152,6 +159,10 @@ pub(crate) mod simulated {
         }
 
         fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
             Ok(())
         }
     }

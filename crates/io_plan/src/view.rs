@@ -211,6 +211,20 @@ impl View {
         fits((last, last + 1)) && before.is_none_or(fits)
     }
 
+    /// How many bytes of the data lie at positions that a file can have: the highest `to` for which
+    /// the data fit, at most `i64::MAX`.
+    pub fn capacity(&self) -> u64 {
+        let (mut low, mut high) = (0, i64::MAX as u64);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            match self.fits(middle) {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        low
+    }
+
     /// How many bytes of the data lie before position `at` of the file, in an ascending view.
     pub fn data_before(&self, at: u64) -> u64 {
         let size = self.filetype.size();
@@ -319,6 +333,9 @@ mod tests {
         assert!(!view(0, &int.resized(0, -4).expect("a type")).fits(5));
         let none = View::new(0, &int, &Layout::empty()).expect("a view");
         assert!(none.fits(u64::MAX));
+        assert_eq!((far.capacity(), row.capacity()), (4 << 23, 100));
+        assert_eq!(none.capacity(), i64::MAX as u64);
+        assert_eq!(view(0, &int).capacity(), i64::MAX as u64);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::buf::Buf;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -113,6 +113,17 @@ impl File {
         Ok(rustix::fs::fsync(&self.fd)?)
     }
 
+    /// Closes a duplicate of the descriptor: what the file system says then of data that were
+    /// written (NFS, FUSE), which it says only once more, when the file is closed.
+    pub fn flush(&self) -> io::Result<()> {
+        let copy = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?.into_raw_fd();
+        // SAFETY: no other code has this descriptor. It is gone even if the call fails (close(2)).
+        match unsafe { libc::close(copy) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Reads from position `at` of the file into bytes `from..from+len` of a buffer. Returns how
     /// many came: fewer where a call moves fewer, 0 at the end of the file.
     pub fn read_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
@@ -194,6 +205,7 @@ mod tests {
         let mut have = [9; 8];
         into.read(0, &mut have);
         assert_eq!(&have[..3], b"\0bc");
+        file.flush().expect("flushed");
         file.set_len(5).expect("cut");
         assert_eq!(file.read_bytes(5, &mut have).expect("read"), 0);
         file.reserve(4096).expect("reserved");

@@ -11,22 +11,32 @@ use kw_objects::state::Mpi;
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::Addr;
 
-/// Prepares an access; a rank whose arguments are wrong takes part in a collective one all the
-/// same.
-fn begin(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
-    let prepared = prepare(mpi, fh, how, user);
-    match prepared {
-        Err(fault) if how.collective => {
-            let open = find(mpi, fh)?;
-            Err(refuse(mpi, &open, how, fault))
+/// A rank whose arguments are wrong takes part in a collective access all the same.
+fn refuse_now(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Box<Fault> {
+    match find(mpi, fh) {
+        Ok(open) if how.collective => {
+            open.together.end();
+            refuse(mpi, &open, how, fault)
         }
-        other => other,
+        _ => fault,
     }
+}
+
+/// The same for a call that must not wait for other ranks: another thread takes part.
+fn refuse_later(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Box<Fault> {
+    if let (true, Ok(open)) = (how.collective, find(mpi, fh)) {
+        let told = Fault::of_code(fault.code, fault.text.clone());
+        let file = open.clone();
+        open.together.run(Box::new(move || {
+            refuse(mpi, &file, how, told);
+        }));
+    }
+    fault
 }
 
 /// Accesses now.
 fn now(mpi: &'static Mpi, fh: FileH, how: How, user: User, status: StatusOut) -> Res {
-    let job = begin(mpi, fh, how, user)?;
+    let job = prepare(mpi, fh, how, user).map_err(|fault| refuse_now(mpi, fh, how, fault))?;
     let open = job.open().clone();
     // Collective accesses of one file take their turns.
     if how.collective && !open.together.is_idle() {
@@ -83,7 +93,7 @@ fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
 
 /// Starts an access and gives its request.
 fn start(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<RequestH> {
-    let job = begin(mpi, fh, how, user)?;
+    let job = prepare(mpi, fh, how, user).map_err(|fault| refuse_later(mpi, fh, how, fault))?;
     let comm = job.open().comm;
     let id = later(mpi, job)?;
     let flight = Flight {
@@ -120,15 +130,8 @@ fn settle(mpi: &'static Mpi, fh: FileH, id: ReqId, status: StatusOut) -> Res {
 /// The begin function of a split collective access.
 fn split_begin(mpi: &'static Mpi, fh: FileH, how: How, user: User, end: &'static str) -> Res {
     let open = find(mpi, fh)?;
-    if let Some(split) = &open.cursor().split {
-        return fail(
-            Class::Request,
-            format!(
-                "an earlier split collective operation has not been completed: call {} first",
-                split.end
-            ),
-        );
-    }
+    open.check_not_split()
+        .map_err(|fault| refuse_later(mpi, fh, how, fault))?;
     let request = start(mpi, fh, how, user)?;
     open.cursor().split = Some(Split { end, request });
     Ok(())

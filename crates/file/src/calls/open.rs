@@ -103,24 +103,27 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
     };
     let own = add_comm(&mut mpi.lock(), own);
     let opened = open_together(mpi, &ranks, filename, mode, info);
+    let made = opened.and_then(|opened| begin(mpi, opened, mode, own, ranks));
+    if made.is_err() {
+        forget(mpi, own)?;
+    }
+    made
+}
+
+/// What the ranks share beside the file, once all have opened it.
+fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks) -> Res<Open> {
     let Opened {
         path,
         storage,
         hints,
         hosts,
         each,
-    } = match opened {
-        Ok(opened) => opened,
-        Err(fault) => {
-            forget(mpi, own)?;
-            return Err(fault);
-        }
-    };
+    } = opened;
     let mut pointer = 0;
     if mode & amode::APPEND != 0 {
-        pointer = storage
-            .len()
-            .map_err(|e| failed(ranks.rank, "find the end of", &path, &e))?;
+        let end = storage.len();
+        let end = end.map_err(|e| failed(ranks.rank, "find the end of", &path, &e));
+        pointer = ranks.with(mpi).all_or_none(end)?;
     }
     let on_one_host = hosts.iter().all(|host| *host == hosts[0]);
     let shared = Counter::open(mpi, &ranks, on_one_host)?;
@@ -141,11 +144,12 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
         shared,
         cursor,
     );
-    if pointer != 0 && open.ranks.rank == 0 {
-        open.shared.set(mpi, pointer)?;
-    }
     if mode & amode::APPEND != 0 {
-        open.ranks.with(mpi).barrier()?;
+        let set = match open.ranks.rank {
+            0 => open.shared.set(mpi, pointer),
+            _ => Ok(()),
+        };
+        open.ranks.with(mpi).all_or_none(set)?;
     }
     Ok(open)
 }
@@ -165,12 +169,7 @@ impl Seen {
         };
         let view = View::new(0, &kept.layout, &kept.layout)
             .map_err(|e| Fault::new(Class::Intern, e.to_string()))?;
-        Ok(Seen {
-            view,
-            etype: kept.clone(),
-            filetype: kept,
-            representation: Representation::Native,
-        })
+        Ok(Seen::new(view, kept.clone(), kept, Representation::Native))
     }
 }
 
@@ -243,7 +242,12 @@ fn open_together(
             ..access
         }),
     };
-    let file = talk.all_or_none(found)?;
+    let file = talk.all_or_none(found).inspect_err(|_| {
+        // The next attempt must not find a file that no rank has opened.
+        if ranks.rank == 0 && access.exclusive {
+            let _ = File::remove(&path);
+        }
+    })?;
     let hosts = hosts_of(mpi, ranks)?;
     let each = same_file(&talk, &hosts, &path, &file)?;
     Ok(Opened {
@@ -256,7 +260,7 @@ fn open_together(
 }
 
 /// The hints that decide together must be the same on all ranks (MPI 5.0, 14.2.8).
-fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
+pub(super) fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
     let text: Vec<String> = hints
         .list()
         .iter()
@@ -331,28 +335,31 @@ pub fn file_close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
 
 fn close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
     let open = find(mpi, fh.get())?;
-    if let Some(split) = &open.cursor().split {
-        return fail(
-            Class::Request,
-            format!(
-                "a split collective operation has not been completed: call {} first",
-                split.end
-            ),
-        );
-    }
     open.alone.end();
-    open.together.end();
-    let talk = open.ranks.with(mpi);
-    talk.barrier()?;
+    let talk = open.in_turn(mpi);
+    talk.all_or_none(open.check_not_split())?;
     open.shared.close(mpi)?;
-    let mut removed = Ok(());
-    if open.amode & amode::DELETE_ON_CLOSE != 0 && open.ranks.rank == 0 {
-        removed = File::remove(&open.path).map_err(|e| failed(0, "delete", &open.path, &e));
-    }
+    let ended = end(&open, talk);
     mpi.lock().above.remove_file(fh.get())?;
     fh.set(FileH::NULL);
     forget(mpi, open.comm)?;
-    removed
+    ended
+}
+
+/// What the file system still has to do with a file that no rank uses any more. The file is closed
+/// even if that fails.
+fn end(open: &Open, talk: Talk<'_>) -> Res {
+    let removes = open.amode & amode::DELETE_ON_CLOSE != 0;
+    if open.amode & amode::RDONLY != 0 && !removes {
+        return Ok(());
+    }
+    let rank = open.ranks.rank;
+    let failed = |what, e| failed(rank, what, &open.path, &e);
+    let mut ended = open.storage.flush().map_err(|e| failed("close", e));
+    if removes && rank == 0 {
+        ended = ended.and(File::remove(&open.path).map_err(|e| failed("delete", e)));
+    }
+    talk.all_or_none(ended)
 }
 
 /// MPI_File_delete

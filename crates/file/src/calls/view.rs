@@ -1,6 +1,7 @@
 //! Views, file pointers, consistency (MPI 5.0, 14.3, 14.4 and 14.6).
 
 use crate::access::offset_in_data;
+use crate::calls::open::same_hints;
 use crate::fault::failed;
 use crate::open::{Kept, Open, Seen, find};
 use crate::representation::{Registered, Representation};
@@ -41,6 +42,7 @@ pub fn file_set_view(
     let talk = open.in_turn(mpi);
     let made = talk.all_or_none(view_of(mpi, &open, disp, (etype, filetype), datarep, info))?;
     let (seen, hints) = made;
+    same_hints(&talk, &hints)?;
     let etype = seen.view.etype();
     talk.same(
         Class::NotSame,
@@ -93,7 +95,7 @@ fn view_of(
                 "disp is MPI_DISPLACEMENT_CURRENT, which is valid only for a file opened with MPI_MODE_SEQUENTIAL",
             );
         }
-        let at = open.shared.fetch_add(mpi, 0)?;
+        let at = open.shared.get(mpi)?;
         let seen = open.seen();
         seen.check_reach(at, 1)?;
         start = seen.view.offset_of(at) as i64;
@@ -107,15 +109,7 @@ fn view_of(
         };
         Fault::new(class, e.to_string())
     })?;
-    Ok((
-        Seen {
-            view,
-            etype,
-            filetype,
-            representation,
-        },
-        hints,
-    ))
+    Ok((Seen::new(view, etype, filetype, representation), hints))
 }
 
 /// MPI_File_get_view
@@ -201,7 +195,7 @@ pub fn file_seek_shared(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) 
         both.to_le_bytes(),
     )?;
     // All read the pointer before one sets it.
-    let current = open.shared.fetch_add(mpi, 0);
+    let current = open.shared.get(mpi);
     let at = talk.all_or_none(current.and_then(|c| seek(&open, offset, whence, c)))?;
     let mut set = Ok(());
     if open.ranks.rank == 0 {
@@ -222,7 +216,7 @@ pub fn file_get_position(mpi: &'static Mpi, fh: FileH, offset: Out<i64>) -> Res 
 /// MPI_File_get_position_shared
 pub fn file_get_position_shared(mpi: &'static Mpi, fh: FileH, offset: Out<i64>) -> Res {
     let open = find(mpi, fh)?;
-    let at = open.shared.fetch_add(mpi, 0)?;
+    let at = open.shared.get(mpi)?;
     offset.set((at / open.seen().view.etype()) as i64);
     Ok(())
 }
