@@ -14,7 +14,7 @@ static int on_window(const char *how, int last) {
   static long data[1000];
   int error = MPI_SUCCESS;
   MPI_Request r;
-  if (!strcmp(how, "win_held")) {
+  if (!strncmp(how, "win_held", 8)) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     MPI_Put(data, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
     return MPI_Win_unlock(0, win);
@@ -80,13 +80,18 @@ int main(int argc, char **argv) {
   if (!strncmp(argv[1], "win_", 4)) {
     static long memory[1000];
     MPI_Group all;
-    MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    /* Of memory that ranks share, each takes the lock itself: "win_held_alone", "win_held_shared". */
+    if (!strncmp(argv[1], "win_held_", 9)) {
+      void *base;
+      MPI_Win_allocate(sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    } else
+      MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_get_group(win, &all);
     MPI_Group_incl(all, 1, (int[]){size - 1}, &of_last);
-    if (!strcmp(argv[1], "win_held") && rank == size - 1) {
+    if (!strncmp(argv[1], "win_held", 8) && rank == size - 1) {
       long one = 1;
-      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+      MPI_Win_lock(!strcmp(argv[1], "win_held_shared") ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
       MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
       MPI_Win_flush(0, win);
     }

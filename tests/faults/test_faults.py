@@ -83,9 +83,10 @@ def test_operations_that_need_a_dead_target_end_with_an_error(build, how):
         assert "rank 2" in out or how in ("fence", "free"), out
 
 
-def test_the_lock_of_a_dead_rank_is_given_to_the_next(build):
-    (out,) = kill_the_last(build("killed.c"), 2, "win_held")
-    assert out.startswith("no error: "), out
+@pytest.mark.parametrize("how", ["held", "held_alone", "held_shared"])
+def test_the_lock_of_a_dead_rank_is_given_to_the_next(build, how):
+    for out in kill_the_last(build("killed.c"), 3, f"win_{how}"):
+        assert out.startswith("no error: "), out
 
 
 def test_exceptions_pass(build):

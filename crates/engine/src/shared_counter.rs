@@ -134,6 +134,17 @@ impl Number {
             Question::Unlock => None,
         }
     }
+
+    /// The lock passes on while a rank has it that is gone, and others wait. The answer to send.
+    fn leave_gone(&mut self, is_gone: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
+        let mut next = None;
+        while !self.waiting.is_empty()
+            && let Some(gone) = self.holder.filter(|&rank| is_gone(rank))
+        {
+            next = self.ask(gone, Question::Unlock);
+        }
+        next
+    }
 }
 
 #[derive(Debug)]
@@ -309,20 +320,22 @@ impl Kept {
             let Some(question) = question.filter(|_| known) else {
                 continue;
             };
-            if let Some((to, value)) = self.number.ask(from, question) {
-                let ends = (&*self.group, self.me);
-                let sent = say(
-                    messages,
-                    self.context,
-                    ends,
-                    to,
-                    question.answer_tag(),
-                    &value.to_le_bytes(),
-                );
-                if let Started::Request(id) = sent {
-                    messages.release(id);
-                }
+            if let Some(answer) = self.number.ask(from, question) {
+                self.answer(messages, question.answer_tag(), answer);
             }
+        }
+        let peers = &messages.machine.endpoint.peers;
+        let is_gone = |rank: u32| peers.why_gone(self.group.peer(rank)).is_some();
+        if let Some(answer) = self.number.leave_gone(is_gone) {
+            self.answer(messages, LOCKED, answer);
+        }
+    }
+
+    fn answer(&self, messages: &mut Messages, tag: i32, (to, value): (u32, u64)) {
+        let ends = (&*self.group, self.me);
+        let sent = say(messages, self.context, ends, to, tag, &value.to_le_bytes());
+        if let Started::Request(id) = sent {
+            messages.release(id);
         }
     }
 }
@@ -368,6 +381,19 @@ mod tests {
         assert_eq!(number.ask(1, Question::Set(7)), Some((1, 5)));
         assert_eq!(number.ask(1, add(9, 6)), Some((1, 7)));
         assert_eq!(number.ask(0, add(0, 0)), Some((0, 7)), "it was above 6");
+    }
+
+    #[test]
+    fn the_lock_of_a_rank_that_is_gone_passes_to_the_next_that_is_not() {
+        let mut number = Number::default();
+        for rank in [0, 1, 2] {
+            number.ask(rank, Question::Lock);
+        }
+        assert_eq!(number.leave_gone(|rank| rank == 1), None, "rank 0 has it");
+        assert_eq!(number.leave_gone(|rank| rank < 2), Some((2, 0)));
+        assert_eq!(number.leave_gone(|_| true), None, "no rank waits");
+        assert_eq!(number.ask(1, Question::Unlock), None);
+        assert_eq!(number.holder, Some(2));
     }
 
     #[test]

@@ -37,10 +37,12 @@ mod view;
 pub use access::{At, Span};
 pub use check::{FoundConflict, Site};
 pub use kw_path::shm::ShmError;
-pub use kw_path::shm::window::{SharedMemory, SharedMemoryFile, SharedMemoryLead};
+pub use kw_path::shm::window::{
+    SharedMemory, SharedMemoryFile, SharedMemoryJoin, SharedMemoryLead,
+};
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
-pub use reach::{MOST_COMBINED, Reachable};
+pub use reach::Reachable;
 
 use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
 use crate::part::Part;
@@ -153,7 +155,7 @@ struct Window {
     locks: Locks,
     /// Ranks that have been granted the lock and have not been told yet.
     granted: Vec<u32>,
-    shared: Option<Shared>,
+    shared: Option<Arc<Shared>>,
     /// The part of the window that calls use without the library's lock.
     reachable: Option<Arc<Reachable>>,
     /// Ranks that are marked there.
@@ -183,7 +185,8 @@ impl Window {
         let shared = match &new.memory {
             // A check sees only what comes as a message.
             Memory::Shared { memory, ranks } if !new.checks => {
-                Some(Shared::new(memory.clone(), ranks, new.group.size()))
+                let size = new.group.size();
+                Some(Arc::new(Shared::new(memory.clone(), ranks, size)))
             }
             _ => None,
         };
@@ -203,7 +206,7 @@ impl Window {
             epochs: Epochs::default(),
             origin: Origin::default(),
             target: Target::default(),
-            locks: Locks::new(shared.as_ref().map(|s| s.memory.clone())),
+            locks: Locks::new(shared.clone()),
             granted: Vec::new(),
             awaited: Awaited::new(shared.as_ref().map_or(0, |s| s.memory.ranks())),
             shared,

@@ -4,7 +4,7 @@
 use crate::hints::Hints;
 use crate::make::Share;
 use kw_engine::windows::{
-    Extent, Memory, SharedMemory, SharedMemoryFile, SharedMemoryLead, ShmError,
+    Extent, Memory, SharedMemory, SharedMemoryFile, SharedMemoryJoin, SharedMemoryLead, ShmError,
 };
 use kw_mpi::chapter::{Members, running};
 use kw_objects::error::{Class, Fault, Res, fail};
@@ -13,7 +13,6 @@ use kw_objects::window::{Part, Reach};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::mem::usable;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The memory that a rank asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +27,15 @@ pub enum Wish {
     Dynamic,
 }
 
-/// How long the ranks of a host wait for each other when they come to share memory.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A rank that is ready to get memory from a socket.
+enum Ready {
+    /// It makes the memory.
+    Gives(SharedMemoryLead),
+    /// It is connected to the rank that does.
+    Takes(SharedMemoryJoin),
+    /// No other rank of its host takes part.
+    Alone,
+}
 
 /// The ranks of a communicator that share memory with this one.
 #[derive(Debug)]
@@ -118,19 +124,19 @@ impl Neighbours {
         }
     }
 
-    /// The memory that the first of them makes and hands out.
-    fn join(
-        &self,
-        lead: Option<SharedMemoryLead>,
-        names: &[Name],
-        sizes: &[u64],
-        contiguous: bool,
-    ) -> Result<Arc<SharedMemory>, ShmError> {
-        let (place, key) = (self.place(), &self.key);
+    /// Gets ready to hand the memory out, or to take it from the first of them.
+    fn get_ready(&self, lead: Option<SharedMemoryLead>, names: &[Name]) -> Result<Ready, ShmError> {
         match lead {
-            Some(lead) => lead.serve(key, sizes, contiguous, PATIENCE),
-            None => SharedMemory::join(self.found(names), key, place, sizes, contiguous),
+            _ if self.ranks.len() == 1 => Ok(Ready::Alone),
+            Some(lead) => Ok(Ready::Gives(lead)),
+            None => SharedMemoryJoin::new(self.found(names)).map(Ready::Takes),
         }
+    }
+
+    /// The bytes of each of them.
+    fn sizes(&self, extents: &[Extent]) -> Vec<u64> {
+        let ranks = self.ranks.iter();
+        ranks.map(|&rank| extents[rank as usize].size).collect()
     }
 
     /// The place of this rank among them.
@@ -168,6 +174,12 @@ pub fn check_size(size: u64) -> Res {
         return Err(too_much(size));
     }
     Ok(())
+}
+
+/// Refuses more memory of a host than there is: a program would only learn of it when it touches
+/// the memory.
+fn check_sizes(sizes: &[u64]) -> Res {
+    check_size(sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s)))
 }
 
 /// The memory of a new window.
@@ -233,35 +245,45 @@ fn allocated(
             true => Reach::All,
             false => Reach::Some,
         };
-        let agree = |made: Res<Made>| {
-            // A rank that is alone on its host knows that others are not.
-            let made = made.map(|made| Made { reach, ..made });
-            let other = (Class::RmaShared, "another rank could not share the memory");
-            all_or_none(members, made, other)
+        let opened = match near.ranks.len() {
+            1 => own(),
+            _ => shared(&near, extents, |sizes| near.open(names, sizes, contiguous)),
         };
-        let alone = near.ranks.len() == 1;
-        let mut made = agree(match alone {
-            true => own(),
-            false => shared(&near, extents, |sizes| near.open(names, sizes, contiguous)),
-        })?;
+        let mut made = all_or_none(members, Class::RmaShared, opened)?;
         if made.is_err() {
-            // Where a rank may not open files of another, a socket hands the memory out.
-            let (lead, names) = listen(members, &near)?;
-            let join = |sizes: &[u64]| near.join(lead, &names, sizes, contiguous);
-            made = agree(match alone {
-                true => own(),
-                false => shared(&near, extents, join),
-            })?;
+            made = handed_out(members, &near, extents, (contiguous, own))?;
         }
         if must || made.is_ok() {
-            return made;
+            // A rank that is alone on its host knows that others are not.
+            return made.map(|made| Made { reach, ..made });
         }
     }
-    let other = (
-        Class::NoMem,
-        "another rank has no memory left for the window",
-    );
-    all_or_none(members, own(), other)?
+    all_or_none(members, Class::NoMem, own())?
+}
+
+/// Memory that a socket hands out: a rank may not open files of another, perhaps. No rank waits for
+/// another before all are connected.
+fn handed_out(
+    members: &Members<'_>,
+    near: &Neighbours,
+    extents: &[Extent],
+    (contiguous, own): (bool, impl FnOnce() -> Res<Made>),
+) -> Res<Res<Made>> {
+    let (lead, names) = listen(members, near)?;
+    let ready = check_sizes(&near.sizes(extents)).and_then(|()| {
+        let ready = near.get_ready(lead, &names);
+        ready.map_err(|error| unshared(&error))
+    });
+    let (key, place) = (&near.key, near.place());
+    let made = match all_or_none(members, Class::RmaShared, ready)? {
+        Err(fault) => return Ok(Err(fault)),
+        Ok(Ready::Alone) => own(),
+        Ok(Ready::Gives(lead)) => shared(near, extents, |sizes| lead.serve(key, sizes, contiguous)),
+        Ok(Ready::Takes(join)) => shared(near, extents, |sizes| {
+            join.take(key, place, sizes, contiguous)
+        }),
+    };
+    all_or_none(members, Class::RmaShared, made)
 }
 
 /// The first rank of each host listens for the others; where each does.
@@ -277,12 +299,17 @@ fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Option<SharedMemoryL
     Ok((lead, names.collect()))
 }
 
-/// The memory that all ranks have made; an error on all ranks if one has none.
-fn all_or_none(members: &Members<'_>, made: Res<Made>, other: (Class, &str)) -> Res<Res<Made>> {
-    Ok(match (members.all(made.is_ok())?, made) {
-        (false, Ok(_)) => fail(other.0, other.1),
-        (_, made) => made,
-    })
+/// What all ranks have; an error on all ranks if one has none, with the reason of the first such
+/// rank.
+fn all_or_none<T>(members: &Members<'_>, class: Class, mine: Res<T>) -> Res<Res<T>> {
+    if members.all(mine.is_ok())? {
+        return Ok(mine);
+    }
+    let have = members.allgather(&[mine.is_ok() as u8])?;
+    let first = have.iter().position(|&has| has == 0).unwrap_or_default();
+    let text = mine.as_ref().err().map_or("", |fault| &fault.text);
+    let text = members.led_by(first as u32).hear_text(text)?;
+    Ok(mine.and_then(|_| fail(class, format!("on rank {first}: {text}"))))
 }
 
 fn part(rank: u32, base: usize, extent: Extent) -> Part {
@@ -310,10 +337,8 @@ fn shared(
     extents: &[Extent],
     have: impl FnOnce(&[u64]) -> Result<Arc<SharedMemory>, ShmError>,
 ) -> Res<Made> {
-    let (ranks, me) = (near.ranks.clone(), near.me);
-    let sizes: Vec<u64> = ranks.iter().map(|&r| extents[r as usize].size).collect();
-    // A caller that makes room for more would only learn of it when it is touched.
-    check_size(sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s)))?;
+    let (ranks, me, sizes) = (near.ranks.clone(), near.me, near.sizes(extents));
+    check_sizes(&sizes)?;
     let memory = have(&sizes).map_err(|error| unshared(&error))?;
     let places = ranks.iter().enumerate();
     let parts = places.map(|(place, &rank)| {

@@ -54,6 +54,23 @@ impl Listener {
             rustix::io::retry_on_intr(|| rustix::net::accept_with(&self.0, SocketFlags::CLOEXEC))?;
         Ok(Conn(fd))
     }
+
+    /// Takes the next connection, if one has been made.
+    pub fn accept_connected(&self) -> io::Result<Option<Conn>> {
+        let now = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut ready = [rustix::event::PollFd::new(
+            &self.0,
+            rustix::event::PollFlags::IN,
+        )];
+        let any = rustix::io::retry_on_intr(|| rustix::event::poll(&mut ready, Some(&now)))?;
+        match any {
+            0 => Ok(None),
+            _ => self.accept(Duration::from_secs(1)).map(Some),
+        }
+    }
 }
 
 impl Conn {

@@ -3,7 +3,7 @@
 
 use super::{At, Window};
 use crate::messages::Messages;
-use kw_path::shm::window::SharedMemory;
+use kw_path::shm::window::{Locking, SharedMemory, WindowLock};
 use kw_proto::rma::{Frame, LockMode, Placed};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::{Kernel, Op};
@@ -25,6 +25,26 @@ impl Shared {
             places[rank as usize] = Some(place as u32);
         }
         Shared { memory, places }
+    }
+
+    /// The lock of this rank's memory.
+    pub fn own_lock(&self) -> WindowLock<'_> {
+        self.memory.lock(self.memory.index())
+    }
+
+    /// The ranks of the window that hold the lock at a place, as far as they share the memory or
+    /// hold it alone.
+    pub fn holders(&self, place: usize) -> Vec<u32> {
+        let lock = self.memory.lock(place);
+        match lock.held() {
+            (0, _) => Vec::new(),
+            (_, Some(alone)) => vec![alone],
+            _ => {
+                let sharing: Vec<usize> = lock.sharing().collect();
+                let has = |&rank: &u32| self.place(rank).is_some_and(|p| sharing.contains(&p));
+                self.ranks().filter(has).collect()
+            }
+        }
     }
 
     /// Where a rank stands in it.
@@ -123,8 +143,11 @@ impl Window {
         let locked = match (&self.shared, self.place_of(rank)) {
             _ if rank == self.me => self.locks.try_lock(rank, mode),
             (Some(shared), Some(place)) => {
-                let alone = (mode == LockMode::Exclusive).then_some(self.me);
-                shared.memory.lock(place).try_lock(alone, false)
+                let how = match mode {
+                    LockMode::Exclusive => Locking::Alone(self.me),
+                    LockMode::Shared => Locking::Shared(shared.memory.index()),
+                };
+                shared.memory.lock(place).try_lock(how, false)
             }
             _ => false,
         };
@@ -147,7 +170,10 @@ impl Window {
             return;
         }
         let awaited = match (&self.shared, self.place_of(rank)) {
-            (Some(shared), Some(place)) => shared.memory.lock(place).unlock(),
+            (Some(shared), Some(place)) => {
+                let own = shared.memory.index();
+                shared.memory.lock(place).unlock(Some(own))
+            }
             _ => false,
         };
         if awaited {
@@ -168,7 +194,7 @@ impl Window {
     }
 
     /// Gives back the lock of this rank's memory where a rank holds it that has died, and others wait;
-    /// whether there was one. (Of ranks that share a lock in shared memory only the number is known.)
+    /// whether there was one.
     pub(super) fn free_lock_of_dead(&mut self, messages: &mut Messages) -> bool {
         if !self.locks.is_awaited() {
             return false;
@@ -177,7 +203,7 @@ impl Window {
         let is_gone = |&rank: &u32| {
             rank < self.group.size() && peers.why_gone(self.group.peer(rank)).is_some()
         };
-        let (_, holders) = self.locks.holders();
+        let holders = self.locks.holders();
         let Some(dead) = holders.into_iter().find(is_gone) else {
             return false;
         };

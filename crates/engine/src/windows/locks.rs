@@ -4,7 +4,8 @@
 //! memory; the others ask this rank, as ranks of other hosts do. It grants the lock in the order of
 //! the requests, and while a request waits, no rank takes the lock directly.
 
-use kw_path::shm::window::SharedMemory;
+use super::direct::Shared;
+use kw_path::shm::window::Locking;
 use kw_proto::rma::{LockMode, LockQueue};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,20 +16,27 @@ pub(super) enum Locks {
     /// All ask this rank.
     Asked(LockQueue),
     /// The lock lies in shared memory.
-    Shared {
-        memory: Arc<SharedMemory>,
-        waiting: VecDeque<(u32, LockMode)>,
-    },
+    Shared(SharedLock),
+}
+
+/// A lock in shared memory.
+#[derive(Debug)]
+pub(super) struct SharedLock {
+    shared: Arc<Shared>,
+    waiting: VecDeque<(u32, LockMode)>,
+    /// Ranks that hold it with others and do not share the memory.
+    far: Vec<u32>,
 }
 
 impl Locks {
-    pub fn new(memory: Option<Arc<SharedMemory>>) -> Locks {
-        match memory {
+    pub fn new(shared: Option<Arc<Shared>>) -> Locks {
+        match shared {
             None => Locks::Asked(LockQueue::default()),
-            Some(memory) => Locks::Shared {
-                memory,
+            Some(shared) => Locks::Shared(SharedLock {
+                shared,
                 waiting: VecDeque::new(),
-            },
+                far: Vec::new(),
+            }),
         }
     }
 
@@ -36,7 +44,7 @@ impl Locks {
     pub fn try_lock(&mut self, who: u32, mode: LockMode) -> bool {
         match self {
             Locks::Asked(queue) => queue.may_have(mode) && queue.request(who, mode),
-            Locks::Shared { memory, .. } => try_shared(memory, who, mode, false),
+            Locks::Shared(lock) => lock.try_lock(who, mode, false),
         }
     }
 
@@ -47,10 +55,10 @@ impl Locks {
                 true => vec![who],
                 false => Vec::new(),
             },
-            Locks::Shared { memory, waiting } => {
-                waiting.push_back((who, mode));
-                memory.lock(memory.index()).set_awaited(true);
-                self.grant()
+            Locks::Shared(lock) => {
+                lock.waiting.push_back((who, mode));
+                lock.shared.own_lock().set_awaited(true);
+                lock.grant()
             }
         }
     }
@@ -59,10 +67,7 @@ impl Locks {
     pub fn release(&mut self, who: u32) -> Vec<u32> {
         match self {
             Locks::Asked(queue) => queue.release(who),
-            Locks::Shared { memory, .. } => match memory.lock(memory.index()).unlock() {
-                true => self.grant(),
-                false => Vec::new(),
-            },
+            Locks::Shared(lock) => lock.release(who),
         }
     }
 
@@ -70,43 +75,99 @@ impl Locks {
     pub fn is_awaited(&self) -> bool {
         match self {
             Locks::Asked(queue) => queue.is_awaited(),
-            Locks::Shared { waiting, .. } => !waiting.is_empty(),
+            Locks::Shared(lock) => !lock.waiting.is_empty(),
         }
     }
 
-    /// How many hold the lock, and the ranks of these that are known.
-    pub fn holders(&self) -> (u32, Vec<u32>) {
+    /// The ranks that hold the lock.
+    pub fn holders(&self) -> Vec<u32> {
         match self {
-            Locks::Asked(queue) => {
-                let all: Vec<u32> = queue.holders().collect();
-                (all.len() as u32, all)
-            }
-            Locks::Shared { memory, .. } => {
-                let (count, alone) = memory.lock(memory.index()).held();
-                (count, alone.into_iter().collect())
+            Locks::Asked(queue) => queue.holders().collect(),
+            Locks::Shared(lock) => {
+                let mut all = lock.shared.holders(lock.shared.memory.index());
+                all.extend(&lock.far);
+                all
             }
         }
     }
 
     /// Grants the lock to those who wait, as far as it is free; who has it now.
     pub fn grant(&mut self) -> Vec<u32> {
-        let Locks::Shared { memory, waiting } = self else {
-            return Vec::new();
+        match self {
+            Locks::Asked(_) => Vec::new(),
+            Locks::Shared(lock) => lock.grant(),
+        }
+    }
+}
+
+impl SharedLock {
+    fn try_lock(&mut self, who: u32, mode: LockMode, granting: bool) -> bool {
+        let how = match (mode, self.shared.place(who)) {
+            (LockMode::Exclusive, _) => Locking::Alone(who),
+            (LockMode::Shared, Some(place)) => Locking::Shared(place),
+            (LockMode::Shared, None) => Locking::SharedFar,
         };
+        let locked = self.shared.own_lock().try_lock(how, granting);
+        if locked && how == Locking::SharedFar {
+            self.far.push(who);
+        }
+        locked
+    }
+
+    fn release(&mut self, who: u32) -> Vec<u32> {
+        if let Some(at) = self.far.iter().position(|&far| far == who) {
+            self.far.swap_remove(at);
+        }
+        match self.shared.own_lock().unlock(self.shared.place(who)) {
+            true => self.grant(),
+            false => Vec::new(),
+        }
+    }
+
+    fn grant(&mut self) -> Vec<u32> {
         let mut granted = Vec::new();
-        while let Some(&(next, mode)) = waiting.front() {
-            if !try_shared(memory, next, mode, true) {
+        while let Some(&(next, mode)) = self.waiting.front() {
+            if !self.try_lock(next, mode, true) {
                 return granted;
             }
-            waiting.pop_front();
+            self.waiting.pop_front();
             granted.push(next);
         }
-        memory.lock(memory.index()).set_awaited(false);
+        self.shared.own_lock().set_awaited(false);
         granted
     }
 }
 
-fn try_shared(memory: &SharedMemory, who: u32, mode: LockMode, granting: bool) -> bool {
-    let alone = (mode == LockMode::Exclusive).then_some(who);
-    memory.lock(memory.index()).try_lock(alone, granting)
+#[cfg(test)]
+mod tests {
+    use super::LockMode::{Exclusive, Shared as WithOthers};
+    use super::*;
+    use kw_path::shm::window::SharedMemoryFile;
+
+    /// Rank 1 of four; ranks 0 to 2 share memory.
+    fn locks() -> Locks {
+        let file = SharedMemoryFile::new().unwrap();
+        let memory = file.make(&[8, 8, 8], false).unwrap();
+        Locks::new(Some(Arc::new(Shared::new(memory, &[1, 0, 2], 4))))
+    }
+
+    #[test]
+    fn a_rank_that_shares_the_lock_is_known_and_its_share_can_be_given_back_for_it() {
+        let mut locks = locks();
+        for who in [2, 3] {
+            assert_eq!(locks.request(who, WithOthers), [who]);
+        }
+        assert_eq!(locks.holders(), [2, 3]);
+        assert_eq!(locks.request(0, Exclusive), []);
+        assert_eq!(locks.request(2, WithOthers), [], "behind rank 0");
+        assert!(locks.is_awaited());
+        assert_eq!(locks.release(3), []);
+        assert_eq!(locks.release(2), [0]);
+        assert_eq!(locks.holders(), [0]);
+        // Rank 0 and then rank 2, which has waited, have died.
+        assert_eq!(locks.release(0), [2]);
+        assert_eq!((locks.holders(), locks.is_awaited()), (vec![2], false));
+        assert_eq!(locks.request(1, Exclusive), []);
+        assert_eq!(locks.release(2), [1]);
+    }
 }

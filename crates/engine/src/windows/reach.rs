@@ -14,7 +14,7 @@ use super::{Extent, LockMode, Window};
 use crate::messages::Messages;
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use kw_path::shm::window::SharedMemory;
+use kw_path::shm::window::{Locking, SharedMemory};
 use kw_proto::rma::Access;
 use kw_sys::buf::Addr;
 use kw_sys::reduce::{Kernel, Op, add_one, adds_one};
@@ -66,8 +66,11 @@ struct TargetMemory {
     marked: AtomicBool,
 }
 
-/// Longest operand of an accumulate that takes this way, in bytes.
-pub const MOST_COMBINED: usize = 64;
+/// Longest operand of an accumulate that is read before the target's memory is taken, in bytes.
+const SHORT: usize = 64;
+/// Bytes that are combined while others wait for the target's memory: they wait for about half a
+/// microsecond, and taking it costs little beside the work.
+const BLOCK: u64 = 32 << 10;
 
 /// See the module.
 #[derive(Debug)]
@@ -242,8 +245,8 @@ impl Reachable {
         Some(())
     }
 
-    /// Combines a short row of elements without padding with those of the target, which `result`
-    /// gets before.
+    /// Combines a row of elements without padding with those of the target, which `result` gets
+    /// before.
     #[inline(always)]
     pub fn combine(
         &self,
@@ -257,7 +260,10 @@ impl Reachable {
             true => None,
             false => Some(Kernel::find(op, basic)?),
         };
-        let mut copy = [0; MOST_COMBINED];
+        if len > SHORT as u64 {
+            return self.combine_blocks((op, basic), operand, result, (rank, disp), len);
+        }
+        let mut copy = [0; SHORT];
         // Of MPI_NO_OP there is no operand.
         let copy = copy.get_mut(..operand.len() as usize)?;
         let (of, target) = self.site(rank, disp, len)?;
@@ -275,24 +281,55 @@ impl Reachable {
         Some(())
     }
 
+    /// The same of a long row: block by block, since each element is atomic by itself. The operand is
+    /// read where it lies.
+    #[inline(never)]
+    fn combine_blocks(
+        &self,
+        (op, basic): (Op, Basic),
+        operand: Region<'_>,
+        result: Option<Region<'_>>,
+        (rank, disp): (i32, i64),
+        len: u64,
+    ) -> Option<()> {
+        let kernel = Kernel::find(op, basic)?;
+        let (of, target) = self.site(rank, disp, len)?;
+        let place = of.place? as usize;
+        let most = BLOCK - BLOCK % basic.size();
+        let mut from = 0;
+        while from < len {
+            let some = most.min(len - from);
+            let block = target.part(from, some);
+            self.memory.combine(place, || {
+                if let Some(result) = result {
+                    block.copy_to(result.part(from, some));
+                }
+                if op != Op::NoOp {
+                    kernel.run(operand.part(from, some), block);
+                }
+            });
+            from += some;
+        }
+        Some(())
+    }
+
     /// MPI_Compare_and_swap of an element.
     #[inline(always)]
-    pub fn compare_and_swap(
+    pub fn compare_and_swap<const N: usize>(
         &self,
-        (compare, swap): (&[u8], &[u8]),
+        (compare, swap): ([u8; N], [u8; N]),
         result: Region<'_>,
         (rank, disp): (i32, i64),
     ) -> Option<()> {
-        let mut now = [0; MOST_COMBINED];
-        let now = now.get_mut(..compare.len())?;
-        let (of, target) = self.site(rank, disp, compare.len() as u64)?;
+        let mut now = [0; N];
+        let (of, target) = self.site(rank, disp, N as u64)?;
         self.memory.combine(of.place? as usize, || {
-            target.read(now);
+            target.read(&mut now);
             if now == compare {
-                target.write(swap);
+                target.write(&swap);
             }
         });
-        result.write(now);
+        result.write(&now);
         Some(())
     }
 
@@ -323,14 +360,14 @@ impl Reachable {
         if self.epoch.load(Ordering::Relaxed) != epoch::NONE {
             return None;
         }
-        let (kind, alone) = match mode {
-            LockMode::Shared => (epoch::TAKEN, None),
-            LockMode::Exclusive => (epoch::TAKEN_ALONE, Some(self.me)),
+        let (kind, how) = match mode {
+            LockMode::Shared => (epoch::TAKEN, Locking::Shared(self.memory.index())),
+            LockMode::Exclusive => (epoch::TAKEN_ALONE, Locking::Alone(self.me)),
         };
         if !self
             .memory
             .lock(target.place? as usize)
-            .try_lock(alone, false)
+            .try_lock(how, false)
         {
             return None;
         }
@@ -358,7 +395,8 @@ impl Reachable {
         if !ours || !self.change(now, epoch::NONE) {
             return None;
         }
-        Some(self.memory.lock(target.place? as usize).unlock())
+        let lock = self.memory.lock(target.place? as usize);
+        Some(lock.unlock(Some(self.memory.index())))
     }
 
     /// MPI_Win_fence between two fences, where all memory is in reach: the handle of the communicator

@@ -95,15 +95,15 @@ impl Window {
             .held_here()
             .map(|rank| self.lock_of(rank, None, &[self.me]))
             .collect();
-        let (count, holders) = self.locks.holders();
-        locks.push(self.lock_of(self.me, Some(count), &holders));
+        let holders = self.locks.holders();
+        locks.push(self.lock_of(self.me, Some(holders.len() as u32), &holders));
         if let Some(shared) = &self.shared {
             for rank in shared.ranks().filter(|&rank| rank != self.me) {
                 let Some(place) = self.place_of(rank) else {
                     continue;
                 };
-                let (count, alone) = shared.memory.lock(place).held();
-                locks.push(self.lock_of(rank, Some(count), alone.as_slice()));
+                let (count, _) = shared.memory.lock(place).held();
+                locks.push(self.lock_of(rank, Some(count), &shared.holders(place)));
             }
         }
         locks.retain(|lock| !lock.holders.is_empty() || lock.count.is_some_and(|n| n > 0));

@@ -74,24 +74,40 @@ impl Handout {
             if left.is_zero() {
                 return Err(TimedOut);
             }
-            let Ok(conn) = self.listener.accept(left) else {
-                continue;
-            };
-            // A process that fails to authenticate is disconnected; the members of the job are
-            // still to come.
-            if let Err(why) = hand_out(fd, &conn, key, missing, left.min(PROOF_LIMIT)) {
-                tracing::debug!(
-                    "shared memory: a process that wanted the segment is refused ({why})"
-                );
+            if let Ok(conn) = self.listener.accept(left) {
+                hand_to(fd, &conn, key, missing, left.min(PROOF_LIMIT));
             }
         }
         Ok(())
+    }
+
+    /// Hands `fd` to each of `missing`, all of which have connected ([`Joining::new`]): those that
+    /// remain have failed.
+    pub fn serve_connected(self, fd: BorrowedFd<'_>, key: &[u8; 32], missing: &mut [bool]) {
+        while missing.iter().any(|&m| m)
+            && let Ok(Some(conn)) = self.listener.accept_connected()
+        {
+            hand_to(fd, &conn, key, missing, PROOF_LIMIT);
+        }
     }
 }
 
 /// A member has not come in time.
 #[derive(Debug)]
 pub(super) struct TimedOut;
+
+/// A process that fails to authenticate is disconnected; the members of the job are still to come.
+fn hand_to(
+    fd: BorrowedFd<'_>,
+    conn: &Conn,
+    key: &[u8; 32],
+    missing: &mut [bool],
+    patience: Duration,
+) {
+    if let Err(why) = hand_out(fd, conn, key, missing, patience) {
+        tracing::debug!("shared memory: a process that wanted the segment is refused ({why})");
+    }
+}
 
 fn hand_out(
     fd: BorrowedFd<'_>,
@@ -121,7 +137,26 @@ fn hand_out(
 
 /// Takes the descriptor from the process that listens under this name; `place`: this one's.
 pub(super) fn take(name: &[u8; 16], place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
-    let conn = Conn::connect(&address(name))?;
+    Joining::new(name)?.take(place, key)
+}
+
+/// A connection to the process that hands a descriptor out.
+#[derive(Debug)]
+pub(super) struct Joining(Conn);
+
+impl Joining {
+    /// Connects to the process that listens under this name.
+    pub fn new(name: &[u8; 16]) -> io::Result<Joining> {
+        Ok(Joining(Conn::connect(&address(name))?))
+    }
+
+    /// Takes the descriptor; `place`: this process's.
+    pub fn take(self, place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
+        take_from(&self.0, place, key)
+    }
+}
+
+fn take_from(conn: &Conn, place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
     if !conn.same_user()? {
         return Err(io::Error::other("another user listens there"));
     }
@@ -178,5 +213,19 @@ mod tests {
         take(&name, 1, &key).unwrap();
         serving.join().unwrap().unwrap();
         assert!(Conn::connect(&address(&name)).is_err(), "nothing is left");
+    }
+
+    #[test]
+    fn a_member_that_has_connected_and_failed_is_not_waited_for() {
+        let handout = Handout::new(3).unwrap();
+        let (name, key) = (handout.name(), [7; 32]);
+        let fd = kw_sys::memfd::create(4096).unwrap();
+        let (fails, joins) = (Joining::new(&name).unwrap(), Joining::new(&name).unwrap());
+        drop(fails);
+        let taking = std::thread::spawn(move || joins.take(2, &key).map(drop));
+        let mut missing = [false, true, true];
+        handout.serve_connected(fd.as_fd(), &key, &mut missing);
+        taking.join().unwrap().unwrap();
+        assert_eq!(missing, [false, true, false]);
     }
 }

@@ -14,12 +14,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use kw_sys::buf::Addr;
 use kw_sys::memfd::{self, Mapping, OpenedElsewhere};
 
-use super::handout::{self, Handout, ShmError, failed};
+use super::handout::{Handout, Joining, ShmError, failed};
 
 /// Looks at a word that another rank holds before the processor is given up.
 const SPINS: u32 = 64;
@@ -34,14 +33,17 @@ pub struct RankWords {
     combining: AtomicU32,
 }
 
-/// Words of a target and an origin (MPI_Win_post, start, complete and wait).
+/// Words of a target and an origin.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct PairWords {
-    /// How often the target has posted for the origin.
+    /// How often the target has posted for the origin (MPI_Win_post).
     posts: AtomicU32,
-    /// How often the origin has completed.
+    /// How often the origin has completed (MPI_Win_complete).
     completes: AtomicU32,
+    /// How often the origin shares the target's lock (MPI_LOCK_SHARED): the target gives it back for
+    /// an origin that has died. Written by the origin, and by the target while the origin waits.
+    shares: AtomicU32,
 }
 
 /// A number that one rank counts up and another waits for. Its highest bit says that the other does
@@ -163,19 +165,18 @@ impl SharedMemoryLead {
         Ok(SharedMemoryLead(Handout::new(ranks)?))
     }
 
-    /// What the others need to know for [`SharedMemory::join`].
+    /// What the others need to know for [`SharedMemoryJoin`].
     pub fn name(&self) -> [u8; 16] {
         self.0.name()
     }
 
-    /// Makes memory of these sizes and hands it to the other ranks, who have `patience` for it. This
-    /// rank is the first.
+    /// Makes memory of these sizes and hands it to the other ranks, all of which have connected
+    /// ([`SharedMemoryJoin::new`]). This rank is the first.
     pub fn serve(
         self,
         key: &[u8; 32],
         sizes: &[u64],
         contiguous: bool,
-        patience: Duration,
     ) -> Result<Arc<SharedMemory>, ShmError> {
         let what = || made(sizes);
         let (_, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
@@ -183,12 +184,41 @@ impl SharedMemoryLead {
         let memory = SharedMemory::map(fd.as_fd(), 0, sizes, contiguous).map_err(what())?;
         let mut missing = vec![true; sizes.len()];
         missing[0] = false;
-        let served = self.0.serve(fd.as_fd(), key, &mut missing, patience);
-        served.map_err(|_| {
-            let late = missing.iter().filter(|&&m| m).count();
-            let what = failed(format!("waiting for {late} ranks of a window to join"));
-            what(io::ErrorKind::TimedOut.into())
-        })?;
+        self.0.serve_connected(fd.as_fd(), key, &mut missing);
+        match missing.iter().position(|&m| m) {
+            None => Ok(Arc::new(memory)),
+            Some(first) => Err(ShmError {
+                what: format!("handing out the memory of a window to process {first} of the host"),
+                why: io::Error::other("it has failed, or another user's process came instead"),
+            }),
+        }
+    }
+}
+
+/// A rank that is to get the memory: connected to the one that makes it.
+#[derive(Debug)]
+pub struct SharedMemoryJoin(Joining);
+
+impl SharedMemoryJoin {
+    /// Connects to the rank that makes the memory.
+    pub fn new(name: &[u8; 16]) -> Result<SharedMemoryJoin, ShmError> {
+        let connected = Joining::new(name);
+        Ok(SharedMemoryJoin(connected.map_err(failed(
+            "connecting to the rank that makes the memory of a window",
+        ))?))
+    }
+
+    /// Takes the memory, as the rank with this index.
+    pub fn take(
+        self,
+        key: &[u8; 32],
+        index: usize,
+        sizes: &[u64],
+        contiguous: bool,
+    ) -> Result<Arc<SharedMemory>, ShmError> {
+        let what = || failed("joining the memory of a window");
+        let fd = self.0.take(index as u32, key).map_err(what())?;
+        let memory = SharedMemory::map(fd.as_fd(), index, sizes, contiguous).map_err(what())?;
         Ok(Arc::new(memory))
     }
 }
@@ -198,20 +228,6 @@ fn too_large() -> io::Error {
 }
 
 impl SharedMemory {
-    /// Joins the memory that another rank of the host makes, as the rank with this index.
-    pub fn join(
-        name: &[u8; 16],
-        key: &[u8; 32],
-        index: usize,
-        sizes: &[u64],
-        contiguous: bool,
-    ) -> Result<Arc<SharedMemory>, ShmError> {
-        let what = || failed("joining the memory of a window");
-        let fd = handout::take(name, index as u32, key).map_err(what())?;
-        let memory = SharedMemory::map(fd.as_fd(), index, sizes, contiguous).map_err(what())?;
-        Ok(Arc::new(memory))
-    }
-
     /// Opens the memory of a [`SharedMemoryFile`], as the rank with this index. Its bytes are there
     /// when the rank that makes them says so.
     pub fn open(
@@ -297,7 +313,10 @@ impl SharedMemory {
     /// The window's lock of a rank.
     #[inline]
     pub fn lock(&self, index: usize) -> WindowLock<'_> {
-        WindowLock(&self.sync(index).lock)
+        WindowLock {
+            memory: self,
+            target: index,
+        }
     }
 
     /// Does something while nobody else combines with the memory of this rank. Others wait
@@ -343,52 +362,81 @@ const EXCLUSIVE: u32 = 1 << 31;
 /// Somebody waits: nobody else gets the lock at once.
 const AWAITED: u32 = 1 << 30;
 
-/// The lock of a rank's memory in shared memory (MPI_Win_lock). The rest of the word counts those
-/// who share it, or names the rank that holds it alone. Whoever does not get it at once asks the rank, which grants it in the order of
-/// asking: it marks the lock as awaited, so that whoever gives it back tells the rank.
+/// Who asks for a lock, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locking {
+    /// This rank of the window, alone.
+    Alone(u32),
+    /// The rank with this index in the memory, with others.
+    Shared(usize),
+    /// A rank that does not share the memory, with others: it asks the target, which remembers it.
+    SharedFar,
+}
+
+/// The lock of a rank's memory in shared memory (MPI_Win_lock). Its word counts the ranks that share
+/// it, or names the rank that holds it alone. A rank that does not get it at once asks the target,
+/// which grants it in the order of the requests: it marks the lock as awaited, so that the rank that
+/// gives it back tells the target.
 #[derive(Clone, Copy, Debug)]
-pub struct WindowLock<'a>(&'a AtomicU32);
+pub struct WindowLock<'a> {
+    memory: &'a SharedMemory,
+    target: usize,
+}
 
 impl WindowLock<'_> {
-    /// Takes the lock, if it is free and nobody waits; `alone`: for this rank of the window alone;
-    /// `granting`: whoever waits first is given it.
-    pub fn try_lock(self, alone: Option<u32>, granting: bool) -> bool {
-        let mut now = self.0.load(Ordering::Relaxed);
+    #[inline(always)]
+    fn word(&self) -> &AtomicU32 {
+        &self.memory.sync(self.target).lock
+    }
+
+    /// One holder more or less with this index, in the words of this target.
+    #[inline(always)]
+    fn share(&self, origin: usize, change: impl FnOnce(u32) -> u32) {
+        let shares = &self.memory.pair(self.target, origin).shares;
+        shares.store(change(shares.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+
+    /// Takes the lock, if it is free and nobody waits. With `granting` it is for the rank that has
+    /// waited longest.
+    #[inline]
+    pub fn try_lock(self, how: Locking, granting: bool) -> bool {
+        let word = self.word();
+        let mut now = word.load(Ordering::Relaxed);
         loop {
             let held = now & !AWAITED;
-            let free = match alone {
-                Some(_) => held == 0,
-                None => held & EXCLUSIVE == 0,
+            let (free, next) = match how {
+                Locking::Alone(rank) => (held == 0, now | EXCLUSIVE | rank & !AWAITED),
+                _ => (held & EXCLUSIVE == 0, now.wrapping_add(1)),
             };
             if !free || now & AWAITED != 0 && !granting {
                 return false;
             }
-            let next = match alone {
-                Some(rank) => now | EXCLUSIVE | rank & !AWAITED,
-                None => now + 1,
-            };
-            match self
-                .0
-                .compare_exchange_weak(now, next, Ordering::Acquire, Ordering::Relaxed)
-            {
-                Ok(_) => return true,
+            match word.compare_exchange_weak(now, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => break,
                 Err(other) => now = other,
             }
         }
+        if let Locking::Shared(origin) = how {
+            self.share(origin, |n| n.saturating_add(1));
+        }
+        true
     }
 
-    /// Gives the lock back; whether somebody waits for it.
-    pub fn unlock(self) -> bool {
-        let mut now = self.0.load(Ordering::Relaxed);
+    /// Gives back the lock of the rank with this index; `None`: of one that does not share the
+    /// memory. Whether somebody waits for it.
+    #[inline]
+    pub fn unlock(self, origin: Option<usize>) -> bool {
+        let word = self.word();
+        let mut now = word.load(Ordering::Relaxed);
+        if let Some(origin) = origin.filter(|_| now & EXCLUSIVE == 0) {
+            self.share(origin, |n| n.saturating_sub(1));
+        }
         loop {
             let next = match now & EXCLUSIVE != 0 {
                 true => now & AWAITED,
-                false => now.saturating_sub(1),
+                false => now & AWAITED | (now & !AWAITED).saturating_sub(1),
             };
-            match self
-                .0
-                .compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed)
-            {
+            match word.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return now & AWAITED != 0,
                 Err(other) => now = other,
             }
@@ -397,18 +445,27 @@ impl WindowLock<'_> {
 
     /// How many hold it, and which rank of the window where one does alone.
     pub fn held(self) -> (u32, Option<u32>) {
-        let held = self.0.load(Ordering::Relaxed) & !AWAITED;
+        let held = self.word().load(Ordering::Relaxed) & !AWAITED;
         match held & EXCLUSIVE {
             0 => (held, None),
             _ => (1, Some(held & !EXCLUSIVE)),
         }
     }
 
+    /// The ranks of the memory that share the lock, by index.
+    pub fn sharing(&self) -> impl Iterator<Item = usize> {
+        let shares = |&origin: &usize| {
+            let words = self.memory.pair(self.target, origin);
+            words.shares.load(Ordering::Relaxed) != 0
+        };
+        (0..self.memory.ranks()).filter(shares)
+    }
+
     /// Says whether anybody waits. Try to grant afterwards: the lock may have come free before.
     pub fn set_awaited(self, awaited: bool) {
         match awaited {
-            true => self.0.fetch_or(AWAITED, Ordering::SeqCst),
-            false => self.0.fetch_and(!AWAITED, Ordering::SeqCst),
+            true => self.word().fetch_or(AWAITED, Ordering::SeqCst),
+            false => self.word().fetch_and(!AWAITED, Ordering::SeqCst),
         };
     }
 }
@@ -434,9 +491,9 @@ mod tests {
     fn two(sizes: &'static [u64], contiguous: bool) -> [Arc<SharedMemory>; 2] {
         let lead = SharedMemoryLead::new(2).unwrap();
         let (name, key) = (lead.name(), [3; 32]);
-        let patience = Duration::from_secs(60);
-        let first = std::thread::spawn(move || lead.serve(&key, sizes, contiguous, patience));
-        let second = SharedMemory::join(&name, &key, 1, sizes, contiguous).unwrap();
+        let second = SharedMemoryJoin::new(&name).unwrap();
+        let first = std::thread::spawn(move || lead.serve(&key, sizes, contiguous));
+        let second = second.take(&key, 1, sizes, contiguous).unwrap();
         [first.join().unwrap().unwrap(), second]
     }
 
@@ -461,7 +518,7 @@ mod tests {
         assert!(lay_out(&[u64::MAX, 1], true).is_none());
         assert!(lay_out(&[1 << 62, 1 << 62], false).is_none());
         let lead = SharedMemoryLead::new(1).unwrap();
-        let why = lead.serve(&[0; 32], &[u64::MAX - 9000], false, Duration::ZERO);
+        let why = lead.serve(&[0; 32], &[u64::MAX - 9000], false);
         assert!(why.unwrap_err().to_string().contains("larger than"));
     }
 
@@ -469,19 +526,27 @@ mod tests {
     fn the_lock_is_shared_or_exclusive_and_told_to_who_waits() {
         let [a, b] = two(&[1, 1], false);
         let (a, b) = (a.lock(1), b.lock(1));
-        assert!(a.try_lock(None, false) && b.try_lock(None, false));
-        assert!(!b.try_lock(Some(7), false));
-        assert_eq!(b.held(), (2, None));
+        let sharing = |of: WindowLock<'_>| of.sharing().collect::<Vec<_>>();
+        assert!(a.try_lock(Locking::Shared(0), false) && b.try_lock(Locking::Shared(1), false));
+        assert!(!b.try_lock(Locking::Alone(7), false));
+        assert_eq!((b.held(), sharing(b)), ((2, None), vec![0, 1]));
         b.set_awaited(true);
-        assert!(!a.try_lock(None, false), "behind the one who waits");
-        assert!(a.unlock() && b.unlock());
-        assert!(!a.try_lock(Some(7), false) && b.try_lock(Some(7), true));
-        assert!(!a.try_lock(None, true));
-        assert_eq!(a.held(), (1, Some(7)));
+        assert!(
+            !a.try_lock(Locking::Shared(0), false),
+            "behind the one who waits"
+        );
+        assert!(a.unlock(Some(0)));
+        assert_eq!((b.held(), sharing(a)), ((1, None), vec![1]));
+        assert!(b.unlock(Some(1)));
+        assert!(!a.try_lock(Locking::Alone(7), false) && b.try_lock(Locking::Alone(7), true));
+        assert!(!a.try_lock(Locking::Shared(0), true));
+        assert_eq!((a.held(), sharing(a)), ((1, Some(7)), vec![]));
         b.set_awaited(false);
-        assert!(!b.unlock());
+        assert!(!b.unlock(Some(1)));
         assert_eq!(a.held(), (0, None));
-        assert!(a.try_lock(Some(7), false));
+        assert!(a.try_lock(Locking::SharedFar, false));
+        assert_eq!((a.held(), sharing(a)), ((1, None), vec![]));
+        assert!(!a.unlock(None) && a.try_lock(Locking::Alone(7), false));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use super::access::{LocalElements, TargetElements, compares};
 use crate::window::on;
 use kw_base::sync::atomic::{self, Ordering};
-use kw_engine::windows::{LockMode, MOST_COMBINED, Reachable};
+use kw_engine::windows::{LockMode, Reachable};
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH, WinH};
 use kw_objects::state::Mpi;
@@ -66,7 +66,7 @@ pub fn get(
     reachable.get(into.row()?, (rank, there.disp), there.row_len()?)
 }
 
-/// An accumulate of few elements of one datatype; what it finds goes `into` memory that is not its
+/// An accumulate of elements of one datatype; what it finds goes `into` memory that is not its
 /// operand's. `op` is not MPI_NO_OP where there is none.
 #[inline(always)]
 pub fn accumulate(
@@ -92,7 +92,7 @@ pub fn accumulate(
         _ => return None,
     };
     let apart = into.is_none_or(|into| into.addr != from.addr);
-    if !apart || len > MOST_COMBINED as u64 {
+    if !apart {
         return None;
     }
     let basic = basic::by_handle(there.datatype.0)?.basic;
@@ -137,7 +137,7 @@ fn swap<const N: usize>(
     let (mut swap, mut compare) = ([0; N], [0; N]);
     new.read(&mut swap);
     old.read(&mut compare);
-    reachable.compare_and_swap((&compare, &swap), result, at)
+    reachable.compare_and_swap((compare, swap), result, at)
 }
 
 /// MPI_Win_flush of a rank, or MPI_Win_flush_all.

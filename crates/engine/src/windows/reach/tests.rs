@@ -3,32 +3,39 @@
 use super::*;
 use crate::windows::{Memory, NewWindow};
 use kw_base::{ContextId, Peer};
-use kw_path::shm::window::SharedMemoryLead;
+use kw_path::shm::window::{SharedMemoryJoin, SharedMemoryLead};
 use kw_sys::buf::Buf;
 use kw_types::comm::Group;
-use std::time::Duration;
 
 const UNIT: u64 = 8;
+
+/// More than is combined at once.
+const ELEMENTS: usize = 10_000;
 
 const EXTENT: Extent = Extent {
     size: 64,
     unit: UNIT,
 };
 
-/// Memory of two ranks of a host with 64 bytes each, as rank 0 has it.
-fn memory() -> Arc<SharedMemory> {
+/// Memory of two ranks of a host with 64 and so many bytes, as rank 0 has it.
+fn memory(bytes: u64) -> Arc<SharedMemory> {
     let lead = SharedMemoryLead::new(2).unwrap();
-    let (name, key, sizes) = (lead.name(), [5; 32], [64, 64]);
-    let join = std::thread::spawn(move || SharedMemory::join(&name, &key, 1, &sizes, false));
-    let memory = lead.serve(&key, &sizes, false, Duration::from_secs(60));
+    let (name, key, sizes) = (lead.name(), [5; 32], [64, bytes]);
+    let join = SharedMemoryJoin::new(&name).unwrap();
+    let join = std::thread::spawn(move || join.take(&key, 1, &sizes, false));
+    let memory = lead.serve(&key, &sizes, false);
     join.join().unwrap().unwrap();
     memory.unwrap()
 }
 
 /// What rank 0 reaches of it, and a third rank elsewhere.
 fn reachable(threads: bool) -> Reachable {
+    reachable_bytes(threads, 64)
+}
+
+fn reachable_bytes(threads: bool, bytes: u64) -> Reachable {
     let place = |rank| (rank < 2).then_some(rank as usize);
-    let made = Reachable::new(&memory(), place, 0, &[EXTENT; 3]);
+    let made = Reachable::new(&memory(bytes), place, 0, &[EXTENT; 3]);
     made.promise(threads, true, 77);
     made
 }
@@ -108,6 +115,49 @@ fn data_that_does_not_fit_is_left_to_the_ordinary_way() {
     assert_eq!((get(&r, (1, 6)), get(&r, (1, 7))), (Some(3), Some(0)));
 }
 
+/// This word, [`ELEMENTS`] times.
+fn row(value: u64) -> Buf {
+    let buf = Buf::alloc(8 * ELEMENTS);
+    buf.write(0, &value.to_ne_bytes().repeat(ELEMENTS));
+    buf
+}
+
+#[test]
+fn each_element_of_a_long_row_is_combined_once_beside_others() {
+    let r = reachable_bytes(false, 8 * ELEMENTS as u64);
+    r.lock(1, LockMode::Shared).unwrap();
+    let combine = |op, operand: &Buf, result: Option<&Buf>| {
+        let (operand, result) = (operand.region().unwrap(), result.and_then(Buf::region));
+        let len = 8 * ELEMENTS as u64;
+        r.combine((op, Basic::U64), operand, result, (1, 0), len)
+    };
+    let few = |element: usize| {
+        let (one, at) = (word(1), (1, element as i64));
+        r.combine((Op::Sum, Basic::U64), one.region().unwrap(), None, at, 8)
+    };
+    let (some, found) = (row(3), row(0));
+    std::thread::scope(|s| {
+        s.spawn(|| (0..100).for_each(|_| combine(Op::Sum, &some, None).unwrap()));
+        (0..ELEMENTS).for_each(|element| few(element).unwrap());
+        few(ELEMENTS - 1).unwrap();
+    });
+    assert_eq!(combine(Op::Max, &row(302), Some(&found)), Some(()));
+    let mut bytes = vec![0; 8 * ELEMENTS];
+    found.read(0, &mut bytes);
+    assert_eq!(
+        bytes[8 * (ELEMENTS - 2)..],
+        [301u64, 302].map(u64::to_ne_bytes).concat()
+    );
+    assert!(
+        bytes[..8 * (ELEMENTS - 1)]
+            .chunks(8)
+            .all(|w| w == 301u64.to_ne_bytes())
+    );
+    assert_eq!(combine(Op::NoOp, &Buf::EMPTY, Some(&found)), Some(()));
+    found.read(0, &mut bytes);
+    assert!(bytes.chunks(8).all(|w| w == 302u64.to_ne_bytes()));
+}
+
 #[test]
 fn elements_are_combined_and_compared() {
     let r = reachable(false);
@@ -125,7 +175,6 @@ fn elements_are_combined_and_compared() {
     assert_eq!(combine(Op::Minloc, &word(1), None), None, "not defined");
     let swap = |compare: u64, swap: u64| {
         let values = (compare.to_ne_bytes(), swap.to_ne_bytes());
-        let values = (&values.0[..], &values.1[..]);
         r.compare_and_swap(values, found.region().unwrap(), at)
     };
     assert_eq!(
@@ -141,10 +190,10 @@ fn elements_are_combined_and_compared() {
 #[test]
 fn a_lock_that_somebody_holds_is_left_to_the_ordinary_way() {
     let r = reachable(false);
-    assert!(r.memory.lock(1).try_lock(Some(9), false));
+    assert!(r.memory.lock(1).try_lock(Locking::Alone(9), false));
     assert_eq!(r.lock(1, LockMode::Shared), None);
     r.memory.lock(1).set_awaited(true);
-    r.memory.lock(1).unlock();
+    r.memory.lock(1).unlock(None);
     assert_eq!(r.lock(1, LockMode::Shared), None, "somebody waits");
     r.memory.lock(1).set_awaited(false);
     r.lock(1, LockMode::Exclusive).unwrap();
@@ -170,14 +219,15 @@ fn locks_of_two_threads_at_once_are_both_known() {
         let strays = std::mem::take(&mut *r.strays.lock().unwrap());
         assert!(strays.iter().all(|&stray| stray as i32 == 1 - rank));
         for stray in strays {
-            assert!(!r.memory.lock(stray as usize).unlock());
+            assert!(!r.memory.lock(stray as usize).unlock(None));
         }
         assert_eq!(r.unlock(rank), Some(false));
         assert!(
-            r.memory.lock(0).try_lock(Some(9), false) && r.memory.lock(1).try_lock(Some(9), false)
+            r.memory.lock(0).try_lock(Locking::Alone(9), false)
+                && r.memory.lock(1).try_lock(Locking::Alone(9), false)
         );
-        r.memory.lock(0).unlock();
-        r.memory.lock(1).unlock();
+        r.memory.lock(0).unlock(None);
+        r.memory.lock(1).unlock(None);
     }
 }
 
@@ -202,7 +252,7 @@ fn lock_all_may_follow_a_fence_after_operations_where_not_all_memory_is_in_reach
         group: Arc::new(Group::range(Peer(0), 3)),
         me: 0,
         memory: Memory::Shared {
-            memory: memory(),
+            memory: memory(64),
             ranks: vec![0, 1],
         },
         targets: vec![EXTENT; 3],
