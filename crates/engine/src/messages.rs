@@ -27,7 +27,7 @@ use kw_path::{Body, Sent};
 use kw_proto::endpoint::{CompletionGuard, Found, Outcome};
 use kw_proto::machine::Machine;
 use kw_proto::matching::Envelope;
-use kw_proto::p2p;
+use kw_proto::p2p::{self, TakenMessage};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_waiting::Spin;
@@ -299,6 +299,13 @@ impl Messages {
         let taken = self.machine.receiver().take_message(want.pattern(), from);
         self.flush_some();
         taken.map(|(k, f)| (MessageId(k), f))
+    }
+
+    /// As [`Messages::take_message`]; of a message that is here as a whole the data.
+    pub(crate) fn take_data(&mut self, want: Want) -> Option<(TakenMessage<Buf>, Found)> {
+        let taken = self.machine.receiver().take_data(want.pattern());
+        self.flush_some();
+        taken
     }
 
     /// Receives a message taken off the queue (MPI_Mrecv).

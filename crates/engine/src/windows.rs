@@ -51,6 +51,7 @@ use direct::Shared;
 use flights::Flights;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
+use kw_proto::p2p::TakenMessage;
 use kw_proto::rma::{self, Epochs, Frame, Misuse, Origin, Tags, Target};
 use kw_sys::buf::{Addr, Buf};
 use kw_types::comm::Group;
@@ -131,7 +132,8 @@ impl From<Misuse> for WindowError {
 #[derive(Debug)]
 struct Incoming {
     origin: u32,
-    req: ReqId,
+    /// Receives them, where they are not here.
+    req: Option<ReqId>,
     buf: Buf,
 }
 
@@ -310,19 +312,31 @@ impl Window {
             tag: Some(rma::FRAMES_TAG),
         };
         let mut moved = false;
-        while let Some((message, found)) = messages.take_message(want) {
+        while let Some((message, found)) = messages.take_data(want) {
             moved = true;
-            self.receive(messages, message, found.len, found.source);
+            let waits = self.incoming.iter().any(|b| b.origin == found.source);
+            match message {
+                TakenMessage::Whole(data) if !waits => self.apply(messages, found.source, &data),
+                TakenMessage::Whole(buf) => self.incoming.push_back(Incoming {
+                    origin: found.source,
+                    req: None,
+                    buf,
+                }),
+                TakenMessage::Partial(key) => {
+                    self.receive(messages, MessageId(key), found.len, found.source);
+                }
+            }
         }
         let mut i = 0;
         while i < self.incoming.len() {
             let origin = self.incoming[i].origin;
             let held = self.incoming.iter().take(i).any(|b| b.origin == origin);
-            match held || !messages.is_done(self.incoming[i].req) {
+            let req = self.incoming[i].req;
+            match held || req.is_some_and(|req| !messages.is_done(req)) {
                 true => i += 1,
                 false => {
                     moved = true;
-                    self.apply(messages, i);
+                    self.apply_incoming(messages, i);
                 }
             }
         }
@@ -333,24 +347,38 @@ impl Window {
         let buf = usize::try_from(len).ok().and_then(Buf::try_alloc);
         let buf = buf.unwrap_or(Buf::EMPTY);
         if let Some(req) = messages.recv_message(message, &buf) {
+            let req = Some(req);
             self.incoming.push_back(Incoming { origin, req, buf });
         }
     }
 
-    /// Applies frames that are here.
-    fn apply(&mut self, messages: &mut Messages, i: usize) {
-        let Some(batch) = self.incoming.remove(i) else {
+    /// Applies frames that have been waited for.
+    fn apply_incoming(&mut self, messages: &mut Messages, i: usize) {
+        let Some(Incoming { origin, req, buf }) = self.incoming.remove(i) else {
             return;
         };
-        let failed = messages.take(batch.req).is_none_or(|o| o.failure.is_some());
-        if failed || batch.origin >= self.group.size() {
+        let outcome = |req| messages.take(req).is_none_or(|o| o.failure.is_some());
+        if !req.is_some_and(outcome) {
+            self.apply(messages, origin, &buf);
+        }
+    }
+
+    /// Applies frames that are here.
+    fn apply(&mut self, messages: &mut Messages, origin: u32, data: &Buf) {
+        if origin >= self.group.size() {
             return;
         }
-        let mut bytes = vec![0; batch.buf.len() as usize];
-        batch.buf.read(0, &mut bytes);
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.resize(data.len() as usize, 0);
+        data.read(0, &mut bytes);
+        self.apply_bytes(messages, origin, &bytes);
+        self.scratch = bytes;
+    }
+
+    fn apply_bytes(&mut self, messages: &mut Messages, origin: u32, bytes: &[u8]) {
         let (mut posts, mut woken) = (0, false);
         let (target, mut side) = self.exposed(messages);
-        target.on_frames(batch.origin, bytes, &mut side, |notice| {
+        target.on_frames(origin, bytes, &mut side, |notice| {
             posts += (notice == Frame::Post) as u32;
             woken |= notice == Frame::Wake;
         });
@@ -360,12 +388,9 @@ impl Window {
         }
         self.pass_on(messages);
         if self.target.take_broken() {
-            tracing::error!(
-                "rank {} of a window sent an invalid operation",
-                batch.origin
-            );
+            tracing::error!("rank {origin} of a window sent an invalid operation");
         }
-        (0..posts).for_each(|_| self.origin.on_post(batch.origin));
+        (0..posts).for_each(|_| self.origin.on_post(origin));
     }
 }
 

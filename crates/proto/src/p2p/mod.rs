@@ -36,7 +36,7 @@ mod unexpected;
 pub(crate) use flow_control::is_p2p;
 pub use landing::{Landing, Place};
 pub use peers::{PeerMessages, PeerState, Peers};
-pub use receiver::{Receiver, Receiving, Unreceived};
+pub use receiver::{Receiver, Receiving, TakenMessage, Unreceived};
 pub use sender::{Mode, Sender, Sending, Started};
 
 use crate::endpoint::{self, Memory, Outcome, Refused, ReqKey, Requests, State};

@@ -97,6 +97,15 @@ pub struct Receiver<'a, B> {
 }
 
 /// Calls.
+/// A message that [`Receiver::take_data`] took.
+#[derive(Debug)]
+pub enum TakenMessage<B> {
+    /// All of its data.
+    Whole(B),
+    /// For [`Receiver::recv_message`].
+    Partial(Key),
+}
+
 impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive.
     #[inline]
@@ -148,6 +157,23 @@ impl<B: Memory> Receiver<'_, B> {
         };
         let message = self.receiving.unexpected.get(key);
         message.map(|m| (key, m.found()))
+    }
+
+    /// As [`Receiver::take_message`], of a queue whose messages are mostly short: the data of one that
+    /// is here as a whole, which needs no receive.
+    pub fn take_data(&mut self, want: Pattern) -> Option<(TakenMessage<B>, Found)> {
+        let (key, found) = self.take_message(want, None)?;
+        let whole = |m: &Message<B>| {
+            let plain = !m.sync && m.token == 0;
+            plain && matches!(m.early, Early::Whole(_))
+        };
+        if !self.receiving.unexpected.get(key).is_some_and(whole) {
+            return Some((TakenMessage::Partial(key), found));
+        }
+        match self.let_go(key)?.early {
+            Early::Whole(data) => Some((TakenMessage::Whole(data), found)),
+            _ => None,
+        }
     }
 
     /// A message that [`Receiver::recv`] would match now.

@@ -150,22 +150,32 @@ impl Target {
     pub fn on_frames(
         &mut self,
         origin: u32,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         exposed: &mut impl Exposed,
         mut notice: impl FnMut(Frame<'_>),
     ) {
-        if let Some((frame, rest)) = Frame::decode(&bytes)
+        if let Some((frame, rest)) = Frame::decode(bytes)
             && frame.is_for_origin()
         {
             notice(frame);
             self.broken |= !rest.is_empty();
             return;
         }
-        self.streams
-            .get_or_make(origin, Stream::default)
-            .batches
-            .push_back(bytes);
-        self.run_one(origin, exposed);
+        let stream = self.streams.get_or_make(origin, Stream::default);
+        if !stream.batches.is_empty() {
+            stream.batches.push_back(bytes.to_vec());
+            return self.run_one(origin, exposed);
+        }
+        let (mut rest, mut others) = (bytes, Vec::new());
+        while self.pass(origin, exposed, &mut others) && !rest.is_empty() {
+            rest = &rest[self.take_frame(origin, rest, exposed)..];
+        }
+        if !rest.is_empty()
+            && let Some(stream) = self.streams.get_mut(origin)
+        {
+            stream.batches.push_back(rest.to_vec());
+        }
+        self.run(others, exposed);
     }
 
     /// Whether bytes have come since the last call that are no frames, or frames out of place.
@@ -263,8 +273,31 @@ impl Target {
         self.end_fence(exposed);
     }
 
-    /// One frame of an origin, or what it waits for; whether something moved.
+    /// The next frame of an origin; whether there was one and it could be taken.
     fn step(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
+        if !self.pass(origin, exposed, others) {
+            return false;
+        }
+        let Some(stream) = self.streams.get_mut(origin) else {
+            return false;
+        };
+        let Some(batch) = stream.batches.pop_front() else {
+            return false;
+        };
+        let read = std::mem::take(&mut stream.read);
+        let read = read + self.take_frame(origin, &batch[read..], exposed);
+        if read < batch.len()
+            && let Some(stream) = self.streams.get_mut(origin)
+        {
+            stream.read = read;
+            stream.batches.push_front(batch);
+        }
+        true
+    }
+
+    /// Ends what the stream of an origin waits for, as far as that has come; whether its next frame
+    /// may be taken.
+    fn pass(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
         let Some(stream) = self.streams.get_mut(origin) else {
             return false;
         };
@@ -275,7 +308,6 @@ impl Target {
             Gate::Complete => {
                 (stream.gate, stream.mode) = (Gate::Open, Mode::None);
                 self.posted.remove(&origin);
-                return true;
             }
             Gate::Answer { tag, unlock } => {
                 stream.gate = Gate::Open;
@@ -289,19 +321,20 @@ impl Target {
                         others.push(granted);
                     }
                 }
-                return true;
             }
         }
-        let Some(batch) = stream.batches.pop_front() else {
-            return false;
-        };
-        let Some((frame, rest)) = Frame::decode(&batch[stream.read..]) else {
+        true
+    }
+
+    /// Takes the first of an origin's frames; how many bytes of them are done with.
+    fn take_frame(&mut self, origin: u32, bytes: &[u8], exposed: &mut impl Exposed) -> usize {
+        let (Some((frame, rest)), Some(stream)) =
+            (Frame::decode(bytes), self.streams.get_mut(origin))
+        else {
             // The peer is wrong: what it said cannot be believed.
             self.broken = true;
-            stream.read = 0;
-            return true;
+            return bytes.len();
         };
-        let read = batch.len() - rest.len();
         if let (Frame::CalledAt { lasts, site }, Some(during)) = (frame, stream.mode.during()) {
             exposed.called_at(origin, during, lasts, site);
         }
@@ -324,13 +357,7 @@ impl Target {
             }
             Taken::Wrong => self.broken = true,
         }
-        if read < batch.len() {
-            stream.read = read;
-            stream.batches.push_front(batch);
-        } else {
-            stream.read = 0;
-        }
-        true
+        bytes.len() - rest.len()
     }
 }
 
