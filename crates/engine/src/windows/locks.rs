@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn a_rank_that_shares_the_lock_is_known_and_its_share_can_be_given_back_for_it() {
         let mut locks = locks();
-        for who in [2, 3] {
-            assert_eq!(locks.request(who, WithOthers), [who]);
+        for rank in [2, 3] {
+            assert_eq!(locks.request(rank, WithOthers), [rank]);
         }
         assert_eq!(locks.holders(), [2, 3]);
         assert_eq!(locks.request(0, Exclusive), []);

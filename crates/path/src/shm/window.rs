@@ -362,7 +362,7 @@ const EXCLUSIVE: u32 = 1 << 31;
 /// Somebody waits: nobody else gets the lock at once.
 const AWAITED: u32 = 1 << 30;
 
-/// Who asks for a lock, and how.
+/// The rank that asks for a lock, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
     /// This rank of the window, alone.
