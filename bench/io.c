@@ -12,6 +12,7 @@
  *     write64, read64              blocks of 64 bytes of the ranks in turn, 1 MB a rank, one collective call
  *     write1k, read1k              blocks of 1 KB, 16 MB a rank
  *     write64k, read64k            blocks of 64 KB, 16 MB a rank
+ *     write_sparse, read_sparse    blocks of 1 KB with 15 KB between them, 4 MB a rank
  *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
  *     ordered       100 ordered writes of 64 bytes
  *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
@@ -195,6 +196,7 @@ struct kind {
     int block; /* bytes of a rank's blocks in the file; 0: a view of bytes */
     int bytes; /* of a rank's data */
     int asked; /* only where it is asked for */
+    int spread; /* bytes of the file for each byte of data; 0: 1 */
 };
 
 static const struct kind kinds[] = {
@@ -213,6 +215,8 @@ static const struct kind kinds[] = {
     {"read1k", read_all, 1 << 10, PART},
     {"write64k", write_all, 64 << 10, PART},
     {"read64k", read_all, 64 << 10, PART},
+    {"write_sparse", write_all, 1 << 10, 4 * MEGABYTE, .spread = 16},
+    {"read_sparse", read_all, 1 << 10, 4 * MEGABYTE, .spread = 16},
     {"shared", shared, 0, 64 * 1000},
     {"ordered", ordered, 0, 64 * 100},
     {"pwrite_device", pwrite_device, 0, PART, 1},
@@ -228,9 +232,10 @@ static void set_view(const struct kind *kind)
         check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
         return;
     }
-    MPI_Type_vector(kind->bytes / kind->block, kind->block, size * kind->block, MPI_BYTE, &type);
+    int place = kind->block * (kind->spread ? kind->spread : 1);
+    MPI_Type_vector(kind->bytes / kind->block, kind->block, size * place, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    check(MPI_File_set_view(file, (MPI_Offset)rank * kind->block, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    check(MPI_File_set_view(file, (MPI_Offset)rank * place, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
     MPI_Type_free(&type);
 }
 

@@ -68,6 +68,7 @@ def sane(told_by_json, ranks):
     for r in told_by_json["ranks"]:
         assert 0 < r["mpi"] and r["waiting"] <= r["mpi"] and r["run"] > 0, r
         assert 0 <= r["files"] <= r["mpi"], r
+        assert 0 <= r["file_access"] and 0 <= r["file_exchange"], r
     for c in told_by_json["calls"]:
         assert c["count"] > 0 and c["most"] <= c["time"] and c["most_rank"] in ranks, c
 
@@ -75,6 +76,18 @@ def sane(told_by_json, ranks):
 @pytest.fixture(scope="module")
 def calls(program):
     return program("tests/profile/calls.c", "-g")
+
+
+def test_access_to_files_is_told_apart_from_communication(program, tmp_path):
+    """A rank that is late: the others wait, and access the file only afterwards."""
+    test = program("tests/profile/late_file.c", "-g")
+    got, p = profile(tmp_path, "-n", 2, test, tmp_path / "data")
+    first, late = got["ranks"]
+    assert first["file_exchange"] > 10 * late["file_exchange"], told(p)
+    assert all(0 < r["file_access"] < r["files"] for r in got["ranks"]), told(p)
+    assert all(r["file_access"] + r["file_exchange"] <= r["files"] for r in got["ranks"]), told(p)
+    for line in ("file access", "file exchange"):
+        assert re.search(rf"^  {line} +\d+\.\d % mean", p.stderr, re.M), told(p)
 
 
 def test_calls_and_bytes_by_place(calls, tmp_path):

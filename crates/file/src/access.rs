@@ -10,7 +10,7 @@ use crate::representation::Data;
 use crate::transfer::{self, Done};
 use kw_base::counters::Counter;
 use kw_io_plan::Hints;
-use kw_io_plan::collective::{self, Decision, REQUEST_LEN, Request};
+use kw_io_plan::collective::{self, Call, Decision, REQUEST_LEN, Request};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{FileH, TypeH};
 use kw_objects::state::Mpi;
@@ -20,6 +20,9 @@ use std::time::Instant;
 
 /// Bytes read with gaps from which on their time tells what such a byte costs.
 const SIEVED: u64 = 256 << 10;
+
+/// Pieces that are accessed to measure what a call costs.
+const PROBED: u64 = 32;
 
 /// Where in the view's data an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -328,15 +331,21 @@ impl Job {
             Ok(()) => access.request(self.open.costs(self.how.writes).now()),
             Err(_) => Request::failed(),
         };
-        let all = gather(&talk, mine)?;
+        let mut all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
-        let decision = collective::decide(&all, &who, &self.hints, self.how.writes);
+        if !self.atomic && self.call(&all, &who).wants_probe() {
+            self.probe(at);
+            let cost = self.open.costs(self.how.writes).now();
+            all = gather(&talk, Request { cost, ..mine })?;
+        }
+        let call = self.call(&all, &who);
+        let decision = call.decide();
         let exchanged = matches!(decision, Decision::Exchange(_));
         let done = match decision {
             Decision::Nothing => Done::default(),
             Decision::Independent => {
-                let usual = collective::usual_exchange(&all, who.len(), self.how.writes);
-                self.open.costs(self.how.writes).doubt_exchange(usual);
+                let costs = self.open.costs(self.how.writes);
+                costs.doubt_exchange(call.usual_exchange());
                 self.atomically(|| self.move_data(at))
                     .unwrap_or_else(|fault| {
                         end = Err(fault);
@@ -346,8 +355,11 @@ impl Job {
             Decision::Exchange(domains) => {
                 let begun = Instant::now();
                 let done = exchange::exchange(&talk, &access, &all, &domains)?;
-                self.open.costs(self.how.writes).doubt_sieved();
-                self.learn_exchange(&all, who.len(), begun.elapsed().as_nanos() as u64);
+                let costs = self.open.costs(self.how.writes);
+                costs.doubt_own();
+                if let Some(told) = call.measured_exchange(begun.elapsed().as_nanos() as u64) {
+                    costs.learn_exchange(told, call.usual_exchange());
+                }
                 done
             }
         };
@@ -363,14 +375,33 @@ impl Job {
         heard
     }
 
-    /// Learns from an exchange that took this many nanoseconds.
-    fn learn_exchange(&self, all: &[Request], aggregators: usize, took: u64) {
-        let (writes, costs) = (self.how.writes, self.open.costs(self.how.writes));
-        let told = collective::measured_exchange(all, aggregators, costs.now(), took);
-        let usual = collective::usual_exchange(all, aggregators, writes);
-        if let Some(told) = told {
-            costs.learn_exchange(told, usual);
+    /// This access as all ranks see it.
+    fn call<'a>(&'a self, requests: &'a [Request], aggregators: &'a [u32]) -> Call<'a> {
+        Call {
+            requests,
+            aggregators,
+            hints: &self.hints,
+            prices: &self.open.prices,
+            writes: self.how.writes,
         }
+    }
+
+    /// Accesses the first pieces, at the same time as the other ranks, to measure what a call costs.
+    /// The access itself follows, and meets what may be wrong with the file.
+    fn probe(&self, at: u64) {
+        let (storage, view) = (&*self.open.storage, &self.seen.view);
+        let each = self.buf.len() / view.pieces_of(self.buf.len()).max(1);
+        let some = each.saturating_mul(PROBED).min(each.max(SIEVED));
+        let part = self.buf.slice(0, some.min(self.buf.len()));
+        let begun = Instant::now();
+        let done = match self.how.writes {
+            true => transfer::write(storage, view, at, &part),
+            false => transfer::read(storage, view, at, &part, None, &self.open.scratch),
+        };
+        let took = begun.elapsed().as_nanos() as u64;
+        let costs = self.open.costs(self.how.writes);
+        costs.learn(done.calls, done.passed, took);
+        costs.settle();
     }
 }
 

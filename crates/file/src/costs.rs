@@ -7,35 +7,19 @@ use kw_io_plan::Cost;
 const MOST_OF_CALL: u64 = 10_000_000;
 /// The highest cost of a byte that is believed, picoseconds: 1 MB/s.
 const MOST_OF_BYTE: u64 = 1_000_000;
-/// Bytes of a call whose time is mostly the call's.
-const SMALL: u64 = 4096;
-/// Bytes of a call whose time is mostly its bytes'.
-const LARGE: u64 = 65536;
+/// Calls of an access from which on their mean is believed at once: one that had to wait for its
+/// processor matters little then.
+const MANY: u64 = 16;
+/// The part of it by which a cost is believed less with each access that does without it.
+const DOUBT: u64 = 256;
 
-/// Costs that follow what is measured.
-#[derive(Debug)]
+/// Costs that follow what is measured; 0 before that.
+#[derive(Debug, Default)]
 pub struct Costs {
     call: AtomicU64,
     byte: AtomicU64,
     exchange: AtomicU64,
     sieved: AtomicU64,
-}
-
-impl Default for Costs {
-    fn default() -> Costs {
-        let Cost {
-            call,
-            byte,
-            exchange,
-            sieved,
-        } = Cost::default();
-        Costs {
-            call: AtomicU64::new(call),
-            byte: AtomicU64::new(byte),
-            exchange: AtomicU64::new(exchange),
-            sieved: AtomicU64::new(sieved),
-        }
-    }
 }
 
 impl Costs {
@@ -49,26 +33,36 @@ impl Costs {
         }
     }
 
-    /// Learns from an access with this many calls, bytes, and nanoseconds.
+    /// Learns from an access with this many calls, bytes, and nanoseconds: what a call costs if its
+    /// bytes cost less than that, otherwise what a byte costs.
     pub fn learn(&self, calls: u64, bytes: u64, took: u64) {
         if calls == 0 {
             return;
         }
-        match bytes / calls {
-            ..=SMALL => follow(&self.call, took / calls, MOST_OF_CALL),
-            LARGE.. => follow(&self.byte, took.saturating_mul(1000) / bytes, MOST_OF_BYTE),
-            _ => {}
+        let cost = self.now().or_first();
+        match bytes / calls <= cost.bytes_of_a_call() {
+            true => {
+                let each = took.saturating_sub(cost.byte.saturating_mul(bytes) / 1000) / calls;
+                learn(&self.call, each, MOST_OF_CALL, calls);
+            }
+            false => {
+                let of_bytes = took.saturating_sub(cost.call.saturating_mul(calls));
+                let each = of_bytes.saturating_mul(1000) / bytes;
+                learn(&self.byte, each, MOST_OF_BYTE, calls);
+            }
         }
+    }
+
+    /// Believes of a call what is assumed at first, unless it was measured: not to measure it again.
+    pub fn settle(&self) {
+        let call = self.now().or_first().call;
+        self.call.store(call, Ordering::Relaxed);
     }
 
     /// Learns from reading so many bytes with gaps, and taking the pieces out.
     pub fn learn_sieved(&self, bytes: u64, took: u64) {
         let measured = took.saturating_mul(1000) / bytes.max(1);
-        if self.sieved.load(Ordering::Relaxed) == 0 {
-            let first = measured.clamp(1, MOST_OF_BYTE);
-            self.sieved.store(first, Ordering::Relaxed);
-        }
-        follow(&self.sieved, measured, MOST_OF_BYTE);
+        learn(&self.sieved, measured, MOST_OF_BYTE, 1);
     }
 
     /// Learns what an exchange costs for each byte; `usual` is what was believed before the first.
@@ -80,12 +74,17 @@ impl Costs {
         follow(&self.exchange, measured, MOST_OF_BYTE);
     }
 
-    /// The ranks have exchanged data: that reading with gaps costs more than at first is believed a
-    /// little less, so that it is tried again.
-    pub fn doubt_sieved(&self) {
+    /// The ranks have exchanged data: that accesses of their own cost more than at first is believed a
+    /// little less, so that they are tried again.
+    pub fn doubt_own(&self) {
+        let (old, first) = (self.now().call, Cost::default().or_first().call);
+        if old > first {
+            let new = (old - old.div_ceil(DOUBT)).max(first);
+            self.call.store(new, Ordering::Relaxed);
+        }
         let (old, first) = (self.now().sieved, self.now().first_sieved_byte());
         if old > first {
-            let new = (old - old.div_ceil(64)).max(first);
+            let new = (old - old.div_ceil(DOUBT)).max(first);
             self.sieved.store(new, Ordering::Relaxed);
         }
     }
@@ -95,10 +94,19 @@ impl Costs {
     pub fn doubt_exchange(&self, usual: u64) {
         let old = self.exchange.load(Ordering::Relaxed);
         if old > usual {
-            let new = (old - old / 64).max(usual);
+            let new = (old - old.div_ceil(DOUBT)).max(usual);
             self.exchange.store(new, Ordering::Relaxed);
         }
     }
+}
+
+/// Believes the first measurement, and the mean of many calls; follows others.
+fn learn(cost: &AtomicU64, measured: u64, most: u64, calls: u64) {
+    let old = cost.load(Ordering::Relaxed);
+    if old == 0 || calls >= MANY {
+        return cost.store(measured.clamp(1, most), Ordering::Relaxed);
+    }
+    follow(cost, measured, most);
 }
 
 /// A rank that had to wait for its processor measures many times the cost: one such access moves
@@ -116,22 +124,38 @@ mod tests {
     #[test]
     fn small_calls_tell_what_a_call_costs_and_large_ones_what_a_byte_costs() {
         let costs = Costs::default();
-        let before = costs.now();
         costs.learn(0, 0, 5);
-        costs.learn(10, 10 * 10_000, 5);
-        assert_eq!(costs.now(), before, "neither small nor large");
-        for _ in 0..100 {
-            costs.learn(10, 10 * 64, 10 * 80_000);
-            costs.learn(1, 1 << 20, 10 << 20);
-        }
-        let Cost { call, byte, .. } = costs.now();
+        assert_eq!(costs.now(), Cost::default(), "no call");
+        costs.settle();
+        assert_ne!(costs.now().call, 0);
+        costs.learn(20, 20 * 64, 20 * 80_000);
+        assert_eq!(costs.now().byte, 0, "not told");
+        let call = costs.now().call;
         assert!((79_900..=80_000).contains(&call), "{call}");
-        assert!((9_900..=10_000).contains(&byte), "{byte}");
+        costs.learn(1, 16 << 20, (160 << 20) + 80_000);
+        let byte = costs.now().byte;
+        assert!((9_990..=10_010).contains(&byte), "{byte}");
+        // The bytes of a piece of some KB are not taken for the call.
+        costs.learn(20, 20 * 4000, 20 * 120_000);
+        let call = costs.now().call;
+        assert!((79_000..81_000).contains(&call), "{call}");
         costs.learn(1, 1, u64::MAX);
-        costs.learn(1, LARGE, u64::MAX);
+        costs.learn(1, 1 << 20, u64::MAX);
         let after = costs.now();
         assert!(after.call <= call + call / 8 + 1, "one spike");
         assert!(after.byte <= byte + byte / 8 + 1, "one spike");
+    }
+
+    #[test]
+    fn calls_that_became_cheaper_are_tried_again() {
+        let costs = Costs::default();
+        costs.learn(20, 20, 20 * 5000);
+        let once = costs.now().call;
+        (0..10).for_each(|_| costs.doubt_own());
+        let later = costs.now().call;
+        assert!(later < once && later > once - once / 16, "slowly");
+        (0..10_000).for_each(|_| costs.doubt_own());
+        assert_eq!(costs.now().call, Cost::default().or_first().call);
     }
 
     #[test]
@@ -139,11 +163,11 @@ mod tests {
         let costs = Costs::default();
         (0..100).for_each(|_| costs.learn_sieved(1 << 20, 60 << 10));
         let Cost { byte, sieved, .. } = costs.now();
-        assert_eq!(byte, Cost::default().byte);
+        assert_eq!(byte, 0, "not told");
         assert!((50..60).contains(&sieved), "{sieved}");
         let slow = Costs::default();
         slow.learn_sieved(1 << 20, 1 << 30);
-        (0..1000).for_each(|_| slow.doubt_sieved());
+        (0..10_000).for_each(|_| slow.doubt_own());
         assert_eq!(slow.now().sieved, slow.now().first_sieved_byte());
         costs.learn_sieved(1 << 20, u64::MAX);
         assert!(costs.now().sieved <= sieved + sieved / 8 + 1, "one spike");
@@ -158,7 +182,7 @@ mod tests {
             (0..n).for_each(|_| costs.doubt_exchange(40));
             costs.now().exchange
         };
-        assert!((150..200).contains(&doubted(10)));
+        assert!((180..200).contains(&doubted(10)));
         assert!((40..64).contains(&doubted(1000)));
         costs.learn_exchange(20, 40);
         let cheap = costs.now().exchange;

@@ -362,8 +362,8 @@ mod tests {
     use super::*;
     use crate::group::threads;
     use crate::storage::simulated::Simulated;
-    use kw_io_plan::collective::{Decision, aggregators, decide};
-    use kw_io_plan::{Hints, collective::REQUEST_LEN};
+    use kw_io_plan::collective::{Call, Decision, REQUEST_LEN, aggregators};
+    use kw_io_plan::{Hints, Prices};
     use kw_types::layout::{Layout, basic};
     use proptest::prelude::*;
 
@@ -411,6 +411,17 @@ mod tests {
         (0..len)
             .map(|i| (i * 7 + rank as u64 * 31 + 1) as u8)
             .collect()
+    }
+
+    fn decide(requests: &[Request], aggregators: &[u32], hints: &Hints, writes: bool) -> Decision {
+        Call {
+            requests,
+            aggregators,
+            hints,
+            prices: &Prices::default(),
+            writes,
+        }
+        .decide()
     }
 
     /// What each rank of a collective access has done, which exchanges data or has nothing to do.

@@ -9,7 +9,7 @@ use crate::storage::Storage;
 use crate::transfer::Sieve;
 use crate::worker::Worker;
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
-use kw_io_plan::{Hints, View};
+use kw_io_plan::{Hints, Prices, View};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, FileH, RequestH, TypeH};
 use kw_objects::state::{Mpi, Tables};
@@ -143,6 +143,8 @@ pub struct Open {
     pub hosts: Vec<u32>,
     /// How many ranks of each host access the file for others.
     pub each: u32,
+    /// What communication costs.
+    pub prices: Prices,
     /// Memory for data of others.
     pub scratch: Scratch,
     /// The file.
@@ -167,7 +169,7 @@ impl Open {
         path: PathBuf,
         amode: i32,
         comm: CommH,
-        (ranks, hosts, each): (Ranks, Vec<u32>, u32),
+        (ranks, hosts, each, prices): (Ranks, Vec<u32>, u32, Prices),
         storage: Arc<dyn Storage>,
         shared: Counter,
         cursor: Cursor,
@@ -179,6 +181,7 @@ impl Open {
             ranks,
             hosts,
             each,
+            prices,
             scratch: Scratch::default(),
             storage,
             shared,

@@ -75,7 +75,8 @@ pub fn gather(runs: &RunList, start: u64, buffer: &[u8], mut put: impl FnMut(u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{Cost, Decision, Request, aggregators, decide};
+    use crate::collective::{Call, Decision, Request, aggregators};
+    use crate::cost::{Cost, Prices};
     use crate::hints::Hints;
     use crate::view::View;
     use kw_types::layout::{Layout, basic};
@@ -144,7 +145,14 @@ mod tests {
             })
             .collect();
         let hosts: Vec<u32> = (0..ranks.len() as u32).map(|r| r / 2).collect();
-        decide(&requests, &aggregators(&hosts, 1, hints), hints, writes)
+        Call {
+            requests: &requests,
+            aggregators: &aggregators(&hosts, 1, hints),
+            hints,
+            prices: &Prices::default(),
+            writes,
+        }
+        .decide()
     }
 
     /// A rank's (view, from, to) part of a window, and the corresponding part of its data.

@@ -7,64 +7,9 @@
 //! few large accesses. This pays where the pieces of several ranks interleave; otherwise each rank
 //! accesses its own bytes.
 
+use crate::cost::{Asked, Cost, Prices};
 use crate::hints::{Hints, Switch};
 use std::ops::Range;
-
-/// Costs of file accesses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cost {
-    /// One access beyond its bytes, nanoseconds.
-    pub call: u64,
-    /// A byte, picoseconds.
-    pub byte: u64,
-    /// Moving a byte to an aggregator or from one, picoseconds; 0 before it was measured.
-    pub exchange: u64,
-    /// Reading a byte of the file with gaps and taking the pieces out, picoseconds; 0 before it was
-    /// measured.
-    pub sieved: u64,
-}
-
-impl Default for Cost {
-    /// Before anything was measured: the page cache's.
-    fn default() -> Cost {
-        Cost {
-            call: 500,
-            byte: 100,
-            exchange: 0,
-            sieved: 0,
-        }
-    }
-}
-
-impl Cost {
-    /// Bytes that are moved in the time of one access.
-    pub fn bytes_of_a_call(&self) -> u64 {
-        self.call.saturating_mul(1000) / self.byte.max(1)
-    }
-
-    /// Bytes to read at once with gaps, at most `most`. Reads from the page cache take steps that
-    /// are still in the processor's cache when the pieces are copied out.
-    pub fn sieve_step(&self, most: u64) -> u64 {
-        match self.byte < CACHED_BYTE {
-            true => most.min(CACHED_STEP),
-            false => most,
-        }
-    }
-
-    /// Cost of a byte that is read with gaps, in picoseconds, before that was measured. Memory that
-    /// is in the processor's cache is filled in half the time. Measured as [`CACHED_STEP`].
-    pub fn first_sieved_byte(&self) -> u64 {
-        match self.byte < CACHED_BYTE {
-            true => self.byte.div_ceil(2),
-            false => self.byte,
-        }
-    }
-
-    /// Nanoseconds of accesses.
-    fn of(&self, calls: f64, bytes: f64) -> f64 {
-        calls * self.call as f64 + bytes * self.byte as f64 / 1000.0
-    }
-}
 
 /// Request of one rank in a collective call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -141,33 +86,6 @@ impl Request {
     }
 }
 
-/// Default cost of moving a byte to or from an aggregator and placing it there, before it was
-/// measured, in picoseconds: two copies within a host while other ranks do the same. Measured on
-/// two cores with bench/io.c, blocks of 1 to 64 KB.
-const EXCHANGE_WRITTEN: u64 = 40;
-/// The default for reads.
-const EXCHANGE_READ: u64 = 70;
-/// The default if ranks share cores and wait for each other.
-const EXCHANGE_CROWDED: u64 = 150;
-/// Bytes of the rank that has most, from which on an exchange tells what a byte costs.
-const TELLING: f64 = 1048576.0;
-/// Minimum cost of a write beyond its bytes if several ranks write one file at once, in
-/// nanoseconds: they wait for the file's lock in the kernel. Measured as above: 2,400 to 7,400.
-const CONTENDED_CALL: u64 = 3_000;
-/// Highest cost of a byte that comes out of the page cache, in picoseconds: 2 GB/s.
-const CACHED_BYTE: u64 = 500;
-/// Bytes read at once with gaps from the page cache. Measured with steps of 16 KB to 2 MB on a
-/// processor with 1 MB of second-level cache: 128 to 512 KB are best, 2 MB takes 8 % longer.
-const CACHED_STEP: u64 = 256 << 10;
-/// Cost of extracting a byte from data read with gaps, in nanoseconds: one copy.
-const SIEVE_PER_BYTE: f64 = 0.02;
-/// Cost of finding a piece in such data, in nanoseconds.
-const SIEVE_PER_PIECE: f64 = 4.0;
-/// Cost of describing one run to an aggregator and placing it there, in nanoseconds.
-const EXCHANGE_PER_PIECE: f64 = 8.0;
-/// Cost per rank and peer of the messages of one exchange, in nanoseconds.
-const EXCHANGE_PER_RANK: f64 = 2_000.0;
-
 /// Strategy of a collective call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -179,31 +97,98 @@ pub enum Decision {
     Exchange(Domains),
 }
 
-/// Decides for a call with these requests, one for each rank. `aggregators`: which ranks may
-/// access the file for others, in ascending order, at least one.
-pub fn decide(requests: &[Request], aggregators: &[u32], hints: &Hints, writes: bool) -> Decision {
-    let active = || requests.iter().filter(|r| r.bytes != 0);
-    if active().next().is_none() || requests.iter().any(|r| r.failed) {
-        return Decision::Nothing;
-    }
-    let switch = match writes {
-        true => hints.exchange_writes,
-        false => hints.exchange_reads,
-    };
-    let possible = active().all(|r| r.ascends);
-    let wanted = match switch {
-        Switch::Disable => false,
-        Switch::Enable => true,
-        Switch::Automatic => {
-            interleave(requests) && exchange_pays(requests, aggregators.len(), hints, writes)
+/// A collective call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What each rank asks for.
+    pub requests: &'a [Request],
+    /// Which ranks may access the file for others, in ascending order, at least one.
+    pub aggregators: &'a [u32],
+    /// Hints, the same on all ranks.
+    pub hints: &'a Hints,
+    /// Prices of communication, the same on all ranks.
+    pub prices: &'a Prices,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// Pieces of a rank from which on it pays to measure what a call costs before the decision.
+const MANY: u64 = 64;
+
+impl Call<'_> {
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            requests: self.requests,
+            hints: self.hints,
+            prices: self.prices,
+            aggregators: self.aggregators.len(),
+            writes: self.writes,
         }
-    };
-    if !possible || !wanted {
-        return Decision::Independent;
     }
-    let first = active().map(|r| r.first).min().unwrap_or(0);
-    let end = active().map(|r| r.end).max().unwrap_or(0);
-    Decision::Exchange(Domains::new(first..end, aggregators, hints))
+
+    fn active(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().filter(|r| r.bytes != 0)
+    }
+
+    fn switch(&self) -> Switch {
+        match self.writes {
+            true => self.hints.exchange_writes,
+            false => self.hints.exchange_reads,
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.active().next().is_none() || self.requests.iter().any(|r| r.failed)
+    }
+
+    fn domains(&self) -> Domains {
+        let first = self.active().map(|r| r.first).min().unwrap_or(0);
+        let end = self.active().map(|r| r.end).max().unwrap_or(0);
+        Domains::new(first..end, self.aggregators, self.hints)
+    }
+
+    /// Whether each rank should first access a few of its pieces to measure what that costs: the
+    /// decision depends on it, and some rank does not know it yet.
+    pub fn wants_probe(&self) -> bool {
+        !self.is_nothing()
+            && self.switch() == Switch::Automatic
+            && self.active().all(|r| r.ascends)
+            && self.active().any(|r| r.cost.call == 0)
+            && self.active().all(|r| r.pieces >= MANY)
+            && interleave(self.requests)
+    }
+
+    /// The strategy. All ranks reach the same one.
+    pub fn decide(&self) -> Decision {
+        if self.is_nothing() {
+            return Decision::Nothing;
+        }
+        let possible = self.active().all(|r| r.ascends);
+        let domains = self.domains();
+        let wanted = match self.switch() {
+            Switch::Disable => false,
+            Switch::Enable => true,
+            Switch::Automatic => {
+                let asked = self.asked();
+                interleave(self.requests) && asked.alone() > asked.together(&domains)
+            }
+        };
+        match possible && wanted {
+            true => Decision::Exchange(domains),
+            false => Decision::Independent,
+        }
+    }
+
+    /// Cost of an exchange per byte before it was measured, in picoseconds.
+    pub fn usual_exchange(&self) -> u64 {
+        self.asked().usual_exchange()
+    }
+
+    /// Cost per byte of an exchange that took this many nanoseconds, in picoseconds; `None` if it was
+    /// too small to tell.
+    pub fn measured_exchange(&self, took: u64) -> Option<u64> {
+        self.asked().measured_exchange(&self.domains(), took)
+    }
 }
 
 /// Whether the ranges of several ranks overlap.
@@ -213,84 +198,6 @@ fn interleave(requests: &[Request]) -> bool {
         .collect();
     ranges.sort_unstable();
     ranges.windows(2).any(|w| w[1].0 < w[0].1)
-}
-
-/// Ranks that access anything.
-fn active(requests: &[Request]) -> usize {
-    requests.iter().filter(|r| r.bytes != 0).count()
-}
-
-/// Default cost of an exchange per byte before it was measured, in picoseconds.
-pub fn usual_exchange(requests: &[Request], aggregators: usize, writes: bool) -> u64 {
-    match (active(requests) > aggregators, writes) {
-        (true, _) => EXCHANGE_CROWDED,
-        (false, true) => EXCHANGE_WRITTEN,
-        (false, false) => EXCHANGE_READ,
-    }
-}
-
-/// Cost per byte of an exchange that took this many nanoseconds, in picoseconds; `None` if it was
-/// too small to tell.
-pub fn measured_exchange(
-    requests: &[Request],
-    aggregators: usize,
-    cost: Cost,
-    took: u64,
-) -> Option<u64> {
-    let most = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0) as f64;
-    let total: f64 = requests.iter().map(|r| r.bytes as f64).sum();
-    let bytes = most(|r| r.bytes).max(total / aggregators as f64);
-    let pieces = most(|r| r.pieces) * EXCHANGE_PER_PIECE;
-    let each = (took as f64 - pieces) * 1000.0 / bytes - cost.byte as f64;
-    (bytes >= TELLING).then(|| each.max(1.0) as u64)
-}
-
-/// Whether fewer accesses are worth the exchange: whichever way the ranks that have most to do are
-/// done earlier. As many ranks as there are aggregators run at once; where there are more, they take
-/// turns.
-fn exchange_pays(requests: &[Request], aggregators: usize, hints: &Hints, writes: bool) -> bool {
-    let highest = |of: fn(&Request) -> u64| requests.iter().map(of).max().unwrap_or(0);
-    let least = match writes && active(requests) > 1 {
-        true => CONTENDED_CALL,
-        false => 0,
-    };
-    let cost = Cost {
-        call: highest(|r| r.cost.call).max(least),
-        byte: highest(|r| r.cost.byte),
-        exchange: highest(|r| r.cost.exchange),
-        sieved: highest(|r| r.cost.sieved),
-    };
-    let per_byte = match cost.exchange {
-        0 => usual_exchange(requests, aggregators, writes),
-        measured => measured,
-    };
-    let time = |of: &dyn Fn(&Request) -> f64| {
-        let most = requests.iter().map(of).fold(0.0, f64::max);
-        most.max(requests.iter().map(of).sum::<f64>() / aggregators as f64)
-    };
-    let each = |r: &Request| cost.of(r.pieces as f64, r.bytes as f64);
-    let sieved = |r: &Request| {
-        let span = r.end.saturating_sub(r.first) as f64;
-        match cost.sieved {
-            0 => {
-                let step = cost.sieve_step(hints.sieve) as f64;
-                let calls = (span / step).ceil() * cost.call as f64;
-                let bytes = span * cost.first_sieved_byte() as f64 / 1000.0;
-                let taken_out = r.bytes as f64 * SIEVE_PER_BYTE;
-                calls + bytes + taken_out + r.pieces as f64 * SIEVE_PER_PIECE
-            }
-            measured => span * measured as f64 / 1000.0,
-        }
-    };
-    let alone = match writes || hints.sieve_reads == Switch::Disable {
-        true => time(&each),
-        false => time(&each).min(time(&sieved)),
-    };
-    let part = |r: &Request| {
-        let bytes = r.bytes as f64;
-        bytes * (per_byte + cost.byte) as f64 / 1000.0 + r.pieces as f64 * EXCHANGE_PER_PIECE
-    };
-    alone > time(&part) + requests.len() as f64 * EXCHANGE_PER_RANK
 }
 
 /// Which aggregator accesses which part of the file, and when.
@@ -308,7 +215,7 @@ pub struct Domains {
 
 impl Domains {
     /// Cuts a range of the file, which is not empty.
-    fn new(range: Range<u64>, aggregators: &[u32], hints: &Hints) -> Domains {
+    pub(crate) fn new(range: Range<u64>, aggregators: &[u32], hints: &Hints) -> Domains {
         let unit = hints.alignment.max(1);
         let base = range.start - range.start % unit;
         let share = (range.end - base).div_ceil(aggregators.len() as u64);
@@ -324,6 +231,11 @@ impl Domains {
             window,
             aggregators: aggregators.to_vec(),
         }
+    }
+
+    /// Bytes of the range.
+    pub(crate) fn len(&self) -> u64 {
+        self.range.end - self.range.start
     }
 
     /// The aggregators' ranks, one for each domain.
@@ -393,6 +305,26 @@ mod tests {
         }
     }
 
+    fn decide(requests: &[Request], aggregators: &[u32], hints: &Hints, writes: bool) -> Decision {
+        let prices = Prices::default();
+        call(requests, aggregators, (hints, &prices), writes).decide()
+    }
+
+    fn call<'a>(
+        requests: &'a [Request],
+        aggregators: &'a [u32],
+        (hints, prices): (&'a Hints, &'a Prices),
+        writes: bool,
+    ) -> Call<'a> {
+        Call {
+            requests,
+            aggregators,
+            hints,
+            prices,
+            writes,
+        }
+    }
+
     fn decision(len: u64, n: u64) -> Decision {
         let all: Vec<Request> = (0..4).map(|r| blocks(r, 4, len, n)).collect();
         decide(&all, &[0], &Hints::default(), true)
@@ -447,18 +379,10 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_read_along_in_small_steps_only_from_the_page_cache() {
-        let mut cost = Cost::default();
-        assert_eq!(cost.sieve_step(4 << 20), CACHED_STEP);
-        assert_eq!(cost.sieve_step(1000), 1000, "not more than the hint says");
-        cost.byte = 10 * CACHED_BYTE;
-        assert_eq!(cost.sieve_step(4 << 20), 4 << 20);
-    }
-
-    #[test]
     fn an_exchange_that_was_slow_is_not_made_again() {
         let writes = |exchange: u64| {
             let cost = Cost {
+                call: 6000,
                 exchange,
                 ..Cost::default()
             };
@@ -473,14 +397,40 @@ mod tests {
         assert!(matches!(writes(0), Decision::Exchange(_)));
         assert_eq!(writes(1000), Decision::Independent);
         let all: Vec<Request> = (0..2).map(|r| blocks(r, 2, 1 << 16, 256)).collect();
-        let told = measured_exchange(&all, 2, Cost::default(), 5_000_000);
-        assert_eq!(
-            told,
-            Some(197),
-            "5 ms for 16 MB, of them 0.1 ns a byte for the file"
+        let (hints, prices) = (Hints::default(), Prices::default());
+        let told = |all: &[Request], took| {
+            let both = (&hints, &prices);
+            call(all, &[0, 1], both, true).measured_exchange(took)
+        };
+        let each = told(&all, 5_000_000).expect("16 MB tell");
+        assert!(
+            (190..198).contains(&each),
+            "5 ms for 16 MB, of them 0.1 ns a byte for the file: {each}"
         );
         let small: Vec<Request> = (0..2).map(|r| blocks(r, 2, 64, 10)).collect();
-        assert_eq!(measured_exchange(&small, 2, Cost::default(), 50_000), None);
+        assert_eq!(told(&small, 50_000), None);
+    }
+
+    #[test]
+    fn a_call_is_measured_before_the_first_decision_about_many_pieces() {
+        let (hints, prices) = (Hints::default(), Prices::default());
+        let wants = |all: &[Request], hints: &Hints| {
+            call(all, &[0, 1], (hints, &prices), true).wants_probe()
+        };
+        let all = |n| -> Vec<Request> { (0..2).map(|r| blocks(r, 2, 1 << 10, n)).collect() };
+        assert!(wants(&all(MANY), &hints));
+        assert!(!wants(&all(MANY - 1), &hints), "few pieces");
+        let mut known = all(1000);
+        known[0].cost.call = 700;
+        assert!(wants(&known, &hints), "rank 1 does not know it");
+        known[1].cost.call = 900;
+        assert!(!wants(&known, &hints));
+        let mut told = Hints::default();
+        assert!(told.set("romio_cb_write", "enable"));
+        assert!(!wants(&all(1000), &told), "nothing to decide");
+        known[1].failed = true;
+        known[1].cost.call = 0;
+        assert!(!wants(&known, &hints), "nobody accesses the file");
     }
 
     #[test]

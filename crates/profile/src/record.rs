@@ -13,11 +13,11 @@ use crate::language;
 use crate::next::Next;
 use crate::table::{Table, table};
 use crate::trace::act::Act;
-use crate::trace::{Tracer, what};
+use crate::trace::{Tracer, library, what};
 use kw_base::place::is_place;
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
-use kw_start::profile::{BEGIN, END, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
+use kw_start::profile::{BEGIN, END, FILE_TIMES, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
 use kw_sys::ticks;
 
 /// Places of a thread's index, a power of two; more than rows of a sheet.
@@ -265,6 +265,13 @@ pub(crate) unsafe fn call(
             table.word(BEGIN).store(begin, Ordering::Relaxed);
         }
     }
+    if event == Event::Ends && table.counts {
+        for (n, time) in library::file_times().into_iter().enumerate() {
+            table
+                .word(FILE_TIMES + 8 * n)
+                .store(time, Ordering::Relaxed);
+        }
+    }
     // SAFETY: as above.
     unsafe { (*thread).under_way(table, row, begin) };
     let under_way = UnderWay { thread, table };
@@ -275,6 +282,7 @@ pub(crate) unsafe fn call(
     match event {
         Event::Ends => table.word(END).store(end, Ordering::Relaxed),
         Event::FreesType => type_freed(),
+        Event::Begins if table.counts => drop(library::watch_files()),
         Event::Passes | Event::Begins => {}
     }
     let bytes = if code == 0 { Some(bytes()) } else { None };

@@ -13,7 +13,7 @@ pub(crate) mod act;
 mod comms;
 mod counts;
 mod general;
-mod library;
+pub(crate) mod library;
 mod receives;
 pub(crate) mod ring;
 mod topology;

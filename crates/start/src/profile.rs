@@ -31,6 +31,9 @@ pub const MODULES_USED: usize = 48;
 pub const TRACE: usize = 56;
 /// Whether no sums are requested: rows have function and address only.
 pub const UNCOUNTED: usize = 64;
+/// Nanoseconds of access to files, and behind it those of communication of collective access, or 0:
+/// as they were when MPI was last finalised.
+pub const FILE_TIMES: usize = 72;
 /// Where modules begin.
 pub const MODULES_AT: usize = 4096;
 /// Bytes of a module.
@@ -91,6 +94,10 @@ pub struct Calls {
     pub run: u64,
     /// Whether it has finalised.
     pub over: bool,
+    /// Nanoseconds of access to files, by whichever thread; known once it has finalised.
+    pub file_access: u64,
+    /// Those of communication of collective access to files, and of waiting for other ranks.
+    pub file_exchange: u64,
     /// Programs and libraries that have called, by path.
     pub files: Vec<String>,
     /// The calls.
@@ -126,7 +133,7 @@ pub fn read(
     ticks: u64,
     nanoseconds: u64,
 ) -> Option<Calls> {
-    let mut header = [0; 64];
+    let mut header = [0; FILE_TIMES + 16];
     read(0, &mut header)?;
     if word(&header, 0) != MAGIC || word(&header, TICKS) == 0 {
         return None;
@@ -159,6 +166,8 @@ pub fn read(
     Some(Calls {
         run: clocks.span(until.saturating_sub(begin)),
         over: end != 0,
+        file_access: word(&header, FILE_TIMES),
+        file_exchange: word(&header, FILE_TIMES + 8),
         files,
         rows,
     })
@@ -212,6 +221,8 @@ impl Calls {
         let mut put = |n: u64| out.extend_from_slice(&n.to_le_bytes());
         put(self.run);
         put(self.over.into());
+        put(self.file_access);
+        put(self.file_exchange);
         put(self.files.len() as u64);
         for file in &self.files {
             put(file.len() as u64);
@@ -238,6 +249,7 @@ impl Calls {
             Some(u64::from_le_bytes(*head))
         };
         let (run, over) = (take()?, take()? != 0);
+        let (file_access, file_exchange) = (take()?, take()?);
         let lengths: Option<Vec<u64>> = (0..take()?).map(|_| take()).collect();
         let row = |both: u64, [offset, count, time, bytes]: [u64; 4]| Row {
             function: both as u32,
@@ -261,6 +273,8 @@ impl Calls {
         Some(Calls {
             run,
             over,
+            file_access,
+            file_exchange,
             files: files.collect::<Option<_>>()?,
             rows,
         })
@@ -293,6 +307,7 @@ mod tests {
     fn table() -> Vec<u8> {
         let mut t = vec![0; SIZE];
         put(&mut t, 0, &[MAGIC, 1, 1000, 5000, 1010, 0, 1]);
+        put(&mut t, FILE_TIMES, &[30, 40]);
         put(&mut t, MODULES_AT, &[0x4000, 2]);
         t[MODULES_AT + PATH_AT..][..2].copy_from_slice(b"/a");
         for (n, under_way) in [(0, 0), (1, (ROWS_AT + ROW) as u64)] {
@@ -320,6 +335,7 @@ mod tests {
     fn threads_are_one_and_what_is_under_way_counts() {
         let calls = of(&table()).unwrap();
         assert_eq!((calls.run, calls.over), (180, false));
+        assert_eq!((calls.file_access, calls.file_exchange), (30, 40));
         assert_eq!(calls.files, ["/a"]);
         let [row, nowhere] = calls.rows[..] else {
             panic!("{calls:?}")

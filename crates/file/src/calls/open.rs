@@ -5,7 +5,7 @@ use crate::counter::Counter;
 use crate::fault::failed;
 use crate::open::{Cursor, Open, Seen, amode, find};
 use crate::representation::Representation;
-use kw_io_plan::{Hints, View};
+use kw_io_plan::{Hints, Prices, View};
 use kw_mpi::chapter::{Parent, add_comm, forget, running};
 use kw_objects::error::{Class, Fault, Res, Scope, fail};
 use kw_objects::handle::{CommH, FileH, GroupH, InfoH};
@@ -126,6 +126,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         pointer = ranks.with(mpi).all_or_none(end)?;
     }
     let on_one_host = hosts.iter().all(|host| *host == hosts[0]);
+    let prices = prices(mpi, !on_one_host)?;
     let shared = Counter::open(mpi, &ranks, on_one_host)?;
     let seen = Arc::new(Seen::bytes(mpi)?);
     let cursor = Cursor {
@@ -139,7 +140,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         path,
         mode,
         own,
-        (ranks, hosts, each),
+        (ranks, hosts, each, prices),
         Arc::new(storage),
         shared,
         cursor,
@@ -181,6 +182,14 @@ fn hosts_of(mpi: &Mpi, ranks: &Ranks) -> Res<Vec<u32>> {
     let all: Option<Vec<u32>> = (0..ranks.group.size()).map(host).collect();
     // Nothing is known of the hosts of another job: each rank counts as on one of its own.
     Ok(all.unwrap_or_else(|| (0..ranks.group.size()).collect()))
+}
+
+/// What communication costs in this job, the same on all ranks.
+fn prices(mpi: &Mpi, several_hosts: bool) -> Res<Prices> {
+    let mut guard = mpi.lock();
+    let engine = running(&mut guard)?.0;
+    let calibration = engine.job.agreed().calibration();
+    Ok(Prices::of(calibration, several_hosts))
 }
 
 /// A file that all ranks have opened.

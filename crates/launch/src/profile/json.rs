@@ -25,12 +25,14 @@ pub fn json(table: &Table, size: usize, sites: &mut Sites) -> String {
 
 fn rank(r: &RankTimes) -> String {
     format!(
-        "  {{\"rank\": {}, \"run\": {}, \"mpi\": {}, \"waiting\": {}, \"files\": {}, \"finalized\": {}}}",
+        "  {{\"rank\": {}, \"run\": {}, \"mpi\": {}, \"waiting\": {}, \"files\": {}, \"file_access\": {}, \"file_exchange\": {}, \"finalized\": {}}}",
         r.rank,
         seconds(r.run),
         seconds(r.inside),
         seconds(r.waiting),
         seconds(r.files),
+        seconds(r.file_access),
+        seconds(r.file_exchange),
         r.over
     )
 }

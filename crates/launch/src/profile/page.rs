@@ -30,6 +30,15 @@ pub fn page(table: &Table, size: usize, sites: &mut Sites) -> String {
     out += &share("waiting", table.spread(|r| r.share(r.waiting)));
     if table.ranks.iter().any(|r| r.files > 0) {
         out += &share("in files", table.spread(|r| r.share(r.files)));
+        if table
+            .ranks
+            .iter()
+            .any(|r| r.file_access + r.file_exchange > 0)
+        {
+            let (access, exchange) = ("file access", "file exchange");
+            out += &share(access, table.spread(|r| r.share(r.file_access)));
+            out += &share(exchange, table.spread(|r| r.share(r.file_exchange)));
+        }
     }
     out += &imbalance(table);
     out += &remarks(table, size);
@@ -263,6 +272,7 @@ mod tests {
                 rows: (0..40)
                     .map(|n| row(n, 1_000_000 + u64::from(rank)))
                     .collect(),
+                ..Calls::default()
             };
             table.add(rank, &calls);
         }

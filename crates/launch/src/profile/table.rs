@@ -76,6 +76,10 @@ pub struct RankTimes {
     pub waiting: u64,
     /// In those of files.
     pub files: u64,
+    /// Access to files, also by threads beside the program.
+    pub file_access: u64,
+    /// Communication of collective access to files, and waiting for other ranks.
+    pub file_exchange: u64,
     /// Whether it has finalised.
     pub over: bool,
 }
@@ -99,6 +103,8 @@ impl Table {
             rank,
             run: calls.run,
             over: calls.over,
+            file_access: calls.file_access,
+            file_exchange: calls.file_exchange,
             ..RankTimes::default()
         };
         for row in &calls.rows {
@@ -214,6 +220,7 @@ mod tests {
             over: true,
             files: vec![file.into()],
             rows: offsets.map(row).collect(),
+            ..Calls::default()
         }
     }
 

@@ -105,11 +105,100 @@ struct Ask {
 
 static ASK: Mutex<Option<Ask>> = Mutex::new(None);
 
+/// A session of MPI_T, and what is asked in it.
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    index: ClassIndex,
+    alloc: Variable,
+    start: Start,
+    read: Read,
+    session: usize,
+}
+
+impl Asking {
+    /// # Safety
+    /// MPI_T has been initialised.
+    unsafe fn new() -> Option<Asking> {
+        // SAFETY: as in `begin`.
+        unsafe {
+            let session: Session = function(c"PMPI_T_pvar_session_create")?;
+            let mut asking = Asking {
+                index: function(c"PMPI_T_pvar_get_index")?,
+                alloc: function(c"PMPI_T_pvar_handle_alloc")?,
+                start: function(c"PMPI_T_pvar_start")?,
+                read: function(c"PMPI_T_pvar_read")?,
+                session: 0,
+            };
+            (session(&mut asking.session) == 0).then_some(asking)
+        }
+    }
+
+    /// A handle of a variable, which counts from now on.
+    fn handle(&self, (name, class): &(&CStr, c_int)) -> Option<usize> {
+        let (mut at, mut handle, mut count) = (0, 0, 0);
+        let no_object = std::ptr::null_mut();
+        // SAFETY: as in `begin`.
+        unsafe {
+            let good = (self.index)(name.as_ptr(), *class, &mut at) == 0
+                && (self.alloc)(self.session, at, no_object, &mut handle, &mut count) == 0;
+            // one that is never stopped says so
+            let _ = good && *class != LEVEL && (self.start)(self.session, handle) == 0;
+            good.then_some(handle)
+        }
+    }
+
+    /// The value of a variable; 0 if it cannot be read.
+    fn value(&self, handle: usize) -> u64 {
+        let mut value = 0u64;
+        // SAFETY: the session and its handle; all these variables are of this type.
+        match unsafe { (self.read)(self.session, handle, (&raw mut value).cast()) } {
+            0 => value,
+            _ => 0,
+        }
+    }
+}
+
+/// Time of access to files, and of communication of collective access.
+const FILE_TIMES: [(&CStr, c_int); 2] = [
+    (c"file_time", AGGREGATE),
+    (c"file_exchange_time", AGGREGATE),
+];
+
+/// Their handles, once MPI is initialised.
+static WATCHED: Mutex<Option<(Asking, [Option<usize>; 2])>> = Mutex::new(None);
+
+/// MPI is initialised: the time spent on files counts from now on. Nothing if the library is another
+/// one, or the user has turned MPI_T off.
+#[cold]
+pub(crate) fn watch_files() -> Option<()> {
+    // SAFETY: as in `begin`.
+    let asking = unsafe {
+        let init: Init = function(c"PMPI_T_init_thread")?;
+        let mut provided = 0;
+        match init(0, &mut provided) {
+            0 => Asking::new()?,
+            _ => return None,
+        }
+    };
+    let handles = FILE_TIMES.each_ref().map(|sum| asking.handle(sum));
+    *WATCHED.lock().unwrap_or_else(|e| e.into_inner()) = Some((asking, handles));
+    Some(())
+}
+
+/// Nanoseconds of access to files, and of communication of collective access, so far.
+#[cold]
+pub(crate) fn file_times() -> [u64; 2] {
+    let watched = WATCHED.lock().unwrap_or_else(|e| e.into_inner());
+    match &*watched {
+        None => [0; 2],
+        Some((asking, handles)) => handles.map(|h| h.map_or(0, |h| asking.value(h))),
+    }
+}
+
 /// The sums of a process.
 #[derive(Debug)]
 pub(super) struct Sums {
-    read: Read,
-    session: usize,
+    asking: Asking,
     handles: [Vec<usize>; SUMMED],
     files: [Vec<usize>; SUMMED],
     /// When they were looked at last: ticks, nanoseconds.
@@ -201,35 +290,17 @@ fn keep(event: Record) {
 /// # Safety
 /// MPI_T has been initialised.
 unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
-    // SAFETY: as in `begin`.
-    unsafe {
-        let index: ClassIndex = function(c"PMPI_T_pvar_get_index")?;
-        let session: Session = function(c"PMPI_T_pvar_session_create")?;
-        let alloc: Variable = function(c"PMPI_T_pvar_handle_alloc")?;
-        let start: Start = function(c"PMPI_T_pvar_start")?;
-        let read: Read = function(c"PMPI_T_pvar_read")?;
-        let mut ours = 0;
-        if session(&mut ours) != 0 {
-            return None;
-        }
-        let handle = |(name, class): &(&CStr, c_int)| {
-            let (mut at, mut handle, mut count) = (0, 0, 0);
-            let good = index(name.as_ptr(), *class, &mut at) == 0
-                && alloc(ours, at, std::ptr::null_mut(), &mut handle, &mut count) == 0;
-            // one that is never stopped says so
-            let _ = good && *class != LEVEL && start(ours, handle) == 0;
-            good.then_some(handle)
-        };
-        let handles = |sums: [Sum; SUMMED]| sums.map(|all| all.iter().filter_map(handle).collect());
-        Some(Box::new(Sums {
-            read,
-            session: ours,
-            handles: handles(SUMS),
-            files: handles(FILES),
-            at: (ticks, clock::now().0),
-            next: ticks,
-        }))
-    }
+    // SAFETY: the caller says so.
+    let asking = unsafe { Asking::new()? };
+    let handle = |sum| asking.handle(sum);
+    let handles = |sums: [Sum; SUMMED]| sums.map(|all| all.iter().filter_map(handle).collect());
+    Some(Box::new(Sums {
+        asking,
+        handles: handles(SUMS),
+        files: handles(FILES),
+        at: (ticks, clock::now().0),
+        next: ticks,
+    }))
 }
 
 impl Sums {
@@ -246,7 +317,7 @@ impl Sums {
             return [None, None];
         }
         self.at = (ticks, now);
-        let sum = |all: &Vec<usize>| all.iter().map(|h| self.one(*h)).sum();
+        let sum = |all: &Vec<usize>| all.iter().map(|h| self.asking.value(*h)).sum();
         let files: [u64; SUMMED] = self.files.each_ref().map(sum);
         let any = files.iter().any(|&n| n != 0);
         [
@@ -257,14 +328,5 @@ impl Sums {
             )),
             any.then(|| Record::of_sums(Kind::Files, now, files)),
         ]
-    }
-
-    fn one(&self, handle: usize) -> u64 {
-        let mut value = 0u64;
-        // SAFETY: the session and its handle; all these variables are of this type.
-        match unsafe { (self.read)(self.session, handle, (&raw mut value).cast()) } {
-            0 => value,
-            _ => 0,
-        }
     }
 }
