@@ -3,7 +3,7 @@
  *     io [--turns N] [--kinds LIST] [--hint KEY=VALUE]... [FILE]
  *
  * FILE (default: one in $TMPDIR, or /tmp) is made, overwritten and deleted. Kinds (default: all but
- * overlap and those on the device):
+ * overlap, those with gaps and those on the device):
  *     open          MPI_File_open and MPI_File_close of a file that is there
  *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
  *     write_at_apart, read_at_apart    the same, and a barrier, which is in the time: what the ranks take
@@ -215,8 +215,8 @@ static const struct kind kinds[] = {
     {"read1k", read_all, 1 << 10, PART},
     {"write64k", write_all, 64 << 10, PART},
     {"read64k", read_all, 64 << 10, PART},
-    {"write_sparse", write_all, 1 << 10, 4 * MEGABYTE, .spread = 16},
-    {"read_sparse", read_all, 1 << 10, 4 * MEGABYTE, .spread = 16},
+    {"write_sparse", write_all, 1 << 10, 4 * MEGABYTE, 1, 16},
+    {"read_sparse", read_all, 1 << 10, 4 * MEGABYTE, 1, 16},
     {"shared", shared, 0, 64 * 1000},
     {"ordered", ordered, 0, 64 * 100},
     {"pwrite_device", pwrite_device, 0, PART, 1},

@@ -430,7 +430,7 @@ mod tests {
         assert!(!wants(&all(1000), &told), "nothing to decide");
         known[1].failed = true;
         known[1].cost.call = 0;
-        assert!(!wants(&known, &hints), "nobody accesses the file");
+        assert!(!wants(&known, &hints), "no rank accesses the file");
     }
 
     #[test]
