@@ -3,7 +3,7 @@
  *     io [--turns N] [--kinds LIST] [--hint KEY=VALUE]... [FILE]
  *
  * FILE (default: one in $TMPDIR, or /tmp) is made, overwritten and deleted. Kinds (default: all but
- * overlap, those with gaps and those on the device):
+ * overlap, view, those with gaps, those on the device, and blocks by the system's calls):
  *     open          MPI_File_open and MPI_File_close of a file that is there
  *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
  *     write_at_apart, read_at_apart    the same, and a barrier, which is in the time: what the ranks take
@@ -16,6 +16,9 @@
  *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
  *     ordered       100 ordered writes of 64 bytes
  *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
+ *     pwrite1k, pread1k, pwrite64k, pread64k    the same in blocks of the ranks in turn, and a barrier
+ *     view          MPI_File_set_view with a datatype of 10^6 blocks at irregular distances, and the memory
+ *                   of the datatype and the view for each block
  *     pwrite_device, write_at_device, write1k_device    pwrite, write_at and write1k, and until the data
  *                   are on the device: fsync, MPI_File_sync
  *     overlap       how much of an MPI_File_iwrite_all of 64 MB a rank passes while the program
@@ -30,6 +33,7 @@
 #include "measure.h"
 #include "options.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #define MEGABYTE (1 << 20)
@@ -136,6 +140,27 @@ static void system_read(void)
             give_up("pread", "moved fewer bytes");
 }
 
+static int block_of_call;
+
+/* The position in the file of a block of this rank. */
+static MPI_Offset block_at(int block) { return ((MPI_Offset)block * size + rank) * block_of_call; }
+
+static void system_write_blocks(void)
+{
+    for (int i = 0; i < bytes_of_call / block_of_call; i++)
+        if (pwrite(descriptor, data + i * block_of_call, block_of_call, block_at(i)) != block_of_call)
+            give_up("pwrite", "moved fewer bytes");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void system_read_blocks(void)
+{
+    for (int i = 0; i < bytes_of_call / block_of_call; i++)
+        if (pread(descriptor, data + i * block_of_call, block_of_call, block_at(i)) != block_of_call)
+            give_up("pread", "moved fewer bytes");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void pwrite_device(void)
 {
     system_write();
@@ -190,6 +215,50 @@ static void overlap(int turns)
     }
 }
 
+/* Bytes of allocated memory. */
+static double allocated(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    return (double)info.uordblks + (double)info.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+static void view(int turns)
+{
+    enum { BLOCKS = 1000000, BLOCK = 4 };
+    struct batches times = {.count = turns};
+    MPI_Aint *at = malloc(BLOCKS * sizeof *at);
+    MPI_Datatype type;
+    for (int i = 0; i < BLOCKS; i++)
+        at[i] = ((MPI_Aint)i * 5 + i * 7 % 3) * BLOCK * size + rank * BLOCK;
+    check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    double before = allocated();
+    MPI_Type_create_hindexed_block(BLOCKS, BLOCK, at, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    for (int turn = -1; turn < turns; turn++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        check(MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+        double took = MPI_Wtime() - start;
+        if (turn >= 0)
+            times.us[turn] = took * 1e6;
+    }
+    double memory = (allocated() - before) / BLOCKS;
+    MPI_Type_free(&type);
+    free(at);
+    slowest(&times, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("{\"bench\": \"io\", \"op\": \"view\", \"ranks\": %d, \"bytes\": %d, \"bytes_a_block\": %.2f, ", size,
+               BLOCKS * BLOCK, memory);
+        print_times("us", &times);
+        printf("}\n");
+        fflush(stdout);
+    }
+}
+
 struct kind {
     const char *name;
     void (*run)(void);
@@ -219,6 +288,10 @@ static const struct kind kinds[] = {
     {"read_sparse", read_all, 1 << 10, 4 * MEGABYTE, 1, 16},
     {"shared", shared, 0, 64 * 1000},
     {"ordered", ordered, 0, 64 * 100},
+    {"pwrite1k", system_write_blocks, 1 << 10, PART, 1},
+    {"pread1k", system_read_blocks, 1 << 10, PART, 1},
+    {"pwrite64k", system_write_blocks, 64 << 10, PART, 1},
+    {"pread64k", system_read_blocks, 64 << 10, PART, 1},
     {"pwrite_device", pwrite_device, 0, PART, 1},
     {"write_at_device", write_at_device, 0, PART, 1},
     {"write1k_device", write_all_device, 1 << 10, PART, 1},
@@ -228,6 +301,7 @@ static void set_view(const struct kind *kind)
 {
     MPI_Datatype type;
     bytes_of_call = kind->bytes;
+    block_of_call = kind->block;
     if (kind->block == 0) {
         check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
         return;
@@ -275,7 +349,7 @@ static void check_kinds(const char *list)
 {
     char *words = strdup(list);
     for (char *word = strtok(words, ","); word; word = strtok(NULL, ",")) {
-        int known = !strcmp(word, "overlap");
+        int known = !strcmp(word, "overlap") || !strcmp(word, "view");
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
             known |= !strcmp(word, kinds[i].name);
         if (!known)
@@ -340,6 +414,8 @@ int main(int argc, char **argv)
             measure(&kinds[i], turns);
     if (*wanted && is_wanted(wanted, "overlap"))
         overlap(turns);
+    if (*wanted && is_wanted(wanted, "view"))
+        view(turns);
     close(descriptor);
     check(MPI_File_close(&file), "MPI_File_close");
     free(data);

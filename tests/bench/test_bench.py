@@ -154,7 +154,7 @@ OTHERS = [
         [["--counts", "0"], ["--rounds", "0"], ["--speed", "3"], ["--rounds"]],
     ),
     ("io", 2, ["--turns", "1"], 17, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
-    ("io", 3, ["--turns", "1", "--kinds", "write1k,overlap"], 2, []),
+    ("io", 3, ["--turns", "1", "--kinds", "write1k,pwrite1k,read_sparse,view,overlap"], 5, []),
 ]
 
 
