@@ -24,6 +24,9 @@ use kw_base::counters::Counters;
 use kw_base::knobs::{Id, Knobs};
 use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::{CannotOpen, Down, Network, Opening};
+use kw_sys::siblings::Siblings;
+use std::cell::OnceCell;
+use std::time::Duration;
 
 /// One rank's engine.
 pub struct Engine {
@@ -39,6 +42,8 @@ pub struct Engine {
     /// Counters of the lock (waits, take-overs), beside those of the parts.
     pub(crate) counters: Counters,
     pub(crate) locations: Locations,
+    /// The ranks of this host, once they were looked for; none where they cannot be told from others.
+    host_ranks: OnceCell<Option<Siblings>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -80,7 +85,15 @@ impl Engine {
             knobs,
             counters: Counters::default(),
             locations: Locations::default(),
+            host_ranks: OnceCell::new(),
         }
+    }
+
+    /// CPU time that the ranks of this host have used together, where that can be read.
+    pub(crate) fn used_by_host_ranks(&self) -> Option<Duration> {
+        let ranks = || local(self.job.me, self.job.hosts()).peers.len();
+        let found = self.host_ranks.get_or_init(|| Siblings::find(ranks()));
+        found.as_ref()?.used()
     }
 
     /// Whether a rank runs on this host, and shares memory with this one.

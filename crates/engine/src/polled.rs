@@ -8,7 +8,7 @@ use crate::events::EventQueue;
 use crate::messages::ReqId;
 use crate::sleeper::Sleeper;
 use crate::wait::WaitOn;
-use kw_base::counters::Counters;
+use kw_base::counters::{Counter, Counters};
 use kw_base::events::{Event, Wanted};
 use kw_base::{Peer, Tick};
 use kw_waiting::constants::wait::SHORT_SLEEP;
@@ -105,6 +105,10 @@ pub trait Polled: Debug + Send + 'static {
     fn wants_user(&self) -> bool;
     /// Whether a schedule waits for a board that no sleeper watches yet.
     fn is_unwatched(&self) -> bool;
+    /// CPU time that the ranks of this host have used together, where that can be read.
+    fn used_by_host_ranks(&self) -> Option<Duration>;
+    /// Messages that this rank has sent since the start.
+    fn sent(&self) -> u64;
     /// Frames handled since the start.
     fn arrivals(&self) -> u64;
     /// Requests ended since the start.
@@ -232,6 +236,16 @@ impl Polled for Engine {
     #[inline(always)]
     fn is_unwatched(&self) -> bool {
         self.parts.collectives.running.is_unwatched()
+    }
+
+    fn used_by_host_ranks(&self) -> Option<Duration> {
+        Engine::used_by_host_ranks(self)
+    }
+
+    #[inline]
+    fn sent(&self) -> u64 {
+        let counters = &self.messages.machine.endpoint.out.counters;
+        counters.get(Counter::EagerSent) + counters.get(Counter::RndvSent)
     }
 
     #[inline(always)]

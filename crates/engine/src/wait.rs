@@ -148,7 +148,10 @@ fn poll_until<T: Send + 'static, E: Polled>(
     on: WaitOn<'_>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) {
-    let mut wait = guard.policy.begin_wait();
+    let inner = &mut **guard;
+    let Some(engine) = &inner.engine else { return };
+    let (sent, meets) = (engine.sent(), on.board.is_some());
+    let mut wait = inner.policy.begin_wait(sent, meets, || engine.clock());
     while let Some(engine) = guard.engine.as_mut() {
         if poll(engine, on, wait.polls_all()) {
             if ready(guard) {
@@ -182,14 +185,15 @@ fn found_nothing<T: Send + 'static, E: Polled>(
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) -> bool {
     let round = wait.found_nothing(guard.policy.oversubscribed);
-    if round.yields {
-        let_others_run(guard, wait);
-    }
+    let now = match round.yields {
+        true => let_others_run(guard, wait),
+        false => None,
+    };
     if round.wakes_parked {
         guard.wake_waiters();
     }
     if round.reads_clock {
-        return read_clock(guard, on, wait, ready);
+        return read_clock(guard, on, wait, now, ready);
     }
     if round.hints {
         spin_hint();
@@ -197,17 +201,25 @@ fn found_nothing<T: Send + 'static, E: Polled>(
     false
 }
 
-/// Lets others run on this CPU, and measures for how long, unless there is nothing to learn.
-fn let_others_run<T: Send + 'static, E: Polled>(guard: &mut Guard<'_, T, E>, wait: &mut Wait) {
+/// Lets others run on this CPU, and measures for how long, unless there is nothing to learn. Returns
+/// the time, if it has read the clock.
+fn let_others_run<T: Send + 'static, E: Polled>(
+    guard: &mut Guard<'_, T, E>,
+    wait: &mut Wait,
+) -> Option<Tick> {
     if !guard.policy.learns {
-        return thread::yield_now();
+        thread::yield_now();
+        return None;
     }
-    let before = guard.engine.as_ref().map(E::clock);
+    let clock = |guard: &Guard<'_, T, E>| guard.engine.as_ref().map(E::clock);
+    let before = wait.read_at().or_else(|| clock(guard))?;
     thread::yield_now();
-    let now = guard.engine.as_ref().map(E::clock);
-    if let Some((before, now)) = before.zip(now) {
-        guard.policy.others_ran(wait, now.since(before));
-    }
+    let now = clock(guard)?;
+    let inner = &mut **guard;
+    let engine = inner.engine.as_ref()?;
+    let ours = || engine.used_by_host_ranks();
+    inner.policy.others_ran(wait, now.since(before), now, ours);
+    Some(now)
 }
 
 /// Lets others in that want the lock, checks a wait that lasts, sleeps when it has polled for long
@@ -216,10 +228,12 @@ fn read_clock<T: Send + 'static, E: Polled>(
     guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
     wait: &mut Wait,
+    mut now: Option<Tick>,
     ready: &mut impl FnMut(&mut Inner<T, E>) -> bool,
 ) -> bool {
     if guard.core.wanted.load(Ordering::Relaxed) != 0 {
         guard.let_others_in();
+        now = None;
         if ready(guard) {
             return true;
         }
@@ -229,7 +243,7 @@ fn read_clock<T: Send + 'static, E: Polled>(
         return true;
     };
     engine.asked_in_vain();
-    let now = engine.clock();
+    let now = now.unwrap_or_else(|| engine.clock());
     let policy = (inner.policy.oversubscribed, inner.policy.times);
     if policy.0 {
         engine.spread(now);

@@ -69,6 +69,7 @@ pub mod published;
 pub mod random;
 pub mod reduce;
 pub mod region;
+pub mod siblings;
 pub mod signals;
 mod socket_option;
 pub mod standard_mpi;

@@ -104,6 +104,14 @@ pub fn launchers_of(starters: &[u32]) -> Vec<(u32, u32)> {
     found
 }
 
+/// This process and those with the same parent.
+pub(crate) fn siblings() -> Vec<u32> {
+    let parent = rustix::process::getppid().map_or(0, |p| p.as_raw_nonzero().get() as u32);
+    let all = processes().into_iter();
+    let of = |(pid, p): (u32, Process)| (p.parent == parent).then_some(pid);
+    all.filter_map(of).collect()
+}
+
 /// This process as a launcher.
 pub fn this_launcher() -> Launcher {
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();

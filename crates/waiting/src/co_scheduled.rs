@@ -7,11 +7,19 @@
 //! yielding is not enough: the scheduler runs it for several milliseconds. A thread woken from
 //! sleep preempts it, so waits sleep at once there.
 //!
+//! A rank that has sent something lately may be what others wait for, so it sleeps for
+//! a time, however many waits that are. A rank that has only received is the end of a stream: no rank
+//! waits for it, and a wake-up for each message would cost more than it gains. It sleeps in some
+//! waits, then polls in one, in which messages gather; if it shares its CPU with other ranks it only
+//! yields. Where ranks share CPUs, only time counts that they cannot have had themselves
+//! ([`crate::Policy::others_ran`]).
+//!
 //! Told by the thread that polls.
 
 use crate::constants::co_scheduled::{
-    COMPUTED, LEARNT, PART_SHORT, REMEMBERED, WAITS_ASLEEP, WAITS_SHARED,
+    ASLEEP, COMPUTED, LEARNT, PART_SHORT, REMEMBERED, WAITS_ASLEEP, WAITS_SHARED,
 };
+use kw_base::Tick;
 use std::time::Duration;
 
 /// See the module.
@@ -25,6 +33,12 @@ pub struct CoScheduled {
     shared: u32,
     /// Waits left that sleep at once.
     asleep: u32,
+    /// Waits after this rank has sent sleep at once, or did until a moment ago.
+    sleeps: bool,
+    /// Until when they do or did.
+    asleep_until: Option<Tick>,
+    /// For how long they did the last time.
+    asleep_for: Duration,
 }
 
 /// How a wait begins.
@@ -39,6 +53,21 @@ pub enum Beginning {
 }
 
 impl CoScheduled {
+    /// Whether waits after this rank has sent sleep at once, or did until a moment ago.
+    #[inline]
+    pub fn sleeps(&self) -> bool {
+        self.sleeps
+    }
+
+    /// A wait begins after this rank has sent something.
+    pub fn beginning_after_send(&mut self, now: Tick) -> Beginning {
+        self.sleeps = self.asleep_until.is_some_and(|until| now < until);
+        match self.sleeps {
+            true => Beginning::Asleep,
+            false => Beginning::Alone,
+        }
+    }
+
     /// A wait begins.
     #[inline]
     pub fn beginning(&mut self) -> Beginning {
@@ -57,9 +86,9 @@ impl CoScheduled {
         self.shared > 0
     }
 
-    /// A wait let others run, and they had the processor for so long. Returns whether it and
+    /// A wait let others run until `now`, and they had the CPU for this long. Returns whether it and
     /// those that follow sleep instead.
-    pub fn had_it(&mut self, lasted: Duration) -> bool {
+    pub fn had_it(&mut self, lasted: Duration, now: Tick) -> bool {
         if self.computed + self.short > REMEMBERED {
             (self.computed, self.short) = (self.computed / 2, self.short / 2);
         }
@@ -69,11 +98,22 @@ impl CoScheduled {
         }
         self.computed += lasted;
         let only_compute = self.computed >= LEARNT && self.short * PART_SHORT < self.computed;
-        (self.shared, self.asleep) = match only_compute {
-            true => (0, WAITS_ASLEEP),
-            false => (WAITS_SHARED, 0),
-        };
+        match only_compute {
+            true => self.sleep_from(now),
+            false => (self.shared, self.asleep, self.sleeps) = (WAITS_SHARED, 0, false),
+        }
         only_compute
+    }
+
+    /// Waits sleep at once: for twice as long as before if they have polled for less than that since.
+    fn sleep_from(&mut self, now: Tick) {
+        let polled = self.asleep_until.map(|until| now.since(until));
+        self.asleep_for = match polled.is_some_and(|polled| polled <= self.asleep_for) {
+            true => ASLEEP[1].min(self.asleep_for * 2),
+            false => ASLEEP[0],
+        };
+        (self.shared, self.asleep, self.sleeps) = (0, WAITS_ASLEEP, true);
+        self.asleep_until = Some(now + self.asleep_for);
     }
 }
 
@@ -83,6 +123,7 @@ mod tests {
 
     const SLICE: Duration = Duration::from_millis(3);
     const TURN: Duration = Duration::from_micros(2);
+    const NOW: Tick = Tick(1);
 
     /// Start of waits after this many stretches of either kind.
     fn beginnings(others: &mut CoScheduled, waits: u32) -> Vec<Beginning> {
@@ -92,17 +133,17 @@ mod tests {
     #[test]
     fn waits_beside_nobody_poll_alone() {
         let mut others = CoScheduled::default();
-        assert!(!(0..1000).any(|_| others.had_it(TURN)));
+        assert!(!(0..1000).any(|_| others.had_it(TURN, NOW)));
         assert_eq!(beginnings(&mut others, 3), [Beginning::Alone; 3]);
     }
 
     #[test]
     fn waits_beside_who_only_computes_sleep_and_now_and_then_look_whether_it_still_does() {
         let mut others = CoScheduled::default();
-        assert!(others.had_it(SLICE));
+        assert!(others.had_it(SLICE, NOW));
         let waits = beginnings(&mut others, WAITS_ASLEEP + 1);
         assert!(waits.ends_with(&[Beginning::Asleep, Beginning::Alone]));
-        assert!(others.had_it(SLICE));
+        assert!(others.had_it(SLICE, NOW));
         assert_eq!(others.beginning(), Beginning::Asleep);
     }
 
@@ -110,11 +151,42 @@ mod tests {
     fn waits_beside_who_waits_too_take_turns() {
         let mut others = CoScheduled::default();
         for _ in 0..100 {
-            assert!(!(0..150).any(|_| others.had_it(TURN)));
-            assert!(!others.had_it(SLICE));
+            assert!(!(0..150).any(|_| others.had_it(TURN, NOW)));
+            assert!(!others.had_it(SLICE, NOW));
             assert_eq!(others.beginning(), Beginning::Shared);
         }
         let waits = beginnings(&mut others, WAITS_SHARED);
         assert_eq!(waits.last(), Some(&Beginning::Alone));
+    }
+
+    #[test]
+    fn waits_after_a_send_sleep_for_a_time_and_longer_while_the_other_computes() {
+        let (mut others, mut now) = (CoScheduled::default(), NOW);
+        for asleep in [20, 40, 80, 160, 320, 320] {
+            assert!(others.had_it(SLICE, now));
+            for _ in 1..asleep {
+                now = now + Duration::from_millis(1);
+                assert_eq!(
+                    others.beginning_after_send(now),
+                    Beginning::Asleep,
+                    "{asleep}"
+                );
+            }
+            now = now + Duration::from_millis(1);
+            assert_eq!(
+                others.beginning_after_send(now),
+                Beginning::Alone,
+                "{asleep}"
+            );
+            assert!(!others.sleeps());
+        }
+        now = now + 2 * ASLEEP[1];
+        assert!(others.had_it(SLICE, now));
+        now = now + ASLEEP[0];
+        assert_eq!(
+            others.beginning_after_send(now),
+            Beginning::Alone,
+            "as at first"
+        );
     }
 }

@@ -22,6 +22,7 @@ pub mod async_progress;
 mod co_scheduled;
 pub mod constants;
 mod exchange;
+mod host_ranks;
 pub mod placement;
 mod poll_backoff;
 mod spin;
@@ -30,10 +31,13 @@ mod wait;
 pub use async_progress::{AsyncProgress, AsyncState};
 pub use co_scheduled::{Beginning, CoScheduled};
 pub use exchange::{Exchange, Turns, YieldAfter};
+use host_ranks::HostRanks;
 pub use poll_backoff::{Decision, PollBackoff};
 pub use spin::Spin;
 pub use wait::{Round, Sleeps, Timed, Times, Wait};
 
+use constants::co_scheduled::{COMPUTED, WAITS_AFTER_SEND};
+use kw_base::Tick;
 use std::time::Duration;
 
 /// What one rank knows about waiting, and decides with.
@@ -41,8 +45,8 @@ use std::time::Duration;
 pub struct Policy {
     /// More ranks than CPUs share this host.
     pub oversubscribed: bool,
-    /// Whether waits learn what other processes on their CPU do: not where ranks are known to share
-    /// CPUs, nor where `KW_SPIN` says how long waits poll.
+    /// Whether waits learn what other processes on their CPU do: not where `KW_SPIN` says how long
+    /// waits poll.
     pub learns: bool,
     /// How long waits poll.
     pub times: Times,
@@ -54,6 +58,12 @@ pub struct Policy {
     pub polls: PollBackoff,
     /// Other processes on this CPU.
     others: CoScheduled,
+    /// What the ranks of this host use of its CPUs.
+    ranks: HostRanks,
+    /// Messages that this rank had sent when its last wait began, and waits that still count as
+    /// waits after that.
+    sent: u64,
+    after_send: u32,
 }
 
 impl Policy {
@@ -68,28 +78,58 @@ impl Policy {
             async_progress: AsyncProgress::new(oversubscribed, wake),
             polls: PollBackoff::default(),
             others: CoScheduled::default(),
+            ranks: HostRanks::default(),
+            sent: 0,
+            after_send: 0,
         }
     }
 
     /// Takes over how long waits poll; `said`: what `KW_SPIN` says.
     pub fn set_times(&mut self, wake: Duration, said: Option<Duration>, watch: Duration) {
         self.times = Times::of(wake, said);
-        self.learns = !self.oversubscribed && said.is_none();
+        self.learns = said.is_none();
         self.watch = watch.max(constants::progress_thread::LEAST_WATCH);
     }
 
-    /// A blocking call begins to wait.
+    /// A blocking call begins to wait. `sent`: messages that this rank has sent until now. `meets`: it
+    /// waits for ranks with which it shares memory, so it has written what they may wait for. `now`
+    /// reads the clock, where that matters.
     #[inline]
-    pub fn begin_wait(&mut self) -> Wait {
-        Wait::new(self.times.spin, self.others.beginning())
+    pub fn begin_wait(&mut self, sent: u64, meets: bool, now: impl FnOnce() -> Tick) -> Wait {
+        self.after_send = match sent != self.sent || meets {
+            true => WAITS_AFTER_SEND,
+            false => self.after_send.saturating_sub(1),
+        };
+        self.sent = sent;
+        let after_send = self.after_send > 0;
+        let beginning = match after_send && self.others.sleeps() {
+            true => self.others.beginning_after_send(now()),
+            false if self.oversubscribed => Beginning::Alone,
+            false => self.others.beginning(),
+        };
+        Wait::new(self.times.spin, beginning, after_send)
     }
 
-    /// `wait` has let others run, who had the CPU for this long.
-    pub fn others_ran(&mut self, wait: &mut Wait, lasted: Duration) {
-        if self.others.had_it(lasted) {
+    /// `wait` has let others run until `now`, who had the CPU for this long. `ours` reads what the
+    /// ranks of this host have used of its CPUs; `None`: that is not known.
+    pub fn others_ran(
+        &mut self,
+        wait: &mut Wait,
+        lasted: Duration,
+        now: Tick,
+        ours: impl FnOnce() -> Option<Duration>,
+    ) {
+        if self.oversubscribed && !(lasted >= COMPUTED && self.ranks.left_to_others(lasted, ours()))
+        {
+            return;
+        }
+        let only_compute = self.others.had_it(lasted, now);
+        if only_compute && (wait.is_after_send() || !self.oversubscribed) {
             wait.sleep_at_once();
         }
-        let take_turns = self.others.take_turns();
-        self.async_progress.budget.set_oversubscribed(take_turns);
+        if !self.oversubscribed {
+            let take_turns = self.others.take_turns();
+            self.async_progress.budget.set_oversubscribed(take_turns);
+        }
     }
 }

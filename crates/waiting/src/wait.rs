@@ -87,11 +87,15 @@ pub struct Wait {
     began: Option<Tick>,
     /// When it is to be checked again.
     check_at: Option<Tick>,
+    /// This rank has sent something lately.
+    after_send: bool,
+    /// When the clock was read, if only polls have been made since.
+    read_at: Option<Tick>,
 }
 
 impl Wait {
     #[inline]
-    pub(crate) fn new(spin: Duration, beginning: Beginning) -> Wait {
+    pub(crate) fn new(spin: Duration, beginning: Beginning, after_send: bool) -> Wait {
         let full = match beginning {
             Beginning::Asleep => Duration::ZERO,
             Beginning::Alone | Beginning::Shared => spin,
@@ -107,6 +111,8 @@ impl Wait {
             since: None,
             began: None,
             check_at: None,
+            after_send,
+            read_at: None,
         }
     }
 
@@ -120,6 +126,7 @@ impl Wait {
     #[inline]
     pub fn progressed(&mut self) {
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
+        self.read_at = None;
         // Data that follows the one that woke it at once is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = self.full;
@@ -153,6 +160,7 @@ impl Wait {
         policy: (bool, Times),
         fetch: impl FnOnce() -> Duration,
     ) -> Timed {
+        self.read_at = Some(now);
         let tired = self.is_tired(now, policy, fetch);
         let lasts = now.since(*self.began.get_or_insert(now)) >= CHECKED_AFTER;
         let checks_peers = lasts && (tired || self.check_at.is_none_or(|at| now >= at));
@@ -167,6 +175,16 @@ impl Wait {
                 Sleeps::UntilChecked
             }),
         }
+    }
+
+    /// When the clock was read, if only polls have been made since: others begin to run then.
+    pub fn read_at(&self) -> Option<Tick> {
+        self.read_at
+    }
+
+    /// Whether this rank has sent something lately.
+    pub(crate) fn is_after_send(&self) -> bool {
+        self.after_send
     }
 
     /// Since when it has waited, once the clock was read.
@@ -197,5 +215,6 @@ impl Wait {
     pub fn slept(&mut self) {
         (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
+        self.read_at = None;
     }
 }

@@ -171,6 +171,14 @@ impl<P: Sleep> Polled for Fake<P> {
         false
     }
 
+    fn used_by_host_ranks(&self) -> Option<Duration> {
+        None
+    }
+
+    fn sent(&self) -> u64 {
+        0
+    }
+
     fn arrivals(&self) -> u64 {
         self.ended
     }

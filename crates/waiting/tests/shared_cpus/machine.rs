@@ -72,7 +72,12 @@ pub struct Machine<S> {
     cpus: Vec<Cpu>,
 }
 
-impl<S> Machine<S> {
+/// What threads share is told what each of them has used.
+pub trait Accounts {
+    fn used(&mut self, thread: Id, time: Duration);
+}
+
+impl<S: Accounts> Machine<S> {
     pub fn new(cpus: usize, shared: S) -> Machine<S> {
         let cpu = |_| Cpu {
             runs: None,
@@ -215,6 +220,7 @@ impl<S> Machine<S> {
         thread.left = thread.left.saturating_sub(ran);
         thread.used += ran;
         thread.virtual_time += ran;
+        self.shared.used(id, ran);
     }
 
     /// Goes on with the thread that runs on this CPU, if its action or its slice is over.

@@ -176,6 +176,14 @@ fn a_progress_thread_that_gains_nothing_costs_no_more_than_its_budget() {
     }
 }
 
+#[test]
+fn more_ranks_than_cpus_wait_for_computing_processes_for_less_than_a_slice() {
+    for cpus in [1, 2, 4, 16] {
+        let took = time(cpus, 2 * cpus, 1000, us(5), cpus);
+        assert!(took < SLICE / 4, "{cpus}: {took:?}");
+    }
+}
+
 /// The sender computes before every message, so for the receiver on its CPU it looks like a process
 /// that only computes.
 #[test]

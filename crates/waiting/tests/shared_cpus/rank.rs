@@ -1,6 +1,6 @@
 //! A rank whose thread carries out what the policy decides, as `engine::wait` does.
 
-use crate::machine::{Act, Id, Program, WAKE};
+use crate::machine::{Accounts, Act, Id, Program, WAKE};
 use kw_base::Tick;
 use kw_waiting::async_progress::Event;
 use kw_waiting::constants::wait::{CHECKED_AFTER, LONGEST_SLEEP};
@@ -49,6 +49,8 @@ pub struct Shared {
     pub progress_threads: Vec<Id>,
     /// How often ranks have slept.
     pub sleeps: Vec<u32>,
+    /// CPU time that ranks and their progress threads have used.
+    pub used_by_ranks: Duration,
     /// What is behind each rank's lock.
     pub ranks: Vec<Behind>,
 }
@@ -110,6 +112,15 @@ impl Shared {
             waits: vec![false; ranks],
             threads: Vec::new(),
             sleeps: vec![0; ranks],
+            used_by_ranks: Duration::ZERO,
+        }
+    }
+}
+
+impl Accounts for Shared {
+    fn used(&mut self, thread: Id, time: Duration) {
+        if self.threads.contains(&thread) || self.progress_threads.contains(&thread) {
+            self.used_by_ranks += time;
         }
     }
 }
@@ -131,6 +142,8 @@ enum At {
 pub struct Rank {
     me: usize,
     program: VecDeque<Step>,
+    /// Messages sent.
+    sent: u64,
     at: At,
 }
 
@@ -139,6 +152,7 @@ impl Rank {
         Rank {
             me,
             program: program.into(),
+            sent: 0,
             at: At::Step,
         }
     }
@@ -191,6 +205,7 @@ impl Rank {
                 return Some(Act::Run(CALL));
             }
             Step::Send(to) => {
+                self.sent += 1;
                 let lie = &mut shared.inbox[to][self.me];
                 if *lie >= WINDOW {
                     return None;
@@ -252,7 +267,8 @@ impl Rank {
                     return act;
                 }
                 shared.waits[self.me] = true;
-                self.at = At::Polled(shared.ranks[self.me].policy.begin_wait());
+                self.at =
+                    At::Polled((shared.ranks[self.me].policy).begin_wait(self.sent, false, || now));
                 Act::Run(POLL)
             }
         }
@@ -353,7 +369,8 @@ impl Program<Shared> for Rank {
             At::Yielded(mut wait, before) => {
                 let policy = &mut shared.ranks[self.me].policy;
                 if policy.learns {
-                    policy.others_ran(&mut wait, now.since(before));
+                    let ours = shared.used_by_ranks;
+                    policy.others_ran(&mut wait, now.since(before), now, || Some(ours));
                 }
                 return self.timed(wait, now, shared, wake);
             }
