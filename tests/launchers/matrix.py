@@ -12,7 +12,7 @@ import time
 from engines import environment
 
 # The programs, and a file that the last rank leaves (test_matrix.py has them made).
-RANK = AGAIN = AFTER = LAST_WORDS = None
+RANK = AGAIN = AFTER = GROW = LAST_WORDS = None
 WATCHDOG = 180
 TESTS = {}
 
@@ -230,6 +230,14 @@ def several_programs(e):
     expect(
         apps in (["0", "1", "1"], ["-1"] * 3) or e.name.startswith("srun"), f"MPI_APPNUM is {apps}"
     )
+
+
+@test
+def processes_started_at_run_time(e):
+    """By MPI_Comm_spawn, which starts our mpiexec whatever the launcher is."""
+    n = size(e)
+    for (all_of_them,) in lines(call(e, e.command(n, GROW)), r"grows to (\d+)", n):
+        expect(int(all_of_them) == n + 2, f"{n} ranks and 2 more are {all_of_them}")
 
 
 def gone():

@@ -47,6 +47,7 @@ def engine(request, program, tmp_path, monkeypatch):
         ("RANK", program("tests/launchers/rank.c")),
         ("AGAIN", program("tests/c/session_again.c", "-DSTRICT=1")),
         ("AFTER", program("tests/c/session_after_world.c")),
+        ("GROW", program("tests/launchers/grow.c")),
         ("LAST_WORDS", tmp_path / "last-words"),
     ):
         monkeypatch.setattr(matrix, name, value)

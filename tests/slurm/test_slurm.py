@@ -41,6 +41,11 @@ def rank(program):
     return program("tests/launchers/rank.c")
 
 
+@pytest.fixture
+def grow(program):
+    return program("tests/launchers/grow.c")
+
+
 def call(*words, status=0, **env):
     p = command(*words, env=env, stdin=subprocess.DEVNULL)
     assert p.returncode == status or status == "not 0" and p.returncode, told(p)
@@ -127,6 +132,13 @@ def test_heterogeneous_parts_are_one_job(mpi, rank):
         call("scancel", "--name", "parts")
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
+
+
+@both
+def test_ranks_of_several_nodes_start_processes(mpi, grow):
+    """The mpiexec of MPI_Comm_spawn uses the allocation of the job that starts them."""
+    found = srun(mpi, "-N", 3, "-n", 3, grow)
+    assert sorted(found.splitlines()) == [f"rank {r} grows to 5" for r in range(3)], found
 
 
 @both
@@ -224,6 +236,11 @@ def test_our_mpiexec_uses_the_allocation(rank):
     assert [f[0] for f in found] == [2, 2, 1], found
     text = salloc(2, 2, MPIEXEC, "-v", "-l", rank)
     assert "mpiexec: rank 1 on n2" in text, text
+
+
+def test_ranks_of_our_mpiexec_in_an_allocation_start_processes(grow):
+    found = salloc(3, 3, MPIEXEC, grow)
+    assert sorted(found.splitlines()) == [f"rank {r} grows to 5" for r in range(3)], found
 
 
 def test_the_laboratory_measures_over_the_nodes_of_an_allocation(tmp_path):
