@@ -1,4 +1,4 @@
-! cells: how bt and sp cut the cube among ranks, so that sweeps along each dimension keep all busy.
+! cells: how bt, btio and sp cut the cube among ranks, so that sweeps along each dimension keep all busy.
 !
 ! p = q^2 ranks; the cube is cut into q^3 cells, and rank (a, b) has the q cells with x = a + z and
 ! y = b + z modulo q: one in every layer of every dimension. A sweep in x, y or z goes from layer to
@@ -10,11 +10,11 @@ module cells
   use flow
   implicit none
   private
-  public :: solve_in_sweeps
+  public :: solve_in_sweeps, norm_of_error
 
   ! A cell: its points, those before it, and those of it that are no face's, in each dimension.
   ! `u` has a halo two points deep; `r` is the right-hand side; `force` L(u*); `work` is for sweeps.
-  type cell
+  type, public :: cell
     integer :: at(3), m(3), before(3), low(3), high(3)
     real(dp), allocatable :: u(:, :, :, :), r(:, :, :, :), force(:, :, :, :), work(:, :, :)
   end type
@@ -31,9 +31,22 @@ module cells
     end subroutine
   end interface
 
-  integer :: q
-  type(cell), allocatable, target :: own(:)
-  type(MPI_Comm) :: square                                ! the ranks as q x q, periodic
+  ! What a program does with the solution after an iteration, which is timed; and, in place of
+  ! `norm_of_error`, how it finds the errors at the end.
+  abstract interface
+    subroutine step_work(iteration)
+      integer, intent(in) :: iteration
+    end subroutine
+
+    function error_work() result(error)
+      import :: dp
+      real(dp) :: error(5)
+    end function
+  end interface
+
+  integer, public, protected :: q
+  type(cell), allocatable, target, public :: own(:)
+  type(MPI_Comm), public, protected :: square             ! the ranks as q x q, periodic
   integer :: neighbour(2, 3)                              ! who has the cells before and behind
   type(MPI_Datatype) :: edges(2, 3), halos(2, 3)          ! of all cells at once
 
@@ -41,12 +54,14 @@ contains
 
   ! Solves the problem that was set, by sweeps, and ends the program. Of each point, `width` numbers
   ! are kept from the sweep forwards to that back; for the others, see `sweeps` and `finish_flow`.
-  subroutine solve_in_sweeps(kernel, title, counts, width, forward, up, backward, down)
+  subroutine solve_in_sweeps(kernel, title, counts, width, forward, up, backward, down, after, errors)
     character(*), intent(in) :: kernel, title
     real(dp), intent(in) :: counts(4)
     integer, intent(in) :: width, up, down
     procedure(line_work) :: forward, backward
-    real(dp) :: begin, seconds
+    procedure(step_work), optional :: after
+    procedure(error_work), optional :: errors
+    real(dp) :: begin, seconds, residual(5)
     integer :: iteration
     call make_cells(kernel, width)
     call set_initial()
@@ -56,10 +71,16 @@ contains
     begin = stopwatch()
     do iteration = 1, iterations
       call one_iteration()
+      if (present(after)) call after(iteration)
     end do
     seconds = MPI_Wtime() - begin
     call apply(1._dp)
-    call finish_flow(title, seconds, counts, norm_of_r(), norm_of_error())
+    residual = norm_of_r()
+    if (present(errors)) then
+      call finish_flow(title, seconds, counts, residual, errors())
+    else
+      call finish_flow(title, seconds, counts, residual, norm_of_error())
+    end if
 
   contains
 

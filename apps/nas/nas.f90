@@ -21,19 +21,28 @@ module nas
 
 contains
 
-  ! Begins a kernel: initializes MPI, and reads the class of the problem, the only argument: one of
-  ! `classes`.
-  function start(kernel, classes) result(class)
+  ! Begins a kernel: initializes MPI, and reads the class of the problem, the first argument: one of
+  ! `classes`. It is the only one, but for those that `more` names.
+  function start(kernel, classes, more) result(class)
     character(*), intent(in) :: kernel, classes(:)
+    character(*), intent(in), optional :: more(:)
     character(2) :: class
     character(64) :: argument
+    character(:), allocatable :: others
+    integer :: many
 
+    many = 1
+    others = ""
+    if (present(more)) then
+      many = 1 + size(more)
+      others = "; then "//listed(more)
+    end if
     call MPI_Init()
     call MPI_Comm_rank(MPI_COMM_WORLD, rank)
     call MPI_Comm_size(MPI_COMM_WORLD, ranks)
     call get_command_argument(1, argument)
-    if (command_argument_count() /= 1 .or. .not. any(classes == argument)) &
-      call give_up(kernel//" takes the class of the problem as its argument: one of "//listed(classes))
+    if (command_argument_count() /= many .or. .not. any(classes == argument)) &
+      call give_up(kernel//" takes the class of the problem as its argument: one of "//listed(classes)//others)
     class = argument(:2)
   end function
 

@@ -295,7 +295,7 @@ def test_each_application_is_started_by_its_own_command(tmp_path, fake):
 def test_parts_of_programs_are_no_programs():
     assert applications.built() == ["grande", "nas", "pstswm"]
     assert applications.kernels("pstswm") == ["pstswm"]
-    assert applications.kernels("nas") == ["bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"]
+    assert applications.kernels("nas") == ["bt", "btio", "cg", "ep", "ft", "is", "lu", "mg", "sp"]
 
 
 @pytest.mark.parametrize(

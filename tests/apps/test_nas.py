@@ -9,8 +9,8 @@ import pytest
 from jobs import DIST, ROOT, mpiexec, run, told
 
 NAS = ROOT / "apps/nas"
-KERNELS = ["ep", "is", "cg", "mg", "ft", "lu", "bt", "sp"]
-SQUARE = ["bt", "sp"]  # go on 1, 4, 9 ... ranks
+KERNELS = ["ep", "is", "cg", "mg", "ft", "lu", "bt", "btio", "sp"]
+SQUARE = ["bt", "btio", "sp"]  # go on 1, 4, 9 ... ranks
 PLACES = [
     (kernel, network, ranks * ranks if kernel in SQUARE else ranks)
     for kernel in KERNELS
@@ -30,6 +30,7 @@ OTHER = {
     "ft": ("4.932597244941e+02", "4.932597245941e+02"),
     "lu": ("8.4144342047347926e-05", "8.4144352047347926e-05"),
     "bt": ("4.9976913345811579e-04", "4.9976923345811579e-04"),
+    "btio": ("0.1149036328945e+02", "0.1149036428945e+02"),
     "sp": ("1.0360746705285417e-02", "1.0360756705285417e-02"),
 }
 
@@ -54,6 +55,11 @@ def nas(tmp_path_factory):
     return build(NAS, tmp_path_factory.mktemp("nas"))
 
 
+def further(kernel, directory):
+    """The arguments of a kernel after its class."""
+    return ["full", directory / "records"] if kernel == "btio" else []
+
+
 def figures(out):
     """The figures of a kernel's report, by their names."""
     return {
@@ -63,8 +69,9 @@ def figures(out):
 
 
 @pytest.mark.parametrize("kernel, network, ranks", PLACES)
-def test_class_s_is_verified(nas, kernel, network, ranks):
-    p = mpiexec("-n", ranks, nas / kernel, "S", env={"KW_PATHS": f"self,{network}"})
+def test_class_s_is_verified(nas, kernel, network, ranks, tmp_path):
+    words = [nas / kernel, "S", *further(kernel, tmp_path)]
+    p = mpiexec("-n", ranks, *words, env={"KW_PATHS": f"self,{network}"})
     assert p.stdout.splitlines()[-1] == "verified", told(p)
     found = figures(p.stdout)
     assert found["ranks"] == ranks and found["seconds"] > 0 and found["Mop/s"] > 0, told(p)
@@ -83,11 +90,25 @@ def test_class_s_is_verified(nas, kernel, network, ranks):
         ("lu", 6),
         ("lu", 9),
         ("bt", 9),
+        ("btio", 9),
         ("sp", 16),
     ],
 )
-def test_more_ranks_of_other_shapes(nas, kernel, ranks):
-    assert mpiexec("-n", ranks, nas / kernel, "S").stdout.endswith("\nverified\n")
+def test_more_ranks_of_other_shapes(nas, kernel, ranks, tmp_path):
+    words = [nas / kernel, "S", *further(kernel, tmp_path)]
+    assert mpiexec("-n", ranks, *words).stdout.endswith("\nverified\n")
+
+
+def test_btio_writes_every_line_by_itself(nas, tmp_path):
+    p = mpiexec("-n", 4, nas / "btio", "S", "simple", tmp_path / "records")
+    assert p.stdout.endswith("\nverified\n"), told(p)
+    assert "0.83 MB" in p.stdout and not list(tmp_path.iterdir()), told(p)
+
+
+def test_a_variant_of_btio_that_is_not_there_is_refused(nas, tmp_path):
+    why = "btio takes full or simple as its second argument"
+    words = ["-n", 1, nas / "btio", "S", "fully", tmp_path / "records"]
+    mpiexec(*words, status=2, out="", err=why, sentence="exited with status 2")
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -120,7 +141,8 @@ def mistaken(nas, tmp_path_factory):
     """The kernels, each made of a source in which one published value is another."""
     source = shutil.copytree(NAS, tmp_path_factory.mktemp("mistaken") / "source")
     for kernel, (value, other) in OTHER.items():
-        path = source / f"{kernel}.{'c' if kernel == 'is' else 'f90'}"
+        name = {"bt": "bt_lines.f90", "is": "is.c"}.get(kernel, f"{kernel}.f90")
+        path = source / name
         text = path.read_text()
         assert text.count(value) == 1, f"{value} should stand once in {path}"
         path.write_text(text.replace(value, other))
@@ -129,12 +151,13 @@ def mistaken(nas, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_result_that_is_not_the_published_one_is_told(mistaken, kernel):
+def test_a_result_that_is_not_the_published_one_is_told(mistaken, kernel, tmp_path):
     p = mpiexec(
         "-n",
         1 if kernel in SQUARE else 2,
         mistaken / kernel,
         "S",
+        *further(kernel, tmp_path),
         status=1,
         sentence="exited with status 1",
     )
