@@ -178,9 +178,9 @@ scalapack: stage ## builds ScaLAPACK (Debian's source, or SCALAPACK=DIR) with ou
 	scripts/install-deps - scalapack
 	SCALAPACK="$(SCALAPACK)" tests/pytest tests/scalapack/scalapack.py
 
-storage: stage ## builds HDF5 and PnetCDF (Debian's sources, or HDF5=DIR, PNETCDF=DIR) and IOR (IOR=DIR) with our compilers and runs their parallel tests (40 minutes)
+storage: stage ## builds HDF5, PnetCDF and netCDF (Debian's sources, or HDF5=DIR, PNETCDF=DIR, NETCDF=DIR) and IOR (IOR=DIR) with our compilers and runs their parallel tests (an hour)
 	scripts/install-deps - storage
-	HDF5="$(HDF5)" PNETCDF="$(PNETCDF)" IOR="$(IOR)" tests/pytest tests/storage/suites.py
+	HDF5="$(HDF5)" PNETCDF="$(PNETCDF)" NETCDF="$(NETCDF)" IOR="$(IOR)" tests/pytest tests/storage/suites.py
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

@@ -1,8 +1,10 @@
-"""HDF5's and PnetCDF's own parallel tests, and IOR and mdtest, with our compilers, over shared
-memory, TCP and UDP: `make storage` (half an hour on two cores, so no part of `make check`).
+"""HDF5's, PnetCDF's and netCDF's own parallel tests, and IOR and mdtest, with our compilers, over
+shared memory, TCP and UDP, and on two hosts of tests/hosts/lab: `make storage` (an hour on two
+cores, so no part of `make check`).
 
-The sources are Debian's source packages hdf5 and pnetcdf, or the directories that HDF5 and PNETCDF
-name (nothing is written there). IOR's is the directory that IOR names: Debian has no package of it.
+The sources are Debian's source packages hdf5, pnetcdf and netcdf, or the directories that HDF5,
+PNETCDF and NETCDF name (nothing is written there). IOR's is the directory that IOR names: Debian
+has no package of it.
 """
 
 import os
@@ -11,10 +13,11 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, run, told
+from jobs import DIST, LAB, MPIEXEC, ROOT, SKIPPED, run, told
 
 WORK = ROOT / "build" / "storage"
-PATHS = ["self,shm", "self,tcp", "self,udp"]
+HOSTS = "hosts"  # two, which share a directory
+PATHS = ["self,shm", "self,tcp", "self,udp", HOSTS]
 RANKS = 4
 # program: its ranks. t_cache_image takes more than five minutes on two cores, and is left out.
 HDF5 = {
@@ -49,6 +52,21 @@ PNETCDF = {
     "fandc": ["pnctest"],
     "C": ["pres_temp_4D_wr"],
     "cdf_format": ["cdf_type", "dim_cdf12"],
+}
+# program: its ranks, as in netCDF's nc_test4/run_par_test.sh
+NETCDF = {
+    "tst_mode": [1],
+    "tst_mpi_parallel": [4],
+    "tst_parallel": [4],
+    "tst_parallel3": [16],
+    "tst_parallel4": [1, 2, 4, 8],
+    "tst_parallel5": [4],
+    "tst_parallel6": [4],
+    "tst_nc4perf": [4],
+    "tst_simplerw_coll_r": [1, 2, 4],
+    "tst_parallel_zlib": [4],
+    "tst_parallel_compress": [1, 4],
+    "tst_quantize_par": [4],
 }
 # These are written for one rank, says PnetCDF.
 ALONE = ["nc_test"]
@@ -100,7 +118,13 @@ def step(place, *words):
 
 
 def job(ranks, *words, paths, cwd):
-    return run(MPIEXEC, "-n", ranks, *words, env={"KW_PATHS": paths}, cwd=cwd, timeout=570)
+    if paths != HOSTS:
+        return run(MPIEXEC, "-n", ranks, *words, env={"KW_PATHS": paths}, cwd=cwd, timeout=570)
+    start = [LAB, "--hosts", 2, "--", ROOT / "tests/hosts/mpiexec", "-n", ranks]
+    p = run(*start, *words, env={"MPIEXEC": MPIEXEC}, cwd=cwd, timeout=570)
+    if p.returncode == SKIPPED and p.stderr.startswith("lab: "):
+        pytest.skip(p.stderr.strip())
+    return p
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +132,12 @@ def hdf5():
     """Where HDF5's parallel tests are, built with dist/bin/mpicc."""
     place = source_of("hdf5", "testpar/t_filters_parallel")
     if not (place / "testpar/t_filters_parallel").exists():
-        options = "--enable-parallel --disable-shared --disable-hl --enable-build-mode=production"
-        step(place, "sh", "-c", f"CC=mpicc ./configure --quiet {options}")
-        step(place, "make", "-s", "-C", "src")
+        options = (
+            f"--enable-parallel --disable-shared --enable-build-mode=production --prefix={place}"
+        )
+        step(place, "sh", "-c", f"CC=mpicc ./configure --quiet {options}/installed")
+        step(place, "make", "-s", "-C", "src", "all", "install")
+        step(place, "make", "-s", "-C", "hl/src", "all", "install")
         step(place, "make", "-s", "-C", "test", "libh5test.la")
         step(place, "make", "-s", "-C", "testpar", *HDF5, "t_pflush2")
     return place / "testpar"
@@ -128,6 +155,24 @@ def pnetcdf():
         step(place, "make", "-s")
         step(place, "make", "-s", "tests")
     return place
+
+
+@pytest.fixture(scope="module")
+def netcdf(hdf5):
+    """Where netCDF's parallel tests are, on that HDF5."""
+    place = source_of("netcdf", "nc_test4/tst_quantize_par")
+    if not (place / "nc_test4/tst_quantize_par").exists():
+        if not (place / "configure").exists():
+            step(place, "autoreconf", "-i")
+        without = "shared dap byterange nczarr libxml2 plugins".split()
+        options = " ".join(["--enable-parallel-tests", *(f"--disable-{part}" for part in without)])
+        there = hdf5.parent / "installed"
+        env = f"CC=mpicc CPPFLAGS=-I{there}/include LDFLAGS=-L{there}/lib LIBS='-ldl -lm -lz'"
+        step(place, "sh", "-c", f"{env} ./configure --quiet {options}")
+        parts = "include libdispatch libsrc libsrc4 libhdf5 liblib"
+        step(place, "make", "-s", f"SUBDIRS={parts}")
+        step(place, "make", "-s", "-C", "nc_test4", *NETCDF)
+    return place / "nc_test4"
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +217,14 @@ def test_pnetcdf(room, paths, pnetcdf, tmp_path):
         if file.exists() and program != "check_striping":
             checked = run(pnetcdf / "src/utils/ncvalidator/ncvalidator", "-q", file)
             assert checked.returncode == 0, told(checked)
+
+
+@pytest.mark.parametrize("paths", PATHS)
+@pytest.mark.parametrize("program", NETCDF)
+def test_netcdf(program, paths, netcdf, tmp_path):
+    for ranks in NETCDF[program]:
+        p = job(ranks, netcdf / program, paths=paths, cwd=tmp_path)
+        assert p.returncode == 0 and "FAIL" not in p.stdout + p.stderr, told(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
