@@ -7,7 +7,7 @@ use crate::fault::access_failed;
 use crate::group::Group;
 use crate::open::{Kept, Open, Seen, open_file};
 use crate::representation::Data;
-use crate::transfer::{self, Done};
+use crate::transfer::{self, Done, Trouble};
 use kw_base::counters::Counter;
 use kw_io_plan::Hints;
 use kw_io_plan::collective::{self, Call, Decision, REQUEST_LEN, Request};
@@ -220,7 +220,7 @@ impl Job {
             Begin::Data(at) => at,
             Begin::Shared | Begin::Ordered => self.at_shared()?,
         };
-        let done = self.atomically(|| self.move_data(at))?;
+        let done = self.atomically(|| self.visibly(at, || Ok(self.move_data(at))))?;
         self.count(&done, false);
         self.finish(done)
     }
@@ -238,13 +238,34 @@ impl Job {
     }
 
     /// Runs an access that no other rank's atomic access overlaps in time, in atomic mode.
-    fn atomically(&self, access: impl FnOnce() -> Done) -> Res<Done> {
+    fn atomically(&self, access: impl FnOnce() -> Res<Done>) -> Res<Done> {
         if !self.atomic {
-            return Ok(access());
+            return access();
         }
         self.open.shared.lock(self.mpi)?;
         let done = access();
         self.open.shared.unlock(self.mpi)?;
+        done
+    }
+
+    /// Runs an access that sees what other ranks have written, and that they see, in atomic mode.
+    fn visibly(&self, at: u64, access: impl FnOnce() -> Res<Done>) -> Res<Done> {
+        if !self.atomic || !self.open.host_caches {
+            return access();
+        }
+        let (storage, writes) = (&self.open.storage, self.how.writes);
+        let before = if writes { Ok(()) } else { storage.refresh() };
+        let mut done = access()?;
+        let after = if writes { storage.sync() } else { Ok(()) };
+        if let (None, Err(error)) = (&done.trouble, before.and(after)) {
+            let (at, len) = (self.seen.view.offset_of(at), self.buf.len());
+            done.trouble = Some(Trouble {
+                writes,
+                at,
+                len,
+                error,
+            });
+        }
         Ok(done)
     }
 
@@ -346,7 +367,7 @@ impl Job {
             Decision::Independent => {
                 let costs = self.open.costs(self.how.writes);
                 costs.doubt_exchange(call.usual_exchange());
-                self.atomically(|| self.move_data(at))
+                self.atomically(|| self.visibly(at, || Ok(self.move_data(at))))
                     .unwrap_or_else(|fault| {
                         end = Err(fault);
                         Done::default()
@@ -354,7 +375,8 @@ impl Job {
             }
             Decision::Exchange(domains) => {
                 let begun = Instant::now();
-                let done = exchange::exchange(&talk, &access, &all, &domains)?;
+                let done =
+                    self.visibly(at, || exchange::exchange(&talk, &access, &all, &domains))?;
                 let costs = self.open.costs(self.how.writes);
                 costs.doubt_own();
                 if let Some(told) = call.measured_exchange(begun.elapsed().as_nanos() as u64) {

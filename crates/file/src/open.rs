@@ -3,6 +3,7 @@
 use crate::agree::{Ranks, Talk};
 use crate::costs::Costs;
 use crate::counter::Counter;
+use crate::fault::failed;
 use crate::representation::Representation;
 use crate::scratch::Scratch;
 use crate::storage::Storage;
@@ -149,6 +150,8 @@ pub struct Open {
     pub scratch: Scratch,
     /// The file.
     pub storage: Arc<dyn Storage>,
+    /// Whether each host may keep data of the file that others have changed since (NFS, FUSE).
+    pub host_caches: bool,
     /// The shared file pointer, in bytes of the view's data.
     pub shared: Counter,
     /// Runs nonblocking independent operations.
@@ -170,7 +173,7 @@ impl Open {
         amode: i32,
         comm: CommH,
         (ranks, hosts, each, prices): (Ranks, Vec<u32>, u32, Prices),
-        storage: Arc<dyn Storage>,
+        (storage, host_caches): (Arc<dyn Storage>, bool),
         shared: Counter,
         cursor: Cursor,
     ) -> Open {
@@ -184,6 +187,7 @@ impl Open {
             prices,
             scratch: Scratch::default(),
             storage,
+            host_caches,
             shared,
             alone: Worker::new("kw-file"),
             together: Worker::new("kw-file-all"),
@@ -208,6 +212,17 @@ impl Open {
     pub fn in_turn<'a>(&'a self, mpi: &'a Mpi) -> Talk<'a> {
         self.together.end();
         self.ranks.with(mpi)
+    }
+
+    /// Makes the next read find what other hosts have stored.
+    pub fn refresh(&self) -> Res {
+        match self.host_caches {
+            false => Ok(()),
+            true => self
+                .storage
+                .refresh()
+                .map_err(|e| failed(self.ranks.rank, "refresh", &self.path, &e)),
+        }
     }
 
     /// Refuses what the access mode does not allow.

@@ -17,6 +17,8 @@ pub trait Storage: Debug + Send + Sync {
     fn size(&self) -> io::Result<u64>;
     /// Cuts or extends the file.
     fn set_size(&self, len: u64) -> io::Result<()>;
+    /// Makes the next read find what other hosts have stored.
+    fn refresh(&self) -> io::Result<()>;
     /// Reserves storage for the first `len` bytes.
     fn reserve(&self, len: u64) -> io::Result<()>;
     /// Waits until all that was written is on the storage device.
@@ -41,6 +43,10 @@ impl Storage for File {
 
     fn set_size(&self, len: u64) -> io::Result<()> {
         self.set_len(len)
+    }
+
+    fn refresh(&self) -> io::Result<()> {
+        File::refresh(self)
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
@@ -151,6 +157,10 @@ pub(crate) mod simulated {
                 .lock()
                 .expect("the bytes")
                 .resize(len as usize, 0);
+            Ok(())
+        }
+
+        fn refresh(&self) -> io::Result<()> {
             Ok(())
         }
 

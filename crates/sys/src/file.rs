@@ -3,7 +3,8 @@
 //! A call may move less than requested, and may be interrupted: the caller continues.
 
 use crate::buf::Buf;
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -33,6 +34,22 @@ pub struct File {
 
 /// Bytes that are packed at once where data do not lie in a row.
 const PACKED: u64 = 1 << 20;
+
+/// Types of file systems whose hosts see each other's data at once (statfs(2), linux/magic.h).
+const COHERENT: [u32; 12] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683e, // Btrfs
+    0xf2f5_2010, // F2FS
+    0x2fc1_2fc1, // ZFS
+    0x0102_1994, // tmpfs
+    0x794c_7630, // overlayfs
+    0x0bd0_0bd0, // Lustre
+    0x4750_4653, // GPFS
+    0x00c3_6400, // Ceph
+    0x0116_1970, // GFS2
+    0x7461_636f, // OCFS2
+];
 
 impl File {
     /// Opens a file.
@@ -68,9 +85,27 @@ impl File {
         Ok((found.st_dev, found.st_ino))
     }
 
-    /// Bytes of the file.
+    /// Bytes of the file. A file system with a cache on each host (NFS, FUSE) asks its server.
     pub fn len(&self) -> io::Result<u64> {
-        Ok(rustix::fs::fstat(&self.fd)?.st_size as u64)
+        let now = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        match rustix::fs::statx(&self.fd, c"", now, StatxFlags::SIZE) {
+            // A kernel before 4.11, or a container that forbids the call.
+            Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::fstat(&self.fd)?.st_size as u64),
+            found => Ok(found?.stx_size),
+        }
+    }
+
+    /// Discards what this host keeps of the file in memory, so that the next read finds what other
+    /// hosts have stored. Data that were written and not stored yet stay.
+    pub fn refresh(&self) -> io::Result<()> {
+        self.len()?;
+        Ok(rustix::fs::fadvise(&self.fd, 0, None, Advice::DontNeed)?)
+    }
+
+    /// Whether all hosts see at once what one of them has written: the file system has one host, or
+    /// its hosts tell each other. Of a file system that is not known here it is not assumed.
+    pub fn is_coherent(&self) -> io::Result<bool> {
+        Ok(COHERENT.contains(&(rustix::fs::fstatfs(&self.fd)?.f_type as u32)))
     }
 
     /// Whether it has none.
@@ -86,7 +121,6 @@ impl File {
     /// Reserves storage for the first `len` bytes; extends a shorter file. Where the file system
     /// cannot reserve (NFS before 4.2, FUSE), zeros are written behind the end.
     pub fn reserve(&self, len: u64) -> io::Result<()> {
-        use rustix::io::Errno;
         match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.extend_with_zeros(len),
             other => Ok(other?),
@@ -206,6 +240,9 @@ mod tests {
         into.read(0, &mut have);
         assert_eq!(&have[..3], b"\0bc");
         file.flush().expect("flushed");
+        file.refresh().expect("refreshed");
+        assert_eq!(file.read_bytes(9, &mut have).expect("read"), 3);
+        assert_eq!(&have[..3], b"\0bc");
         file.set_len(5).expect("cut");
         assert_eq!(file.read_bytes(5, &mut have).expect("read"), 0);
         file.reserve(4096).expect("reserved");

@@ -128,6 +128,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
     let on_one_host = hosts.iter().all(|host| *host == hosts[0]);
     let prices = prices(mpi, !on_one_host)?;
     let shared = Counter::open(mpi, &ranks, on_one_host)?;
+    let host_caches = !on_one_host && !storage.is_coherent().unwrap_or(false);
     let seen = Arc::new(Seen::bytes(mpi)?);
     let cursor = Cursor {
         seen,
@@ -141,7 +142,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         mode,
         own,
         (ranks, hosts, each, prices),
-        Arc::new(storage),
+        (Arc::new(storage), host_caches),
         shared,
         cursor,
     );
@@ -151,6 +152,9 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
             _ => Ok(()),
         };
         open.ranks.with(mpi).all_or_none(set)?;
+    }
+    if !on_one_host {
+        open.ranks.with(mpi).all_or_none(open.refresh())?;
     }
     Ok(open)
 }
@@ -415,7 +419,8 @@ fn resize(
     if open.ranks.rank == 0 {
         done = change(&open, len).map_err(|e| failed(0, what, &open.path, &e));
     }
-    talk.all_or_none(done)
+    talk.all_or_none(done)?;
+    open.refresh()
 }
 
 /// MPI_File_set_size

@@ -281,5 +281,6 @@ pub fn file_sync(mpi: &'static Mpi, fh: FileH) -> Res {
                 .map_err(|e| failed(open.ranks.rank, "sync", &open.path, &e)),
         }
     };
-    open.in_turn(mpi).all_or_none(synced())
+    open.in_turn(mpi).all_or_none(synced())?;
+    open.refresh()
 }
