@@ -180,7 +180,7 @@ scalapack: stage ## builds ScaLAPACK (Debian's source, or SCALAPACK=DIR) with ou
 
 storage: stage ## builds HDF5, PnetCDF and netCDF (Debian's sources, or HDF5=DIR, PNETCDF=DIR, NETCDF=DIR) and IOR (IOR=DIR) with our compilers and runs their parallel tests (an hour)
 	scripts/install-deps - storage
-	HDF5="$(HDF5)" PNETCDF="$(PNETCDF)" NETCDF="$(NETCDF)" IOR="$(IOR)" tests/pytest tests/storage/suites.py
+	HDF5="$(HDF5)" PNETCDF="$(PNETCDF)" NETCDF="$(NETCDF)" IOR="$(IOR)" FUSE_NFS="$(FUSE_NFS)" tests/pytest tests/storage/suites.py
 
 peer-skips: ## records which of mpi4py's tests MPICH skips (needs a check of mpi4py before)
 	tests/mpi4py/peer-skips

@@ -4,7 +4,7 @@ cores, so no part of `make check`).
 
 The sources are Debian's source packages hdf5, pnetcdf and netcdf, or the directories that HDF5,
 PNETCDF and NETCDF name (nothing is written there). IOR's is the directory that IOR names: Debian
-has no package of it.
+has no package of it. Files on NFS are tried where FUSE_NFS names the program fuse-nfs.
 """
 
 import os
@@ -243,3 +243,37 @@ def test_mdtest(paths, ior, tmp_path):
     words = ["-F", "-n", "20", "-w", "1024", "-e", "1024"]
     p = job(RANKS, ior / "mdtest", *words, "-d", tmp_path / "tree", paths=paths, cwd=tmp_path)
     assert p.returncode == 0 and "File creation" in p.stdout, told(p)
+
+
+def on_nfs(*words):
+    """A command where two clients have mounted a directory of an NFS server; skips where none can
+    be."""
+    client = os.environ.get("FUSE_NFS") or "fuse-nfs"
+    p = run(ROOT / "tests/storage/on_nfs", client, *words)
+    if p.returncode == SKIPPED and p.stderr.startswith("on_nfs: "):
+        pytest.skip(p.stderr.strip())
+    return p
+
+
+@pytest.mark.parametrize("name", ["file_access", "file_open", "file_errors", "file_background"])
+def test_nfs(name, program):
+    """The C tests of files, in a directory of a server."""
+    test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
+    p = on_nfs("sh", "-c", 'TMPDIR=$HERE "$@"', "sh", MPIEXEC, "-n", RANKS, test)
+    assert p.returncode == 0, told(p)
+
+
+def test_nfs_on_two_hosts(program, tmp_path):
+    """Each host has a client, which keeps pages of its own."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text("""#!/bin/sh
+host=$1
+shift
+[ $host = a ] && exec "$@"
+exec unshare --mount sh -c 'mount --bind $THERE $HERE && exec "$@"' sh "$@"
+""")
+    ssh.chmod(0o755)
+    test = program("tests/files/two_caches.c", "-O1", "-Wall")
+    words = [MPIEXEC, "--ssh", ssh, "--hosts", "a:2,b:2", test]
+    p = on_nfs("sh", "-c", 'KW_PATHS=self,shm,tcp "$@" $HERE', "sh", *words)
+    assert p.returncode == 0 and p.stdout == "right\n", told(p)
