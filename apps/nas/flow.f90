@@ -56,7 +56,7 @@ contains
   subroutine finish_flow(title, seconds, counts, residual, error)
     character(*), intent(in) :: title
     real(dp), intent(in) :: seconds, counts(4), residual(5), error(5)
-    character(48) :: problem
+    character(64) :: problem
     if (rank == 0) then
       print '("residuals", 5es21.13)', residual
       print '("should be", 5es21.13)', published_residual
