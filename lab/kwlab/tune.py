@@ -72,11 +72,11 @@ def algorithms(dist):
         check=True,
         text=True,
         stdout=subprocess.PIPE,
-        env={**os.environ, "COLUMNS": "160"},
+        env={**os.environ, "COLUMNS": "400"},
     ).stdout
     found = {op: [] for op in OPS}
     for line in text.splitlines()[2:]:
-        coll, name, *need = line.split()
+        coll, name, *need = line.split(maxsplit=2)
         if coll in found:
             fans = [] if (coll, name) in WITHOUT else FANS.get(name, [])
             found[coll] += [
@@ -90,15 +90,15 @@ def usable(need, ranks, network, hosts=1):
     """Whether an ordinary call of so many ranks, on one host or round several, meets an algorithm's
     need."""
     several = network == CLUSTER and ranks > hosts > 1
-    if need == "InPlace" or need.startswith("Node"):
-        return several and need != "InPlace"
-    if "Levels" in need:
-        return network == "shm" and facts.domains() > 1
-    if "Board" in need:
-        return network == "shm"
-    if "PowerOfTwo" in need:
+    if need.startswith("MPI_IN_PLACE"):
+        return False
+    if need.startswith("several hosts"):
+        return several
+    if need.startswith("one host"):
+        return network == "shm" and ("several sockets" not in need or facts.domains() > 1)
+    if "2^n processes" in need:
         return ranks & (ranks - 1) == 0
-    return ranks % 2 == 0 if need == "Pairs" else True
+    return ranks % 2 == 0 if "an even number of processes" in need else True
 
 
 def forced(op, label):

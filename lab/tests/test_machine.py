@@ -29,8 +29,8 @@ from kwlab import (
 )
 
 ALGORITHMS = (
-    "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  Board\n"
-    "bcast  nodes  Nodes\nbarrier  dissemination\n"
+    "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  "
+    "one host with shared memory\nbcast  nodes  several hosts\nbarrier  dissemination\n"
 )
 CHOICES = (
     "figure\tcopy-near\t{near}\tps/KB\t{origin}\t22528\n"
@@ -296,11 +296,12 @@ def test_ranks_grow_to_the_processors_and_no_further():
 
 def test_algorithms_over_several_hosts_are_measured_on_several_hosts():
     assert (
-        tune.usable("NodesEven", 8, "cluster", 2)
-        and not tune.usable("NodesEven", 2, "cluster", 2)
-        and not tune.usable("Nodes", 8, "tcp", 2)
+        tune.usable("several hosts, blocks of equal size", 8, "cluster", 2)
+        and not tune.usable("several hosts, blocks of equal size", 2, "cluster", 2)
+        and not tune.usable("several hosts", 8, "tcp", 2)
     )
-    assert tune.usable("Pairs", 4, "tcp") and not tune.usable("Pairs", 3, "tcp")
+    pairs = "an even number of processes"
+    assert tune.usable(pairs, 4, "tcp") and not tune.usable(pairs, 3, "tcp")
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,11 @@ def test_a_place_is_measured_anew_and_the_others_stand(tmp_path):
 
 
 def test_needs_say_where_an_algorithm_runs():
-    assert tune.usable("Board", 4, "shm") and not tune.usable("Board", 4, "tcp")
+    shared = "one host with shared memory, short data"
+    power = "blocks of equal size, 2^n processes"
+    assert tune.usable(shared, 4, "shm") and not tune.usable(shared, 4, "tcp")
     assert (
-        tune.usable("PowerOfTwo", 8, "tcp")
-        and not tune.usable("PowerOfTwo", 6, "tcp")
-        and not tune.usable("Nodes", 4, "tcp")
+        tune.usable(power, 8, "tcp")
+        and not tune.usable(power, 6, "tcp")
+        and not tune.usable("several hosts", 4, "tcp")
     )

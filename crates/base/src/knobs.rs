@@ -213,12 +213,13 @@ impl std::fmt::Display for BadKnob {
 impl std::error::Error for BadKnob {}
 
 impl Knobs {
-    /// Reads every knob through `lookup`; knobs that are not set keep their defaults. The first
-    /// invalid value is an error.
+    /// Reads every knob through `lookup`; knobs that are not set, or to nothing, keep their defaults.
+    /// The first invalid value is an error.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Knobs, BadKnob> {
         let mut values = Vec::with_capacity(ALL.len());
         for k in ALL {
-            let text = lookup(k.name).unwrap_or_else(|| k.default.to_string());
+            let text = lookup(k.name).filter(|text| !text.trim().is_empty());
+            let text = text.unwrap_or_else(|| k.default.to_string());
             check(k, &text)?;
             values.push(match k.kind {
                 Kind::Secret => k.default.to_string(),
@@ -378,6 +379,8 @@ mod tests {
         let k = Knobs::read(|n| (n == "KW_EAGER_TCP").then(|| "64K".into())).unwrap();
         assert_eq!(k.number(Id::EagerTcp), Some(65536));
         assert_eq!(k.number(Id::EagerShm), None);
+        let k = Knobs::read(|n| (n == "KW_PATHS").then(String::new)).unwrap();
+        assert_eq!(k.text(Id::Paths), Knobs::defaults().text(Id::Paths));
     }
 
     #[test]

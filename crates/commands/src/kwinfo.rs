@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kw_base::knobs::{self, Kind};
-use kw_coll::algorithms::{self, Need};
+use kw_coll::algorithms;
 use kw_launch::COVERAGE;
 use kw_launch::ask::{Question, ask};
 use kw_launch::doctor;
@@ -253,12 +253,10 @@ fn knob_table() -> String {
 }
 
 fn algorithm_table() -> String {
-    let need = |n: Need| match n {
-        Need::Nothing => String::new(),
-        other => format!("{other:?}"),
-    };
     let row = |a: &algorithms::Algorithm| {
-        vec![a.coll.name().to_string(), a.name.to_string(), need(a.need)]
+        [a.coll.name(), a.name, a.need.text()]
+            .map(str::to_string)
+            .to_vec()
     };
     Listing {
         head: vec!["Collective", "Algorithm", "Needs"],

@@ -115,6 +115,34 @@ pub enum Need {
 }
 
 impl Need {
+    /// In words, for users; empty: nothing.
+    pub fn text(self) -> &'static str {
+        match self {
+            Need::Nothing => "",
+            Need::Commutes => "an operation that commutes",
+            Need::Even => "blocks of equal size",
+            Need::EvenPowerOfTwo => "blocks of equal size, 2^n processes",
+            Need::Pairs => "an even number of processes",
+            Need::InPlace => "MPI_IN_PLACE on all ranks",
+            Need::EvenApart => "blocks of equal size, no MPI_IN_PLACE",
+            Need::Apart => "no MPI_IN_PLACE",
+            Need::Board => "one host with shared memory",
+            Need::ShortBoard => "one host with shared memory, short data",
+            Need::EvenBoard => "one host with shared memory, blocks of equal size",
+            Need::Levels => "one host with shared memory and several sockets or caches",
+            Need::ShortLevelsFold => {
+                "one host with shared memory and several sockets or caches, short data, \
+                 an operation that commutes or consecutive ranks in each"
+            }
+            Need::Nodes => "several hosts",
+            Need::NodesFold => {
+                "several hosts, an operation that commutes or consecutive ranks on each"
+            }
+            Need::NodesEven => "several hosts, blocks of equal size",
+            Need::NodesEvenApart => "several hosts, blocks of equal size, no MPI_IN_PLACE",
+        }
+    }
+
     /// Whether the call gives it.
     pub fn met(self, ask: &Ask) -> bool {
         let even = || ask.send.is_even() && ask.recv.is_even();

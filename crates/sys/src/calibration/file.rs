@@ -65,7 +65,10 @@ pub fn load(
     path: &Path,
     subject: impl FnOnce() -> Subject,
 ) -> Result<Calibration, Refusal> {
-    let text = read(path).map_err(|e| refused("read", path, e))?;
+    let text = read(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => Refusal(format!("there is no {}", path.display())),
+        _ => refused("read", path, e),
+    })?;
     Calibration::parse(part, &text, &subject()).map_err(|why| refused("believe", path, why))
 }
 
