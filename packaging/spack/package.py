@@ -6,6 +6,11 @@ import os
 
 from spack.package import *
 
+try:  # Spack 1.0 and later; before, it came with the line above
+    from spack_repo.builtin.build_systems.generic import Package
+except ImportError:
+    pass
+
 
 class Kittiwake(Package):
     """An MPI 5.0 library with the standard ABI for ordinary processors and ordinary Ethernet; runs
@@ -43,10 +48,11 @@ class Kittiwake(Package):
 
     def setup_dependent_build_environment(self, env, dependent_spec):
         self.setup_run_environment(env)
-        # the wrappers call what Spack compiles with
-        env.set("KW_CC", spack_cc)
-        env.set("KW_CXX", spack_cxx)
-        env.set("KW_FC", spack_fc)
+        # the wrappers call what Spack compiles the other package with
+        module = dependent_spec.package.module
+        for name, compiler in ("KW_CC", "spack_cc"), ("KW_CXX", "spack_cxx"), ("KW_FC", "spack_fc"):
+            if hasattr(module, compiler):
+                env.set(name, getattr(module, compiler))
 
     def setup_dependent_package(self, module, dependent_spec):
         self.spec.mpicc = self.prefix.bin.mpicc
