@@ -16,7 +16,9 @@ HERE    := $(shell uname -m)
 FOREIGN := $(filter-out $(HERE),$(ARCH))
 # Rust's name of what is built for; none: this machine, as it is.
 TARGET  := $(if $(GLIBC)$(FOREIGN),$(ARCH:riscv64=riscv64gc)-unknown-linux-gnu)
-LINKER  := $(if $(GLIBC),$(CURDIR)/build/glibc-$(GLIBC)-$(ARCH)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
+# What older C libraries are linked with.
+OTHER   := $(CURDIR)/build/glibc-$(or $(GLIBC),$(OLDEST))-$(ARCH)
+LINKER  := $(if $(GLIBC),$(OTHER)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
 # Links with that, and runs what was built for another architecture on an emulator.
 LINKED  := $(if $(TARGET),CC=$(LINKER) CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_LINKER=$(LINKER)) \
 	$(if $(FOREIGN),RUN="qemu-$(ARCH) -L /usr/$(ARCH)-linux-gnu" FC=$(ARCH)-linux-gnu-gfortran)
@@ -27,12 +29,12 @@ LIBRARIES := $(addprefix -p kw-,abi fortran mpich-abi mpich-fortran openmpi-abi 
 COMMANDS  := -p kw-commands
 TOOLS   := build/wheel-tools
 PYTHON  ?= $(TOOLS)/bin/python
-WHEELS  ?= build/wheel
+WHEELS  ?= build/wheel$(if $(FOREIGN),-$(ARCH))
 PACKED  := $(CURDIR)/build/packed/$(ARCH)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel packed packed-wheel sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack storage debian clean
+.PHONY: all help build stage install wheel packed packed-wheel wheel-tools sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack storage debian clean
 
 all: build
 
@@ -54,34 +56,38 @@ stage: build ## builds, and installs into dist/
 install: ## installs what 'make' has built into PREFIX (under DESTDIR)
 	scripts/install-tree $(BUILD) $(PREFIX) $(DESTDIR)
 
-wheel: ## packs library and commands for pip, in build/wheel: for systems with glibc 2.28 and later (ARCH=aarch64: for ARM)
-	python3 -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r scripts/wheel-tools.txt
-	rm -rf build/wheel
-	$(MAKE) packed-wheel PYTHON=$(TOOLS)/bin/python WHEELS=build/wheel
-	@echo "pip install $$(ls build/wheel/*.whl)"
+wheel: wheel-tools ## packs library and commands for pip, in build/wheel: for systems with glibc 2.28 and later (ARCH=aarch64: for ARM, in build/wheel-aarch64)
+	rm -rf $(WHEELS)
+	$(MAKE) packed-wheel PYTHON=$(TOOLS)/bin/python
+	@echo "pip install $$(ls $(WHEELS)/*.whl)"
 
 packed: # what packages hold, in $(PACKED), by the names of an older C library; PYTHON has what scripts/wheel-tools.txt lists
-	ZIG="$(PYTHON) -m ziglang" scripts/older-glibc $(OLDEST) $(ARCH) build/glibc-$(OLDEST)-$(ARCH)
+	ZIG="$(PYTHON) -m ziglang" scripts/older-glibc $(OLDEST) $(ARCH) $(OTHER)
 	$(MAKE) stage PROFILE=packed GLIBC=$(OLDEST) DIST=$(PACKED)
 
 packed-wheel: packed
-	CC=$(CURDIR)/build/glibc-$(OLDEST)-$(ARCH)/cc STRIP=$(STRIP) scripts/make-wheel $(PACKED) $(WHEELS) $(PYTHON)
+	CC=$(OTHER)/cc STRIP=$(STRIP) scripts/make-wheel $(PACKED) $(WHEELS) $(PYTHON)
 
-check-aarch64: stage ## tests on an emulated ARM processor (Debian: gcc-aarch64-linux-gnu, gfortran-aarch64-linux-gnu, qemu-user; an hour)
+wheel-tools: # the packages that wheels are made with
 	python3 -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r scripts/wheel-tools.txt
+
+check-aarch64: wheel-tools ## tests what packages hold on an emulated ARM processor (Debian: gcc-aarch64-linux-gnu, gfortran-aarch64-linux-gnu, qemu-user; an hour; STEPS=c: a part)
+	scripts/install-deps - emulated
 	rustup target add aarch64-unknown-linux-gnu
+	$(MAKE) packed ARCH=$(HERE)
 	$(MAKE) packed ARCH=aarch64
-	scripts/check-aarch64 build/packed/aarch64
+	scripts/check-aarch64 build/packed/aarch64 build/packed/$(HERE) $(STEPS)
 
 sdist: ## packs the sources for pip, in build/sdist
 	rm -rf build/sdist && mkdir -p build/sdist
 	cd packaging && python3 -c 'import backend; print(backend.build_sdist("../build/sdist"))'
 
-packages: wheel sdist ## makes wheel, archive of the sources and package for Debian, and tries each where it belongs (as root: in Debian 11, 12, 13)
+packages: wheel sdist ## makes wheels, archive of the sources and packages for Debian, and tries each where it belongs (as root: in Debian 11, 12, 13)
+	scripts/install-deps - packages || echo "what is missing is skipped"
 	rm -rf build/deb
 	scripts/make-deb $(PACKED) build/deb
+	scripts/other-packages
 	scripts/try-packages build/wheel build/sdist build/deb
 
 deb: stage ## packs what stage installs for Debian and its kin, in build/deb
