@@ -155,6 +155,7 @@ OTHERS = [
     ),
     ("io", 2, ["--turns", "1"], 17, [["--kinds", "writes"], ["--turns", "0"], ["--hint", "x"]]),
     ("io", 3, ["--turns", "1", "--kinds", "write1k,pwrite1k,read_sparse,view,overlap"], 5, []),
+    ("served", 2, ["--ms", "5", "--rounds", "1"], 2, [["--rounds", "0"], ["--speed", "1"]]),
 ]
 
 
