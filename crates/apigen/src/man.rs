@@ -143,11 +143,19 @@ fn fortran_synopsis(out: &mut String, f: &Function, api: &Api, fortran: &Fortran
     if any && !wider.is_empty() {
         let _ = writeln!(
             out,
-            ".PP\nWith mpi_f08 integer(kind=MPI_COUNT_KIND) will do, too, for {}.",
-            wider.join(", ")
+            ".PP\nWith mpi_f08, {} may also be integer(kind=MPI_COUNT_KIND).",
+            listed(&wider)
         );
     }
     any
+}
+
+/// `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// The parameters that are wider in the large-count twin.

@@ -252,7 +252,7 @@ fn a_page_speaks_plainly() {
         "use mpi_f08\nMPI_Bcast(buffer, count, datatype, root, comm, ierror)\n",
         "\n    type(MPI_Comm), intent(in) :: comm\n    integer, optional, intent(out) :: ierror\n.fi\n",
         "\nMPI_BCAST(BUFFER, COUNT, DATATYPE, ROOT, COMM, IERROR)\n    <type> BUFFER(*)\n",
-        "\nWith mpi_f08 integer(kind=MPI_COUNT_KIND) will do, too, for count.\n",
+        "\nWith mpi_f08, count may also be integer(kind=MPI_COUNT_KIND).\n",
         "\nIn Fortran it comes in ierror, which may be left out with mpi_f08.\n",
     ] {
         assert!(bcast.contains(line), "{line:?} is not in {bcast}");
