@@ -1,7 +1,8 @@
 //! How connections begin and end.
 
 use super::*;
-use std::net::TcpListener;
+use rustix::net::{AddressFamily, SocketType};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
 #[test]
 fn a_rank_that_vanishes_is_told_after_its_last_frames() {
@@ -77,10 +78,14 @@ fn the_network_of_a_peer_that_has_finished_is_told() {
     );
 }
 
-/// Unused port of the loopback interface.
+/// Port of the loopback interface without a listener: it is taken until this process ends, so
+/// that no other test gets it.
 fn closed_port() -> String {
-    let l = TcpListener::bind("127.0.0.1:0").unwrap();
-    l.local_addr().unwrap().to_string()
+    let taken = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&taken, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let own = rustix::net::getsockname(&taken).unwrap();
+    std::mem::forget(taken);
+    SocketAddrV4::try_from(own).unwrap().to_string()
 }
 
 #[test]
