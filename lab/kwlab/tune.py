@@ -76,6 +76,8 @@ def algorithms(dist):
     ).stdout
     found = {op: [] for op in OPS}
     for line in text.splitlines()[2:]:
+        if line.startswith(" "):  # the rest of a need that is long
+            continue
         coll, name, *need = line.split(maxsplit=2)
         if coll in found:
             fans = [] if (coll, name) in WITHOUT else FANS.get(name, [])
