@@ -3,7 +3,7 @@
  *     io [--turns N] [--kinds LIST] [--hint KEY=VALUE]... [FILE]
  *
  * FILE (default: one in $TMPDIR, or /tmp) is made, overwritten and deleted. Kinds (default: all but
- * overlap, view, those with gaps, those on the device, and blocks by the system's calls):
+ * overlap, view, shared_apart, those with gaps or on the device, and blocks by the system's calls):
  *     open          MPI_File_open and MPI_File_close of a file that is there
  *     write_at, read_at            16 MB a rank in pieces of 1 MB, each rank its own part of the file
  *     write_at_apart, read_at_apart    the same, and a barrier, which is in the time: what the ranks take
@@ -14,6 +14,7 @@
  *     write64k, read64k            blocks of 64 KB, 16 MB a rank
  *     write_sparse, read_sparse    blocks of 1 KB with 15 KB between them, 4 MB a rank
  *     shared        1,000 writes of 64 bytes at the shared file pointer by each rank
+ *     shared_apart  the same, and a barrier, which is in the time
  *     ordered       100 ordered writes of 64 bytes
  *     pwrite, pread 16 MB a rank in pieces of 1 MB by the system's calls alone: what there is to reach
  *     pwrite1k, pread1k, pwrite64k, pread64k    the same in blocks of the ranks in turn, and a barrier
@@ -118,6 +119,12 @@ static void shared(void)
 {
     for (int i = 0; i < 1000; i++)
         check(MPI_File_write_shared(file, data, 64, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_shared");
+}
+
+static void shared_apart(void)
+{
+    shared();
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void ordered(void)
@@ -287,6 +294,7 @@ static const struct kind kinds[] = {
     {"write_sparse", write_all, 1 << 10, 4 * MEGABYTE, 1, 16},
     {"read_sparse", read_all, 1 << 10, 4 * MEGABYTE, 1, 16},
     {"shared", shared, 0, 64 * 1000},
+    {"shared_apart", shared_apart, 0, 64 * 1000, 1},
     {"ordered", ordered, 0, 64 * 100},
     {"pwrite1k", system_write_blocks, 1 << 10, PART, 1},
     {"pread1k", system_read_blocks, 1 << 10, PART, 1},
