@@ -35,7 +35,7 @@ impl Switch {
 /// The hints of one open file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hints {
-    /// `cb_nodes`: how many ranks access the file for others; by default one for each host.
+    /// `cb_nodes`: how many ranks access the file for others; by default up to four of each host.
     pub aggregators: Option<u32>,
     /// `cb_buffer_size`: bytes that an aggregator accesses at once.
     pub buffer: u64,
