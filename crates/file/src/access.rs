@@ -412,18 +412,25 @@ impl Job {
     /// The access itself follows, and meets what may be wrong with the file.
     fn probe(&self, at: u64) {
         let (storage, view) = (&*self.open.storage, &self.seen.view);
-        let each = self.buf.len() / view.pieces_of(self.buf.len()).max(1);
-        let some = each.saturating_mul(PROBED).min(each.max(SIEVED));
-        let part = self.buf.slice(0, some.min(self.buf.len()));
-        let begun = Instant::now();
-        let done = match self.how.writes {
-            true => transfer::write(storage, view, at, &part),
-            false => transfer::read(storage, view, at, &part, None, &self.open.scratch),
+        let each = (self.buf.len() / view.pieces_of(self.buf.len()).max(1)).max(1);
+        let count = PROBED
+            .min(SIEVED / each)
+            .clamp(1, self.buf.len().div_ceil(each));
+        let one = |i: u64| {
+            let len = each.min(self.buf.len() - i * each);
+            let (at, part) = (at + i * each, self.buf.slice(i * each, len));
+            let begun = Instant::now();
+            let done = match self.how.writes {
+                true => transfer::write(storage, view, at, &part),
+                false => transfer::read(storage, view, at, &part, None, &self.open.scratch),
+            };
+            begun.elapsed().as_nanos() as u64 / done.calls.max(1)
         };
-        let took = begun.elapsed().as_nanos() as u64;
+        // A rank that had to wait for its processor took much longer for one of them.
+        let mut took: Vec<u64> = (0..count).map(one).collect();
+        took.sort_unstable();
         let costs = self.open.costs(self.how.writes);
-        costs.learn(done.calls, done.passed, took);
-        costs.settle();
+        costs.learn_typical(each, took[took.len() / 2]);
     }
 }
 

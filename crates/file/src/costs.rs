@@ -7,8 +7,8 @@ use kw_io_plan::Cost;
 const MOST_OF_CALL: u64 = 10_000_000;
 /// The highest cost of a byte that is believed, picoseconds: 1 MB/s.
 const MOST_OF_BYTE: u64 = 1_000_000;
-/// Calls of an access from which on their mean is believed at once: one that had to wait for its
-/// processor matters little then.
+/// Calls of an access from which on their mean is believed at once, up to twice what was believed
+/// before: a rank that had to wait for its processor measures many times the cost.
 const MANY: u64 = 16;
 /// The part of it by which a cost is believed less with each access that does without it.
 const DOUBT: u64 = 256;
@@ -43,26 +43,36 @@ impl Costs {
         match bytes / calls <= cost.bytes_of_a_call() {
             true => {
                 let each = took.saturating_sub(cost.byte.saturating_mul(bytes) / 1000) / calls;
-                learn(&self.call, each, MOST_OF_CALL, calls);
+                learn(&self.call, (each, cost.call), MOST_OF_CALL, calls);
             }
             false => {
                 let of_bytes = took.saturating_sub(cost.call.saturating_mul(calls));
                 let each = of_bytes.saturating_mul(1000) / bytes;
-                learn(&self.byte, each, MOST_OF_BYTE, calls);
+                learn(&self.byte, (each, cost.byte), MOST_OF_BYTE, calls);
             }
         }
     }
 
-    /// Believes of a call what is assumed at first, unless it was measured: not to measure it again.
-    pub fn settle(&self) {
-        let call = self.now().or_first().call;
-        self.call.store(call, Ordering::Relaxed);
+    /// Learns from a call with this many bytes that typically took `took` nanoseconds. What it does
+    /// not tell is believed to be as at first, so that it is not measured again.
+    pub fn learn_typical(&self, bytes: u64, took: u64) {
+        let cost = self.now().or_first();
+        if bytes <= cost.bytes_of_a_call() {
+            let each = took.saturating_sub(cost.byte.saturating_mul(bytes) / 1000);
+            let call = each.clamp(1, MOST_OF_CALL);
+            return self.call.store(call, Ordering::Relaxed);
+        }
+        self.call.store(cost.call, Ordering::Relaxed);
     }
 
     /// Learns from reading so many bytes with gaps, and taking the pieces out.
     pub fn learn_sieved(&self, bytes: u64, took: u64) {
         let measured = took.saturating_mul(1000) / bytes.max(1);
-        learn(&self.sieved, measured, MOST_OF_BYTE, 1);
+        if self.sieved.load(Ordering::Relaxed) == 0 {
+            let first = measured.clamp(1, MOST_OF_BYTE);
+            self.sieved.store(first, Ordering::Relaxed);
+        }
+        follow(&self.sieved, measured, MOST_OF_BYTE);
     }
 
     /// Learns what an exchange costs for each byte; `usual` is what was believed before the first.
@@ -71,7 +81,11 @@ impl Costs {
         if untold {
             self.exchange.store(usual.max(1), Ordering::Relaxed);
         }
-        follow(&self.exchange, measured, MOST_OF_BYTE);
+        // Quickly: an exchange of sparse pieces may cost many times what was assumed.
+        let old = self.exchange.load(Ordering::Relaxed);
+        let believed = measured.min(old.saturating_mul(2)).min(MOST_OF_BYTE);
+        let new = (old + believed) / 2;
+        self.exchange.store(new.max(1), Ordering::Relaxed);
     }
 
     /// The ranks have exchanged data: that accesses of their own cost more than at first is believed a
@@ -100,12 +114,13 @@ impl Costs {
     }
 }
 
-/// Believes the first measurement, and the mean of many calls; follows others.
-fn learn(cost: &AtomicU64, measured: u64, most: u64, calls: u64) {
-    let old = cost.load(Ordering::Relaxed);
-    if old == 0 || calls >= MANY {
-        return cost.store(measured.clamp(1, most), Ordering::Relaxed);
+/// Believes the mean of many calls, up to twice what was believed before; follows others.
+fn learn(cost: &AtomicU64, (measured, old): (u64, u64), most: u64, calls: u64) {
+    if calls >= MANY {
+        let believed = measured.min(old.saturating_mul(2) + 1);
+        return cost.store(believed.clamp(1, most), Ordering::Relaxed);
     }
+    cost.store(old, Ordering::Relaxed);
     follow(cost, measured, most);
 }
 
@@ -126,15 +141,17 @@ mod tests {
         let costs = Costs::default();
         costs.learn(0, 0, 5);
         assert_eq!(costs.now(), Cost::default(), "no call");
-        costs.settle();
-        assert_ne!(costs.now().call, 0);
-        costs.learn(20, 20 * 64, 20 * 80_000);
+        for _ in 0..10 {
+            costs.learn(20, 20 * 64, 20 * 80_000);
+        }
         assert_eq!(costs.now().byte, 0, "not told");
         let call = costs.now().call;
         assert!((79_900..=80_000).contains(&call), "{call}");
-        costs.learn(1, 16 << 20, (160 << 20) + 80_000);
+        for _ in 0..100 {
+            costs.learn(1, 16 << 20, (160 << 20) + 80_000);
+        }
         let byte = costs.now().byte;
-        assert!((9_990..=10_010).contains(&byte), "{byte}");
+        assert!((9_900..=10_010).contains(&byte), "{byte}");
         // The bytes of a piece of some KB are not taken for the call.
         costs.learn(20, 20 * 4000, 20 * 120_000);
         let call = costs.now().call;
@@ -144,12 +161,24 @@ mod tests {
         let after = costs.now();
         assert!(after.call <= call + call / 8 + 1, "one spike");
         assert!(after.byte <= byte + byte / 8 + 1, "one spike");
+        costs.learn(20, 20, u64::MAX);
+        assert!(costs.now().call <= 2 * after.call + 1, "many in one spike");
+    }
+
+    #[test]
+    fn a_typical_call_is_believed_at_once() {
+        let costs = Costs::default();
+        costs.learn_typical(64, 50_000);
+        assert!((49_900..=50_000).contains(&costs.now().call));
+        let large = Costs::default();
+        large.learn_typical(1 << 20, 50_000);
+        assert_eq!(large.now().call, Cost::default().or_first().call);
     }
 
     #[test]
     fn calls_that_became_cheaper_are_tried_again() {
         let costs = Costs::default();
-        costs.learn(20, 20, 20 * 5000);
+        costs.learn_typical(1, 5000);
         let once = costs.now().call;
         (0..10).for_each(|_| costs.doubt_own());
         let later = costs.now().call;

@@ -211,20 +211,24 @@ impl Asked<'_> {
     }
 
     /// Calls of all aggregators, and the bytes that they access. Where the pieces of all ranks leave
-    /// gaps, most pieces stay apart: a part of them as large as the gaps' part of the range.
+    /// gaps, pieces stay apart: twice the gaps' part of the range, and all if half of it is gaps.
     fn accesses(&self, domains: &Domains) -> (f64, f64) {
         let range = domains.len() as f64;
         let (bytes, pieces) = (self.sum(|r| r.bytes), self.sum(|r| r.pieces));
-        let gaps = (1.0 - bytes / range).max(0.0);
+        let apart = (2.0 * (1.0 - bytes / range)).clamp(0.0, 1.0);
         let windows = (domains.rounds() as f64 * self.aggregators as f64).min(range);
         let along = match (self.writes, self.hints.sieve_reads) {
             (true, _) | (_, Switch::Disable) => 0.0,
             (_, Switch::Enable) => self.hints.sieve as f64,
-            (_, Switch::Automatic) => self.cost().bytes_of_a_call() as f64,
+            // as much as the aggregator reads along that does it least
+            (_, Switch::Automatic) => {
+                let each = self.requests.iter().map(|r| r.cost.bytes_of_a_call());
+                each.min().unwrap_or(0) as f64
+            }
         };
         match range / pieces.max(1.0) <= along {
             true => (windows, range),
-            false => (windows + pieces * gaps, bytes.min(range)),
+            false => (windows + pieces * apart, bytes.min(range)),
         }
     }
 
