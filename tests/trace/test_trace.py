@@ -125,6 +125,26 @@ def collectives(t, ranks):
     assert len(ids) == 2 and world not in ids
 
 
+def test_operations_on_windows_have_their_target_and_bytes(program, tmp_path):
+    t, _ = trace(tmp_path, "-n", 2, program("tests/trace/windows.c", "-g"))
+    sane(t, [0, 1])
+    for name, length in {
+        "MPI_Win_lock": 0,
+        "MPI_Put": 24,
+        "MPI_Accumulate": 64,
+        "MPI_Win_flush": 0,
+        "MPI_Win_unlock": 0,
+    }.items():
+        (call,) = t.of(1, name)
+        assert (call["target"], call.get("bytes", 0), "dest" in call) == (0, length, False), call
+    for rank in 0, 1:
+        (get,) = t.of(rank, "MPI_Get")
+        assert (get["target"], get["bytes"], get["flows"]) == (1 - rank, 16, []), get
+        before, after = t.of(rank, "MPI_Win_fence")
+        assert before["end"] <= get["time"] and get["end"] <= after["time"]
+        assert "target" not in before
+
+
 @pytest.fixture(scope="module")
 def calls(program):
     return program("tests/trace/calls.c", "-g")

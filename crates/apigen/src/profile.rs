@@ -11,7 +11,7 @@ use crate::{Api, Direction, Function, Param, Who, Words};
 use std::fmt::Write;
 
 /// Functions that wait for others although not all of a communicator take part.
-const WAITING: [&str; 21] = [
+const WAITING: [&str; 26] = [
     "MPI_Send",
     "MPI_Bsend",
     "MPI_Ssend",
@@ -29,9 +29,14 @@ const WAITING: [&str; 21] = [
     "MPI_Buffer_detach",
     "MPI_Buffer_flush",
     "MPI_Win_wait",
+    "MPI_Win_start",
     "MPI_Win_complete",
+    "MPI_Win_lock",
+    "MPI_Win_lock_all",
     "MPI_Win_unlock",
+    "MPI_Win_unlock_all",
     "MPI_Win_flush",
+    "MPI_Win_flush_all",
     "MPI_Comm_join",
 ];
 

@@ -30,6 +30,9 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
             fields.push(format!("{name}: _{name} as i32"));
         }
     }
+    if let Some(target) = target(f) {
+        fields.push(format!("dest: _{} as i32", target.name));
+    }
     let tags = f.fixed_params().filter(plain).filter(|p| p.kind == "TAG");
     for (p, name) in tags.zip(["tag", "recvtag"]) {
         fields.push(format!("{name}: _{} as i32", p.name));
@@ -59,6 +62,13 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
         true => "Act::PLAIN".into(),
         false => format!("Act {{ {}, ..Act::PLAIN }}", fields.join(", ")),
     }
+}
+
+/// The rank of a window whose memory a call accesses, locks or completes.
+fn target(f: &Function) -> Option<&Param> {
+    let of_window = f.fixed_params().any(|p| p.kind == "WINDOW") && !f.name.contains("_query");
+    let ranks = f.fixed_params().filter(|p| p.kind == "RANK_NNI");
+    ranks.filter(|_| of_window).next()
 }
 
 /// A parameter as a word; what is a number or no parameter stays a number.
@@ -108,6 +118,7 @@ fn what(f: &Function) -> &'static str {
         "MPI_Comm_set_name" => "NamesComm",
         "MPI_Init" | "MPI_Init_thread" => "Begins",
         "MPI_Finalize" => "Ends",
+        _ if target(f).is_some() => "Window",
         _ if makes_comm(f).is_some() => "MakesComm",
         _ => "Plain",
     }
@@ -210,6 +221,17 @@ mod tests {
                  words: [_newintercomm, 0, 0, 0, 0], ..Act::PLAIN }",
                 "",
             ),
+            (
+                "MPI_Rput_c",
+                "Act { what: What::Window, dest: _target_rank as i32, ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Win_lock",
+                "Act { what: What::Window, dest: _rank as i32, ..Act::PLAIN }",
+                "",
+            ),
+            ("MPI_Win_shared_query", "Act::PLAIN", ""),
             ("MPI_Wtime", "Act::PLAIN", ""),
         ] {
             let f = api.function(name).unwrap();

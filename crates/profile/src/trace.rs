@@ -128,6 +128,7 @@ impl Tracer {
         match a.what {
             What::Plain if a.collective => self.collective(a.comm, a.root, what),
             What::Plain => self.plain(a.comm, what),
+            What::Window => self.window(a.dest, what),
             What::Send => self.send(a.comm, a.dest, a.tag, what),
             // a receive before which nothing is posted takes its message in its own record
             What::Recv if !receives::any() => {
@@ -158,6 +159,14 @@ impl Tracer {
         let what = what | self.thread;
         self.ring.open(what, two(NOBODY, NOBODY), tag, NONE, 0);
         self.comm = comm;
+    }
+
+    #[inline(never)]
+    fn window(&mut self, target: c_int, what: u64) {
+        self.comm = self.see(0);
+        let what = what | u64::from(TARGET) << 24 | self.thread;
+        let ranks = two(target as u32, NOBODY);
+        self.ring.open(what, ranks, two(NOBODY, 0), NONE, 0);
     }
 
     #[inline(never)]

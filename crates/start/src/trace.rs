@@ -118,6 +118,8 @@ pub const TAKES: u8 = 8;
 pub const SEES: u8 = 16;
 /// Bit of a record's flags: the calling process is number `level` of the communicator.
 pub const PLACED: u8 = 32;
+/// Bit of a record's flags: `peer` is the target of a call on a window, as its rank there.
+pub const TARGET: u8 = 128;
 /// Bit of a record's flags: `begin` is in nanoseconds of the machine's clock instead of ticks.
 pub const NANOSECONDS: u8 = 64;
 /// How many sums of the library there are: bytes sent; messages that came before their receive,

@@ -33,7 +33,7 @@ impl From<Option<u64>> for Cell<'_> {
     }
 }
 
-const CALLS: [&str; 18] = [
+const CALLS: [&str; 19] = [
     "rank",
     "thread",
     "function",
@@ -45,6 +45,7 @@ const CALLS: [&str; 18] = [
     "source",
     "tag",
     "root",
+    "target",
     "comm",
     "bytes",
     "requests",
@@ -122,6 +123,7 @@ fn call_row<'a>(trace: &'a Trace, call: &Call) -> Vec<Cell<'a>> {
         args.source.into(),
         args.tag.into(),
         args.root.into(),
+        args.target.into(),
         text(args.comm),
         args.bytes.into(),
         args.requests.into(),

@@ -117,6 +117,8 @@ pub struct Args {
     pub tag: Option<i32>,
     /// Root in MPI_COMM_WORLD.
     pub root: Option<i32>,
+    /// Whose memory is accessed, locked or completed: a rank of the window.
+    pub target: Option<i32>,
     /// The communicator's name.
     pub comm: Name,
     /// A number that is the same on all its members.

@@ -33,6 +33,8 @@ pub struct Call<'a> {
     pub dest: Option<i64>,
     pub source: Option<i64>,
     pub root: Option<i64>,
+    /// Whose memory it accesses, locks or completes: a rank of the window.
+    pub target: Option<i64>,
     pub tag: Option<i64>,
     pub comm: Option<Comm>,
     pub bytes: Option<u64>,
@@ -60,6 +62,7 @@ impl Call<'_> {
             dest: None,
             source: None,
             root: None,
+            target: None,
             tag: None,
             comm: None,
             bytes: None,
@@ -210,6 +213,7 @@ impl Event<'_> {
         self.int(texts::SOURCE, call.source);
         self.int(texts::TAG, call.tag);
         self.int(texts::ROOT, call.root);
+        self.int(texts::TARGET, call.target);
         self.comm(call.comm);
         self.uint(texts::BYTES, call.bytes);
         self.uint(texts::COLL, call.coll);

@@ -365,7 +365,8 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         let end = ended.then(|| (self.ours)(r.end));
         let call = Call {
             end,
-            dest: peer.filter(|_| !has(ROOT)),
+            dest: peer.filter(|_| !has(ROOT | TARGET)),
+            target: peer.filter(|_| has(TARGET)),
             source: world(r.source),
             root: peer.filter(|_| has(ROOT)),
             tag: world(r.tag),

@@ -12,6 +12,8 @@ pub(crate) enum What {
     Named,
     /// Each member waits for those before it.
     Scan,
+    /// Nothing; `dest` is a rank of a window.
+    Window,
     Send,
     /// status
     Recv,

@@ -197,7 +197,7 @@ impl Tracer {
                     self.learn(abi, act, end);
                 }
                 match act.what {
-                    What::Plain | What::Named | What::Send => {}
+                    What::Plain | What::Named | What::Window | What::Send => {}
                     What::Recv | What::Sendrecv => self.received(abi, act, end),
                     What::Wait | What::Waitany | What::Waitsome => self.waited(act, end),
                     _ => self.afterwards(abi, act, end),

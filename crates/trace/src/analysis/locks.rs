@@ -1,5 +1,5 @@
-//! Waits for locks of windows: which rank held a lock meanwhile. A trace does not tell of which
-//! window and of whose memory a lock is, so this is said as what it is: at the same time.
+//! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. A trace
+//! does not tell of which window a lock is, so this is said as what it is: at the same time.
 
 use super::losses::Site;
 use crate::model::{Call, Trace};
@@ -45,7 +45,12 @@ pub fn held_meanwhile(trace: &Trace, call: u32) -> Option<Held> {
 /// The locks of a thread, with the time that each has in common with a call.
 fn held(trace: &Trace, calls: &[Call], waits: &Call) -> Vec<Held> {
     let (mut all, mut taken) = (Vec::new(), None);
-    for call in calls.iter().filter(|call| call.depth == 0) {
+    // MPI_Win_lock_all has no target.
+    let other = |call: &Call| {
+        let (theirs, ours) = (call.args.target, waits.args.target);
+        theirs.is_some() && ours.is_some() && theirs != ours
+    };
+    for call in calls.iter().filter(|call| call.depth == 0 && !other(call)) {
         match (trace.names.text(call.function), taken) {
             ("MPI_Win_lock" | "MPI_Win_lock_all", None) => taken = Some(call),
             ("MPI_Win_unlock" | "MPI_Win_unlock_all", Some(from)) => {
@@ -90,5 +95,26 @@ mod tests {
         );
         assert_eq!(held_meanwhile(&trace, call(200)), None);
         assert_eq!(held_meanwhile(&trace, call(0)), None, "before anybody's");
+    }
+
+    #[test]
+    fn a_lock_of_another_ranks_memory_is_not_waited_for() {
+        for (target, found) in [(1, None), (0, Some(0))] {
+            let mut maker = Maker::new(2);
+            let made = |name, begin, end, at| Made::new(name, begin, end, at);
+            maker.call(
+                0,
+                made("MPI_Win_lock", 0, 10, "a.c:5").int("target", target),
+            );
+            maker.call(
+                0,
+                made("MPI_Win_unlock", 90, 95, "a.c:6").int("target", target),
+            );
+            maker.call(1, made("MPI_Win_lock", 20, 100, "a.c:8").int("target", 0));
+            let trace = maker.trace();
+            let waits = trace.calls.iter().position(|c| c.begin == 20);
+            let held = held_meanwhile(&trace, waits.expect("a call") as u32);
+            assert_eq!(held.map(|held| held.rank), found, "{target}");
+        }
     }
 }

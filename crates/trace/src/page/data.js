@@ -50,6 +50,7 @@ const calls = (() => {
     source: option(c.source, n), tag: option(c.tag, n), root: option(c.root, n), comm: plain(c.comm, n, Name),
     bytes: plain(c.bytes, n, Float64Array), requests: plain(c.requests, n, Uint32Array), op: plain(c.op, n, Name),
     mode: plain(c.mode, n, Name), coll: plain(c.coll, n, Float64Array), commid: plain(c.commid, n, Uint32Array),
+    target: option(c.target, n),
     thread: new Uint32Array(n), wait: new Int32Array(n).fill(-1),
   };
 })();

@@ -180,7 +180,7 @@ fn ranks(object: &mut Object, trace: &Trace) {
 fn calls(object: &mut Object, trace: &Trace, names: &mut Used) {
     let list = [
         "begin", "time", "depth", "open", "fn", "at", "dest", "source", "tag", "root", "comm",
-        "bytes", "requests", "op", "mode", "coll", "commid",
+        "bytes", "requests", "op", "mode", "coll", "commid", "target",
     ];
     let mut columns: Vec<(&str, Column)> = list.map(|n| (n, Column::default())).into();
     let mut comms: BTreeMap<u64, u64> = BTreeMap::new();
@@ -209,6 +209,7 @@ fn calls(object: &mut Object, trace: &Trace, names: &mut Used) {
             (7, args.source),
             (8, args.tag),
             (9, args.root),
+            (17, args.target),
         ] {
             columns[at].1.push_option(value.map(i64::from));
         }

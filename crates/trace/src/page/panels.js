@@ -141,6 +141,7 @@ function callPanel(c) {
   put("Source", world(calls.source[c]));
   put("Tag", calls.tag[c] === NONE ? undefined : calls.tag[c] === -1 ? "any" : String(calls.tag[c]));
   put("Root", world(calls.root[c]));
+  put("Target", calls.target[c] === NONE ? undefined : calls.target[c] < 0 ? "none" : "rank " + calls.target[c] + " of the window");
   put("Communicator", D.names[calls.comm[c]]);
   put("Bytes", calls.bytes[c] ? count(calls.bytes[c] - 1) : undefined);
   put("Requests", calls.requests[c] ? String(calls.requests[c]) : undefined);
