@@ -247,7 +247,9 @@ impl Tracer {
     pub fn close(&mut self, act: impl Fn() -> Act, good: bool, end: u64, bytes: Option<u64>) {
         let bytes = bytes.unwrap_or(NONE);
         match act().what {
-            What::Plain | What::Send if good && !self.slow => self.finish(end, bytes),
+            What::Plain | What::Send | What::Window if good && !self.slow => {
+                self.finish(end, bytes)
+            }
             What::Recv if good && !self.slow => self.took(end, bytes),
             _ => self.close_general(&act(), good, end, bytes),
         }
