@@ -3,11 +3,10 @@ messages, hosts that vanish, processes that are stopped, too few open files."""
 
 import pathlib
 import re
-import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, WATCHDOG, cargo, lab, run, told
+from jobs import MPIEXEC, ROOT, lab, run, told
 
 ON_HOSTS = ROOT / "tests/hosts/mpiexec"
 
