@@ -7,12 +7,14 @@
 //! yielding is not enough: the scheduler runs it for several milliseconds. A thread woken from
 //! sleep preempts it, so waits sleep at once there.
 //!
-//! A rank that has sent something lately may be what others wait for, so it sleeps for
-//! a time, however many waits that are. A rank that has only received is the end of a stream: no rank
-//! waits for it, and a wake-up for each message would cost more than it gains. It sleeps in some
-//! waits, then polls in one, in which messages gather; if it shares its CPU with other ranks it only
-//! yields. Where ranks share CPUs, only time counts that they cannot have had themselves
-//! ([`crate::Policy::others_ran`]).
+//! A rank with a CPU of its own sleeps in some waits, then polls in one. While all ranks have their
+//! slices at the same time, polling is faster by far, and messages of a stream gather in that wait.
+//!
+//! Ranks that share CPUs seldom run at the same time, and each yield gives away a slice. They sleep
+//! for a time, however many waits that are, if they have sent something lately: others may wait for
+//! what they do next. A rank that has only received is the end of a stream, and a wake-up for each
+//! message would cost more than it gains: it only yields. Of what others had, only time counts that
+//! the ranks of the host cannot have had themselves ([`crate::Policy::others_ran`]).
 //!
 //! Told by the thread that polls.
 

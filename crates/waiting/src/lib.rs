@@ -102,9 +102,9 @@ impl Policy {
         };
         self.sent = sent;
         let after_send = self.after_send > 0;
-        let beginning = match after_send && self.others.sleeps() {
-            true => self.others.beginning_after_send(now()),
-            false if self.oversubscribed => Beginning::Alone,
+        let beginning = match self.oversubscribed {
+            true if after_send && self.others.sleeps() => self.others.beginning_after_send(now()),
+            true => Beginning::Alone,
             false => self.others.beginning(),
         };
         Wait::new(self.times.spin, beginning, after_send)
