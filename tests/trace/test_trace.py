@@ -67,6 +67,8 @@ def joined(t):
     """Every arrow has both ends, and they say the same."""
     begins = {f: c for c in t.calls for f in c["flows"]}
     ends = {f: m for m in t.received for f in m["flows"]}
+    # Clocks of several hosts are compared as well as they were measured.
+    error = max(1000, sum(e["clock_error"] for e in t.ends))
     assert len(begins) == sum(len(c["flows"]) for c in t.calls)
     assert set(begins) == set(ends) and len(ends) == len(t.received)
     for flow, m in ends.items():
@@ -78,7 +80,7 @@ def joined(t):
                 m,
             )
             assert c["bytes"] == m["bytes"], (c, m)
-        assert c["time"] <= m["time"] + 1000, (c, m)
+        assert c["time"] <= m["time"] + error, (c, m, error)
     return begins, ends
 
 
