@@ -47,11 +47,8 @@ pub fn ask(pid: u32, question: Question) -> Result<String, String> {
 
 /// Whether a process keeps the question until it looks; else the question would be lost.
 fn waits_for_questions(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let blocked = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigBlk:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let blocked =
+        kw_sys::process::status(pid, "SigBlk").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
     blocked.is_some_and(|mask| mask & 1 << (QUESTION - 1) != 0)
 }
 

@@ -173,11 +173,8 @@ fn ancestors(all: &HashMap<u32, Process>) -> Vec<u32> {
 }
 
 fn mask(pid: u32) -> Vec<usize> {
-    let status = crate::process::read_at_once(&format!("/proc/{pid}/status")).unwrap_or_default();
-    let status = String::from_utf8_lossy(&status);
-    let mut lines = status.lines();
-    let list = lines.find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
-    list.map_or(Vec::new(), |l| numbers(l.trim()))
+    let list = crate::process::status(pid, "Cpus_allowed_list");
+    list.map_or(Vec::new(), |list| numbers(&list))
 }
 
 /// `0-3,8`: what it names.

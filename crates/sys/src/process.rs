@@ -147,6 +147,14 @@ pub(crate) fn read_at_once(file: &str) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
+/// What `/proc/PID/status` says of a process under a name, such as `PPid`.
+pub fn status(pid: u32, name: &str) -> Option<String> {
+    let all = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    let all = String::from_utf8_lossy(&all);
+    let value = (all.lines()).find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(value.trim().to_string())
+}
+
 /// Files that this process may still open (its soft limit, less those that are open).
 pub fn spare_files() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

@@ -207,8 +207,7 @@ fn line(path: &str) -> Option<String> {
 
 /// What /proc says of this process under a name.
 fn status(name: &str) -> Option<String> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    value(&text, name, ":")
+    kw_sys::process::status(std::process::id(), name).filter(|value| !value.is_empty())
 }
 
 /// The value of a name in lines of `name SEPARATOR value`.

@@ -87,9 +87,7 @@ fn mapped(maps: &str) -> Option<&str> {
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("PPid:"))?;
-    line.trim().parse().ok()
+    crate::process::status(pid, "PPid")?.parse().ok()
 }
 
 fn calls(library: Library) -> Option<Calls> {
