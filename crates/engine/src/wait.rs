@@ -150,8 +150,8 @@ fn poll_until<T: Send + 'static, E: Polled>(
 ) {
     let inner = &mut **guard;
     let Some(engine) = &inner.engine else { return };
-    let (sent, meets) = (engine.sent(), on.board.is_some());
-    let mut wait = inner.policy.begin_wait(sent, meets, || engine.clock());
+    let (sent, now) = (|| engine.sent(), || engine.clock());
+    let mut wait = inner.policy.begin_wait(on.board.is_some(), sent, now);
     while let Some(engine) = guard.engine.as_mut() {
         if poll(engine, on, wait.polls_all()) {
             if ready(guard) {

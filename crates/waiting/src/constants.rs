@@ -56,7 +56,7 @@ pub mod wait {
     pub const ROUNDS_PER_YIELD: u32 = 64;
 }
 
-/// Other processes on this CPU.
+/// Other processes on the CPU of a rank that has one of its own.
 pub mod co_scheduled {
     use super::Duration;
 
@@ -72,15 +72,21 @@ pub mod co_scheduled {
     pub const REMEMBERED: Duration = Duration::from_millis(100);
     /// This many waits after a computation yield from the first poll on. Built-in.
     pub const WAITS_SHARED: u32 = 256;
-    /// This many waits of a rank with a CPU of its own sleep at once next to a CPU-bound process. If it
-    /// always slept, it would be woken for every message of a stream. Built-in.
+    /// This many waits sleep at once next to a CPU-bound process. If all did, a rank would be woken for
+    /// every message of a stream. Built-in.
     pub const WAITS_ASLEEP: u32 = 32;
+}
+
+/// Other programs next to ranks that share CPUs.
+pub mod other_programs {
+    use super::Duration;
+    pub use super::co_scheduled::{COMPUTED, LEARNT};
+
     /// This many waits after this rank has sent something count as waits after a send: a root
     /// receives from many ranks, then sends to them. Built-in.
     pub const WAITS_AFTER_SEND: u32 = 64;
-    /// How long waits of a rank that shares CPUs sleep at once after it has sent, at first and at most;
-    /// then one wait polls again and sees whether the other process still computes. Scheduler: that costs one
-    /// slice, so 1 % of the time in the long run.
+    /// How long waits sleep at once, at first and at most; then one polls again. Scheduler: that costs
+    /// two slices, so 2 % of the time in the long run.
     pub const ASLEEP: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(320)];
 }
 

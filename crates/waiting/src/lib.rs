@@ -22,7 +22,7 @@ pub mod async_progress;
 mod co_scheduled;
 pub mod constants;
 mod exchange;
-mod host_ranks;
+mod other_programs;
 pub mod placement;
 mod poll_backoff;
 mod spin;
@@ -31,12 +31,11 @@ mod wait;
 pub use async_progress::{AsyncProgress, AsyncState};
 pub use co_scheduled::{Beginning, CoScheduled};
 pub use exchange::{Exchange, Turns, YieldAfter};
-use host_ranks::HostRanks;
+use other_programs::OtherPrograms;
 pub use poll_backoff::{Decision, PollBackoff};
 pub use spin::Spin;
 pub use wait::{Round, Sleeps, Timed, Times, Wait};
 
-use constants::co_scheduled::{COMPUTED, WAITS_AFTER_SEND};
 use kw_base::Tick;
 use std::time::Duration;
 
@@ -56,14 +55,10 @@ pub struct Policy {
     pub async_progress: AsyncProgress,
     /// Unsuccessful test calls.
     pub polls: PollBackoff,
-    /// Other processes on this CPU.
+    /// Other processes on this CPU, if each rank has one.
     others: CoScheduled,
-    /// What the ranks of this host use of its CPUs.
-    ranks: HostRanks,
-    /// Messages that this rank had sent when its last wait began, and waits that still count as
-    /// waits after that.
-    sent: u64,
-    after_send: u32,
+    /// Other programs, if ranks share CPUs.
+    programs: OtherPrograms,
 }
 
 impl Policy {
@@ -78,9 +73,7 @@ impl Policy {
             async_progress: AsyncProgress::new(oversubscribed, wake),
             polls: PollBackoff::default(),
             others: CoScheduled::default(),
-            ranks: HostRanks::default(),
-            sent: 0,
-            after_send: 0,
+            programs: OtherPrograms::default(),
         }
     }
 
@@ -91,23 +84,21 @@ impl Policy {
         self.watch = watch.max(constants::progress_thread::LEAST_WATCH);
     }
 
-    /// A blocking call begins to wait. `sent`: messages that this rank has sent until now. `meets`: it
-    /// waits for ranks with which it shares memory, so it has written what they may wait for. `now`
-    /// reads the clock, where that matters.
+    /// A blocking call begins to wait. `meets`: it waits for ranks with which it shares memory, so it has
+    /// written what they may wait for. `sent`: messages that this rank has sent until now; `now`: the
+    /// clock. Both are read only where that matters.
     #[inline]
-    pub fn begin_wait(&mut self, sent: u64, meets: bool, now: impl FnOnce() -> Tick) -> Wait {
-        self.after_send = match sent != self.sent || meets {
-            true => WAITS_AFTER_SEND,
-            false => self.after_send.saturating_sub(1),
-        };
-        self.sent = sent;
-        let after_send = self.after_send > 0;
+    pub fn begin_wait(
+        &mut self,
+        meets: bool,
+        sent: impl FnOnce() -> u64,
+        now: impl FnOnce() -> Tick,
+    ) -> Wait {
         let beginning = match self.oversubscribed {
-            true if after_send && self.others.sleeps() => self.others.beginning_after_send(now()),
-            true => Beginning::Alone,
+            true => self.programs.beginning(sent(), meets, now),
             false => self.others.beginning(),
         };
-        Wait::new(self.times.spin, beginning, after_send)
+        Wait::new(self.times.spin, beginning)
     }
 
     /// `wait` has let others run until `now`, who had the CPU for this long. `ours` reads what the
@@ -119,17 +110,17 @@ impl Policy {
         now: Tick,
         ours: impl FnOnce() -> Option<Duration>,
     ) {
-        if self.oversubscribed && !(lasted >= COMPUTED && self.ranks.left_to_others(lasted, ours()))
-        {
-            return;
-        }
-        let only_compute = self.others.had_it(lasted, now);
-        if only_compute && (wait.is_after_send() || !self.oversubscribed) {
+        let only_compute = match self.oversubscribed {
+            true => self.programs.had_it(lasted, now, ours),
+            false => {
+                let only_compute = self.others.had_it(lasted);
+                let take_turns = self.others.take_turns();
+                self.async_progress.budget.set_oversubscribed(take_turns);
+                only_compute
+            }
+        };
+        if only_compute {
             wait.sleep_at_once();
-        }
-        if !self.oversubscribed {
-            let take_turns = self.others.take_turns();
-            self.async_progress.budget.set_oversubscribed(take_turns);
         }
     }
 }

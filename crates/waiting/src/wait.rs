@@ -87,15 +87,13 @@ pub struct Wait {
     began: Option<Tick>,
     /// When it is to be checked again.
     check_at: Option<Tick>,
-    /// This rank has sent something lately.
-    after_send: bool,
     /// When the clock was read, if only polls have been made since.
     read_at: Option<Tick>,
 }
 
 impl Wait {
     #[inline]
-    pub(crate) fn new(spin: Duration, beginning: Beginning, after_send: bool) -> Wait {
+    pub(crate) fn new(spin: Duration, beginning: Beginning) -> Wait {
         let full = match beginning {
             Beginning::Asleep => Duration::ZERO,
             Beginning::Alone | Beginning::Shared => spin,
@@ -111,7 +109,6 @@ impl Wait {
             since: None,
             began: None,
             check_at: None,
-            after_send,
             read_at: None,
         }
     }
@@ -180,11 +177,6 @@ impl Wait {
     /// When the clock was read, if only polls have been made since: others begin to run then.
     pub fn read_at(&self) -> Option<Tick> {
         self.read_at
-    }
-
-    /// Whether this rank has sent something lately.
-    pub(crate) fn is_after_send(&self) -> bool {
-        self.after_send
     }
 
     /// Since when it has waited, once the clock was read.

@@ -267,8 +267,8 @@ impl Rank {
                     return act;
                 }
                 shared.waits[self.me] = true;
-                self.at =
-                    At::Polled((shared.ranks[self.me].policy).begin_wait(self.sent, false, || now));
+                let policy = &mut shared.ranks[self.me].policy;
+                self.at = At::Polled(policy.begin_wait(false, || self.sent, || now));
                 Act::Run(POLL)
             }
         }
