@@ -15,6 +15,7 @@ DIST = pathlib.Path(os.environ.get("DIST", ROOT / "dist"))
 MPIEXEC = str(DIST / "bin/mpiexec")
 LAB = ROOT / "tests/hosts/lab"
 WATCHDOG = 180  # seconds after which a run counts as hung; no test depends on how fast a machine is
+LIMITS = 1, 8, 64  # seconds that a job gets in turn: on a slow machine it has not begun so soon
 SKIPPED = 77  # status of a step, a test program or the host lab that cannot be run on this machine
 
 

@@ -8,11 +8,10 @@ import signal
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, run, start, told, wait_until
+from jobs import DIST, LIMITS, MPIEXEC, ROOT, run, start, told, wait_until
 
 SOURCE = ROOT / "tests/hang/hangs.c"
 PATHS = ["self,shm", "self,tcp"]
-LIMITS = [1, 8, 64]  # seconds for --timeout: on a slow machine ranks have not begun to wait so soon
 HUNG, TIMED_OUT = 123, 124
 # Ranks, and what the sentence holds; {NAME} stands for the line of hangs.c that ends with this
 # comment.

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, WATCHDOG, run, told, wait_until
+from jobs import DIST, LIMITS, MPIEXEC, WATCHDOG, run, told, wait_until
 
 PATIENCE = {"KW_CONNECT_WAIT": "1"}
 
@@ -128,7 +128,7 @@ def test_a_program_that_never_calls_init_is_ended(spawns, tmp_path):
     script, said = tmp_path / "forever", tmp_path / "pid"
     script.write_text(f"#!/bin/sh\necho $$ > {said}\nexec sleep 1000\n")
     script.chmod(0o755)
-    for seconds in 1, 8, 64:  # on a slow machine it has not begun so soon
+    for seconds in LIMITS:
         p = run(MPIEXEC, "-n", 1, spawns, "class", script, env={"KW_CONNECT_WAIT": str(seconds)})
         assert p.returncode == 0 and "0: spawn" in p.stdout, told(p)
         if said.exists() and said.read_text().endswith("\n"):
@@ -209,7 +209,7 @@ def test_a_hang_report_says_on_which_port_nobody_has_connected(spawns):
         r"rank 0 is in MPI_Comm_accept.* and waits on port \S+:\d+\S*; no one has connected "
         r"for \d+ s"
     )
-    for limit in 1, 8, 64:  # on a slow machine it does not wait so soon
+    for limit in LIMITS:
         p = run(MPIEXEC, "--timeout", limit, "-n", 2, spawns, "waits")
         assert p.returncode == 124, told(p)
         if re.search(said, p.stderr):
