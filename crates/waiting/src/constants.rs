@@ -83,7 +83,8 @@ pub mod other_programs {
     pub use super::co_scheduled::{COMPUTED, LEARNT};
 
     /// This many waits after this rank has sent something count as waits after a send: a root
-    /// receives from many ranks, then sends to them. Built-in.
+    /// receives from many ranks, then sends to them. Built-in: while a root receives from more ranks
+    /// one by one, the rest of its waits only yield.
     pub const WAITS_AFTER_SEND: u32 = 64;
     /// How long waits sleep at once, at first and at most; then one polls again. Scheduler: that costs
     /// two slices, so 2 % of the time in the long run.
