@@ -72,7 +72,7 @@ def algorithms(dist):
         check=True,
         text=True,
         stdout=subprocess.PIPE,
-        env={**os.environ, "COLUMNS": "400"},
+        env={**os.environ, "COLUMNS": "160"},
     ).stdout
     found = {op: [] for op in OPS}
     for line in text.splitlines()[2:]:
