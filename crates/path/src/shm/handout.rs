@@ -75,7 +75,7 @@ impl Handout {
                 return Err(TimedOut);
             }
             if let Ok(conn) = self.listener.accept(left) {
-                hand_to(fd, &conn, key, missing, left.min(PROOF_LIMIT));
+                note(hand_out(fd, &conn, key, missing, left.min(PROOF_LIMIT)));
             }
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Handout {
         while missing.iter().any(|&m| m)
             && let Ok(Some(conn)) = self.listener.accept_connected()
         {
-            hand_to(fd, &conn, key, missing, PROOF_LIMIT);
+            note(hand_out(fd, &conn, key, missing, PROOF_LIMIT));
         }
     }
 }
@@ -97,14 +97,8 @@ impl Handout {
 pub(super) struct TimedOut;
 
 /// A process that fails to authenticate is disconnected; the members of the job are still to come.
-fn hand_to(
-    fd: BorrowedFd<'_>,
-    conn: &Conn,
-    key: &[u8; 32],
-    missing: &mut [bool],
-    patience: Duration,
-) {
-    if let Err(why) = hand_out(fd, conn, key, missing, patience) {
+fn note(handed_out: io::Result<()>) {
+    if let Err(why) = handed_out {
         tracing::debug!("shared memory: a process that wanted the segment is refused ({why})");
     }
 }
@@ -152,28 +146,24 @@ impl Joining {
 
     /// Takes the descriptor; `place`: this process's.
     pub fn take(self, place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
-        take_from(&self.0, place, key)
+        if !self.0.same_user()? {
+            return Err(io::Error::other("another user listens there"));
+        }
+        // The giver serves one rank after another; a busy machine may take its time.
+        self.0.set_patience(Duration::from_secs(60))?;
+        let (lead, _) = self.0.recv::<32>()?;
+        let (join, place) = (unix::random::<32>()?, place.to_le_bytes());
+        let mut answer = [0; 68];
+        answer[..32].copy_from_slice(&join);
+        answer[32..36].copy_from_slice(&place);
+        answer[36..].copy_from_slice(&prove(key, b"join", &[&lead, &join, &place]));
+        self.0.send(&answer, None)?;
+        let (proof, fd) = self.0.recv::<32>()?;
+        if !same(&proof, &prove(key, b"lead", &[&join, &lead, &place])) {
+            return Err(io::Error::other("it does not have this job's key"));
+        }
+        fd.ok_or_else(|| io::Error::other("it handed out nothing"))
     }
-}
-
-fn take_from(conn: &Conn, place: u32, key: &[u8; 32]) -> io::Result<OwnedFd> {
-    if !conn.same_user()? {
-        return Err(io::Error::other("another user listens there"));
-    }
-    // The giver serves one rank after another; a busy machine may take its time.
-    conn.set_patience(Duration::from_secs(60))?;
-    let (lead, _) = conn.recv::<32>()?;
-    let (join, place) = (unix::random::<32>()?, place.to_le_bytes());
-    let mut answer = [0; 68];
-    answer[..32].copy_from_slice(&join);
-    answer[32..36].copy_from_slice(&place);
-    answer[36..].copy_from_slice(&prove(key, b"join", &[&lead, &join, &place]));
-    conn.send(&answer, None)?;
-    let (proof, fd) = conn.recv::<32>()?;
-    if !same(&proof, &prove(key, b"lead", &[&join, &lead, &place])) {
-        return Err(io::Error::other("it does not have this job's key"));
-    }
-    fd.ok_or_else(|| io::Error::other("it handed out nothing"))
 }
 
 fn prove(key: &[u8; 32], role: &[u8; 4], parts: &[&[u8]]) -> [u8; 32] {
