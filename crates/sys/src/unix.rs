@@ -57,18 +57,9 @@ impl Listener {
 
     /// Takes the next connection, if one has been made.
     pub fn accept_connected(&self) -> io::Result<Option<Conn>> {
-        let now = rustix::time::Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let mut ready = [rustix::event::PollFd::new(
-            &self.0,
-            rustix::event::PollFlags::IN,
-        )];
-        let any = rustix::io::retry_on_intr(|| rustix::event::poll(&mut ready, Some(&now)))?;
-        match any {
-            0 => Ok(None),
-            _ => self.accept(Duration::from_secs(1)).map(Some),
+        match crate::fd::is_readable(&self.0) {
+            true => self.accept(Duration::from_secs(1)).map(Some),
+            false => Ok(None),
         }
     }
 }
