@@ -125,8 +125,8 @@ impl Neighbours {
     }
 
     /// Gets ready to hand the memory out, or to take it from the first of them.
-    fn get_ready(&self, lead: Option<SharedMemoryLead>, names: &[Name]) -> Result<Ready, ShmError> {
-        match lead {
+    fn get_ready(&self, lead: Lead, names: &[Name]) -> Result<Ready, ShmError> {
+        match lead? {
             _ if self.ranks.len() == 1 => Ok(Ready::Alone),
             Some(lead) => Ok(Ready::Gives(lead)),
             None => SharedMemoryJoin::new(self.found(names)).map(Ready::Takes),
@@ -145,6 +145,9 @@ impl Neighbours {
         place.unwrap_or(0)
     }
 }
+
+/// What the first of several ranks of a host hands memory out with; none of the others has one.
+type Lead = Result<Option<SharedMemoryLead>, ShmError>;
 
 /// Tells ranks of a host where memory is.
 pub type Name = [u8; 16];
@@ -287,12 +290,13 @@ fn handed_out(
 }
 
 /// The first rank of each host listens for the others; where each does.
-fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Option<SharedMemoryLead>, Vec<Name>)> {
-    let lead = match near.leads() {
-        true => SharedMemoryLead::new(near.ranks.len()).ok(),
-        false => None,
+fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Lead, Vec<Name>)> {
+    let lead = near.leads().then(|| SharedMemoryLead::new(near.ranks.len()));
+    let lead = lead.transpose();
+    let name = match &lead {
+        Ok(Some(lead)) => lead.name(),
+        _ => NOWHERE,
     };
-    let name = lead.as_ref().map_or(NOWHERE, SharedMemoryLead::name);
     let all = members.allgather(&name)?;
     let names = all.chunks_exact(NOWHERE.len());
     let names = names.map(|name| name.try_into().unwrap_or(NOWHERE));

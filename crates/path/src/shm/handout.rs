@@ -82,13 +82,19 @@ impl Handout {
     }
 
     /// Hands `fd` to each of `missing`, all of which have connected ([`Joining::new`]): those that
-    /// remain have failed.
-    pub fn serve_connected(self, fd: BorrowedFd<'_>, key: &[u8; 32], missing: &mut [bool]) {
+    /// remain have failed. The error is that of this process.
+    pub fn serve_connected(
+        self,
+        fd: BorrowedFd<'_>,
+        key: &[u8; 32],
+        missing: &mut [bool],
+    ) -> io::Result<()> {
         while missing.iter().any(|&m| m)
-            && let Ok(Some(conn)) = self.listener.accept_connected()
+            && let Some(conn) = self.listener.accept_connected()?
         {
             note(hand_out(fd, &conn, key, missing, PROOF_LIMIT));
         }
+        Ok(())
     }
 }
 
@@ -214,7 +220,8 @@ mod tests {
         drop(fails);
         let taking = std::thread::spawn(move || joins.take(2, &key).map(drop));
         let mut missing = [false, true, true];
-        handout.serve_connected(fd.as_fd(), &key, &mut missing);
+        let served = handout.serve_connected(fd.as_fd(), &key, &mut missing);
+        served.unwrap();
         taking.join().unwrap().unwrap();
         assert_eq!(missing, [false, true, false]);
     }

@@ -184,7 +184,8 @@ impl SharedMemoryLead {
         let memory = SharedMemory::map(fd.as_fd(), 0, sizes, contiguous).map_err(what())?;
         let mut missing = vec![true; sizes.len()];
         missing[0] = false;
-        self.0.serve_connected(fd.as_fd(), key, &mut missing);
+        let served = self.0.serve_connected(fd.as_fd(), key, &mut missing);
+        served.map_err(failed("handing out the memory of a window"))?;
         match missing.iter().position(|&m| m) {
             None => Ok(Arc::new(memory)),
             Some(first) => Err(ShmError {
