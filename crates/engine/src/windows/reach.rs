@@ -260,15 +260,18 @@ impl Reachable {
             true => None,
             false => Some(Kernel::find(op, basic)?),
         };
+        let (of, target) = self.site(rank, disp, len)?;
+        let place = of.place? as usize;
         if len > SHORT as u64 {
-            return self.combine_blocks((op, basic), operand, result, (rank, disp), len);
+            // Of MPI_NO_OP there is no operand.
+            let kernel = kernel.filter(|_| op != Op::NoOp);
+            self.combine_blocks((kernel, basic), operand, result, (place, target));
+            return Some(());
         }
         let mut copy = [0; SHORT];
-        // Of MPI_NO_OP there is no operand.
         let copy = copy.get_mut(..operand.len() as usize)?;
-        let (of, target) = self.site(rank, disp, len)?;
         operand.read(copy);
-        self.memory.combine(of.place? as usize, || {
+        self.memory.combine(place, || {
             if let Some(result) = result {
                 target.copy_to(result);
             }
@@ -281,36 +284,31 @@ impl Reachable {
         Some(())
     }
 
-    /// The same of a long row: block by block, since each element is atomic by itself. The operand is
+    /// Combines a long row block by block, since each element is atomic by itself. The operand is
     /// read where it lies.
     #[inline(never)]
     fn combine_blocks(
         &self,
-        (op, basic): (Op, Basic),
+        (kernel, basic): (Option<Kernel>, Basic),
         operand: Region<'_>,
         result: Option<Region<'_>>,
-        (rank, disp): (i32, i64),
-        len: u64,
-    ) -> Option<()> {
-        let kernel = Kernel::find(op, basic)?;
-        let (of, target) = self.site(rank, disp, len)?;
-        let place = of.place? as usize;
+        (place, target): (usize, Region<'_>),
+    ) {
         let most = BLOCK - BLOCK % basic.size();
         let mut from = 0;
-        while from < len {
-            let some = most.min(len - from);
+        while from < target.len() {
+            let some = most.min(target.len() - from);
             let block = target.part(from, some);
             self.memory.combine(place, || {
                 if let Some(result) = result {
                     block.copy_to(result.part(from, some));
                 }
-                if op != Op::NoOp {
+                if let Some(kernel) = kernel {
                     kernel.run(operand.part(from, some), block);
                 }
             });
             from += some;
         }
-        Some(())
     }
 
     /// MPI_Compare_and_swap of an element.
