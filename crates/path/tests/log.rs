@@ -179,7 +179,8 @@ fn shared_memory_says_who_made_it_who_has_joined_and_who_is_refused() {
         lead.serve(&[5; 32], Duration::from_secs(100))
     });
     // An unauthenticated connection.
-    drop(Conn::connect(&format!("kittiwake-{address}")).expect("somebody listens"));
+    let name = format!("kittiwake-{address}");
+    drop(Conn::connect(&name, Duration::from_secs(100)).expect("somebody listens"));
     let b = ShmPath::join(&local(1), &[5; 32], &address).expect("served");
     let a = serving.join().expect("no panic").expect("joined");
     assert_eq!(

@@ -65,9 +65,10 @@ impl Listener {
 }
 
 impl Conn {
-    /// Connects to the listener of that name.
-    pub fn connect(name: &str) -> io::Result<Conn> {
+    /// Connects to the listener of that name; waits for `patience` where its queue is full.
+    pub fn connect(name: &str, patience: Duration) -> io::Result<Conn> {
         let fd = socket(SocketType::SEQPACKET)?;
+        sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(patience))?;
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
         rustix::io::retry_on_intr(|| rustix::net::connect(&fd, &address))?;
         Ok(Conn(fd))

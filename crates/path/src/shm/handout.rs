@@ -20,6 +20,10 @@ use kw_sys::unix::{self, Conn, Listener};
 /// How long one connection may take to prove itself.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long a process waits for the giver, which serves one after another; a busy machine may take
+/// its time.
+const TAKE_LIMIT: Duration = Duration::from_secs(60);
+
 /// Why ranks could not come to share memory; a sentence for people.
 #[derive(Debug, thiserror::Error)]
 #[error("shared memory on this host: {what}: {why}")]
@@ -147,7 +151,7 @@ pub(super) struct Joining(Conn);
 impl Joining {
     /// Connects to the process that listens under this name.
     pub fn new(name: &[u8; 16]) -> io::Result<Joining> {
-        Ok(Joining(Conn::connect(&address(name))?))
+        Ok(Joining(Conn::connect(&address(name), TAKE_LIMIT)?))
     }
 
     /// Takes the descriptor; `place`: this process's.
@@ -155,8 +159,7 @@ impl Joining {
         if !self.0.same_user()? {
             return Err(io::Error::other("another user listens there"));
         }
-        // The giver serves one rank after another; a busy machine may take its time.
-        self.0.set_patience(Duration::from_secs(60))?;
+        self.0.set_patience(TAKE_LIMIT)?;
         let (lead, _) = self.0.recv::<32>()?;
         let (join, place) = (unix::random::<32>()?, place.to_le_bytes());
         let mut answer = [0; 68];
@@ -202,13 +205,22 @@ mod tests {
             let patience = Duration::from_secs(60);
             handout.serve(fd.as_fd(), &key, &mut [false, true], patience)
         });
-        drop(Conn::connect(&address(&name)).unwrap());
+        drop(Conn::connect(&address(&name), TAKE_LIMIT).unwrap());
         assert!(take(&name, 1, &[8; 32]).is_err(), "wrong key");
         assert!(take(&name, 9, &key).is_err(), "no such place");
         assert!(take(&name, 0, &key).is_err(), "the giver's own");
         take(&name, 1, &key).unwrap();
         serving.join().unwrap().unwrap();
-        assert!(Conn::connect(&address(&name)).is_err(), "nothing is left");
+        assert!(Conn::connect(&address(&name), TAKE_LIMIT).is_err(), "nothing is left");
+    }
+
+    #[test]
+    fn connecting_to_a_giver_whose_queue_is_full_ends() {
+        let name = unix::hex(&unix::random::<16>().unwrap());
+        let _giver = Listener::bind(&name, 0).unwrap();
+        let connect = || Conn::connect(&name, Duration::from_millis(1));
+        let _waits = connect().unwrap();
+        assert_eq!(connect().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
