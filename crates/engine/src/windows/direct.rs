@@ -40,8 +40,7 @@ impl Shared {
             (0, _) => Vec::new(),
             (_, Some(alone)) => vec![alone],
             _ => {
-                let sharing: Vec<usize> = lock.sharing().collect();
-                let has = |&rank: &u32| self.place(rank).is_some_and(|p| sharing.contains(&p));
+                let has = |&rank: &u32| self.place(rank).is_some_and(|p| lock.is_shared_by(p));
                 self.ranks().filter(has).collect()
             }
         }

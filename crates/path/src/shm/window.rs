@@ -453,13 +453,10 @@ impl WindowLock<'_> {
         }
     }
 
-    /// The ranks of the memory that share the lock, by index.
-    pub fn sharing(&self) -> impl Iterator<Item = usize> {
-        let shares = |&origin: &usize| {
-            let words = self.memory.pair(self.target, origin);
-            words.shares.load(Ordering::Relaxed) != 0
-        };
-        (0..self.memory.ranks()).filter(shares)
+    /// Whether the rank with this index shares the lock.
+    pub fn is_shared_by(&self, origin: usize) -> bool {
+        let words = self.memory.pair(self.target, origin);
+        words.shares.load(Ordering::Relaxed) != 0
     }
 
     /// Says whether anybody waits. Try to grant afterwards: the lock may have come free before.
@@ -527,7 +524,10 @@ mod tests {
     fn the_lock_is_shared_or_exclusive_and_told_to_who_waits() {
         let [a, b] = two(&[1, 1], false);
         let (a, b) = (a.lock(1), b.lock(1));
-        let sharing = |of: WindowLock<'_>| of.sharing().collect::<Vec<_>>();
+        let sharing = |of: WindowLock<'_>| {
+            let ranks = 0..of.memory.ranks();
+            ranks.filter(|&r| of.is_shared_by(r)).collect::<Vec<_>>()
+        };
         assert!(a.try_lock(Locking::Shared(0), false) && b.try_lock(Locking::Shared(1), false));
         assert!(!b.try_lock(Locking::Alone(7), false));
         assert_eq!((b.held(), sharing(b)), ((2, None), vec![0, 1]));
