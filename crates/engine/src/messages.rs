@@ -301,7 +301,7 @@ impl Messages {
         taken.map(|(k, f)| (MessageId(k), f))
     }
 
-    /// As [`Messages::take_message`]; of a message that is here as a whole the data.
+    /// Takes a message like [`Messages::take_message`], and its data if all of it is here.
     pub(crate) fn take_data(&mut self, want: Want) -> Option<(TakenMessage<Buf>, Found)> {
         let taken = self.machine.receiver().take_data(want.pattern());
         self.flush_some();

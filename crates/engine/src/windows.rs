@@ -132,7 +132,7 @@ impl From<Misuse> for WindowError {
 #[derive(Debug)]
 struct Incoming {
     origin: u32,
-    /// Receives them, where they are not here.
+    /// The receive of the frames; `None` if they are here.
     req: Option<ReqId>,
     buf: Buf,
 }
@@ -352,13 +352,13 @@ impl Window {
         }
     }
 
-    /// Applies frames that have been waited for.
+    /// Applies frames that have waited, for their data or behind earlier ones.
     fn apply_incoming(&mut self, messages: &mut Messages, i: usize) {
         let Some(Incoming { origin, req, buf }) = self.incoming.remove(i) else {
             return;
         };
-        let outcome = |req| messages.take(req).is_none_or(|o| o.failure.is_some());
-        if !req.is_some_and(outcome) {
+        let failed = |req| messages.take(req).is_none_or(|o| o.failure.is_some());
+        if !req.is_some_and(failed) {
             self.apply(messages, origin, &buf);
         }
     }

@@ -96,7 +96,6 @@ pub struct Receiver<'a, B> {
     pub(super) out: &'a mut Outbox<B>,
 }
 
-/// Calls.
 /// A message that [`Receiver::take_data`] took.
 #[derive(Debug)]
 pub enum TakenMessage<B> {
@@ -106,6 +105,7 @@ pub enum TakenMessage<B> {
     Partial(Key),
 }
 
+/// Calls.
 impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive.
     #[inline]
@@ -159,8 +159,8 @@ impl<B: Memory> Receiver<'_, B> {
         message.map(|m| (key, m.found()))
     }
 
-    /// As [`Receiver::take_message`], of a queue whose messages are mostly short: the data of one that
-    /// is here as a whole, which needs no receive.
+    /// Takes a message like [`Receiver::take_message`], and its data if all of it is here: then no
+    /// receive is needed. For queues whose messages are mostly short.
     pub fn take_data(&mut self, want: Pattern) -> Option<(TakenMessage<B>, Found)> {
         let (key, found) = self.take_message(want, None)?;
         let whole = |m: &Message<B>| {
