@@ -67,8 +67,10 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
 /// The rank of a window whose memory a call accesses, locks or completes.
 fn target(f: &Function) -> Option<&Param> {
     let of_window = f.fixed_params().any(|p| p.kind == "WINDOW") && !f.name.contains("_query");
-    let mut ranks = f.fixed_params().filter(|p| p.kind == "RANK_NNI");
-    ranks.find(|_| of_window)
+    match of_window {
+        true => f.fixed_params().find(|p| p.kind == "RANK_NNI"),
+        false => None,
+    }
 }
 
 /// A parameter as a word; what is a number or no parameter stays a number.
