@@ -167,10 +167,15 @@ const FILE_TIMES: [(&CStr, c_int); 2] = [
 /// Their handles, once MPI is initialised.
 static WATCHED: Mutex<Option<(Asking, [Option<usize>; 2])>> = Mutex::new(None);
 
-/// MPI is initialised: the time spent on files counts from now on. Nothing if the library is another
-/// one, or the user has turned MPI_T off.
+/// MPI is initialised: the time spent on files counts from now on, if it did not before (a program
+/// may begin several sessions). Nothing if the library is another one, or the user has turned MPI_T
+/// off.
 #[cold]
 pub(crate) fn watch_files() -> Option<()> {
+    let mut watched = WATCHED.lock().unwrap_or_else(|e| e.into_inner());
+    if watched.is_some() {
+        return None;
+    }
     // SAFETY: as in `begin`.
     let asking = unsafe {
         let init: Init = function(c"PMPI_T_init_thread")?;
@@ -181,7 +186,7 @@ pub(crate) fn watch_files() -> Option<()> {
         }
     };
     let handles = FILE_TIMES.each_ref().map(|sum| asking.handle(sum));
-    *WATCHED.lock().unwrap_or_else(|e| e.into_inner()) = Some((asking, handles));
+    *watched = Some((asking, handles));
     Some(())
 }
 
