@@ -1,5 +1,5 @@
 //! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. A trace
-//! does not tell of which window a lock is, so this is said as what it is: at the same time.
+//! does not tell of which window a lock is, so the two need not have to do with each other.
 
 use super::losses::Site;
 use crate::model::{Call, Trace};

@@ -17,7 +17,7 @@ const EXTENT: Extent = Extent {
     unit: UNIT,
 };
 
-/// Memory of two ranks of a host with 64 and so many bytes, as rank 0 has it.
+/// Memory of two ranks of a host, 64 bytes of rank 0 and `bytes` of rank 1, as rank 0 has it.
 fn memory(bytes: u64) -> Arc<SharedMemory> {
     let lead = SharedMemoryLead::new(2).unwrap();
     let (name, key, sizes) = (lead.name(), [5; 32], [64, bytes]);
