@@ -127,8 +127,8 @@ impl Tracer {
         let a = act();
         match a.what {
             What::Plain if a.collective => self.collective(a.comm, a.root, what),
-            What::Plain => self.plain(a.comm, what),
-            What::Window => self.window(a.dest, what),
+            What::Plain => self.plain(a.comm, NOBODY, what),
+            What::Window => self.plain(0, a.dest as u32, what | u64::from(TARGET) << 24),
             What::Send => self.send(a.comm, a.dest, a.tag, what),
             // a receive before which nothing is posted takes its message in its own record
             What::Recv if !receives::any() => {
@@ -152,21 +152,13 @@ impl Tracer {
     }
 
     #[inline(never)]
-    fn plain(&mut self, comm: usize, what: u64) {
+    fn plain(&mut self, comm: usize, peer: u32, what: u64) {
         let comm = self.see(comm);
         let number = comm.map_or(0, |c| c.number);
         let tag = two(NOBODY, number);
         let what = what | self.thread;
-        self.ring.open(what, two(NOBODY, NOBODY), tag, NONE, 0);
+        self.ring.open(what, two(peer, NOBODY), tag, NONE, 0);
         self.comm = comm;
-    }
-
-    #[inline(never)]
-    fn window(&mut self, target: c_int, what: u64) {
-        self.comm = self.see(0);
-        let what = what | u64::from(TARGET) << 24 | self.thread;
-        let ranks = two(target as u32, NOBODY);
-        self.ring.open(what, ranks, two(NOBODY, 0), NONE, 0);
     }
 
     #[inline(never)]
