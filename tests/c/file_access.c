@@ -275,6 +275,24 @@ static void nothing(void) {
     file_close(&fh);
 }
 
+/* Many pieces of the ranks in turn, but the last rank has no data: it was killed by a panic. */
+static void one_without_data(void) {
+    MPI_Datatype turns;
+    int n = check_rank < check_size - 1 ? N : 0;
+    fresh(17);
+    OK(MPI_Type_vector(N, 1, check_size, MPI_INT, &turns));
+    OK(MPI_Type_commit(&turns));
+    OK(MPI_File_set_view(fh, 4 * check_rank, MPI_INT, turns, "native", MPI_INFO_NULL));
+    OK(MPI_Type_free(&turns));
+    set(17);
+    OK(MPI_File_write_at_all(fh, 0, values, n, MPI_INT, &status));
+    counted(n);
+    OK(MPI_File_read_at_all(fh, 0, got, n, MPI_INT, &status));
+    counted(n);
+    expect(17, check_rank, n);
+    file_close(&fh);
+}
+
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     at_1(), at_2(), at_3(), at_4();
@@ -284,5 +302,6 @@ int main(int argc, char **argv) {
     split_13(), split_14();
     many();
     nothing();
+    one_without_data();
     return check_end();
 }

@@ -355,7 +355,9 @@ impl Job {
         let mut all = gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         if !self.atomic && self.call(&all, &who).wants_probe() {
-            self.probe(at);
+            if mine.bytes != 0 {
+                self.probe(at);
+            }
             let cost = self.open.costs(self.how.writes).now();
             all = gather(&talk, Request { cost, ..mine })?;
         }
