@@ -2,6 +2,7 @@
  * same error, none waits for another, and the next collective calls work.
  *
  *     one_rank_fails DIRECTORY [HINT]     HINT: of romio_cb_write and romio_cb_read
+ *     one_rank_fails DIRECTORY refresh    the ranks are on two hosts, each of which keeps pages of its own
  *
  * The fault is injected with seccomp: a thread of the rank decides about each call and lets all but
  * one pass. Ends with 77 where the kernel does not permit that. */
@@ -87,7 +88,7 @@ static void *supervise(void *unused)
 static int watch_calls(void)
 {
     static const int calls[] = {SYS_openat, SYS_fstat, SYS_statx, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_pwrite64,
-                                SYS_pread64, SYS_close, SYS_unlinkat,
+                                SYS_pread64, SYS_close, SYS_unlinkat, SYS_fadvise64,
 #ifdef SYS_open
                                 SYS_open,
 #endif
@@ -237,6 +238,19 @@ static void accesses(void)
     still_works();
 }
 
+static void refreshing(void)
+{
+    const char *cannot = "rank 1 cannot refresh";
+    next_fails("refresh after opening", 1, SYS_fadvise64, 0, EIO);
+    all_hear(opened(MPI_MODE_CREATE | MPI_MODE_RDWR), MPI_ERR_IO, cannot);
+    ok(opened(MPI_MODE_CREATE | MPI_MODE_RDWR));
+    next_fails("refresh after set_size", 1, SYS_fadvise64, 0, EIO);
+    all_hear(MPI_File_set_size(file, 10), MPI_ERR_IO, cannot);
+    next_fails("refresh after sync", 1, SYS_fadvise64, 0, EIO);
+    all_hear(MPI_File_sync(file), MPI_ERR_IO, cannot);
+    ok(MPI_File_close(&file));
+}
+
 static void closing(void)
 {
     next_fails("close", 1, SYS_close, 0, EDQUOT);
@@ -249,6 +263,18 @@ static void closing(void)
     ok(opened(MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
     next_fails("delete on close", 0, SYS_unlinkat, 0, EACCES);
     all_hear(MPI_File_close(&file), MPI_ERR_ACCESS, "rank 0 cannot delete");
+}
+
+static void all_calls(void)
+{
+    opening();
+    ok(opened(MPI_MODE_CREATE | MPI_MODE_RDWR));
+    see_blocks();
+    fill(1);
+    ok(MPI_File_write_at_all(file, 0, data, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
+    sizes();
+    accesses();
+    closing();
 }
 
 int main(int argc, char **argv)
@@ -265,14 +291,10 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 77;
     }
-    opening();
-    ok(opened(MPI_MODE_CREATE | MPI_MODE_RDWR));
-    see_blocks();
-    fill(1);
-    ok(MPI_File_write_at_all(file, 0, data, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
-    sizes();
-    accesses();
-    closing();
+    if (!strcmp(hint, "refresh"))
+        refreshing();
+    else
+        all_calls();
     fflush(stdout);
     MPI_Finalize();
     return 0;

@@ -7,12 +7,14 @@ import shutil
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, SKIPPED, run, told
 
 
-def test_a_host_does_not_read_its_stale_pages(program, tmp_path):
-    """bindfs, mounted twice on one directory: the pages of one mount do not change when data are
-    written through the other."""
+@pytest.fixture
+def on_two_hosts(tmp_path):
+    """Runs a program on two ranks of each host; its first argument is the directory. bindfs is
+    mounted twice on one directory: the pages of one mount do not change when data are written
+    through the other."""
     if shutil.which("bindfs") is None:
         pytest.skip("bindfs is not installed (Debian's package bindfs)")
     real, here, there = (tmp_path / name for name in ("real", "here", "there"))
@@ -31,8 +33,24 @@ shift
 exec unshare --mount sh -c 'mount --bind {there} {here} && exec "$@"' sh "$@"
 """)
     ssh.chmod(0o755)
-    test = program("tests/files/two_caches.c", "-O1", "-Wall")
-    words = [MPIEXEC, "--ssh", ssh, "--hosts", "a:2,b:2", test, here]
-    script = f'{mount} && "$@"; status=$?; {unmount}; exit $status'
-    p = run(*apart, "sh", "-c", script, "sh", *words, env={"KW_PATHS": "self,shm,tcp"})
+
+    def on(program, *arguments):
+        words = [MPIEXEC, "--ssh", ssh, "--hosts", "a:2,b:2", program, here, *arguments]
+        script = f'{mount} && "$@"; status=$?; {unmount}; exit $status'
+        return run(*apart, "sh", "-c", script, "sh", *words, env={"KW_PATHS": "self,shm,tcp"})
+
+    return on
+
+
+def test_a_host_does_not_read_its_stale_pages(program, on_two_hosts):
+    p = on_two_hosts(program("tests/files/two_caches.c", "-O1", "-Wall"))
     assert p.returncode == 0 and p.stdout == "right\n", told(p)
+
+
+def test_pages_that_one_rank_cannot_discard_are_told_on_every_rank(program, on_two_hosts):
+    """The other ranks of MPI_File_set_size and MPI_File_sync were told nothing."""
+    p = on_two_hosts(program("tests/files/one_rank_fails.c", "-O1", "-Wall"), "refresh")
+    if p.returncode == SKIPPED:
+        pytest.skip("the kernel does not let a program decide about its system calls (seccomp)")
+    assert p.returncode == 0, told(p)
+    assert len(p.stdout.splitlines()) == 3, told(p)

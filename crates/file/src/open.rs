@@ -4,6 +4,7 @@ use crate::agree::{Ranks, Talk};
 use crate::costs::Costs;
 use crate::counter::Counter;
 use crate::fault::failed;
+use crate::group::Group;
 use crate::representation::Representation;
 use crate::scratch::Scratch;
 use crate::storage::Storage;
@@ -214,15 +215,17 @@ impl Open {
         self.ranks.with(mpi)
     }
 
-    /// Makes the next read find what other hosts have stored.
-    pub fn refresh(&self) -> Res {
-        match self.host_caches {
-            false => Ok(()),
-            true => self
-                .storage
-                .refresh()
-                .map_err(|e| failed(self.ranks.rank, "refresh", &self.path, &e)),
+    /// Makes the next read of every rank find what other hosts have stored; all ranks call it.
+    pub fn refresh(&self, talk: &Talk<'_>) -> Res {
+        if on_one_host(&self.hosts) {
+            return Ok(());
         }
+        let refreshed = match self.host_caches {
+            false => Ok(()),
+            true => self.storage.refresh(),
+        };
+        let refreshed = refreshed.map_err(|e| failed(talk.rank(), "refresh", &self.path, &e));
+        talk.all_or_none(refreshed)
     }
 
     /// Refuses what the access mode does not allow.
@@ -292,6 +295,11 @@ impl Open {
         let buffer = cost.sieve_step(hints.sieve);
         Some(Sieve { buffer, gap })
     }
+}
+
+/// Whether the ranks with these host numbers are all on one host.
+pub fn on_one_host(hosts: &[u32]) -> bool {
+    hosts.iter().all(|host| *host == hosts[0])
 }
 
 /// The open file of a handle.

@@ -3,7 +3,7 @@
 use crate::agree::{Ranks, Talk};
 use crate::counter::Counter;
 use crate::fault::failed;
-use crate::open::{Cursor, Open, Seen, amode, find};
+use crate::open::{Cursor, Open, Seen, amode, find, on_one_host};
 use crate::representation::Representation;
 use kw_io_plan::{Hints, Prices, View};
 use kw_mpi::chapter::{Parent, add_comm, forget, running};
@@ -125,7 +125,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         let end = end.map_err(|e| failed(ranks.rank, "find the end of", &path, &e));
         pointer = ranks.with(mpi).all_or_none(end)?;
     }
-    let on_one_host = hosts.iter().all(|host| *host == hosts[0]);
+    let on_one_host = on_one_host(&hosts);
     let prices = prices(mpi, !on_one_host)?;
     let shared = Counter::open(mpi, &ranks, on_one_host)?;
     let host_caches = !on_one_host && !storage.is_coherent().unwrap_or(false);
@@ -153,9 +153,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         };
         open.ranks.with(mpi).all_or_none(set)?;
     }
-    if !on_one_host {
-        open.ranks.with(mpi).all_or_none(open.refresh())?;
-    }
+    open.refresh(&open.ranks.with(mpi))?;
     Ok(open)
 }
 
@@ -420,7 +418,7 @@ fn resize(
         done = change(&open, len).map_err(|e| failed(0, what, &open.path, &e));
     }
     talk.all_or_none(done)?;
-    open.refresh()
+    open.refresh(&talk)
 }
 
 /// MPI_File_set_size

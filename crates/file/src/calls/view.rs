@@ -281,6 +281,7 @@ pub fn file_sync(mpi: &'static Mpi, fh: FileH) -> Res {
                 .map_err(|e| failed(open.ranks.rank, "sync", &open.path, &e)),
         }
     };
-    open.in_turn(mpi).all_or_none(synced())?;
-    open.refresh()
+    let talk = open.in_turn(mpi);
+    talk.all_or_none(synced())?;
+    open.refresh(&talk)
 }
