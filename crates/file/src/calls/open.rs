@@ -360,17 +360,21 @@ fn close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
 /// What the file system still has to do with a file that no rank uses any more. The file is closed
 /// even if that fails.
 fn end(open: &Open, talk: Talk<'_>) -> Res {
-    let removes = open.amode & amode::DELETE_ON_CLOSE != 0;
-    if open.amode & amode::RDONLY != 0 && !removes {
-        return Ok(());
-    }
     let rank = open.ranks.rank;
     let failed = |what, e| failed(rank, what, &open.path, &e);
-    let mut ended = open.storage.flush().map_err(|e| failed("close", e));
-    if removes && rank == 0 {
-        ended = ended.and(File::remove(&open.path).map_err(|e| failed("delete", e)));
+    let mut ended = Ok(());
+    if open.amode & amode::RDONLY == 0 {
+        ended = talk.all_or_none(open.storage.flush().map_err(|e| failed("close", e)));
     }
-    talk.all_or_none(ended)
+    if open.amode & amode::DELETE_ON_CLOSE != 0 {
+        // Only now: on NFS another host cannot store its data in a file that was removed.
+        let removed = match rank {
+            0 => File::remove(&open.path).map_err(|e| failed("delete", e)),
+            _ => Ok(()),
+        };
+        ended = ended.and(talk.all_or_none(removed));
+    }
+    ended
 }
 
 /// MPI_File_delete
