@@ -119,6 +119,36 @@ impl Prices {
     }
 }
 
+/// Bytes of encoded [`Prices`].
+pub const PRICES_LEN: usize = 40;
+
+impl Prices {
+    /// The prices as bytes of a message.
+    pub fn encode(&self) -> [u8; PRICES_LEN] {
+        let prices = [self.byte, self.crowded, self.message, self.wake, self.copy];
+        let mut out = [0; PRICES_LEN];
+        for (place, price) in out.chunks_exact_mut(8).zip(prices) {
+            place.copy_from_slice(&price.to_le_bytes());
+        }
+        out
+    }
+
+    /// The prices in bytes of a message.
+    pub fn decode(bytes: &[u8; PRICES_LEN]) -> Prices {
+        let price = |i: usize| {
+            let price: [u8; 8] = bytes[8 * i..8 * i + 8].try_into().expect("eight bytes");
+            f64::from_le_bytes(price)
+        };
+        Prices {
+            byte: price(0),
+            crowded: price(1),
+            message: price(2),
+            wake: price(3),
+            copy: price(4),
+        }
+    }
+}
+
 impl Default for Prices {
     fn default() -> Prices {
         Prices::of(&Calibration::START, false)
@@ -347,6 +377,18 @@ mod tests {
         let (near, far) = (Prices::of(&start, false), Prices::of(&start, true));
         assert!(near.byte < near.crowded && near.byte < far.byte);
         assert!(near.message < far.message && far.byte <= far.crowded);
+    }
+
+    #[test]
+    fn prices_survive_a_message() {
+        let prices = Prices {
+            byte: 0.1,
+            crowded: 0.2,
+            message: 3e3,
+            wake: 4e4,
+            copy: 0.05,
+        };
+        assert_eq!(Prices::decode(&prices.encode()), prices);
     }
 
     #[test]

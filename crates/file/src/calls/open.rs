@@ -126,7 +126,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         pointer = ranks.with(mpi).all_or_none(end)?;
     }
     let on_one_host = on_one_host(&hosts);
-    let prices = prices(mpi, !on_one_host)?;
+    let prices = prices(mpi, &ranks, !on_one_host)?;
     let shared = Counter::open(mpi, &ranks, on_one_host)?;
     let host_caches = !on_one_host && !storage.is_coherent().unwrap_or(false);
     let seen = Arc::new(Seen::bytes(mpi)?);
@@ -186,12 +186,15 @@ fn hosts_of(mpi: &Mpi, ranks: &Ranks) -> Res<Vec<u32>> {
     Ok(all.unwrap_or_else(|| (0..ranks.group.size()).collect()))
 }
 
-/// What communication costs in this job, the same on all ranks.
-fn prices(mpi: &Mpi, several_hosts: bool) -> Res<Prices> {
+/// What communication costs, as the first rank knows it: ranks of different jobs may have different
+/// calibrations, but must decide alike.
+fn prices(mpi: &Mpi, ranks: &Ranks, several_hosts: bool) -> Res<Prices> {
     let mut guard = mpi.lock();
     let engine = running(&mut guard)?.0;
-    let calibration = engine.job.agreed().calibration();
-    Ok(Prices::of(calibration, several_hosts))
+    let mut prices = Prices::of(engine.job.agreed().calibration(), several_hosts).encode();
+    drop(guard);
+    ranks.with(mpi).members().bcast(&mut prices)?;
+    Ok(Prices::decode(&prices))
 }
 
 /// A file that all ranks have opened.
