@@ -215,6 +215,15 @@ impl Open {
         self.ranks.with(mpi)
     }
 
+    /// Sets the shared file pointer; all ranks call it.
+    pub fn set_shared(&self, mpi: &Mpi, talk: &Talk<'_>, at: u64) -> Res {
+        let set = match talk.rank() {
+            0 => self.shared.set(mpi, at),
+            _ => Ok(()),
+        };
+        talk.all_or_none(set)
+    }
+
     /// Makes the next read of every rank find what other hosts have stored; all ranks call it.
     pub fn refresh(&self, talk: &Talk<'_>) -> Res {
         if on_one_host(&self.hosts) {

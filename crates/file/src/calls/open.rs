@@ -146,14 +146,11 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
         shared,
         cursor,
     );
+    let talk = open.ranks.with(mpi);
     if mode & amode::APPEND != 0 {
-        let set = match open.ranks.rank {
-            0 => open.shared.set(mpi, pointer),
-            _ => Ok(()),
-        };
-        open.ranks.with(mpi).all_or_none(set)?;
+        open.set_shared(mpi, &talk, pointer)?;
     }
-    open.refresh(&open.ranks.with(mpi))?;
+    open.refresh(&talk)?;
     Ok(open)
 }
 

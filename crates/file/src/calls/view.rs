@@ -57,11 +57,7 @@ pub fn file_set_view(
     cursor.pointer = 0;
     cursor.hints = hints;
     drop(cursor);
-    let mut reset = Ok(());
-    if open.ranks.rank == 0 {
-        reset = open.shared.set(mpi, 0);
-    }
-    talk.all_or_none(reset)
+    open.set_shared(mpi, &talk, 0)
 }
 
 fn view_of(
@@ -197,11 +193,7 @@ pub fn file_seek_shared(mpi: &'static Mpi, fh: FileH, offset: i64, whence: i32) 
     // All read the pointer before one sets it.
     let current = open.shared.get(mpi);
     let at = talk.all_or_none(current.and_then(|c| seek(&open, offset, whence, c)))?;
-    let mut set = Ok(());
-    if open.ranks.rank == 0 {
-        set = open.shared.set(mpi, at);
-    }
-    talk.all_or_none(set)
+    open.set_shared(mpi, &talk, at)
 }
 
 /// MPI_File_get_position
