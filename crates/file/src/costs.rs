@@ -91,26 +91,23 @@ impl Costs {
     /// The ranks have exchanged data: that accesses of their own cost more than at first is believed a
     /// little less, so that they are tried again.
     pub fn doubt_own(&self) {
-        let (old, first) = (self.now().call, Cost::default().or_first().call);
-        if old > first {
-            let new = (old - old.div_ceil(DOUBT)).max(first);
-            self.call.store(new, Ordering::Relaxed);
-        }
-        let (old, first) = (self.now().sieved, self.now().first_sieved_byte());
-        if old > first {
-            let new = (old - old.div_ceil(DOUBT)).max(first);
-            self.sieved.store(new, Ordering::Relaxed);
-        }
+        doubt(&self.call, Cost::default().or_first().call);
+        doubt(&self.sieved, self.now().first_sieved_byte());
     }
 
     /// The ranks have done without an exchange: that it costs more than `usual` is believed a little
     /// less, so that it is tried again.
     pub fn doubt_exchange(&self, usual: u64) {
-        let old = self.exchange.load(Ordering::Relaxed);
-        if old > usual {
-            let new = (old - old.div_ceil(DOUBT)).max(usual);
-            self.exchange.store(new, Ordering::Relaxed);
-        }
+        doubt(&self.exchange, usual);
+    }
+}
+
+/// Believes a cost that is higher than `least` a little less.
+fn doubt(cost: &AtomicU64, least: u64) {
+    let old = cost.load(Ordering::Relaxed);
+    if old > least {
+        let new = (old - old.div_ceil(DOUBT)).max(least);
+        cost.store(new, Ordering::Relaxed);
     }
 }
 
