@@ -264,28 +264,22 @@ impl Domains {
 /// The ranks that access the file for others: the first `each` of each host, or as many as the hint
 /// `cb_nodes` says, spread over the hosts. `hosts`: the host number of each rank.
 pub fn aggregators(hosts: &[u32], each: u32, hints: &Hints) -> Vec<u32> {
-    let mut order: Vec<u32> = Vec::new();
-    let mut taken = vec![false; hosts.len()];
-    // In each turn the next rank of every host.
-    while order.len() < hosts.len() {
-        let mut seen = Vec::new();
-        for (rank, host) in hosts.iter().enumerate() {
-            if !taken[rank] && !seen.contains(host) {
-                seen.push(*host);
-                taken[rank] = true;
-                order.push(rank as u32);
-            }
-        }
-    }
     let mut of_host = std::collections::HashMap::new();
-    for host in hosts {
-        *of_host.entry(host).or_insert(0u32) += 1;
-    }
-    let count = of_host.values().map(|&n| n.min(each.max(1)) as usize).sum();
+    // In each turn the next rank of every host.
+    let mut turns: Vec<(u32, u32)> = (hosts.iter().zip(0..))
+        .map(|(host, rank)| {
+            let turn = of_host.entry(host).or_insert(0u32);
+            *turn += 1;
+            (*turn, rank)
+        })
+        .collect();
+    turns.sort_unstable();
+    let count = turns.partition_point(|&(turn, _)| turn <= each.max(1));
     let wanted = hints.aggregators.map_or(count, |n| n as usize);
-    order.truncate(wanted.clamp(1, hosts.len().max(1)));
-    order.sort_unstable();
-    order
+    turns.truncate(wanted.clamp(1, hosts.len().max(1)));
+    let mut ranks: Vec<u32> = turns.into_iter().map(|(_, rank)| rank).collect();
+    ranks.sort_unstable();
+    ranks
 }
 
 #[cfg(test)]
