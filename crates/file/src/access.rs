@@ -10,7 +10,7 @@ use crate::representation::Data;
 use crate::transfer::{self, Done, Trouble};
 use kw_base::counters::Counter;
 use kw_io_plan::Hints;
-use kw_io_plan::collective::{self, Call, Decision, REQUEST_LEN, Request};
+use kw_io_plan::collective::{self, Call, Decision, Request};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{FileH, TypeH};
 use kw_objects::state::Mpi;
@@ -352,14 +352,14 @@ impl Job {
             Ok(()) => access.request(self.open.costs(self.how.writes).now()),
             Err(_) => Request::failed(),
         };
-        let mut all = gather(&talk, mine)?;
+        let mut all = exchange::gather(&talk, mine)?;
         let who = collective::aggregators(&self.open.hosts, self.open.each, &self.hints);
         if !self.atomic && self.call(&all, &who).wants_probe() {
             if mine.bytes != 0 {
                 self.probe(at);
             }
             let cost = self.open.costs(self.how.writes).now();
-            all = gather(&talk, Request { cost, ..mine })?;
+            all = exchange::gather(&talk, Request { cost, ..mine })?;
         }
         let call = self.call(&all, &who);
         let decision = call.decide();
@@ -500,14 +500,6 @@ fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
     Ok(before.fold(first, u64::saturating_add))
 }
 
-fn gather(talk: &Talk<'_>, mine: Request) -> Res<Vec<Request>> {
-    let all = talk.allgather(&mine.encode())?;
-    let requests = all.chunks_exact(REQUEST_LEN);
-    Ok(requests
-        .map(|r| Request::decode(r.try_into().expect("a request")))
-        .collect())
-}
-
 /// A rank whose arguments are wrong takes part in a collective access without data, so that no
 /// other rank waits for it; all hear of the fault. The caller has waited for the collective accesses
 /// before.
@@ -521,7 +513,7 @@ pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Bo
             };
             in_order(mpi, open, &talk, turn)?;
         }
-        gather(&talk, Request::failed())?;
+        exchange::gather(&talk, Request::failed())?;
         talk.all_or_none(Err(fault))
     };
     match took_part() {

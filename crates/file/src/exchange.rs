@@ -10,6 +10,7 @@ use crate::group::{Group, Way};
 use crate::scratch::Scratch;
 use crate::storage::Storage;
 use crate::transfer::{self, Done, Sieve};
+use kw_io_plan::collective::REQUEST_LEN;
 use kw_io_plan::runs::{RUN_LEN, Run};
 use kw_io_plan::{Cost, Domains, Extent, Request, RunList, View, cover};
 use kw_sys::buf::Buf;
@@ -86,6 +87,15 @@ fn bytes_of(buf: &Buf, len: u64) -> Vec<u8> {
     let mut bytes = vec![0; len as usize];
     buf.read(0, &mut bytes);
     bytes
+}
+
+/// The requests of all ranks.
+pub fn gather<G: Group>(group: &G, mine: Request) -> Result<Vec<Request>, G::Error> {
+    let all = group.allgather(&mine.encode())?;
+    let requests = all.chunks_exact(REQUEST_LEN);
+    Ok(requests
+        .map(|r| Request::decode(r.try_into().expect("a request")))
+        .collect())
 }
 
 /// Exchanges and accesses. Returns the bytes of this rank's data that were moved, and what this
@@ -362,7 +372,7 @@ mod tests {
     use super::*;
     use crate::group::threads;
     use crate::storage::simulated::Simulated;
-    use kw_io_plan::collective::{Call, Decision, REQUEST_LEN, aggregators};
+    use kw_io_plan::collective::{Call, Decision, aggregators};
     use kw_io_plan::{Hints, Prices};
     use kw_types::layout::{Layout, basic};
     use proptest::prelude::*;
@@ -445,11 +455,7 @@ mod tests {
                 sieve,
                 scratch: &Scratch::default(),
             };
-            let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
-            let requests: Vec<Request> = all
-                .chunks_exact(REQUEST_LEN)
-                .map(|r| Request::decode(r.try_into().expect("a request")))
-                .collect();
+            let Ok(requests) = gather(group, access.request(Cost::default()));
             match decide(&requests, &who, hints, writes) {
                 Decision::Exchange(domains) => {
                     let Ok(done) = exchange(group, &access, &requests, &domains);
@@ -578,10 +584,7 @@ mod tests {
                 sieve,
                 scratch: &Scratch::default(),
             };
-            let Ok(all) = group.allgather(&access.request(Cost::default()).encode());
-            let requests: Vec<Request> = (all.chunks_exact(REQUEST_LEN))
-                .map(|r| Request::decode(r.try_into().expect("a request")))
-                .collect();
+            let Ok(requests) = gather(group, access.request(Cost::default()));
             let Decision::Exchange(domains) = decide(&requests, &[1], &hints, true) else {
                 unreachable!("the exchange was asked for")
             };
