@@ -62,12 +62,14 @@ fn check_amode(mode: i32) -> Res {
     Ok(())
 }
 
-fn hints_of(info: Option<&Info>) -> Hints {
-    let mut hints = Hints::default();
+/// The hints with those of an info in their place.
+pub(super) fn with_info(mut hints: Hints, mpi: &Mpi, info: InfoH) -> Res<Hints> {
+    let guard = mpi.lock();
+    let info = guard.above.infos.get_or_null(info)?;
     for (key, value) in info.iter().flat_map(|i| i.iter()) {
         hints.set(key, value);
     }
-    hints
+    Ok(hints)
 }
 
 /// A fault before there is a file is a matter of the handler of files to come.
@@ -216,8 +218,7 @@ fn open_together(
     let talk = ranks.with(mpi);
     let checked = || -> Res<(PathBuf, Hints)> {
         check_amode(mode)?;
-        let guard = mpi.lock();
-        let hints = hints_of(guard.above.infos.get_or_null(info)?);
+        let hints = with_info(Hints::default(), mpi, info)?;
         Ok((path_of(filename)?, hints))
     };
     let (path, hints) = talk.all_or_none(checked())?;
@@ -468,17 +469,8 @@ pub fn file_get_amode(mpi: &'static Mpi, fh: FileH, amode: Out<i32>) -> Res {
 pub fn file_set_info(mpi: &'static Mpi, fh: FileH, info: InfoH) -> Res {
     let open = find(mpi, fh)?;
     let talk = open.in_turn(mpi);
-    let changed = || -> Res<Hints> {
-        let mut hints = open.cursor().hints.clone();
-        let guard = mpi.lock();
-        if let Some(info) = guard.above.infos.get_or_null(info)? {
-            for (key, value) in info.iter() {
-                hints.set(key, value);
-            }
-        }
-        Ok(hints)
-    };
-    let hints = talk.all_or_none(changed())?;
+    let hints = open.cursor().hints.clone();
+    let hints = talk.all_or_none(with_info(hints, mpi, info))?;
     same_hints(&talk, &hints)?;
     open.cursor().hints = hints;
     Ok(())

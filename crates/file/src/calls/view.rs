@@ -1,7 +1,7 @@
 //! Views, file pointers, consistency (MPI 5.0, 14.3, 14.4 and 14.6).
 
 use crate::access::offset_in_data;
-use crate::calls::open::same_hints;
+use crate::calls::open::{same_hints, with_info};
 use crate::fault::failed;
 use crate::open::{Kept, Open, Seen, find};
 use crate::representation::{Registered, Representation};
@@ -68,13 +68,9 @@ fn view_of(
     datarep: Text,
     info: InfoH,
 ) -> Res<(Seen, kw_io_plan::Hints)> {
-    let mut hints = open.cursor().hints.clone();
+    let hints = open.cursor().hints.clone();
+    let hints = with_info(hints, mpi, info)?;
     let guard = mpi.lock();
-    if let Some(info) = guard.above.infos.get_or_null(info)? {
-        for (key, value) in info.iter() {
-            hints.set(key, value);
-        }
-    }
     let (etype, filetype) = (
         Kept::of(&guard.above, etype)?,
         Kept::of(&guard.above, filetype)?,
