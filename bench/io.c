@@ -222,15 +222,16 @@ static void overlap(int turns)
     }
 }
 
-/* Bytes of allocated memory. */
+/* Bytes of allocated memory; 0 where the C library does not say. */
 static double allocated(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
     struct mallinfo2 info = mallinfo2();
     return (double)info.uordblks + (double)info.hblkhd;
-#else
-    return 0;
 #endif
+#endif
+    return 0;
 }
 
 static void view(int turns)
