@@ -148,7 +148,7 @@ contains
     if (rank == 0) call MPI_File_delete(path, MPI_INFO_NULL)
   end function
 
-  ! What is not read then is no solution.
+  ! Overwrites the solution, so that data that are not read cannot be taken for it.
   subroutine forget()
     integer :: c
     do c = 0, q - 1

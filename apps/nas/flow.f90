@@ -45,7 +45,7 @@ contains
     t3 = n - 1
   end subroutine
 
-  ! Other errors than those of `set_problem` are the published ones.
+  ! Replaces the published errors of `set_problem`.
   subroutine expect_errors(error)
     real(dp), intent(in) :: error(5)
     published_error = error
