@@ -291,7 +291,9 @@ fn handed_out(
 
 /// The first rank of each host listens for the others; where each does.
 fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Lead, Vec<Name>)> {
-    let lead = near.leads().then(|| SharedMemoryLead::new(near.ranks.len()));
+    let lead = near
+        .leads()
+        .then(|| SharedMemoryLead::new(near.ranks.len()));
     let lead = lead.transpose();
     let name = match &lead {
         Ok(Some(lead)) => lead.name(),

@@ -211,7 +211,10 @@ mod tests {
         assert!(take(&name, 0, &key).is_err(), "the giver's own");
         take(&name, 1, &key).unwrap();
         serving.join().unwrap().unwrap();
-        assert!(Conn::connect(&address(&name), TAKE_LIMIT).is_err(), "nothing is left");
+        assert!(
+            Conn::connect(&address(&name), TAKE_LIMIT).is_err(),
+            "nothing is left"
+        );
     }
 
     #[test]
