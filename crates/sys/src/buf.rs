@@ -54,7 +54,7 @@ impl Addr {
     /// written before a [`Buf`], a [`Region`](crate::region::Region) or
     /// [`Elements`](crate::elements::Elements) are made of it.
     #[inline]
-    pub fn offset(self, by: i64) -> Addr {
+    pub fn assume_offset(self, by: i64) -> Addr {
         Addr(self.0.wrapping_add(by as usize))
     }
 }

@@ -17,7 +17,7 @@ pub struct Elements {
 
 impl Elements {
     /// Elements that the caller of MPI lent: they are there by the promise of the [`Addr`].
-    pub fn lent(addr: Addr, extent: i64, count: u64) -> Elements {
+    pub fn assume_lent(addr: Addr, extent: i64, count: u64) -> Elements {
         Elements {
             origin: addr.bits(),
             extent,

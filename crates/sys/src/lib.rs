@@ -7,11 +7,12 @@
 //!    is a signal that interrupts a call an error.
 //! 2. **Memory of a caller of MPI is promised; all other memory is checked.** [`buf::Addr::new`] is
 //!    unsafe and carries the promise. An address by itself can only be compared and moved. It is
-//!    redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`], [`region::Region::lent`] and
-//!    [`elements::Elements::lent`], which say how much of it is meant. There is no way from memory
-//!    of the library's own to an address: its [`buf::Buf`]s keep it alive, a [`region::Region`]
-//!    does not outlive it, and parts of both, of whatever origin, are inside or are a panic. So no
-//!    safe function reads or writes what is neither checked nor promised by an unsafe constructor.
+//!    redeemed by [`buf::Buf::bytes`], [`buf::Buf::typed`], [`region::Region::assume_lent`] and
+//!    [`elements::Elements::assume_lent`], which say how much of it is meant. There is no way from
+//!    memory of the library's own to an address: its [`buf::Buf`]s keep it alive, a
+//!    [`region::Region`] does not outlive it, and parts of both, of whatever origin, are inside or
+//!    are a panic. So no safe function reads or writes what is neither checked nor promised by an
+//!    unsafe constructor.
 //! 3. **Nothing outlives its owner.** Descriptors, mappings and allocations are closed with the
 //!    value that has them ([`fd`], [`memfd`], [`mem`]); nothing but the file of [`calibration`] has
 //!    a name in a file system. Every descriptor is closed on exec.

@@ -40,7 +40,7 @@ impl<'a> Region<'a> {
     /// `len` bytes at `addr`, which the caller of MPI lent: they are there by the promise of the
     /// [`Addr`].
     #[inline(always)]
-    pub fn lent(addr: Addr, len: u64) -> Region<'a> {
+    pub fn assume_lent(addr: Addr, len: u64) -> Region<'a> {
         Region {
             at: addr.bits(),
             len,
@@ -228,7 +228,7 @@ mod tests {
             let mut memory = vec![7u8; len + 1];
             // SAFETY: the vector outlives the region.
             let addr = unsafe { Addr::new(memory.as_mut_ptr().cast()) };
-            let lent = Region::lent(addr, len as u64);
+            let lent = Region::assume_lent(addr, len as u64);
             lent.write(&vec![9; len + 5]);
             let mut out = vec![0; len + 5];
             lent.read(&mut out);

@@ -134,7 +134,7 @@ impl<'a> BoardGround<'a> {
     fn at(&self, spot: Spot, len: u32) -> Region<'a> {
         let (by, len) = (spot.by as u64, len as u64);
         match self.buffers.get(spot.area as usize) {
-            Some(buffer) => Region::lent(buffer.offset(by as i64), len),
+            Some(buffer) => Region::assume_lent(buffer.assume_offset(by as i64), len),
             None if spot.area == LINE_AREA => self.lines.part(by, len),
             None => self.shelves.part(by, len),
         }

@@ -81,9 +81,11 @@ impl Memory {
     #[inline]
     pub(super) fn buf(&self, at: i64, len: u64) -> Buf {
         match self {
-            Memory::Plain { addr, size } => Buf::bytes(addr.offset(at * *size as i64), len * size),
+            Memory::Plain { addr, size } => {
+                Buf::bytes(addr.assume_offset(at * *size as i64), len * size)
+            }
             Memory::Typed { addr, layout } => {
-                Buf::typed(addr.offset(at * layout.extent()), len, layout)
+                Buf::typed(addr.assume_offset(at * layout.extent()), len, layout)
             }
             Memory::Stream { buf, unit } => buf.slice(at as u64 * unit, len * unit),
             Memory::Own {
@@ -108,9 +110,10 @@ impl Memory {
     #[inline]
     pub(super) fn row(&self, at: i64, len: u64) -> Option<Region<'_>> {
         match self {
-            Memory::Plain { addr, size } => {
-                Some(Region::lent(addr.offset(at * *size as i64), len * size))
-            }
+            Memory::Plain { addr, size } => Some(Region::assume_lent(
+                addr.assume_offset(at * *size as i64),
+                len * size,
+            )),
             Memory::Stream { buf, unit } => Some(buf.region()?.part(at as u64 * unit, len * unit)),
             Memory::Typed { .. } | Memory::Own { .. } => None,
         }
@@ -123,7 +126,7 @@ impl Memory {
         let bytes = u64::try_from(self.extent()).ok()? * len;
         let by = at * self.extent();
         match self {
-            Memory::Typed { addr, .. } => Some(Region::lent(addr.offset(by), bytes)),
+            Memory::Typed { addr, .. } => Some(Region::assume_lent(addr.assume_offset(by), bytes)),
             Memory::Own { buf, at: from, .. } => {
                 Some(buf.region()?.part(u64::try_from(from + by).ok()?, bytes))
             }
@@ -136,7 +139,7 @@ impl Memory {
         let by = at * self.extent();
         match self {
             Memory::Plain { addr, .. } | Memory::Typed { addr, .. } => {
-                Elements::lent(addr.offset(by), self.extent(), len)
+                Elements::assume_lent(addr.assume_offset(by), self.extent(), len)
             }
             Memory::Stream { unit, .. } => Elements::in_a_row(&self.buf(at, len), *unit),
             Memory::Own {

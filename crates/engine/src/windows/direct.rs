@@ -81,7 +81,7 @@ impl Window {
             });
         }
         let (base, _) = self.shared.as_ref()?.memory.part(self.place_of(to.rank)?);
-        Some(Buf::typed(base.offset(at), to.count, to.layout))
+        Some(Buf::typed(base.assume_offset(at), to.count, to.layout))
     }
 
     /// Does something while nobody else combines with that memory.

@@ -138,10 +138,10 @@ impl Area {
         Some(match (&self.memory, place.layout) {
             (Memory::Own(buf), Some(layout)) => buf.typed_at(place.at, place.count, layout),
             (Memory::Own(buf), None) => buf.slice(place.at as u64, len),
-            (Memory::Lent { base, .. }, _) => lent(base.offset(place.at), place),
+            (Memory::Lent { base, .. }, _) => lent(base.assume_offset(place.at), place),
             (Memory::Shared { memory, .. }, _) => {
                 let (base, _) = memory.part(memory.index());
-                lent(base.offset(place.at), place)
+                lent(base.assume_offset(place.at), place)
             }
             (Memory::Dynamic, _) => return None,
         })
@@ -174,7 +174,7 @@ impl Area {
         }
         let away = place.at as i128 - region.first();
         let away = i64::try_from(away).ok().filter(|_| reached >= end)?;
-        (len != 0).then(|| lent(region.base.offset(away), place))
+        (len != 0).then(|| lent(region.base.assume_offset(away), place))
     }
 }
 

@@ -201,7 +201,10 @@ impl Reachable {
         }
         add(&self.counts.operations, 1);
         add(&self.counts.bytes, len);
-        Some((target, Region::lent(target.base.offset(at as i64), len)))
+        Some((
+            target,
+            Region::assume_lent(target.base.assume_offset(at as i64), len),
+        ))
     }
 
     /// The rank that a call without the lock has locked. Unlike [`Window::adopt`] it leaves the epoch

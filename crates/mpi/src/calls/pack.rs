@@ -32,7 +32,7 @@ fn room(name: &str, addr: Addr, size: i64, position: OutInt, len: i64) -> Res<Bu
     if addr == Addr::NULL && len > 0 {
         return fail(Class::Buffer, format!("{name} is a null pointer"));
     }
-    Ok(Buf::bytes(addr.offset(at), len as u64))
+    Ok(Buf::bytes(addr.assume_offset(at), len as u64))
 }
 
 fn moved(position: OutInt, len: u64) -> Res {

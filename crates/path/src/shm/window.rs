@@ -480,9 +480,9 @@ mod tests {
         let b = SharedMemory::open(&file.name().unwrap(), 1, &[8, 8], false).unwrap();
         let a = file.make(&[8, 8], false).unwrap();
         drop(file);
-        Region::lent(a.part(1).0, 8).write(b"together");
+        Region::assume_lent(a.part(1).0, 8).write(b"together");
         let mut seen = [0; 8];
-        Region::lent(b.part(1).0, 8).read(&mut seen);
+        Region::assume_lent(b.part(1).0, 8).read(&mut seen);
         assert_eq!((&seen, a.index(), b.index()), (b"together", 0, 1));
     }
 
@@ -501,10 +501,10 @@ mod tests {
             let [a, b] = two(&[8, 0], contiguous);
             assert_eq!((a.index(), b.index(), a.ranks()), (0, 1, 2));
             let (own, len) = a.part(0);
-            Region::lent(own, len).write(b"together");
+            Region::assume_lent(own, len).write(b"together");
             let mut seen = [0; 8];
             let (theirs, len) = b.part(0);
-            Region::lent(theirs, len).read(&mut seen);
+            Region::assume_lent(theirs, len).read(&mut seen);
             assert_eq!(&seen, b"together");
             assert_eq!(a.part(1).0.bits() - own.bits(), away);
             assert_eq!(a.part(1).1, 0);
@@ -574,7 +574,7 @@ mod tests {
         let count = |memory: Arc<SharedMemory>| {
             std::thread::spawn(move || {
                 let (at, len) = memory.part(0);
-                let word = Region::lent(at, len);
+                let word = Region::assume_lent(at, len);
                 for _ in 0..10_000 {
                     memory.combine(0, || {
                         let mut now = [0; 8];
@@ -587,7 +587,7 @@ mod tests {
         let both = [count(a.clone()), count(b)];
         both.into_iter().for_each(|t| t.join().unwrap());
         let mut now = [0; 8];
-        Region::lent(a.part(0).0, 8).read(&mut now);
+        Region::assume_lent(a.part(0).0, 8).read(&mut now);
         assert_eq!(u64::from_ne_bytes(now), 20_000);
     }
 }

@@ -29,7 +29,7 @@ impl LocalElements {
     fn row(&self) -> Option<Region<'static>> {
         let len = row_len(self.count, self.datatype)?;
         let there = self.addr != Addr::NULL && !self.addr.is_in_place();
-        there.then(|| Region::lent(self.addr, len))
+        there.then(|| Region::assume_lent(self.addr, len))
     }
 }
 

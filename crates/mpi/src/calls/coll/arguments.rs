@@ -325,7 +325,7 @@ pub(crate) fn apart(
         // MPI_BOTTOM with an address as displacement is not a null pointer.
         let at = match addr.is_in_place() {
             true => addr,
-            false => addr.offset(displs.get(i)),
+            false => addr.assume_offset(displs.get(i)),
         };
         check_addr(name, at, bytes, types.get(i))?;
         all = all.saturating_add(bytes);
