@@ -10,6 +10,8 @@
 //!
 //! All functions here are called by the owner of the lock.
 
+mod outcome;
+
 use crate::buffered::Owner;
 use crate::error::{Class, Fault, Res, Scope};
 use crate::handle::{CommH, RequestH};
@@ -18,10 +20,12 @@ pub use crate::persistent::{Persistent, Start};
 use crate::state::{State, Tables};
 use crate::status::{self, EMPTY, FROM_PROC_NULL};
 use kw_base::{ContextId, Key, Peer, Slab};
-use kw_engine::{Engine, Failure, MessageFailure, Outcome, ReqId, SendMode, Started};
+use kw_engine::{Engine, ReqId, SendMode, Started};
 use kw_sys::args::Status;
 use kw_sys::buf::Buf;
 use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
+pub use outcome::{explain, fault_of, land};
+use outcome::{scoped, status_of};
 
 /// With KW_CHECK, refuses a `what` ("send" or "receive") whose memory a receive that has not ended
 /// writes (MPI 5.0, 3.7.2 and 3.7.3), or an operation on a window uses (12.7).
@@ -491,81 +495,6 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
         // `finish` has dealt with it.
         Kind::Persistent(_) => Ended::well(EMPTY, true),
     })
-}
-
-/// The fault of an operation on another object than a communicator.
-#[cold]
-fn scoped(tables: &Tables, mut fault: Box<Fault>, scope: Scope) -> Box<Fault> {
-    if let Scope::Win(win) = scope {
-        return tables.operation_fault(win, fault);
-    }
-    fault.scope = scope;
-    fault
-}
-
-/// Status and failure of an operation that has ended.
-#[inline]
-pub fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
-    match part {
-        Part::Ended(status) => (status, None),
-        Part::Flying(f) => match engine.take(f.id) {
-            Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
-            None => (EMPTY, Some(lost(&f))),
-        },
-    }
-}
-
-#[inline]
-fn status_of(f: &Flight, outcome: &Outcome) -> Status {
-    let mut status = EMPTY;
-    if outcome.cancelled {
-        status::set_cancelled(&mut status, true);
-    } else if f.receives {
-        status = status::received(outcome.source, outcome.tag, outcome.len);
-    }
-    status
-}
-
-#[inline]
-/// Error of an operation, for the handler of its communicator.
-pub fn fault_of(f: &Flight, failure: Option<Box<Failure>>) -> Option<Box<Fault>> {
-    failure.map(|failure| explain(*failure).on(f.comm))
-}
-
-/// A failure of the engine as a sentence with a class.
-#[cold]
-pub fn explain(failure: Failure) -> Box<Fault> {
-    match failure {
-        Failure::Message(MessageFailure::Truncated { came, fits }) => Fault::new(
-            Class::Truncate,
-            format!("the message has {came} bytes, but the receive buffer only {fits}"),
-        ),
-        Failure::Message(MessageFailure::Types(text)) => Fault::new(Class::Type, text),
-        Failure::Message(MessageFailure::PeerGone(text)) => Fault::new(Class::ProcAborted, text),
-        Failure::Message(MessageFailure::Other(text)) | Failure::Calls(text) => {
-            Fault::new(Class::Other, text)
-        }
-        Failure::Uneven { came, wants, text } => {
-            let class = if came > wants {
-                Class::Truncate
-            } else {
-                Class::Count
-            };
-            Fault::new(class, text)
-        }
-        Failure::Roots(text) => Fault::new(Class::Root, text),
-        Failure::Disagreement { code, text } => Fault::of_code(code, text),
-        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
-    }
-}
-
-#[cold]
-fn lost(f: &Flight) -> Box<Fault> {
-    Fault::new(
-        Class::Intern,
-        format!("internal error: unknown operation {:?}", f.id),
-    )
-    .on(f.comm)
 }
 
 /// A request that has ended is tested, not completed: its final action is executed now, because the

@@ -22,8 +22,10 @@
 //! the proofs cover it. The verdict lets the acceptor choose between several connections of the
 //! same pair (see `path/tcp`).
 
+mod foreign;
 mod lines;
 
+pub use foreign::{Foreign, foreign_key};
 pub use lines::{Signer, Verifier};
 
 use crate::wire::VERSION;
@@ -87,55 +89,6 @@ pub fn key_of(secret: &[u8], purpose: &str) -> [u8; 32] {
     h.update(purpose.as_bytes());
     h.update(secret);
     *h.finalize().as_bytes()
-}
-
-/// A job that this rank's own job has met: its ranks are peers from a number on.
-#[derive(Clone)]
-pub struct Foreign {
-    /// The peer that its rank 0 is here.
-    pub first: u32,
-    /// Ranks.
-    pub size: u32,
-    /// The key of the pair of jobs.
-    key: [u8; 32],
-    /// Names the pair of jobs.
-    job: [u8; 16],
-    /// Whether the own job comes first where one must.
-    precedes: bool,
-}
-
-impl std::fmt::Debug for Foreign {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Foreign {{ {} ranks from {} }}", self.size, self.first)
-    }
-}
-
-impl Foreign {
-    /// A job with this foreign key ([`foreign_key`]), and our own. `first` is the peer that its rank
-    /// 0 is.
-    pub fn new((first, size): (u32, u32), ours: &[u8; 32], theirs: &[u8; 32]) -> Foreign {
-        let precedes = ours < theirs;
-        let pair = match precedes {
-            true => [*ours, *theirs],
-            false => [*theirs, *ours],
-        };
-        let name = key_of(pair.as_flattened(), "name of a pair of jobs");
-        let mut job = [0; 16];
-        job.copy_from_slice(&name[..16]);
-        Foreign {
-            first,
-            size,
-            key: key_of(pair.as_flattened(), "key of a pair of jobs"),
-            job,
-            precedes,
-        }
-    }
-}
-
-/// A key that a job gives to another one, so that their ranks can authenticate to each other:
-/// derived from the job's key, which stays secret.
-pub fn foreign_key(key: &[u8; 32]) -> [u8; 32] {
-    key_of(key, "other jobs")
 }
 
 fn id_of(name: &str) -> [u8; 16] {
