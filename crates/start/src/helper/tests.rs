@@ -1,3 +1,5 @@
+//! Messages between mpiexec and its helpers: what is written is read again, and nothing else is accepted.
+
 use super::*;
 use proptest::prelude::*;
 
