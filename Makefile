@@ -23,7 +23,10 @@ LINKER  := $(if $(GLIBC),$(OTHER)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
 LINKED  := $(if $(TARGET),CC=$(LINKER) CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_LINKER=$(LINKER)) \
 	$(if $(FOREIGN),RUN="qemu-$(ARCH) -L /usr/$(ARCH)-linux-gnu" FC=$(ARCH)-linux-gnu-gfortran)
 STRIP   := $(if $(FOREIGN),$(ARCH)-linux-gnu-)strip
-BUILD   := target/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+# Each target has a directory of its own: what is compiled for this machine depends on its linker's setting, which differs, and
+# a build for one target after the other would compile everything anew.
+OWN     := $(if $(TARGET),--target $(TARGET) --target-dir target/$(TARGET))
+BUILD   := target/$(if $(TARGET),$(TARGET)/$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 SMALL   := $(filter packed,$(PROFILE))
 LIBRARIES := $(addprefix -p kw-,abi fortran mpich-abi mpich-fortran openmpi-abi openmpi-fortran audit profile apigen)
 COMMANDS  := -p kw-commands
@@ -43,8 +46,8 @@ help: ## this list
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE) (release, quick, or checked, which the tests use) RANKS=$(RANKS)"
 
 build: ## builds library and commands
-	$(LINKED) $(CARGO) build --profile $(PROFILE) $(if $(TARGET),--target $(TARGET)) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
-	$(if $(SMALL),$(LINKED) $(CARGO) build --profile small $(if $(TARGET),--target $(TARGET)) $(COMMANDS))
+	$(LINKED) $(CARGO) build --profile $(PROFILE) $(OWN) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
+	$(if $(SMALL),$(LINKED) $(CARGO) build --profile small $(OWN) $(COMMANDS))
 	$(if $(SMALL),cp -pf $(dir $(BUILD))small/kittiwake $(BUILD)/)
 	$(LINKED) scripts/link-face $(BUILD) mpich
 	$(LINKED) scripts/link-face $(BUILD) openmpi
