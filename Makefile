@@ -9,18 +9,21 @@ CASES   ?= 100000
 ARCH    ?= $(shell uname -m)
 # A version of the GNU C library: what is built runs on systems with that and later ones ('make wheel' sets it).
 GLIBC   ?=
+# For musl, the C library of Alpine, when it is yes.
+MUSL    ?=
 # The oldest one that wheels are for: RHEL 8, Debian 10, Ubuntu 20.04.
 OLDEST  := 2.28
 
 HERE    := $(shell uname -m)
 FOREIGN := $(filter-out $(HERE),$(ARCH))
 # Rust's name of what is built for; none: this machine, as it is.
-TARGET  := $(if $(GLIBC)$(FOREIGN),$(ARCH:riscv64=riscv64gc)-unknown-linux-gnu)
-# What older C libraries are linked with.
-OTHER   := $(CURDIR)/build/glibc-$(or $(GLIBC),$(OLDEST))-$(ARCH)
-LINKER  := $(if $(GLIBC),$(OTHER)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
+TARGET  := $(if $(GLIBC)$(MUSL)$(FOREIGN),$(ARCH:riscv64=riscv64gc)-unknown-linux-$(if $(MUSL),musl,gnu))
+# What older C libraries, and musl, are linked with.
+OTHER   := $(CURDIR)/build/$(if $(MUSL),musl,glibc-$(or $(GLIBC),$(OLDEST)))-$(ARCH)
+LINKER  := $(if $(GLIBC)$(MUSL),$(OTHER)/cc,$(if $(FOREIGN),$(ARCH)-linux-gnu-gcc))
 # Links with that, and runs what was built for another architecture on an emulator.
-LINKED  := $(if $(TARGET),CC=$(LINKER) CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_LINKER=$(LINKER)) \
+FOR     := CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)
+LINKED  := $(if $(TARGET),CC=$(LINKER) $(FOR)_LINKER=$(LINKER)) $(if $(MUSL),$(FOR)_RUSTFLAGS="-C target-feature=-crt-static") \
 	$(if $(FOREIGN),RUN="qemu-$(ARCH) -L /usr/$(ARCH)-linux-gnu" FC=$(ARCH)-linux-gnu-gfortran)
 STRIP   := $(if $(FOREIGN),$(ARCH)-linux-gnu-)strip
 # Each target has a directory of its own: what is compiled for this machine depends on its linker's setting, which differs, and
@@ -32,8 +35,9 @@ LIBRARIES := $(addprefix -p kw-,abi fortran mpich-abi mpich-fortran openmpi-abi 
 COMMANDS  := -p kw-commands
 TOOLS   := build/wheel-tools
 PYTHON  ?= $(TOOLS)/bin/python
-WHEELS  ?= build/wheel$(if $(FOREIGN),-$(ARCH))
-PACKED  := $(CURDIR)/build/packed/$(ARCH)
+NAMED   := $(if $(FOREIGN),-$(ARCH))$(if $(MUSL),-musl)
+WHEELS  ?= build/wheel$(NAMED)
+PACKED  := $(CURDIR)/build/packed/$(ARCH)$(if $(MUSL),-musl)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
@@ -59,14 +63,14 @@ stage: build ## builds, and installs into dist/
 install: ## installs what 'make' has built into PREFIX (under DESTDIR)
 	scripts/install-tree $(BUILD) $(PREFIX) $(DESTDIR)
 
-wheel: wheel-tools ## packs library and commands for pip, in build/wheel: for systems with glibc 2.28 and later (ARCH=aarch64: for ARM, in build/wheel-aarch64)
+wheel: wheel-tools ## packs library and commands for pip, in build/wheel: for systems with glibc 2.28 and later (ARCH=aarch64: for ARM, in build/wheel-aarch64; MUSL=yes: for Alpine, in build/wheel-musl)
 	rm -rf $(WHEELS)
 	$(MAKE) packed-wheel PYTHON=$(TOOLS)/bin/python
 	@echo "pip install $$(ls $(WHEELS)/*.whl)"
 
 packed: # what packages hold, in $(PACKED), by the names of an older C library; PYTHON has what scripts/wheel-tools.txt lists
-	ZIG="$(PYTHON) -m ziglang" scripts/older-glibc $(OLDEST) $(ARCH) $(OTHER)
-	$(MAKE) stage PROFILE=packed GLIBC=$(OLDEST) DIST=$(PACKED)
+	ZIG="$(PYTHON) -m ziglang" $(if $(MUSL),scripts/for-musl,scripts/older-glibc $(OLDEST)) $(ARCH) $(OTHER)
+	$(MAKE) stage PROFILE=packed $(if $(MUSL),,GLIBC=$(OLDEST)) DIST=$(PACKED)
 
 packed-wheel: packed
 	CC=$(OTHER)/cc STRIP=$(STRIP) scripts/make-wheel $(PACKED) $(WHEELS) $(PYTHON)
