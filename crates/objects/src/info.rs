@@ -89,7 +89,7 @@ impl Info {
 /// caller does not know them; the same applies to `size` and `level`.
 pub fn of_start(args: Vec<String>, size: Option<u32>, level: Option<i32>) -> Info {
     let args = match args.is_empty() {
-        true => own_args(),
+        true => kw_sys::environment::words(),
         false => args,
     };
     let size = size.map(|n| n.to_string());
@@ -113,12 +113,6 @@ pub fn of_start(args: Vec<String>, size: Option<u32>, level: Option<i32>) -> Inf
         }
     }
     info
-}
-
-fn own_args() -> Vec<String> {
-    std::env::args_os()
-        .map(|a| a.to_string_lossy().into_owned())
-        .collect()
 }
 
 fn level_name(level: i32) -> &'static str {

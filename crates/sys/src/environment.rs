@@ -37,6 +37,25 @@ pub fn take(name: &str) -> Option<String> {
     Some(text)
 }
 
+/// The words that this program was called with; none where the system does not tell. Only the GNU C
+/// library gives them to libraries; with another one they are read from `/proc`.
+pub fn words() -> Vec<String> {
+    let given: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    match given.is_empty() {
+        true => words_of(&std::fs::read("/proc/self/cmdline").unwrap_or_default()),
+        false => given,
+    }
+}
+
+/// The words of a command line as the kernel writes it, each with a zero behind it.
+fn words_of(line: &[u8]) -> Vec<String> {
+    line.split_inclusive(|byte| *byte == 0)
+        .map(|word| String::from_utf8_lossy(word.strip_suffix(b"\0").unwrap_or(word)).into_owned())
+        .collect()
+}
+
 fn names_file(name: &str) -> bool {
     ALL.iter().any(|k| k.name == name && k.kind == Kind::File)
 }
@@ -72,5 +91,13 @@ mod tests {
             assert!(names_file(name), "{name}");
         }
         assert!(!names_file("KW_RANK") && !names_file("PMI_FD"));
+    }
+
+    #[test]
+    fn a_command_line_is_read_as_the_kernel_writes_it() {
+        assert_eq!(words_of(b"./a\0b c\0\0"), ["./a", "b c", ""]);
+        assert!(words_of(b"").is_empty());
+        let line = std::fs::read("/proc/self/cmdline").unwrap();
+        assert_eq!(words_of(&line), words());
     }
 }
