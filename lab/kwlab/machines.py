@@ -78,7 +78,7 @@ def figures(found, pictures):
     return (
         shown
         and paragraph(
-            "What `kwinfo --calibrate` measured (`docs/calibration.md`): the median of several "
+            "What `kwinfo --calibrate` measured (`docs/install.md`): the median of several "
             "times, and their range where that is more than a tenth. none: the machine has no "
             "such thing; a star: not measured, the starting value holds."
         )

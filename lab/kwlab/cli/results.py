@@ -150,7 +150,7 @@ def check_files(
             continue
         console.print(
             "The simulator, by a description of the machine's own prices, "
-            "beside its measured collectives (docs/calibration.md):"
+            "beside its measured collectives (docs/install.md#calibrating):"
         )
         print(check.simulated(one, kwsim, points))
 
