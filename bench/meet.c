@@ -1,23 +1,21 @@
 /* Jobs that were started apart meet:
  *
  *   meet serve FILE ROUNDS     opens a port, writes its name into FILE, accepts so often
- *   meet call FILE ROUNDS      connects so often, and prints one JSON line
+ *   meet call FILE ROUNDS      connects so often, and prints JSON lines
+ *   meet pair ROUNDS           spawns one that serves and one that calls, a job each
  *
- * Both disconnect each time. "connect_ms" is how long MPI_Comm_connect took, "whole_ms" how long a
- * round took, with MPI_Comm_disconnect. In the last round the two exchange messages as well, after
- * the clock was read: "one_way_us" is the time of a message of so many bytes, half a ping-pong. FILE
- * must not exist before. */
+ * At most 101 rounds, each of which disconnects. Of "connect", "us" is how long MPI_Comm_connect took,
+ * "whole_us" how long a round took, with MPI_Comm_disconnect, and "worst_us" the longest
+ * MPI_Comm_connect. In the last round the two exchange messages as well, after the clock was read: of
+ * "message", "us" is the time of a message of so many bytes, half a ping-pong. FILE must not exist
+ * before. */
 #define PROGRAM "meet"
 #include "measure.h"
 #include "options.h"
 #include <unistd.h>
 
-static void print(const char *name, double *ms, int rounds)
-{
-    double first = ms[0];
-    qsort(ms, rounds, sizeof *ms, by_value);
-    printf("\"%s\": {\"min\": %.3f, \"median\": %.3f, \"worst\": %.3f, \"first\": %.3f}", name, ms[0], ms[rounds / 2], ms[rounds - 1], first);
-}
+/* Whoever spawned this process, or MPI_COMM_NULL. */
+static MPI_Comm parent;
 
 /* Half the time of a ping-pong of so many bytes, microseconds. */
 static double one_way(MPI_Comm other, int bytes, int times, int serves)
@@ -42,14 +40,38 @@ static double one_way(MPI_Comm other, int bytes, int times, int serves)
 
 enum { SHORT = 8, LONG = 1 << 20, SHORTS = 2000, LONGS = 50 };
 
-static void serve(const char *file, int rounds)
+static void tell(const char *file, const char *port)
 {
-    char port[MPI_MAX_PORT_NAME], half[4096];
-    MPI_Open_port(MPI_INFO_NULL, port);
+    char half[4096];
+    if (parent != MPI_COMM_NULL) {
+        MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 0, parent);
+        return;
+    }
     snprintf(half, sizeof half, "%s.new", file);
     FILE *f = fopen(half, "w");
     if (!f || fputs(port, f) < 0 || fclose(f) || rename(half, file))
         give_up("the name of the port cannot be written to", file);
+}
+
+static void hear(const char *file, char *port)
+{
+    FILE *f;
+    if (parent != MPI_COMM_NULL) {
+        MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 0, parent, MPI_STATUS_IGNORE);
+        return;
+    }
+    while (!(f = fopen(file, "r")))
+        usleep(1000); /* until the server is there */
+    if (!fgets(port, MPI_MAX_PORT_NAME, f))
+        give_up("there is no name of a port in", file);
+    fclose(f);
+}
+
+static void serve(const char *file, int rounds)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Open_port(MPI_INFO_NULL, port);
+    tell(file, port);
     for (int i = 0; i < rounds; i++) {
         MPI_Comm client;
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &client);
@@ -65,19 +87,15 @@ static void serve(const char *file, int rounds)
 static void call(const char *file, int rounds)
 {
     char port[MPI_MAX_PORT_NAME] = "";
-    double *connect = malloc(rounds * sizeof *connect), *whole = malloc(rounds * sizeof *whole);
-    double of_short = 0, of_long = 0;
-    FILE *f;
-    while (!(f = fopen(file, "r")))
-        usleep(1000); /* until the server is there */
-    if (!fgets(port, sizeof port, f))
-        give_up("there is no name of a port in", file);
-    fclose(f);
+    struct batches connect = {rounds, {0}}, whole = {rounds, {0}};
+    double of_short = 0, of_long = 0, worst = 0;
+    hear(file, port);
     for (int i = 0; i < rounds; i++) {
         MPI_Comm server;
         double begun = MPI_Wtime();
         MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &server);
-        connect[i] = (MPI_Wtime() - begun) * 1e3;
+        connect.us[i] = (MPI_Wtime() - begun) * 1e6;
+        worst = connect.us[i] > worst ? connect.us[i] : worst;
         double talked = MPI_Wtime();
         if (i == rounds - 1) {
             of_short = one_way(server, SHORT, SHORTS, 0);
@@ -85,29 +103,51 @@ static void call(const char *file, int rounds)
         }
         talked = MPI_Wtime() - talked;
         MPI_Comm_disconnect(&server);
-        whole[i] = (MPI_Wtime() - begun - talked) * 1e3;
+        whole.us[i] = (MPI_Wtime() - begun - talked) * 1e6;
     }
-    printf("{\"bench\": \"meet\", \"rounds\": %d, ", rounds);
-    print("connect_ms", connect, rounds);
+    printf("{\"bench\": \"meet\", \"op\": \"connect\", ");
+    print_times("us", &connect);
     printf(", ");
-    print("whole_ms", whole, rounds);
-    printf(", \"one_way_us\": {\"%d\": %.2f, \"%d\": %.2f}}\n", SHORT, of_short, LONG, of_long);
-    free(connect);
-    free(whole);
+    print_times("whole_us", &whole);
+    printf(", \"worst_us\": %.1f}\n", worst);
+    printf("{\"bench\": \"meet\", \"op\": \"message\", \"bytes\": %d, \"us\": %.3f}\n", SHORT, of_short);
+    printf("{\"bench\": \"meet\", \"op\": \"message\", \"bytes\": %d, \"us\": %.3f}\n", LONG, of_long);
+    fflush(stdout);
+}
+
+/* Two jobs of one process each, that know nothing of each other. */
+static void pair(char *program, char *rounds)
+{
+    char port[MPI_MAX_PORT_NAME], none[] = "-", serves[] = "serve", calls[] = "call";
+    char *server[] = {serves, none, rounds, NULL}, *client[] = {calls, none, rounds, NULL};
+    MPI_Comm of_server, of_client;
+    MPI_Comm_spawn(program, server, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &of_server, MPI_ERRCODES_IGNORE);
+    MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 0, of_server, MPI_STATUS_IGNORE);
+    MPI_Comm_spawn(program, client, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &of_client, MPI_ERRCODES_IGNORE);
+    MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 0, of_client);
+    MPI_Comm_disconnect(&of_client);
+    MPI_Comm_disconnect(&of_server);
 }
 
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    if (argc != 4)
-        give_up("wanted are 'serve' or 'call', a file, and a number of rounds; not", argc > 1 ? argv[1] : "");
-    int rounds = whole_number(argv[3], 1, 1000000, "the number of rounds is from 1 to 1000000, not");
-    if (strcmp(argv[1], "serve") == 0)
+    MPI_Comm_get_parent(&parent);
+    const char *what = argc > 1 ? argv[1] : "";
+    int pairs = strcmp(what, "pair") == 0;
+    if (argc != (pairs ? 3 : 4))
+        give_up("wanted are 'serve' or 'call', a file, and a number of rounds, or 'pair' and the rounds; not", what);
+    int rounds = whole_number(argv[argc - 1], 1, MOST_BATCHES, "the number of rounds is from 1 to 101, not");
+    if (pairs)
+        pair(argv[0], argv[2]);
+    else if (strcmp(what, "serve") == 0)
         serve(argv[2], rounds);
-    else if (strcmp(argv[1], "call") == 0)
+    else if (strcmp(what, "call") == 0)
         call(argv[2], rounds);
     else
-        give_up("wanted is 'serve' or 'call', not", argv[1]);
+        give_up("wanted is 'serve', 'call' or 'pair', not", what);
+    if (parent != MPI_COMM_NULL)
+        MPI_Comm_disconnect(&parent);
     MPI_Finalize();
     return 0;
 }

@@ -2,12 +2,12 @@
  *
  *   spawn [--counts 1,2,4,8] [--rounds N] [--command FILE] [--memory]
  *
- * rank 0 starts that many copies of this program by MPI_Comm_spawn, N times in a row; they initialize,
- * disconnect and finalize. "spawn_ms" is how long MPI_Comm_spawn took, "whole_ms" how long until
- * both sides had disconnected. With --memory the children say how large they are, in kilobytes:
- * "resident_kb" the largest resident set, "anonymous_kb" what of it is no part of any file. After
- * each count a line "left" says what this process has more of than after the first round: open files
- * and resident kilobytes (with few rounds that is the allocator's business, with many it is not). */
+ * rank 0 starts that many copies of this program by MPI_Comm_spawn, N times in a row, at most 101;
+ * they initialize, disconnect and finalize. "us" is how long MPI_Comm_spawn took, "whole_us" how long
+ * until both sides had disconnected, "worst_us" the longest MPI_Comm_spawn. With --memory the children
+ * say how large they are, in kilobytes: "resident_kb" the largest resident set, "anonymous_kb" what of
+ * it is no part of any file. "left_files" and "left_kb" say what this process has more of than after
+ * the first round: open files and resident kilobytes. */
 #define PROGRAM "spawn"
 #include "measure.h"
 #include "options.h"
@@ -44,43 +44,43 @@ static int open_files(void)
     return count;
 }
 
-static void print(const char *name, double *ms, int rounds)
+static double worst(const struct batches *b)
 {
-    double first = ms[0];
-    qsort(ms, rounds, sizeof *ms, by_value);
-    printf("\"%s\": {\"min\": %.3f, \"median\": %.3f, \"worst\": %.3f, \"first\": %.3f}", name, ms[0], ms[rounds / 2], ms[rounds - 1], first);
+    double most = 0;
+    for (int i = 0; i < b->count; i++)
+        most = b->us[i] > most ? b->us[i] : most;
+    return most;
 }
 
 static void measure(int count, int rounds, char *command)
 {
     char memory[] = "--memory", *args[] = {say_memory ? memory : NULL, NULL};
-    double *spawn = malloc(rounds * sizeof *spawn), *whole = malloc(rounds * sizeof *whole);
+    struct batches spawn = {rounds, {0}}, whole = {rounds, {0}};
     long largest[2] = {0, 0}, kb = 0;
     int files = 0;
     for (int i = 0; i < rounds; i++) {
         MPI_Comm children;
         double begun = MPI_Wtime();
         MPI_Comm_spawn(command, args, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children, MPI_ERRCODES_IGNORE);
-        spawn[i] = (MPI_Wtime() - begun) * 1e3;
+        spawn.us[i] = (MPI_Wtime() - begun) * 1e6;
         if (say_memory)
             MPI_Reduce(NULL, largest, 2, MPI_LONG, MPI_MAX, MPI_ROOT, children);
         MPI_Comm_disconnect(&children);
-        whole[i] = (MPI_Wtime() - begun) * 1e3;
+        whole.us[i] = (MPI_Wtime() - begun) * 1e6;
         if (i == 0) {
             files = open_files();
             kb = own_kilobytes("status", "VmRSS");
         }
     }
-    printf("{\"bench\": \"spawn\", \"count\": %d, \"rounds\": %d, ", count, rounds);
-    print("spawn_ms", spawn, rounds);
+    printf("{\"bench\": \"spawn\", \"op\": \"spawn\", \"mode\": \"of %d\", ", count);
+    print_times("us", &spawn);
     printf(", ");
-    print("whole_ms", whole, rounds);
+    print_times("whole_us", &whole);
+    printf(", \"worst_us\": %.1f", worst(&spawn));
     if (say_memory)
         printf(", \"resident_kb\": %ld, \"anonymous_kb\": %ld", largest[0], largest[1]);
-    printf(", \"left\": {\"files\": %d, \"resident_kb\": %ld}}\n", open_files() - files, own_kilobytes("status", "VmRSS") - kb);
+    printf(", \"left_files\": %d, \"left_kb\": %ld}\n", open_files() - files, own_kilobytes("status", "VmRSS") - kb);
     fflush(stdout);
-    free(spawn);
-    free(whole);
 }
 
 int main(int argc, char **argv)
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--counts") == 0)
             n = parse_sizes(value, counts, MOST_COUNTS, 1, 1, 4096, "--counts wants numbers of processes from 1 to 4096, not");
         else if (strcmp(argv[i], "--rounds") == 0)
-            rounds = whole_number(value, 1, 1000000, "--rounds wants a number from 1 to 1000000, not");
+            rounds = whole_number(value, 1, MOST_BATCHES, "--rounds wants a number from 1 to 101, not");
         else if (strcmp(argv[i], "--command") == 0)
             command = value;
         else

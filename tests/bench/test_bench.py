@@ -274,14 +274,20 @@ def test_no_two_receives_share_memory(name, args, measure, program):
     ), told(p)
 
 
+def met(p):
+    connect, short, long = measurements(p)
+    assert len(connect["us"]["batches"]) == 3, told(p)
+    assert 0 < connect["us"]["min"] <= connect["worst_us"], told(p)
+    assert 0 < short["us"] and short["bytes"] == 8 and long["bytes"] == 1 << 20, told(p)
+
+
 def test_two_jobs_meet(program, tmp_path):
     meet = program("bench/meet.c", "-O2", "-Wall", "-lm")
     port = tmp_path / "port"
     server = subprocess.Popen([MPIEXEC, "-n", "1", meet, "serve", port, "3"])
     p = run(MPIEXEC, "-n", 1, meet, "call", port, 3)
-    (line,) = measurements(p)
-    assert line["bench"] == "meet" and line["rounds"] == 3, told(p)
-    assert 0 < line["connect_ms"]["min"] <= line["connect_ms"]["worst"], told(p)
+    met(p)
     assert server.wait(timeout=WATCHDOG) == 0
+    met(run(MPIEXEC, "-n", 1, meet, "pair", 3))
     p = run(MPIEXEC, "-n", 1, meet, "shout", port, 3)
     assert p.returncode != 0 and "'shout'" in p.stderr, told(p)
