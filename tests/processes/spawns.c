@@ -5,7 +5,7 @@
  *   port                     connects to a port that was closed, and to one that nobody accepts on
  *   shut                     a thread closes the port on which another one accepts
  *   roots                    the ranks disagree on the root
- *   loop ROUNDS              spawns and disconnects so often; prints what there is more than before
+ *   loop FIRST ROUNDS        spawns and disconnects so often; prints what rank and mpiexec have more than after the FIRST rounds
  *   child-fails              a child ends while its parent does not look
  *   child-fails-apart        the same after they have disconnected
  *   parent-fails connected   a parent ends while its child does not look; also: apart
@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <malloc.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -56,28 +57,43 @@ static int entries(const char *directory)
     return count;
 }
 
-/* Segments of shared memory that this process has mapped; /dev/shm is what other programs of this machine share. */
-static int segments(void)
+/* What a process has. */
+struct held {
+    int files, segments;
+    long kb;
+};
+
+/* A file in /proc of a process. */
+static const char *of_process(pid_t pid, const char *name)
 {
-    int count = 0;
-    char line[4400];
-    FILE *f = fopen("/proc/self/maps", "r");
-    while (f && fgets(line, sizeof line, f))
-        count += strstr(line, "/memfd:") != NULL || strstr(line, " /dev/shm/") != NULL;
-    if (f)
-        fclose(f);
-    return count;
+    static char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return path;
 }
 
-static long resident(void)
+/* Segments of shared memory that it has mapped (/dev/shm is what other programs of this machine share), and what it
+ * has resident that belongs to no file. */
+static struct held held(pid_t pid)
 {
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%*d %ld", &pages) != 1)
-        pages = 0;
+    struct held h = {entries(of_process(pid, "fd")), 0, 0};
+    char line[4400];
+    FILE *f = fopen(of_process(pid, "maps"), "r");
+    while (f && fgets(line, sizeof line, f))
+        h.segments += strstr(line, "/memfd:") != NULL || strstr(line, " /dev/shm/") != NULL;
     if (f)
         fclose(f);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+    f = fopen(of_process(pid, "smaps_rollup"), "r");
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "Anonymous: %ld", &h.kb);
+    if (f)
+        fclose(f);
+    return h;
+}
+
+/* Bytes that malloc has given out. */
+static long allocated(void)
+{
+    return (long)mallinfo2().uordblks;
 }
 
 static MPI_Comm spawn(char *program, char *mode, char *how)
@@ -95,21 +111,36 @@ static void await_threads(int most)
         usleep(1000);
 }
 
-static void loop(char *program, int rounds)
+static void say_held(const char *who, struct held before, struct held now)
 {
-    int files = 0, shared = 0, tasks = 0;
-    long kb = 0;
-    for (int i = 0; i <= rounds; i++) {
+    printf("%s: files %d, shared memory %d, kilobytes %ld\n", who, now.files - before.files, now.segments - before.segments, now.kb - before.kb);
+}
+
+/* What there is more than after the first rounds. */
+static void loop(char *program, int first, int rounds)
+{
+    struct held own = {0}, launcher = {0};
+    int tasks = 0;
+    long bytes = 0;
+    siginfo_t ended;
+    for (int i = 1; i <= rounds; i++) {
         MPI_Comm child = spawn(program, "child", "disconnects");
         MPI_Comm_disconnect(&child);
-        if (i == 0) {
-            files = entries("/proc/self/fd"), shared = segments();
-            tasks = entries("/proc/self/task"), kb = resident();
+        if (i == 1)
+            tasks = entries("/proc/self/task");
+        if (i == first) {
+            await_threads(tasks);
+            own = held(getpid()), launcher = held(getppid());
+            bytes = allocated();
         }
     }
+    /* Until the mpiexecs of all children have ended, too, and were waited for. */
+    while (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) == 0)
+        usleep(1000);
     await_threads(tasks);
-    printf("files %d, shared memory %d, threads %d, kilobytes %ld\n", entries("/proc/self/fd") - files, segments() - shared,
-           entries("/proc/self/task") - tasks, resident() - kb);
+    say_held("rank", own, held(getpid()));
+    say_held("mpiexec", launcher, held(getppid()));
+    printf("bytes %ld\n", allocated() - bytes);
 }
 
 static void *close_soon(void *unused)
@@ -224,7 +255,7 @@ int main(int argc, char **argv)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         say_class(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, rank, MPI_COMM_WORLD, &other, MPI_ERRCODES_IGNORE));
     } else if (strcmp(mode, "loop") == 0) {
-        loop(argv[0], atoi(how));
+        loop(argv[0], atoi(how), atoi(argv[3]));
     } else if (strcmp(mode, "child-fails") == 0) {
         other = spawn(argv[0], "child", "fails");
         MPI_Send(&word, 1, MPI_INT, 0, 0, other);

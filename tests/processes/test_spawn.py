@@ -154,13 +154,27 @@ def test_ranks_that_disagree_on_the_root_are_told(spawns):
 
 
 def test_spawning_in_a_loop_leaves_nothing(spawns):
-    rounds = 2000 if os.environ.get("CHECK_ALL") else 25
-    p = run(MPIEXEC, "-n", 1, spawns, "loop", rounds, timeout=480)
+    """In the rank and in its mpiexec. malloc keeps nothing of what threads have freed, so that what it
+    has given out can be compared."""
+    first, rounds = (400, 10_000) if os.environ.get("CHECK_ALL") else (10, 25)
+    tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    p = run(MPIEXEC, "-n", 1, spawns, "loop", first, rounds, env=tunables, timeout=1800)
     assert p.returncode == 0, told(p)
-    line = r"files (-?\d+), shared memory 0, threads (?:0|-1), kilobytes (-?\d+)\n"
-    found = re.fullmatch(line, p.stdout)
+    found = re.fullmatch(
+        r"rank: files (-?\d+), shared memory (-?\d+), kilobytes (-?\d+)\n"
+        r"mpiexec: files (-?\d+), shared memory (-?\d+), kilobytes (-?\d+)\n"
+        r"bytes (-?\d+)\n",
+        p.stdout,
+    )
+    assert found, told(p)
+    files, shared, kb, their_files, their_shared, their_kb, allocated = map(int, found.groups())
     # The connection of the last child may still be open.
-    assert found and int(found[1]) <= 3 and int(found[2]) < 1000, told(p)
+    assert files <= 3 and their_files <= 0, told(p)
+    assert shared <= 0 and their_shared <= 0, told(p)
+    # One allocation of each tenth round would be more than this in the long run.
+    assert allocated < 32 << 10, told(p)
+    # Pages are counted as well, of which heaps of threads may touch another few.
+    assert kb < 512 and their_kb < 256, told(p)
 
 
 def test_a_child_that_fails_ends_its_parent_and_both_jobs_are_named(spawns):
