@@ -7,7 +7,7 @@
  * At most 101 rounds, each of which disconnects. Of "connect", "us" is how long MPI_Comm_connect took,
  * "whole_us" how long a round took, with MPI_Comm_disconnect, and "worst_us" the longest
  * MPI_Comm_connect. In the last round the two exchange messages as well, after the clock was read: of
- * "message", "us" is the time of a message of so many bytes, half a ping-pong. FILE must not exist
+ * "message", "us" is the time of a message, half a ping-pong, by its bytes. FILE must not exist
  * before. */
 #define PROGRAM "meet"
 #include "measure.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tasks per second of mpi4py's MPIPoolExecutor: pool.py TASKS WORKERS, the tasks being empty. It says
-how long they took, and how many that is a second.
+"""Empty tasks of mpi4py's MPIPoolExecutor: pool.py TASKS WORKERS. It says how long they took, and
+how many that is a second.
 
 mpi4py is given the MPI library of the mpiexec that has started this program."""
 

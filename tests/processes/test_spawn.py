@@ -154,8 +154,8 @@ def test_ranks_that_disagree_on_the_root_are_told(spawns):
 
 
 def test_spawning_in_a_loop_leaves_nothing(spawns):
-    """In the rank and in its mpiexec. malloc keeps nothing of what threads have freed, so that what it
-    has given out can be compared."""
+    """In the rank and in its mpiexec. malloc keeps nothing of what threads have freed, so that what
+    it has given out can be compared."""
     first, rounds = (400, 10_000) if os.environ.get("CHECK_ALL") else (10, 25)
     tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     p = run(MPIEXEC, "-n", 1, spawns, "loop", first, rounds, env=tunables, timeout=1800)
