@@ -99,8 +99,15 @@ exec {apart} sh -c '{bind} && exec "$@"' sh "$@"
 @pytest.mark.parametrize("paths", PATHS)
 @pytest.mark.parametrize("hint", HINTS)
 def test_a_rank_that_is_killed_ends_the_job(trouble, hint, paths, tmp_path):
+    """It is named, and what all had written before stays."""
     words = ["-n", RANKS, trouble, "killed", tmp_path, hint]
     mpiexec(*words, status=None, sentence="rank 1", env={"KW_PATHS": paths})
+    block, before = 1024, 64
+    written = (tmp_path / "data").read_bytes()[: before * block * RANKS]
+    for rank in range(RANKS):
+        blocks = [(i * RANKS + rank) * block for i in range(before)]
+        own = b"".join(written[at : at + block] for at in blocks)
+        assert own == bytes((i * 7 + rank * 31 + 1) % 256 for i in range(before * block)), rank
 
 
 @pytest.mark.parametrize("name", ["file_access", "file_open", "file_errors"])

@@ -6,7 +6,8 @@
  *     trouble alone DIRECTORY         the same, written independently by rank 1
  *     trouble refused DIRECTORY       nothing can be made in DIRECTORY
  *     trouble 'one host' DIRECTORY    a file can be made in DIRECTORY, but not be opened there by all
- *     trouble killed DIRECTORY HINT   rank 1 is killed while all write together
+ *     trouble killed DIRECTORY HINT   rank 1 is killed while all write together behind what they have
+ *                                     written before
  *
  * Every rank prints the sentence that it gets. */
 #include <mpi.h>
@@ -134,10 +135,13 @@ static void one_host(void)
 static void killed(const char *hint)
 {
     MPI_File file = open_in_turns(hint);
+    fill(1);
+    ok(MPI_File_write_at_all(file, 0, data, BEFORE * BLOCK, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+    fill(2);
     for (int i = 0; i < 1000; i++) {
         if (rank == 1 && i == 5)
             raise(SIGKILL);
-        MPI_File_write_at_all(file, 0, data, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_write_at_all(file, BEFORE * BLOCK, data, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE);
     }
     must(0, "nobody was missing");
 }
