@@ -202,6 +202,33 @@ static void hints_differ(void) {
     file_close(&fh);
 }
 
+/* Ranks that set views with different data representations: that was an error about an info. */
+static void representations_differ(void) {
+    MPI_File fh = file_open(9);
+    const char *datarep = check_rank == 1 ? "external32" : "native";
+    CHECK_CLASS(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, datarep, MPI_INFO_NULL), MPI_ERR_NOT_SAME);
+    file_close(&fh);
+}
+
+/* A view without data has no place for what is written: the data were dropped without an error. */
+static void nowhere(void) {
+    int value = 7, count = -1;
+    MPI_Datatype none;
+    MPI_Status status;
+    MPI_File fh = file_open(10);
+    OK(MPI_Type_contiguous(0, MPI_INT, &none));
+    OK(MPI_Type_commit(&none));
+    OK(MPI_File_set_view(fh, 0, MPI_INT, none, "native", MPI_INFO_NULL));
+    CHECK_CLASS(MPI_File_write(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_write_at_all(fh, 0, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    OK(MPI_File_write_all(fh, &value, 0, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(fh, 0, &value, 1, MPI_INT, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    CHECK_EQ(count, 0);
+    OK(MPI_Type_free(&none));
+    file_close(&fh);
+}
+
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     handlers();
@@ -212,5 +239,7 @@ int main(int argc, char **argv) {
     close_too_early();
     refused_at_once();
     hints_differ();
+    representations_differ();
+    nowhere();
     return check_end();
 }

@@ -121,6 +121,9 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
             ),
         );
     }
+    if how.writes {
+        seen.check_shows(buf.len())?;
+    }
     let mut cursor = open.cursor();
     let begin = match how.place {
         Place::At(offset) => Begin::Data(offset_in_data(offset, etype)?),
@@ -167,6 +170,17 @@ pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
 }
 
 impl Seen {
+    /// Refuses to write data where a file type without data shows no place for them.
+    fn check_shows(&self, len: u64) -> Res {
+        if len == 0 || !self.view.is_empty() {
+            return Ok(());
+        }
+        fail(
+            Class::Arg,
+            format!("{len} B have no place in the file: the view's file type has no data"),
+        )
+    }
+
     /// Refuses data that end behind what a file can hold.
     pub fn check_reach(&self, at: u64, len: u64) -> Res {
         let end = at.checked_add(len).filter(|&end| end <= i64::MAX as u64);

@@ -220,9 +220,14 @@ impl<'a> Members<'a> {
         Ok(verdict[0] == 1)
     }
 
-    /// All members must say the same of `what`: otherwise an error for all of them, which names two
-    /// that differ.
+    /// All members must say the same of `what`, of an info: otherwise an error for all of them, which
+    /// names two that differ.
     pub fn alike(&self, what: &str, mine: &str) -> Res {
+        self.alike_or(Class::InfoValue, what, mine)
+    }
+
+    /// The same, with an error of this class.
+    pub fn alike_or(&self, class: Class, what: &str, mine: &str) -> Res {
         // FNV-1a
         let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
         let own = mine.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -245,7 +250,7 @@ impl<'a> Members<'a> {
             false => format!("'{text}'"),
         };
         fail(
-            Class::InfoValue,
+            class,
             format!(
                 "{what} is {} on rank 0 and {} on rank {other}, but must be the same on all ranks",
                 said(&first),

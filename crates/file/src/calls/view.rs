@@ -50,8 +50,8 @@ pub fn file_set_view(
         etype,
         etype.to_le_bytes(),
     )?;
-    talk.members()
-        .alike("datarep", seen.representation.name())?;
+    let name = seen.representation.name();
+    talk.members().alike_or(Class::NotSame, "datarep", name)?;
     let mut cursor = open.cursor();
     cursor.seen = Arc::new(seen);
     cursor.pointer = 0;
