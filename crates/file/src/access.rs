@@ -504,11 +504,13 @@ fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
         turns.map(Turn::decode).collect()
     };
     let (all, first) = talk.members().allgather_and(&mine.encode(), |all| {
-        match sum_of(turns(all).into_iter()) {
+        let first = match sum_of(turns(all).into_iter()) {
             Some((total, highest)) => open.shared.fetch_add(mpi, total, highest),
             None => open.shared.get(mpi),
-        }
+        };
+        first.map(u64::to_le_bytes)
     })?;
+    let first = u64::from_le_bytes(first);
     let before = &turns(&all)[..talk.rank() as usize];
     let before = before.iter().map(|turn| turn.len);
     Ok(before.fold(first, u64::saturating_add))

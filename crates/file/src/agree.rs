@@ -43,6 +43,95 @@ pub struct Talk<'a> {
     ranks: &'a Ranks,
 }
 
+/// Bytes of a fault's code.
+const CODE: usize = 4;
+
+/// The code of a fault; 0 where there is none.
+pub fn code_of<T>(mine: &Res<T>) -> i32 {
+    mine.as_ref().err().map_or(0, |fault| fault.code.max(1))
+}
+
+/// The ranks tell each other whether they have a fault, and each a record. Where one has a fault, all
+/// have that of the first that has. Otherwise the records of all, in the order of ranks.
+pub fn all_tell<T>(members: &Members<'_>, mine: Res<T>, record: &[u8]) -> Res<(T, Vec<u8>)> {
+    let (mine, records, []) = all_tell_and(members, mine, record, |_| Ok([]))?;
+    Ok((mine, records))
+}
+
+/// The same, and bytes besides that rank 0 makes of the records where no rank has a fault.
+pub fn all_tell_and<T, const N: usize>(
+    members: &Members<'_>,
+    mine: Res<T>,
+    record: &[u8],
+    make: impl FnOnce(&[u8]) -> Res<[u8; N]>,
+) -> Res<(T, Vec<u8>, [u8; N])> {
+    let len = CODE + record.len();
+    let own = [&code_of(&mine).to_le_bytes()[..], record].concat();
+    let (all, made) = members.allgather_and(&own, |all| match first_fault(all, len) {
+        None => make(&records_of(all, len)),
+        Some(_) => Ok([0; N]),
+    })?;
+    match first_fault(&all, len) {
+        None => Ok((mine?, records_of(&all, len), made)),
+        Some((rank, code)) => Err(fault_of(members, mine, rank, code)?),
+    }
+}
+
+/// Goes on only where the codes of all ranks are 0; otherwise all have the fault of the first rank
+/// that has one.
+pub fn none_of<T>(members: &Members<'_>, mine: Res<T>, codes: &[u8]) -> Res<T> {
+    match first_fault(codes, CODE) {
+        None => mine,
+        Some((rank, code)) => Err(fault_of(members, mine, rank, code)?),
+    }
+}
+
+fn records_of(all: &[u8], len: usize) -> Vec<u8> {
+    let records = all.chunks_exact(len).map(|record| &record[CODE..]);
+    records.collect::<Vec<_>>().concat()
+}
+
+/// The first rank that has a fault, and its code.
+fn first_fault(all: &[u8], len: usize) -> Option<(u32, i32)> {
+    let codes = all
+        .chunks_exact(len)
+        .map(|record| i32::from_le_bytes(record[..CODE].try_into().expect("four bytes")));
+    (0..).zip(codes).find(|&(_, code)| code != 0)
+}
+
+/// The fault of this rank, as all ranks have it.
+fn fault_of<T>(members: &Members<'_>, mine: Res<T>, rank: u32, code: i32) -> Res<Box<Fault>> {
+    let text = mine.as_ref().err().map_or("", |fault| &fault.text);
+    let text = members.led_by(rank).hear_text(text)?;
+    Ok(match mine {
+        Err(fault) if rank == members.rank => fault,
+        _ => Fault::of_code(code, text),
+    })
+}
+
+/// Goes on only where rank 0 does: the others have its fault.
+pub fn as_first<T>(members: &Members<'_>, mine: Res<T>) -> Res<T> {
+    let mut code = code_of(&mine).to_le_bytes();
+    members.bcast(&mut code)?;
+    match i32::from_le_bytes(code) {
+        0 => mine,
+        code => Err(fault_of(members, mine, 0, code)?),
+    }
+}
+
+/// The fault that ranks give different values of an argument.
+pub fn differ<T>(
+    class: Class,
+    what: &str,
+    other: usize,
+    (value, rank): (impl std::fmt::Display, u32),
+) -> Res<T> {
+    let text = format!(
+        "{what} must be the same on all ranks, but ranks 0 and {other} differ (it is {value} on rank {rank})"
+    );
+    Err(Fault::new(class, text))
+}
+
 /// A send or a receive that goes on.
 #[derive(Debug)]
 pub enum Pending {
@@ -68,21 +157,7 @@ impl Talk<'_> {
     /// Goes on only where all ranks do: where one has a fault, all have the fault of the first
     /// that has.
     pub fn all_or_none<T>(&self, mine: Res<T>) -> Res<T> {
-        let code = mine.as_ref().err().map_or(0, |fault| fault.code.max(1));
-        let codes = self.members().allgather(&code.to_ne_bytes())?;
-        let failed = |c: &[u8]| c != 0i32.to_ne_bytes();
-        let Some(first) = codes.chunks_exact(4).position(failed) else {
-            return mine;
-        };
-        let text = mine.as_ref().err().map_or("", |fault| &fault.text);
-        let text = self.members().led_by(first as u32).hear_text(text)?;
-        let code: [u8; 4] = codes[4 * first..4 * first + 4]
-            .try_into()
-            .expect("four bytes");
-        match mine {
-            Err(fault) if first as u32 == self.ranks.rank => Err(fault),
-            _ => Err(Fault::of_code(i32::from_ne_bytes(code), text)),
-        }
+        Ok(all_tell(&self.members(), mine, &[])?.0)
     }
 
     /// All ranks must give the same `value` of an argument: otherwise a fault for all.
@@ -96,13 +171,7 @@ impl Talk<'_> {
         let all = self.members().allgather(&bytes)?;
         match all.chunks_exact(8).position(|other| other != &all[..8]) {
             None => Ok(()),
-            Some(other) => {
-                let rank = self.ranks.rank;
-                let text = format!(
-                    "{what} must be the same on all ranks, but ranks 0 and {other} differ (it is {value} on rank {rank})"
-                );
-                Err(Fault::new(class, text))
-            }
+            Some(other) => differ(class, what, other, (value, self.ranks.rank)),
         }
     }
 

@@ -8,14 +8,15 @@ use crate::agree::Ranks;
 use kw_base::sync::{Mutex, MutexGuard};
 use kw_engine::{HostCounter, Question, SharedCounterId, Started, answer_buf, answer_of, ask};
 use kw_mpi::chapter::{finish, running};
+use kw_objects::Group;
 use kw_objects::error::Res;
 use kw_objects::state::Mpi;
 use std::sync::PoisonError;
 
 /// The rank that keeps the number.
 const KEEPER: u32 = 0;
-/// Said by a keeper that has no memory to share.
-const NO_MEMORY: u32 = u32::MAX;
+/// Claimed by a keeper that has no memory to share.
+pub const NO_MEMORY: u32 = u32::MAX;
 
 /// Where the shared file pointer lies.
 #[derive(Debug)]
@@ -43,43 +44,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes memory of the host for the number, all ranks together; `None` on all ranks where one has none.
-fn in_memory(mpi: &Mpi, ranks: &Ranks) -> Res<Option<HostCounter>> {
-    let mut claimed = NO_MEMORY.to_le_bytes();
-    if ranks.rank == KEEPER {
-        let mut guard = mpi.lock();
-        let messages = &mut running(&mut guard)?.0.messages;
-        claimed = HostCounter::claim(messages)
-            .unwrap_or(NO_MEMORY)
-            .to_le_bytes();
-    }
-    let talk = ranks.with(mpi);
-    let members = talk.members();
-    members.bcast(&mut claimed)?;
-    let claimed = u32::from_le_bytes(claimed);
+/// Takes memory of the host for the number. The keeper calls it, and tells the others.
+pub fn claim(mpi: &Mpi) -> Res<u32> {
+    let mut guard = mpi.lock();
+    let messages = &mut running(&mut guard)?.0.messages;
+    Ok(HostCounter::claim(messages).unwrap_or(NO_MEMORY))
+}
+
+/// The number in the memory that the keeper has claimed, where there is some and this rank finds it.
+pub fn reach(mpi: &Mpi, claimed: u32, group: &Group) -> Res<Option<HostCounter>> {
     if claimed == NO_MEMORY {
         return Ok(None);
     }
     let mut guard = mpi.lock();
     let messages = &mut running(&mut guard)?.0.messages;
-    let counter = HostCounter::open(messages, claimed, &ranks.group);
-    drop(guard);
-    match members.all(counter.is_some())? {
-        true => Ok(counter),
-        false => {
-            counter.into_iter().for_each(HostCounter::leave);
-            Ok(None)
-        }
-    }
+    Ok(HostCounter::open(messages, claimed, group))
 }
 
 impl Counter {
-    /// The number, 0 at first. All ranks make it together; `on_one_host` says where they are.
-    pub fn open(mpi: &Mpi, ranks: &Ranks, on_one_host: bool) -> Res<Counter> {
-        let number = match (ranks.group.size(), on_one_host) {
+    /// The number, 0 at first, in the memory that all ranks have reached, or with the keeper.
+    pub fn new(mpi: &Mpi, ranks: &Ranks, reached: Option<HostCounter>) -> Res<Counter> {
+        let number = match (ranks.group.size(), reached) {
             (1, _) => Number::Own(0),
-            (_, true) => in_memory(mpi, ranks)?.map_or(Number::Kept, Number::Host),
-            (_, false) => Number::Kept,
+            (_, Some(counter)) => Number::Host(counter),
+            (_, None) => Number::Kept,
         };
         let is_kept = matches!(number, Number::Kept);
         let counter = Counter {

@@ -193,23 +193,23 @@ impl<'a> Members<'a> {
         Ok(all)
     }
 
-    /// As [`Members::allgather`], and a number besides that rank 0 makes of what all have given.
-    pub fn allgather_and(
+    /// As [`Members::allgather`], and bytes besides that rank 0 makes of what all have given.
+    pub fn allgather_and<const N: usize>(
         &self,
         mine: &[u8],
-        number: impl FnOnce(&[u8]) -> Res<u64>,
-    ) -> Res<(Vec<u8>, u64)> {
+        make: impl FnOnce(&[u8]) -> Res<[u8; N]>,
+    ) -> Res<(Vec<u8>, [u8; N])> {
         let mut all = self.gather(mine)?;
-        let made = match self.rank {
-            0 => number(&all)?,
-            _ => 0,
+        let mut made = match self.rank {
+            0 => make(&all)?,
+            _ => [0; N],
         };
-        all.resize(mine.len() * self.size() as usize, 0);
-        let mut word = made.to_le_bytes();
-        all.extend(word);
+        let len = mine.len() * self.size() as usize;
+        all.resize(len, 0);
+        all.extend(made);
         self.bcast(&mut all)?;
-        word.copy_from_slice(&all.split_off(mine.len() * self.size() as usize));
-        Ok((all, u64::from_le_bytes(word)))
+        made.copy_from_slice(&all.split_off(len));
+        Ok((all, made))
     }
 
     /// Whether all members say yes.

@@ -30,6 +30,7 @@ pub struct Access {
 #[derive(Debug)]
 pub struct File {
     fd: OwnedFd,
+    identity: (u64, u64),
 }
 
 /// Bytes that are packed at once where data do not lie in a row.
@@ -68,10 +69,12 @@ impl File {
         }
         let path = CString::new(path.as_os_str().as_bytes())?;
         let fd = rustix::fs::open(path, flags, Mode::from_bits_truncate(access.permissions))?;
-        if rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode).is_dir() {
+        let found = rustix::fs::fstat(&fd)?;
+        if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
-        Ok(File { fd })
+        let identity = (found.st_dev, found.st_ino);
+        Ok(File { fd, identity })
     }
 
     /// Removes a file.
@@ -80,9 +83,8 @@ impl File {
     }
 
     /// Device and number of the file, as this host knows them.
-    pub fn identity(&self) -> io::Result<(u64, u64)> {
-        let found = rustix::fs::fstat(&self.fd)?;
-        Ok((found.st_dev, found.st_ino))
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
     }
 
     /// Bytes of the file. A file system with a cache on each host (NFS, FUSE) asks its server.

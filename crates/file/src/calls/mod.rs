@@ -3,4 +3,5 @@
 pub mod access;
 pub mod datarep;
 pub mod open;
+mod opening;
 pub mod view;
