@@ -1,6 +1,6 @@
 //! What an MPI_File names: an open file as one rank sees it.
 
-use crate::agree::{Ranks, Talk};
+use crate::agree::{Ranks, Talk, as_first};
 use crate::costs::Costs;
 use crate::counter::Counter;
 use crate::fault::failed;
@@ -221,7 +221,7 @@ impl Open {
             0 => self.shared.set(mpi, at),
             _ => Ok(()),
         };
-        talk.all_or_none(set)
+        as_first(&talk.members(), set)
     }
 
     /// Makes the next read of every rank find what other hosts have stored; all ranks call it.

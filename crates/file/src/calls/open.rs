@@ -1,7 +1,7 @@
 //! Opening and closing, sizes, hints (MPI 5.0, 14.2).
 
 use super::opening::{Opened, Wish, open_together};
-use crate::agree::{Ranks, Talk, all_tell, as_first, code_of, none_of};
+use crate::agree::{Ranks, Talk, all_tell, as_first, code_of, differ, none_of, other_than_first};
 use crate::counter::Counter;
 use crate::fault::failed;
 use crate::open::{Cursor, Open, Seen, amode, find};
@@ -249,13 +249,17 @@ fn resize(
         open.check_not_sequential("a size")?;
         checked_size(size)
     };
-    let len = talk.all_or_none(checked())?;
-    talk.same(Class::NotSame, "size", size, len.to_le_bytes())?;
+    let members = talk.members();
+    let record = size.to_le_bytes();
+    let (len, all) = all_tell(&members, checked(), &record)?;
+    if let Some(other) = other_than_first(&all, record.len()) {
+        return differ(Class::NotSame, "size", other, (size, members.rank));
+    }
     let mut done = Ok(());
     if open.ranks.rank == 0 {
         done = change(&open, len).map_err(|e| failed(0, what, &open.path, &e));
     }
-    talk.all_or_none(done)?;
+    as_first(&members, done)?;
     open.refresh(&talk)
 }
 

@@ -2,7 +2,9 @@
 //! two exchanges, and one message to each rank where rank 0 makes the file.
 
 use super::open::{check_amode, hints_text, path_of, with_info};
-use crate::agree::{Ranks, all_tell, all_tell_and, as_first, differ};
+use crate::agree::{
+    Ranks, all_tell, all_tell_and, as_first, bytes_of, differ, hash, other_than_first,
+};
 use crate::counter::{self, NO_MEMORY};
 use crate::fault::failed;
 use crate::open::{amode, on_one_host};
@@ -23,17 +25,6 @@ use std::path::{Path, PathBuf};
 const MOST_EACH: u32 = 4;
 /// Permissions of a file that is made, without those that the umask takes.
 const PERMISSIONS: u32 = 0o666;
-
-/// The FNV-1a hash of some bytes.
-fn hash(bytes: &[u8]) -> u64 {
-    let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
-}
-
-/// Words as bytes of a message.
-fn bytes_of<const N: usize>(words: [u64; N]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
 
 /// Words in bytes of a message.
 fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
@@ -112,12 +103,6 @@ impl Lead {
             prices: Prices::decode(bytes[8..].try_into().expect("prices")),
         }
     }
-}
-
-/// The first record that differs from rank 0's, in all its bytes.
-fn other_than_first(records: &[u8], len: usize) -> Option<usize> {
-    let first = &records[..len];
-    records.chunks_exact(len).position(|other| other != first)
 }
 
 impl Wish {

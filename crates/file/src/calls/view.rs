@@ -1,11 +1,12 @@
 //! Views, file pointers, consistency (MPI 5.0, 14.3, 14.4 and 14.6).
 
 use crate::access::offset_in_data;
-use crate::calls::open::{same_hints, with_info};
+use crate::agree::{Talk, all_tell, bytes_of, hash, other_than_first};
+use crate::calls::open::{hints_text, same_hints, with_info};
 use crate::fault::failed;
 use crate::open::{Kept, Open, Seen, find};
 use crate::representation::{Registered, Representation};
-use kw_io_plan::View;
+use kw_io_plan::{Hints, View};
 use kw_objects::datatype::Datatype;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{FileH, InfoH, TypeH};
@@ -40,9 +41,32 @@ pub fn file_set_view(
 ) -> Res {
     let open = find(mpi, fh)?;
     let talk = open.in_turn(mpi);
-    let made = talk.all_or_none(view_of(mpi, &open, disp, (etype, filetype), datarep, info))?;
-    let (seen, hints) = made;
-    same_hints(&talk, &hints)?;
+    let made = view_of(mpi, &open, disp, (etype, filetype), datarep, info);
+    let record = made.as_ref().map_or([0; 3], |(seen, hints)| {
+        let name = seen.representation.name();
+        let hints = hints_text(hints);
+        [
+            hash(hints.as_bytes()),
+            seen.view.etype(),
+            hash(name.as_bytes()),
+        ]
+    });
+    let record = bytes_of(record);
+    let ((seen, hints), all) = all_tell(&talk.members(), made, &record)?;
+    if other_than_first(&all, record.len()).is_some() {
+        compare(&talk, &seen, &hints)?;
+    }
+    let mut cursor = open.cursor();
+    cursor.seen = Arc::new(seen);
+    cursor.pointer = 0;
+    cursor.hints = hints;
+    drop(cursor);
+    open.set_shared(mpi, &talk, 0)
+}
+
+/// What must be the same on all ranks of a view, one after the other.
+fn compare(talk: &Talk<'_>, seen: &Seen, hints: &Hints) -> Res {
+    same_hints(talk, hints)?;
     let etype = seen.view.etype();
     talk.same(
         Class::NotSame,
@@ -51,13 +75,7 @@ pub fn file_set_view(
         etype.to_le_bytes(),
     )?;
     let name = seen.representation.name();
-    talk.members().alike_or(Class::NotSame, "datarep", name)?;
-    let mut cursor = open.cursor();
-    cursor.seen = Arc::new(seen);
-    cursor.pointer = 0;
-    cursor.hints = hints;
-    drop(cursor);
-    open.set_shared(mpi, &talk, 0)
+    talk.members().alike_or(Class::NotSame, "datarep", name)
 }
 
 fn view_of(
@@ -67,7 +85,7 @@ fn view_of(
     (etype, filetype): (TypeH, TypeH),
     datarep: Text,
     info: InfoH,
-) -> Res<(Seen, kw_io_plan::Hints)> {
+) -> Res<(Seen, Hints)> {
     let hints = open.cursor().hints.clone();
     let hints = with_info(hints, mpi, info)?;
     let guard = mpi.lock();
