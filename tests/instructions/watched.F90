@@ -28,27 +28,27 @@ module watched
   REQUEST :: requests(calls)
   integer :: ierror
 contains
-  subroutine watched_send() bind(C)
+  subroutine a_send() bind(C)
     call MPI_Send(mine, 1, MPI_INTEGER8, 1 - rank, 0, MPI_COMM_WORLD IERROR)
   end subroutine
-  subroutine watched_recv() bind(C)
+  subroutine b_recv() bind(C)
     call MPI_Recv(came, 1, MPI_INTEGER8, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
   end subroutine
-  subroutine watched_bcast() bind(C)
+  subroutine c_bcast() bind(C)
     call MPI_Bcast(mine, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD IERROR)
   end subroutine
-  subroutine watched_allreduce() bind(C)
+  subroutine d_allreduce() bind(C)
     call MPI_Allreduce(mine, all, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD IERROR)
   end subroutine
-  subroutine watched_isend() bind(C)
+  subroutine e_isend() bind(C)
     started = started + 1
     call MPI_Isend(mine, 1, MPI_INTEGER8, 1 - rank, 0, MPI_COMM_WORLD, requests(started) IERROR)
   end subroutine
-  subroutine watched_irecv() bind(C)
+  subroutine f_irecv() bind(C)
     started = started + 1
     call MPI_Irecv(many_came(started), 1, MPI_INTEGER8, 1 - rank, 0, MPI_COMM_WORLD, requests(started) IERROR)
   end subroutine
-  subroutine watched_waitall() bind(C)
+  subroutine g_waitall() bind(C)
     call MPI_Waitall(calls, requests, MPI_STATUSES_IGNORE IERROR)
   end subroutine
 end module
