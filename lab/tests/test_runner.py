@@ -466,21 +466,27 @@ def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_p
         (["run", "good.toml", "--data", "good.toml/d"], "good.toml"),
     ],
 )
-def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words):
+def test_bad_input_is_answered_with_one_sentence(tmp_path, args, words, monkeypatch, capsys):
+    """In this process: what kwlab stands on is imported already."""
     (tmp_path / "bad.toml").write_text(PLAN + "ranks = 4\n" + "#" * 500)
     (tmp_path / "good.toml").write_text(PLAN)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/torn.toml").write_text('title = "t"\nrounds = = 3\n')
-    command = [sys.executable, "-m", "kwlab", *args]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=LONG,
-    )
-    assert done.returncode == 2 and words in done.stderr, done
-    assert (
-        len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stdout + done.stderr
-    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["kwlab", *args])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2 and words in err, (ended.value, out, err)
+    assert len(err.strip().splitlines()) == 1 and "Traceback" not in out + err
+
+
+def test_bad_input_ends_the_command_with_2(tmp_path):
+    command = [sys.executable, "-m", "kwlab", "run", "nonesuch"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=LONG)
+    assert done.returncode == 2 and "neither a plan" in done.stderr and done.stdout == "", done
+    assert len(done.stderr.strip().splitlines()) == 1
