@@ -362,28 +362,23 @@ def test_the_thesis_bandwidths_and_processor_times_are_drawn(text, place):
     }
 
 
-def test_gains_by_size_stand_beside_the_papers(store, tmp_path):
+def test_gains_by_size_stand_beside_the_papers(tmp_path):
     """Broadcast takes half the time of a loop: half is saved; on two ranks the paper has
     nothing."""
     assert papers.saved(1.0, 2.0) == 50 and papers.saved(2.0, 1.0) == -50
-    assert "none of the paper" in papers.giving(report.Book(store))
     found = Store(tmp_path / "d.sqlite")
     machine = found.machine(
         {"processor": "p", "cores": 2, "memory": "8 kB", "system": "s", "kernel": "k"}
     )
-    for ranks in (5, 10):
-        found.add(
-            "p",
-            plan.Cell("kittiwake", "give", (), ranks, "gigabit"),
-            0,
-            machine,
-            "1",
-            "ok",
-            "",
-            1,
-            others(1.0)["give"],
-        )
-    book = report.Book(found)
+
+    def book_with(ranks):
+        cell = plan.Cell("kittiwake", "give", (), ranks, "gigabit")
+        found.add("p", cell, 0, machine, "1", "ok", "", 1, others(1.0)["give"])
+        return report.Book(found)
+
+    assert "none of the paper" in papers.giving(book_with(2))
+    book_with(5)
+    book = book_with(10)
     assert "26 %" in papers.giving(book) and "give-product-gigabit-gains" in book.pictures
 
 
