@@ -228,7 +228,9 @@ def test_maven_makes_the_jar_its_sources_and_its_documentation(classes, tmp_path
         pytest.skip("there is no mvn (scripts/install-deps - java installs it)")
     for part in ("java", "api"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("target"))
-    p = run("mvn", "-q", "-B", "-f", tmp_path / "java/pom.xml", "package", timeout=500)
+    quick = {"JAVA_TOOL_OPTIONS": " ".join(QUICK[:2])}  # Maven, and what it starts
+    words = ["mvn", "-q", "-B", "-f", tmp_path / "java/pom.xml", "package"]
+    p = run(*words, timeout=500, env=quick)
     if p.returncode and ("resolve" in p.stdout or "transfer" in p.stdout):
         pytest.skip("Maven's plugins are not here, and cannot be fetched")
     assert p.returncode == 0, told(p)
