@@ -32,5 +32,5 @@ def environment(place, *packages):
     """A fresh environment with these; its directory of commands."""
     subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
     if packages:
-        pip(place / "bin", "install", "--only-binary", ":all:", *packages)
+        pip(place / "bin", "install", "--no-compile", "--only-binary", ":all:", *packages)
     return place / "bin"

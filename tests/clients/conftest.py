@@ -35,7 +35,7 @@ def install():
     site = next((WORK / "venv/lib").glob("python*/site-packages"))
     (site / "mpi4py.pth").write_text(f"{mpi4py}\n")
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "-q"]
-    subprocess.run([*pip, "install", "pytest", "dill", *PACKAGES], check=True)
+    subprocess.run([*pip, "install", "--no-compile", "pytest", "dill", *PACKAGES], check=True)
     for package in PACKAGES:
         # of this package alone the source: what builds it need not be built itself
         source = ["--no-deps", "--no-binary", package.split("==")[0], "-d", WORK / "source"]

@@ -38,6 +38,7 @@ def package(name):
             "pip",
             "install",
             "-q",
+            "--no-compile",
             "--disable-pip-version-check",
             PACKAGES[name],
         ],
