@@ -2,6 +2,7 @@
 all of packages.py where CLIENTS is `all` (`make debian`: 25 minutes, two gigabytes), or those that
 CLIENTS names, with commas between."""
 
+import functools
 import os
 
 import pytest
@@ -26,6 +27,20 @@ def test_it_computes_what_it_computes_under_its_own(client, n, work, tmp_path):
     same(client, n, work, tmp_path)
 
 
+@pytest.fixture(scope="session")
+def over_shared_memory(work, tmp_path_factory):
+    """over_shared_memory(NAME): what the client has said of its files on four ranks; once."""
+    clients = {client.name: client for client in FILES}
+
+    @functools.cache
+    def said(name):
+        there = tmp_path_factory.mktemp("shared") / name
+        env = {"LD_LIBRARY_PATH": str(work / "libs")}
+        return ran(clients[name], work, there, [MPIEXEC, "-n", 4], env)
+
+    return said
+
+
 @pytest.mark.limit(3 * SECONDS)
 @pytest.mark.parametrize(
     "client, paths",
@@ -37,9 +52,8 @@ def test_it_computes_what_it_computes_under_its_own(client, n, work, tmp_path):
     ]
     or [pytest.param(None, None, marks=pytest.mark.skip("no program for files was chosen"))],
 )
-def test_files_hold_the_same_over_a_network(client, paths, work, tmp_path):
-    words = [MPIEXEC, "-n", 4]
-    env = {"LD_LIBRARY_PATH": str(work / "libs")}
-    shared = ran(client, work, tmp_path / "shared", words, env)
-    other = ran(client, work, tmp_path / "other", words, {**env, "KW_PATHS": paths})
-    assert results(client, shared) and results(client, other) == results(client, shared)
+def test_files_hold_the_same_over_a_network(client, paths, work, tmp_path, over_shared_memory):
+    env = {"LD_LIBRARY_PATH": str(work / "libs"), "KW_PATHS": paths}
+    other = ran(client, work, tmp_path / "other", [MPIEXEC, "-n", 4], env)
+    shared = results(client, over_shared_memory(client.name))
+    assert shared and results(client, other) == shared
