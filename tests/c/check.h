@@ -35,6 +35,12 @@ static MPI_Comm check_comm = MPI_COMM_NULL;
         if (got_ != want_) FAILED("%s is %lld, not %lld (%s)", #got, got_, want_, #want); \
     } while (0)
 
+/* How often a test does what it repeats: `all` in `make check-all` (CHECK_ALL), otherwise a part that finds the same. */
+static inline int check_times(int all, int part) {
+    const char *set = getenv("CHECK_ALL");
+    return set && *set ? all : part;
+}
+
 static inline int check_class(int code) {
     int cls = code;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &cls);

@@ -3,7 +3,6 @@
  * at moments of its own, so that shared areas come back into use while some rank is still far behind. Every result is checked. */
 #include "check.h"
 
-#define ROUNDS 3000 /* by default; twice as many in `make check-all` */
 #define MOST 3000 /* ints: lines, short areas and long ones */
 
 static unsigned common = 20261121; /* the same numbers on all ranks */
@@ -88,8 +87,7 @@ static void one(int round) {
 
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
-    const char *all = getenv("CHECK_ALL");
-    int rounds = argc > 1 ? atoi(argv[1]) : all && *all ? 2 * ROUNDS : ROUNDS;
+    int rounds = argc > 1 ? atoi(argv[1]) : check_times(6000, 2000);
     own = 7u * (unsigned)check_rank + 1;
     for (int round = 0; round < rounds && !check_failed; round++) {
         one(round);

@@ -1,4 +1,4 @@
-// run: n=2,4 timeout=120 abi=one
+// run: n=2,4 timeout=120 abi=one paths=one
 /* Hundreds of communicators that live at once have a board each, also after others have gone in any order, and memory stays
  * bounded: the 65th communicator of a host went by messages. */
 #include "check.h"
