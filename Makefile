@@ -147,7 +147,7 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab show flood
 
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 5 s)
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
+	RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 
 miri: ## checks unsafe code that makes no system calls for undefined behaviour (a minute or two; wants a nightly Rust with miri)
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=2 $(CARGO) +nightly miri test --target-dir target/miri -p kw-base --lib
