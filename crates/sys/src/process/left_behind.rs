@@ -307,7 +307,9 @@ mod tests {
     fn a_process_that_changes_its_program_is_found_all_the_time() {
         let (tag, mut command) = shell("EXECVE", r#"exec /bin/sh -c "$AGAIN""#);
         let mut child = command.spawn().unwrap();
-        let missed = (0..1000)
+        // Each look reads the whole of /proc.
+        let all = std::env::var_os("CHECK_ALL").is_some_and(|set| !set.is_empty());
+        let missed = (0..if all { 1000 } else { 250 })
             .filter(|_| left_behind(&tag, None) != pids(&child))
             .count();
         sweep(&tag);
