@@ -1,6 +1,6 @@
 //! What accesses and exchanges cost, and the estimates made of it. Costs of the file system are
 //! measured on the open file; prices of communication come from the calibration that the job uses
-//! (docs/calibration.md), so that all ranks have the same.
+//! (docs/install.md#calibrating), so that all ranks have the same.
 
 use crate::collective::{Domains, Request};
 use crate::hints::{Hints, Switch};

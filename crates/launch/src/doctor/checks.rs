@@ -103,7 +103,7 @@ fn c_library(f: &Facts) -> Finding {
             what,
             format!(
                 "{}, but glibc 2.35 is needed to run programs with a built-in path to MPICH or Open MPI \
-                 (docs/binaries.md) and for KW_HUGE_PAGES",
+                 (docs/programs.md) and for KW_HUGE_PAGES",
                 f.libc
             ),
         ),

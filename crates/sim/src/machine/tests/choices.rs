@@ -88,7 +88,7 @@ fn cells(name: &str, ranks: &[(u32, u32)], sizes: &[u64]) -> Vec<Cell> {
 
 /// Checks that choices are within 10 % of the best in all but a few calls, and never far from it.
 /// `make check` runs a sample; `kwsim machine` runs everything (for its output see
-/// docs/calibration.md).
+/// docs/collectives.md).
 #[test]
 fn what_is_chosen_is_close_to_the_best() {
     let sizes = [8, 2 << 10, 512 << 10];
