@@ -3,6 +3,8 @@
 //! Slurm says both in the environment (`salloc`, `sbatch`): `SLURM_JOB_NODELIST` as `n[1-3,7],m2`,
 //! and for each node how many tasks were asked for, or how many processors there are, as `2(x3),1`.
 
+use kw_base::spawned::PARENT_PORT;
+
 use crate::hosts::Host;
 use crate::verdict::Verdict;
 
@@ -17,13 +19,13 @@ const MAX_NODES: usize = 100_000;
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The nodes of the allocation, each with its slots; none outside of one, or in a step of several
-/// tasks, each of which runs what it was given by itself.
+/// tasks, each of which runs what it was given by itself, except what one of them has spawned.
 pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
     let Some(text) = env("SLURM_JOB_NODELIST").filter(|_| env("SLURM_JOB_ID").is_some()) else {
         return Ok(None);
     };
     let tasks = env("SLURM_STEP_NUM_TASKS").and_then(|n| n.parse::<u32>().ok());
-    if tasks.is_some_and(|n| n > 1) {
+    if tasks.is_some_and(|n| n > 1) && env(PARENT_PORT).is_none() {
         return Ok(None);
     }
     let strange = |what: &str, text: &str| {
@@ -185,6 +187,14 @@ mod tests {
             ]),
             Ok(None)
         );
+    }
+
+    #[test]
+    fn what_a_task_of_a_step_spawns_has_the_nodes() {
+        let step = ("SLURM_STEP_NUM_TASKS", "2");
+        let nodes = ("SLURM_JOB_NODELIST", "n[1-2]");
+        let found = with(&[JOB, nodes, step, (PARENT_PORT, "port")]);
+        assert_eq!(found, is(&[("n1", 1), ("n2", 1)]));
     }
 
     #[test]
