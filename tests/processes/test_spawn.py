@@ -1,6 +1,7 @@
 """Processes that are spawned: what is refused and how soon, what is left behind, who ends with
 whom, and what hang reports say of several jobs."""
 
+import json
 import os
 import pathlib
 import re
@@ -116,12 +117,25 @@ def test_spawned_jobs_are_recorded_as_their_parents_job_is(spawns, tmp_path):
     both = r"job kw-\S+, spawned by rank 0 of job kw-\S+"
     assert "mpiexec: the profile:\n" in p.stderr, told(p)
     assert re.search(rf"mpiexec: {both}: the profile:\n", p.stderr), told(p)
-    (child,) = tmp_path.glob("trace.*")
-    assert re.search(both.encode(), child.read_bytes())
-    assert b"MPI_Comm_spawn" in trace.read_bytes()
+    assert not list(tmp_path.glob("trace.*")), "a trace beside the one of both jobs"
+    told_by_trace(trace, both)
     (child,) = tmp_path.glob("profile.*")
     assert "MPI_Barrier" in child.read_text()
     assert "MPI_Comm_spawn" in profile.read_text()
+
+
+def told_by_trace(trace, both):
+    """Rank 0 is the parent, ranks 1 and 2 are its children."""
+    p = run(DIST / "bin/kwtrace", "summary", trace)
+    page = " ".join(p.stdout.split())
+    assert p.returncode == 0 and re.search(
+        rf"Note: Ranks 1 to 2 are those of \S+ of {both}\. .*3 ranks ran for", page
+    ), told(p)
+    p = run(DIST / "bin/kwtrace", "export", "--json", trace)
+    assert p.returncode == 0, told(p)
+    called = {(call["rank"], call["function"]) for call in json.loads(p.stdout)["calls"]}
+    assert (0, "MPI_Comm_spawn") in called and (1, "MPI_Comm_spawn") not in called, called
+    assert {(rank, "MPI_Barrier") for rank in range(3)} <= called, called
 
 
 def test_a_program_that_never_calls_init_is_ended(spawns, tmp_path):

@@ -11,6 +11,8 @@ pub const PARENT_PORT: &str = "KITTIWAKE_PARENT_PORT";
 pub const PARENT: &str = "KITTIWAKE_PARENT";
 /// The variable of ranks with the file of their job's trace, where it has one.
 pub const TRACE: &str = "KITTIWAKE_TRACE";
+/// The variable of ranks with what tells that file from others of its name.
+pub const TRACE_KEY: &str = "KITTIWAKE_TRACE_KEY";
 /// The variable of ranks whose job has a profile.
 pub const PROFILE: &str = "KITTIWAKE_PROFILE";
 /// The variable of ranks with the file of their job's profile, where it has one.

@@ -9,6 +9,7 @@ use crate::hosts::{self, Host};
 use crate::map::RankMap;
 pub use crate::map::{Binding, Unit, binding};
 use crate::options::{self, Opt};
+use crate::trace::shared::Sharing;
 use crate::verdict::Verdict;
 use crate::wrap::Wrap;
 
@@ -44,6 +45,8 @@ pub struct Request {
     pub profile_json: Option<OsString>,
     /// The file for what ranks do over time.
     pub trace: Option<OsString>,
+    /// What jobs that write to this file agree on.
+    pub sharing: Sharing,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long the job may take.

@@ -1,11 +1,14 @@
 //! Spawned jobs are traced and profiled as their parent's job is. mpiexec puts the names of its files
-//! into the environment of its ranks, and the mpiexec of a job that they spawn finds them there. That
-//! one writes files of its own, whose names are those of the parent's with its process id behind.
+//! into the environment of its ranks, and the mpiexec of a job that they spawn finds them there. On
+//! the same host it writes into the parent's trace. Otherwise, and for profiles, it writes files of
+//! its own, whose names are those of the parent's with its process id behind.
 
 use crate::args::Request;
 use crate::ranks::Env;
-use kw_base::spawned::{PARENT_PORT, PROFILE, PROFILE_JSON, TRACE};
+use crate::trace::shared::Sharing;
+use kw_base::spawned::{PARENT_PORT, PROFILE, PROFILE_JSON, TRACE, TRACE_KEY};
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Takes what the parent's job records out of the environment, and records it unless the request
 /// says otherwise.
@@ -15,11 +18,25 @@ pub fn take_over(request: &mut Request, ours: &mut Env) {
         let at = ours.iter().position(|(name, _)| name == variable)?;
         Some(ours.swap_remove(at).1).filter(|_| spawned)
     };
-    let trace = take(TRACE).map(beside);
+    let (trace, key) = (take(TRACE), take(TRACE_KEY));
     let json = take(PROFILE_JSON).map(beside);
     request.profile |= take(PROFILE).is_some();
-    request.trace = request.trace.take().or(trace);
+    if request.trace.is_none() {
+        (request.trace, request.sharing) = trace.map_or_else(Default::default, |t| theirs(t, key));
+    }
+    if request.trace.is_some() && !request.sharing.joins {
+        request.sharing = Sharing::fresh();
+    }
     request.profile_json = request.profile_json.take().or(json);
+}
+
+/// The trace of the parent's job, or one beside it.
+fn theirs(trace: OsString, key: Option<OsString>) -> (Option<OsString>, Sharing) {
+    let key = key.and_then(|key| key.into_string().ok());
+    match key.and_then(|key| Sharing::of_parent(Path::new(&trace), &key)) {
+        Some(sharing) => (Some(trace), sharing),
+        None => (Some(beside(trace)), Sharing::default()),
+    }
 }
 
 /// The file of this job beside that of its parent's.
@@ -34,7 +51,14 @@ pub fn pass_on(request: &Request, env: &mut Env) {
     let trace = request.trace.as_deref().and_then(absolute);
     let json = request.profile_json.as_deref().and_then(absolute);
     let profile = request.profile.then(|| "yes".into());
-    for (name, value) in [(TRACE, trace), (PROFILE, profile), (PROFILE_JSON, json)] {
+    let key = trace.as_ref().map(|_| (&request.sharing.word).into());
+    let all = [
+        (TRACE, trace),
+        (TRACE_KEY, key),
+        (PROFILE, profile),
+        (PROFILE_JSON, json),
+    ];
+    for (name, value) in all {
         env.extend(value.map(|value| (name.into(), value)));
     }
 }
@@ -67,5 +91,6 @@ mod tests {
         let mut grandchild = Env::new();
         pass_on(&child, &mut grandchild);
         assert_eq!(grandchild[0], (TRACE.into(), own.into()));
+        assert_eq!(grandchild[1], (TRACE_KEY.into(), child.sharing.word.into()));
     }
 }

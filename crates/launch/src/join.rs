@@ -51,6 +51,7 @@ fn amiss(request: &Request) -> Option<&'static str> {
         profile: none.profile,
         profile_json: none.profile_json,
         trace: none.trace,
+        sharing: none.sharing,
         end_hung: none.end_hung,
         timeout: none.timeout,
         ..request.clone()

@@ -12,6 +12,7 @@ use crate::java;
 use crate::libraries::{self, Libraries};
 use crate::ranks::Env;
 use crate::slurm;
+use crate::trace::shared::Sharing;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
 use crate::wrap::Wrap;
 use kw_base::knobs::{Id, Knobs};
@@ -119,6 +120,8 @@ pub struct Plan {
     pub profile_json: Option<PathBuf>,
     /// The file for what ranks do over time, if that is recorded.
     pub trace: Option<PathBuf>,
+    /// What jobs that write to this file agree on.
+    pub sharing: Sharing,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long it may take.
@@ -240,6 +243,7 @@ pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
         profile: request.profile,
         profile_json: request.profile_json.map(PathBuf::from),
         trace: request.trace.map(PathBuf::from),
+        sharing: request.sharing,
         end_hung: request.end_hung,
         timeout: request.timeout,
         map: request.map,

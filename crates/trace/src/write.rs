@@ -243,15 +243,15 @@ impl Writer {
         self.texts.text(text)
     }
 
-    /// A rank begins.
-    pub fn process(&mut self, rank: u32, host: &str, program: &str, pid: u32) {
+    /// A rank begins, which people know by this name.
+    pub fn process(&mut self, rank: u32, name: &str, program: &str, pid: u32) {
         self.track(
             sequence(rank, WHOLE),
             TrackDescriptor {
                 uuid: Some(process_track(rank)),
                 process: Some(ProcessDescriptor {
                     pid: Some(rank as i32 + 1),
-                    process_name: Some(format!("rank {rank} on {host}")),
+                    process_name: Some(name.to_string()),
                     process_labels: vec![program.to_string(), format!("pid {pid}")],
                     ..ProcessDescriptor::default()
                 }),
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut w = Writer::default();
-        w.process(2, "node", "./a", 77);
+        w.process(2, "rank 2 on node", "./a", 77);
         w.thread(2, 0, 78);
         let name = w.text("world");
         let call = Call {

@@ -179,7 +179,7 @@ fn empty(
         inquiry: Inquiry::new(plan.ranks.len()),
         hang: Hang::new(plan.end_hung, plan.timeout.map(|t| clock::now() + t)),
         profile: Profile::new(plan.profile),
-        trace: Trace::new(plan.trace.as_deref())?,
+        trace: Trace::new(&plan)?,
         sites: Sites::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,

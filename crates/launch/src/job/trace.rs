@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::path::Path;
 use std::time::Duration;
 
 use super::Job;
+use crate::plan::Plan;
 use crate::trace::clock::Remote;
 use crate::trace::file::{TraceFile, Who};
 use crate::verdict::Verdict;
@@ -57,11 +57,12 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    pub(super) fn new(path: Option<&Path>) -> Result<Trace, Verdict> {
-        let Some(path) = path else {
+    pub(super) fn new(plan: &Plan) -> Result<Trace, Verdict> {
+        let Some(path) = &plan.trace else {
             return Ok(Trace::default());
         };
-        let file = TraceFile::create(path).map_err(|e| {
+        let file = TraceFile::open(path, &plan.sharing, plan.ranks.len() as u32);
+        let file = file.map_err(|e| {
             let path = path.display();
             Verdict::new(1, format!("the trace cannot be written to '{path}': {e}"))
         })?;
@@ -142,6 +143,7 @@ impl Job {
             rank,
             host: &self.plan.machines[plan.machine].name,
             program: &program,
+            job: self.parent.is_there().then_some(&*self.name),
         };
         let clock = machine
             .and_then(|m| self.trace.away.get(&m))

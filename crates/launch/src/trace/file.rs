@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::shared::{self, Sharing};
 use crate::profile::function;
 use crate::sites::Sites;
 use kw_hang::Frame;
@@ -22,6 +23,8 @@ pub struct Who<'a> {
     pub host: &'a str,
     /// Its program.
     pub program: &'a str,
+    /// The name of its job, where another one has spawned that.
+    pub job: Option<&'a str>,
 }
 
 /// Objects to which records of a rank refer.
@@ -68,6 +71,8 @@ struct Function {
 #[derive(Debug)]
 pub struct TraceFile {
     path: PathBuf,
+    /// The number of the job's first rank in the file.
+    first: u32,
     /// Nothing once it could not be written.
     file: Option<File>,
     writer: Writer,
@@ -79,11 +84,17 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Begins a file; what stood there before is gone.
-    pub fn create(path: &Path) -> io::Result<TraceFile> {
+    /// Opens the file for a job of so many ranks: the one of the job that has spawned it, or a new
+    /// one.
+    pub fn open(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<TraceFile> {
+        let (file, first) = match sharing.joins {
+            true => shared::join(path, sharing, ranks)?,
+            false => (shared::create(path, sharing, ranks)?, 0),
+        };
         Ok(TraceFile {
             path: path.into(),
-            file: Some(File::create(path)?),
+            first,
+            file: Some(file),
             writer: Writer::default(),
             ranks: HashMap::new(),
             functions: Vec::new(),
@@ -113,7 +124,8 @@ impl TraceFile {
             writer: &mut self.writer,
             functions: &mut self.functions,
             known,
-            rank,
+            first: self.first,
+            rank: self.first + rank,
             ours,
         };
         let mut records = batch.records[part].iter().peekable();
@@ -127,21 +139,22 @@ impl TraceFile {
         }
         if batch.over && last {
             let now = (tell.ours)(batch.now);
-            self.writer.end(rank, now, batch.lost, error);
+            self.writer.end(self.first + rank, now, batch.lost, error);
         }
     }
 
     /// New data of a rank.
     fn begin(&mut self, who: Who, batch: &Batch, sites: &mut Sites) {
         let known = self.ranks.entry(who.rank).or_default();
-        known.learn(batch, sites, &mut self.writer);
+        known.learn(batch, sites, &mut self.writer, self.first);
         if !known.begun && batch.pid != 0 {
             known.begun = true;
             self.writer
-                .process(who.rank, who.host, who.program, batch.pid);
+                .process(self.first + who.rank, &who.title(), who.program, batch.pid);
         }
         for thread in &batch.threads {
-            self.writer.thread(who.rank, thread.ring.into(), thread.tid);
+            let rank = self.first + who.rank;
+            self.writer.thread(rank, thread.ring.into(), thread.tid);
         }
     }
 
@@ -161,8 +174,15 @@ impl TraceFile {
     }
 }
 
-fn world(rank: i32) -> Option<i64> {
-    (rank != ABSENT).then(|| rank.into())
+impl Who<'_> {
+    /// What the rank is called.
+    fn title(&self) -> String {
+        let Who { rank, host, .. } = self;
+        match self.job {
+            Some(job) => format!("rank {rank} of job {job} on {host}"),
+            None => format!("rank {rank} on {host}"),
+        }
+    }
 }
 
 fn number(n: u64) -> Option<u64> {
@@ -191,7 +211,7 @@ fn put<T: Clone>(list: &mut Vec<Option<T>>, at: usize, value: T) {
 }
 
 impl Known {
-    fn learn(&mut self, batch: &Batch, sites: &mut Sites, writer: &mut Writer) {
+    fn learn(&mut self, batch: &Batch, sites: &mut Sites, writer: &mut Writer, first: u32) {
         for c in &batch.comms {
             let name = match c.name.is_empty() {
                 true => writer.text(&format!("comm {:04x}", c.id & 0xffff)),
@@ -200,7 +220,11 @@ impl Known {
             put(
                 &mut self.comms,
                 c.number as usize,
-                write::Comm { name, id: c.id },
+                write::Comm {
+                    name,
+                    // ranks of several jobs have the same numbers, each in its own
+                    id: c.id ^ u64::from(first) << 32,
+                },
             );
         }
         for s in batch.sites.iter().filter(|s| !s.file.is_empty()) {
@@ -259,11 +283,24 @@ struct Tell<'a, F> {
     writer: &'a mut Writer,
     functions: &'a mut Vec<Option<Function>>,
     known: &'a mut Known,
+    /// The number of the job's first rank in the file, and that of this one.
+    first: u32,
     rank: u32,
     ours: F,
 }
 
 impl<F: Fn(u64) -> u64> Tell<'_, F> {
+    /// The number in the file of a rank of the job; a negative number stands for several, or none.
+    fn world(&self, rank: i32) -> Option<i64> {
+        let first = if rank < 0 { 0 } else { i64::from(self.first) };
+        (rank != ABSENT).then(|| first + i64::from(rank))
+    }
+
+    /// Its number in the job.
+    fn own(&self) -> i32 {
+        (self.rank - self.first) as i32
+    }
+
     fn record(&mut self, r: &Record, flows: &mut Vec<u64>) {
         let thread = r.thread.into();
         match Kind::of(r.kind) {
@@ -273,11 +310,11 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
                 let received = Received {
                     at: (self.ours)(r.begin),
                     posted: (self.ours)(r.end),
-                    source: world(r.source),
+                    source: self.world(r.source),
                     tag: r.tag.into(),
                     comm: self.known.comm(r.comm),
                     bytes: number(r.bytes),
-                    flow: self.known.flow(r, r.source, self.rank as i32),
+                    flow: self.known.flow(r, r.source, self.own()),
                 };
                 self.writer.received(self.rank, thread, &received);
             }
@@ -296,7 +333,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
 
     /// A long message was offered, by this rank or another.
     fn library(&mut self, r: &Record, name: &str, ours: bool) {
-        let peer = world(r.peer);
+        let peer = self.world(r.peer);
         let did = Library {
             at: (self.ours)(r.begin),
             name: self.writer.text(name),
@@ -311,7 +348,8 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
     fn neighbor(&mut self, r: &Record) {
         let at = (self.ours)(r.begin);
         if let Some(comm) = self.known.comm(r.comm) {
-            self.writer.neighbor(self.rank, at, comm, r.source.into());
+            let source = self.world(r.source).unwrap_or(r.source.into());
+            self.writer.neighbor(self.rank, at, comm, source);
         }
     }
 
@@ -357,9 +395,9 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         let ended = !has(UNDER_WAY);
         let (takes, sees) = (has(TAKES) && ended, has(SEES) && ended);
         if !has(COLLECTIVE | TAKES | SEES) {
-            flows.extend(self.known.flow(r, self.rank as i32, r.peer));
+            flows.extend(self.known.flow(r, self.own(), r.peer));
         }
-        let peer = world(r.peer).filter(|_| !has(TAKES | SEES));
+        let peer = self.world(r.peer).filter(|_| !has(TAKES | SEES));
         let comm = self.known.comm(r.comm);
         let begin = (self.ours)(r.begin);
         let end = ended.then(|| (self.ours)(r.end));
@@ -367,9 +405,9 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             end,
             dest: peer.filter(|_| !has(ROOT | TARGET)),
             target: peer.filter(|_| has(TARGET)),
-            source: world(r.source),
+            source: self.world(r.source),
             root: peer.filter(|_| has(ROOT)),
-            tag: world(r.tag),
+            tag: (r.tag != ABSENT).then(|| r.tag.into()),
             comm,
             bytes: number(r.bytes),
             coll: number(r.n).filter(|_| has(COLLECTIVE)),
@@ -377,7 +415,10 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             requests: (r.requests != 0 && !has(TAKES)).then(|| r.requests.into()),
             mode,
             at: self.known.site(r),
-            saw: sees.then(|| (r.peer.into(), r.level.into())),
+            saw: sees.then(|| {
+                let source = self.world(r.peer).unwrap_or(r.peer.into());
+                (source, r.level.into())
+            }),
             flows: flows.as_slice(),
             ..Call::new(name, begin)
         };
@@ -388,11 +429,11 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             let received = Received {
                 at,
                 posted: begin,
-                source: world(r.peer),
+                source: self.world(r.peer),
                 tag: r.level.into(),
                 comm,
                 bytes: Some(r.requests.into()),
-                flow: self.known.flow_of(r, r.peer, self.rank as i32, r.level),
+                flow: self.known.flow_of(r, r.peer, self.own(), r.level),
             };
             self.writer.received(self.rank, thread, &received);
         }

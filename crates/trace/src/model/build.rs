@@ -442,8 +442,35 @@ fn collectives(trace: &mut Trace) {
     trace.collectives = all;
 }
 
+/// Spawned jobs that are named, at most.
+const MOST_JOBS: usize = 5;
+
+/// Which ranks are those of spawned jobs (`rank 0 of job kw-17-... on host`).
+fn spawned(trace: &Trace) -> Vec<String> {
+    let mut jobs: Vec<(u32, u32, &str)> = Vec::new();
+    for rank in trace.ranks.iter().filter(|r| r.name.contains(" of job ")) {
+        let label = rank.labels.first().map_or("another job", String::as_str);
+        match jobs.last_mut() {
+            Some((_, last, job)) if *job == label => *last = rank.number,
+            _ => jobs.push((rank.number, rank.number, label)),
+        }
+    }
+    let more = jobs.len().saturating_sub(MOST_JOBS);
+    let tell = |(first, last, label): &(u32, u32, &str)| match first == last {
+        true => format!("Rank {first} is that of {label}."),
+        false => format!("Ranks {first} to {last} are those of {label}."),
+    };
+    let mut notes: Vec<String> = jobs.iter().take(MOST_JOBS).map(tell).collect();
+    if more > 0 {
+        notes.push(format!(
+            "The ranks behind them are those of {more} further spawned jobs."
+        ));
+    }
+    notes
+}
+
 fn notes(trace: &Trace, strays: u64) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = spawned(trace);
     let lost: u64 = trace.ranks.iter().map(|r| r.lost).sum();
     if lost > 0 {
         notes.push(format!(
