@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// Where ranks share cores: with fewer of them the root talks to each by itself. A built-in value.
 const FLAT: u32 = 128;
 
+/// Bytes of a broadcast of any length that go with the length.
+const SHORT: usize = 56;
+
 /// Members of a group that talk to each other.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
@@ -266,12 +269,21 @@ impl<'a> Members<'a> {
     }
 
     /// The bytes that rank 0 has, of any length.
-    pub fn bcast_any(&self, mut mine: Vec<u8>) -> Res<Vec<u8>> {
-        let mut len = (mine.len() as u64).to_ne_bytes();
-        self.bcast(&mut len)?;
-        mine.resize(u64::from_ne_bytes(len) as usize, 0);
-        self.bcast(&mut mine)?;
-        Ok(mine)
+    pub fn bcast_any(&self, mine: Vec<u8>) -> Res<Vec<u8>> {
+        // Most are short, and there with the length.
+        let mut head = [0; 8 + SHORT];
+        let first = mine.len().min(SHORT);
+        head[..8].copy_from_slice(&(mine.len() as u64).to_ne_bytes());
+        head[8..][..first].copy_from_slice(&mine[..first]);
+        self.bcast(&mut head)?;
+        let len = u64::from_ne_bytes(*head.first_chunk().unwrap_or(&[0; 8])) as usize;
+        let mut all = head[8..][..len.min(SHORT)].to_vec();
+        if len > SHORT {
+            all.extend(mine.get(SHORT..).unwrap_or_default());
+            all.resize(len, 0);
+            self.bcast(&mut all[SHORT..])?;
+        }
+        Ok(all)
     }
 
     /// A word with which this process could lead a new communicator, to be told with something
@@ -328,9 +340,12 @@ impl<'a> Members<'a> {
 impl Members<'_> {
     /// The greatest of what the members say.
     pub fn most(&self, mine: u32) -> Res<u32> {
-        let all = self.allgather(&mine.to_ne_bytes())?;
-        let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]]);
-        Ok(all.chunks_exact(4).map(word).max().unwrap_or(mine))
+        let all = self.gather(&mine.to_ne_bytes())?;
+        let all = all.as_chunks().0.iter();
+        let most = all.map(|word| u32::from_ne_bytes(*word)).max();
+        let mut word = most.unwrap_or(mine).to_ne_bytes();
+        self.bcast(&mut word)?;
+        Ok(u32::from_ne_bytes(word))
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! members -> root   where each is reached
-//! root <-> root     the cards of both sides, over the channel
+//! root <-> root     the channel is opened; the cards of both sides
 //! root -> members   the other side's card: each joins its jobs
-//! all               agree on a context id, over the channel and on each side
+//! members -> root   which context id is wanted; root <-> root; root -> members: the largest
+//! members -> root   whether that is free;       root <-> root; root -> members: whether it stands
 //! ```
+//! Every step is a turn of each member's, which is what it costs where many share a processor.
 //! Whatever fails at a root is told to all members of its side, and breaks the channel, so that the
 //! other side hears of it as well.
 
@@ -69,15 +71,6 @@ impl<'a> Introduction<'a> {
         }
     }
 
-    /// The root comes to its channel.
-    pub fn open(&self, open: impl FnOnce() -> Res<Channel>) -> Res {
-        self.told(|| {
-            *self.channel.borrow_mut() = Some(open()?);
-            Ok(Vec::new())
-        })?;
-        Ok(())
-    }
-
     /// Numbers that the root has, everywhere.
     pub fn numbers_of_root(&self, mine: &[u32]) -> Res<Vec<u32>> {
         let mine = match self.members.rank {
@@ -89,52 +82,59 @@ impl<'a> Introduction<'a> {
         Ok(numbers.map(|&word| u32::from_ne_bytes(word)).collect())
     }
 
-    /// Both roots say something; all members of both sides get what the other one said.
-    fn swap(&self, mine: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
-        self.told(|| {
-            let mine = mine()?;
-            let mut channel = self.channel.borrow_mut();
-            let broken = |e| port_fault(Class::Other, "the other side", e);
-            let Some(channel) = channel.as_mut() else {
-                return fail(Class::Intern, "the root has no channel");
-            };
-            channel.say(&mine).map_err(broken)?;
-            channel.hear(None).map_err(broken)
-        })
-    }
-
-    fn swap_number(&self, mine: u32) -> Res<u32> {
-        let theirs = self.swap(|| Ok(mine.to_le_bytes().to_vec()))?;
-        match theirs.first_chunk() {
-            Some(word) => Ok(u32::from_le_bytes(*word)),
-            None => fail(Class::Other, "the other side speaks another protocol"),
-        }
-    }
-
-    /// Where each member is reached, by its rank among the members, at the root; nothing elsewhere.
-    fn addresses(&self) -> Res<Vec<(String, String)>> {
-        let mine = address(self.mpi()).map(|(network, address)| format!("{network} {address}"));
-        let len = mine.as_ref().map_or(u32::MAX, |text| text.len() as u32);
-        let most = self.members.most(len)?;
-        let mut padded = mine?.into_bytes();
-        if most == u32::MAX {
-            return fail(
-                Class::Other,
-                "another process of the communicator can be reached over no network",
-            );
-        }
-        padded.resize(most as usize, b' ');
-        let all = self.members.gather(&padded)?;
-        let of = |text: &[u8]| {
-            let text = String::from_utf8_lossy(text);
-            let (network, address) = text.trim_end().split_once(' ').unwrap_or(("", ""));
-            (network.to_string(), address.to_string())
+    /// What the other root says to what this one says; at the root alone.
+    fn swap(&self, mine: &[u8]) -> Res<Vec<u8>> {
+        let mut channel = self.channel.borrow_mut();
+        let broken = |e| port_fault(Class::Other, "the other side", e);
+        let Some(channel) = channel.as_mut() else {
+            return fail(Class::Intern, "the root has no channel");
         };
-        Ok(all.chunks_exact(padded.len()).map(of).collect())
+        channel.say(mine).map_err(broken)?;
+        channel.hear(None).map_err(broken)
+    }
+
+    /// The greatest of what the members of both sides say.
+    fn most(&self, mine: u32) -> Res<u32> {
+        let all = self.members.gather(&mine.to_le_bytes())?;
+        let all = all.as_chunks().0.iter();
+        let ours = all.map(|word| u32::from_le_bytes(*word)).max();
+        let said = self.told(|| {
+            let ours = ours.unwrap_or(mine);
+            let theirs = number(&self.swap(&ours.to_le_bytes())?)?;
+            Ok(ours.max(theirs).to_le_bytes().to_vec())
+        })?;
+        number(&said)
+    }
+
+    /// The other side's card. The root opens its channel when it knows where each member is reached.
+    fn card_of_others(&self, open: impl FnOnce() -> Res<Channel>) -> Res<Vec<u8>> {
+        let mine = address(self.mpi());
+        let (mut open, mut width) = (Some(open), USUAL_ADDRESS);
+        loop {
+            let all = self.members.gather(&record(mine.as_deref().ok(), width))?;
+            let said = self.told(|| {
+                let addresses = addresses(&all, width)?;
+                let longest = addresses.iter().map(|text| text.len()).max().unwrap_or(0);
+                let Some(open) = open.take_if(|_| longest <= width) else {
+                    return Ok((longest as u32).to_le_bytes().to_vec());
+                };
+                *self.channel.borrow_mut() = Some(open()?);
+                let theirs = self.swap(&self.card(&addresses)?.encode())?;
+                Ok([&0u32.to_le_bytes()[..], &theirs].concat())
+            });
+            let said = match said {
+                Ok(said) => said,
+                Err(fault) => return Err(mine.err().unwrap_or(fault)),
+            };
+            match number(&said)? {
+                0 => return Ok(said[4..].to_vec()),
+                longest => width = longest as usize,
+            }
+        }
     }
 
     /// The members of this side, and their jobs, in the order of the communicator's ranks.
-    fn card(&self, addresses: &[(String, String)]) -> Res<Card> {
+    fn card(&self, addresses: &[String]) -> Res<Card> {
         let guard = self.mpi().lock();
         let Some(engine) = &guard.engine else {
             return fail(Class::Other, "MPI is not initialised");
@@ -156,56 +156,105 @@ impl<'a> Introduction<'a> {
                 });
                 card.worlds.len() - 1
             });
-            let (network, address) = addresses[at as usize].clone();
+            let (network, address) = addresses[at as usize].split_once(' ').unwrap_or(("", ""));
             card.members.push(ProcessCard {
                 world: index as u32,
                 rank: world.rank_of(peer).unwrap_or(0),
-                network,
-                address,
+                network: network.into(),
+                address: address.into(),
             });
         }
         Ok(card)
     }
 
-    /// The intercommunicator of both sides.
-    pub fn meet(&self) -> Res<CommH> {
-        let addresses = self.addresses()?;
-        let theirs = self.swap(|| Ok(self.card(&addresses)?.encode()))?;
-        let Some(theirs) = Card::decode(&theirs).filter(|c| !c.members.is_empty()) else {
-            return fail(Class::Other, "the other side speaks another protocol");
+    /// The intercommunicator of both sides; the root opens its channel to the other root by `open`.
+    pub fn meet(&self, open: impl FnOnce() -> Res<Channel>) -> Res<CommH> {
+        let theirs = self.card_of_others(open)?;
+        let joined = match Card::decode(&theirs).filter(|c| !c.members.is_empty()) {
+            Some(theirs) => join(self.mpi(), &theirs),
+            None => fail(Class::Other, OTHER_PROTOCOL),
         };
-        let joined = join(self.mpi(), &theirs);
-        let all = self.members.all(joined.is_ok())?;
-        let others = self.swap_number(all as u32)?;
+        let context = self.agree(joined.is_ok());
         let remote = joined?;
-        if !all || others == 0 {
-            return fail(
-                Class::Other,
-                "a process of the other side, or of this one, could not join the other's job",
-            );
-        }
-        let context = self.agree()?;
+        let context = context?;
         let Members { group, rank, .. } = self.parent.members.clone();
         let made = Comm::new(context, group, Some(Arc::new(remote)), rank);
         let made = self.parent.heir(made);
         Ok(add_comm(&mut self.mpi().lock(), made))
     }
 
-    fn agree(&self) -> Res<ContextId> {
-        let most = |mine: u32| {
-            let ours = self.members.most(mine)?;
-            Ok(ours.max(self.swap_number(ours)?))
+    /// The context id, if all members of both sides have joined the jobs of the other one.
+    fn agree(&self, joined: bool) -> Res<ContextId> {
+        let most = |wanted: u32| {
+            let mine = match (joined, wanted) {
+                (false, _) => NOT_JOINED,
+                (true, u32::MAX) => NONE_FREE,
+                (true, wanted) => wanted,
+            };
+            match self.most(mine)? {
+                NONE_FREE => Ok(u32::MAX),
+                NOT_JOINED => fail(
+                    Class::Other,
+                    "a process of the other side, or of this one, could not join the other's job",
+                ),
+                most => Ok(most),
+            }
         };
-        let all = |yes: bool| {
-            let ours = self.members.all(yes)?;
-            Ok(self.swap_number(ours as u32)? == 1 && ours)
-        };
+        let all = |yes: bool| Ok(self.most(!yes as u32)? == 0);
         agree_among_jobs(self.mpi(), ContextId(0), most, all)
     }
 }
 
-/// By which network this process is reached, and where. It opens one where it has none yet.
-fn address(mpi: &Mpi) -> Res<(String, String)> {
+/// Bytes of an address that are enough for most: a second round is needed for longer ones.
+const USUAL_ADDRESS: usize = 120;
+/// In place of a context id: a process has not joined, and has no id left.
+const NOT_JOINED: u32 = u32::MAX;
+const NONE_FREE: u32 = u32::MAX - 1;
+/// In place of a length.
+const NO_ADDRESS: u32 = u32::MAX;
+const OTHER_PROTOCOL: &str = "the other side speaks another protocol";
+
+/// The number at the beginning of a message.
+fn number(said: &[u8]) -> Res<u32> {
+    match said.first_chunk() {
+        Some(word) => Ok(u32::from_le_bytes(*word)),
+        None => fail(Class::Other, OTHER_PROTOCOL),
+    }
+}
+
+/// The length of an address, and as much of it as there is room for.
+fn record(address: Option<&str>, width: usize) -> Vec<u8> {
+    let text = address.unwrap_or("").as_bytes();
+    let len = address.map_or(NO_ADDRESS, |text| text.len() as u32);
+    let mut out = len.to_le_bytes().to_vec();
+    out.extend(text);
+    out.resize(4 + width, 0);
+    out
+}
+
+/// The addresses in such records; one that is cut off is as long as it should be.
+fn addresses(records: &[u8], width: usize) -> Res<Vec<String>> {
+    let one = |record: &[u8]| match number(record)? {
+        NO_ADDRESS => fail(
+            Class::Other,
+            "another process of the communicator can be reached over no network",
+        ),
+        len => {
+            let text = record[4..][..width.min(len as usize)].to_vec();
+            let mut text = String::from_utf8_lossy(&text).into_owned();
+            text.extend(std::iter::repeat_n(
+                ' ',
+                (len as usize).saturating_sub(width),
+            ));
+            Ok(text)
+        }
+    };
+    records.chunks_exact(4 + width).map(one).collect()
+}
+
+/// By which network this process is reached, and where: `tcp 192.0.2.7:4711`. It opens one where it
+/// has none yet.
+fn address(mpi: &Mpi) -> Res<String> {
     let mut guard = mpi.lock();
     let other = |e: &dyn std::fmt::Display| Fault::new(Class::Other, e.to_string());
     let (engine, _) = running(&mut guard)?;
@@ -218,7 +267,7 @@ fn address(mpi: &Mpi) -> Res<(String, String)> {
     }
     let (engine, _) = running(&mut guard)?;
     match engine.address() {
-        Some((network, address)) => Ok((network.to_string(), address)),
+        Some((network, address)) => Ok(format!("{network} {address}")),
         None => fail(
             Class::Other,
             "processes of different jobs meet over a network, and KW_PATHS allows none",
@@ -302,12 +351,11 @@ pub fn meet_parent(mpi: &Mpi) -> Res {
     };
     let parent = Parent::intra(mpi, CommH::WORLD, "MPI_COMM_WORLD")?;
     let introduction = Introduction::new(&parent, 0);
-    introduction.open(|| {
+    let made = introduction.meet(|| {
         let patience = Duration::from_secs(wait(mpi));
         port::call(&name, patience)
             .map_err(|e| port_fault(Class::Spawn, "the processes that have spawned this one", e))
     })?;
-    let made = introduction.meet()?;
     mpi.lock().above.parent = Some(made);
     if let Ok(comm) = mpi.lock().above.comm_mut(made) {
         comm.name = "MPI_COMM_PARENT".into();

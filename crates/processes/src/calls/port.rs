@@ -152,11 +152,10 @@ fn meet(
     newcomm.set(CommH::NULL);
     let root = same_root(&parent, root)?;
     let introduction = Introduction::new(&parent, root);
-    introduction.open(|| {
+    newcomm.set(introduction.meet(|| {
         mpi.lock().above.infos.get_or_null(info)?;
         open()
-    })?;
-    newcomm.set(introduction.meet()?);
+    })?);
     Ok(())
 }
 
@@ -165,7 +164,7 @@ pub fn comm_join(mpi: &Mpi, fd: i32, intercomm: Out<CommH>) -> Res {
     let parent = Parent::intra(mpi, CommH::SELF, "MPI_COMM_SELF")?;
     intercomm.set(CommH::NULL);
     let introduction = Introduction::new(&parent, 0);
-    introduction.open(|| {
+    let made = introduction.meet(|| {
         let bad = |e: std::io::Error| {
             Fault::new(
                 Class::Arg,
@@ -175,6 +174,6 @@ pub fn comm_join(mpi: &Mpi, fd: i32, intercomm: Out<CommH>) -> Res {
         let stream = kw_sys::fd::borrowed_stream(fd).map_err(bad)?;
         Channel::over(stream).map_err(|e| port_fault(Class::Other, "the socket", e))
     })?;
-    intercomm.set(introduction.meet()?);
+    intercomm.set(made);
     Ok(())
 }

@@ -123,14 +123,13 @@ fn spawn(
     let root = same_root(&parent, root)?;
     let introduction = Introduction::new(&parent, root);
     let (mut numbers, mut job) = (Vec::new(), None);
-    let opened = introduction.open(|| {
+    let made = introduction.meet(|| {
         let programs = programs()?;
         numbers = programs.iter().flat_map(|p| [p.count, p.most]).collect();
         let (channel, spawned) = run(mpi, &programs)?;
         job = Some(spawned);
         Ok(channel)
     });
-    let made = opened.and_then(|()| introduction.meet());
     let numbers = introduction.numbers_of_root(&numbers)?;
     if let Some(job) = job {
         connect(mpi, job, made.as_ref().ok())?;
