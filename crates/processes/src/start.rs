@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -125,6 +126,8 @@ pub fn start(
         .args(arguments(programs))
         .env(PARENT_PORT, port)
         .env(PARENT, parent)
+        // An interrupt from a terminal or of a notebook's cell is for the parent, with which they end.
+        .process_group(0)
         .stdin(OwnedFd::from(theirs));
     Ok((command.spawn().map_err(failed)?, line))
 }
