@@ -84,7 +84,7 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens the file for a job of so many ranks: the one of the job that has spawned it, or a new
+    /// Opens the file for a job of `ranks` ranks: the one of the job that has spawned it, or a new
     /// one.
     pub fn open(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<TraceFile> {
         let (file, first) = match sharing.joins {

@@ -79,7 +79,7 @@ fn read_head(file: &File, word: &str) -> io::Result<u32> {
     }
 }
 
-/// Begins a file for a job of so many ranks; what stood there before is gone.
+/// Begins a file for a job of `ranks` ranks; what stood there before is gone.
 pub fn create(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<File> {
     let mut file = File::create(path)?;
     let head = [&HEAD[..], &sharing.key(), &ranks.to_le_bytes()].concat();
@@ -88,7 +88,7 @@ pub fn create(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file of the parent's job for so many ranks, and returns the number of the first.
+/// Opens the file of the parent's job for `ranks` ranks, and returns the number of the first.
 pub fn join(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<(File, u32)> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     flock(&file, FlockOperation::LockExclusive)?;
