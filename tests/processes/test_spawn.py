@@ -96,6 +96,7 @@ def test_the_keys_of_other_libraries_name_hosts_and_variables(spawns, tmp_path):
     assert re.search(r"2 processes, \d+ CPUs, in .*, A=1, B=2\n", p.stdout), told(p)
     p = run(MPIEXEC, "-n", 1, spawns, "keys", 2, "hostfile", tmp_path / "missing")
     assert p.returncode == 0 and f"{tmp_path}/missing" in p.stderr, told(p)
+    assert f"the host file '{tmp_path}/missing'" in p.stdout, "the error does not say the reason"
 
 
 def test_spawned_jobs_are_recorded_as_their_parents_job_is(spawns, tmp_path):

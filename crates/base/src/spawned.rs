@@ -3,7 +3,7 @@
 //! The launcher has the names of the parent's job and rank, and of the port where the parent waits,
 //! in its environment, and a socket of the parent as its standard input. The parent writes one byte
 //! when nothing connects the two jobs any more. A socket that ends without a byte says that the parent
-//! has failed.
+//! has failed. The launcher says one sentence at most: why it ends, if something went wrong.
 
 /// The variable with the port of the processes that have spawned this one.
 pub const PARENT_PORT: &str = "KITTIWAKE_PARENT_PORT";
@@ -17,6 +17,8 @@ pub const TRACE_KEY: &str = "KITTIWAKE_TRACE_KEY";
 pub const PROFILE: &str = "KITTIWAKE_PROFILE";
 /// The variable of ranks with the file of their job's profile, where it has one.
 pub const PROFILE_JSON: &str = "KITTIWAKE_PROFILE_JSON";
+/// The longest sentence of the launcher, bytes.
+pub const SENTENCE: usize = 4096;
 /// The jobs go apart.
 pub const DISCONNECTED: u8 = b'd';
 /// The job is to end: its parent has given it up.

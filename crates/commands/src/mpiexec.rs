@@ -16,6 +16,7 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
         Err(verdict) => {
             // standard error may be closed or full: then there is nobody to tell
             let _ = writeln!(std::io::stderr(), "mpiexec: {}", verdict.sentence);
+            verdict.tell_parent();
             ExitCode::from(verdict.status)
         }
     }

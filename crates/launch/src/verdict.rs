@@ -1,5 +1,6 @@
 //! How a job ends: an exit status and, when something went wrong, one sentence.
 
+use kw_base::spawned::{PARENT_PORT, SENTENCE};
 use kw_start::pmi::ranks;
 use kw_sys::signals;
 
@@ -25,6 +26,18 @@ impl Verdict {
         Verdict {
             status,
             sentence: sentence.into(),
+        }
+    }
+
+    /// Tells the processes that have spawned this job, if any, for the error that they return.
+    pub fn tell_parent(&self) {
+        if kw_sys::environment::variable(PARENT_PORT).is_some() {
+            let sentence = self.sentence.as_bytes();
+            // A parent that has ended, or given this job up, needs no reason.
+            let _ = kw_sys::fd::send_now(
+                rustix::stdio::stdin(),
+                &sentence[..sentence.len().min(SENTENCE)],
+            );
         }
     }
 

@@ -7,7 +7,7 @@
 //! Any thread may call these.
 
 use kw_base::Peer;
-use kw_base::spawned::{DISCONNECTED, GIVEN_UP};
+use kw_base::spawned::{DISCONNECTED, GIVEN_UP, SENTENCE};
 use kw_base::sync::{Arc, Mutex, MutexGuard};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
@@ -39,6 +39,8 @@ struct State {
     line: Option<UnixStream>,
     /// How its mpiexec has ended.
     ended: Option<ExitStatus>,
+    /// Why, in the words of its mpiexec.
+    why: Option<String>,
 }
 
 impl Spawned {
@@ -48,6 +50,7 @@ impl Spawned {
             stand: Stand::Starting,
             line: Some(line),
             ended: None,
+            why: None,
         };
         Spawned {
             state: Mutex::new(state),
@@ -63,11 +66,20 @@ impl Spawned {
         self.state().ended
     }
 
+    /// Why its mpiexec has ended, if it has said so.
+    pub fn why(&self) -> Option<String> {
+        self.state().why.clone()
+    }
+
     /// Its mpiexec has ended; how the jobs stood then.
     pub fn on_ended(&self, status: ExitStatus) -> Stand {
         let mut state = self.state();
         state.ended = Some(status);
-        state.line = None;
+        if let Some(line) = state.line.take() {
+            let mut said = vec![0; SENTENCE];
+            said.truncate(kw_sys::fd::recv_now(&line, &mut said));
+            state.why = Some(String::from_utf8_lossy(&said).into_owned()).filter(|w| !w.is_empty());
+        }
         state.stand.clone()
     }
 
@@ -135,6 +147,20 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_reason_of_an_mpiexec_that_has_ended_is_known() {
+        let (line, theirs) = UnixStream::pair().unwrap();
+        let job = Spawned::new(line);
+        let mut child = Command::new("sh")
+            .args(["-c", "printf 'there is no program' >&0; exit 3"])
+            .stdin(std::os::fd::OwnedFd::from(theirs))
+            .spawn()
+            .unwrap();
+        assert_eq!(job.why(), None);
+        assert_eq!(job.on_ended(child.wait().unwrap()), Stand::Starting);
+        assert_eq!(job.why().as_deref(), Some("there is no program"));
+    }
 
     /// A process that says what it is told.
     fn echo() -> (std::process::Child, Arc<Spawned>) {

@@ -161,6 +161,7 @@ impl Last {
     fn say_verdict(&mut self) {
         if let (false, Some(verdict)) = (self.said, self.phases.verdict()) {
             self.said = true;
+            verdict.tell_parent();
             self.printing
                 .say(format!("mpiexec: {}\n", verdict.sentence));
         }

@@ -187,9 +187,12 @@ fn run(mpi: &Mpi, programs: &[Program]) -> Res<(Channel, Arc<Spawned>)> {
         format!("waits for the processes of {names}; they have not come to the end of MPI_Init");
     let came = wait_for(mpi, what, |_| match (port.take(), job.ended()) {
         (Some(channel), _) => Some(Ok(channel)),
-        (None, Some(status)) => Some(Err(spawned(format!(
-            "the processes ended ({status}) before they had called MPI_Init; mpiexec says why"
-        )))),
+        (None, Some(status)) => {
+            let why = job.why().map_or(String::new(), |why| format!(": {why}"));
+            Some(Err(spawned(format!(
+                "the processes ended ({status}) before they had called MPI_Init{why}"
+            ))))
+        }
         (None, None) if Instant::now() >= until => Some(Err(spawned(format!(
             "the processes have not called MPI_Init within {seconds} s (KW_CONNECT_WAIT)"
         )))),
