@@ -6,9 +6,11 @@
 //! that a message which runs ahead is never taken for another's. The caller must have released the
 //! lock.
 
+mod bridge;
 mod compare;
 mod route;
 
+pub use bridge::Bridge;
 pub use route::{Words, route};
 
 use crate::calls::comm_make::spans;
@@ -340,12 +342,17 @@ impl<'a> Members<'a> {
 impl Members<'_> {
     /// The greatest of what the members say.
     pub fn most(&self, mine: u32) -> Res<u32> {
+        let mut word = self.most_at_leader(mine)?.to_ne_bytes();
+        self.bcast(&mut word)?;
+        Ok(u32::from_ne_bytes(word))
+    }
+
+    /// The same, at rank 0 alone.
+    fn most_at_leader(&self, mine: u32) -> Res<u32> {
         let all = self.gather(&mine.to_ne_bytes())?;
         let all = all.as_chunks().0.iter();
         let most = all.map(|word| u32::from_ne_bytes(*word)).max();
-        let mut word = most.unwrap_or(mine).to_ne_bytes();
-        self.bcast(&mut word)?;
-        Ok(u32::from_ne_bytes(word))
+        Ok(most.unwrap_or(mine))
     }
 }
 
@@ -375,100 +382,6 @@ pub fn agree_among_jobs(
         Class::Other,
         "every context id is in use; free communicators that are no longer needed",
     )
-}
-
-/// The leaders of two groups, as one of them (or another member of its group) sees it.
-#[derive(Clone, Debug)]
-pub struct Bridge<'a> {
-    /// This process's group, counted from its leader.
-    pub local: Members<'a>,
-    /// Where the leaders talk.
-    pub context: ContextId,
-    /// Their tag.
-    pub purpose: Purpose,
-    /// The leader's name. This and the next are read by the leader alone.
-    pub mine: u32,
-    /// The other leader's name and peer.
-    pub other: (u32, Peer),
-    /// Whether this side goes first where one must.
-    pub first: bool,
-    /// Whether the processes of both groups belong to several jobs.
-    pub spans: bool,
-}
-
-impl Bridge<'_> {
-    /// Both sides give bytes that only their leader needs to know; all members of both get those of
-    /// the other side. `theirs` says how many come.
-    pub fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
-        let mut got = vec![0; theirs];
-        if self.local.rank == 0 {
-            let mpi = self.local.mpi;
-            let sent = start_send(
-                mpi,
-                self.other.1,
-                (self.context, self.purpose, self.mine),
-                mine,
-            )?;
-            recv(mpi, self.other, (self.context, self.purpose), &mut got)?;
-            finish_all(mpi, sent.into_iter().collect())?;
-        }
-        self.local.bcast(&mut got)?;
-        Ok(got)
-    }
-
-    /// Like [`Bridge::swap`], of any length.
-    pub fn swap_any(&self, mine: &[u8]) -> Res<Vec<u8>> {
-        let len = self.swap(&(mine.len() as u64).to_ne_bytes(), 8)?;
-        let mut word = [0; 8];
-        word.copy_from_slice(&len);
-        self.swap(mine, u64::from_ne_bytes(word) as usize)
-    }
-
-    /// The greatest of what the members of both groups say.
-    fn most(&self, mine: u32) -> Res<u32> {
-        let ours = self.local.most(mine)?;
-        let theirs = self.swap(&ours.to_ne_bytes(), 4)?;
-        let theirs = u32::from_ne_bytes([theirs[0], theirs[1], theirs[2], theirs[3]]);
-        Ok(ours.max(theirs))
-    }
-
-    /// Whether all members of both groups say yes.
-    pub fn all(&self, yes: bool) -> Res<bool> {
-        let ours = self.local.all(yes)?;
-        Ok(self.swap(&[ours as u8], 1)? == [1] && ours)
-    }
-
-    /// The context id of a new communicator of both groups.
-    pub fn agree(&self) -> Res<ContextId> {
-        if self.spans {
-            let most = |wanted| self.most(wanted);
-            return agree_among_jobs(self.local.mpi, ContextId(0), most, |yes| self.all(yes));
-        }
-        loop {
-            let mut word = u32::MAX.to_ne_bytes();
-            if self.local.rank == 0 && self.first {
-                word = propose(self.local.mpi).to_ne_bytes();
-            }
-            let theirs = self.swap(&word, 4)?;
-            if self.first {
-                self.local.bcast(&mut word)?;
-            } else {
-                word.copy_from_slice(&theirs);
-            }
-            let proposal = offered(u32::from_ne_bytes(word))?;
-            if proposal.fresh {
-                return Ok(proposal.id);
-            }
-            let free = self.local.mpi.lock().above.context_is_free(proposal.id);
-            let ours = self.local.all(free)?;
-            if self.swap(&[ours as u8], 1)? == [1] && ours {
-                return Ok(proposal.id);
-            }
-            if self.local.rank == 0 && self.first {
-                take_back(self.local.mpi, proposal);
-            }
-        }
-    }
 }
 
 /// A proposal as a word; all ones when there is none.
