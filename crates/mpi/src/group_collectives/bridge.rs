@@ -1,7 +1,8 @@
 //! Small collectives among the members of two groups, of which only the leaders talk to each other.
 
-use super::take_back;
-use super::{Members, Purpose, agree_among_jobs, finish_all, offered, propose, recv, start_send};
+use super::{
+    Members, Purpose, agree_among_jobs, finish_all, offered, propose, recv, start_send, take_back,
+};
 use kw_base::{ContextId, Peer};
 use kw_objects::error::Res;
 
