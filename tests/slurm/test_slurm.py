@@ -137,8 +137,9 @@ def test_heterogeneous_parts_are_one_job(mpi, rank):
 @both
 def test_ranks_of_several_nodes_start_processes(mpi, grow):
     """The mpiexec of MPI_Comm_spawn uses the allocation of the job that starts them."""
-    found = srun(mpi, "-N", 3, "-n", 3, grow)
-    assert sorted(found.splitlines()) == [f"rank {r} grows to 5" for r in range(3)], found
+    found = srun(mpi, "-N", 3, "-n", 3, grow, "nodes")
+    wanted = [f"rank {r} grows to 5, 1 on a node" for r in range(3)]
+    assert sorted(found.splitlines()) == wanted, found
 
 
 @both
@@ -239,8 +240,9 @@ def test_our_mpiexec_uses_the_allocation(rank):
 
 
 def test_ranks_of_our_mpiexec_in_an_allocation_start_processes(grow):
-    found = salloc(3, 3, MPIEXEC, grow)
-    assert sorted(found.splitlines()) == [f"rank {r} grows to 5" for r in range(3)], found
+    found = salloc(3, 3, MPIEXEC, grow, "nodes")
+    wanted = [f"rank {r} grows to 5, 1 on a node" for r in range(3)]
+    assert sorted(found.splitlines()) == wanted, found
 
 
 def test_the_laboratory_measures_over_the_nodes_of_an_allocation(tmp_path):
