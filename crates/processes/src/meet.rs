@@ -370,3 +370,24 @@ pub fn wait(mpi: &Mpi) -> u64 {
     let knobs = guard.engine.as_ref().map(|e| e.knobs());
     knobs.and_then(|k| k.number(Id::ConnectWait)).unwrap_or(60)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_cut_off_are_as_long_as_the_whole_ones() {
+        let whole = "tcp 192.0.2.7:4711";
+        let all = |width| [record(Some("tcp a"), width), record(Some(whole), width)].concat();
+        let lengths = |all: Vec<String>| all.iter().map(|a| a.len()).collect::<Vec<_>>();
+        let found = addresses(&all(8), 8).unwrap();
+        assert_eq!(found[0], "tcp a");
+        assert_eq!(lengths(found), [5, whole.len()]);
+        assert_eq!(
+            addresses(&all(whole.len()), whole.len()).unwrap(),
+            ["tcp a", whole]
+        );
+        let without = [record(Some("tcp a"), 8), record(None, 8)].concat();
+        assert!(addresses(&without, 8).is_err());
+    }
+}
