@@ -72,6 +72,9 @@ class Sequence:
         return found
 
 
+SHARED = 4001  # the field for jobs that write to the same file
+
+
 class Trace:
     """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid},
     `calls`, `received`, `phases`, `ends`, `library` (what the library said), `neighbours` (whom a
@@ -94,6 +97,8 @@ class Trace:
 
     def packet(self, data):
         p = one(data)
+        if SHARED in p:
+            return
         if p.get(13) == 1 or p[10] not in self.sequences:
             assert p.get(13) == 1, "the first packet of a sequence says so"
             self.sequences[p[10]] = Sequence()

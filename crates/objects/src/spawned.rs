@@ -77,7 +77,8 @@ impl Spawned {
         state.ended = Some(status);
         if let Some(line) = state.line.take() {
             let mut said = vec![0; SENTENCE];
-            said.truncate(kw_sys::fd::recv_now(&line, &mut said));
+            let len = kw_sys::fd::recv_now(&line, &mut said);
+            said.truncate(len);
             state.why = Some(String::from_utf8_lossy(&said).into_owned()).filter(|w| !w.is_empty());
         }
         state.stand.clone()
