@@ -114,13 +114,13 @@ mod tests {
     fn jobs_share_a_file_and_their_ranks_have_different_numbers() {
         let path = std::env::temp_dir().join(format!("kw-shared-{}", std::process::id()));
         let ours = Sharing::fresh();
-        let mut first = create(&path, &ours, 3).unwrap();
+        let first = create(&path, &ours, 3).unwrap();
         let theirs = Sharing::of_parent(&path, &ours.word).unwrap();
         assert!(theirs.joins && theirs.word == ours.word);
-        let (mut second, from) = join(&path, &theirs, 2).unwrap();
+        let (second, from) = join(&path, &theirs, 2).unwrap();
         let (_, behind) = join(&path, &theirs, 1).unwrap();
         assert_eq!((from, behind), (3, 5));
-        for (file, text) in [(&mut first, "a"), (&mut second, "b"), (&mut first, "c")] {
+        for (mut file, text) in [(&first, "a"), (&second, "b"), (&first, "c")] {
             file.write_all(text.as_bytes()).unwrap();
         }
         assert_eq!(&std::fs::read(&path).unwrap()[LEN..], b"abc");
