@@ -41,7 +41,7 @@ PACKED  := $(CURDIR)/build/packed/$(ARCH)$(if $(MUSL),-musl)
 DIST  := $(CURDIR)/dist
 VENV  := build/venv
 
-.PHONY: all help build stage install wheel packed packed-wheel wheel-tools sdist packages check-aarch64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack storage debian clean
+.PHONY: all help build stage install wheel packed packed-wheel wheel-tools sdist packages check-aarch64 check-riscv64 deb demo apps pstswm-picture trace-pictures format check check-all check-fast hang-alarms slurm bench flood forms machines loom fuzz honesty mpi4py peer-skips petsc scalapack storage debian clean
 
 all: build
 
@@ -85,6 +85,12 @@ check-aarch64: wheel-tools ## tests what packages hold on an emulated ARM proces
 	$(MAKE) packed ARCH=$(HERE)
 	$(MAKE) packed ARCH=aarch64
 	scripts/check-aarch64 build/packed/aarch64 build/packed/$(HERE) $(STEPS)
+
+check-riscv64: ## builds and links all of it for riscv64, and runs ranks on an emulated processor (Debian: gcc-riscv64-linux-gnu, qemu-user)
+	scripts/install-deps - riscv64
+	rustup target add riscv64gc-unknown-linux-gnu
+	$(MAKE) stage ARCH=riscv64 PROFILE=dev DIST=$(CURDIR)/build/riscv64
+	scripts/check-riscv64 build/riscv64
 
 sdist: ## packs the sources for pip, in build/sdist
 	rm -rf build/sdist && mkdir -p build/sdist
