@@ -1,11 +1,11 @@
 //! Runs collective schedules (`kw_coll`) on the engine.
 //!
-//! A blocking call drives its own [`Run`]: [`Collectives::drive`] goes as far as it can and says
-//! what it waits for, so that the caller waits for that very transfer from that very peer. A
-//! non-blocking call hands the run over ([`crate::Engine::launch`]); it becomes a request like any
-//! other and continues [`crate::Engine::progress`]. User functions are never called from here: they
-//! are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that lets go of the
-//! lock first.
+//! A blocking call drives its own [`Run`]: [`Collectives::drive`] goes as far as it can and returns
+//! the condition for which it waits, so that the caller waits for that very transfer from that very
+//! peer. A non-blocking call hands the run over ([`crate::Engine::launch`]); it becomes a request
+//! like any other and continues in [`crate::Engine::progress`]. User functions are never called
+//! from here: they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that
+//! releases the lock first.
 //!
 //! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs in the
 //! background, [`Patterns`] those of persistent requests; `drive` advances one run, whose messages
@@ -71,9 +71,9 @@ pub struct Collectives {
     publisher: NontemporalCopier,
     /// More ranks than cores on this host: waiting means letting others run.
     oversubscribed: bool,
-    /// Whether blocking calls let others run before they return, where that is so.
+    /// Whether blocking calls let others run before they return, if that applies.
     yield_after: YieldAfter,
-    /// Blocking calls that have ended since this rank looked how ranks are on the CPUs.
+    /// Blocking calls that have ended since this rank last compared the placement of ranks.
     calls: Calls,
 }
 
@@ -102,13 +102,13 @@ impl Collectives {
         }
     }
 
-    /// Goes on with a run as far as it can without waiting.
+    /// Continues a run as far as it can without waiting.
     pub fn drive(&mut self, messages: &mut Messages, run: &mut Run) -> Drive {
         self.driving(messages).drive(run)
     }
 
-    /// Runs one of ops alone to its end, in line, if it comes there without a proper wait. Says
-    /// whether it has; any other run it leaves alone.
+    /// Runs a run of ops alone to its end, in line, if that needs no proper wait. Returns whether
+    /// the run has ended; leaves any other run alone.
     #[inline(always)]
     pub fn run_ops(&mut self, messages: &mut Messages, run: &mut Run) -> bool {
         if !run.is_ready() || !run.is_of_ops() {
@@ -123,8 +123,8 @@ impl Collectives {
         true
     }
 
-    /// Looks at a board for as long as a blocking receive looks for its message, before the caller
-    /// makes a proper wait of it: ranks that call a collective together wait for little more than a
+    /// Polls a board for as long as a blocking receive polls for its message, before the caller
+    /// begins a proper wait: ranks that call a collective together wait for little more than a
     /// cache line.
     #[inline]
     pub fn linger(&mut self, messages: &mut Messages, watch: Watch) -> bool {
@@ -148,7 +148,7 @@ impl Collectives {
         }
     }
 
-    /// It has waited, and its run has come to its end. Says whether others are to run before it
+    /// The call has waited, and its run has ended. Returns whether others are to run before it
     /// returns.
     pub fn has_waited(&mut self, run: &Run) -> bool {
         self.oversubscribed && self.yield_after.ends(exchange(run), clock::now)
@@ -172,7 +172,7 @@ impl Collectives {
         }
     }
 
-    /// Takes back a run; says what went wrong, if anything did.
+    /// Takes back a run; returns its error, if any.
     fn put_back(&mut self, messages: &mut Messages, mut run: Box<Run>) -> Option<Failure> {
         let failure = run.failure.take();
         if failure.is_some() {
@@ -185,7 +185,7 @@ impl Collectives {
         failure
     }
 
-    /// A run has ended, and waits where it belongs until it is run again.
+    /// A run has ended, and rests where it belongs until it is run again.
     #[inline(always)]
     fn rest(&mut self, mut run: Box<Run>) {
         run.state = State::Ready;
@@ -321,7 +321,7 @@ impl Engine {
         req
     }
 
-    /// Takes back a run that has ended; says what went wrong, if anything did.
+    /// Takes back a run that has ended; returns its error, if any.
     #[inline(always)]
     pub fn recycle(&mut self, run: Box<Run>) -> Option<Failure> {
         let (collectives, messages) = (&mut self.parts.collectives, &mut self.messages);
@@ -341,7 +341,7 @@ impl Engine {
         failure
     }
 
-    /// The next one's turn on a board may have come.
+    /// The next collective's turn on a board may have come.
     #[inline(always)]
     fn go_on_after_collective(&mut self) {
         if self.parts.collectives.channels.turned {
@@ -368,7 +368,7 @@ fn exchange(run: &Run) -> Option<Exchange> {
     }
 }
 
-/// Lets others of this CPU do their part of an exchange.
+/// Lets others on this CPU do their part of an exchange.
 #[cold]
 pub fn let_others_go_on() {
     let mut turns = Turns::default();

@@ -1,5 +1,5 @@
-//! A wait that lasts: whether it is for a rank that has called MPI_Finalize
-//! ([`kw_proto::endpoint::Awaits`]) or whose process has ended, and never ends.
+//! Checks of a wait that lasts: it never ends if it is for a rank that has called MPI_Finalize
+//! ([`kw_proto::endpoint::Awaits`]) or whose process has ended.
 //!
 //! Called by the thread that waits, or has polled without success for long, with the lock held.
 
@@ -39,7 +39,7 @@ impl Departed {
         }
     }
 
-    /// Says whether other threads of this rank may be in MPI while one is.
+    /// Sets whether other threads of this rank may be in MPI while one is.
     pub fn set_threads(&mut self, has: bool) {
         self.has_threads = has;
     }
@@ -50,7 +50,7 @@ impl Departed {
         self.has_threads
     }
 
-    /// Says who sends in a context; in others all ranks of the job do.
+    /// Sets which ranks send in a context; in others all ranks of the job do.
     pub fn set_senders(&mut self, context: ContextId, senders: Arc<Group>) {
         self.senders.insert(context, senders);
     }
@@ -127,7 +127,7 @@ impl Departed {
         messages.machine.endpoint.peers.why_left(peer)
     }
 
-    /// One that is still there is enough, and so is one question.
+    /// One that is still there is enough, and one question is enough.
     fn ask_all(&self, messages: &mut Messages, context: ContextId) -> Option<String> {
         let peers = &messages.machine.endpoint.peers;
         if let Some(peer) = self.find_sender(context, |p| !peers.has_left(p)) {
@@ -171,7 +171,7 @@ impl Departed {
         }
     }
 
-    /// A rank that has left has done all it will on the board before it said so.
+    /// A rank that has left has done all its part on the board before it said so.
     fn ask_board(
         &self,
         messages: &mut Messages,

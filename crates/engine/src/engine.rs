@@ -1,4 +1,4 @@
-//! The engine: what the owner of the lock may do. It joins the parts, each of which owns one
+//! The engine: the operations of the owner of the lock. It joins the parts, each of which owns one
 //! matter:
 //!
 //! | part | its matter | what it borrows |
@@ -6,7 +6,7 @@
 //! | [`Messages`] | sends, receives, probes, requests: machine and paths | |
 //! | [`Collectives`](crate::Collectives) | schedules that run, plans that are kept, boards | messages |
 //! | [`Partitioned`](crate::Partitioned) | transfers in pieces | messages |
-//! | [`Departed`] | whom waits depend on, and who has left | messages, collectives |
+//! | [`Departed`] | which ranks waits depend on, and which have left | messages, collectives |
 //! | [`Locations`] | where ranks run | |
 //!
 //! A part knows neither the engine nor a part that is not named beside it. Those that progress by
@@ -32,17 +32,17 @@ use std::time::Duration;
 pub struct Engine {
     /// Its messages.
     pub messages: Messages,
-    /// Parts that progress beside them.
+    /// The parts that progress by themselves.
     pub parts: Parts,
     /// Ranks that its waits depend on.
     pub departed: Departed,
     /// The job that it is a rank of.
     pub job: Job,
     pub(crate) knobs: Knobs,
-    /// Counters of the lock (waits, take-overs), beside those of the parts.
+    /// Counters of the lock (waits, take-overs), in addition to those of the parts.
     pub(crate) counters: Counters,
     pub(crate) locations: Locations,
-    /// The ranks of this host, once they were looked for; none where they cannot be told from others.
+    /// The ranks of this host, once they were searched; none if they cannot be told from others.
     host_ranks: OnceCell<Option<Siblings>>,
 }
 
@@ -57,16 +57,16 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Joins the job: shares memory where the knobs allow it and lets the other ranks know how to
-    /// reach this one, over the network that [`WithMemory::network`] asks for. Returns when every rank
-    /// has come here.
+    /// Joins the job: shares memory if the knobs allow it and publishes how other ranks reach this
+    /// one, over the network that [`WithMemory::network`] asks for. Returns when every rank has
+    /// come here.
     pub fn start(
         mut launcher: Box<dyn Launcher>,
         joined: WithMemory,
         net: Option<Box<dyn Network>>,
         knobs: Knobs,
     ) -> Result<Engine, BootError> {
-        // Else the first reduction of the program does.
+        // Otherwise the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
         let (paths, job) = Paths::open(launcher.as_mut(), joined, net, &knobs)?;
         let share = || kw_sys::mem::share_kept(local(job.me, job.hosts()).peers.len());
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// CPU time that the ranks of this host have used together, where that can be read.
+    /// Total CPU time of the ranks of this host, if it can be read.
     pub(crate) fn used_by_host_ranks(&self) -> Option<Duration> {
         let ranks = || local(self.job.me, self.job.hosts()).peers.len();
         let found = self.host_ranks.get_or_init(|| Siblings::find(ranks()));
@@ -115,9 +115,9 @@ impl Engine {
             .end_with(&mut self.messages, req, len, failure);
     }
 
-    /// This rank has met another job, which has this foreign key and name and has agreed on that:
-    /// its ranks are peers from now on. Returns the first of them. Messages that are in flight go
-    /// on.
+    /// This rank has met another job, with this foreign key and name and these agreed settings: its
+    /// ranks are peers from now on. Returns the first of them. Messages that are in flight
+    /// continue.
     pub fn join(
         &mut self,
         foreign_key: [u8; 32],
@@ -139,7 +139,7 @@ impl Engine {
         Ok(first)
     }
 
-    /// Forgets jobs that this rank has met, all of whose ranks have ended and none is in use: their
+    /// Forgets jobs that this rank has met and whose ranks have all ended, if none is in use: their
     /// numbers are free for the next.
     pub fn forget_ended(&mut self, in_use: impl Fn(Peer) -> bool) {
         self.progress();
@@ -153,13 +153,13 @@ impl Engine {
         }
     }
 
-    /// Says where a rank of another job listens, which the launcher of this one does not know.
-    /// Before the first message to it.
+    /// Sets where a rank of another job listens, which the launcher of this one does not know. Call
+    /// it before the first message to that rank.
     pub fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down> {
         self.messages.paths.introduce(peer, address)
     }
 
-    /// By which network this rank is reached, and where.
+    /// The network by which this rank is reached, and its address there.
     pub fn address(&self) -> Option<(&'static str, String)> {
         self.messages.paths.address()
     }
@@ -177,12 +177,12 @@ impl Engine {
         ))
     }
 
-    /// The addresses on which processes of other jobs may be waited for.
+    /// The addresses on which this rank can wait for processes of other jobs.
     pub fn addresses(&self) -> Result<Vec<std::net::IpAddr>, kw_path::Cause> {
         kw_path::addresses_for_others(self.knobs.text(Id::Interfaces))
     }
 
-    /// The knobs this rank was started with, as they are now.
+    /// The knobs this rank was started with, with later changes.
     pub fn knobs(&self) -> &Knobs {
         &self.knobs
     }

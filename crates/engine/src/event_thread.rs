@@ -111,7 +111,7 @@ impl Look {
     }
 }
 
-/// One stretch of polling: what there is to do, then a sleep.
+/// One stretch of polling: everything that can be done, then a sleep.
 fn serve<T, E: Polled>(
     core: &Core<T, E>,
     mut inner: MutexGuard<'_, Inner<T, E>>,
@@ -147,8 +147,8 @@ fn doze<T, E: Polled>(core: &Core<T, E>, sleeper: &E::Sleeper) {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will,
-    /// however long it is on its way.
+    /// Whether a thread of the program waits in MPI: one that polls, or that is parked and will
+    /// poll, however long it is on its way.
     fn is_waited_in(&self) -> bool {
         matches!(self.role, Role::Caller | Role::CallerAsleep) || !self.waiters.is_empty()
     }

@@ -2,9 +2,9 @@
 //!
 //! The owner of the lock records events ([`EventQueue`]); the thread that releases the lock, or the
 //! progress thread, delivers them. The layer above knows the tools and calls them: it registered a
-//! function for that, which runs without the lock, in one thread at a time. The freedom of a tool
-//! at the place of delivery is its [`Safety`]; if the tools need more freedom than a place gives,
-//! the events wait for a better one.
+//! function for that, which runs without the lock, in one thread at a time. What a tool may do at
+//! the place of delivery is its [`Safety`]; if the tools need more freedom than a place gives, the
+//! events wait for a better one.
 
 use crate::engine::Engine;
 use crate::polled::Polled;
@@ -26,7 +26,7 @@ pub enum Safety {
     /// No calls of MPI but those that read events: a thread of the program is about to sleep inside
     /// MPI.
     Restricted,
-    /// As well, any thread: the progress thread.
+    /// Also that they may be called in any thread: the progress thread.
     ThreadSafe,
     /// Also in a signal handler. The library has no such place.
     SignalSafe,
@@ -53,12 +53,12 @@ impl EventQueue {
         }
     }
 
-    /// The oldest.
+    /// The oldest event.
     pub fn pop(&mut self) -> Option<(Tick, EventRecord)> {
         self.queue.pop_front()
     }
 
-    /// How many of a kind (position in [`ALL`]) were dropped since this was asked.
+    /// How many events of a kind (position in [`ALL`]) were dropped since the last call.
     pub fn take_dropped(&mut self, event: usize) -> u64 {
         std::mem::take(&mut self.dropped[event])
     }
@@ -74,7 +74,7 @@ pub(crate) struct Tools<T, E: Polled> {
     wanted: Wanted,
     /// The weakest promise of all tools.
     promise: Safety,
-    /// A thread hands out.
+    /// A thread is delivering events.
     pub(crate) busy: bool,
 }
 
@@ -90,7 +90,7 @@ impl<T, E: Polled> Default for Tools<T, E> {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// From now on these kinds of events are noticed, and handed out with `hand_out` to tools that
+    /// From now on these kinds of events are recorded, and delivered with `hand_out` to tools that
     /// all promise at least `promise`.
     pub fn set_tools(&mut self, wanted: Wanted, promise: Safety, hand_out: HandOut<T, E>) {
         self.tools.wanted = wanted;
@@ -105,7 +105,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Whether there is something to hand out, in a place that requires this.
+    /// Whether there are events to deliver in a place that requires this.
     pub(crate) fn has_news(&self, place: Safety) -> bool {
         let waiting = self
             .engine
@@ -120,7 +120,7 @@ impl<T, E: Polled> Inner<T, E> {
     }
 }
 
-/// Hands out what was noticed. Call without the lock.
+/// Delivers recorded events. Call it without the lock.
 pub(crate) fn deliver<T: Send + 'static, E: Polled>(core: &Arc<Core<T, E>>, place: Safety) {
     let mut inner = core.lock();
     if !inner.has_news(place) {

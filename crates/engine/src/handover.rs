@@ -9,11 +9,11 @@ use kw_waiting::async_progress::Event;
 use kw_waiting::constants::progress_thread::HAND_OVER_TRIES;
 use std::time::Duration;
 
-/// Action on the progress thread once the lock is free, so that it finds it free.
+/// Action on the progress thread after the lock was released, so that it finds the lock free.
 pub(crate) enum Call<S> {
-    /// Incoming data is to wake it.
+    /// Incoming data has to wake it.
     HandOver(Arc<S>),
-    /// It is to wake.
+    /// It has to wake.
     Rouse(Arc<S>),
 }
 
@@ -42,8 +42,8 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// The progress thread has polled while no thread was in MPI, and one is back: the role is no
-    /// longer the progress thread's.
+    /// The progress thread has polled while no thread was in MPI, and a thread is back: the
+    /// progress thread no longer has the role.
     #[cold]
     pub(crate) fn displace(&mut self) {
         self.policy
@@ -77,7 +77,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Leaves polling to the progress thread in its sleep: what comes will wake it. `false`: it
+    /// Leaves polling to the progress thread in its sleep: incoming data will wake it. `false`: it
     /// must be woken for that.
     fn hand_over(&mut self) -> bool {
         let Some(sleeper) = self.sleeper.clone() else {
@@ -111,8 +111,8 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Sees to what [`Inner::needs_attention`] has found, but for what is to be done with the lock
-    /// free: that is returned.
+    /// Does what [`Inner::needs_attention`] has found necessary; returns what has to be done after
+    /// the lock is released.
     #[cold]
     pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();

@@ -35,8 +35,8 @@ pub struct Lasting<'a> {
     pub polls: bool,
 }
 
-/// Hears of a wait that has lasted, in its thread and with the lock; how long that thread may sleep
-/// until it is called again.
+/// Called about a wait that has lasted, in its thread and with the lock; returns how long that
+/// thread may sleep until the next call.
 pub type LongWait<T, E> = fn(&mut Inner<T, E>, Lasting<'_>) -> Duration;
 
 /// Receiver of reports of long waits.
@@ -112,7 +112,7 @@ impl Engine {
     }
 }
 
-/// A rank's waits, as they are seen from outside.
+/// A rank's waits, as seen from outside.
 struct Seen<'a>(&'a mut Engine);
 
 impl Seen<'_> {
@@ -238,10 +238,10 @@ impl Seen<'_> {
         view.flights.iter().map(|&r| self.wait_of(r)).collect()
     }
 
-    /// Messages without a receive; first those that a wait has something to do with.
+    /// Messages without a receive; those that concern a wait come first.
     fn early(&self, waits: &[Wait]) -> Vec<Early> {
         let mut early = self.0.unreceived();
-        // A call that has no communicator yet is told by its own waits.
+        // A call that has no communicator yet is described by its own waits.
         early.retain(|e| e.context != BOOTSTRAP.0);
         let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));
         early.sort_by_key(|e| !concerns(e));
@@ -250,9 +250,9 @@ impl Seen<'_> {
     }
 }
 
-/// How often it is looked for what has come, before something is said.
+/// Number of polls for incoming data before anything is reported.
 const MOST_LOOKS: u32 = 64;
-/// Most messages without a receive that are told of.
+/// Most messages without a receive that are reported.
 const MOST_EARLY: usize = 16;
 
 /// A message of the program, or of a call that makes a communicator without a parent; the library's

@@ -1,5 +1,5 @@
-//! Where the ranks of the job run, as far as this rank knows: the hosts of all, the CPUs of those
-//! that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
+//! Where the ranks of the job run, as far as this rank knows: the hosts of all ranks, the CPUs of
+//! those that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
 
 use crate::engine::Engine;
 use kw_base::Peer;
@@ -36,8 +36,8 @@ impl Locations {
 }
 
 impl Engine {
-    /// The locations of these ranks, in their order. A rank of this host says where it runs when it
-    /// joins, before it leaves MPI_Init; until it has, we wait, so that all read the same.
+    /// The locations of these ranks, in their order. A rank of this host publishes its location
+    /// when it joins, before it leaves MPI_Init; until it has, we wait, so that all read the same.
     pub fn locations(&mut self, peers: &[Peer]) -> Vec<Location> {
         for &peer in peers {
             while self.messages.paths.has_yet_to_join(peer) {

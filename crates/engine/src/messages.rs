@@ -64,7 +64,7 @@ pub struct Messages {
     pub(crate) outlet: Outlet,
     /// Frames handled since the start.
     pub(crate) arrivals: u64,
-    /// Frames have come during a send, whose consequences were not looked at.
+    /// Frames have come during a send, and their consequences were not handled.
     pub(crate) unsettled: bool,
     /// See [`Messages::at_once`].
     at_once: Duration,
@@ -109,15 +109,15 @@ impl Messages {
         }
     }
 
-    /// There are `size` peers from now on: those that there were keep their numbers, and what is in
-    /// flight goes on.
+    /// There are `size` peers from now on: existing peers keep their numbers, and active transfers
+    /// continue.
     pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
         self.machine.grow(size as usize, crate::paths::UNROUTED);
         self.paths.grow(size, knobs);
     }
 
-    /// Forgets peers that are gone, so that others may get their numbers; whether nothing of them is
-    /// here any more.
+    /// Forgets peers that are gone, so that others may get their numbers; returns whether no trace
+    /// of them is left here.
     pub(crate) fn forget(&mut self, peers: Range<u32>) -> bool {
         if self.machine.has_any_of(&peers) || !self.paths.forget(peers.clone()) {
             return false;
@@ -127,7 +127,7 @@ impl Messages {
     }
 
     /// Starts a send. `source` is this rank's number in the communicator (or in its local group).
-    /// [`crate::Engine::look_after_sending`] afterwards, where many may follow each other.
+    /// Call [`crate::Engine::look_after_sending`] afterwards if many may follow each other.
     #[inline]
     pub fn send(
         &mut self,
@@ -161,8 +161,8 @@ impl Messages {
     }
 
     /// Sends a short message of `len` bytes, which `fill` writes, over shared memory and without a
-    /// request, where that is all there is to a standard send; otherwise nothing has happened, and
-    /// the message is one for [`Messages::send`].
+    /// request, if a standard send needs no more; otherwise nothing has happened, and the message
+    /// is one for [`Messages::send`].
     #[inline(always)]
     pub fn send_at_once(
         &mut self,
@@ -189,7 +189,7 @@ impl Messages {
         true
     }
 
-    /// A send that the machine has to think about.
+    /// A send for which the machine has to decide.
     fn send_slow(&mut self, to: Peer, env: Envelope, mode: SendMode, buf: &Buf) -> Started {
         self.route(to);
         if mode == SendMode::Standard
@@ -233,14 +233,14 @@ impl Messages {
         ReqId(key)
     }
 
-    /// How long is looked for what is likely to come at once, before a proper wait.
+    /// How long to poll for data that is likely to come at once, before a proper wait.
     #[inline]
     pub(crate) fn at_once(&self) -> Duration {
         self.at_once
     }
 
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a
-    /// request, where that is as good as [`Messages::recv`]; `put` puts its bytes into place.
+    /// request, if that is as good as [`Messages::recv`]; `put` puts its bytes into place.
     /// Otherwise nothing has happened.
     #[inline(always)]
     pub fn recv_at_once(
@@ -268,7 +268,7 @@ impl Messages {
         Some(found)
     }
 
-    /// Starts a receive of what `from` sends as [`SendMode::Fetched`].
+    /// Starts a receive of a message that `from` sends as [`SendMode::Fetched`].
     pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: Buf) -> ReqId {
         let key = self
             .machine
@@ -278,8 +278,7 @@ impl Messages {
         ReqId(key)
     }
 
-    /// A receive of the program that has not ended and writes memory of this buffer: what it
-    /// accepts.
+    /// A receive of the program that has not ended and writes memory of this buffer: its envelope.
     #[cold]
     pub fn writes(&self, buf: &Buf) -> Option<(Option<u32>, Option<i32>)> {
         self.machine.writes(buf).map(|want| (want.source, want.tag))
@@ -338,19 +337,19 @@ impl Messages {
         self.machine.endpoint.requests.take(req.0)
     }
 
-    /// Takes what came with a request that has ended well; `None`: [`Messages::take`] knows more.
+    /// Takes the result of a request that has ended well; `None`: call [`Messages::take`].
     #[inline]
     pub(crate) fn take_clean(&mut self, req: ReqId) -> Option<Found> {
         self.machine.endpoint.requests.take_clean(req.0)
     }
 
-    /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
+    /// Forgets a request; it continues and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
         self.machine.endpoint.requests.release(req.0);
     }
 
-    /// Keeps something until the request has ended, or drops it at once where it has. It is dropped
-    /// by the owner of the lock, in whichever thread that is.
+    /// Keeps a value until the request has ended, or drops it at once if it has. It is dropped by
+    /// the owner of the lock, in any thread.
     pub fn keep(&mut self, req: ReqId, what: CompletionGuard) {
         self.machine.endpoint.requests.keep(req.0, what);
     }
@@ -360,7 +359,7 @@ impl Messages {
         ReqId(self.machine.endpoint.requests.open())
     }
 
-    /// Such a request has ended.
+    /// Ends such a request.
     pub(crate) fn close(&mut self, req: ReqId, outcome: Outcome) {
         self.machine.endpoint.requests.close(req.0, outcome);
     }
@@ -371,13 +370,13 @@ impl Messages {
         self.machine.endpoint.out.counters.add(c, more);
     }
 
-    /// The boards of this host; `None` where its ranks share no memory.
+    /// The boards of this host; `None` if its ranks share no memory.
     pub fn boards(&mut self) -> Option<&Boards> {
         self.paths.boards()
     }
 
     /// Moves this thread, one of the program's, to another CPU of the host if that spreads its
-    /// ranks, when it is time to look.
+    /// ranks, when a comparison is due.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) {
         if self.paths.spread(now) {

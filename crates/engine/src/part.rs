@@ -18,21 +18,21 @@ pub trait Part {
     where
         Self: Sized;
 
-    /// Whether anything goes on. While nothing does, the part is not asked to go on.
+    /// Whether anything is active. While nothing is, the part is not asked to continue.
     fn is_busy(&self) -> bool;
 
-    /// Goes on with what has come, or has left, since it was called last.
+    /// Continues with the data that has arrived, or has left, since the last call.
     fn advance(&mut self, messages: &mut Messages);
 
-    /// Looks at what comes another way than by messages; whether something has.
+    /// Checks for data that comes another way than by messages; returns whether there was any.
     #[inline(always)]
     fn look(&mut self, messages: &mut Messages) -> bool {
         let _ = messages;
         false
     }
 
-    /// Whether other ranks may wait for what this part does: the progress thread then goes on while
-    /// the program computes.
+    /// Whether other ranks may wait for what this part does: then the progress thread continues it
+    /// while the program computes.
     #[inline(always)]
     fn may_hold_up_others(&self) -> bool {
         false
@@ -50,7 +50,7 @@ pub trait Part {
         let _ = messages;
     }
 
-    /// A thread is about to sleep: whatever this part waits for wakes it from now on.
+    /// A thread is about to sleep: everything that this part waits for wakes it from now on.
     #[inline(always)]
     fn make_ready_to_sleep(&mut self) {}
 
@@ -72,7 +72,7 @@ macro_rules! parts {
                 Parts { $($name: Part::new(job),)* }
             }
 
-            /// Whether anything goes on in any part.
+            /// Whether anything is active in any part.
             #[inline(always)]
             pub(crate) fn are_busy(&self) -> bool {
                 false $(|| Part::is_busy(&self.$name))*

@@ -14,8 +14,8 @@
 //! takes fresh ones for each operation, so that any number of operations may go on at once, started
 //! in any order. Pieces with one tag keep their order, so a start is never taken for the next one.
 //!
-//! A piece is one of the sender's partitions, or several in a row where there are more than
-//! [`MOST_PIECES`]. Pieces that are worth no message of their own travel in rows (`rows`). The
+//! A piece is one of the sender's partitions, or several in a row if there are more than
+//! [`MOST_PIECES`]. Pieces that are not worth a message of their own travel in rows (`rows`). The
 //! receiver cuts its buffer in the same way, whatever its own partitions are, and a partition has
 //! arrived with the last piece that overlaps it. A receive that was started before the setup came
 //! begins when it comes, in whatever call progress is made.
@@ -46,7 +46,7 @@ pub struct PartId(Key);
 /// Arrivals from one rank of a communicator: setups, and receives that wait for theirs.
 #[derive(Debug, Default)]
 struct Source {
-    /// Which process that is.
+    /// That rank's process.
     from: Option<Peer>,
     /// The receive of the next setup, and its buffer.
     next: Option<(ReqId, Buf)>,
@@ -86,8 +86,8 @@ impl Partitioned {
         !self.going.is_empty() || self.expecting != 0
     }
 
-    /// This many tags. They wrap around after two thousand million; the messages with earlier ones
-    /// are long gone.
+    /// Takes this many tags. They wrap around after two thousand million; the messages with earlier
+    /// ones are long gone.
     fn take_tags(&mut self, count: u32) -> i32 {
         let room = LAST_TAG.abs_diff(SETUP_TAG + 1) - MOST_TAGS;
         if self.tags > room {
@@ -100,8 +100,8 @@ impl Partitioned {
 }
 
 impl Partitioned {
-    /// Makes a partitioned send of `buf`, in partitions of equal length, and says so to the
-    /// receiver. `polls`: how long the receiver is sure to poll when it waits.
+    /// Makes a partitioned send of `buf`, in partitions of equal length, and tells the receiver.
+    /// `polls`: how long the receiver is sure to poll when it waits.
     pub fn send(
         &mut self,
         messages: &mut Messages,
@@ -198,7 +198,7 @@ impl Partitioned {
         }
     }
 
-    /// A setup has come: whose is it?
+    /// Matches a setup that has come to its receive.
     fn take_setup(&mut self, messages: &mut Messages, at: (ContextId, u32)) {
         let Some(source) = self.sources.get_mut(&at) else {
             return;
@@ -234,7 +234,7 @@ impl Partitioned {
         }
     }
 
-    /// Now a receive knows how its data is cut.
+    /// A receive learns how its data is cut.
     fn set_up(&mut self, messages: &mut Messages, key: Key, setup: Setup) {
         let Some(op) = self.ops.get_mut(key) else {
             return;
@@ -248,7 +248,7 @@ impl Partitioned {
         }
     }
 
-    /// The sender of a receive is gone before it said anything.
+    /// The sender of a receive is gone before its setup came.
     fn fail(&mut self, messages: &mut Messages, key: Key, failure: Failure) {
         let Some(op) = self.ops.get_mut(key) else {
             return;
@@ -373,7 +373,7 @@ impl Partitioned {
         };
         let (buf, tag) = (op.slice(&setup, cargo), cargo.tag(&setup));
         let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
-        // While it is not the last of the operation, the sender goes on computing.
+        // Before the last piece of the operation, the sender goes on computing.
         let may_fetch = !last && messages.machine.endpoint.peers.choice(to).can_get();
         let mode = match may_fetch && messages.paths.spares_copy(to, buf.len()) {
             true => SendMode::Fetched,
@@ -412,7 +412,8 @@ impl Partitioned {
         pieces.is_some_and(|p| p.iter().all(|&ended| ended))
     }
 
-    /// Something has come: continues whatever waited for it. Not while an operation is started.
+    /// Something has come: continues everything that waited for it. Not while an operation is
+    /// started.
     fn advance_all(&mut self, messages: &mut Messages) {
         if self.expecting != 0 {
             self.look_at_sources(messages);
@@ -445,7 +446,7 @@ impl Partitioned {
         }
     }
 
-    /// Where a source's setups come from, as some receive that waits for one says it.
+    /// The envelope of a source's setups, from a receive that waits for one.
     fn source_of(&self, at: (ContextId, u32)) -> Option<Want> {
         let lines = self.sources.get(&at)?.lines.values();
         let mut waiting = lines.flat_map(|l| l.receives.iter());
@@ -456,7 +457,7 @@ impl Partitioned {
         }
     }
 
-    /// Takes the results of what has ended.
+    /// Takes the results of transfers that have ended.
     fn advance_op(&mut self, messages: &mut Messages, key: Key) {
         let Some(op) = self.ops.get_mut(key) else {
             return;
@@ -523,7 +524,7 @@ impl Partitioned {
         }
     }
 
-    /// Forgets an operation. One that is active goes on to its end; a receive takes its setup.
+    /// Forgets an operation. An active one continues to its end; a receive takes its setup.
     pub fn forget(&mut self, id: PartId) {
         let Some(op) = self.ops.get_mut(id.0) else {
             return;

@@ -2,7 +2,7 @@
 //! MPI_Iprobe, ...): yields, sleeps on the doorbell, asks the ranks they depend on whether they have
 //! left ([`crate::departed`]).
 //!
-//! Called with the lock held, in the thread of the program that looks.
+//! Called with the lock held, in the thread of the program that polls.
 
 use crate::engine::Engine;
 use crate::hang::Lasting;
@@ -32,10 +32,10 @@ impl<T> Inner<T> {
 }
 
 impl<T: Send + 'static> Guard<'_, T> {
-    /// Looks with `find`; progresses and looks again when it finds nothing; lets others run when it
-    /// has found nothing many times. For calls that return without what they looked for. Where that
-    /// has gone on for long `doubt` asks whether what is looked for can still come
-    /// ([`Engine::doubt`]), and ends it otherwise.
+    /// Looks with `find`; progresses and looks again if it finds nothing; lets others run if it has
+    /// found nothing many times. For calls that may return without a result. If that has gone on
+    /// for long, `doubt` asks whether the result can still come ([`Engine::doubt`]), and ends it
+    /// otherwise.
     #[inline]
     pub fn poll<R>(
         &mut self,
@@ -58,7 +58,7 @@ impl<T: Send + 'static> Guard<'_, T> {
         }
     }
 
-    /// One more unsuccessful poll of many, which `began` then: yields, and polls again.
+    /// One more unsuccessful poll of many, which began at `began`: yields, and polls again.
     #[cold]
     fn back_off<R>(
         &mut self,

@@ -24,7 +24,7 @@ pub enum Nap {
     Long,
 }
 
-/// Where the threads of a rank sleep; see [`Sleeper`], whose functions these are.
+/// Place where the threads of a rank sleep; see [`Sleeper`], whose functions these are.
 pub trait Sleep: Debug + Send + Sync + 'static {
     /// A thread in MPI announces that it is about to sleep.
     fn arm(&self, nap: Nap);
@@ -32,19 +32,20 @@ pub trait Sleep: Debug + Send + Sync + 'static {
     fn arm_for_polling(&self);
     /// Takes the announcement back.
     fn disarm(&self);
-    /// A thread in MPI sleeps, armed for this nap; whether something else than the time ended that.
+    /// A thread in MPI sleeps, armed for this nap; returns whether anything but the time ended
+    /// that.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool;
     /// The progress thread is awake after this nap; with the lock.
     fn wake_up(&self, nap: Nap);
     /// The progress thread is awake after its sleep while it polls; with the lock.
     fn wake_up_polling(&self);
-    /// Hands what comes to the progress thread, which sleeps, after `arm_for_polling`.
+    /// Lets incoming data wake the sleeping progress thread, after `arm_for_polling`.
     fn hand_over(&self);
     /// Incoming data no longer wakes the progress thread; with the lock.
     fn take_back(&self);
     /// The progress thread sleeps, idle or watching.
     fn rest(&self, timeout: Option<Duration>);
-    /// The progress thread sleeps while it polls, armed; as `sleep`.
+    /// The progress thread sleeps while it polls, armed; like `sleep`.
     fn doze(&self, timeout: Duration) -> bool;
     /// Wakes the progress thread, wherever it sleeps.
     fn rouse(&self);
@@ -55,7 +56,7 @@ pub trait Sleep: Debug + Send + Sync + 'static {
 /// The guarded state, as far as waiting is concerned; see [`Engine`], whose functions most of these
 /// are.
 pub trait Polled: Debug + Send + 'static {
-    /// Where its threads sleep.
+    /// Place where its threads sleep.
     type Sleeper: Sleep;
     /// The time.
     fn now() -> Tick;
@@ -65,7 +66,7 @@ pub trait Polled: Debug + Send + 'static {
     }
     /// CPU time of the calling thread.
     fn used() -> Duration;
-    /// Moves what can be moved; whether anything did.
+    /// Moves everything that can be moved; returns whether anything was.
     fn progress(&mut self) -> bool;
     /// The poll for frames of this peer only.
     fn progress_from(&mut self, peer: Peer) -> bool;
@@ -77,35 +78,35 @@ pub trait Polled: Debug + Send + 'static {
     fn progress_before_polling_asleep(&mut self) -> bool;
     /// A thread is about to sleep; before it is armed.
     fn make_ready_to_sleep(&mut self);
-    /// Data on this board is to end the sleep.
+    /// Data on this board has to end the sleep.
     fn sleep_for(&mut self, watch: Watch);
     /// It is awake, or does not sleep after all.
     fn awake(&mut self);
-    /// How long a thread that waits may sleep at most; `longest` where nothing makes it less.
+    /// How long a thread that waits may sleep at most; `longest` if nothing makes it less.
     fn longest_sleep(&self, longest: Duration) -> Duration;
-    /// How long a thread that waits polls longer than usual.
+    /// How long a waiting thread polls beyond the usual time.
     fn fetch_time(&self) -> Duration;
-    /// How long the network takes for the longest transfer that goes on with another host.
+    /// How long the network takes for the longest active transfer with another host.
     fn transfer_time(&self) -> Duration;
     /// The program waits without success.
     fn asked_in_vain(&mut self);
     /// It has waited for long: asks the ranks that this depends on whether it can still end.
     fn doubt(&mut self, on: WaitOn<'_>);
-    /// Time to move this thread to another CPU, perhaps.
+    /// Compares the placement of ranks if that is due, and may move this thread to another CPU.
     fn spread(&mut self, now: Tick);
-    /// Whether anything goes on that needs progress.
+    /// Whether anything is active that needs progress.
     fn busy(&self) -> bool;
     /// Whether others may wait for what this rank does about that.
     fn may_hold_up_others(&self) -> bool;
     /// Whether the request has ended.
     fn is_done(&self, req: ReqId) -> bool;
-    /// Whether what is waited for on a board has come.
+    /// Whether the condition on a board has come true.
     fn reached(&self, watch: Watch) -> bool;
-    /// Whether a thread of the program must call a function of the user's.
+    /// Whether a thread of the program must call a function of the user.
     fn wants_user(&self) -> bool;
     /// Whether a schedule waits for a board that no sleeper watches yet.
     fn is_unwatched(&self) -> bool;
-    /// CPU time that the ranks of this host have used together, where that can be read.
+    /// Total CPU time of the ranks of this host, if it can be read.
     fn used_by_host_ranks(&self) -> Option<Duration>;
     /// Messages that this rank has sent since the start.
     fn sent(&self) -> u64;
@@ -115,9 +116,9 @@ pub trait Polled: Debug + Send + 'static {
     fn ended(&self) -> u64;
     /// The lock's own counters.
     fn counters(&mut self) -> &mut Counters;
-    /// The kinds of events that are noticed from now on.
+    /// The kinds of events that are recorded from now on.
     fn set_wanted(&mut self, wanted: Wanted);
-    /// Notices that the progress thread has taken over.
+    /// Notes that the progress thread has taken over.
     fn notice_takeover(&mut self);
     /// Recorded events.
     fn event_queue(&self) -> &EventQueue;

@@ -1,4 +1,4 @@
-//! How an engine goes on: it polls its paths, and lets its parts continue what has come.
+//! How an engine progresses: it polls its paths, and lets its parts continue with the arrived data.
 
 use crate::engine::Engine;
 use crate::paths::{Paths, Port};
@@ -6,15 +6,15 @@ use kw_base::Peer;
 use kw_path::Asleep;
 
 impl Engine {
-    /// Whether anything goes on that needs progress.
+    /// Whether anything is active that needs progress.
     #[inline]
     pub fn busy(&self) -> bool {
         self.messages.machine.endpoint.requests.active() != 0 || self.may_hold_up_others()
     }
 
-    /// Whether others may wait for what this rank does about it. Not where it only waits for
-    /// messages that come eagerly: those are with its paths already, and are there as well as in
-    /// its memory.
+    /// Whether others may wait for what this rank does about it. Not if it only waits for messages
+    /// that come eagerly: those are with its paths already, and are safe there as well as in its
+    /// memory.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
         self.messages.machine.endpoint.requests.may_hold_up_others()
@@ -22,7 +22,8 @@ impl Engine {
             || self.messages.paths.pending()
     }
 
-    /// Moves what can be moved, on all paths; never blocks. Returns whether anything moved.
+    /// Moves everything that can be moved, on all paths; never blocks. Returns whether anything
+    /// moved.
     #[inline]
     pub fn progress(&mut self) -> bool {
         self.progress_by(|paths, port| paths.poll(port))
@@ -34,7 +35,7 @@ impl Engine {
         self.progress_by(|paths, port| paths.poll_from(peer, port))
     }
 
-    /// As [`Engine::progress`], for the progress thread after a sleep.
+    /// Like [`Engine::progress`], for the progress thread after a sleep.
     pub(crate) fn progress_ready(&mut self) -> bool {
         self.progress_by(|paths, port| paths.poll_ready(port))
     }
@@ -45,15 +46,15 @@ impl Engine {
         self.go_on(moved)
     }
 
-    /// The second drain of the contract of sleeping: looks at everything, and has every path wake
-    /// us from now on.
+    /// The second drain of the contract of sleeping: polls everything, and has every path wake us
+    /// from now on.
     pub(crate) fn progress_before_sleep(&mut self) -> bool {
         self.messages.paths.arm(Asleep::Waiting);
         self.progress()
     }
 
-    /// The progress thread is about to sleep: every path wakes it from now on. Whether one of those
-    /// moved that had to be looked at once more.
+    /// The progress thread is about to sleep: every path wakes it from now on. Returns whether a
+    /// path that had to be polled once more moved.
     pub(crate) fn progress_before_polling_asleep(&mut self) -> bool {
         self.messages.paths.arm(match self.parts.is_held_by_send() {
             false => Asleep::Polling,
@@ -70,8 +71,8 @@ impl Engine {
         }
     }
 
-    /// After a poll in which something has `moved`, or nothing: continues what waits for it.
-    /// Whether anything moved in the end.
+    /// After a poll in which something has `moved`, or nothing: continues everything that waits for
+    /// it. Returns whether anything moved in the end.
     #[inline]
     fn go_on(&mut self, mut moved: bool) -> bool {
         moved |= self.messages.go_on();
@@ -96,8 +97,8 @@ impl Engine {
         }
     }
 
-    /// After a send: looks at what comes, where much was sent without a look, or a look is to be
-    /// gone on with. Not for use inside progress.
+    /// After a send: polls, if much was sent without a poll, or an earlier poll has to be
+    /// continued. Not for use inside progress.
     #[inline(always)]
     pub fn look_after_sending(&mut self) {
         if self.messages.owes_a_look() {

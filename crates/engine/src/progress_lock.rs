@@ -12,10 +12,10 @@
 //!   progress thread (see [`kw_waiting::async_progress`]).
 //!
 //! Invariant, whenever the lock is free ([`Inner::is_looked_after`]): the role is not free while a
-//! thread is parked, unless one of those was called to take it and is on its way (this may take
-//! long: there may be more threads than CPUs). Until then only another thread of the program may
-//! take the role, for it passes the role on when its wait ends. The progress thread would not, so
-//! it has the role only while no thread is parked.
+//! thread is parked, unless one of the parked threads was called to take it and is on its way (this
+//! may take long: there may be more threads than CPUs). Until then only another thread of the
+//! program may take the role, for it passes the role on when its wait ends. The progress thread
+//! would not, so it has the role only while no thread is parked.
 
 use crate::engine::Engine;
 use crate::events::{self, Safety, Tools};
@@ -32,7 +32,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::TryLockError;
 use std::time::Duration;
 
-/// Which thread polls.
+/// The thread that polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// None.
@@ -53,13 +53,13 @@ pub struct Inner<T, E: Polled = Engine> {
     /// The upper layer's own state.
     pub above: T,
     pub(crate) role: Role,
-    /// Decides who polls, yields and sleeps.
+    /// Decides which thread polls, yields and sleeps.
     pub(crate) policy: Policy,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) next_waiter: u64,
-    /// `Machine::ended` when sleeping threads were last looked at.
+    /// `Machine::ended` when sleeping threads were last checked.
     pub(crate) told: u64,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// The event thread sleeps, and wakes to look at a set time.
@@ -153,7 +153,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
         }
     }
 
-    /// Takes the lock to look at something, without counting as a thread that enters MPI.
+    /// Takes the lock to read something, without counting as a thread that enters MPI.
     pub fn look(&self) -> Guard<'_, T, E> {
         Guard {
             core: &self.core,
@@ -183,15 +183,15 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
         }
     }
 
-    /// The same lock, for a thread that lives as long as it likes.
+    /// The same lock, for a thread with any lifetime.
     pub fn share(&self) -> ProgressLock<T, E> {
         ProgressLock {
             core: self.core.clone(),
         }
     }
 
-    /// Has every waiting thread look again at what it waits for (something that no message brings
-    /// has happened).
+    /// Has every waiting thread check its condition again (something that no message brings has
+    /// happened).
     pub fn wake_all(&self) {
         let guard = self.lock();
         guard.waiters.iter().for_each(|w| w.thread.unpark());
@@ -302,7 +302,7 @@ impl<T, E: Polled> Inner<T, E> {
         boards.any(|w| engine.reached(w))
     }
 
-    /// After a sleep that nothing ended: whatever lies there now should have.
+    /// After a sleep that nothing ended: data that is there now should have ended it.
     #[cold]
     pub(crate) fn note_lost_wakeup(&mut self, progress: fn(&mut E) -> bool) {
         if let Some(e) = &mut self.engine
@@ -312,7 +312,7 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Has the thread that polls, and sleeps meanwhile, look again at what there is to wait for.
+    /// Has the thread that polls, and sleeps meanwhile, check again what it waits for.
     #[cold]
     pub(crate) fn ring_sleeper(&self) {
         if self.role == Role::CallerAsleep
@@ -380,7 +380,7 @@ impl<T, E: Polled> Inner<T, E> {
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// Lets go of the lock: as dropping the guard, but in line, for calls that take little more
+    /// Releases the lock: like dropping the guard, but in line, for calls that take little more
     /// time than that.
     #[inline(always)]
     pub fn leave(mut self) {
@@ -402,7 +402,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         r
     }
 
-    /// Lets the threads in that want the lock.
+    /// Lets in the threads that want the lock.
     #[cold]
     pub(crate) fn let_others_in(&mut self) {
         let core = self.core.clone();
@@ -420,7 +420,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         });
     }
 
-    /// Lets go of the lock, and has the tools hear of what happened.
+    /// Releases the lock, and delivers events to the tools.
     #[cold]
     fn hand_out(&mut self) {
         if self.has_news(Safety::None) {
@@ -442,7 +442,7 @@ impl<T: Send + 'static, E: Polled> Deref for Guard<'_, T, E> {
 impl<T: Send + 'static, E: Polled> DerefMut for Guard<'_, T, E> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Inner<T, E> {
-        // See above.
+        // Also here `held` is `Some`.
         self.held.as_mut().expect("the lock is held")
     }
 }

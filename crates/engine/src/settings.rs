@@ -42,7 +42,7 @@ impl Engine {
         Duration::from_nanos(wake as u64)
     }
 
-    /// How long a rank that waits is sure to poll: nothing, where CPUs are shared.
+    /// How long a rank that waits is sure to poll: zero if CPUs are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
         let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
         match self.job.agreed().is_oversubscribed(peer) {
@@ -51,8 +51,7 @@ impl Engine {
         }
     }
 
-    /// The largest value of a level since the last time this was asked, for a row of
-    /// [`Class::Peak`].
+    /// The largest value of a level since the last call, for a row of [`Class::Peak`].
     pub fn take_peak(&mut self, c: Counter) -> u64 {
         let Class::Peak(level) = c.row().class else {
             return self.counter(c);
@@ -82,8 +81,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Says goodbye to every peer, and stays until all have heard it, but not longer than
-    /// [`LINGER`]. Rank 0 keeps what its connections have measured.
+    /// Says goodbye to every peer, and stays until all have received it, but not longer than
+    /// [`LINGER`]. Rank 0 saves what its connections have measured.
     pub fn close(&mut self) {
         for line in self.messages.paths.network() {
             tracing::info!("{line}");

@@ -1,6 +1,6 @@
-//! Numbers that ranks share: one of them keeps the number, and answers the others whether or not its
-//! program is in MPI. A lock belongs to each number; who asks for it is answered when it is free,
-//! in the order of asking.
+//! Numbers that ranks share: one of them keeps the number, and answers the others whether or not
+//! its program is in MPI. A lock belongs to each number; requests for it are granted when it is
+//! free, in the order of asking.
 //!
 //! Questions and answers are messages in a context of the number's own, so that none is lost or
 //! answered twice.
@@ -24,7 +24,7 @@ use std::sync::Arc;
 const QUESTION: i32 = 0;
 const ANSWER: i32 = 1;
 const LOCKED: i32 = 2;
-/// Bytes of a question: what, and two numbers.
+/// Bytes of a question: its kind, and two numbers.
 const QUESTION_LEN: usize = 24;
 /// Bytes of an answer.
 const ANSWER_LEN: usize = 8;
@@ -32,16 +32,16 @@ const ANSWER_LEN: usize = 8;
 /// Request of a rank to the one that keeps a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
-    /// Adds to the number if it is at most `highest`; the answer is what it was.
+    /// Adds to the number if it is at most `highest`; the answer is its old value.
     Add {
-        /// What is added.
+        /// The addend.
         more: u64,
         /// The highest number to which it is added.
         highest: u64,
     },
-    /// Sets the number; the answer is what it was.
+    /// Sets the number; the answer is its old value.
     Set(u64),
-    /// Wants the lock; the answer comes when this rank has it.
+    /// Requests the lock; the answer comes when this rank has it.
     Lock,
     /// Gives the lock back.
     Unlock,
@@ -135,7 +135,8 @@ impl Number {
         }
     }
 
-    /// The lock passes on while a rank has it that is gone, and others wait. The answer to send.
+    /// The lock passes on if the rank that has it is gone, and others wait. Returns the answer to
+    /// send.
     fn leave_gone(&mut self, is_gone: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         let mut next = None;
         while !self.waiting.is_empty()
@@ -166,7 +167,7 @@ pub struct SharedCounters {
 }
 
 impl SharedCounters {
-    /// This rank keeps a number for the ranks of a group, who ask in this context.
+    /// This rank keeps a number for the ranks of a group, which ask in this context.
     pub fn keep(
         &mut self,
         messages: &mut Messages,
@@ -256,7 +257,7 @@ pub fn answer_of(buf: &Buf) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// A place for an answer.
+/// A buffer for an answer.
 pub fn answer_buf() -> Buf {
     Buf::alloc(ANSWER_LEN)
 }
@@ -269,12 +270,13 @@ pub struct HostCounter {
 }
 
 impl HostCounter {
-    /// Takes memory for a number, for one of the ranks; `None` where there is none to spare.
+    /// Takes memory for a number, for one of the ranks; `None` if there is none to spare.
     pub fn claim(messages: &mut Messages) -> Option<u32> {
         messages.boards()?.claim_spare()
     }
 
-    /// The number in memory that one of these ranks has claimed and told them. It is 0 at first.
+    /// The number in memory that one of these ranks has claimed and told the others. It is 0 at
+    /// first.
     pub fn open(messages: &mut Messages, claimed: u32, group: &Group) -> Option<HostCounter> {
         let board = messages.boards()?.open(claimed);
         let places = group.iter().map(|peer| messages.paths.place(peer));
@@ -282,7 +284,7 @@ impl HostCounter {
         Some(HostCounter { board, places })
     }
 
-    /// Adds to the number if it is at most `highest`; returns what it was.
+    /// Adds to the number if it is at most `highest`; returns its old value.
     pub fn add(&self, more: u64, highest: u64) -> u64 {
         let add = |old| sum(old, more, highest);
         let tally = self.board.tally();
@@ -291,12 +293,12 @@ impl HostCounter {
         }
     }
 
-    /// Sets the number; returns what it was.
+    /// Sets the number; returns its old value.
     pub fn set(&self, value: u64) -> u64 {
         self.board.tally().swap(value, Ordering::AcqRel)
     }
 
-    /// This rank does not use it any more. The memory is free when all have said so.
+    /// This rank does not use it any more. The memory is free when all ranks have said so.
     pub fn leave(self) {
         self.board.leave(&self.places, 0);
     }

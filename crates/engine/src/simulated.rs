@@ -41,8 +41,8 @@ impl Launcher for Nobody {
     }
 }
 
-/// The engine of rank `me`, over its network. `hosts`: host number of every rank; all are oversubscribed, so that
-/// every unsuccessful poll reads the clock (the network's).
+/// The engine of rank `me`, over its network. `hosts`: host number of every rank; all are
+/// oversubscribed, so that every unsuccessful poll reads the clock (the network's).
 pub fn engine(
     net: Box<dyn Network>,
     me: Peer,

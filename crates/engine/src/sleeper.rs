@@ -90,8 +90,8 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// Sleeps until rung, until a socket is ready, or until `timeout`; whether it was not the last.
-    /// Then, with the lock: `wake_up`.
+    /// Sleeps until rung, until a socket is ready, or until `timeout`; returns whether anything but
+    /// `timeout` ended it. Then call `wake_up` with the lock.
     fn sleep(&self, nap: Nap, timeout: Duration) -> bool {
         match (self.mode(nap), &self.bell) {
             (Mode::Futex, Bell::Own(b)) => b.sleep(Some(timeout)),
@@ -100,7 +100,8 @@ impl Sleep for Sleeper {
         }
     }
 
-    /// The thread in MPI that was armed has woken: takes the announcement back, and what rang.
+    /// The thread in MPI that was armed has woken: takes the announcement back, and clears the
+    /// bells that rang.
     fn wake_up(&self, nap: Nap) {
         match self.mode(nap) {
             Mode::Fd => self.bell.clear(),
@@ -113,7 +114,7 @@ impl Sleep for Sleeper {
         self.bell.clear();
     }
 
-    /// Hands what comes to the progress thread, which sleeps, after `arm_for_polling`.
+    /// Lets incoming data wake the sleeping progress thread, after `arm_for_polling`.
     fn hand_over(&self) {
         if !self.wake_set.watch(&self.epoll_set) {
             self.wake_set.ring();
@@ -131,8 +132,8 @@ impl Sleep for Sleeper {
     }
 
     /// Its sleep while it polls, after `arm_for_polling`: until something comes, it is roused, or
-    /// `timeout`; whether it was not the last. Then, with the lock and if it still polls:
-    /// `wake_up_polling`.
+    /// `timeout`; returns whether anything but `timeout` ended it. Then call `wake_up_polling`,
+    /// with the lock and if it still polls.
     fn doze(&self, timeout: Duration) -> bool {
         match self.wake_set.watch(&self.epoll_set) {
             true => self.wake_set.sleep(Some(timeout)),

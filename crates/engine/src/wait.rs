@@ -20,7 +20,8 @@ use std::time::Duration;
 /// Condition of a waiting thread, so that exactly it is woken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitOn<'a> {
-    /// Requests any of whose completion may end the wait; empty: wake me on anything that arrives.
+    /// Requests any of whose completion may end the wait; empty: anything that arrives wakes the
+    /// thread.
     pub requests: &'a [ReqId],
     /// The only peer it can come from, if known.
     pub from: Option<Peer>,
@@ -55,8 +56,8 @@ impl Waiter {
 }
 
 impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
-    /// Progresses, polling and then sleeping, until `ready` says so, which is not asked again then.
-    /// The lock is let go while sleeping.
+    /// Progresses, polling and then sleeping, until `ready` returns true, which is not called again
+    /// then. The lock is released while sleeping.
     #[inline]
     pub fn wait<'a>(
         &'a self,
@@ -100,8 +101,8 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
         }
     }
 
-    /// Waits while another thread polls. Says whether `ready` said so; otherwise the role may have
-    /// fallen free.
+    /// Waits while another thread polls. Returns whether `ready` returned true; otherwise the role
+    /// may have fallen free.
     fn park(
         &self,
         guard: &mut Guard<'_, T, E>,
@@ -165,7 +166,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
     }
 }
 
-/// Polls where it can come from, or everywhere; whether anything moved.
+/// Polls the peer it waits for, or everywhere; returns whether anything moved.
 #[inline]
 fn poll<E: Polled>(engine: &mut E, on: WaitOn<'_>, all: bool) -> bool {
     match (on.board, on.from) {
@@ -175,8 +176,7 @@ fn poll<E: Polled>(engine: &mut E, on: WaitOn<'_>, all: bool) -> bool {
     }
 }
 
-/// Nothing has come: carries out what there is to do between two polls. Says whether the wait is
-/// over.
+/// Nothing has come: does what is due between two polls. Returns whether the wait is over.
 #[inline]
 fn found_nothing<T: Send + 'static, E: Polled>(
     guard: &mut Guard<'_, T, E>,
@@ -201,8 +201,8 @@ fn found_nothing<T: Send + 'static, E: Polled>(
     false
 }
 
-/// Lets others run on this CPU, and measures for how long, unless there is nothing to learn. Returns
-/// the time, if it has read the clock.
+/// Lets others run on this CPU, and measures for how long, unless there is nothing to learn.
+/// Returns the time, if it has read the clock.
 fn let_others_run<T: Send + 'static, E: Polled>(
     guard: &mut Guard<'_, T, E>,
     wait: &mut Wait,
@@ -222,8 +222,8 @@ fn let_others_run<T: Send + 'static, E: Polled>(
     Some(now)
 }
 
-/// Lets others in that want the lock, checks a wait that lasts, sleeps when it has polled for long
-/// enough. Says whether the wait is over.
+/// Lets in the threads that want the lock, checks a wait that lasts, sleeps when it has polled for
+/// long enough. Returns whether the wait is over.
 fn read_clock<T: Send + 'static, E: Polled>(
     guard: &mut Guard<'_, T, E>,
     on: WaitOn<'_>,
@@ -270,8 +270,8 @@ fn read_clock<T: Send + 'static, E: Polled>(
 }
 
 impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
-    /// About a wait that has lasted: whether it is over because it can never end otherwise. Looks
-    /// after the waits of threads that are parked, too.
+    /// Checks a wait that has lasted: returns whether it is over because it can never end
+    /// otherwise. Checks the waits of parked threads, too.
     #[cold]
     fn doubt(
         &mut self,
@@ -301,7 +301,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     }
 }
 
-/// Drain, arm, drain again, sleep, for `most` at most. Says whether `ready` said so.
+/// Drain, arm, drain again, sleep, for `most` at most. Returns whether `ready` returned true.
 #[cold]
 pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
     guard: &mut Guard<'_, T, E>,
@@ -349,9 +349,9 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
     ready(guard)
 }
 
-/// Sleeps; whether nothing ended that for all of the longest time, a signal neither. A sleep that
-/// ended late says nothing: the machine stood still, and what came afterwards may have come before
-/// its end was seen.
+/// Sleeps; returns whether the sleep lasted for all of the longest time and nothing ended it, not
+/// even a signal. A sleep that ended late shows nothing: the machine stood still, and data that
+/// came afterwards may have come before its end was seen.
 pub(crate) fn lasts_in_full<E: Polled>(
     longest: Duration,
     sleep: impl FnOnce(Duration) -> bool,

@@ -2,17 +2,17 @@
 //! rank's program taking part.
 //!
 //! ```text
-//! access    operations of this rank: frames for their target, long data, room for what comes back
+//! access    operations of this rank: frames for their target, long data, buffers for replies
 //! sync      epochs: fences, post-start-complete-wait, locks, flushes
 //! direct    memory that this rank reads and writes itself
 //! memory    what operations of others do to this rank's memory
-//! locks     who holds the lock of this rank's memory
+//! locks     which ranks hold the lock of this rank's memory
 //! check     conflicting accesses (KW_CHECK)
 //! flights   what is under way to each target, and has to end before a flush does
 //! posts     post, start, complete and wait
 //! reach     memory in reach, for calls that take no lock of the library
 //! tally     counts of operations and epochs
-//! view      what calls wait for, and who holds locks, for people
+//! view      what calls wait for, and which ranks hold locks, for people
 //! ```
 //!
 //! Frames ([`kw_proto::rma`]) are messages in a context that belongs to the window. So they are
@@ -98,7 +98,7 @@ pub struct NewWindow {
     pub memory: Memory,
     /// The extent of the memory of each rank.
     pub targets: Vec<Extent>,
-    /// Conflicting accesses are looked for: all ranks say the same.
+    /// Conflicting accesses are searched for: the same on all ranks.
     pub checks: bool,
 }
 
@@ -128,7 +128,7 @@ impl From<Misuse> for WindowError {
     }
 }
 
-/// Frames that come.
+/// Frames that arrive.
 #[derive(Debug)]
 struct Incoming {
     origin: u32,
@@ -137,7 +137,7 @@ struct Incoming {
     buf: Buf,
 }
 
-/// Target datatypes that a target has been sent.
+/// Target datatypes that have been sent to a target.
 #[derive(Default, Debug)]
 struct SentTypes {
     known: Vec<(Arc<Layout>, u32)>,
@@ -160,7 +160,7 @@ struct Window {
     shared: Option<Arc<Shared>>,
     /// The part of the window that calls use without the library's lock.
     reachable: Option<Arc<Reachable>>,
-    /// Ranks that are marked there.
+    /// Ranks that are marked in it.
     marked: Vec<u32>,
     /// Posts and completes of ranks that share memory.
     awaited: Awaited,
@@ -185,7 +185,7 @@ struct Window {
 impl Window {
     fn new(new: NewWindow) -> Window {
         let shared = match &new.memory {
-            // A check sees only what comes as a message.
+            // A check sees only accesses that come as messages.
             Memory::Shared { memory, ranks } if !new.checks => {
                 let size = new.group.size();
                 Some(Arc::new(Shared::new(memory.clone(), ranks, size)))
@@ -228,7 +228,7 @@ impl Window {
         }
     }
 
-    /// The state of what others do, and the means to do it.
+    /// The state of other ranks' accesses, and the means to carry them out.
     fn exposed<'a>(
         &'a mut self,
         messages: &'a mut Messages,
@@ -269,7 +269,7 @@ impl Window {
         }
     }
 
-    /// Receives what a target will send with this tag.
+    /// Receives the data that a target will send with this tag.
     fn expect(&mut self, messages: &mut Messages, rank: u32, tag: i32, into: Buf) -> ReqId {
         let want = Want {
             context: self.context,
@@ -279,7 +279,7 @@ impl Window {
         messages.recv(want, into)
     }
 
-    /// Goes on with what has come, until nothing more has; whether anything had.
+    /// Continues with the arrived data, until there is none left; returns whether there was any.
     fn advance(&mut self, messages: &mut Messages) -> bool {
         let mut any = false;
         loop {
@@ -411,19 +411,20 @@ impl Windows {
         Ok(window)
     }
 
-    /// The memory that calls reach without the lock, where ranks share any.
+    /// The memory that calls access without the lock, if ranks share any.
     pub fn reachable(&mut self, id: WinId) -> Option<Arc<Reachable>> {
         self.get_mut(id).ok()?.reachable.clone()
     }
 
-    /// Whether other ranks access memory of this one by messages: they wait until it looks for these.
+    /// Whether other ranks access memory of this one by messages: they wait until it polls for
+    /// these.
     #[inline]
     pub fn serve(&self) -> bool {
         self.serving != 0
     }
 
-    /// Makes a window: all ranks of the group do, with what each of them exposes. Others may use it
-    /// before this rank has made it.
+    /// Makes a window: all ranks of the group do, each with the memory that it exposes. Others may
+    /// use it before this rank has made it.
     pub fn create(&mut self, messages: &mut Messages, new: NewWindow) -> WinId {
         let mut window = Window::new(new);
         window.advance(messages);
@@ -469,7 +470,7 @@ impl Windows {
         }
     }
 
-    /// Detaches what was attached at an address.
+    /// Detaches the memory that was attached at an address.
     pub fn detach(&mut self, id: WinId, base: Addr) -> Result<(), WindowError> {
         match self.get_mut(id)?.area.detach(base) {
             true => Ok(()),

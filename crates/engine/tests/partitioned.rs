@@ -1,6 +1,6 @@
 //! Partitioned transfers between two ranks of one process, from seeds: parts become ready in any
 //! order, alone and in ranges, and now and then the sender waits. Every part arrives once, none
-//! before it is ready; and while the sender waits, all that are ready.
+//! before it is ready; and while the sender waits, all that are ready arrive.
 
 mod dice;
 mod simulated;
@@ -134,8 +134,8 @@ fn every_part_arrives_once_and_none_too_early() {
     }
 }
 
-/// Parts that take long to compute leave as they are ready, though the sender never waits; those
-/// that do not leave together.
+/// Parts that take long to compute leave as they are ready, though the sender never waits; the
+/// others leave together.
 #[test]
 fn parts_that_take_long_leave_one_by_one() {
     let mut options = SimOptions::calm();

@@ -135,7 +135,7 @@ fn a_refused_fetch_becomes_a_rendezvous() {
     }
 }
 
-/// A peer that is cut off ends what needs it with a sentence, and nothing else.
+/// A peer that is cut off ends the operations that need it with a sentence, and nothing else.
 #[test]
 fn a_cut_ends_what_needs_the_peer_and_nothing_else() {
     let (net, mut engines) = ranks(3, 99, SimOptions::calm(), true);

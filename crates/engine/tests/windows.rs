@@ -51,7 +51,7 @@ impl Job {
             unit: 8,
         };
         let group = Arc::new(Group::range(Peer(0), n));
-        // What is found is not looked at: a check changes nothing of what operations do.
+        // Conflicts found are ignored: a check changes no effect of operations.
         let checks = seed % 3 == 0;
         let mut windows = Vec::new();
         for (me, engine) in engines.iter_mut().enumerate() {
@@ -87,7 +87,7 @@ impl Job {
         }
     }
 
-    /// What `call` does on a rank's window.
+    /// The result of `call` on a rank's window.
     fn on<T>(
         &mut self,
         rank: usize,
@@ -177,8 +177,8 @@ fn value(buf: &Buf) -> i64 {
     i64::from_ne_bytes(word)
 }
 
-/// Every rank adds to numbers of every rank, under locks of both kinds; now and then it fetches what
-/// was there before, which no two ranks may see alike.
+/// Every rank adds to numbers of every rank, under locks of both kinds; now and then it fetches the
+/// old values, which no two ranks may see alike.
 fn additions(seed: u64) {
     let mut job = Job::new(3, 64, seed);
     let (n, long) = (job.size(), int64());
@@ -253,7 +253,7 @@ fn additions(seed: u64) {
 }
 
 impl Job {
-    /// Waits for a lock while others, who may hold it, end what they wait for.
+    /// Waits for a lock while others, which may hold it, end what they wait for.
     fn wait_unless_deadlock(
         &mut self,
         me: usize,
@@ -321,7 +321,7 @@ fn an_exclusive_lock_is_held_by_one_rank() {
                     let mode = LockMode::Exclusive;
                     let lock = job.on(me, |w, m, id| w.lock(m, id, 0, mode, true));
                     if let Started::Request(_) = lock {
-                        // The own lock: it is waited for before anything else.
+                        // The rank's own lock: it is waited for before anything else.
                         while !job.has_ended(me, &lock) {
                             for other in 0..n {
                                 job.engines[other].progress();
@@ -480,8 +480,8 @@ fn what_is_completed_is_there_after_the_wait() {
     }
 }
 
-/// An origin that puts without a flush keeps going: it is not held up forever by what it has not
-/// been told.
+/// An origin that puts without a flush keeps going: it is not held up forever by answers that it
+/// has not received.
 #[test]
 fn requests_end_however_much_went_before_without_an_answer() {
     let mut job = Job::new(2, 64, 3);

@@ -20,7 +20,7 @@ const LINE_AREA: u32 = 2;
 /// All short shelves, or the rings.
 const SHELF_AREA: u32 = 3;
 
-/// Where the slices of one plan lie.
+/// Locations of the slices of one plan.
 struct Rows<'a> {
     channel: &'a Channel,
     board_use: &'a BoardUse,
@@ -77,7 +77,7 @@ impl Places for Rows<'_> {
     }
 }
 
-/// Works a plan's ops out. `long`: copies of this length and more are not for the executor.
+/// Resolves a plan's ops. `long`: copies of this length and more are not for the executor.
 pub(super) fn bind_on(channels: &mut Channels, run: &mut Run, long: u64) {
     let channel = run.board_use.as_ref().and_then(|b| channels.get(b.channel));
     let Some(work) = run.work.as_deref() else {
@@ -122,7 +122,7 @@ impl Flags for BoardFlags<'_> {
 /// The flags, and the areas that a plan's ops touch.
 struct BoardGround<'a> {
     flags: BoardFlags<'a>,
-    /// Where the caller's buffers begin.
+    /// Start addresses of the caller's buffers.
     buffers: &'a [Addr; 2],
     lines: Region<'a>,
     shelves: Region<'a>,
@@ -170,7 +170,7 @@ impl<'a> executor::Ground for BoardGround<'a> {
 }
 
 impl Channels {
-    /// Goes on with a run as far as the executor can.
+    /// Continues a run as far as the executor can.
     #[inline(always)]
     pub(super) fn go_on(&mut self, run: &mut Run) -> Next {
         let channel = run.board_use.as_ref().and_then(|b| self.get(b.channel));
@@ -180,8 +180,8 @@ impl Channels {
         channel.go_on(run)
     }
 
-    /// Goes on with a run all of whose ops are the executor's, to its end if it can; what it waits
-    /// for.
+    /// Runs a run whose ops are all the executor's, to its end if it can; otherwise returns the
+    /// condition for which it waits.
     #[inline(always)]
     pub(super) fn run(&mut self, run: &mut Run) -> Option<Watch> {
         let id = run.board_use.as_ref()?.channel;
@@ -194,7 +194,7 @@ impl Channels {
         None
     }
 
-    /// A run has ended, well or not; the next one's turn has come.
+    /// A run has ended, with or without success; the next one's turn has come.
     pub(super) fn end(&mut self, run: &mut Run) {
         let Some(id) = run.board_use.as_ref().map(|b| b.channel) else {
             return;
@@ -267,7 +267,7 @@ impl Channel {
         self.flow.has_come(wait, &mut flags)
     }
 
-    /// Says whether another run waits for its turn.
+    /// Returns whether another run waits for its turn.
     #[inline(always)]
     fn end(&mut self, run: &mut Run) -> bool {
         let mut flags = BoardFlags {

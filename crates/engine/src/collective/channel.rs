@@ -38,28 +38,28 @@ impl Watch {
         }
     }
 
-    /// The same wait of a rank of which others wait for answers to messages meanwhile, or not.
+    /// The same condition, with whether others wait for answers to messages of this rank meanwhile.
     pub fn serving(self, serves: bool) -> Watch {
         Watch { serves, ..self }
     }
 
-    /// Whether all paths are polled for it each time, for it is not only the board that matters: it
-    /// is a turn, which comes when another collective of this rank ends, or this rank serves others.
+    /// Whether all paths are polled for it each time, because not only the board matters: it is a
+    /// turn, which comes when another collective of this rank ends, or this rank serves others.
     #[inline]
     pub(crate) fn is_turn(self) -> bool {
         self.serves || matches!(self.wait, Wait::Turn(_))
     }
 }
 
-/// A plan's use of a board, except the positions that its runs have one after the other.
+/// A plan's use of a board, except the positions that its successive runs have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoardUse {
     pub(super) channel: ChannelId,
     pub(super) need: Need,
     pub(super) shelf: Shelf,
-    /// Where its short shelves lie.
+    /// Location of its short shelves.
     pub(super) areas: Areas,
-    /// Bytes of a long one.
+    /// Bytes of a long shelf.
     pub(super) long: u64,
     /// Bytes of a unit.
     pub(super) unit: u64,
@@ -74,7 +74,7 @@ pub(super) enum Part {
 }
 
 impl BoardUse {
-    /// Where a slice of a shelf lies.
+    /// Location of a slice of a shelf.
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
         let unit = self.unit;
@@ -105,7 +105,7 @@ pub(crate) struct Channel {
     /// By rank of the communicator: which member of this node it is; `STRANGER` for ranks of other
     /// nodes.
     members: Box<[u32]>,
-    /// By member: its place on the host.
+    /// Place on the host of each member.
     pub(super) places: Box<[u32]>,
     pub(super) flow: FlowControl,
     /// This rank sleeps because of the board.
@@ -117,7 +117,8 @@ pub(crate) struct Channel {
 const STRANGER: u32 = u32::MAX;
 
 impl Channel {
-    /// `places`: for every rank of the communicator its place on this host, if it is of this host.
+    /// Makes a channel. `places`: for every rank of the communicator its place on this host, if it
+    /// is on this host.
     pub(crate) fn new(board: Board, places: impl Iterator<Item = Option<u32>>) -> Channel {
         let mut here = Vec::new();
         let members = places
@@ -158,7 +159,7 @@ impl Channel {
         })
     }
 
-    /// Which member of the node a rank of the communicator is.
+    /// Member of the node that a rank of the communicator is.
     pub(super) fn member(&self, rank: u32) -> Option<u32> {
         let member = self.members.get(rank as usize).copied();
         member.filter(|&m| m != STRANGER)
@@ -195,7 +196,7 @@ impl Channel {
 #[derive(Debug, Default)]
 pub struct Channels {
     channels: Vec<Option<Box<Channel>>>,
-    /// Those for which this rank sleeps.
+    /// Channels for which this rank sleeps.
     watched: Vec<ChannelId>,
     /// Some collective has ended, so the next one's turn has come.
     pub(super) turned: bool,
@@ -214,7 +215,7 @@ impl Channels {
         Some(self.add(Channel::new(board, places)))
     }
 
-    /// Adds one.
+    /// Adds a channel.
     fn add(&mut self, channel: Channel) -> ChannelId {
         let free = self.channels.iter().position(|c| c.is_none());
         let at = free.unwrap_or_else(|| {
@@ -291,7 +292,7 @@ impl Channels {
         run.begin(place);
     }
 
-    /// The first collective of a board, and so far its only one, is not run.
+    /// The first collective of a board, and so far its only one, is not run after all.
     pub(super) fn take_back(&mut self, board_use: &BoardUse, place: &Reservation) {
         if let Some(channel) = self.get(board_use.channel) {
             channel.flow.take_back(place);

@@ -1,6 +1,6 @@
-//! Which algorithm runs a call. All ranks of a communicator must choose the same, so this is made
-//! of what the job agreed on, and sees nothing else: the call, the rows of the communicator's hint,
-//! and itself.
+//! Which algorithm runs a call. All ranks of a communicator must choose the same, so the choice
+//! depends only on what the job agreed on: the call, the rows of the communicator's hint, and
+//! itself.
 
 use kw_base::Calibration;
 use kw_boot::Agreed;
@@ -9,7 +9,7 @@ use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Chooser, Coll, Table};
 
-/// By what algorithms are chosen.
+/// Basis of the choice of algorithms.
 #[derive(Debug)]
 pub(super) struct Choosing {
     table: Table,
@@ -25,7 +25,7 @@ impl Choosing {
         }
     }
 
-    /// For ranks of several jobs, which have agreed on nothing: as the built-in table says, with
+    /// The basis for ranks of several jobs, which have agreed on nothing: the built-in table, with
     /// the built-in values of all figures.
     #[cold]
     pub(super) fn between_jobs() -> Choosing {
@@ -38,7 +38,7 @@ impl Choosing {
         }
     }
 
-    /// For the parts of composed algorithms.
+    /// The basis for the parts of composed algorithms.
     #[inline]
     pub(super) fn chooser(&self) -> Chooser<'_> {
         Chooser {
@@ -47,7 +47,7 @@ impl Choosing {
         }
     }
 
-    /// The algorithm and its number; `rows` go before the table.
+    /// The algorithm and its number; `rows` precede the table.
     #[inline]
     pub(super) fn choose(
         &self,

@@ -1,5 +1,5 @@
-//! How a run is driven: what the executor leaves to the engine, which is messages, memory that are
-//! not in a row, long copies and functions of the user.
+//! How a run is driven: the steps that the executor leaves to the engine, which are messages,
+//! memory that is not contiguous, long copies and functions of the user.
 
 use super::Failure;
 use super::binding;
@@ -45,7 +45,7 @@ impl Driving<'_> {
         run.bound = Bound::Yes;
     }
 
-    /// Goes on with a run as far as it can without waiting.
+    /// Continues a run as far as it can without waiting.
     pub fn drive(&mut self, run: &mut Run) -> Drive {
         match self.before_ops(run) {
             Some(waits) => waits,
@@ -53,7 +53,7 @@ impl Driving<'_> {
         }
     }
 
-    /// Steps before the first op; the condition for which they wait.
+    /// Steps before the first op; returns the condition for which they wait.
     fn before_ops(&mut self, run: &mut Run) -> Option<Drive> {
         if run.signature_check.is_some()
             && let Some(waits) = self.compare(run)
@@ -66,7 +66,7 @@ impl Driving<'_> {
         None
     }
 
-    /// Goes on with a run that is ready.
+    /// Continues a run that is ready.
     fn drive_steps(&mut self, run: &mut Run) -> Drive {
         while !run.has_failed() {
             match self.channels.go_on(run) {
@@ -99,7 +99,7 @@ impl Driving<'_> {
         Drive::Done
     }
 
-    /// A step that the executor leaves to the engine; what it waits for.
+    /// A step that the executor leaves to the engine; returns its wait.
     #[inline]
     fn step(&mut self, run: &mut Run, i: u32) -> Option<Drive> {
         let step = run.step_of(Op::Step(i))?;
@@ -223,7 +223,7 @@ impl Driving<'_> {
         None
     }
 
-    /// After a failure: takes back what has not begun.
+    /// After a failure: takes back transfers that have not begun.
     #[cold]
     pub(super) fn give_up(&mut self, run: &mut Run) {
         if let Some(check) = run.signature_check.as_mut().and_then(|c| c.run()) {
@@ -240,7 +240,7 @@ impl Driving<'_> {
     }
 }
 
-/// A run on a board has come to its end.
+/// A run on a board has ended.
 #[inline(always)]
 pub(super) fn ended_on_board(messages: &mut Messages, run: &Run) {
     messages.count(Counter::BoardCollectives, 1);
@@ -268,7 +268,7 @@ fn copy(
     copy_any(run, from, to, channels, publisher);
 }
 
-/// Copies long data, and what is not in a row on one of the sides.
+/// Copies long data, and data that is not contiguous on one of the sides.
 #[inline(never)]
 fn copy_any(
     run: &mut Run,
@@ -299,7 +299,7 @@ fn copy_any(
     }
 }
 
-/// Runs a copy and a reduction into what was copied as one, where data is in a row and others do
+/// Runs a copy and a reduction into its destination as one, if the data is contiguous and others do
 /// not wait for it.
 #[inline]
 fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), channels: &Channels) -> bool {
@@ -320,7 +320,7 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), channels: &Channels
     }
 }
 
-/// Says whether that is up to a function of the user.
+/// Returns whether a function of the user has to combine.
 #[inline]
 fn reduce(run: &Run, left: Slice, right: Slice, channels: &Channels) -> bool {
     if let Some(kernel) = run.kernel()
@@ -337,7 +337,7 @@ fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
         return Failure::Message(endpoint::Failure::Truncated { came, fits: wants });
     };
     // On an intercommunicator, whose ranks are those of both groups in a row here, the process
-    // tells who is meant.
+    // tells which rank is meant.
     let name = |rank: u32| match c.members.peer(rank) {
         kw_base::Peer(p) if p == rank => format!("rank {rank}"),
         p => format!("rank {rank} (process {p} of the job)"),

@@ -23,23 +23,23 @@ pub enum Failure {
         /// Sender, receiver and amounts.
         text: String,
     },
-    /// Two ranks of a collective named different roots; the sentence says who.
+    /// Two ranks of a collective named different roots; the sentence names them.
     Roots(String),
-    /// Two ranks are in different collectives; the sentence says who in which.
+    /// Two ranks are in different collectives; the sentence names the ranks and the collectives.
     Calls(String),
-    /// The ranks of a collective said different things (KW_CHECK=1).
+    /// The records of the ranks of a collective differ (KW_CHECK=1).
     Disagreement {
         /// The checker's error class; opaque here.
         code: i32,
         /// The ranks and their calls.
         text: String,
     },
-    /// A schedule uses shared memory that this rank has not (a fault of our own).
+    /// A schedule uses shared memory that this rank does not have (a fault of our own).
     NoBoard,
 }
 
 impl Failure {
-    /// A rank is gone; the sentence says who and why.
+    /// A rank is gone; the sentence names it and the reason.
     pub(crate) fn gone(why: String) -> Failure {
         Failure::Message(MessageFailure::PeerGone(why))
     }
@@ -69,7 +69,7 @@ impl Collectives {
         self.running.failed.extend(wanted.map(|f| (req, f)));
     }
 
-    /// Takes what went wrong with the collective of a request, if anything did.
+    /// Takes the error of the collective of a request, if there was one.
     #[inline]
     fn failure_of(&mut self, req: ReqId) -> Option<Failure> {
         let failed = &mut self.running.failed;
@@ -88,8 +88,8 @@ impl Engine {
         Some(outcome.map(|failure| failure.map(Failure::Message)))
     }
 
-    /// Takes what came with a request that has ended well; its id is dead then. `None`: it has not,
-    /// or there is more to say ([`Engine::take`]), and nothing has happened.
+    /// Takes the result of a request that has ended well; its id is dead then. `None`: it has not
+    /// ended well, or there is more to report ([`Engine::take`]), and nothing has happened.
     #[inline]
     pub fn take_clean(&mut self, req: ReqId) -> Option<Found> {
         match self.parts.collectives.running.failed.is_empty() {
@@ -108,7 +108,7 @@ impl Engine {
         }))
     }
 
-    /// Forgets a request; it goes on and is dropped when it ends (MPI_Request_free).
+    /// Forgets a request; it continues and is dropped when it ends (MPI_Request_free).
     pub fn release(&mut self, req: ReqId) {
         self.parts.collectives.failure_of(req);
         self.messages.release(req);

@@ -16,7 +16,7 @@ const SMALLEST: u64 = 4096;
 /// Alignment of temporaries.
 const ALIGN: u64 = 64;
 
-/// A buffer in units. The first two are in the caller's memory, which is there by the promise of
+/// A buffer in units. The first two are in the caller's memory, which is valid by the promise of
 /// the [`Addr`].
 #[derive(Clone, Debug)]
 pub enum Memory {
@@ -29,7 +29,7 @@ pub enum Memory {
     },
     /// The unit is an element of this datatype.
     Typed {
-        /// Where displacements count from.
+        /// Base of displacements.
         addr: Addr,
         /// The datatype.
         layout: Arc<Layout>,
@@ -41,11 +41,11 @@ pub enum Memory {
         /// Bytes in a unit.
         unit: u64,
     },
-    /// The unit is an element of this datatype, in memory of our own.
+    /// The unit is an element of this datatype, in memory of the schedule.
     Own {
-        /// The memory, in a row.
+        /// The memory, contiguous.
         buf: Buf,
-        /// Where displacements count from, in bytes from there.
+        /// Base of displacements, in bytes from the start of the memory.
         at: i64,
         /// The datatype.
         layout: Arc<Layout>,
@@ -96,8 +96,7 @@ impl Memory {
         }
     }
 
-    /// First byte, and bytes of a unit, where units are in a row as they are in memory of the
-    /// caller's.
+    /// First byte, and bytes of a unit, if units are contiguous in memory of the caller.
     #[inline]
     pub(super) fn plain(&self) -> Option<(Addr, u64)> {
         match *self {
@@ -106,7 +105,7 @@ impl Memory {
         }
     }
 
-    /// The bytes of units `at..at+len`, where they are in a row as they are.
+    /// The bytes of units `at..at+len`, if they are contiguous.
     #[inline]
     pub(super) fn row(&self, at: i64, len: u64) -> Option<Region<'_>> {
         match self {
@@ -158,7 +157,7 @@ impl Memory {
         }
     }
 
-    /// The units in temporary memory, whose displacement 0 is there.
+    /// The units in temporary memory whose displacement 0 is at this address.
     fn own(&self, buf: Buf, at: i64) -> Memory {
         match self {
             Memory::Plain { size: unit, .. } | Memory::Stream { unit, .. } => {
@@ -172,8 +171,8 @@ impl Memory {
         }
     }
 
-    /// Bytes that `len` elements span, with the gap after the last, and where displacement 0 of the
-    /// first is in them.
+    /// Bytes that `len` elements span, with the gap after the last, and the offset in them of
+    /// displacement 0 of the first.
     fn span(&self, len: u64) -> (u64, i64) {
         match self {
             Memory::Typed { layout, .. } | Memory::Own { layout, .. } if len > 0 => {
@@ -239,7 +238,7 @@ impl Memories {
         }
     }
 
-    /// The bytes of a slice, where they are in a row as they are.
+    /// The bytes of a slice, if they are contiguous.
     #[inline]
     pub fn row(&self, slice: Slice) -> Option<Region<'_>> {
         self.memory(slice.buf).row(slice.at, slice.len)

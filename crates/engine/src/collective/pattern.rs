@@ -73,7 +73,7 @@ impl Patterns {
         run
     }
 
-    /// A run of it has ended. When the pattern has no holder any more the plan is freed.
+    /// A run of it has ended. If the pattern has no holder any more the plan is freed.
     pub(super) fn rest(&mut self, id: PatternId, run: Box<Run>) {
         if let Some(resting) = self.0.get_mut(id.0) {
             resting.run = Some(run);

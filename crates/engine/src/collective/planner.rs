@@ -1,4 +1,4 @@
-//! How a call comes to its plan: one that is kept and was made for a call like it, or a new one.
+//! How a call gets its plan: a cached one that was made for a similar call, or a new one.
 
 use super::channel::Channels;
 use super::choosing::Choosing;
@@ -32,10 +32,10 @@ pub struct Planner {
     choosing: Option<Choosing>,
     /// The basis among ranks of several jobs.
     between_jobs: Option<Choosing>,
-    /// By communicator: the short plans that may serve again, all of whose steps are the
+    /// By communicator: the short plans that may be used again, all of whose steps are the
     /// executor's.
     plans: Slab<Plans>,
-    /// Those of all communicators that are long, or have steps for the engine.
+    /// Plans of all communicators that are long, or have steps for the engine.
     shared: Plans,
 }
 
@@ -161,7 +161,7 @@ impl Planner {
         }
     }
 
-    /// Keeps the plan of a run that has ended, where it may serve again.
+    /// Keeps the plan of a run that has ended, if it may be used again.
     #[inline(always)]
     pub(super) fn keep(&mut self, plans: PlansId, run: Box<Run>) {
         if run.is_shared() {

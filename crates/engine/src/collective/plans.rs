@@ -1,5 +1,4 @@
-//! Plans that are kept: programs call the same collective again and again, and only its buffers
-//! differ.
+//! Cached plans: programs call the same collective again and again, and only its buffers differ.
 //!
 //! A run that has ended goes to the plans with its ops, and with its schedule if it has steps for
 //! the engine. A call that asks for the same takes it from there, and gives it its own buffers, tag
@@ -20,7 +19,7 @@ use std::sync::Arc;
 
 /// Most plans of a table; a power of two.
 pub(super) const MOST: usize = 64;
-/// A plan is in one of that many places in a row, so a table has as many at least.
+/// A plan is in one of this many consecutive places, so a table has at least as many.
 const WAYS: usize = 4;
 
 /// Names the plans of one communicator: the short ones that have ops alone.
@@ -36,7 +35,7 @@ pub struct Caller<'a> {
     pub context: ContextId,
     /// This process's rank.
     pub rank: u32,
-    /// Tells this collective from others on the communicator.
+    /// Tag that distinguishes this collective from others on the communicator.
     pub tag: i32,
     /// The communicator's board.
     pub board: Option<ChannelId>,
@@ -60,8 +59,8 @@ impl Caller<'_> {
         }
     }
 
-    /// Compares the very objects, which a plan holds, so nothing has to be forgotten when one is
-    /// freed or changed.
+    /// Compares the very objects, which a plan holds, so nothing has to be forgotten when one of
+    /// them is freed or changed.
     #[inline]
     fn is(&self, circle: &Circle) -> bool {
         self.context == circle.context
@@ -71,7 +70,7 @@ impl Caller<'_> {
     }
 }
 
-/// All that a schedule depends on but the communicator and the table.
+/// Everything that a schedule depends on except the communicator and the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PlanKey {
     coll: Coll,
@@ -84,12 +83,12 @@ pub(super) struct PlanKey {
     commutative: bool,
     in_place: bool,
     unit: Option<u64>,
-    /// Bytes of the units of the first two buffers; 0 where they are not in a row.
+    /// Bytes of the units of the first two buffers; 0 if they are not contiguous.
     rows: [u64; 2],
 }
 
 impl PlanKey {
-    /// The call, and the counts of its blocks where they are not equal. `None` for calls with other
+    /// The call, and the counts of its blocks if they are not equal. `None` for calls with other
     /// lists.
     #[inline]
     pub fn of<'a>(
@@ -101,7 +100,7 @@ impl PlanKey {
     ) -> Option<(PlanKey, &'a [u64])> {
         let (send, counts) = match ask.send {
             Blocks::Even { buf, each } => ((buf, each), &[][..]),
-            // Its blocks are in a row.
+            // Its blocks are contiguous.
             Blocks::Listed { buf, counts, .. } if coll == Coll::ReduceScatter => ((buf, 0), counts),
             _ => return None,
         };
@@ -127,7 +126,7 @@ impl PlanKey {
         Some((call, counts))
     }
 
-    /// In one word what all ranks say alike.
+    /// Description of the call that is the same on all ranks.
     #[inline]
     pub fn signature(&self) -> Signature {
         Signature::new(self.coll, self.root, self.bytes)
@@ -155,7 +154,7 @@ impl Named {
     /// No call.
     pub(super) const NOTHING: Named = Named([u64::MAX; 4]);
 
-    /// `root`: its rank, 0 where there is none. `in_place`: MPI_IN_PLACE was given.
+    /// `root`: its rank, 0 if there is none. `in_place`: MPI_IN_PLACE was given.
     #[inline(always)]
     pub fn new(
         coll: Coll,
@@ -191,12 +190,12 @@ impl Named {
 pub(super) struct Plans {
     /// None, or a power of two.
     places: Box<[Option<Box<Run>>]>,
-    /// Says which plan goes where another one finds all its places taken: any.
+    /// Chooses which plan goes when another one finds all its places taken: any.
     dice: u32,
 }
 
 impl Plans {
-    /// The plan of a call like this one, by its caller's words. `counts` says whether a list of
+    /// The plan of a call like this one, by its caller's words. `counts` returns whether a list of
     /// counts is the caller's.
     #[inline(always)]
     pub fn named(&mut self, named: Named, counts: impl Fn(&[u64]) -> bool) -> Option<Box<Run>> {
@@ -231,8 +230,8 @@ impl Plans {
         None
     }
 
-    /// Keeps a plan: where it was before, or else in one of its places; where all are taken,
-    /// another one goes.
+    /// Keeps a plan: in its former place, or else in one of its places; if all are taken, another
+    /// one goes.
     #[inline(always)]
     pub fn keep(&mut self, run: Box<Run>) {
         let at = (run.at_home as usize).wrapping_sub(self.places.len());
@@ -272,7 +271,7 @@ impl Plans {
         Err(run)
     }
 
-    /// Has twice as many places.
+    /// Doubles the number of places.
     fn grow(&mut self) {
         let more = (2 * self.places.len()).max(WAYS);
         let old = std::mem::replace(&mut self.places, (0..more).map(|_| None).collect());

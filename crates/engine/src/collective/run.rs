@@ -1,9 +1,9 @@
 //! A plan, and one run of it.
 //!
-//! A [`Run`] is a plan (a schedule with its ops, and what it needs of its communicator) that runs,
-//! or rests until it is called again. One is in the plans, or with a persistent request, while it
-//! does not run, so a call that is like one before allocates nothing. Once all its steps are ops of
-//! the executor it does without schedule and buffers ([`Run::work`]).
+//! A [`Run`] is a plan (a schedule with its ops, and the properties of its communicator that it
+//! needs) that runs, or rests until it is called again. While it does not run, it is in the plans
+//! or with a persistent request, so a call that is like one before allocates nothing. Once all its
+//! steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
 
 use super::Failure;
 use super::channel::{BoardUse, ChannelId, Channels, Watch};
@@ -31,7 +31,8 @@ pub struct Circle {
     pub context: ContextId,
     /// This process's rank.
     pub rank: u32,
-    /// Tells this collective from others on the communicator: all ranks count their calls alike.
+    /// Tag that distinguishes this collective from others on the communicator: all ranks count
+    /// alike.
     pub tag: i32,
     /// The communicator's board.
     pub board: Option<ChannelId>,
@@ -51,7 +52,7 @@ pub(super) struct Flight {
     pub expects: Option<(u32, u64)>,
 }
 
-/// Whether the ops and the temporaries of a run are there.
+/// Whether a run has its ops and temporaries.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Bound {
     /// No ops yet.
@@ -75,17 +76,17 @@ pub(super) enum State {
     OnBoard(Watch),
     /// A thread to call the user's function.
     WantsUser,
-    /// Some thread is in the user's function for it.
+    /// A thread is in the user's function for it.
     InUser,
 }
 
-/// Where a run rests when it has ended.
+/// Resting place of a run that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Home {
-    /// Nowhere: it goes.
+    /// Nowhere: it is dropped.
     #[default]
     Nowhere,
-    /// In the plans of its communicator, or in those of all ([`Run::is_shared`]).
+    /// In the plans of its communicator, or in those of all communicators ([`Run::is_shared`]).
     Plans(PlansId),
     /// With a persistent request.
     Pattern(PatternId),
@@ -105,11 +106,11 @@ pub(super) struct Work {
 /// See the module.
 #[derive(Debug)]
 pub struct Run {
-    /// The blocking call that it serves before its arguments are looked at.
+    /// The blocking call that it serves before its arguments are examined.
     pub(super) named: Named,
     pub(super) ops: Vec<Op>,
     pub(super) progress: Progress,
-    /// Where the first two buffers begin, if they are in a row.
+    /// Start addresses of the first two buffers, if they are contiguous.
     pub(super) bases: [Addr; 2],
     /// Its use of a board. Such a run continues to its end even after a failure: others wait for
     /// its flags.
@@ -119,7 +120,7 @@ pub struct Run {
     /// neither.
     pub(super) work: Option<Box<Work>>,
     pub(super) bound: Bound,
-    /// Which place it had in its table of plans, added to how many places there were.
+    /// Its position in its table of plans, added to the number of positions there.
     pub(super) at_home: u32,
     pub(super) home: Home,
     /// The key of its entry in the table, if any.
@@ -133,7 +134,7 @@ pub struct Run {
     pub(super) circle: Option<Circle>,
     /// The key of the schedule, if it may be looked up again and has no name.
     pub(super) call: Option<Box<PlanKey>>,
-    /// The counts of the blocks of such a call, where they are not equal.
+    /// The counts of the blocks of such a call, if they are not equal.
     pub(super) counts: Box<[u64]>,
 }
 
@@ -174,7 +175,7 @@ impl Run {
         }
     }
 
-    /// Rank 0 tells all others what is in `word`.
+    /// Rank 0 sends all others the contents of `word`.
     pub fn tell(circle: Circle, word: &Buf) -> Run {
         let what = Slice::whole(SEND, word.len());
         let (mut run, mut schedule) = (Run::idle(circle), Schedule::default());
@@ -191,7 +192,7 @@ impl Run {
         run
     }
 
-    /// The ranks compare what they say before anything else happens.
+    /// The ranks compare their records before anything else happens.
     pub fn begin_with(&mut self, signature_check: SignatureCheck) {
         self.signature_check = Some(Box::new(signature_check));
     }
@@ -227,7 +228,7 @@ impl Run {
         self.work.get_or_insert_default()
     }
 
-    /// Says how elements are combined, and what one is.
+    /// Sets how elements are combined, and what an element is.
     #[inline]
     pub fn combine(&mut self, combining: Combining, element: Memory) {
         self.combining = Some(combining);
@@ -236,7 +237,7 @@ impl Run {
         }
     }
 
-    /// Calls in these words take this plan from now on, before their arguments are looked at.
+    /// Calls in these words take this plan from now on, before their arguments are examined.
     #[cold]
     pub fn name(&mut self, named: Named) {
         if matches!(self.home, Home::Plans(_)) && self.board_use.is_some() {
@@ -247,7 +248,7 @@ impl Run {
         }
     }
 
-    /// Once it is bound: only a plan that needs nothing but where the buffers begin can have a
+    /// Once it is bound: only a plan that needs nothing but the addresses of the buffers can have a
     /// name, and then it is found by nothing else.
     #[cold]
     pub(super) fn settle_name(&mut self) {
@@ -265,7 +266,7 @@ impl Run {
         self.work.is_some() || self.ops.len() > KEPT_STEPS
     }
 
-    /// Tells its messages from those of the call before.
+    /// Distinguishes its messages from those of the call before.
     #[inline]
     pub fn set_tag(&mut self, tag: i32) {
         if let Some(circle) = &mut self.circle {
@@ -294,7 +295,7 @@ impl Run {
         matches!(self.failure, Some(Failure::Uneven { .. }))
     }
 
-    /// Remembers the first failure, but one that ends it rather than one that does not.
+    /// Remembers the first failure, but prefers one that ends it to one that does not.
     #[cold]
     pub(super) fn fail(&mut self, failure: Failure) {
         if self.failure.is_none() || self.is_uneven() && !matches!(failure, Failure::Uneven { .. })
@@ -318,7 +319,7 @@ impl Run {
         self.work.as_ref().map(|w| &w.memory)
     }
 
-    /// The bytes of a slice with data, where they are in a row as they are.
+    /// The bytes of a slice with data, if they are contiguous.
     #[inline]
     pub(super) fn row<'a>(&'a self, slice: Slice, channels: &'a Channels) -> Option<Region<'a>> {
         if slice.is_empty() {
@@ -357,7 +358,8 @@ impl Run {
         self.work.as_ref().map_or(&[], |w| &w.flights)
     }
 
-    /// As it was when it had not run, without the caller's buffers unless it has them for good.
+    /// Restores the state before its first run, without the caller's buffers unless it has them for
+    /// good.
     pub(super) fn reset(&mut self, store: &mut Store) {
         if let Some(work) = &mut self.work {
             if !matches!(self.home, Home::Pattern(_)) {
@@ -373,7 +375,7 @@ impl Run {
         }
     }
 
-    /// It may rest for long: in no more memory than it needs.
+    /// It may rest for long: reduces its memory to the necessary.
     #[cold]
     pub(super) fn shrink(&mut self) {
         self.ops.shrink_to_fit();
@@ -390,8 +392,8 @@ impl Run {
         self.progress.begin(place);
     }
 
-    /// Whether this transfer, for which it waits, is a send, and further steps follow: with the end
-    /// of the last sends it ends, which is noticed only at the next call.
+    /// Whether this transfer, for which it waits, is a send, and further steps follow: when the
+    /// last sends end the run ends, which is noticed only at the next call.
     #[cold]
     pub(super) fn goes_on_after_send(&self, req: ReqId) -> bool {
         let mut rest = (self.progress.at()..).map_while(|at| self.op(at));
@@ -401,7 +403,7 @@ impl Run {
         self.flights().iter().any(is_send) && !only_waits
     }
 
-    /// Whether nothing comes before its first op.
+    /// Whether nothing precedes its first op.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         self.bound == Bound::Yes && self.signature_check.is_none()
@@ -413,13 +415,14 @@ impl Run {
         self.work.is_none()
     }
 
-    /// Its steps, as long as it has any.
+    /// Its steps, while it has any.
     #[inline]
     pub(super) fn steps(&self) -> &[Step] {
         self.work.as_ref().map_or(&[], |w| &w.schedule.steps)
     }
 
-    /// The op of that index. Without a board there is one for each step, and none needs to be kept.
+    /// The op with that index. Without a board there is one for each step, and none needs to be
+    /// kept.
     fn op(&self, at: u32) -> Option<Op> {
         match self.board_use {
             Some(_) => self.ops.get(at as usize).copied(),
@@ -436,7 +439,7 @@ impl Run {
         }
     }
 
-    /// The step that it has come to, if that is one that the executor leaves to the engine.
+    /// The current step, if it is one that the executor leaves to the engine.
     pub(super) fn step(&self) -> Option<Step> {
         self.step_of(self.op(self.progress.at())?)
     }
@@ -468,9 +471,9 @@ impl Run {
 pub enum Drive {
     /// It has ended.
     Done,
-    /// This transfer, which that peer ends.
+    /// The end of this transfer, which depends on that peer.
     Waiting(ReqId, Peer),
-    /// This on a board.
+    /// This condition on a board.
     Board(Watch),
     /// [`Run::user_step`]; [`Run::user_done`] afterwards.
     User,

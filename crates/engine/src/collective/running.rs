@@ -11,14 +11,14 @@ use crate::messages::ReqId;
 #[derive(Debug, Default)]
 pub struct Running {
     runs: Vec<(ReqId, Box<Run>)>,
-    /// Errors of those that have ended, until they are taken.
+    /// Errors of runs that have ended, until they are taken.
     pub(super) failed: Vec<(ReqId, Failure)>,
-    /// One has begun to wait on a board since a thread last made ready to sleep.
+    /// A run has begun to wait on a board since a thread last made ready to sleep.
     unwatched: bool,
 }
 
 impl Running {
-    /// How many there are.
+    /// Number of runs.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
@@ -30,12 +30,12 @@ impl Running {
         &self.runs
     }
 
-    /// One that is to be driven next, at the end of the list.
+    /// The next run to drive, at the end of the list.
     pub(super) fn add(&mut self, req: ReqId, run: Box<Run>) {
         self.runs.push((req, run));
     }
 
-    /// The run of this index, if it can be driven, which is not in the list then.
+    /// The run with this index, if it can be driven, which is not in the list then.
     pub(super) fn take_at(&mut self, at: usize) -> Option<(ReqId, Box<Run>)> {
         match self.runs[at].1.state {
             State::WantsUser | State::InUser => None,
@@ -56,20 +56,20 @@ impl Running {
         self.runs.push((req, run));
     }
 
-    /// Takes one out for good.
+    /// Removes a run for good.
     #[cold]
     pub(crate) fn take(&mut self, req: ReqId) -> Option<Box<Run>> {
         let at = self.index(req)?;
         Some(self.runs.swap_remove(at).1)
     }
 
-    /// Whether what the run of this index waits for on a board has come.
+    /// Whether the run with this index no longer has to wait on its board.
     pub(super) fn has_reached(&self, at: usize, channels: &Channels) -> bool {
         let waits = self.runs[at].1.waits_on();
         waits.is_some_and(|watch| channels.reached(watch))
     }
 
-    /// Whether one can only go on when a send has ended.
+    /// Whether a run can only continue when a send has ended.
     pub(crate) fn is_held_by_send(&self) -> bool {
         let held = |r: &Run| matches!(r.state, State::HeldBySend);
         self.runs.iter().any(|(_, run)| held(run))
@@ -86,13 +86,13 @@ impl Running {
         Some((run.waits_on(), flights))
     }
 
-    /// Whether one waits on a board, and began so after a thread last made ready to sleep.
+    /// Whether a run waits on a board, and began so after a thread last made ready to sleep.
     #[inline(always)]
     pub(crate) fn is_unwatched(&self) -> bool {
         self.unwatched
     }
 
-    /// A thread of this rank is about to sleep: whatever they wait for on boards wakes it.
+    /// A thread of this rank is about to sleep: every condition of the runs on boards wakes it.
     pub(crate) fn watch(&mut self, channels: &mut Channels) {
         self.unwatched = false;
         for watch in self.runs.iter().filter_map(|(_, run)| run.waits_on()) {
@@ -100,14 +100,14 @@ impl Running {
         }
     }
 
-    /// Whether one waits for a call of a user's function.
+    /// Whether a run waits for a call of a user's function.
     #[inline]
     pub fn wants_user(&self) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(_, r)| matches!(r.state, State::WantsUser))
     }
 
-    /// A call of a user's function that one waits for. Make it with the lock released, then
+    /// A call of a user's function that a run waits for. Make it with the lock released, then call
     /// [`super::Collectives::user_step_done`].
     pub fn take_user_step(&mut self) -> Option<(ReqId, UserStep)> {
         let mut runs = self.runs.iter_mut();
@@ -116,7 +116,7 @@ impl Running {
         Some((*req, run.user_step()?))
     }
 
-    /// The call has returned; the index of the run.
+    /// The call has returned; returns the index of the run.
     pub(super) fn user_done(&mut self, req: ReqId) -> Option<usize> {
         let at = self.index(req)?;
         self.runs[at].1.user_done();

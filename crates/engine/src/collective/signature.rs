@@ -6,8 +6,8 @@ use super::Failure;
 use kw_coll::Coll;
 use kw_coll::table::COLLS;
 
-/// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: nothing
-/// said.
+/// Collective, root and bytes in one word: 4, 20 and 40 bits, each as large as fits; 0: no
+/// description.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Signature(pub u64);
 
@@ -15,7 +15,7 @@ const BYTES: u32 = 40;
 const ROOT: u32 = 20;
 
 impl Signature {
-    /// Bytes as the table of algorithms counts them, alike at all ranks.
+    /// Bytes as the table of algorithms counts them, equal on all ranks.
     #[inline]
     pub fn new(coll: Coll, root: u32, bytes: u64) -> Signature {
         let root = (root as u64).min((1 << ROOT) - 1);
@@ -49,7 +49,7 @@ impl Signature {
         }
     }
 
-    /// The failure of rank `me`, which said this, when that other one said `theirs`.
+    /// The failure of rank `me`, which has this description, when the other rank's is `theirs`.
     #[cold]
     pub fn failure(self, me: u32, other: u32, theirs: Signature) -> Failure {
         let text = format!(

@@ -16,7 +16,7 @@ pub type Judge = fn(&[u8], usize) -> Option<(i32, String)>;
 /// Bytes of a verdict: class, length of the sentence, sentence.
 const VERDICT: usize = 1024;
 
-/// A rank's record, and how far the comparison has come.
+/// A rank's record, and the state of the comparison.
 #[derive(Debug)]
 pub struct SignatureCheck {
     record: Vec<u8>,
@@ -157,7 +157,7 @@ fn spread(circle: &Circle, verdict: &Buf) -> Box<Run> {
     of(circle, s, [verdict, &Buf::EMPTY])
 }
 
-/// Others: the record there, the verdict back.
+/// Others: the record to rank 0, the verdict back.
 fn ask(circle: &Circle, record: &Buf, verdict: &Buf) -> Box<Run> {
     let mut s = Schedule::default();
     s.recv(0, Slice::whole(RECV, VERDICT as u64));
@@ -166,8 +166,8 @@ fn ask(circle: &Circle, record: &Buf, verdict: &Buf) -> Box<Run> {
 }
 
 impl Driving<'_> {
-    /// Goes on with the comparison before a run; says what it waits for. A disagreement is the
-    /// run's failure.
+    /// Continues the comparison before a run; returns its wait. A disagreement is the run's
+    /// failure.
     #[cold]
     pub(super) fn compare(&mut self, run: &mut Run) -> Option<Drive> {
         let (mut signature_check, circle) = (run.signature_check.take()?, run.circle.clone()?);

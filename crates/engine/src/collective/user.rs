@@ -17,11 +17,11 @@ pub enum UserFunction {
 /// How two contributions are combined.
 #[derive(Clone, Copy, Debug)]
 pub enum Combining {
-    /// Nothing is.
+    /// They are not.
     Nothing,
-    /// By one of the library's loops.
+    /// One of the library's loops combines them.
     Kernel(Kernel),
-    /// By a function of the user, who wants this datatype handle.
+    /// A function of the user combines them; it gets this datatype handle.
     User(UserFunction, usize),
 }
 
@@ -52,7 +52,7 @@ pub struct UserStep {
 }
 
 impl UserStep {
-    /// A call on as many elements of either side.
+    /// A call on this many elements of either side.
     pub(super) fn new(
         function: UserFunction,
         datatype: usize,

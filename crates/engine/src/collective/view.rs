@@ -6,7 +6,7 @@ use super::{Collectives, Running};
 use crate::messages::ReqId;
 use kw_base::ContextId;
 
-/// A collective that goes on in the background.
+/// A collective that is active in the background.
 #[derive(Debug)]
 pub(crate) struct RunView {
     /// Its request.
@@ -17,7 +17,7 @@ pub(crate) struct RunView {
     pub watch: Option<Watch>,
     /// Its transfers that have not been taken.
     pub flights: Vec<ReqId>,
-    /// It waits for a function of the user's.
+    /// It waits for a function of the user.
     pub wants_user: bool,
 }
 
@@ -29,7 +29,7 @@ impl Watch {
 }
 
 impl Collectives {
-    /// Those that go on in the background.
+    /// The collectives that are active in the background.
     #[cold]
     pub(crate) fn views(&self) -> Vec<RunView> {
         let runs = self.running.each();

@@ -14,13 +14,13 @@ use kw_sys::buf::Buf;
 pub(crate) struct Outlet {
     /// The launcher: it reports the addresses of peers.
     pub launcher: Box<dyn Launcher>,
-    /// Events that no tool has heard of yet.
+    /// Events that have not been delivered to any tool yet.
     pub event_queue: EventQueue,
     /// Actions of the machine, while they are executed.
     actions: Vec<Action<Buf>>,
 }
 
-/// The payload of a message that was offered: its place among other frames is of no account.
+/// The payload of a message that was offered: its position among other frames does not matter.
 fn is_data(action: &Action<Buf>) -> bool {
     matches!(action, Action::Frame { head, .. } if head.kind == Kind::Data)
 }
@@ -34,7 +34,7 @@ impl Outlet {
         }
     }
 
-    /// Carries out what the machine wants done, until it wants nothing more.
+    /// Carries out the machine's actions until there are none left.
     pub fn flush(&mut self, machine: &mut Machine<Buf>, paths: &mut Paths) {
         while !machine.endpoint.out.actions.is_empty() {
             std::mem::swap(&mut machine.endpoint.out.actions, &mut self.actions);
@@ -104,7 +104,7 @@ impl Outlet {
         }
     }
 
-    /// Gives a frame to the path of a peer; chooses that first where none was needed so far.
+    /// Gives a frame to the path of a peer; chooses the path first if none was needed so far.
     #[inline]
     pub fn deliver(
         &mut self,

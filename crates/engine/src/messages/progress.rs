@@ -1,4 +1,5 @@
-//! How messages go on: what the paths bring is taken in, and what the machine makes of it done.
+//! How messages progress: takes incoming data from the paths, and carries out the machine's
+//! actions.
 
 use super::Messages;
 use super::outlet::reprice;
@@ -10,15 +11,14 @@ use kw_base::knobs::Knobs;
 use kw_waiting::constants::wait::LONGEST_FETCH;
 use std::time::Duration;
 
-/// How long a program waits for something, and nothing comes, before peers that were told to hold
-/// may send more.
+/// How long a program waits without anything arriving, before paused peers may send more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The longest is looked for among this many active transfers.
+/// Number of active transfers among which the longest is searched.
 const TRANSFERS: usize = 16;
 
 impl Messages {
-    /// Takes in what `how` polls; whether anything moved.
+    /// Takes in what `how` polls; returns whether anything moved.
     #[inline(always)]
     pub(crate) fn poll(&mut self, how: impl FnOnce(&mut Paths, &mut Port<'_>) -> bool) -> bool {
         let mut port = Port::new(&mut self.machine);
@@ -27,8 +27,8 @@ impl Messages {
         moved
     }
 
-    /// After a poll: carries out what follows from it, and sends of what was kept back what may go.
-    /// Whether anything moved, in it or while something was sent before.
+    /// After a poll: carries out its consequences, and sends deferred frames that may go. Returns
+    /// whether anything moved, in the poll or while something was sent before.
     #[inline]
     pub(crate) fn go_on(&mut self) -> bool {
         self.flush_some();
@@ -46,7 +46,7 @@ impl Messages {
         any
     }
 
-    /// This rank is in MPI_Finalize, and what it had to send is out.
+    /// This rank is in MPI_Finalize, and everything it had to send is out.
     pub fn leave_job(&mut self) {
         self.machine.endpoint.leave();
         self.flush();
@@ -95,8 +95,8 @@ impl Messages {
         }
     }
 
-    /// How long a waiting thread may sleep before it says again that it waits, or looks again for
-    /// processes that have ended.
+    /// How long a waiting thread may sleep before it reports again that it waits, or checks again
+    /// for processes that have ended.
     pub(crate) fn patience(&self) -> Duration {
         let told = self.paths.until_end_told().unwrap_or(Duration::MAX);
         match self.machine.p2p.receiving.is_holding() {
@@ -112,19 +112,19 @@ impl Messages {
         let sending = &machine.p2p.sending;
         let fetch = sending.being_fetched(&machine.endpoint.requests, &machine.endpoint.peers);
         fetch.map_or(Duration::ZERO, |(peer, len)| {
-            // Twice what its line says: to fall asleep just before the end is the worst.
+            // Twice the predicted time: to fall asleep just before the end is the worst.
             (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
         })
     }
 
-    /// How long the network takes for the longest of some transfers with other hosts that go on.
+    /// How long the network takes for the longest of some active transfers with other hosts.
     pub(crate) fn transfer_time(&self) -> Duration {
         let going_on = self.machine.endpoint.requests.going_on().take(TRANSFERS);
         let times = going_on.map(|(peer, len)| self.paths.network_time(peer, len));
         times.max().unwrap_or_default()
     }
 
-    /// Tells the tools of an event, if they want to hear of its kind.
+    /// Records an event if a tool has registered for its kind.
     pub(crate) fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
         self.machine.endpoint.out.record(event, data);
         self.flush();

@@ -62,6 +62,6 @@ impl Want {
 pub enum Started {
     /// Already complete; there is no request.
     Done,
-    /// Goes on.
+    /// Active.
     Request(ReqId),
 }

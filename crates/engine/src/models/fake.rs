@@ -94,7 +94,7 @@ impl<P> Fake<P> {
 impl<P: Sleep> Polled for Fake<P> {
     type Sleeper = P;
 
-    /// Stands still: a model does the same again when it is run again.
+    /// Does nothing: a model does the same again when it is run again.
     fn now() -> Tick {
         Tick(0)
     }

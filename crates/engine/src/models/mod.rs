@@ -52,8 +52,8 @@ fn request(n: usize) -> ReqId {
 }
 
 impl<const SOCKETS: bool> Rank<SOCKETS> {
-    /// With an progress thread that has nothing to do yet. `stays_away`: the program is known for
-    /// that.
+    /// A rank with a progress thread that has nothing to do yet. `stays_away`: the program is known
+    /// to stay away.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
         let lock: ProgressLock<(), Fake<Place<SOCKETS>>> = ProgressLock::new(());
         let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
@@ -83,13 +83,13 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
         }
     }
 
-    /// It looks once.
+    /// Polls once.
     fn test(&self) {
         let mut guard = self.lock.lock();
         guard.engine.as_mut().unwrap().progress();
     }
 
-    /// It waits.
+    /// Waits for request `n`.
     fn wait(&self, n: usize) {
         let on = WaitOn {
             requests: &[request(n)],
@@ -113,7 +113,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
     }
 }
 
-/// In every interleaving with so few preemptions.
+/// In every interleaving with at most this many preemptions.
 fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(preemptions);
@@ -178,7 +178,7 @@ fn loom_what_is_left_to_the_event_thread_is_done() {
     with_peer::<SOCKETS>(true, compute);
 }
 
-/// As many threads that wait as there are messages, and the progress thread beside them.
+/// Waiting threads, one for each message, and the progress thread beside them.
 fn parked<const SOCKETS: bool>(threads: usize, preemptions: usize) {
     model(preemptions, move || {
         let rank = Rank::<SOCKETS>::new(false);

@@ -44,7 +44,7 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
         }
     }
 
-    /// A timer expires, if there may be any: sleeps end, and nothing has arrived.
+    /// A timer expires, if the model has timers: sleeps end, and nothing has arrived.
     pub fn alarm(&self) {
         if SOCKETS {
             self.change(|s| s.ready = true);

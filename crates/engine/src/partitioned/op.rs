@@ -1,4 +1,4 @@
-//! A partitioned operation: what it does, how far it has come, how it ended.
+//! A partitioned operation: its kind, its state, its result.
 
 use super::rows::{Cargo, Pace, Row};
 use super::setup::Setup;
@@ -32,25 +32,25 @@ pub(super) struct Op {
     pub buf: Buf,
     /// `None`: not known yet (a receive whose setup has not come).
     pub setup: Option<Setup>,
-    /// The request of the start that goes on.
+    /// The request of the active start.
     pub active: Option<ReqId>,
     /// Active transfers.
     pub flights: Vec<(ReqId, Cargo)>,
-    /// Which pieces have ended.
+    /// The pieces that have ended.
     pub ended: Vec<bool>,
     /// Pieces that have not ended.
     pub left: u32,
     /// Bytes that came.
     pub came: u64,
     pub failure: Option<Failure>,
-    /// Of a receive: how its types differ from those of the send (KW_CHECK).
+    /// For a receive: how its types differ from those of the send (KW_CHECK).
     pub mismatch: Option<String>,
-    /// The handle is freed: it goes when it has ended.
+    /// The handle is freed: the operation is dropped when it has ended.
     pub freed: bool,
 }
 
 impl Op {
-    /// One that is not active.
+    /// An operation that is not active.
     pub fn new(side: Side, buf: &Buf, setup: Option<Setup>) -> Op {
         Op {
             side,
@@ -84,7 +84,7 @@ impl Op {
         });
     }
 
-    /// The part of the buffer that a cargo fills; shorter than the cargo, where the sender has more
+    /// The part of the buffer that a cargo fills; shorter than the cargo if the sender has more
     /// than fits.
     pub fn slice(&self, setup: &Setup, cargo: Cargo) -> Buf {
         let (from, len) = cargo.bytes(setup);

@@ -1,4 +1,4 @@
-//! Pieces of a partitioned send that travel together: fewer messages where more would not pay.
+//! Pieces of a partitioned send that travel together: fewer messages if more would not pay.
 //!
 //! ```text
 //! S --row--> R                            all its pieces became ready before the program waited
@@ -11,10 +11,10 @@
 //! the operation is active, a started row is split. Its message is then empty, which tells the
 //! receiver to post its pieces one by one.
 //!
-//! So is a row whose pieces become ready slowly ([`Pace`]), though not so slowly that the receiver
-//! falls asleep in between: beside what the program computes for each a message of its own costs
-//! nothing, and what has left by the last piece need not leave after it. To wake the receiver for
-//! each would cost more than that wins.
+//! A row is also split if its pieces become ready slowly ([`Pace`]), though not so slowly that the
+//! receiver falls asleep in between: compared with the program's computation of each piece a
+//! message of its own costs nothing, and pieces that have left by then need not leave after the
+//! last one. Waking the receiver for each piece would cost more than that gains.
 
 use super::{Partitioned, op::Side, setup::Setup};
 use crate::messages::{Messages, SendMode, Started};
@@ -81,24 +81,24 @@ pub(super) struct Row {
 /// How fast the pieces of a send become ready.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Pace {
-    /// A piece that takes at least so long is worth a message of its own.
+    /// A piece that takes at least this long is worth a message of its own.
     slow: Duration,
     /// If it takes longer than this, the receiver has fallen asleep meanwhile.
     awake: Duration,
     /// When the operation was started, or the last row left.
     since: Tick,
-    /// Pieces that became ready since.
+    /// Pieces that became ready since then.
     pieces: u32,
 }
 
 impl Pace {
-    /// Counting of pieces starts again.
+    /// Starts counting pieces again.
     pub(super) fn restart(&mut self, now: Tick) {
         (self.since, self.pieces) = (now, 0);
     }
 
-    /// More are ready: whether those so far took so long, each. The clock is read when their number
-    /// has doubled.
+    /// More pieces are ready: returns whether each so far took that long. The clock is read when
+    /// their number has doubled.
     fn is_slow(&mut self, more: u32, now: impl FnOnce() -> Tick) -> bool {
         let before = self.pieces.checked_ilog2();
         self.pieces += more;
@@ -111,7 +111,7 @@ impl Pace {
 }
 
 /// Pieces of `bytes` bytes each that a row has, of at most `pieces`. Pieces without data travel on
-/// their own: an empty message could not say that a row is taken apart.
+/// their own: an empty message could not tell that a row is taken apart.
 fn row_of(line: &Line, wake: f64, bytes: u64, pieces: u32) -> u32 {
     let long = (LONG * line.t0).max(WAKES * wake) / (line.tb * bytes as f64);
     match bytes {

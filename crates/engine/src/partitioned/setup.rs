@@ -1,9 +1,9 @@
 //! Setup message of the sender of a partitioned transfer: the user's tag, and how the data is
 //! divided into pieces.
 
-/// Pieces of an operation at most: a receive is posted for each, and a message is sent.
+/// Most pieces of an operation: a receive is posted for each, and a message is sent.
 pub(super) const MOST_PIECES: u32 = 64;
-/// Tags of an operation at most: of its pieces, and of its rows.
+/// Most tags of an operation: those of its pieces, and of its rows.
 pub(super) const MOST_TAGS: u32 = 2 * MOST_PIECES;
 /// Tag of setups; those of pieces are the negative numbers from here to [`LAST_TAG`].
 pub(super) const SETUP_TAG: i32 = i32::MIN;
@@ -81,7 +81,7 @@ impl Setup {
     }
 
     /// The first and the last piece that one of `of` equal partitions of a receive of `len` bytes
-    /// wants. Without data the partitions of both sides are shares of nothing, and correspond all
+    /// needs. Without data the partitions of both sides are shares of nothing, and correspond all
     /// the same.
     pub(super) fn pieces_for(&self, len: u64, partition: u32, of: u32) -> (u32, u32) {
         let of = of.max(1);

@@ -46,7 +46,7 @@ pub const UNROUTED: Choice = Choice {
     announce_min: u64::MAX,
 };
 
-/// Which path serves a peer.
+/// The path that serves a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Route {
     Unknown,
@@ -70,7 +70,7 @@ pub struct Paths {
     boards: Option<Boards>,
     /// This rank, when it is alone on its host and shared memory is allowed.
     alone: Option<Peer>,
-    /// Polls so far; the clock is read, and idle paths are looked at, only now and then.
+    /// Polls so far; the clock is read, and idle paths are polled, only now and then.
     polls: u32,
     now: Tick,
 }
@@ -94,7 +94,7 @@ impl Paths {
         }
     }
 
-    /// There are `size` peers from now on: those that there were keep their numbers and paths.
+    /// There are `size` peers from now on: existing peers keep their numbers and paths.
     pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
         self.routes.resize(size as usize, Route::Unknown);
         if let Some(net) = &mut self.net {
@@ -103,13 +103,13 @@ impl Paths {
         self.set_knobs(knobs);
     }
 
-    /// By which network this rank is reached, and where.
+    /// The network by which this rank is reached, and its address there.
     pub(crate) fn address(&self) -> Option<(&'static str, String)> {
         let net = self.net.as_deref()?;
         Some((net.about().name, net.address()))
     }
 
-    /// Takes a network, where there was none.
+    /// Takes a network; there was none.
     pub(crate) fn set_network(&mut self, mut net: Box<dyn Network>, knobs: &Knobs) {
         net.grow(self.routes.len() as u32);
         self.net = Some(net);
@@ -124,8 +124,8 @@ impl Paths {
         }
     }
 
-    /// Forgets a job that has ended, so that others may get the numbers of its ranks; whether the
-    /// network could.
+    /// Forgets a job that has ended, so that others may get the numbers of its ranks; returns
+    /// whether the network could.
     pub(crate) fn forget(&mut self, peers: Range<u32>) -> bool {
         if !self
             .net
@@ -140,8 +140,8 @@ impl Paths {
         true
     }
 
-    /// Tells the network where a peer of another job listens: the launcher of this one does not
-    /// know. Before the first message to it.
+    /// Tells the network where a peer of another job listens, which the launcher of this one does
+    /// not know. Call it before the first message to the peer.
     pub(crate) fn introduce(&mut self, peer: Peer, address: &str) -> Result<(), Down> {
         match &mut self.net {
             Some(net) => net.introduce(peer, address),
@@ -157,7 +157,7 @@ impl Paths {
     }
 
     /// Moves this thread to another CPU of the host if that spreads its ranks
-    /// ([`ShmPath::spread`]); says whether.
+    /// ([`ShmPath::spread`]); returns whether it did.
     #[inline]
     pub(crate) fn spread(&mut self, now: Tick) -> bool {
         self.shm.as_mut().is_some_and(|shm| shm.spread(now))
@@ -175,12 +175,12 @@ impl Paths {
         self.shm.as_ref()?.ranks.cpu(peer)
     }
 
-    /// The boards of this host; `None` when its ranks share no memory.
+    /// The boards of this host; `None` if its ranks share no memory.
     pub(crate) fn boards(&mut self) -> Option<&Boards> {
         if self.boards.is_none() {
             self.boards = match (&self.shm, self.alone) {
                 (Some(shm), _) => Some(shm.boards()),
-                // Without memory for one there is none.
+                // Without memory for a board there is none.
                 (None, Some(_)) => Boards::alone().ok(),
                 (None, None) => None,
             };
@@ -188,7 +188,7 @@ impl Paths {
         self.boards.as_ref()
     }
 
-    /// This host's number of a rank, where it is one of this host.
+    /// This host's number of a rank, if it is on this host.
     pub(crate) fn place(&self, peer: Peer) -> Option<u32> {
         match &self.shm {
             Some(shm) => shm.ranks.place(peer),
@@ -209,7 +209,8 @@ impl Paths {
         Sleeper::new(bell, sockets.transpose()?, ends.transpose()?)
     }
 
-    /// Watches the processes of this host, and says of which the peer is down because it has ended.
+    /// Watches the processes of this host, and returns a peer that is down because its process has
+    /// ended.
     pub(crate) fn poll_ended<I: Inbound>(&mut self, port: &mut I) -> bool {
         let Some(shm) = &mut self.shm else {
             return false;
@@ -219,12 +220,13 @@ impl Paths {
         shm.poll_ended(self.now, port)
     }
 
-    /// How long until [`Paths::poll_ended`] is to be called, though nothing wakes this rank for it.
+    /// How long until [`Paths::poll_ended`] has to be called, though nothing wakes this rank for
+    /// it.
     pub(crate) fn until_end_told(&self) -> Option<Duration> {
         self.shm.as_ref()?.until_told(kw_sys::clock::now())
     }
 
-    /// To be called before a thread sleeps.
+    /// Must be called before a thread sleeps.
     pub(crate) fn arm(&mut self, who: Asleep) {
         if let Some(net) = &mut self.net {
             self.now = kw_sys::clock::now();
@@ -232,7 +234,7 @@ impl Paths {
         }
     }
 
-    /// Which networks the connections use.
+    /// The networks that the connections use.
     pub fn network(&self) -> Vec<String> {
         match (&self.net, &self.shm) {
             (Some(net), _) => net.network(),
@@ -268,7 +270,7 @@ impl Paths {
         all.filter(|&peer| self.is_routed(peer)).collect()
     }
 
-    /// Chooses the path of a peer, and says where its protocols cross.
+    /// Chooses the path of a peer, and returns where its protocols cross.
     pub fn route(
         &mut self,
         peer: Peer,
@@ -288,7 +290,7 @@ impl Paths {
         Ok((way, self.choice(peer)))
     }
 
-    /// A peer's connection broke, and it was never said where it listens.
+    /// A peer's connection broke, and its address was never given.
     pub fn locate(&mut self, peer: Peer, launcher: &mut dyn Launcher) -> Result<(), Down> {
         match &mut self.net {
             Some(net) => introduce(net.as_mut(), peer, launcher),
@@ -307,7 +309,7 @@ impl Paths {
         })
     }
 
-    /// The the host's calibration that choices are priced with.
+    /// The host's calibration that choices are priced with.
     pub fn figures(&self) -> &Calibration {
         &self.prices.host
     }
@@ -326,7 +328,7 @@ impl Paths {
     }
 
     /// Time in which the network transfers this many bytes to or from a peer, if it was measured;
-    /// none for ranks of this machine.
+    /// `None` for ranks of this machine.
     pub fn network_time(&self, peer: Peer, len: u64) -> Duration {
         let net = self
             .net
@@ -347,14 +349,14 @@ impl Paths {
         lines.is_some_and(|(stream, get)| stream.tb * len as f64 > FETCHED * get.t0)
     }
 
-    /// Knobs have changed, by which choices are made from now on.
+    /// Knobs that decide choices have changed; the new values apply from now on.
     pub(crate) fn set_knobs(&mut self, knobs: &Knobs) {
         let eager = self.net.as_ref().map(|net| net.about().eager);
         let ranks = self.routes.len() as u32;
         self.prices = Prices::read(&self.prices.host, knobs, eager, ranks);
     }
 
-    /// Where the protocols of a peer whose path is chosen cross.
+    /// Crossing points of the protocols of a peer whose path is chosen.
     pub fn choice(&self, peer: Peer) -> Choice {
         let lines = self.lines(peer);
         lines.map_or(UNROUTED, |lines| {
@@ -389,7 +391,7 @@ impl Paths {
         self.send_elsewhere(route, to, head, body, cookie)
     }
 
-    /// Out of line: its stack and registers are not the business of a message over shared memory.
+    /// Out of line: its stack and registers should not burden a message over shared memory.
     #[inline(never)]
     fn send_elsewhere(
         &mut self,
@@ -437,7 +439,7 @@ impl Paths {
         }
     }
 
-    /// After a sleep: polls every path, sockets only as far as the system names them.
+    /// After a sleep: polls every path, sockets only if the system names them.
     pub(crate) fn poll_ready<I: Inbound>(&mut self, port: &mut I) -> bool {
         self.now = kw_sys::clock::now();
         let mut moved = self.poll_memory(self.now, port);
@@ -450,7 +452,7 @@ impl Paths {
         moved
     }
 
-    /// Before a sleep: polls what the system knows nothing of. It watches sockets.
+    /// Before a sleep: polls the paths that the system does not watch. It watches sockets.
     pub(crate) fn poll_unwatched<I: Inbound>(&mut self, port: &mut I) -> bool {
         let now = self.tick();
         let moved = self.poll_memory(now, port);
@@ -469,7 +471,7 @@ impl Paths {
         moved
     }
 
-    /// Polls what serves one peer.
+    /// Polls the paths that serve one peer.
     #[inline]
     pub fn poll_from<I: Inbound>(&mut self, peer: Peer, port: &mut I) -> bool {
         let now = self.tick();
@@ -492,7 +494,7 @@ impl Paths {
             .filter(|_| self.routes[peer.idx()] == Route::Shm)
     }
 
-    /// Out of line, as [`Paths::send_elsewhere`].
+    /// Out of line, like [`Paths::send_elsewhere`].
     #[inline(never)]
     fn poll_from_elsewhere<I: Inbound>(
         &mut self,
@@ -515,8 +517,8 @@ impl Paths {
             || self.net.as_ref().is_some_and(|p| p.pending())
     }
 
-    /// Whether nothing that was sent is in flight, as far as this side can tell: its peers have
-    /// all, or need only look.
+    /// Whether no sent data is in flight, as far as this side can tell: its peers have all, or need
+    /// only poll.
     #[cold]
     pub(crate) fn is_quiet(&mut self) -> bool {
         !self.pending() && self.net.as_mut().is_none_or(|net| net.is_quiet())

@@ -1,5 +1,5 @@
-//! How a rank comes to its paths: which ones the knobs allow, and what the ranks tell each other
-//! about them.
+//! How a rank gets its paths: which ones the knobs allow, and how the ranks tell each other about
+//! them.
 
 use super::Paths;
 use kw_base::Peer;
@@ -60,8 +60,8 @@ fn make_memory(local: &Local, allowed: Allowed) -> Result<Option<Lead>, BootErro
 }
 
 impl WithMemory {
-    /// Parameters of the network that this rank needs; `None` if it reaches all ranks without, or
-    /// may use none.
+    /// Parameters of the network that this rank needs; `None` if it reaches all ranks without one,
+    /// or may use none.
     pub fn network<'a>(&self, launcher: &dyn Launcher, knobs: &'a Knobs) -> Option<Opening<'a>> {
         let sharing = self.sharing();
         if self.job.size() as usize <= sharing {
@@ -76,7 +76,7 @@ impl WithMemory {
         })
     }
 
-    /// Ranks that share memory with this one, and itself.
+    /// Ranks that share memory with this one, including itself.
     fn sharing(&self) -> usize {
         match self.allowed.shm {
             true => self.local.peers.len(),
@@ -109,8 +109,8 @@ pub(crate) fn opening_for_others<'a>(
 }
 
 impl Paths {
-    /// Joins the memory of this host, where the knobs allow it, and lets the other ranks know how to
-    /// reach this one. Collective over all ranks.
+    /// Joins the memory of this host, if the knobs allow it, and publishes how other ranks reach
+    /// this one. Collective over all ranks.
     pub(crate) fn open(
         launcher: &mut dyn Launcher,
         joined: WithMemory,
@@ -182,7 +182,7 @@ fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
     }
 }
 
-/// By which network this rank is reached, and where.
+/// The network by which this rank is reached, and its address there.
 fn listens(net: Option<&dyn Network>) -> Option<(&'static str, String)> {
     let found = net.map(|net| (net.about().name, net.address()));
     match &found {

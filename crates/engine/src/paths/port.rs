@@ -13,7 +13,7 @@ use kw_sys::buf::Buf;
 /// Cookie of a frame that carries no payload of a request.
 pub(crate) const NO_REQUEST: u64 = u64::MAX;
 
-/// Takes what the paths bring, and gives it to the machine.
+/// Takes incoming data from the paths, and gives it to the machine.
 pub struct Port<'a> {
     machine: &'a mut Machine<Buf>,
     /// Frames handled.

@@ -1,5 +1,5 @@
-//! By what a path's costs become crossing points of the protocols: the host's calibration and the
-//! knobs of the protocols, as they are now.
+//! How a path's costs become crossing points of the protocols: by the host's calibration and the
+//! current knobs of the protocols.
 
 use super::Route;
 use crate::settings::mark;
@@ -12,7 +12,7 @@ use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
 pub(super) struct Prices {
     /// Basis of the paths' prices.
     pub host: Calibration,
-    /// Largest eager message in bytes, where a knob says so: through memory, and over the network.
+    /// Largest eager message in bytes, if a knob sets it: through memory, and over the network.
     eager: (Option<u64>, Option<u64>),
     single_copy: bool,
     write: bool,
@@ -37,7 +37,7 @@ impl Prices {
         }
     }
 
-    /// Where the protocols of a path with these costs cross, what it was chosen by, and why.
+    /// Crossing points of the protocols of a path with these costs, and the reasons for them.
     pub fn choose(&self, route: Route, mut lines: Lines) -> (Choice, Lines, Reason) {
         let eager = match route {
             Route::Net => self.eager.1,

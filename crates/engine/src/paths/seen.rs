@@ -7,16 +7,17 @@ use kw_base::{Calibration, Peer};
 use kw_boot::Job;
 use kw_proto::p2p::prices::Network;
 
-/// The least of all connections: what the network does for one that has it alone. Nanoseconds.
+/// The least of all connections: the network's values for a connection that has it alone.
+/// Nanoseconds.
 #[derive(PartialEq, Debug, Default)]
 pub(super) struct Seen {
-    /// Host numbers of all ranks, on the rank that keeps; nothing elsewhere.
+    /// Host numbers of all ranks, on the rank that saves; empty elsewhere.
     hosts: Vec<u32>,
     round_trip: Option<f64>,
     byte: Option<f64>,
 }
 
-/// A connection of that peer has measured something.
+/// A connection of that peer has measured a value.
 pub(crate) fn note(paths: &mut Paths, peer: Peer) {
     let Some(net) = &paths.net else {
         return;
@@ -25,7 +26,7 @@ pub(crate) fn note(paths: &mut Paths, peer: Peer) {
     paths.seen.note(peer, &network);
 }
 
-/// Keeps what was seen, where this rank is the one whose host's figures hold for the next job.
+/// Saves what was seen, if this rank is the one whose host's figures apply to the next job.
 pub(crate) fn keep(paths: &Paths, job: &Job) {
     let Some(figures) = paths.seen.news(job.agreed().calibration()) else {
         return;
@@ -47,8 +48,8 @@ impl Seen {
         }
     }
 
-    /// A connection to a rank of the same host is none of the network, and where a rank of another
-    /// job runs is not known.
+    /// A connection to a rank of the same host does not use the network, and where a rank of
+    /// another job runs is not known.
     fn note(&mut self, peer: Peer, network: &Network) {
         let host = self.hosts.get(peer.idx());
         if host.is_none() || host == self.hosts.first() {
@@ -79,7 +80,7 @@ impl Seen {
     }
 }
 
-/// Whether that was measured, and is more than a quarter from what was known.
+/// Whether it was measured, and differs by more than a quarter from the known value.
 fn differ(before: Option<f64>, now: Option<f64>) -> bool {
     let far = |now: f64| before.is_none_or(|b| (now - b).abs() * 4.0 > b);
     now.is_some_and(far)
@@ -89,7 +90,7 @@ fn differ(before: Option<f64>, now: Option<f64>) -> bool {
 mod tests {
     use super::*;
 
-    /// By connections to all other ranks; the last one is three times as quick.
+    /// Measurements of connections to all other ranks; the last one is three times as quick.
     fn on(hosts: &[u32], round_trip: f64, byte: f64) -> Seen {
         let mut seen = Seen {
             hosts: hosts.to_vec(),

@@ -2,7 +2,7 @@
 //!
 //! Short data travels inside its frame, and is copied when the operation is issued. Data of more
 //! than [`INLINE`] bytes travels in a message of its own, from and to the memory of the program.
-//! What a target combines with is cut into pieces, each in a frame.
+//! An accumulate's operands are cut into pieces, each in a frame.
 
 use super::flights::What;
 use super::memory::combines;
@@ -18,15 +18,16 @@ use std::sync::Arc;
 const INLINE: u64 = 4 << 10;
 /// Operands in one frame, in bytes.
 const PIECE: u64 = 16 << 10;
-/// Frames are sent when there are so many bytes of them: others come later with what they wait for.
+/// Frames are sent when there are this many bytes of them: others come later with what they wait
+/// for.
 const FULL: usize = 8 << 10;
 
-/// Where an operation works: elements of a datatype in the window of a rank.
+/// Target of an operation: elements of a datatype in the window of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     /// The target.
     pub rank: u32,
-    /// In units of the target; in a dynamic window an address.
+    /// Displacement in units of the target; in a dynamic window an address.
     pub disp: i64,
     /// Elements.
     pub count: u64,
@@ -34,7 +35,7 @@ pub struct At<'a> {
     pub layout: &'a Arc<Layout>,
 }
 
-/// What was issued last: [`Windows::request`] waits for it.
+/// The operation that was issued last: [`Windows::request`] waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     rank: u32,
@@ -48,17 +49,17 @@ impl Span {
     }
 }
 
-/// Where an operation works.
+/// Place of the data of an operation.
 enum Site {
     /// There is no data.
     Nowhere,
     /// In memory in reach.
     Here(Buf),
-    /// So many bytes of a target that is told.
+    /// This many bytes of a target that gets messages.
     There(Place, u64),
 }
 
-/// An operand of an accumulate: what it is combined by, and its elements.
+/// An operand of an accumulate: the operation, and its elements.
 type Combining = (Op, Basic);
 
 impl Window {
@@ -88,7 +89,7 @@ impl Window {
         }
     }
 
-    /// Checks an operation: where it works.
+    /// Checks an operation; returns where it works.
     fn place(&mut self, to: &At<'_>) -> Result<Site, WindowError> {
         self.epochs.check_access(to.rank)?;
         let at = self.byte(to.rank, to.disp)?;
@@ -141,8 +142,8 @@ impl Window {
         id
     }
 
-    /// With KW_CHECK, says where the operation that follows is called. `fetches`: its request ends
-    /// when it has ended at the target, too; `known`: it touches all of its place.
+    /// With KW_CHECK, tells the target where the next operation is called. `fetches`: its request
+    /// ends when it has ended at the target, too; `known`: it touches all of its place.
     fn tell_call(&mut self, rank: u32, fetches: bool, known: bool) {
         let Some(checks) = &self.checks else { return };
         let (lasts, site) = checks.call(fetches);
@@ -151,7 +152,7 @@ impl Window {
             .push_control(rank, Frame::CalledAt { lasts, site });
     }
 
-    /// Sends frames where there are many.
+    /// Sends frames if there are many.
     fn issued(&mut self, messages: &mut Messages, rank: u32) {
         if self.origin.waiting(rank) >= FULL {
             self.push_out(messages, rank);
@@ -159,7 +160,7 @@ impl Window {
     }
 
     /// Sends the frames of a target, and what belongs to them, as far as they may be sent now;
-    /// whether any were.
+    /// returns whether any were.
     pub(super) fn send_frames(&mut self, messages: &mut Messages, rank: u32) -> bool {
         let waiting = self.origin.waiting(rank) as u64;
         if waiting != 0
@@ -224,8 +225,8 @@ impl Window {
         self.origin.push_control(rank, frame(tag));
     }
 
-    /// As [`Window::ask`], where nothing is under way to a target: sends its frames, and looks for
-    /// the answer for as long as it takes a target that looks for frames.
+    /// Like [`Window::ask`], but if nothing is under way to a target: sends its frames, and polls
+    /// for the answer for as long as a polling target takes to answer.
     pub(super) fn ask_at_once(
         &mut self,
         messages: &mut Messages,
@@ -247,8 +248,8 @@ impl Window {
         self.look_for_answer(messages, rank);
     }
 
-    /// Sends the frames of a target, and looks for the only thing that is under way there, for as
-    /// long as it takes a target that looks for frames.
+    /// Sends the frames of a target, and polls for the only thing that is under way there, for as
+    /// long as a polling target takes to answer.
     pub(super) fn look_for_answer(&mut self, messages: &mut Messages, rank: u32) {
         self.push_out(messages, rank);
         let Some((tag, into)) = self
@@ -283,7 +284,7 @@ impl Window {
         }
     }
 
-    /// From now on what targets send back is received as it comes.
+    /// From now on data that targets send back is received as it comes.
     pub(super) fn expect_answers(&mut self, messages: &mut Messages) {
         while let Some((rank, tag, into)) = self.flights.next_later() {
             match into.is_empty() {
@@ -301,7 +302,7 @@ impl Window {
         }
     }
 
-    /// Room for data that a target sends back: its tag, and the number of its flight.
+    /// Makes room for data that a target sends back: returns its tag, and the number of its flight.
     fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
         let (tag, len) = (self.tags.reply(), into.len());
         if len > 0 && len <= INLINE && self.flights.is_idle(rank) {
@@ -321,7 +322,7 @@ impl Window {
         let site = self.place(to)?;
         self.use_buffer(to.rank, data, false)?;
         let (place, len) = match site {
-            // The target has room for more, perhaps.
+            // Perhaps the target has room for more.
             Site::There(Place::Row { at, len }, _) => {
                 let len = len.min(data.len());
                 (Place::Row { at, len }, len)
@@ -405,7 +406,7 @@ impl Window {
         self.scratch = scratch;
     }
 
-    /// An accumulate; with a `result` also what was there before.
+    /// An accumulate; with a `result` also the data that was there before.
     fn accumulate(
         &mut self,
         messages: &mut Messages,
@@ -460,8 +461,8 @@ impl Window {
     }
 }
 
-/// Each operation is issued: whether it has ended, a flush, the end of the epoch or
-/// [`Windows::request`] tells.
+/// Issue an operation each. A flush, the end of the epoch or [`Windows::request`] tells whether it
+/// has ended.
 impl Windows {
     /// MPI_Put.
     pub fn put(
@@ -514,8 +515,7 @@ impl Windows {
             .accumulate(messages, data, &to, (op, basic))
     }
 
-    /// MPI_Compare_and_swap of one element; `values`: what it is compared with, and what replaces
-    /// it.
+    /// MPI_Compare_and_swap of one element; `values`: the one to compare with, and its replacement.
     pub fn compare_and_swap(
         &mut self,
         messages: &mut Messages,

@@ -6,8 +6,8 @@
 //! that has the memory, and under a lock at the origin of the later access, with the answer to its
 //! flush or unlock.
 //!
-//! Memory of the origin is looked after as well: what a get will write may not be used by anything
-//! else before it has ended.
+//! Memory of the origin is checked as well: memory that a get will write may not be used by
+//! anything else before the get has ended.
 
 use super::{WinId, Window, WindowError, Windows};
 use kw_base::reader::Reader;
@@ -37,7 +37,7 @@ struct OwnBuffer {
     site: Site,
 }
 
-/// Where an operation is called, in what epoch, and whether it lasts until that is told to end.
+/// Where an operation is called, in what epoch, and whether it lasts until its end is reported.
 #[derive(Clone, Debug)]
 struct Call {
     site: Site,
@@ -55,9 +55,9 @@ pub(super) struct Checks {
     site: Site,
     /// The next operation has a request, whose completion frees its memory here and ends its fetch.
     has_request: bool,
-    /// Found, for this rank to say.
+    /// Conflicts found, for this rank to report.
     found: Vec<FoundConflict>,
-    /// Found, for origins of locks.
+    /// Conflicts found, for origins of locks.
     owed: HashMap<u32, Vec<FoundConflict>>,
     said: HashSet<(Site, Site)>,
     buffers: Vec<OwnBuffer>,
@@ -71,7 +71,7 @@ pub(super) struct Whose {
 }
 
 impl Checks {
-    /// A rank says where it calls the operation that follows.
+    /// A rank tells where it calls the next operation.
     pub fn called_at(&mut self, origin: u32, during: During, lasts: bool, site: &[u8]) {
         let site = site.into();
         let call = Call {
@@ -82,7 +82,7 @@ impl Checks {
         self.calls.insert(origin, call);
     }
 
-    /// The call to send with the next operation, which fetches something or does not.
+    /// The call to send with the next operation, which fetches data or does not.
     pub fn call(&self, fetches: bool) -> (bool, Site) {
         (!(fetches && self.has_request), self.site.clone())
     }
@@ -182,7 +182,7 @@ impl Checks {
     }
 }
 
-/// Most bytes of an answer that tells of conflicts.
+/// Most bytes of an answer that describes conflicts.
 pub(super) const MOST_ANSWER: usize = 16 << 10;
 
 const BUFFERS: &str = "{} has not ended, and {} uses memory of this rank that it uses, too, and that one of them writes";
@@ -222,7 +222,7 @@ impl Window {
         let Some(checks) = &mut self.checks else {
             return;
         };
-        // It has ended already, but for the epoch.
+        // It has ended already, except for the epoch.
         let (lasts, site) = checks.call(fetches);
         checks.called_at(whose.rank, during, lasts, &site);
         checks.access(whose, whose.rank, kind, memory);
@@ -239,8 +239,8 @@ impl Window {
         }
     }
 
-    /// The memory that an operation of this rank uses here: a sentence where something else uses it
-    /// that has not ended.
+    /// Notes the memory that an operation of this rank uses here; returns a sentence if another
+    /// operation that has not ended uses it.
     pub(super) fn use_buffer(
         &mut self,
         target: u32,
@@ -302,7 +302,7 @@ fn own_use(writes: bool) -> AccessKind {
 }
 
 impl Windows {
-    /// Where the program calls the operation that follows; `has_request`: it has one.
+    /// Notes where the program calls the next operation; `has_request`: it has one.
     pub fn called_at(&mut self, id: WinId, site: Site, has_request: bool) {
         if let Some(checks) = self.checks(id) {
             (checks.site, checks.has_request) = (site, has_request);

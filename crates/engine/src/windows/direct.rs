@@ -10,11 +10,11 @@ use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::Basic;
 use std::sync::Arc;
 
-/// Which ranks' memory this rank shares.
+/// The ranks whose memory this rank shares.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub memory: Arc<SharedMemory>,
-    /// Where each rank of the window stands in it.
+    /// Position of each rank of the window in it.
     places: Vec<Option<u32>>,
 }
 
@@ -33,7 +33,7 @@ impl Shared {
     }
 
     /// The ranks of the window that hold the lock at a place, as far as they share the memory or
-    /// hold it alone.
+    /// hold it exclusively.
     pub fn holders(&self, place: usize) -> Vec<u32> {
         let lock = self.memory.lock(place);
         match lock.held() {
@@ -46,7 +46,7 @@ impl Shared {
         }
     }
 
-    /// Where a rank stands in it.
+    /// Position of a rank in it.
     pub fn place(&self, rank: u32) -> Option<usize> {
         Some((*self.places.get(rank as usize)?)? as usize)
     }
@@ -59,7 +59,7 @@ impl Shared {
 }
 
 impl Window {
-    /// Where a rank stands in the shared memory.
+    /// Position of a rank in the shared memory.
     pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
         self.shared.as_ref()?.place(rank)
     }
@@ -70,8 +70,8 @@ impl Window {
         rank == self.me || self.place_of(rank).is_some()
     }
 
-    /// The memory of an operation whose target is in reach; its bounds have been checked. Of a
-    /// dynamic window: `None` where it is not attached.
+    /// The memory of an operation whose target is in reach; its bounds have been checked. For a
+    /// dynamic window: `None` if it is not attached.
     pub(super) fn reach(&self, at: i64, to: &At<'_>) -> Option<Buf> {
         if to.rank == self.me {
             return self.area.find(&Placed {
@@ -84,7 +84,7 @@ impl Window {
         Some(Buf::typed(base.assume_offset(at), to.count, to.layout))
     }
 
-    /// Does something while nobody else combines with that memory.
+    /// Runs `what` while no other rank combines with that memory.
     fn combining<T>(&self, rank: u32, what: impl FnOnce() -> T) -> T {
         match (&self.shared, self.place_of(rank)) {
             (Some(shared), Some(place)) => shared.memory.combine(place, what),
@@ -93,7 +93,7 @@ impl Window {
         }
     }
 
-    /// Combines operands with memory in reach; `result`: gets what was there before.
+    /// Combines operands with memory in reach; `result`: receives the old data.
     pub(super) fn combine(
         &mut self,
         rank: u32,
@@ -137,7 +137,7 @@ impl Window {
         });
     }
 
-    /// Takes the lock of memory in reach, if it is free and nobody waits for it.
+    /// Takes the lock of memory in reach, if it is free and no rank waits for it.
     pub(super) fn try_lock(&mut self, rank: u32, mode: LockMode) -> bool {
         let locked = match (&self.shared, self.place_of(rank)) {
             _ if rank == self.me => self.locks.try_lock(rank, mode),
@@ -180,7 +180,7 @@ impl Window {
         }
     }
 
-    /// The lock of memory in reach was given back, and somebody waits for it.
+    /// The lock of memory in reach was given back, and a rank waits for it.
     pub(super) fn awaited(&mut self, messages: &mut Messages, rank: u32) {
         if rank == self.me {
             let granted = self.locks.grant();
@@ -192,8 +192,8 @@ impl Window {
         self.say(messages, rank, &frames);
     }
 
-    /// Gives back the lock of this rank's memory where a rank holds it that has died, and others wait;
-    /// whether there was one.
+    /// Gives back the lock of this rank's memory if a rank holds it that has died, and others wait;
+    /// returns whether there was one.
     pub(super) fn free_lock_of_dead(&mut self, messages: &mut Messages) -> bool {
         if !self.locks.is_awaited() {
             return false;
@@ -212,7 +212,7 @@ impl Window {
         true
     }
 
-    /// Lets those go on who have got the lock.
+    /// Wakes the ranks that have got the lock.
     pub(super) fn pass_on(&mut self, messages: &mut Messages) {
         while !self.granted.is_empty() {
             let granted = std::mem::take(&mut self.granted);

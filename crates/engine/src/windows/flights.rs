@@ -1,7 +1,8 @@
-//! What a rank has under way to the targets of its operations, and waits for.
+//! Flights: the transfers that a rank has under way to the targets of its operations, and waits
+//! for.
 //!
-//! Flights to one target are looked at in the order in which they left: whoever waits for one
-//! waits for those before it as well.
+//! Flights to one target are checked in the order in which they left: a wait for one is also a wait
+//! for those before it.
 
 use crate::messages::{Messages, ReqId, Started};
 use kw_proto::endpoint::{Failure, Outcome};
@@ -13,12 +14,12 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) enum What {
     /// Data of a long put, whose frame has not been sent.
     Unsent { tag: i32, data: Buf },
-    /// Such data on its way.
+    /// Data of a long put on its way.
     Sending(ReqId),
-    /// What a target sends back, which is received later: data, or without room an answer. The only
-    /// flight to its target.
+    /// Data that a target sends back, which is received later: data, or without room an answer. The
+    /// only flight to its target.
     Later { tag: i32, into: Buf },
-    /// Data of so many bytes that a target sends back.
+    /// Data of this many bytes that a target sends back.
     Data { req: ReqId, len: u64 },
     /// The answer to a flush or an unlock.
     Answer { req: ReqId, word: Buf },
@@ -27,7 +28,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// Whether it shows, when it ends, that the target goes on.
+    /// Whether its end shows that the target makes progress.
     fn answers(&self) -> bool {
         matches!(
             self,
@@ -47,7 +48,7 @@ struct Flight {
 struct TargetFlights {
     flights: VecDeque<Flight>,
     unsent: usize,
-    /// Flights that show, when they end, that the target goes on.
+    /// Flights whose end shows that the target makes progress.
     answers: usize,
     failure: Option<Failure>,
 }
@@ -58,13 +59,13 @@ pub(super) struct Flights {
     lines: BTreeMap<u32, TargetFlights>,
     /// Number of the last flight.
     last: u64,
-    /// What answers have told beside that they have come (KW_CHECK).
+    /// Conflicts that answers have reported (KW_CHECK).
     pub told: Vec<Vec<u8>>,
     /// How many are [`What::Later`].
     later: usize,
 }
 
-/// What an outcome says about its operation.
+/// Error of an operation, from its outcome.
 fn failure_of(what: &What, outcome: Outcome) -> Option<Failure> {
     if let Some(failure) = outcome.failure {
         return Some(*failure);
@@ -115,15 +116,15 @@ impl Flights {
         }
     }
 
-    /// Tag and room of what a target sends back, if that is received later and is all that is under
-    /// way there.
+    /// Tag and room of the data that a target sends back, if that is received later and is all that
+    /// is under way there.
     pub fn later(&self, rank: u32) -> Option<(i32, Buf)> {
         let alone = self.later != 0 && self.lines.get(&rank)?.flights.len() == 1;
         let (tag, into) = self.later_of(rank).filter(|_| alone)?;
         Some((tag, into.clone()))
     }
 
-    /// One whose receive is to be posted now.
+    /// A flight whose receive has to be posted now.
     pub fn next_later(&self) -> Option<(u32, i32, Buf)> {
         if self.later == 0 {
             return None;
@@ -143,7 +144,7 @@ impl Flights {
         }
     }
 
-    /// It has come without one.
+    /// It has come without a receive.
     pub fn answered(&mut self, rank: u32, well: bool) {
         self.later -= 1;
         if let Some(line) = self.lines.get_mut(&rank) {
@@ -153,7 +154,7 @@ impl Flights {
         }
     }
 
-    /// Whether anything on its way to a target shows, when it ends, that the target goes on.
+    /// Whether the end of anything on its way to a target shows that the target makes progress.
     pub fn will_answer(&self, rank: u32) -> bool {
         self.lines.get(&rank).is_some_and(|l| l.answers != 0)
     }
@@ -174,7 +175,8 @@ impl Flights {
         }
     }
 
-    /// Takes off what has ended, and names the targets that have answered; whether there was any.
+    /// Removes the flights that have ended, and names the targets that have answered; returns
+    /// whether there was any.
     pub fn look(&mut self, messages: &mut Messages, mut answered: impl FnMut(u32)) -> bool {
         let mut moved = false;
         let told = &mut self.told;
@@ -219,14 +221,14 @@ impl Flights {
         }
     }
 
-    /// Targets to which flights up to a number go on.
+    /// Targets to which flights up to a number are active.
     pub fn targets(&self, number: u64) -> impl Iterator<Item = u32> {
         let before = move |l: &TargetFlights| l.flights.front().is_some_and(|f| f.number <= number);
         let lines = self.lines.iter();
         lines.filter(move |(_, l)| before(l)).map(|(rank, _)| *rank)
     }
 
-    /// Takes what went wrong with flights to a rank, or to any.
+    /// Takes the error of flights to a rank, or to any.
     pub fn take_failure(&mut self, rank: Option<u32>) -> Option<Failure> {
         match rank {
             Some(rank) => self.lines.get_mut(&rank)?.failure.take(),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) enum Locks {
     /// All ask this rank.
     Asked(LockQueue),
-    /// The lock lies in shared memory.
+    /// The lock is in shared memory.
     Shared(SharedLock),
 }
 
@@ -63,7 +63,7 @@ impl Locks {
         }
     }
 
-    /// Gives the lock back; who has it now.
+    /// Gives the lock back; returns the ranks that have it now.
     pub fn release(&mut self, who: u32) -> Vec<u32> {
         match self {
             Locks::Asked(queue) => queue.release(who),
@@ -91,7 +91,7 @@ impl Locks {
         }
     }
 
-    /// Grants the lock to those who wait, as far as it is free; who has it now.
+    /// Grants the lock to waiting ranks, as far as it is free; returns the ranks that have it now.
     pub fn grant(&mut self) -> Vec<u32> {
         match self {
             Locks::Asked(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! The memory that a rank exposes in a window, and what operations of others do to it.
+//! The memory that a rank exposes in a window, and operations of others on it.
 
 use super::Window;
 use super::check::{Checks, Whose};
@@ -35,7 +35,7 @@ pub enum Memory {
         /// The rank in the window of each place in it.
         ranks: Vec<u32>,
     },
-    /// What is attached.
+    /// The attached regions.
     Dynamic,
 }
 
@@ -60,7 +60,7 @@ impl Attached {
 #[derive(Debug)]
 pub(super) struct Area {
     memory: Memory,
-    /// By address.
+    /// Attached regions, by address.
     attached: Vec<Attached>,
 }
 
@@ -72,7 +72,7 @@ impl Area {
         }
     }
 
-    /// Where displacements count from.
+    /// Base of displacements.
     pub fn base(&self) -> usize {
         match &self.memory {
             Memory::Lent { base, .. } => base.bits(),
@@ -82,7 +82,7 @@ impl Area {
         }
     }
 
-    /// Whether some byte of a buffer is exposed.
+    /// Whether any byte of a buffer is exposed.
     pub fn shares_memory(&self, buf: &Buf) -> bool {
         match &self.memory {
             Memory::Lent { base, size } => Buf::bytes(*base, *size).shares_memory(buf),
@@ -102,7 +102,7 @@ impl Area {
         matches!(self.memory, Memory::Dynamic)
     }
 
-    /// Attaches a region; whether it overlaps none that is attached.
+    /// Attaches a region; returns whether it overlaps none that is attached.
     pub fn attach(&mut self, base: Addr, size: u64) -> bool {
         let new = Attached { base, size };
         let mut others = self.attached.iter();
@@ -114,13 +114,13 @@ impl Area {
         true
     }
 
-    /// Detaches the region that begins there; whether there was one.
+    /// Detaches the region that begins at an address; returns whether there was one.
     pub fn detach(&mut self, base: Addr) -> bool {
         let at = self.attached.iter().position(|a| a.base == base);
         at.map(|at| self.attached.remove(at)).is_some()
     }
 
-    /// The data of a place, where all of it is exposed.
+    /// The data of a place, if all of it is exposed.
     pub fn find(&self, place: &Placed<'_>) -> Option<Buf> {
         let len = place.len()?;
         let Some((first, end)) = place.reach() else {
@@ -147,16 +147,16 @@ impl Area {
         })
     }
 
-    /// Does something while nobody else combines with this rank's memory.
+    /// Runs `what` while no other rank combines with this rank's memory.
     fn combining<T>(&self, what: impl FnOnce() -> T) -> T {
         match &self.memory {
             Memory::Shared { memory, .. } => memory.combine(memory.index(), what),
-            // Everybody comes through the owner of the lock.
+            // All ranks come through the owner of the lock.
             _ => what(),
         }
     }
 
-    /// The same where displacements are addresses.
+    /// The same if displacements are addresses.
     fn find_attached(
         &self,
         place: &Placed<'_>,
@@ -178,7 +178,7 @@ impl Area {
     }
 }
 
-/// What an accumulate is to other accesses.
+/// The kind of access that an accumulate is for other accesses.
 pub(super) fn combines(op: reduce::Op, basic: Basic) -> AccessKind {
     AccessKind::Accumulate {
         op: op.handle(),
@@ -194,7 +194,7 @@ fn lent(at: Addr, place: &Placed<'_>) -> Buf {
     }
 }
 
-/// A long put or get of another rank that goes on.
+/// An active long put or get of another rank.
 #[derive(Debug)]
 pub(super) struct Going {
     pub req: ReqId,
@@ -210,7 +210,7 @@ pub(super) struct ExposedMemory<'a> {
     pub tally: &'a mut Tally,
     pub area: &'a Area,
     pub locks: &'a mut Locks,
-    /// Who has got the lock, and does not know.
+    /// Ranks that have got the lock, and have not been told.
     pub granted: &'a mut Vec<u32>,
     pub going: &'a mut Vec<Going>,
     pub messages: &'a mut Messages,
@@ -230,7 +230,7 @@ impl ExposedMemory<'_> {
         self.messages.send(to, from, SendMode::Standard, data)
     }
 
-    /// As [`ExposedMemory::reply`], of data that nobody changes.
+    /// Like [`ExposedMemory::reply`], for data that does not change.
     fn reply_and_forget(&mut self, origin: u32, tag: i32, data: &Buf) {
         if let Started::Request(req) = self.reply(origin, tag, data) {
             self.messages.release(req);
@@ -301,7 +301,7 @@ impl ExposedMemory<'_> {
         inside.then(|| all.slice(from, len))
     }
 
-    /// Combines; what was there before is sent back where it is asked for.
+    /// Combines; the old data is sent back if it is requested.
     fn accumulate(&mut self, origin: u32, how: &Accumulate<'_, Placed<'_>>) -> Applied {
         let target = self.part(&how.place, how.from, how.len);
         let kernel = reduce::Op::by_handle(how.op as usize)
@@ -431,7 +431,8 @@ impl Exposed for ExposedMemory<'_> {
 }
 
 impl Window {
-    /// Takes the results of long puts and gets of others that have ended; whether there were any.
+    /// Takes the results of long puts and gets of others that have ended; returns whether there
+    /// were any.
     pub(super) fn end_going(&mut self, messages: &mut Messages) -> bool {
         let mut ended = Vec::new();
         self.going.retain(|going| match messages.take(going.req) {

@@ -12,19 +12,18 @@ use kw_base::sync::spin_hint;
 use kw_path::shm::window::Count;
 use kw_proto::rma::Frame;
 
-/// How far the counts of the ranks that share memory have to come for this rank.
+/// The counts of the ranks that share memory, as far as this rank waits for them.
 #[derive(Default, Debug)]
 pub(super) struct Awaited {
     /// For each place: posts that it has waited for as an origin.
     posts: Vec<u32>,
-    /// Completes, as a target.
+    /// Completes that it has waited for, as a target.
     completes: Vec<u32>,
-    /// Places of the origins of the epoch that is posted.
+    /// Places of the origins of the posted epoch.
     origins: Vec<u32>,
 }
 
-/// Looks at counts before the way of messages is taken. Starting value: about as long as a message
-/// takes.
+/// Polls of counts before messages are used. Starting value: about as long as a message takes.
 const LOOKS: u32 = 200;
 
 impl Awaited {
@@ -43,7 +42,7 @@ fn next(count: &mut u32) {
 }
 
 impl Window {
-    /// The posts of a rank for this one, and how many are awaited; where its memory is shared.
+    /// The posts of a rank for this one, and how many are awaited; if its memory is shared.
     fn posts_of(&self, rank: u32) -> Option<(Count<'_>, u32)> {
         let (shared, place) = self.shared_place(rank)?;
         let count = shared.memory.posts(place, shared.memory.index());
@@ -81,7 +80,7 @@ impl Window {
         }
     }
 
-    /// MPI_Win_complete, where no frame is needed for that; whether none is.
+    /// MPI_Win_complete, if no frame is needed for that; returns whether none is.
     pub(super) fn complete_shared(&mut self, messages: &mut Messages, rank: u32) -> bool {
         let Some((shared, place)) = self.shared_place(rank) else {
             return false;
@@ -127,13 +126,13 @@ impl Window {
         self.target.has_completed() && self.places_not_completed().next().is_none()
     }
 
-    /// Looks for a moment whether the origins that share memory have completed.
+    /// Polls for a moment until the origins that share memory have completed.
     pub(super) fn look_for_completes(&self) {
         look_until(|| self.places_not_completed().next().is_none());
     }
 
-    /// Looks for a moment whether those of these ranks have posted that share memory: the posts of
-    /// others come as frames.
+    /// Polls for a moment until those of these ranks that share memory have posted. The
+    /// posts of others come as frames.
     pub(super) fn look_for_posts(&self, ranks: &[u32]) {
         let missing = |&rank: &u32| {
             let posts = self.posts_of(rank);
@@ -142,7 +141,7 @@ impl Window {
         look_until(|| !ranks.iter().any(missing));
     }
 
-    /// Has these ranks tell when they post. Look again afterwards.
+    /// Asks these ranks to send a message when they post. Check the counts again afterwards.
     pub(super) fn mark_posts(&self, ranks: &[u32]) {
         for (count, number) in ranks.iter().filter_map(|&rank| self.posts_of(rank)) {
             if !count.reached(number) {
@@ -151,7 +150,7 @@ impl Window {
         }
     }
 
-    /// Has origins tell when they complete. Look again afterwards.
+    /// Asks origins to send a message when they complete. Check the counts again afterwards.
     pub(super) fn mark_completes(&self) {
         self.places_not_completed()
             .for_each(|(_, count)| count.wait());

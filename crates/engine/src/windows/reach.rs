@@ -1,12 +1,12 @@
 //! Memory in reach, for calls that take no lock of the library.
 //!
-//! A [`Reachable`] is published under the window's handle ([`kw_sys::published`]). It knows where
-//! the memory of each rank of the host lies, and which of it may be accessed in the epoch that is
-//! open. What is not so simple, wrong arguments among it, is left to the ordinary way, which starts
-//! from the beginning: here nothing has happened then.
+//! A [`Reachable`] is published under the window's handle ([`kw_sys::published`]). It knows the
+//! addresses of the memory of each rank of the host, and which of it may be accessed in the current
+//! epoch. Calls that are not as simple, those with wrong arguments included, are left to the
+//! ordinary way, which starts from the beginning: here nothing has happened then.
 //!
 //! The owner of the library's lock writes the epoch ([`Window::publish_epoch`]). Calls without the
-//! lock change it in three ways, which whoever takes the lock finds out ([`Window::adopt`]): an
+//! lock change it in three ways, which the next owner of the lock finds out ([`Window::adopt`]): an
 //! epoch between fences has been used; a fence ended it and began the next; MPI_Win_lock began one
 //! on a single rank, and MPI_Win_unlock ended that.
 
@@ -22,27 +22,27 @@ use kw_sys::region::Region;
 use kw_types::layout::Basic;
 use std::sync::Arc;
 
-/// The epoch that is open, in a word: its kind in the upper half.
+/// The current epoch, in a word: its kind in the upper half.
 mod epoch {
-    /// None where the window cannot be locked; or only the owner of the library's lock knows.
+    /// None, if the window cannot be locked; or only the owner of the library's lock knows.
     pub const ASK: u64 = 0;
     /// None: MPI_Win_lock may begin one.
     pub const NONE: u64 = 1 << 32;
     /// Between two fences.
     pub const FENCE: u64 = 2 << 32;
-    /// The same, with operations in it.
+    /// Between two fences, with operations.
     pub const FENCE_USED: u64 = 3 << 32;
-    /// MPI_Win_start named those that are marked.
+    /// MPI_Win_start named the marked ranks.
     pub const STARTED: u64 = 4 << 32;
     /// All ranks are locked.
     pub const LOCKED_ALL: u64 = 5 << 32;
-    /// Those are locked that are marked.
+    /// The marked ranks are locked.
     pub const LOCKED_SOME: u64 = 6 << 32;
     /// The rank in the lower half is locked.
     pub const LOCKED: u64 = 7 << 32;
-    /// The same, by a call without the library's lock: shared.
+    /// The rank in the lower half is locked, by a call without the library's lock: shared.
     pub const TAKEN: u64 = 8 << 32;
-    /// The same, exclusive.
+    /// The rank in the lower half is locked by such a call: exclusive.
     pub const TAKEN_ALONE: u64 = 9 << 32;
 
     /// Whether the rank in the lower half, and no other, is locked.
@@ -56,11 +56,11 @@ mod epoch {
 #[derive(Debug)]
 struct TargetMemory {
     base: Addr,
-    /// Bytes; none where it is not in reach.
+    /// Bytes; 0 if it is not in reach.
     size: u64,
     /// Bytes of a displacement unit.
     unit: u64,
-    /// Where the rank stands in the shared memory, where it does.
+    /// Position of the rank in the shared memory, if it has one.
     place: Option<u32>,
     /// In an epoch of some ranks: it is one of them.
     marked: AtomicBool,
@@ -77,7 +77,7 @@ const BLOCK: u64 = 32 << 10;
 pub struct Reachable {
     memory: Arc<SharedMemory>,
     me: u32,
-    /// Of each rank of the window.
+    /// Memory of each rank of the window.
     targets: Box<[TargetMemory]>,
     /// Every rank's memory is in reach.
     all: bool,
@@ -95,8 +95,8 @@ pub struct Reachable {
     counts: Counts,
 }
 
-/// What calls without the lock have done. Each thread writes what it has read and one more: of several
-/// that do so at once, some are not counted.
+/// Counts of operations of calls without the lock. Each thread writes what it has read plus one: of
+/// several that do so at once, some are not counted.
 #[derive(Default, Debug)]
 struct Counts {
     operations: AtomicU64,
@@ -144,9 +144,9 @@ impl Reachable {
         }
     }
 
-    /// What the program has promised: whether several `threads` call at once, and whether the window
-    /// is `lockable`; and the handle of the communicator where its ranks `meet`. Before it is
-    /// published.
+    /// The program's promises: whether several `threads` call at once, and whether the window is
+    /// `lockable`; and the handle of the communicator where its ranks `meet`. Call it before the
+    /// window is published.
     pub fn promise(&self, threads: bool, lockable: bool, meet: usize) {
         self.threads.store(threads, Ordering::Relaxed);
         self.lockable.store(lockable, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl Reachable {
         }
     }
 
-    /// The `len` bytes of an operation, where its target is in reach, its displacement inside the
+    /// The `len` bytes of an operation, if its target is in reach, its displacement inside the
     /// window and the epoch open.
     #[inline(always)]
     fn site(&self, rank: i32, disp: i64, len: u64) -> Option<(&TargetMemory, Region<'_>)> {
@@ -226,7 +226,7 @@ impl Reachable {
         ((now(operations), now(bytes)), now(epochs))
     }
 
-    /// MPI_Put of a row of bytes, where the target has room for so many.
+    /// MPI_Put of contiguous bytes, as many as the target has room for.
     #[inline(always)]
     pub fn put(&self, data: Region<'_>, (rank, disp): (i32, i64), room: u64) -> Option<()> {
         if data.len() > room {
@@ -237,7 +237,7 @@ impl Reachable {
         Some(())
     }
 
-    /// MPI_Get of a row of `len` bytes.
+    /// MPI_Get of `len` contiguous bytes.
     #[inline(always)]
     pub fn get(&self, into: Region<'_>, (rank, disp): (i32, i64), len: u64) -> Option<()> {
         if len > into.len() {
@@ -248,8 +248,8 @@ impl Reachable {
         Some(())
     }
 
-    /// Combines a row of elements without padding with those of the target, which `result` gets
-    /// before.
+    /// Combines contiguous elements without padding with those of the target, which are copied to
+    /// `result` before.
     #[inline(always)]
     pub fn combine(
         &self,
@@ -266,7 +266,7 @@ impl Reachable {
         let (of, target) = self.site(rank, disp, len)?;
         let place = of.place? as usize;
         if len > SHORT as u64 {
-            // Of MPI_NO_OP there is no operand.
+            // MPI_NO_OP has no operand.
             let kernel = kernel.filter(|_| op != Op::NoOp);
             self.combine_blocks((kernel, basic), operand, result, (place, target));
             return Some(());
@@ -287,8 +287,8 @@ impl Reachable {
         Some(())
     }
 
-    /// Combines a long row block by block, since each element is atomic by itself. The operand is
-    /// read where it lies.
+    /// Combines long contiguous data block by block, since each element is atomic by itself. The
+    /// operand is read in place.
     #[inline(never)]
     fn combine_blocks(
         &self,
@@ -335,7 +335,7 @@ impl Reachable {
     }
 
     /// MPI_Win_flush of a rank, or MPI_Win_flush_all: operations on memory in reach have ended.
-    /// `None` where others may be under way, or where this rank may have to send something on.
+    /// `None` if others may be under way, or if this rank may have to send something on.
     #[inline(always)]
     pub fn flush(&self, rank: Option<i32>) -> Option<()> {
         let now = self.epoch.load(Ordering::Relaxed);
@@ -354,7 +354,7 @@ impl Reachable {
         open.then_some(())
     }
 
-    /// MPI_Win_lock, where no epoch is open and the lock is free.
+    /// MPI_Win_lock, if no epoch is open and the lock is free.
     #[inline(always)]
     pub fn lock(&self, rank: i32, mode: LockMode) -> Option<()> {
         let target = self.targets.get(rank as u32 as usize)?;
@@ -386,8 +386,8 @@ impl Reachable {
         strays.unwrap_or_else(|e| e.into_inner()).push(rank as u32);
     }
 
-    /// MPI_Win_unlock of what [`Reachable::lock`] locked; whether somebody waits for the lock, whom
-    /// [`Windows::wake`](super::Windows::wake) tells.
+    /// MPI_Win_unlock of a rank that [`Reachable::lock`] locked; returns whether a rank waits for
+    /// the lock, which [`Windows::wake`](super::Windows::wake) then wakes.
     #[inline(always)]
     pub fn unlock(&self, rank: i32) -> Option<bool> {
         let target = self.targets.get(rank as u32 as usize)?;
@@ -400,8 +400,8 @@ impl Reachable {
         Some(lock.unlock(Some(self.memory.index())))
     }
 
-    /// MPI_Win_fence between two fences, where all memory is in reach: the handle of the communicator
-    /// where all ranks meet then; nothing else is to do.
+    /// MPI_Win_fence between two fences, if all memory is in reach: returns the handle of the
+    /// communicator where all ranks meet then; nothing else is to do.
     #[inline(always)]
     pub fn fence(&self) -> Option<usize> {
         let now = self.epoch.load(Ordering::Relaxed);
@@ -416,7 +416,7 @@ impl Reachable {
 }
 
 impl Window {
-    /// Learns what calls without the lock have done.
+    /// Learns the effects of calls without the lock.
     #[inline]
     pub(super) fn adopt(&mut self) {
         let Some(reachable) = self.reachable.clone() else {
@@ -451,7 +451,7 @@ impl Window {
         }
     }
 
-    /// Gives locks back that a thread has taken for nothing.
+    /// Gives back locks that a thread has taken without need.
     pub(super) fn give_strays_back(&mut self, messages: &mut Messages) {
         let Some(reachable) = &self.reachable else {
             return;
@@ -464,14 +464,14 @@ impl Window {
         }
     }
 
-    /// Says which epoch is open to calls without the lock.
+    /// Publishes the current epoch to calls without the lock.
     pub(super) fn publish_epoch(&mut self) {
         let Some(reachable) = self.reachable.clone() else {
             return;
         };
         loop {
-            // Another thread may have locked a rank meanwhile. What the word says of a fence is
-            // known, and no longer true after MPI_Win_fence.
+            // Another thread may have locked a rank meanwhile. The word's information about a fence
+            // is known, and no longer true after MPI_Win_fence.
             self.adopt_lock(&reachable);
             let before = reachable.epoch.load(Ordering::Relaxed);
             let now = self.open_epoch(&reachable);
@@ -481,14 +481,14 @@ impl Window {
         }
     }
 
-    /// Says whether this rank has posted.
+    /// Publishes whether this rank has posted.
     pub(super) fn publish_posted(&self, yes: bool) {
         if let Some(reachable) = &self.reachable {
             reachable.posted.store(yes, Ordering::Relaxed);
         }
     }
 
-    /// Marks the ranks of the epoch that is open, and says its word.
+    /// Marks the ranks of the current epoch, and publishes its word.
     fn open_epoch(&mut self, reachable: &Reachable) -> u64 {
         let mark = |rank: u32, marked: bool| {
             if let Some(target) = reachable.targets.get(rank as usize) {

@@ -1,4 +1,4 @@
-//! Synchronisation: what begins and ends epochs, and what is waited for.
+//! Synchronisation: the begin and end of epochs, and waits for them.
 
 use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
@@ -52,7 +52,7 @@ impl Window {
         }
     }
 
-    /// What went wrong with what was waited for.
+    /// The error of the operation that was waited for.
     fn failure(&mut self, until: &Until) -> Option<Failure> {
         match until {
             Until::Flown(rank, _) => self.flights.take_failure(*rank),
@@ -96,7 +96,7 @@ impl Window {
         why.map(|why| Failure::PeerGone(why.to_string()))
     }
 
-    /// Waits, where that is needed.
+    /// Waits, if that is needed.
     fn wait(&mut self, messages: &mut Messages, until: Until) -> Started {
         if !self.has_ended(&until) {
             self.expect_answers(messages);
@@ -118,12 +118,12 @@ impl Window {
         }
         let req = messages.open();
         self.waiters.push(Waiter { req, until });
-        // What was marked may have come before.
+        // A marked post or complete may have come before.
         self.end_waits(messages);
         Started::Request(req)
     }
 
-    /// Ends waits whose time has come, or never will.
+    /// Ends waits whose condition has come true, or never will.
     pub(super) fn end_waits(&mut self, messages: &mut Messages) {
         let mut i = 0;
         while i < self.waiters.len() {
@@ -154,7 +154,7 @@ impl Window {
         self.wait(messages, Until::Flown(Some(rank), last))
     }
 
-    /// Sends what waits for all targets.
+    /// Sends frames that wait, for all targets.
     fn push_all_out(&mut self, messages: &mut Messages) {
         for rank in self.origin.targets_waiting() {
             self.push_out(messages, rank);
@@ -189,11 +189,11 @@ impl Window {
         self.wait(messages, Until::Flown(rank, last))
     }
 
-    /// Asks a target to say when everything before has ended, if anything needs an answer; `alone`:
-    /// no other target is asked.
+    /// Asks a target to report when everything before has ended, if anything needs an answer;
+    /// `alone`: no other target is asked.
     fn flush_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
         let flush = |tag| Frame::Flush { tag };
-        // A check has to hear of the end of a get as well, which its data tells only here.
+        // A check has to learn of the end of a get as well, which its data tells only here.
         let checked = self.checks.is_some() && self.origin.epoch(rank).is_some();
         match (self.origin.take_unanswered(rank) || checked, alone) {
             (true, true) => self.ask_at_once(messages, rank, flush),
@@ -204,7 +204,7 @@ impl Window {
         self.push_out(messages, rank);
     }
 
-    /// Ends the lock epoch of a target, if it has begun there; `alone`: of no other at once.
+    /// Ends the lock epoch of a target, if it has begun there; `alone`: no other ends at once.
     fn unlock_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
         if self.is_direct(rank) {
             return self.unlock_direct(messages, rank);
@@ -232,8 +232,8 @@ fn opening(mode: LockMode, check: bool) -> EpochStart {
 /// The epoch has changed when a call returns, whatever its request still waits for.
 impl Windows {
     /// MPI_Win_fence, first half: operations that this rank has issued to each rank since the last
-    /// one. The sum over all ranks of what concerns this rank is for [`Windows::fence_end`].
-    /// `succeeds`: not MPI_MODE_NOSUCCEED.
+    /// one. The sum over all ranks of those on this rank is for [`Windows::fence_end`]. `succeeds`:
+    /// not MPI_MODE_NOSUCCEED.
     pub fn fence(
         &mut self,
         messages: &mut Messages,
@@ -253,7 +253,7 @@ impl Windows {
         Ok(window.origin.fence(window.group.size(), succeeds))
     }
 
-    /// Its second half: so many operations on this rank's memory belong to the epoch.
+    /// Its second half: this many operations on this rank's memory belong to the epoch.
     pub fn fence_end(
         &mut self,
         messages: &mut Messages,
@@ -294,7 +294,7 @@ impl Windows {
         window.publish_epoch();
         window.tally.epochs += 1;
         ranks.iter().for_each(|&rank| window.await_post(rank));
-        // What needs no message needs the target's consent before.
+        // Operations that need no message need the target's consent before.
         let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
         let direct: Vec<u32> = direct.collect();
         Ok(match direct.is_empty() {
@@ -382,7 +382,7 @@ impl Windows {
         Ok(window.all_so_far(messages, Some(rank)))
     }
 
-    /// Tells a rank in reach that a lock was given back which somebody waits for.
+    /// Tells a rank in reach that a lock was given back for which a rank waits.
     pub fn wake(
         &mut self,
         messages: &mut Messages,
@@ -445,7 +445,7 @@ impl Windows {
         window.epochs.check_flush(rank)?;
         window.end_own_operations(rank);
         if rank == Some(window.me) {
-            // As for [`Windows::sync`].
+            // As in [`Windows::sync`].
             window.push_all_out(messages);
         }
         match rank {
@@ -477,8 +477,8 @@ impl Windows {
         Ok(window.all_so_far(messages, rank))
     }
 
-    /// MPI_Win_sync. A program that calls it in a loop waits for what others do to its memory, who
-    /// may wait for what it has issued: that leaves now.
+    /// MPI_Win_sync. A program that calls it in a loop waits for other ranks' accesses to its
+    /// memory, and they may wait for operations that it has issued: these leave now.
     pub fn sync(&mut self, messages: &mut Messages, id: WinId) -> Result<(), WindowError> {
         self.get_mut(id)?.push_all_out(messages);
         fence(Ordering::SeqCst);

@@ -3,12 +3,12 @@
 use super::{Window, Windows};
 use kw_base::counters::Counter;
 
-/// What a window, or all of them, have counted.
+/// Counts of a window, or of all of them.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Tally {
     /// Operations of this rank in reach, and their bytes.
     pub direct: (u64, u64),
-    /// The same by messages.
+    /// Operations of this rank by messages, and their bytes.
     pub sent: (u64, u64),
     /// Operations of others that came as messages.
     pub served: u64,
@@ -40,7 +40,7 @@ impl Tally {
 }
 
 impl Window {
-    /// What the window has counted, calls without the lock among it.
+    /// The counts of the window, including those of calls without the lock.
     fn counted(&self) -> Tally {
         let mut tally = self.tally;
         if let Some(reachable) = &self.reachable {
@@ -71,7 +71,7 @@ impl Windows {
         Some(value(&all))
     }
 
-    /// A window goes, and what it has counted stays.
+    /// A window goes; its counts stay.
     pub(super) fn keep_tally(&mut self, window: &Window) {
         self.freed.add(&window.counted());
     }

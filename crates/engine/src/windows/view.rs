@@ -88,7 +88,7 @@ impl Window {
         }
     }
 
-    /// The lock of this rank's memory, of the memory that it sees the lock of, and the locks that it
+    /// The lock of this rank's memory, of the memory whose lock it sees, and the locks that it
     /// holds.
     fn known_locks(&self) -> Vec<Lock> {
         let mut locks: Vec<Lock> = self

@@ -1,4 +1,4 @@
-//! What calls without the lock of the library do, and leave to the ordinary way.
+//! Effects of calls without the lock of the library, and calls that they leave to the ordinary way.
 
 use super::*;
 use crate::windows::{Memory, NewWindow};
@@ -28,7 +28,7 @@ fn memory(bytes: u64) -> Arc<SharedMemory> {
     memory.unwrap()
 }
 
-/// What rank 0 reaches of it, and a third rank elsewhere.
+/// The memory of it that rank 0 reaches, and a third rank elsewhere.
 fn reachable(threads: bool) -> Reachable {
     reachable_bytes(threads, 64)
 }
@@ -201,8 +201,8 @@ fn a_lock_that_somebody_holds_is_left_to_the_ordinary_way() {
     assert_eq!(r.unlock(1), Some(true), "who waits is told");
 }
 
-/// Threads that lock different ranks at once: all but one find an epoch open, and what they have
-/// taken meanwhile is given back.
+/// Threads that lock different ranks at once: all but one find an epoch open, and locks that they
+/// have taken meanwhile are given back.
 #[test]
 fn locks_of_two_threads_at_once_are_both_known() {
     let r = reachable(true);
