@@ -12,11 +12,11 @@ use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 use std::rc::Rc;
 
-/// Of point-to-point messages.
+/// Context of point-to-point messages.
 const CONTEXT: u32 = 4;
 
-/// A message that asks to be fetched is, whatever its length and the cost lines say, where that is
-/// allowed; its receive is not announced.
+/// A message that asks to be fetched is fetched, whatever its length and the cost lines say, if
+/// that is allowed; its receive is not announced.
 #[test]
 fn a_message_that_asks_to_be_fetched_is() {
     let never = u64::MAX / 2; // allowed, but never the cheapest
@@ -125,7 +125,7 @@ fn count(net: &Net, counter: Counter) -> [u64; 2] {
     [0, 1].map(|me| net.machines[me].endpoint.out.counters.get(counter))
 }
 
-/// Both post, both send, and all that they say crosses: nothing waits for an answer.
+/// Both post, both send, and all their frames cross: nothing waits for an answer.
 #[test]
 fn every_message_of_an_exchange_is_written() {
     let mut net = announcing();

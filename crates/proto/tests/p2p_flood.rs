@@ -1,5 +1,5 @@
-//! Receivers that keep too much tell their senders to hold, and never where the program may need
-//! what is held.
+//! Receivers that keep too much tell their senders to hold, and never if the program may need a
+//! held message.
 
 mod net;
 
@@ -11,7 +11,7 @@ use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Mode, Started};
 use net::{Mem, Net};
 
-/// One of point-to-point messages, and the one of collectives beside it.
+/// The context of point-to-point messages, and that of collectives beside it.
 const CONTEXT: u32 = 4;
 const COLLECTIVES: u32 = 5;
 const MARK: u64 = 10_000;

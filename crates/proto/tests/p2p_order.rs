@@ -3,7 +3,7 @@
 //!
 //! Three machines over a simulated network that delivers frames of each pair in order but otherwise
 //! when it likes, in pieces or whole. Receives name their source, or there is one sender only, so
-//! the standard fixes every match; the oracle is two plain lists.
+//! the standard fixes every match; the reference is two plain lists.
 
 mod net;
 
@@ -17,9 +17,9 @@ use net::{Mem, Net};
 use proptest::prelude::*;
 use std::rc::Rc;
 
-/// Of point-to-point messages.
+/// Context of point-to-point messages.
 const CONTEXT: u32 = 4;
-/// Of collectives.
+/// Context of collectives.
 const COLLECTIVE: u32 = 5;
 
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ fn op(n: usize) -> impl Strategy<Value = Op> {
     ]
 }
 
-/// How a receive got on.
+/// Result of a receive.
 enum Receive {
     /// It took its message from the network.
     Direct(Found),
@@ -104,7 +104,7 @@ fn run_over(net: Net, ops: Vec<Op>, one_sender: bool) -> Result<(u64, u64), Test
     Ok((counted[0], counted[1]))
 }
 
-/// Runs them, and says what the counters of all ranks add up to.
+/// Runs them, and returns the sums of the counters of all ranks.
 fn run_counting(
     mut net: Net,
     ops: Vec<Op>,
@@ -205,7 +205,8 @@ fn run_counting(
     }
     net.deliver_all();
     net.offer_deferred();
-    // Oracle: for each receiver, its receives in order take the first unmatched message that fits.
+    // Reference: for each receiver, its receives in order take the first unmatched message that
+    // fits.
     let mut free: Vec<bool> = vec![true; sent.len()];
     for p in posted.iter_mut() {
         let fits = |s: &Sent| {
@@ -273,7 +274,8 @@ fn run_counting(
     Ok(counters.iter().map(total).collect())
 }
 
-/// Finds by probes what was not received, kept back or not: each rank gets all that it was sent.
+/// Finds by probes the messages that were not received, kept back or not: each rank gets all of
+/// its.
 fn clear(net: &mut Net, sent: &[Sent], free: &[bool]) -> Result<(), TestCaseError> {
     let any = Pattern {
         context: net.context,
@@ -388,7 +390,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Collectives name tag and source in each receive, and may withhold messages; whatever
+    /// Collectives name tag and source in each receive, and may withhold messages, whatever
     /// mistakes their callers make.
     #[test]
     fn messages_that_are_deferred_keep_the_order(
@@ -435,8 +437,8 @@ fn early_receives_make_every_large_message_a_write() {
 }
 
 /// Collectives' long messages wait for the announcement of their receive, and are never offered,
-/// once the sender knows that the receiver announces as short ones; behind a short one of the same
-/// tag they are offered.
+/// once the sender knows that the receiver announces receives of that length; behind a short one of
+/// the same tag they are offered.
 #[test]
 fn a_long_message_of_a_collective_waits_for_its_announcement() {
     let count = |ops: Vec<Op>| {
@@ -523,7 +525,7 @@ fn an_announcement_that_crosses_other_messages_holds() {
         piecewise: false,
     };
     let standard = Mode::Standard;
-    // Of another tag: it is of no account.
+    // Of another tag: it does not matter.
     let ops = vec![
         short(2),
         long_recv(1),

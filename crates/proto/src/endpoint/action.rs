@@ -5,7 +5,7 @@ use crate::wire::{EXTENSION_LEN, Header, KEYED_LEN, RemoteRegion};
 use kw_base::events::EventRecord;
 use kw_base::{Key, Peer};
 
-/// Body of a frame that is to be sent.
+/// Body of a frame that has to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBody<B> {
     /// None.
@@ -36,16 +36,16 @@ pub enum Action<B> {
         head: Header,
         /// Body.
         body: FrameBody<B>,
-        /// Whose payload it is; `None` when there is none.
+        /// The request whose payload it is; `None` if there is none.
         req: Option<ReqKey>,
     },
     /// Read the peer's memory into a buffer, then call `on_got(req, ok)`.
     Get {
-        /// Whose memory.
+        /// The peer.
         from: Peer,
-        /// Where it is there.
+        /// Address of the data there.
         region: RemoteRegion,
-        /// Where to.
+        /// Destination.
         into: B,
         /// Bytes.
         len: u64,
@@ -54,7 +54,7 @@ pub enum Action<B> {
     },
     /// Report an event to registered tools.
     Event(EventRecord),
-    /// A path wants to know where this peer listens.
+    /// A path needs the address where this peer listens.
     Locate(Peer),
     /// The costs of the path to this peer have changed: call `move_choice`.
     Reprice(Peer),

@@ -2,12 +2,12 @@
 //!
 //! A rank that has waited long for another says so ([`Kind::Waits`]), once in the life of the job.
 //! A rank in MPI_Finalize answers [`Kind::Left`], at once or when it comes there. Frames of one
-//! peer come in order, and a rank leaves when its own are out: once `Left` has come, whatever the
-//! peer sent has been matched or lies among the messages that came early. A receive that still
-//! waits for the peer, or a send that it must answer, would wait forever.
+//! peer come in order, and a rank leaves when its own are out: once `Left` has come, every message
+//! that the peer sent has been matched or is in the unexpected queue. A receive that still waits
+//! for the peer, or a send that it must answer, would wait forever.
 //!
-//! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only what a
-//! thread waits for does ([`crate::machine::Machine::fail`]).
+//! Nothing ends by itself when `Left` comes, because the program may yet cancel it: only requests
+//! that a thread waits for do ([`crate::machine::Machine::fail`]).
 
 use super::{Endpoint, Peers};
 use crate::wire::Kind;

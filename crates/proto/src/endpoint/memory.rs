@@ -2,7 +2,7 @@
 
 use crate::wire::RemoteRegion;
 
-/// A message buffer as the protocols see it: a length, perhaps a place, and copying.
+/// A message buffer as the protocols see it: a length, an optional address, and copying.
 pub trait Memory: Clone {
     /// Bytes of packed data.
     fn len(&self) -> u64;
@@ -10,9 +10,9 @@ pub trait Memory: Clone {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Where a peer may read the bytes, when they are in a row.
+    /// Memory from which a peer may read the bytes, if they are contiguous.
     fn region(&self) -> Option<RemoteRegion>;
-    /// Fresh memory of our own, to be written before it is read; `None` when there is not enough.
+    /// Fresh memory of the library, to be written before it is read; `None` if there is not enough.
     fn alloc(len: u64) -> Option<Self>;
     /// A buffer of no bytes.
     fn nothing() -> Self;
@@ -20,7 +20,7 @@ pub trait Memory: Clone {
     fn write(&self, at: u64, data: &[u8]);
     /// Copies the first `len` bytes to another buffer.
     fn copy_to(&self, to: &Self, len: u64);
-    /// Type signature of the data (KW_CHECK); 0: of that nothing is known.
+    /// Type signature of the data (KW_CHECK); 0: it is not known.
     fn signature(&self) -> u32 {
         0
     }
@@ -35,7 +35,7 @@ pub trait Memory: Clone {
     }
 }
 
-/// For tests of what does not look at payload.
+/// For tests that do not check payload.
 #[cfg(test)]
 impl Memory for () {
     fn len(&self) -> u64 {

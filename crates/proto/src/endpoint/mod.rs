@@ -2,10 +2,10 @@
 //! actions for the owner ([`Outbox`]).
 //!
 //! Each protocol family keeps its own state beside an [`Endpoint`] and is given the endpoint with
-//! every call ([`crate::p2p`]); [`crate::machine`] joins them. [`Action`]s come out, in the order in
-//! which they must be carried out. Message buffers are values of a type that implements [`Memory`].
-//! The endpoint itself answers frames of class [`crate::wire::Class::Control`]: who has begun to
-//! finalize (`departed`).
+//! every call ([`crate::p2p`]); [`crate::machine`] joins them. [`Action`]s come out, in the order
+//! in which they must be carried out. Message buffers are values of a type that implements
+//! [`Memory`]. The endpoint itself answers frames of class [`crate::wire::Class::Control`]: which
+//! ranks have begun to finalize (`departed`).
 
 mod action;
 mod departed;

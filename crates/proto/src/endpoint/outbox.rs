@@ -14,7 +14,7 @@ pub struct Outbox<B> {
     pub actions: Vec<Action<B>>,
     /// Counts by protocol.
     pub counters: Counters,
-    /// Events that are noticed.
+    /// Kinds of events that are recorded.
     pub wanted: Wanted,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn envelope(head: &Header) -> Envelope {
 }
 
 impl<B> Outbox<B> {
-    /// Tells the owner of an event, if its kind is wanted.
+    /// Reports an event to the owner, if its kind is wanted.
     pub fn record(&mut self, event: Event, data: [i64; MOST_ELEMENTS]) {
         if self.wanted.has(event) {
             let record = EventRecord { event, data };

@@ -1,4 +1,4 @@
-//! How requests end, and why frames are refused.
+//! Results of requests, and reasons why frames are refused.
 
 use crate::wire::Kind;
 
@@ -23,15 +23,16 @@ pub enum Failure {
         /// Bytes that fit.
         fits: u64,
     },
-    /// The message has other elements than the receive (KW_CHECK); the sentence says which.
+    /// The message has other elements than the receive (KW_CHECK); the sentence names them.
     Types(String),
-    /// The peer is gone; the sentence says who and why.
+    /// The peer is gone; the sentence names it and the reason.
     PeerGone(String),
-    /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence says what.
+    /// Not enough memory to keep an unexpected message, or a faulty setup; the sentence tells
+    /// which.
     Other(String),
 }
 
-/// Why a frame is not taken.
+/// Why a frame is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
     /// It names a communicator or a rank that cannot be: the peer's fault.
@@ -50,7 +51,7 @@ pub enum Refused {
     NoMemory(u64),
 }
 
-/// How a request ended. `F`: what can go wrong with it.
+/// How a request ended. `F`: its possible errors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome<F = Failure> {
     /// Sender's rank in the communicator (receives only).
@@ -66,7 +67,7 @@ pub struct Outcome<F = Failure> {
 }
 
 impl<F> Outcome<F> {
-    /// The outcome of something that had nothing to receive.
+    /// The outcome of a request that had nothing to receive.
     pub const CLEAN: Outcome<F> = Outcome {
         source: 0,
         tag: 0,
@@ -75,13 +76,13 @@ impl<F> Outcome<F> {
         failure: None,
     };
 
-    /// The outcome of what was cancelled.
+    /// The outcome of a request that was cancelled.
     pub const CANCELLED: Outcome<F> = Outcome {
         cancelled: true,
         ..Outcome::CLEAN
     };
 
-    /// The outcome of what has failed.
+    /// The outcome of a request that has failed.
     pub fn failed(failure: F) -> Outcome<F> {
         Outcome {
             failure: Some(Box::new(failure)),

@@ -6,7 +6,7 @@ use kw_base::Peer;
 use kw_base::counters::Way;
 use std::ops::{Index, IndexMut, Range};
 
-/// One peer. `P`: what the protocols of messages know of it.
+/// One peer. `P`: what the message protocols know of it.
 #[derive(Debug)]
 pub struct PeerState<P> {
     /// The path to it.
@@ -42,7 +42,7 @@ impl<P> PeerState<P> {
         self.open
     }
 
-    /// A path was chosen: what carries messages to the peer.
+    /// A path was chosen: sets what carries messages to the peer.
     pub(crate) fn set_way(&mut self, way: Way) {
         (self.way, self.open) = (way, true);
     }
@@ -57,7 +57,7 @@ pub struct Peers<P> {
 }
 
 impl<P> Peers<P> {
-    /// A table of `count` peers; `messages` makes what the protocols of messages know of each.
+    /// A table of `count` peers; `messages` makes the state of the message protocols for each.
     pub fn new(count: usize, messages: impl Fn() -> P) -> Peers<P> {
         let mut peers = Peers {
             all: Vec::new(),
@@ -67,14 +67,14 @@ impl<P> Peers<P> {
         peers
     }
 
-    /// There are `count` peers from now on: those that there were keep their numbers and all that
-    /// is known of them. Fewer than there are change nothing.
+    /// There are `count` peers from now on: existing peers keep their numbers and their state. A
+    /// smaller number than now changes nothing.
     pub fn grow(&mut self, count: usize, messages: impl Fn() -> P) {
         let new = self.all.len()..count;
         self.all.extend(new.map(|_| PeerState::new(messages())));
     }
 
-    /// What is known of these peers is forgotten: the numbers are given to others.
+    /// Forgets the state of these peers: the numbers are given to others.
     pub fn forget(&mut self, which: Range<u32>, messages: impl Fn() -> P) {
         for peer in which {
             self[Peer(peer)] = PeerState::new(messages());
@@ -91,7 +91,7 @@ impl<P> Peers<P> {
         (0..).map(Peer).zip(&self.all)
     }
 
-    /// Each peer with its number, to be changed.
+    /// Each peer with its number, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Peer, &mut PeerState<P>)> {
         (0..).map(Peer).zip(&mut self.all)
     }

@@ -1,5 +1,5 @@
 //! The requests of one rank, in one table: those of the protocols, and those that the owner opens
-//! for something of its own (collectives, partitioned transfers).
+//! for its own operations (collectives, partitioned transfers).
 
 use super::{Awaits, Failure, Found, Memory, Outcome};
 use crate::matching::{Envelope, Pattern};
@@ -23,14 +23,14 @@ const RELEASED: AtEnd = 1;
 /// It has guards.
 const GUARDED: AtEnd = 2;
 
-/// Where a request stands.
+/// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Send: kept back by flow control, or until its receive is announced.
     Held,
     /// Send: the path is still reading the buffer.
     Sending,
-    /// Send: as `Sending`, payload whose receive is known.
+    /// Send: like `Sending`, payload whose receive is known.
     Streaming,
     /// Send, synchronous: `sent` and `acked` may come in either order.
     SendingSync { sent: bool, acked: bool },
@@ -71,7 +71,8 @@ pub(crate) struct Req<B> {
     pub env: Envelope,
     pub outcome: Outcome,
     at_end: AtEnd,
-    /// Of a receive that is [`Eager`]: its bytes (at most [`WINDOW`]) and one more; 0 of all else.
+    /// For a receive that is [`Eager`]: its bytes (at most [`WINDOW`]) and one more; 0 for all
+    /// others.
     eager: u32,
 }
 
@@ -91,7 +92,7 @@ pub struct Requests<B> {
     active: usize,
     eager: Eager,
     ended: u64,
-    /// Of those that have not ended.
+    /// Objects kept for requests that have not ended.
     guards: HashMap<ReqKey, Vec<CompletionGuard>>,
 }
 
@@ -114,8 +115,8 @@ impl<B: Memory> Requests<B> {
         self.active
     }
 
-    /// Whether a peer may wait for what this rank does about its requests: for all but receives of
-    /// what comes eagerly, and for these where they are more than a path takes by itself.
+    /// Whether a peer may wait for what this rank does about its requests: true for all but
+    /// receives of eager messages, and for these if they are more than a path takes by itself.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
         self.active > self.eager.receives || self.eager.bytes > WINDOW
@@ -157,8 +158,8 @@ impl<B: Memory> Requests<B> {
         self.table.remove(key).map(|r| r.outcome)
     }
 
-    /// Takes what came with a request that has ended well. `None`: it has not, or there is more to
-    /// say ([`Requests::take`]); nothing has happened then.
+    /// Takes the result of a request that has ended well. `None`: it has not ended well, or there
+    /// is more to report ([`Requests::take`]); nothing has happened then.
     #[inline]
     pub fn take_clean(&mut self, key: ReqKey) -> Option<Found> {
         let req = self.table.get(key)?;
@@ -175,7 +176,7 @@ impl<B: Memory> Requests<B> {
         Some(found)
     }
 
-    /// Forgets a request; it goes on.
+    /// Forgets a request; it continues.
     pub fn release(&mut self, key: ReqKey) {
         match self.table.get_mut(key) {
             Some(r) if r.state == State::Done => {
@@ -186,7 +187,7 @@ impl<B: Memory> Requests<B> {
         }
     }
 
-    /// Keeps something until a request has ended; drops it at once where it has.
+    /// Keeps a value until a request has ended; drops it at once if it has.
     pub fn keep(&mut self, key: ReqKey, what: CompletionGuard) {
         if let Some(r) = self.table.get_mut(key)
             && r.state != State::Done
@@ -216,7 +217,7 @@ impl<B: Memory> Requests<B> {
         }
     }
 
-    /// Adds one for something of the owner's own; [`Requests::close`] ends it.
+    /// Adds a request for the owner's own use; [`Requests::close`] ends it.
     pub fn open(&mut self) -> ReqKey {
         let env = Envelope {
             context: 0,
@@ -237,7 +238,8 @@ impl<B: Memory> Requests<B> {
         self.insert_as(state, buf, peer, env, 0)
     }
 
-    /// Adds a posted receive; `eager`: its message comes eagerly, if it comes from where it should.
+    /// Adds a posted receive; `eager`: its message comes eagerly, if it comes from the expected
+    /// source.
     #[inline]
     pub(crate) fn insert_posted(
         &mut self,
@@ -280,7 +282,7 @@ impl<B: Memory> Requests<B> {
         })
     }
 
-    /// Adds one that has failed before it began.
+    /// Adds a request that has failed before it began.
     pub(crate) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqKey {
         self.table.insert(Req {
             state: State::Done,
@@ -320,7 +322,7 @@ impl<B: Memory> Requests<B> {
         self.table.iter()
     }
 
-    /// One that waits for its receiver's answer to an offer.
+    /// A request that waits for its receiver's answer to an offer.
     pub(crate) fn offered(&mut self, key: ReqKey, to: Peer) -> Option<&mut Req<B>> {
         let req = self.table.get_mut(key);
         req.filter(|r| r.peer == Some(to) && matches!(r.state, State::Offered { .. }))
@@ -340,8 +342,8 @@ impl<B: Memory> Requests<B> {
         }
     }
 
-    /// Compares the type signature of a message with that of the receive it goes to, before it
-    /// does.
+    /// Compares the type signature of a message with that of its receive, before the message goes
+    /// there.
     #[cold]
     pub(crate) fn compare_types(&mut self, key: ReqKey, env: Envelope, signature: u32, len: u64) {
         let Some(req) = self.table.get_mut(key) else {
@@ -398,7 +400,7 @@ impl<B: Memory> Requests<B> {
         queued
     }
 
-    /// Ends what [`Requests::open`] began.
+    /// Ends a request of [`Requests::open`].
     pub fn close(&mut self, key: ReqKey, outcome: Outcome) {
         if let Some(req) = self.table.get_mut(key) {
             (req.outcome, req.state) = (outcome, State::Done);
@@ -454,7 +456,7 @@ impl<B: Memory> Req<B> {
         self.outcome.failure = Some(Box::new(Failure::Truncated { came, fits }));
     }
 
-    /// It has ended, and needs its buffer no more; what follows.
+    /// It has ended, and no longer needs its buffer; returns the consequences.
     #[inline]
     fn end(&mut self) -> AtEnd {
         self.buf = B::nothing();
@@ -466,7 +468,7 @@ impl<B: Memory> Req<B> {
 mod tests {
     use super::*;
 
-    /// Requests, and what is kept for one of them, which [`held`] asks about.
+    /// Requests, and a value that is kept for one of them, whose state [`held`] tells.
     fn keeping() -> (Requests<()>, ReqKey, Arc<()>) {
         let (mut requests, kept) = (Requests::<()>::default(), Arc::new(()));
         let key = requests.open();

@@ -2,7 +2,7 @@
 
 use super::key_of;
 
-/// A job that this rank's own job has met: its ranks are peers from a number on.
+/// A job that this rank's own job has met: its ranks are consecutive peers.
 #[derive(Clone)]
 pub struct Foreign {
     /// The peer that its rank 0 is here.
@@ -13,7 +13,7 @@ pub struct Foreign {
     pub(super) key: [u8; 32],
     /// Names the pair of jobs.
     pub(super) job: [u8; 16],
-    /// Whether the own job comes first where one must.
+    /// Whether the own job comes first if one must.
     pub(super) precedes: bool,
 }
 

@@ -8,10 +8,10 @@
 
 use super::{ACCEPTOR, Answered, INITIATOR, Proven, Talk, matches};
 
-/// Says lines.
+/// Sends lines.
 pub struct Signer(End);
 
-/// Hears lines.
+/// Receives lines.
 pub struct Verifier(End);
 
 /// One direction of a connection.
@@ -58,7 +58,7 @@ impl Signer {
 }
 
 impl Verifier {
-    /// The text of a line that came, without its newline; nothing if it is not the next one of the
+    /// The text of a line that came, without its newline; `None` if it is not the next one of the
     /// other side.
     pub fn check<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let (proof, said) = line.split_once(' ')?;

@@ -40,7 +40,7 @@ pub const CHALLENGE_LEN: usize = 64;
 pub const PROOF_LEN: usize = CLAIM_LEN + TAG_LEN;
 /// Bytes of a claim.
 const CLAIM_LEN: usize = 24;
-/// Bytes that prove the key.
+/// Bytes of a proof of the key.
 const TAG_LEN: usize = 32;
 
 const MAGIC: &[u8; 4] = b"KWhs";
@@ -79,7 +79,7 @@ impl Claim {
     }
 }
 
-/// Fresh random bytes, given by the caller (this room has no source of them).
+/// Fresh random bytes, given by the caller (this module has no source of them).
 pub type Nonce = [u8; NONCE_LEN];
 
 /// A key out of a secret that all know, for one purpose.
@@ -141,18 +141,18 @@ impl Identity {
         all.find(|f| peer >= f.first && peer - f.first < f.size)
     }
 
-    /// Whether this rank comes before a peer wherever one of two must be the first: the peer knows
-    /// it alike.
+    /// Whether this rank comes before a peer if one of two must be the first: the peer decides
+    /// alike.
     pub fn precedes(&self, peer: u32) -> bool {
         self.foreign(peer).map_or(self.me < peer, |f| f.precedes)
     }
 
-    /// There are `size` ranks from now on. A handshake that has begun knows those before alone.
+    /// There are `size` ranks from now on. A handshake that has begun knows only the earlier ones.
     pub fn grow(&mut self, size: u32) {
         self.size = self.size.max(size);
     }
 
-    /// Starts a handshake with the rank we want to reach; the bytes are to be sent.
+    /// Starts a handshake with the intended rank; returns the bytes to send.
     pub fn offer(&self, to: u32, nonce: Nonce) -> (Offered, [u8; HELLO_LEN]) {
         let mut hello = [0; HELLO_LEN];
         hello[..4].copy_from_slice(MAGIC);
@@ -196,10 +196,10 @@ pub enum Refusal {
     /// Another job.
     #[error("the other side belongs to another job")]
     Job,
-    /// The key is not the job's, or the words are not fresh.
+    /// The key is not the job's, or the message is not fresh.
     #[error("the other side could not prove the key of the job")]
     Key,
-    /// A rank that cannot be, or not the one that was meant.
+    /// An invalid rank, or not the intended one.
     #[error("rank {from} asked for rank {to}, which is not on this connection")]
     Rank {
         /// The rank that it claims to be.
@@ -244,7 +244,7 @@ impl<const N: usize> Partial<N> {
         }
     }
 
-    /// Takes what the message still lacks; says whether it is complete.
+    /// Takes the missing bytes of the message; returns whether it is complete.
     fn take(&mut self, input: &mut &[u8]) -> bool {
         let n = input.len().min(N - self.have);
         self.bytes[self.have..self.have + n].copy_from_slice(&input[..n]);
@@ -258,7 +258,7 @@ impl<const N: usize> Partial<N> {
     }
 }
 
-/// The key and all that has been said in the clear; what every proof is bound to.
+/// The key and all public data of the handshake: every proof is bound to these.
 #[derive(Clone)]
 struct Talk {
     key: [u8; 32],
@@ -499,7 +499,7 @@ impl Challenged {
         self.got.lacks()
     }
 
-    /// The rank the other side says it is (not proven yet).
+    /// The rank that the other side claims to be (not proven yet).
     pub fn claims(&self) -> u32 {
         self.from
     }
@@ -544,7 +544,7 @@ impl Proven {
         self.claim
     }
 
-    /// The bytes that say the verdict.
+    /// The bytes of the verdict.
     pub fn verdict(self, verdict: Verdict) -> [u8; PROOF_LEN] {
         self.verdict_with(verdict, Claim::default())
     }

@@ -1,4 +1,4 @@
-//! An unauthenticated peer, a liar and an echo achieve nothing.
+//! An unauthenticated peer, a false rank and an echo are refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn refusal<S: std::fmt::Debug, N: std::fmt::Debug>(p: Progress<S, N>) -> Refusal
     }
 }
 
-/// A handshake of rank `i` with rank 0 up to the verdict; returns what the initiator said.
+/// A handshake of rank `i` with rank 0 up to the verdict; returns the initiator's messages.
 fn talk(i: &Identity, a: &Identity, verdict: Verdict) -> (Verdict, Vec<u8>) {
     let (offered, hello) = i.offer(0, [1; 32]);
     let (challenged, challenge) = next(a.listen([2; 32]).handle(&mut &hello[..]));
@@ -86,8 +86,8 @@ fn a_replayed_conversation_fails_at_the_proof() {
 
 #[test]
 fn a_reflected_challenge_proves_nothing() {
-    // The attacker holds a connection from rank 0 to "rank 3" and mirrors all that rank 0 says back
-    // to rank 0.
+    // The attacker holds a connection from rank 0 to "rank 3" and mirrors all that rank 0 sends
+    // back to rank 0.
     let (offered, hello) = rank(0).offer(3, [1; 32]);
     let r = refusal(rank(0).listen([2; 32]).handle(&mut &hello[..]));
     assert_eq!(r, Refusal::Rank { from: 0, to: 3 });
@@ -137,7 +137,7 @@ fn claims_reach_the_other_side_and_no_one_else_can_make_them() {
     assert_eq!(refusal(answered.handle(&mut &lie[..])), Refusal::Key);
 }
 
-/// Feeds bytes to the acceptor in pieces until it refuses, runs dry or (never) believes.
+/// Feeds bytes to the acceptor in pieces until it refuses, has no more bytes or (never) accepts.
 fn believes(bytes: &[u8], pieces: usize) -> bool {
     let mut state = rank(0).listen([2; 32]);
     let mut challenged = None;

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// All protocol state of one rank.
 #[derive(Debug)]
 pub struct Machine<B> {
-    /// Requests, peers, and what is to be done: what all protocols share.
+    /// Requests, peers, and pending actions: the state that all protocols share.
     pub endpoint: Endpoint<B, PeerMessages>,
     /// Messages.
     pub p2p: P2p<B>,
@@ -36,21 +36,21 @@ impl<B: Memory> Machine<B> {
         }
     }
 
-    /// There are `peers` peers from now on, the new ones with this choice for now. Those that there
-    /// were keep their numbers and all that is in flight.
+    /// There are `peers` peers from now on, the new ones with this choice for now. Existing peers
+    /// keep their numbers and all that is in flight.
     pub fn grow(&mut self, peers: usize, choice: Choice) {
         let checks = self.checks;
         let new = || PeerMessages::new(choice, checks);
         self.endpoint.peers.grow(peers, new);
     }
 
-    /// Whether something of these peers is here, or something is under way.
+    /// Whether any state of these peers is left here, or something is under way.
     pub fn has_any_of(&self, which: &Range<u32>) -> bool {
         let mut unexpected = self.unexpected();
         self.is_under_way() || unexpected.any(|m| which.contains(&m.from.0))
     }
 
-    /// Forgets peers that are gone, and of whom nothing is here, so that others may get their
+    /// Forgets peers that are gone and have no state left here, so that others may get their
     /// numbers, with this choice for now.
     pub fn forget(&mut self, which: Range<u32>, choice: Choice) {
         let checks = self.checks;
@@ -58,8 +58,8 @@ impl<B: Memory> Machine<B> {
         self.endpoint.peers.forget(which, new);
     }
 
-    /// Sets how much is kept of unexpected messages before their senders are told to hold, bytes;
-    /// zero: whatever comes.
+    /// Sets how many bytes of unexpected messages are kept before their senders are told to hold;
+    /// zero: no limit.
     pub fn set_mark(&mut self, bytes: u64) {
         self.p2p.set_mark((bytes != 0).then_some(bytes));
     }
@@ -90,7 +90,7 @@ impl<B: Memory> Machine<B> {
         self.p2p.receiver(&mut self.endpoint)
     }
 
-    /// A whole frame. Says what is wrong with it, if anything is.
+    /// Handles a whole frame. Returns what is wrong with it, if anything is.
     #[inline]
     pub fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), Refused> {
         if head.kind == Kind::Eager {
@@ -102,7 +102,7 @@ impl<B: Memory> Machine<B> {
                 self.on_control(from, head.kind);
                 Ok(())
             }
-            // A path hands none on.
+            // A path never passes one on.
             Class::Path => Ok(()),
         }
     }
@@ -130,7 +130,7 @@ impl<B: Memory> Machine<B> {
         self.p2p.end(&mut self.endpoint, key, outcome);
     }
 
-    /// The peer has left in peace: it need not be told anything.
+    /// The peer has left in order: it need not be told anything.
     pub fn on_left(&mut self, peer: Peer) {
         self.endpoint.peers.on_left(peer);
         self.receiver().on_left(peer);

@@ -16,18 +16,18 @@ pub enum Stand {
         want: Pattern,
         /// The peer that can send it, if there is only one.
         from: Option<Peer>,
-        /// Room, bytes.
+        /// Capacity, bytes.
         room: u64,
     },
     /// A message that was offered, and that the receiver has not asked for.
     Send {
-        /// Whose receive it is.
+        /// The peer that receives it.
         to: Peer,
         /// Its envelope.
         env: Envelope,
         /// Bytes.
         len: u64,
-        /// It has not even been offered: it is kept back until others were received.
+        /// It has not even been offered: it is deferred until others were received.
         held: bool,
     },
     /// The owner's own.
@@ -49,8 +49,8 @@ impl<B: Memory> Machine<B> {
         requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_landing()
     }
 
-    /// A receive of the program that has not ended and writes memory of this buffer: what it
-    /// accepts, or the message that it is matched with. Looks only where receives are posted.
+    /// A receive of the program that has not ended and writes memory of this buffer: its envelope,
+    /// or that of the message that it is matched with. Searches only if receives are posted.
     pub fn writes(&self, buf: &B) -> Option<Pattern> {
         if self.p2p.receiving.posted() == 0 {
             return None;

@@ -104,7 +104,7 @@ impl Matching {
         self.arrived.len() as u64 / 2
     }
 
-    /// Receives that no message has come for.
+    /// Receives for which no message has come.
     pub fn posted(&self) -> u64 {
         self.posted.len() as u64
     }

@@ -18,7 +18,7 @@ impl Of {
     /// The queue of a source, or (`None`) the one of all sources.
     #[inline]
     pub(super) fn new(context: u32, source: Option<u32>) -> Of {
-        // No rank is as large as that.
+        // Larger than any rank.
         Of((context as u64) << 32 | source.unwrap_or(u32::MAX) as u64)
     }
 }

@@ -1,5 +1,5 @@
-//! Write: the receiver says where a message goes before it exists; the sender writes straight into
-//! place.
+//! Write: the receiver tells where a message goes before it is sent; the sender writes it straight
+//! into place.
 //!
 //! This is the SR ("send with remote write") protocol of seeds 000, with two rules that keep MPI's
 //! matching order:
@@ -11,25 +11,25 @@
 //!    announced receive. The first of them that fits the announced receive will be matched with it:
 //!    the announcement is used up. If that message was offered, the announcement answers the offer,
 //!    and its payload goes at once; the CTS that follows is ignored. Messages of other
-//!    communicators and tags are of no account.
+//!    communicators and tags do not matter.
 //!
 //! If the envelopes were forgotten, or the peer has announced too many, an announcement is dropped.
 //! So that a dropped announcement does not let a later one overtake it, each carries a number and
-//! the oldest number still posted; a peer that has dropped one at least that old drops this one as
-//! well.
+//! the oldest number still posted; a peer that has dropped one at least that old also drops this
+//! one.
 //!
 //! The sender's picture is wrong in one case: a receive was cancelled after it was announced. Then
-//! the sender takes a message for the cancelled receive which the receiver gives to a later one, or
-//! keeps. So a `Write` whose receive is no longer posted is matched by its envelope like any other
-//! message, and a `Data` names, besides the receive, the offer that it belongs to, by which its
-//! true receive is found ([`Receiver::stray_landing`]).
+//! the sender takes a message for the cancelled receive's, and the receiver gives it to a later
+//! one, or keeps it. So a `Write` whose receive is no longer posted is matched by its envelope like
+//! any other message, and a `Data` names, besides the receive, the offer that it belongs to, by
+//! which its true receive is found ([`Receiver::stray_landing`]).
 //!
 //! An offer whose payload the receiver may fetch is not answered by an announcement, nor is a
-//! synchronous one: both wait for the receiver's word.
+//! synchronous one: both wait for the receiver's answer.
 //!
-//! An announcement costs a frame, and wins nothing where the messages are too short for a
-//! handshake. Announcing is given up for a peer after [`MISSES`] such messages in a row, until a
-//! long one comes.
+//! An announcement costs a frame, and gains nothing if the messages are too short for a handshake.
+//! Announcing is given up for a peer after [`MISSES`] such messages in a row, until a long one
+//! comes.
 //!
 //! Body of `Announce`: number (u32), oldest posted number (u32), messages seen (u64). Header:
 //! context, tag (MPI_ANY_TAG as the smallest integer), capacity in `len`, receive in `token`, its
@@ -62,7 +62,7 @@ const MISSES: u32 = 4;
 struct Announced {
     number: u32,
     context: u32,
-    /// The source rank the receive names: ours, in that communicator.
+    /// The source rank that the receive names: this rank, in that communicator.
     source: u32,
     tag: i32,
     token: u64,
@@ -110,11 +110,11 @@ pub(super) struct TheirReceives {
 pub(super) struct OurReceives {
     /// Messages that came from the peer.
     pub seen: u64,
-    /// Those that are still posted, oldest first.
+    /// The receives that are still posted, oldest first.
     posted: VecDeque<(u32, ReqKey)>,
-    /// Number of the newest.
+    /// Number of the newest one.
     number: u32,
-    /// Announced receives in a row that a short message took.
+    /// Consecutive announced receives that a short message took.
     missed: u32,
 }
 
@@ -143,8 +143,8 @@ impl TheirReceives {
         }
     }
 
-    /// From now on sent messages are remembered, or no more. They are where announcements may come
-    /// and an offer waits for the receiver's word alone.
+    /// From now on sent messages are remembered, or no more. They are if announcements may come and
+    /// an offer waits for the receiver's answer alone.
     pub fn remember(&mut self, wanted: bool) {
         if self.remembers != wanted {
             self.remembers = wanted;
@@ -180,7 +180,7 @@ impl TheirReceives {
         self.sent += 1;
     }
 
-    /// Forgets messages that the peer has seen; whether all others are remembered.
+    /// Forgets messages that the peer has seen; returns whether all others are remembered.
     fn knows_since(&mut self, seen: u64) -> bool {
         while self.unasked.front().is_some_and(|m| m.number <= seen) {
             self.unasked.pop_front();
@@ -204,8 +204,8 @@ impl TheirReceives {
     }
 
     /// Whether the receive of such a message will be announced, if it is as long: the peer
-    /// announces those, and none that is posted before this one stays unannounced, because no
-    /// message is in flight that could take such a one.
+    /// announces receives of this length, and none that is posted before this one stays
+    /// unannounced, because no message is in flight that could take it.
     pub fn is_sure_to_ask(&self, env: Envelope, len: u64) -> bool {
         let long = self.asks_from.is_some_and(|least| len >= least);
         long && self.unasked.iter().all(|m| m.env != env)
@@ -237,7 +237,7 @@ impl TheirReceives {
         self.asks_from = Some(self.asks_from.map_or(len, |least| least.min(len)));
         let known = self.knows_since(seen) && self.announced.len() < MAX_ANNOUNCED;
         if !known || self.dropped != 0 && self.dropped.wrapping_sub(oldest) as i32 >= 0 {
-            // Those that were kept stay: the receiver posted them earlier.
+            // Kept announcements stay: the receiver posted them earlier.
             self.dropped = asked.number;
             return Verdict::Dropped;
         }
@@ -250,7 +250,7 @@ impl TheirReceives {
 }
 
 impl OurReceives {
-    /// Announces a receive: says its number, and the oldest one that is still posted.
+    /// Announces a receive: returns its number, and the oldest one that is still posted.
     fn add(&mut self, key: ReqKey) -> (u32, u32) {
         self.number = self.number.wrapping_add(1);
         self.posted.push_back((self.number, key));
@@ -258,14 +258,14 @@ impl OurReceives {
         (self.number, oldest)
     }
 
-    /// A receive is not posted any more. Whether it was announced.
+    /// A receive is not posted any more. Returns whether it was announced.
     fn remove(&mut self, key: ReqKey) -> bool {
         let before = self.posted.len();
         self.posted.retain(|&(_, k)| k != key);
         before != self.posted.len()
     }
 
-    /// Whether too many announcements in a row won nothing.
+    /// Whether too many consecutive announcements were of no use.
     fn is_in_vain(&self) -> bool {
         self.missed >= MISSES
     }
@@ -348,7 +348,7 @@ impl<B: Memory> Sender<'_, B> {
 }
 
 impl<B: Memory> Receiver<'_, B> {
-    /// Announces a receive that was just posted, where the rules allow.
+    /// Announces a receive that was just posted, if the rules allow it.
     pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
         let ours = &mut self.peers[to].messages.ours;
         // The sender of a message of a collective may rely on the announcement.
@@ -378,9 +378,9 @@ impl<B: Memory> Receiver<'_, B> {
         }
     }
 
-    /// A posted receive was matched by a message's envelope: forget that it was announced. `short`:
-    /// announcing it was of no use, because the message is no longer than those that are sent at
-    /// once.
+    /// A posted receive was matched by a message's envelope: forgets that it was announced.
+    /// `short`: announcing it was of no use, because the message is no longer than those that are
+    /// sent at once.
     #[inline]
     pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
         if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
@@ -412,7 +412,7 @@ impl<B: Memory> Receiver<'_, B> {
         }
     }
 
-    /// Payload of an offer that its sender took for the message of a receive that is cancelled:
+    /// Payload of an offer that its sender took for the message of a cancelled receive: returns
     /// where it goes instead.
     #[cold]
     pub(super) fn stray_landing(

@@ -2,14 +2,14 @@
 //! offered.
 //!
 //! In a collective the receiver posts the receive of every message, names its source, and expects
-//! the length that is sent. So where receives are announced, the announcement of a long one is sure
-//! to come, and an offer would be a frame that says nothing: the message is deferred until the
-//! announcement says where it goes.
+//! the length that is sent. So if receives are announced, the announcement of a long one is sure to
+//! come, and an offer would be a useless frame: the message is deferred until the announcement
+//! tells where it goes.
 //!
 //! It is sure only if nothing keeps the receive from being announced: the peer has announced
 //! receives as short as this message before, and no message with the same envelope is in flight
-//! that took none. Else it is offered at once. Should no announcement come all the same (ranks of
-//! different mind about lengths, which is a mistake of the program, or about what is long), the
+//! that took none. Otherwise it is offered at once. If no announcement comes all the same (ranks
+//! disagree about lengths, which is a mistake of the program, or about which length is long), the
 //! message is offered when a wait has lasted long ([`Sender::offer_deferred`]; the owner has the
 //! clock), or when an announcement of the peer had to be dropped.
 //!
@@ -84,8 +84,8 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Offers the messages that still wait for their announcement: a wait has lasted long. Until
-    /// those peers announce something again, nothing more is deferred from them. Whether there were
-    /// any.
+    /// those peers announce something again, no further message to them is deferred. Returns
+    /// whether there were any.
     pub fn offer_deferred(&mut self) -> bool {
         let all = self.peers.deferred_from();
         for &to in &all {

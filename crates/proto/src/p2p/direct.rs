@@ -2,13 +2,13 @@
 //! path past the queues.
 //!
 //! A receive that names its source, on a rank where no other receive is posted and no message
-//! waits, matches the first message of that source that fits it and follows no other one. So where
-//! the very next frame of the source's path is that message, a request, an entry in the queues and
-//! the search for it would change nothing; they cost more than the message itself.
+//! waits, matches the first message of that source that fits it and follows no other one. So if the
+//! very next frame of the source's path is that message, a request, an entry in the queues and the
+//! search for it would change nothing; they cost more than the message itself.
 //!
-//! The owner asks [`Receiver::may_take`], looks at the next frame, and offers it to
-//! [`Receiver::take_direct`]. Whatever is not a whole eager message that fits goes the ordinary
-//! way: then the owner starts the receive with [`Receiver::recv`].
+//! The owner asks [`Receiver::may_take`], reads the next frame, and offers it to
+//! [`Receiver::take_direct`]. Any frame that is not a whole eager message that fits goes the
+//! ordinary way: then the owner starts the receive with [`Receiver::recv`].
 
 use super::receiver::Receiver;
 use crate::endpoint::{Found, Memory};
@@ -29,8 +29,8 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Takes a frame of `from` as the message of a receive of `room` bytes, after
-    /// [`Receiver::may_take`] said so and before anything else happened; the owner puts its body
-    /// into place. `None`: it is none, and the frame stays where it is.
+    /// [`Receiver::may_take`] returned true and before anything else happened; the owner puts its
+    /// body into place. `None`: it is not such a message, and the frame stays where it is.
     #[inline(always)]
     pub fn take_direct(
         &mut self,

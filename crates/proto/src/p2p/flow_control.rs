@@ -1,12 +1,12 @@
 //! Floods: more messages than the receiver has asked for, and how it slows their senders down.
 //!
-//! A message that comes before its receive is kept, and costs memory (payload and entry). When what
-//! a rank keeps passes a *mark* (`KW_UNEXPECTED`), it tells each sender whose messages it goes on
-//! to keep to **hold**; below half the mark it tells all of them to **go** again. A sender that was
-//! told to hold keeps further messages back, in their order, un-sent: their requests stay pending,
-//! as those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4). Only
-//! messages of point-to-point contexts are held: collectives, answers and the payload of messages
-//! that were offered before pass.
+//! A message that comes before its receive is kept, and costs memory (payload and entry). When the
+//! kept messages of a rank pass a *mark* (`KW_UNEXPECTED`), it tells each sender of further such
+//! messages to **hold**; below half the mark it tells all of them to **go** again. A sender that
+//! was told to hold keeps further messages back, in their order, un-sent: their requests stay
+//! pending, as those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4).
+//! Only messages of point-to-point contexts are held: collectives, answers and the payload of
+//! messages that were offered before pass.
 //!
 //! ```text
 //! sender    open --Hold--> held --Go--> draining --all sent--> open
@@ -14,15 +14,15 @@
 //! receiver  quiet --kept > mark--> holding --kept < mark / 2, or the program needs a message--> quiet
 //! ```
 //!
-//! No correct program can lock up by it, because the receiver never insists where the program may
-//! need what is held:
+//! No correct program can lock up by it, because the receiver never insists if the program may need
+//! a held message:
 //!
 //! - A rank gives no hold to a peer while a receive is posted that a message of that peer could
 //!   match, and posting one makes a held peer go.
-//! - A probe that finds nothing makes the peers go that it could have found something of.
-//! - A program that waits inside MPI for anything else, a collective or a send, while nothing
-//!   arrives makes all of them go (the owner says so, [`super::Receiver::let_through`]: it has a
-//!   clock). So even programs that rely on the buffering of messages go on.
+//! - A probe that finds nothing makes those peers go from which it could have found a message.
+//! - While a program waits inside MPI for anything else, a collective or a send, and nothing
+//!   arrives, all of them go (the owner reports that, [`super::Receiver::let_through`]: it has a
+//!   clock). So even programs that rely on the buffering of messages make progress.
 //!
 //! Each of the last two lets only a further portion through, a quarter of the mark, before the peer
 //! is told to hold again.
@@ -46,8 +46,8 @@ use std::collections::VecDeque;
 /// messages and in two queues, and the allocator's share (`bench/flow_control`: 275 MB for a
 /// million of 8 bytes).
 const ENTRY: u64 = 272;
-/// Most that waits in a path's own queue for one peer, and that is sent there between two looks (by
-/// [`weight`]): bytes.
+/// Most bytes (by [`weight`]) that wait in a path's own queue for one peer, and that are sent there
+/// between two polls.
 const WINDOW: u64 = overheads::WINDOW;
 
 /// Memory that an unexpected message of `len` bytes takes at the receiver.
@@ -82,20 +82,20 @@ pub(super) struct HighWater {
 /// The send limits that this rank gave one peer.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// To hold.
+    /// It was told to hold.
     holding: bool,
-    /// It is not told so again before this much is kept.
+    /// It is not told to hold again before this much is kept.
     leave: u64,
 }
 
-/// The sender's side: who must wait before more is sent.
+/// The sender's side: the peers for which messages wait before more is sent.
 #[derive(Debug)]
 pub(super) struct Throttle {
     /// Most that waits in a path's own queue for one peer.
     window: u64,
-    /// Peers that messages are kept back for, or whose path has enough to do.
+    /// Peers for which messages are kept back, or whose path has enough to do.
     stalled: Vec<Peer>,
-    /// Weight of what was sent since we last looked for frames.
+    /// Weight of the messages sent since the last poll for frames.
     unlooked: u64,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Throttle {
 pub(super) struct Backlog {
     /// The peer told us to hold.
     held: bool,
-    /// In [`Throttle::stalled`].
+    /// The peer is in [`Throttle::stalled`].
     stalled: bool,
     /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
     waiting: VecDeque<(ReqKey, Mode)>,
@@ -151,7 +151,7 @@ impl HighWater {
         self.mark = bytes;
     }
 
-    /// How much more a peer may send that was let go for want of a message.
+    /// How much more a peer may send that was told to go because the program needs a message.
     fn portion(&self) -> u64 {
         self.mark.unwrap_or(0) / 4
     }
@@ -233,7 +233,7 @@ impl HighWater {
         out.bare(from, Header::bare(Kind::Hold));
     }
 
-    /// The program waits for something and nothing comes: every peer may send a further portion.
+    /// The program waits and nothing comes: every peer may send a further portion.
     pub(super) fn let_through<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>) {
         self.let_all_go(peers, out, self.kept + self.portion());
     }
@@ -302,8 +302,7 @@ impl Throttle {
         }
     }
 
-    /// The mark of this rank, which is a measure of what it wants to keep of others' messages in
-    /// its paths, too.
+    /// The mark of this rank, which also limits what it puts into its paths.
     pub(super) fn set_mark(&mut self, bytes: Option<u64>) {
         self.window = bytes.map_or(WINDOW, |mark| WINDOW.min(mark));
     }
@@ -385,7 +384,7 @@ impl Throttle {
     }
 }
 
-/// Messages that are kept back, and go.
+/// Messages that were kept back, and go now.
 impl<B: Memory> Sender<'_, B> {
     /// The peer told us to hold, or to go on.
     pub(super) fn on_told(&mut self, from: Peer, held: bool) {
@@ -403,8 +402,8 @@ impl<B: Memory> Sender<'_, B> {
         key
     }
 
-    /// Sends what may go of the messages that were kept back; whether any did. The owner looks for
-    /// frames between two calls.
+    /// Sends those kept-back messages that may go; returns whether there were any. The owner polls
+    /// for frames between two calls.
     #[cold]
     pub fn release_held(&mut self) -> bool {
         let mut any = false;

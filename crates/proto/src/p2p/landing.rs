@@ -1,4 +1,4 @@
-//! Where payload goes whose body is still on its way.
+//! Destinations of payload whose body is still on its way.
 
 use crate::endpoint::{Memory, ReqKey};
 use kw_base::Key;
@@ -14,7 +14,7 @@ pub enum Place {
     Nowhere,
 }
 
-/// How a place is told to a path: a byte that says which it is, above the 56 bits of a key.
+/// Encoding of a place for a path: a byte for its kind, above the 56 bits of a key.
 const WHICH: u32 = 56;
 
 impl Place {
@@ -39,12 +39,12 @@ impl Place {
     }
 }
 
-/// Where the payload of a frame goes whose body is still on its way.
+/// Destination of a frame's payload while its body is on its way.
 #[derive(Clone, Debug)]
 pub struct Landing<B> {
     /// For `on_landed`.
     pub place: Place,
-    /// Bytes go to this buffer from its start; what does not fit is thrown away.
+    /// Bytes go to this buffer from its start; those that do not fit are thrown away.
     pub buf: B,
 }
 

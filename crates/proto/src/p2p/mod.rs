@@ -14,10 +14,10 @@
 //! write       R --Announce--> S --Write(payload)--> R                 (no handshake at send time; see `announce`)
 //! ```
 //!
-//! One file for each, with what either half does of it: [`eager`], [`rendezvous`] (with get),
+//! One file for each, with both halves' part of it: [`eager`], [`rendezvous`] (with get),
 //! [`announce`] (write; `deferred`: messages of collectives that wait for it); `direct` takes a
 //! message past the queues; [`flow_control`] keeps messages back whose receiver has too many
-//! already. Which one is taken is a matter of cost: [`table`].
+//! already. Cost decides which one is taken: [`table`].
 
 pub mod announce;
 mod deferred;
@@ -65,8 +65,8 @@ impl<B> Default for P2p<B> {
 }
 
 impl<B: Memory> P2p<B> {
-    /// Sets how much is kept of unexpected messages before their senders are told to hold, bytes;
-    /// `None`: whatever comes.
+    /// Sets how many bytes of unexpected messages are kept before their senders are told to hold;
+    /// `None`: no limit.
     pub(crate) fn set_mark(&mut self, mark: Option<u64>) {
         self.receiving.high_water.set_mark(mark);
         self.sending.throttle.set_mark(mark);
@@ -94,8 +94,8 @@ impl<B: Memory> P2p<B> {
         }
     }
 
-    /// A whole frame of class [`crate::wire::Class::Message`]. Says what is wrong with it, if
-    /// anything is.
+    /// Handles a whole frame of class [`crate::wire::Class::Message`]. Returns what is wrong with
+    /// it, if anything is.
     pub(crate) fn on_frame(
         &mut self,
         endpoint: &mut Endpoint<B>,

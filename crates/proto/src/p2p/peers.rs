@@ -29,10 +29,10 @@ pub struct PeerMessages {
     pub(super) deferred: VecDeque<Deferred>,
     /// The path refused to fetch once: never again for this peer.
     pub(super) get_refused: bool,
-    /// A path is open to it, and no message must wait before it may go there.
+    /// A path to it is open, and no message must wait before it may go there.
     plain: bool,
-    /// Messages of the program say their type signature (KW_CHECK): none is plain, and no receive
-    /// of the program's is announced.
+    /// Messages of the program carry their type signature (KW_CHECK): none is plain, and no receive
+    /// of the program is announced.
     pub(crate) checks: bool,
 }
 
@@ -57,14 +57,14 @@ impl PeerMessages {
 pub type PeerState = endpoint::PeerState<PeerMessages>;
 
 impl PeerState {
-    /// Whether a path was chosen and nothing is in the way of messages.
+    /// Whether a path was chosen and messages need not wait.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.messages.plain
     }
 
-    /// Whether no receive in this context is announced: the message must say its type signature,
-    /// and what is written into an announced receive has no room for that.
+    /// Whether no receive in this context is announced: the message must carry its type signature,
+    /// and a write into an announced receive has no field for that.
     pub(super) fn keeps_quiet(&self, context: u32) -> bool {
         self.messages.checks && is_p2p(context)
     }
@@ -77,16 +77,16 @@ impl PeerState {
         known.plain && len <= known.choice.eager_max && known.theirs.is_unasked(env)
     }
 
-    /// Whether a message of `len` bytes comes from it without this rank doing anything for it:
-    /// eagerly, and over what keeps it meanwhile (datagrams have to be acknowledged).
+    /// Whether a message of `len` bytes comes from it without any action of this rank: eagerly, and
+    /// over a path that keeps it meanwhile (datagrams have to be acknowledged).
     #[inline]
     pub fn sends_eagerly(&self, len: u64) -> bool {
         let keeps = matches!(self.way, Way::Shm | Way::Tcp);
         keeps && len <= self.messages.choice.eager_max
     }
 
-    /// Whether it is worth looking at what the peer has sent before this message: it is long, and
-    /// the announcement of its receive may be there.
+    /// Whether it is worth polling the peer's frames before this message: it is long, and the
+    /// announcement of its receive may be there.
     pub fn may_be_asked(&self, env: Envelope, len: u64) -> bool {
         let choice = &self.messages.choice;
         let long = len > choice.eager_max && choice.announces();
@@ -124,7 +124,7 @@ impl Peers {
         self.move_choice(peer, choice);
     }
 
-    /// Moves the crossing points of a peer whose path is known; what is in flight stays as it is.
+    /// Moves the crossing points of a peer whose path is known; active transfers stay as they are.
     pub fn move_choice(&mut self, peer: Peer, choice: Choice) {
         let known = &mut self[peer].messages;
         known.choice = choice;

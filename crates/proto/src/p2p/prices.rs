@@ -6,8 +6,8 @@
 //! | a frame between two ranks of a host | a cache line between their processors |
 //! | a byte through shared memory | what a shared area moves |
 //! | a byte fetched | process_vm_readv |
-//! | copying an early message once more | a copy within the caches for shared memory, memory for it besides for what networks carry |
-//! | a frame over a network that somebody waits for | the work of both sides and half of the round trip that the system measured |
+//! | copying an early message once more | a copy within the caches for shared memory, plus memory for it if a network carries it |
+//! | a frame over a network for which a rank waits | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw, over UDP the connection |
 //!
 //! The costs of the path's own code and the kernel are built-in values, here and in
@@ -47,7 +47,7 @@ const fn line(t0: f64, tb: f64) -> Line {
     Line { t0, tb }
 }
 
-/// To oneself.
+/// The lines for messages to oneself.
 pub fn own() -> Lines {
     Lines {
         stream: OWN,
@@ -57,7 +57,7 @@ pub fn own() -> Lines {
     }
 }
 
-/// Between two ranks that share memory; `direct`: one may read the other's.
+/// The lines between two ranks that share memory; `direct`: one may read the other's.
 pub fn shared_memory(c: &Calibration, direct: bool) -> Lines {
     let frame = c.line_between();
     Lines {
@@ -68,18 +68,19 @@ pub fn shared_memory(c: &Calibration, direct: bool) -> Lines {
     }
 }
 
-/// Over TCP.
+/// The lines over TCP.
 pub fn tcp(c: &Calibration, network: &Network) -> Lines {
     over(c, network, [TCP_FRAME, TCP_FRAME, TCP_BYTE])
 }
 
-/// Over UDP.
+/// The lines over UDP.
 pub fn udp(c: &Calibration, network: &Network) -> Lines {
     over(c, network, [UDP_FRAME, UDP_CONTROL, UDP_BYTE])
 }
 
 /// Largest message that ranks of two hosts send each other eagerly, bytes, by the figures of the
-/// network and the default knobs: what all ranks of a job know alike, for prices of collectives.
+/// network and the default knobs: the part that all ranks of a job share, for prices of
+/// collectives.
 pub fn eager_between_hosts(c: &Calibration, ranks: u32) -> u64 {
     let network = Network {
         round_trip: c.get_or_start(Figure::NetTrip),

@@ -79,15 +79,15 @@ impl<B> Receiving<B> {
         all.any(|m| matches!(m.early, Early::Landing(..)))
     }
 
-    /// Whether some peer was told to hold.
+    /// Whether any peer was told to hold.
     #[inline]
     pub fn is_holding(&self) -> bool {
         self.high_water.is_holding()
     }
 }
 
-/// The receiving half of a [`super::P2p`], for one call or event. It knows nothing of what this
-/// rank sends.
+/// The receiving half of a [`super::P2p`], for one call or event. It knows nothing of this rank's
+/// sends.
 #[derive(Debug)]
 pub struct Receiver<'a, B> {
     pub(super) receiving: &'a mut Receiving<B>,
@@ -114,13 +114,14 @@ impl<B: Memory> Receiver<'_, B> {
         self.recv_telling(want, from, buf, told)
     }
 
-    /// Starts a receive of what `from` sends as [`super::Mode::Fetched`]: it is never announced.
+    /// Starts a receive of a message that `from` sends as [`super::Mode::Fetched`]: it is never
+    /// announced.
     #[inline]
     pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: B) -> ReqKey {
         self.recv_telling(want, Some(from), buf, 0)
     }
 
-    /// Starts a receive that says to its source that it has `told` bytes, if it says anything.
+    /// Starts a receive that is announced to its source with `told` bytes, if it is announced.
     #[inline]
     fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: B, told: u64) -> ReqKey {
         if let Some(message) = self.receiving.matching.claim(want) {
@@ -235,7 +236,7 @@ impl<B: Memory> Receiver<'_, B> {
         super::finish(self.requests, self.peers, key, outcome);
     }
 
-    /// The program waits for something and nothing comes: every peer may send a further portion.
+    /// The program waits and nothing comes: every peer may send a further portion.
     pub fn let_through(&mut self) {
         let high_water = &mut self.receiving.high_water;
         high_water.let_through(self.peers, self.out);
@@ -271,7 +272,7 @@ impl<B: Memory> Receiver<'_, B> {
         key
     }
 
-    /// Puts one back under the key it had.
+    /// Puts a message back under the key it had.
     pub(super) fn put_back(&mut self, key: Key, m: Message<B>) {
         self.note_kept(&m);
         self.receiving.unexpected.put_back(key, m);
@@ -283,7 +284,7 @@ impl<B: Memory> Receiver<'_, B> {
         high_water.kept_more(peers, requests, out, m.from, &m.env, m.kept());
     }
 
-    /// Takes one out.
+    /// Takes a message out.
     pub(super) fn let_go(&mut self, message: Key) -> Option<Message<B>> {
         let m = self.receiving.unexpected.remove(message)?;
         let high_water = &mut self.receiving.high_water;
@@ -302,8 +303,8 @@ impl<B: Memory> Receiver<'_, B> {
         self.out.record(Event::UnexpectedMessage, data);
     }
 
-    /// A receive claims a message that is still landing: it keeps its place in the table until it
-    /// has landed.
+    /// A receive claims a message that is still landing: the receive keeps its place in the table
+    /// until the message has landed.
     fn claim_landing(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
         if let Early::Landing(_, claimed) = &mut m.early {
             *claimed = Some(req);
@@ -314,7 +315,7 @@ impl<B: Memory> Receiver<'_, B> {
         self.put_back(old, m);
     }
 
-    /// Its sender wants to take a message back: says whether nothing has claimed it yet.
+    /// Its sender wants to take a message back: answers whether no receive has claimed it yet.
     pub(super) fn on_cancel(&mut self, from: Peer, head: &Header) {
         let env = envelope(head);
         let hit = self.receiving.unexpected.cancelled(from, env, head.token);

@@ -70,7 +70,7 @@ impl Offer {
 }
 
 impl<B: Memory> Sender<'_, B> {
-    /// Offers a message: RTS with the payload's place, if it has one.
+    /// Offers a message: RTS with the payload's address, if it has one.
     pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.requests
             .set_state(key, State::Offered { cancelling: false });
@@ -90,7 +90,7 @@ impl<B: Memory> Sender<'_, B> {
         self.out.extended(to, head, body);
     }
 
-    /// CTS came: send what the receiver wants.
+    /// CTS came: sends the bytes that the receiver wants.
     pub(super) fn on_clear(&mut self, from: Peer, head: &Header) {
         let key = Key::from_bits(head.token);
         if let Some(req) = self.requests.offered(key, from) {

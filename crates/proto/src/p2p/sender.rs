@@ -12,7 +12,7 @@ use kw_base::{Key, Peer};
 /// How a send completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// When the buffer may be used again.
+    /// When the buffer may be reused.
     Standard,
     /// When, additionally, the receive has been matched.
     Synchronous,
@@ -34,7 +34,7 @@ pub enum Started {
 #[derive(Debug)]
 pub struct Sending {
     pub(super) throttle: Throttle,
-    /// The message that was offered last, to whomever.
+    /// The message that was offered last, to any peer.
     pub(super) newest_offer: Option<ReqKey>,
 }
 
@@ -65,8 +65,8 @@ impl Sending {
     }
 }
 
-/// The sending half of a [`super::P2p`], for one call or event. It knows nothing of receives:
-/// what it has of them are the announcements of peers.
+/// The sending half of a [`super::P2p`], for one call or event. It knows nothing of receives except
+/// the announcements of peers.
 #[derive(Debug)]
 pub struct Sender<'a, B> {
     pub(super) sending: &'a mut Sending,
@@ -139,7 +139,7 @@ impl<B: Memory> Sender<'_, B> {
             return self.send_eager(key, to, env, mode, buf);
         }
         match announced {
-            // A synchronous send must know that the receive exists: an announcement may have been
+            // A synchronous send must know that the receive exists: an announced one may have been
             // cancelled meanwhile.
             Some(token) if mode == Mode::Standard => self.send_write(key, to, env, token, buf),
             _ => self.send_offer(key, to, env, mode, buf),
@@ -184,7 +184,7 @@ impl<B: Memory> Sender<'_, B> {
         }
     }
 
-    /// Asks to take a message back: its receiver, where that can still answer.
+    /// Asks to take a message back: asks its receiver, if that can still answer.
     pub(crate) fn cancel(&mut self, key: ReqKey) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
@@ -208,7 +208,7 @@ impl<B: Memory> Sender<'_, B> {
         }
     }
 
-    /// The receiver has said whether it could take a message back.
+    /// The receiver has answered whether it could take a message back.
     pub(super) fn on_cancel_ack(&mut self, head: &Header) {
         let key = Key::from_bits(head.token);
         if let (1, Some(_)) = (head.len, self.requests.get(key)) {

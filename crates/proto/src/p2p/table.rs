@@ -14,8 +14,8 @@
 //! may override the largest eager message.
 //!
 //! A message is eager while that is cheaper than both rendezvous and get, or costs at most
-//! [`WORTH`] of its own time more: where the network is slow and the copy is not, a sender should
-//! not wait for its receiver. Memory bounds it as well ([`Room`]), because a message that is sent
+//! [`WORTH`] of its own time more: if the network is slow and the copy is not, a sender should not
+//! wait for its receiver. Memory bounds it as well ([`Room`]), because a message that is sent
 //! eagerly may come before its receive.
 
 use crate::stripe::STRIPE_FROM;
@@ -37,18 +37,18 @@ pub struct Lines {
 
 /// Share of messages assumed to come before their receive (expected receives are the rule in the
 /// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart). A built-in value, as
-/// [`WORTH`].
+/// [`WORTH`] is.
 pub const UNEXPECTED_SHARE: f64 = 0.25;
 
-/// A handshake that wins less than this share of the message's time is not worth that the sender
-/// waits for it.
+/// A handshake that gains less than this share of the message's time is not worth the sender's
+/// wait.
 pub const WORTH: f64 = 1.0 / 64.0;
 
-/// Largest message that may be sent eagerly where nothing bounds what a rank keeps
+/// Largest message that may be sent eagerly if nothing bounds the memory for unexpected messages
 /// (`KW_UNEXPECTED=0`), bytes.
 const EAGER_UNBOUNDED: u64 = 512 << 10;
-/// Largest one where something does, bytes: what others to the same peer wait for behind it, 8 ms
-/// at 1 Gb/s. A longer message goes over all links of two hosts, which an eager one does not.
+/// Largest one if there is a bound, bytes: a delay of 8 ms at 1 Gb/s for messages to the same peer
+/// behind it. A longer message goes over all links of two hosts, which an eager one does not.
 const EAGER_MOST: u64 = STRIPE_FROM - 1;
 
 /// Limits of a rank's memory for unexpected messages.
@@ -128,8 +128,8 @@ impl Choice {
             Some(_) => crossing(|n| get(n) < rendezvous(n)).max(eager_max + 1),
             None => u64::MAX,
         };
-        // Announcing wins a handshake; it costs a control frame. Where the receiver would fetch the
-        // message itself, the fetch is one copy and the announcement buys little.
+        // Announcing saves a handshake; it costs a control frame. If the receiver would fetch the
+        // message itself, the fetch is one copy and the announcement gains little.
         let announce_min = match (write, lines.get) {
             (true, None) => eager_max + 1,
             (true, Some(_)) if get_min > eager_max + 1 => eager_max + 1,
@@ -150,7 +150,8 @@ pub enum Reason {
     Knob,
     /// Memory for early messages.
     Room,
-    /// The lines: for longer ones the copy of those that come early costs more than a handshake.
+    /// The lines: for longer messages the copy of those that come early costs more than a
+    /// handshake.
     Lines,
 }
 

@@ -1,4 +1,4 @@
-//! Messages that came before their receive: what each has brought so far, and what all cost.
+//! Messages that came before their receive: the contents received so far, and the memory of all.
 
 use super::rendezvous::Offer;
 use crate::endpoint::{Found, ReqKey};
@@ -22,7 +22,7 @@ pub(super) struct Message<B> {
     pub env: Envelope,
     pub len: u64,
     pub token: u64,
-    /// The sender waits to hear that it was matched.
+    /// The sender waits for the answer that it was matched.
     pub sync: bool,
     pub early: Early<B>,
 }
@@ -77,7 +77,7 @@ impl<B> Unexpected<B> {
         self.messages.insert(m)
     }
 
-    /// Puts one back under the key it had.
+    /// Puts a message back under the key it had.
     pub fn put_back(&mut self, key: Key, m: Message<B>) {
         self.bytes += m.kept();
         self.messages.put_back(key, m);
@@ -94,7 +94,7 @@ impl<B> Unexpected<B> {
         self.find(|m| m.from == from && m.token == token && matches!(m.early, Early::Offer(_)))
     }
 
-    /// The message of a peer that its sender takes back, if nothing of it is still landing.
+    /// The message of a peer that its sender takes back, unless part of it is still landing.
     pub fn cancelled(&self, from: Peer, env: Envelope, token: u64) -> Option<Key> {
         let is_it = |m: &Message<B>| m.from == from && m.env == env && m.token == token;
         self.find(|m| is_it(m) && !matches!(m.early, Early::Landing(..)))
@@ -112,7 +112,8 @@ impl<B> Unexpected<B> {
 }
 
 impl<B: Clone> Unexpected<B> {
-    /// The payload of a message has landed. The request that has claimed it, with what landed.
+    /// The payload of a message has landed. Returns the request that has claimed it, with the
+    /// payload.
     pub fn on_landed(&mut self, key: Key) -> Option<(ReqKey, B)> {
         let m = self.messages.get_mut(key)?;
         let Early::Landing(buf, claimed) = &m.early else {

@@ -1,5 +1,5 @@
-//! The receiving half of a connection: bytes are handed on in order and once, and what came is
-//! acknowledged.
+//! The receiving half of a connection: bytes are passed on in order and once, and received packets
+//! are acknowledged.
 //!
 //! Bytes that are next in line go straight to the reader; those that come too early wait here,
 //! never more than the window. The reader takes everything at once, so the window never closes.
@@ -22,8 +22,8 @@ pub struct Inflow {
     owed_bytes: u64,
     owed_since: Tick,
     at_once: bool,
-    /// When the packet of this number comes, those that were missing last are lost: the sender is
-    /// to know it at once.
+    /// When the packet of this number comes, the packets that were missing last are lost: the
+    /// sender should know it at once.
     certain: u64,
     marked: u32,
 }
@@ -52,7 +52,7 @@ impl Inflow {
         }
     }
 
-    /// A numbered packet came. Calls `reader` with what is next in line, in order.
+    /// A numbered packet came. Calls `reader` with the bytes that are next in line, in order.
     pub fn take(
         &mut self,
         now: Tick,
@@ -137,7 +137,7 @@ impl Inflow {
         self.next
     }
 
-    /// When an acknowledgement is to be sent by itself.
+    /// When an acknowledgement has to be sent by itself.
     pub fn ack_due(&self, params: &Params) -> Tick {
         match self.owed {
             0 => Tick::NEVER,

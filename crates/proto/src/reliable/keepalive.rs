@@ -9,7 +9,7 @@
 //!
 //! | what was heard | verdict |
 //! | --- | --- |
-//! | anything of the rank itself | it is there |
+//! | anything from the rank itself | it is there |
 //! | port unreachable, for the rank's own port, [`REFUSALS`] times | the rank has ended |
 //! | port unreachable, for the other port | the host is there, the rank is busy or stopped: wait |
 //! | host unreachable, or nothing at all, for [`GONE_AFTER`] | the host has vanished |
@@ -20,13 +20,13 @@
 use kw_base::Tick;
 use std::time::Duration;
 
-/// After so long without a word the kernels are asked.
+/// After this long without any datagram the kernels are asked.
 pub const SILENCE: Duration = Duration::from_secs(3);
 /// Time between two questions.
 const EVERY: Duration = Duration::from_secs(1);
-/// So long after the last sign of life the host is taken for gone.
+/// This long after the last sign of life the host is taken for gone.
 pub const GONE_AFTER: Duration = Duration::from_secs(12);
-/// Refusals in a row that are believed: one may be of a predecessor.
+/// Consecutive refusals that are believed: one may be of a predecessor.
 const REFUSALS: u32 = 3;
 /// Probes that must have remained unanswered, so that a rank that was itself stopped does not trust
 /// its clock.
@@ -111,7 +111,7 @@ impl Keepalive {
         Turn::Ask
     }
 
-    /// When `turn` is to be called again.
+    /// When `turn` has to be called again.
     pub fn next(&self) -> Tick {
         self.next
     }
@@ -125,7 +125,7 @@ mod tests {
         Tick(ms * 1_000_000)
     }
 
-    /// Turns every 100 ms until it is over; `host(ms)`: does the host answer a question now?
+    /// Calls `turn` every 100 ms until it is over; `host(ms)`: does the host answer a question now?
     fn run(
         v: &mut Keepalive,
         until: u64,

@@ -2,10 +2,10 @@
 //! memory of the user.
 //!
 //! A connection ([`Conn`]) joins two ranks and carries one stream of bytes each way. Datagrams may
-//! be lost, repeated, damaged, reordered and delayed; what comes out is what went in, once and in
-//! order. The rooms: [`packet`] is the form of a datagram, [`setup`] how two ranks make a
-//! connection, [`keepalive`] whether the other one is still there, [`Params`] the numbers and where
-//! they come from.
+//! be lost, repeated, damaged, reordered and delayed; the bytes come out as they went in, once and
+//! in order. The modules: [`packet`] is the format of a datagram, [`setup`] how two ranks make a
+//! connection, [`keepalive`] whether the other one is still there, [`Params`] the numbers and their
+//! sources.
 //!
 //! # Use
 //! The owner keeps the bytes that have not arrived, tells the machine how many there are
@@ -19,8 +19,8 @@
 //!   acknowledgement).
 //! - A packet is lost when three later ones have arrived, or when one has and 9/8 of a round trip
 //!   has passed since (RFC 9002, 6.1). Its bytes go again in a new packet.
-//! - When no acknowledgement comes for a while, one packet asks for it, whatever the window says
-//!   (RFC 9002, 6.2).
+//! - If no acknowledgement comes for a while, one packet asks for it, whatever the window says (RFC
+//!   9002, 6.2).
 //! - [`Congestion`] says how much may be in flight, the pacer how much of it at once, the receiver
 //!   how much it takes.
 //! - Acknowledgements ride on data that goes the other way; alone they go only when the sender says
@@ -61,7 +61,7 @@ pub struct Session {
     pub seed: u32,
 }
 
-/// A datagram that is to be sent.
+/// A datagram to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Bytes of the header, which have been written.
@@ -82,10 +82,10 @@ pub enum Received {
 /// The other side breaks the protocol; the connection cannot go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
-    /// It acknowledges what was never sent.
+    /// It acknowledges packets that were never sent.
     #[error("it acknowledged a packet that was never sent")]
     Acknowledged,
-    /// It sends more than the window allows, or more packets than can be.
+    /// It sends more than the window allows, or too many packets.
     #[error("it sent more than the window allows")]
     TooMuch,
 }
@@ -113,7 +113,7 @@ impl Conn {
         Conn::with_congestion(params, me, session, now, congestion)
     }
 
-    /// As `new`, with another congestion control.
+    /// Like `new`, with another congestion control.
     pub fn with_congestion(
         params: Params,
         me: u32,
@@ -150,14 +150,14 @@ impl Conn {
         self.rtt.lowest()
     }
 
-    /// Datagrams that what was never sent fills.
+    /// Number of datagrams that the unsent bytes fill.
     pub fn unsent(&self) -> usize {
         self.out
             .unsent()
             .div_ceil(room(self.params.datagram) as u64) as usize
     }
 
-    /// Whether something was written that has not arrived.
+    /// Whether written bytes have not arrived yet.
     pub fn is_busy(&self) -> bool {
         self.out.is_busy()
     }
@@ -167,12 +167,12 @@ impl Conn {
         self.inn.next()
     }
 
-    /// When something of the other side was heard last.
+    /// When the other side was heard last.
     pub fn heard(&self) -> Tick {
         self.heard
     }
 
-    /// Questions in a row that were not answered.
+    /// Consecutive questions that were not answered.
     pub fn asked(&self) -> u32 {
         self.out.asked()
     }
@@ -197,8 +197,8 @@ impl Conn {
         self.out.ask();
     }
 
-    /// Looks at a datagram whose sender says that it is the other side. `marked`: the network
-    /// marked it (ECN).
+    /// Handles a datagram whose sender claims to be the other side. `marked`: the network marked it
+    /// (ECN).
     pub fn receive(
         &mut self,
         now: Tick,
@@ -242,8 +242,8 @@ impl Conn {
         Ok(Received::Taken)
     }
 
-    /// The next datagram: its header is written to `to` (of [`Conn::datagram`] bytes at least); its
-    /// bytes of the stream follow, and then it is to be sealed. `None`: nothing now; see
+    /// The next datagram: its header is written to `to` (of at least [`Conn::datagram`] bytes); its
+    /// bytes of the stream follow, and then it has to be sealed. `None`: nothing now; see
     /// [`Conn::next_timeout`].
     pub fn poll_transmit(&mut self, now: Tick, to: &mut [u8]) -> Option<Transmit> {
         let cc = self.congestion.as_mut();
@@ -256,7 +256,7 @@ impl Conn {
         (self.inn.ack_due(&self.params) <= now).then(|| self.bare_ack(now, to))
     }
 
-    /// Sends what is owed before this rank sleeps or leaves.
+    /// Sends owed acknowledgements before this rank sleeps or leaves.
     pub fn poll_ack(&mut self, now: Tick, to: &mut [u8]) -> Option<Transmit> {
         self.inn.owes().then(|| self.bare_ack(now, to))
     }
@@ -324,14 +324,14 @@ impl Conn {
         }
     }
 
-    /// When `poll_transmit` is to be called again, if nothing comes before.
+    /// When `poll_transmit` has to be called again, if nothing comes before.
     pub fn next_timeout(&self) -> Tick {
         let out = self.out.timeout(&self.rtt, &self.params);
         out.min(self.inn.ack_due(&self.params)).min(self.paced)
     }
 }
 
-/// Room that a buffer for a datagram needs beside the body.
+/// Room that a buffer for a datagram needs in addition to the body.
 pub const OVERHEAD: usize = LONGEST_HEAD;
 /// Bytes of a stream that fit into a datagram of this many bytes.
 pub fn room(datagram: usize) -> usize {

@@ -1,4 +1,4 @@
-//! The sending half of a connection: what is in flight, what was lost, what is to be sent next.
+//! The sending half of a connection: which bytes are in flight, which were lost, which come next.
 //!
 //! Every packet has a number of its own and carries one piece of the stream, as in QUIC: bytes that
 //! are sent again go in a new packet, so an acknowledgement always says which sending it answers
@@ -59,7 +59,7 @@ pub struct Next {
 pub struct Tally {
     /// Numbered packets sent.
     pub packets: u64,
-    /// Of these, those that repeated bytes or asked.
+    /// Those of them that repeated bytes or asked.
     pub again: u64,
 }
 
@@ -130,7 +130,7 @@ impl Outflow {
             .map_or(0, |r| r.end)
     }
 
-    /// Whether something was written that has not arrived.
+    /// Whether written bytes have not arrived yet.
     pub fn is_busy(&self) -> bool {
         self.arrived() < self.end
     }
@@ -140,12 +140,12 @@ impl Outflow {
         self.in_flight > 0
     }
 
-    /// Times in a row that a question got no answer.
+    /// Consecutive times that a question got no answer.
     pub fn asked(&self) -> u32 {
         self.asked
     }
 
-    /// A question is to be asked even if everything has arrived.
+    /// Requests a question, even if everything has arrived.
     pub fn ask(&mut self) {
         self.asking = true;
     }
@@ -217,7 +217,7 @@ impl Outflow {
     }
 
     /// An acknowledgement came, by itself or with an `answer`. Numbers that were never used make it
-    /// nonsense.
+    /// invalid.
     pub fn on_ack(
         &mut self,
         now: Tick,
@@ -252,8 +252,8 @@ impl Outflow {
         Ok(())
     }
 
-    /// Notes what arrived; the newest packet among it (when sent, its number), bytes, and whether
-    /// the window had been full.
+    /// Notes the packets that arrived; returns the newest among them (when sent, its number), their
+    /// bytes, and whether the window had been full.
     fn accept(&mut self, ack: &Ack) -> Option<(Tick, u64, u64, bool)> {
         let (mut newest, mut bytes, mut limited) = (None, 0, false);
         for r in ack.numbers.iter() {
@@ -277,7 +277,7 @@ impl Outflow {
         newest.map(|(at, number)| (at, number, bytes, limited))
     }
 
-    /// Packets that later ones have passed are lost: by number, or by time (RFC 9002, 6.1).
+    /// Declares packets lost that later ones have passed: by number, or by time (RFC 9002, 6.1).
     pub fn find_lost(&mut self, now: Tick, rtt: &Rtt, cc: &mut dyn Congestion, params: &Params) {
         self.late = Tick::NEVER;
         let Some(largest) = self.largest_acked.filter(|l| *l >= self.first) else {

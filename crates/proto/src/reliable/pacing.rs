@@ -51,7 +51,7 @@ impl Pacer {
         if self.tokens == self.most {
             self.filled = now;
         }
-        // Questions do not wait for tokens; they must not use up those of an hour.
+        // Questions do not wait for tokens; they must not use up the tokens of an hour.
         self.tokens = (self.tokens - bytes as i64).max(-self.most);
     }
 }

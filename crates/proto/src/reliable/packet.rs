@@ -44,7 +44,7 @@ pub const LONGEST_HEAD: usize = HEAD_LEN + ACK_LEN + 8 * MORE_RANGES;
 pub enum Kind {
     /// First message of the handshake, padded to the longest datagram that is to be tried.
     Hello = 1,
-    /// The answer to it, padded alike.
+    /// The answer to it, padded to the same length.
     Challenge = 2,
     /// The initiator's proof.
     Proof = 3,
@@ -52,7 +52,7 @@ pub enum Kind {
     Verdict = 4,
     /// A numbered packet with bytes of the stream, or with none when it only asks for an answer.
     Data = 5,
-    /// Nothing but an acknowledgement; not numbered.
+    /// An acknowledgement alone; not numbered.
     Ack = 6,
 }
 

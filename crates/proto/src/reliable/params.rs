@@ -1,4 +1,4 @@
-//! The numbers of the protocol, in one place, and where they come from.
+//! The numbers of the protocol, in one place, and their sources.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct Params {
     pub ack_delay: Duration,
     /// Packets that must pass one before it is lost (RFC 9002, 6.1.1: `kPacketThreshold`).
     pub reordering: u64,
-    /// Shortest time that is measured out by a timer (RFC 9002, 6.1.2: `kGranularity`, 1 ms there).
+    /// Shortest time that a timer measures (RFC 9002, 6.1.2: `kGranularity`, 1 ms there).
     pub granularity: Duration,
     /// Round trip before the first sample (RFC 9002, 6.2.2: `kInitialRtt`, 333 ms there).
     pub first_rtt: Duration,

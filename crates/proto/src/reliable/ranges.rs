@@ -9,7 +9,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Adds every number of `r`; says whether one of them is new.
+    /// Adds every number of `r`; returns whether one of them is new.
     pub fn insert(&mut self, r: Range<u64>) -> bool {
         if r.is_empty() {
             return false;
@@ -75,7 +75,7 @@ impl Ranges {
         self.list.get(at).is_some_and(|x| x.start <= n)
     }
 
-    /// Takes out the lowest numbers that stand side by side, `most` of them at most.
+    /// Takes out the lowest consecutive numbers, `most` of them at most.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.list.first_mut()?;
         let taken = first.start..first.end.min(first.start + most);

@@ -10,7 +10,7 @@ pub struct Rtt {
     variation: Duration,
     lowest: Duration,
     latest: Duration,
-    /// How long acknowledgements that rode on an answer were held back of late.
+    /// How long acknowledgements that rode on an answer were held back recently.
     held: Duration,
     /// The last one rode on an answer.
     answered: bool,
@@ -18,8 +18,8 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Before the first sample: what RFC 9002, 6.2.2 does with a third of a second, for a network
-    /// where it is a millisecond.
+    /// The estimate before the first sample: that of RFC 9002, 6.2.2 is a third of a second; here
+    /// it is a millisecond.
     pub fn new(params: &Params) -> Rtt {
         Rtt {
             smoothed: params.first_rtt,
@@ -76,9 +76,9 @@ impl Rtt {
     }
 
     /// How long to wait for an acknowledgement before asking (RFC 9002, 6.2.1), for the n-th time
-    /// in a row. Where acknowledgements ride on answers they come as soon as those do: in a
-    /// ping-pong a lost message costs a few round trips. A rank that computes lets the estimate
-    /// grow without the network being any slower: `probe_first` bounds it, asking costs one packet.
+    /// in a row. Acknowledgements that ride on answers come as soon as those do: in a ping-pong a
+    /// lost message costs a few round trips. A rank that computes lets the estimate grow without
+    /// the network being any slower: `probe_first` bounds it, asking costs one packet.
     pub fn probe_delay(&self, asked: u32, params: &Params) -> Duration {
         let least = match self.answered {
             true => params.probe_least,

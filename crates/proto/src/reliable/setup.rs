@@ -1,4 +1,4 @@
-//! How two ranks come to a connection: the handshake of [`crate::handshake`], whose messages may be
+//! How two ranks make a connection: the handshake of [`crate::handshake`], whose messages may be
 //! lost and repeated.
 //!
 //! ```text
@@ -9,9 +9,9 @@
 //!        <--------------  Verdict (again for every repetition of the proof)
 //! ```
 //! The first challenge that proves the key decides between the addresses: it is the fastest. Hello
-//! and challenge are as long as the longest datagram that will be sent, so a way that does not
-//! carry such is found before it matters: every third hello is as short as every network must carry
-//! ([`SHORTEST`]).
+//! and challenge are as long as the longest datagram that will be sent, so a route that does not
+//! carry such datagrams is found before it matters: every third hello is as short as every network
+//! must carry ([`SHORTEST`]).
 //!
 //! When both ranks call each other, the call of the lower one counts: it does not listen while it
 //! calls. A datagram that proves nothing gets no answer and changes nothing; it is only counted.
@@ -35,7 +35,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 const SLOW: Duration = Duration::from_secs(120);
 /// Pending callers of one rank at a time: an attacker may repeat old hellos.
 const GUESTS: usize = 4;
-/// Guests that may be noted beside one for each rank.
+/// Guests that may be noted in addition to one for each rank.
 const SPARE: usize = 32;
 
 /// A message of the handshake as a datagram of `size` bytes, or just long enough when `size` is
@@ -69,9 +69,9 @@ fn session(secret: u64) -> Session {
 /// State of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// Nothing of use.
+    /// A useless datagram.
     Nothing,
-    /// The first challenge: from now on only this way is used. The proof is ready to be sent.
+    /// The first challenge: from now on only this route is used. The proof is ready to be sent.
     Challenged,
     /// Frames may flow, in datagrams of at most this many bytes.
     Welcome(Session, usize),
@@ -130,12 +130,12 @@ impl Caller {
         })
     }
 
-    /// When `poll_transmit` has something to say.
+    /// When `poll_transmit` has a message.
     pub fn next_timeout(&self) -> Tick {
         self.again
     }
 
-    /// Looks at a datagram of the rank that is called.
+    /// Handles a datagram of the rank that is called.
     pub fn receive(&mut self, datagram: &[u8]) -> Heard {
         let Some(packet) = packet::open(datagram, 0) else {
             return Heard::Nothing;
@@ -196,7 +196,7 @@ pub struct Arrival {
     pub datagram: usize,
 }
 
-/// The welcome of a connection that is in use, for those who did not hear it.
+/// The welcome of a connection that is in use, for callers that did not receive it.
 #[derive(Clone, Debug)]
 pub struct Welcome {
     proof: [u8; PROOF_LEN],
@@ -204,12 +204,12 @@ pub struct Welcome {
 }
 
 impl Arrival {
-    /// Which rank it is.
+    /// The rank.
     pub fn rank(&self) -> u32 {
         self.proven.rank()
     }
 
-    /// Takes it in: the session, and the welcome that is to be said.
+    /// Accepts it: the session, and the welcome that has to be sent.
     pub fn welcome(self) -> (Session, Welcome) {
         let session = session(self.proven.session());
         let verdict = self.proven.verdict(Verdict::Welcome);
@@ -235,7 +235,7 @@ impl Welcome {
     }
 }
 
-/// Where a rank's guests are noted.
+/// The listening side, which notes a rank's guests.
 #[derive(Debug)]
 pub struct Listener {
     identity: Identity,
@@ -272,7 +272,7 @@ impl Listener {
         match packet.head.kind {
             Kind::Hello => self.hello(now, datagram.len(), packet.body, nonce),
             Kind::Proof => self.proof(packet.head, packet.body),
-            // Late words of a handshake that is over.
+            // Late messages of a handshake that is over.
             _ => Caught::Nothing(false),
         }
     }

@@ -17,8 +17,8 @@ struct Weather {
     marked: u64,
     /// Longest further delay, microseconds: this is what reorders.
     jitter: u64,
-    /// How often and how long a side does not look at its socket, and how many datagrams the socket
-    /// then holds.
+    /// How often and how long a side does not poll its socket, and how many datagrams the socket
+    /// holds meanwhile.
     stall: Option<(u64, u64, usize)>,
 }
 
@@ -46,14 +46,14 @@ impl Dice {
     }
 }
 
-/// One side: what it sends, what has come, when it wants to be asked again.
+/// One side: its sent and received bytes, and when it wants to be asked again.
 struct Side {
     conn: Conn,
     stream: Vec<u8>,
     came: Vec<u8>,
     /// Bytes of the stream that are written so far.
     written: usize,
-    /// Not before this moment does it look at anything.
+    /// Before this moment it does not poll.
     away: Tick,
     waiting: usize,
 }
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Lets the side write a piece now and then, and sends what it wants to send.
+    /// Lets the side write a piece now and then, and sends its datagrams.
     fn serve(&mut self, me: usize) {
         let s = &mut self.sides[me];
         if s.written < s.stream.len() {
@@ -153,9 +153,9 @@ impl World {
         self.dropped += (got == Ok(Received::Dropped)) as u64;
     }
 
-    /// One moment: what has arrived by then, and what is due.
+    /// One moment: data that has arrived by then, and actions that are due.
     fn step(&mut self) {
-        // A side that was away looks at everything when it is back.
+        // A side that was away handles everything when it is back.
         let due = |s: &Side| {
             if s.away > self.now {
                 s.away

@@ -91,10 +91,10 @@ impl<P> Piece<P> {
     }
 }
 
-/// Bytes that are to be sent again.
+/// Bytes that have to be sent again.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Run<'a, P> {
-    /// These.
+    /// Copied bytes.
     Bytes(&'a [u8]),
     /// `len` bytes of a payload from `at` on.
     Lent {
@@ -108,7 +108,7 @@ pub enum Run<'a, P> {
 }
 
 /// The bytes of one direction of a link that the other side's kernel has not acknowledged, as far
-/// as we know.
+/// as this side knows.
 #[derive(Debug)]
 pub struct RetransmitBuffer<P> {
     pieces: VecDeque<Piece<P>>,
@@ -143,7 +143,7 @@ impl<P> RetransmitBuffer<P> {
         self.end - self.base
     }
 
-    /// Whether nothing is.
+    /// Whether no bytes are kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,7 +153,7 @@ impl<P> RetransmitBuffer<P> {
         self.sent
     }
 
-    /// Whether bytes are to be sent again before anything new.
+    /// Whether bytes have to be sent again before anything new.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.sent < self.end
@@ -165,7 +165,7 @@ impl<P> RetransmitBuffer<P> {
         !self.lenders.is_empty()
     }
 
-    /// These bytes were handed to the connection.
+    /// Copies bytes that were handed to the connection.
     #[inline]
     pub fn copy(&mut self, bytes: &[u8]) {
         self.copy_with(bytes.len(), |to| to.copy_from_slice(bytes));
@@ -188,7 +188,7 @@ impl<P> RetransmitBuffer<P> {
 
     /// `n` more bytes were handed to the connection, and the peer's kernel has all before byte `to`
     /// of the stream: forgets what it has. Returns how many of the `n` need not be kept, because
-    /// they are among it; those that follow them are to be.
+    /// they are among these; the following ones have to be.
     pub fn skip(&mut self, n: u64, to: u64, done: impl FnMut(u64)) -> u64 {
         debug_assert!(!self.is_behind(), "new bytes while old ones wait");
         let known = to.saturating_sub(self.end).min(n);
@@ -214,8 +214,8 @@ impl<P> RetransmitBuffer<P> {
         self.sent = self.end;
     }
 
-    /// All of a payload was handed over. Whether its owner is done with it at once; else
-    /// [`RetransmitBuffer::release`] or [`RetransmitBuffer::own`] tell the cookie.
+    /// All of a payload was handed over. Returns whether its owner is done with it at once;
+    /// otherwise [`RetransmitBuffer::release`] or [`RetransmitBuffer::own`] tell the cookie.
     #[inline]
     pub fn finish(&mut self, cookie: u64) -> bool {
         if self.lent > 0 {
@@ -234,8 +234,8 @@ impl<P> RetransmitBuffer<P> {
         false
     }
 
-    /// The peer has everything before byte `to` of the stream; `done` hears who gets a payload
-    /// back.
+    /// The peer has everything before byte `to` of the stream; `done` is called for each owner that
+    /// gets a payload back.
     pub fn release(&mut self, to: u64, mut done: impl FnMut(u64)) {
         while self.base < to {
             let Some(piece) = self.pieces.front_mut() else {
@@ -285,7 +285,7 @@ impl<P> RetransmitBuffer<P> {
     }
 
     /// Copies every payload that is all handed over (`read` fills a slice from byte `at` of a
-    /// payload on), so that all who wait can be told.
+    /// payload on), so that all waiting owners can be told.
     pub fn own(&mut self, read: impl Fn(&P, u64, &mut [u8]), mut done: impl FnMut(u64)) {
         let last = self.lenders.back().map_or(0, |l| l.0);
         let mut at = self.base;
@@ -305,8 +305,9 @@ impl<P> RetransmitBuffer<P> {
         self.lenders.drain(..).for_each(|l| done(l.1));
     }
 
-    /// A new connection, and the peer has received `received` bytes of the stream: what follows is
-    /// to be sent again. `false`: these bytes are not kept (any more), or were never sent.
+    /// A new connection, and the peer has received `received` bytes of the stream: the following
+    /// ones have to be sent again. `false`: these bytes are not kept (any more), or were never
+    /// sent.
     pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
         if !self.covers(received) {
             return false;

@@ -5,8 +5,8 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// One direction of a connection: what the sender's kernel holds, and what the receiver's kernel
-/// has.
+/// One direction of a connection: the bytes that the sender's kernel and the receiver's kernel
+/// hold.
 #[derive(Default)]
 struct Pipe {
     flying: VecDeque<u8>,
@@ -45,8 +45,8 @@ impl End {
         self.queue.extend(&bytes);
     }
 
-    /// Hands up to `n` bytes to the connection: old ones first, new ones copied or lent; where they
-    /// are `quick`, half of what flies has arrived by the time that they are kept.
+    /// Hands up to `n` bytes to the connection: old ones first, new ones copied or lent; if they
+    /// are `quick`, half of the bytes in flight have arrived by the time that they are kept.
     fn send(&mut self, n: usize, lend: bool, quick: bool, pipe: &mut Pipe) {
         if self.kept.is_behind() {
             let bytes = match self.kept.next() {
@@ -102,7 +102,8 @@ fn take(pipe: &mut Pipe, n: usize, end: &mut End) {
     end.received.extend(pipe.arrived.drain(..n));
 }
 
-/// The connection breaks: what flies is lost, what has arrived is read; then each says what it has.
+/// The connection breaks: bytes in flight are lost, received ones are read; then each side tells
+/// how many it has.
 fn cut(ends: &mut [End; 2], pipes: &mut [Pipe; 2]) {
     for from in 0..2 {
         pipes[from].flying.clear();

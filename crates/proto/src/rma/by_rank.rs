@@ -1,9 +1,9 @@
-//! What is kept of some ranks, found by rank without searching.
+//! Values for some ranks, found by rank without searching.
 
 /// Values of the ranks that have one, in the order in which they got it.
 #[derive(Debug)]
 pub(super) struct ByRank<T> {
-    /// Where each rank stands in `kept`, plus one; 0: nowhere. As long as the highest rank needs.
+    /// Position of each rank in `kept`, plus one; 0: none. As long as the highest rank needs.
     places: Vec<u32>,
     kept: Vec<(u32, T)>,
 }
@@ -35,7 +35,7 @@ impl<T> ByRank<T> {
         Some(&mut self.kept[place].1)
     }
 
-    /// The value of a rank, which is made where there is none.
+    /// The value of a rank, which is made if there is none.
     #[inline]
     pub fn get_or_make(&mut self, rank: u32, make: impl FnOnce() -> T) -> &mut T {
         let place = match self.place(rank) {

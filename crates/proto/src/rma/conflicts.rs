@@ -67,9 +67,9 @@ pub struct AccessNote<S> {
     pub by: u32,
     /// Its kind.
     pub kind: AccessKind,
-    /// In which epoch.
+    /// The epoch.
     pub during: During,
-    /// Where the program says so.
+    /// The call's place in the program.
     pub site: S,
 }
 
@@ -114,13 +114,13 @@ struct Piece<S> {
     by: Vec<AccessNote<S>>,
 }
 
-/// Most pieces that are kept: what comes beyond is compared, and not kept.
+/// Most pieces that are kept: accesses beyond them are compared, and not kept.
 const MOST_PIECES: usize = 1 << 16;
 
 /// Accesses to the memory of a rank that have not ended.
 #[derive(Debug)]
 pub struct Accesses<S> {
-    /// By their first byte; no two overlap.
+    /// Pieces by their first byte; no two overlap.
     pieces: BTreeMap<u64, Piece<S>>,
 }
 
@@ -133,8 +133,8 @@ impl<S> Default for Accesses<S> {
 }
 
 impl<S: Clone + PartialEq> Accesses<S> {
-    /// A new access to bytes `first..end`: the first conflict with one that is kept. `keep`: it goes
-    /// on until it is told to have ended.
+    /// A new access to bytes `first..end`: returns the first conflict with one that is kept.
+    /// `keep`: it lasts until its end is reported.
     pub fn add(
         &mut self,
         (first, end): (u64, u64),
@@ -151,7 +151,7 @@ impl<S: Clone + PartialEq> Accesses<S> {
         found
     }
 
-    /// The first access that is kept and that this one conflicts with.
+    /// The first kept access with which this one conflicts.
     pub fn find(&self, (first, end): (u64, u64), new: &AccessNote<S>) -> Option<AccessConflict<S>> {
         let before = self.pieces.range(..first).next_back();
         let inside = self.pieces.range(first..end);
@@ -193,7 +193,7 @@ impl<S: Clone + PartialEq> Accesses<S> {
         }
     }
 
-    /// Cuts the piece that this byte lies inside of.
+    /// Cuts the piece that contains this byte.
     fn split(&mut self, at: u64) {
         let Some((_, piece)) = self.pieces.range_mut(..at).next_back() else {
             return;
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Whether two ranks, and one rank twice, conflict by these.
+    /// Whether two ranks, and one rank twice, conflict by these accesses.
     fn conflict(a: AccessKind, b: AccessKind) -> (bool, bool) {
         let both = |other: u32| {
             let mut all = Accesses::default();

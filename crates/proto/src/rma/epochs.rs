@@ -87,7 +87,7 @@ impl Epochs {
         }
     }
 
-    /// Whether operations were issued since the last fence, where the epoch is one of fences.
+    /// Whether operations were issued since the last fence, if the epoch is one of fences.
     pub fn use_fence(&mut self, yes: bool) {
         if let Access::Fence { used } = &mut self.access {
             *used = yes;
@@ -144,7 +144,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// MPI_Win_complete; the ranks of the epoch.
+    /// MPI_Win_complete; returns the ranks of the epoch.
     pub fn complete(&mut self) -> Result<Vec<u32>, Misuse> {
         match std::mem::take(&mut self.access) {
             Access::Started(ranks) => Ok(ranks),
@@ -167,7 +167,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// MPI_Win_wait, or MPI_Win_test: whether that is allowed.
+    /// MPI_Win_wait, or MPI_Win_test: returns whether that is allowed.
     pub fn check_posted(&self) -> Result<(), Misuse> {
         let posted = self.posted.then_some(());
         posted.ok_or_else(|| not_open("MPI_Win_post has not been called"))

@@ -1,5 +1,5 @@
-//! Frames: what an origin and a target say to each other. A message carries one or several, one
-//! after the other.
+//! Frames: the messages between an origin and a target. A message carries one or several, one after
+//! the other.
 //!
 //! All integers are little-endian; a frame is a byte that names its kind, then its fields in the
 //! order in which [`Frame`] lists them. Bytes are preceded by their number (u32), except operands
@@ -11,16 +11,16 @@ use kw_types::layout::Basic;
 /// How a target is locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockMode {
-    /// With others that lock it so.
+    /// Together with others that lock it in this mode.
     Shared,
     /// Alone.
     Exclusive,
 }
 
-/// Where an operation works, in bytes from the beginning of the window.
+/// Place of an operation, in bytes from the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Bytes in a row.
+    /// Contiguous bytes.
     Row {
         /// First byte.
         at: i64,
@@ -38,34 +38,34 @@ pub enum Place {
     },
 }
 
-/// An operation on the memory of a target. `P` says where: on the wire a [`Place`], at the target
+/// An operation on the memory of a target. `P` tells where: on the wire a [`Place`], at the target
 /// a place with its datatype.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation<'a, P> {
-    /// Writes bytes, not more than there is room for.
+    /// Writes bytes, no more than the place has room for.
     Put {
-        /// Where.
+        /// Place.
         place: P,
-        /// All of them.
+        /// All the bytes.
         data: &'a [u8],
     },
-    /// Writes bytes that come in a message of their own, not more than there is room for.
+    /// Writes bytes that come in a message of their own, no more than the place has room for.
     PutLong {
-        /// Where.
+        /// Place.
         place: P,
         /// Its tag.
         tag: i32,
     },
     /// Sends bytes back in a message.
     Get {
-        /// Where.
+        /// Place.
         place: P,
         /// Its tag.
         tag: i32,
     },
     /// Combines.
     Accumulate(Accumulate<'a, P>),
-    /// Replaces an element that equals `compare`; sends back what it was.
+    /// Replaces an element that equals `compare`; sends back its old value.
     CompareAndSwap {
         /// Its first byte.
         at: i64,
@@ -83,7 +83,7 @@ pub enum Operation<'a, P> {
 /// Combines bytes of the packed data with operands; elements are whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accumulate<'a, P> {
-    /// Where all of the data is.
+    /// Place of all of the data.
     pub place: P,
     /// Handle of the operation.
     pub op: u8,
@@ -95,7 +95,7 @@ pub struct Accumulate<'a, P> {
     pub len: u64,
     /// Operands; none for MPI_NO_OP.
     pub data: &'a [u8],
-    /// Tag of the message that takes the bytes as they were before, where they are wanted.
+    /// Tag of the message that takes the old bytes, if they are wanted.
     pub reply: Option<i32>,
 }
 
@@ -178,21 +178,21 @@ pub enum Frame<'a> {
         /// Tag of the answer.
         tag: i32,
     },
-    /// What follows belongs to this fence epoch.
+    /// The frames that follow belong to this fence epoch.
     Fence(u64),
-    /// What follows belongs to an epoch that the target has posted.
+    /// The frames that follow belong to an epoch that the target has posted.
     Start,
     /// That epoch ends.
     Complete,
     /// To an origin: this rank exposes its memory to it.
     Post,
-    /// To an origin that waits for a lock in shared memory: look again.
+    /// To an origin that waits for a lock in shared memory: check it again.
     Wake,
     /// With KW_CHECK: where the program has called the operation that follows.
     CalledAt {
-        /// The access goes on until something ends it that the target hears of.
+        /// The access lasts until something ends it that the target is told.
         lasts: bool,
-        /// The call, in words of the layers above; nothing where the access is not looked at.
+        /// The call, in words of the layers above; empty if the access is not checked.
         site: &'a [u8],
     },
 }

@@ -4,7 +4,7 @@ use super::LockMode;
 use std::collections::VecDeque;
 
 /// The holders of the lock of a target, and the ranks that wait for it. A shared request waits
-/// behind an earlier exclusive one, so that no request waits for ever.
+/// behind an earlier exclusive one, so that no request waits forever.
 #[derive(Clone, Default, Debug)]
 pub struct LockQueue {
     exclusive: Option<u32>,
@@ -13,8 +13,8 @@ pub struct LockQueue {
 }
 
 impl LockQueue {
-    /// Asks for the lock; whether it is granted at once. Otherwise [`LockQueue::release`] will name
-    /// this origin.
+    /// Asks for the lock; returns whether it is granted at once. Otherwise [`LockQueue::release`]
+    /// will name this origin.
     pub fn request(&mut self, who: u32, mode: LockMode) -> bool {
         if self.may_have(mode) {
             self.grant(who, mode);
@@ -29,7 +29,7 @@ impl LockQueue {
         self.waiting.is_empty() && self.is_free_for(mode)
     }
 
-    /// Gives the lock back; who has it from now on.
+    /// Gives the lock back; returns the ranks that have it from now on.
     pub fn release(&mut self, who: u32) -> Vec<u32> {
         if self.exclusive == Some(who) {
             self.exclusive = None;

@@ -11,8 +11,8 @@
 //! assumed about frames of different origins. So an accumulate is never applied twice, and
 //! accumulates of one origin are applied in the order of its calls.
 //!
-//! **Locks.** [`Frame::Lock`] stands before the first operation and is not answered. What follows
-//! it waits at the target until the lock is granted ([`LockQueue`], in the order of requests).
+//! **Locks.** [`Frame::Lock`] precedes the first operation and is not answered. Frames behind it
+//! wait at the target until the lock is granted ([`LockQueue`], in the order of requests).
 //! [`Frame::Unlock`] is answered when everything before it has ended: a lock, a put and an unlock
 //! are one message and one answer. An origin that does not know yet whether its frames are applied
 //! sends at most [`AHEAD`] bytes, so that a target keeps little for others.
@@ -63,7 +63,7 @@ impl Tags {
         self.next()
     }
 
-    /// A tag for what a target sends back.
+    /// A tag for data that a target sends back.
     pub fn reply(&mut self) -> i32 {
         self.next() + 1
     }

@@ -10,7 +10,7 @@ use super::{Frame, LockMode, Operation, Place};
 /// Bytes that are sent to a target before it is known to apply them.
 pub const AHEAD: u64 = 64 << 10;
 
-/// What an epoch's first operation on a target is preceded by.
+/// The frame that precedes an epoch's first operation on a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EpochStart {
     /// A lock.
@@ -23,24 +23,24 @@ pub enum EpochStart {
     Start,
 }
 
-/// What is known of one target.
+/// Knowledge about one target.
 #[derive(Default, Debug)]
 struct TargetState {
     /// Frames that have not been sent.
     out: Vec<u8>,
-    /// The epoch, where its first frame has not been written.
+    /// The epoch, if its first frame has not been written.
     opening: Option<EpochStart>,
-    /// What the last epoch began with.
+    /// The frame that began the last epoch.
     epoch: Option<EpochStart>,
     /// Posts that have come and are not used up.
     posts: u32,
     /// Waits for a post.
     awaits_post: bool,
-    /// The target is known to apply what it is sent.
+    /// The target is known to apply its frames.
     known: bool,
-    /// Bytes sent since it was not.
+    /// Bytes sent since it was last known to.
     ahead: u64,
-    /// Operations were issued whose end nothing will tell.
+    /// Operations were issued whose end nothing will report.
     unanswered: bool,
     /// Operations of the fence epoch.
     counted: u64,
@@ -71,7 +71,7 @@ impl TargetState {
 #[derive(Default, Debug)]
 pub struct Origin {
     targets: ByRank<TargetState>,
-    /// What an epoch on all targets begins with, for targets that were not used in it; and the
+    /// The frame that begins an epoch on all targets, for targets that were not used in it; and the
     /// number of that epoch.
     all: Option<EpochStart>,
     /// Fences so far.
@@ -99,13 +99,13 @@ impl Origin {
         self.targets.values_mut().for_each(|t| t.open(opening));
     }
 
-    /// The epoch on all targets has ended: those that it did not use are not told.
+    /// The epoch on all targets has ended: targets that it did not use are not told.
     pub fn close_all(&mut self) {
         self.all = None;
         self.targets.values_mut().for_each(|t| t.opening = None);
     }
 
-    /// An epoch on one target has ended; whether it had not begun there.
+    /// An epoch on one target has ended; returns whether it had not begun there.
     pub fn close(&mut self, rank: u32) -> bool {
         self.toward(rank).opening.take().is_some()
     }
@@ -129,8 +129,8 @@ impl Origin {
         }
     }
 
-    /// What the last epoch on a target began with, where it has begun there, and whether the target
-    /// is known to apply what it is sent.
+    /// The frame that began the last epoch on a target, if it has begun there, and whether the
+    /// target is known to apply its frames.
     pub fn epoch(&self, rank: u32) -> Option<(EpochStart, bool)> {
         let toward = self.targets.get(rank)?;
         let epoch = toward.epoch.filter(|_| toward.opening.is_none())?;
@@ -142,7 +142,7 @@ impl Origin {
         self.targets.get(rank).is_some_and(|t| t.awaits_post)
     }
 
-    /// An operation whose end a reply tells.
+    /// An operation whose end a reply reports.
     pub fn push_answered(&mut self, rank: u32, op: Operation<'_, Place>) {
         let toward = self.toward(rank);
         toward.begin();
@@ -150,27 +150,27 @@ impl Origin {
         Frame::Op(op).encode(&mut toward.out);
     }
 
-    /// An operation whose end only a flush or the like can tell.
+    /// An operation whose end only a flush or the like can report.
     pub fn push(&mut self, rank: u32, op: Operation<'_, Place>) {
         self.push_answered(rank, op);
         self.toward(rank).unanswered = true;
     }
 
-    /// A frame that is no operation.
+    /// A frame that is not an operation.
     pub fn push_control(&mut self, rank: u32, frame: Frame<'_>) {
         let toward = self.toward(rank);
         toward.begin();
         frame.encode(&mut toward.out);
     }
 
-    /// Operations were issued whose end nothing will tell; a flush does from now on.
+    /// Operations were issued whose end nothing reports; a flush does from now on.
     pub fn take_unanswered(&mut self, rank: u32) -> bool {
         let toward = self.targets.get_mut(rank);
         toward.is_some_and(|t| std::mem::take(&mut t.unanswered))
     }
 
-    /// A fence: operations on each of `size` targets since the last one. The next epoch begins if
-    /// the fence `succeeds`.
+    /// A fence: returns the operations on each of `size` targets since the last one. The next epoch
+    /// begins if the fence `succeeds`.
     pub fn fence(&mut self, size: u32, succeeds: bool) -> Vec<u64> {
         self.fences += 1;
         let mut counts = vec![0; size as usize];
@@ -245,7 +245,7 @@ impl Origin {
         }
     }
 
-    /// The target has answered: what it was sent is applied.
+    /// The target has answered: the frames sent to it are applied.
     pub fn on_answer(&mut self, rank: u32) {
         let toward = self.toward(rank);
         (toward.known, toward.ahead) = (true, 0);

@@ -2,7 +2,7 @@
 //!
 //! Each origin has a stream of frames. A stream stands still at a lock that is not granted, at a
 //! fence that this rank has not ended, and at a flush or an end of an epoch before operations that
-//! have not ended. What an operation does to memory is the business of [`Exposed`].
+//! have not ended. [`Exposed`] carries out the effect of an operation on memory.
 
 use super::by_rank::ByRank;
 use super::{During, Frame, LockMode, Operation, Place};
@@ -10,17 +10,17 @@ use kw_types::layout::Layout;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Datatypes of an origin that a target keeps at most.
+/// Most datatypes of an origin that a target keeps.
 pub const MOST_TYPES: usize = 64;
 
-/// Where an operation works.
+/// Place of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
     /// Displacement 0 of the first element, in bytes from the beginning of the window.
     pub at: i64,
-    /// Elements; of rows: bytes.
+    /// Elements; for contiguous data: bytes.
     pub count: u64,
-    /// Datatype; none for bytes in a row.
+    /// Datatype; none for contiguous bytes.
     pub layout: Option<&'a Arc<Layout>>,
 }
 
@@ -47,7 +47,7 @@ impl Placed<'_> {
     }
 }
 
-/// What became of an operation.
+/// Result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
     /// It has ended.
@@ -64,11 +64,12 @@ pub trait Exposed {
     fn apply(&mut self, origin: u32, op: Operation<'_, Placed<'_>>) -> Applied;
     /// Sends the answer to a flush or an unlock; `refused`: an operation before it was refused.
     fn answer(&mut self, origin: u32, tag: i32, refused: bool);
-    /// Asks for the lock; whether it is granted at once. Otherwise [`Target::granted`] is called.
+    /// Asks for the lock; returns whether it is granted at once. Otherwise [`Target::granted`] is
+    /// called.
     fn lock(&mut self, origin: u32, mode: LockMode) -> bool;
-    /// Gives the lock back; the origins that have it now.
+    /// Gives the lock back; returns the origins that have it now.
     fn unlock(&mut self, origin: u32) -> Vec<u32>;
-    /// Where the next operation of an origin was called ([`Frame::CalledAt`]).
+    /// Receives the place where an origin's next operation was called ([`Frame::CalledAt`]).
     fn called_at(&mut self, _origin: u32, _during: During, _lasts: bool, _site: &[u8]) {}
     /// Operations in epochs of this kind have ended; `origin`: only those of this one.
     fn over(&mut self, _during: During, _origin: Option<u32>) {}
@@ -96,7 +97,7 @@ impl Mode {
     }
 }
 
-/// What a stream waits for.
+/// Reason why a stream waits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Gate {
     #[default]
@@ -105,21 +106,21 @@ enum Gate {
     Lock,
     /// This fence of the target.
     Fence(u64),
-    /// The end of operations; then this is to be answered.
+    /// The end of operations; then a frame is answered.
     Answer { tag: i32, unlock: bool },
     /// The end of operations of a started epoch.
     Complete,
 }
 
-/// What has come from one origin.
+/// Frames that have come from one origin.
 #[derive(Default, Debug)]
 struct Stream {
     batches: VecDeque<Vec<u8>>,
-    /// Bytes of the first one that were read.
+    /// Bytes of the first message that were read.
     read: usize,
     mode: Mode,
     gate: Gate,
-    /// Operations that go on.
+    /// Active operations.
     pending: u64,
     /// How many of these belong to a fence epoch.
     fenced: u64,
@@ -133,15 +134,14 @@ pub struct Target {
     streams: ByRank<Stream>,
     /// Fences of this rank that have ended.
     fences: u64,
-    /// Operations of fence epochs that have ended, and that must have ended for the fence that goes
-    /// on.
+    /// Operations of fence epochs that have ended, and that must have ended for the active fence.
     arrived: u64,
     expected: u64,
-    /// A fence goes on.
+    /// A fence is active.
     fencing: bool,
     /// Origins of the posted epoch that have not completed.
     posted: HashSet<u32>,
-    /// Bytes have come that are no frames.
+    /// Bytes have come that are not frames.
     broken: bool,
 }
 
@@ -178,12 +178,12 @@ impl Target {
         self.run(others, exposed);
     }
 
-    /// Whether bytes have come since the last call that are no frames, or frames out of place.
+    /// Whether bytes that are not frames, or frames out of place, have come since the last call.
     pub fn take_broken(&mut self) -> bool {
         std::mem::take(&mut self.broken)
     }
 
-    /// An operation of an origin that went on has ended; whether it was refused or has failed.
+    /// An active operation of an origin has ended; `failed`: it was refused or has failed.
     pub fn ended(&mut self, origin: u32, failed: bool, exposed: &mut impl Exposed) {
         let Some(stream) = self.streams.get_mut(origin) else {
             return;
@@ -220,7 +220,7 @@ impl Target {
         self.end_fence(exposed);
     }
 
-    /// Whether no fence goes on.
+    /// Whether no fence is active.
     pub fn has_fenced(&self) -> bool {
         !self.fencing
     }
@@ -253,19 +253,19 @@ impl Target {
         self.posted.is_empty()
     }
 
-    /// Origins that have not.
+    /// Origins of the posted epoch that have not completed.
     pub fn not_completed(&self) -> impl Iterator<Item = u32> {
         self.posted.iter().copied()
     }
 
-    /// Goes on with an origin, and with others that get a lock.
+    /// Continues with an origin, and with others that get a lock.
     fn run_one(&mut self, origin: u32, exposed: &mut impl Exposed) {
         let mut others = Vec::new();
         while self.step(origin, exposed, &mut others) {}
         self.run(others, exposed);
     }
 
-    /// Goes on with these origins, and with others that get a lock.
+    /// Continues with these origins, and with others that get a lock.
     fn run(&mut self, mut origins: Vec<u32>, exposed: &mut impl Exposed) {
         while let Some(origin) = origins.pop() {
             while self.step(origin, exposed, &mut origins) {}
@@ -273,7 +273,7 @@ impl Target {
         self.end_fence(exposed);
     }
 
-    /// The next frame of an origin; whether there was one and it could be taken.
+    /// Takes the next frame of an origin; returns whether there was one and it could be taken.
     fn step(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
         if !self.pass(origin, exposed, others) {
             return false;
@@ -295,7 +295,7 @@ impl Target {
         true
     }
 
-    /// Ends what the stream of an origin waits for, as far as that has come; whether its next frame
+    /// Ends the wait of an origin's stream, if its reason is over; returns whether its next frame
     /// may be taken.
     fn pass(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
         let Some(stream) = self.streams.get_mut(origin) else {
@@ -326,12 +326,12 @@ impl Target {
         true
     }
 
-    /// Takes the first of an origin's frames; how many bytes of them are done with.
+    /// Takes the first of an origin's frames; returns how many bytes of them are done with.
     fn take_frame(&mut self, origin: u32, bytes: &[u8], exposed: &mut impl Exposed) -> usize {
         let (Some((frame, rest)), Some(stream)) =
             (Frame::decode(bytes), self.streams.get_mut(origin))
         else {
-            // The peer is wrong: what it said cannot be believed.
+            // The peer is faulty: its frames cannot be trusted.
             self.broken = true;
             return bytes.len();
         };
@@ -361,7 +361,7 @@ impl Target {
     }
 }
 
-/// What a frame was.
+/// Result of taking a frame.
 enum Taken {
     Control,
     Lock(LockMode),

@@ -2,22 +2,22 @@
 //!
 //! The frame that the payload belongs to goes over the first connection, in its place among the
 //! others, and gives the payload a number (0, 1, 2 ... each way). Its bytes follow in pieces of a
-//! fixed length; each says number and offset, so any connection may bring any piece, in any order.
-//! Whichever connection has room takes the next one ([`Outgoing::hand_out`]). When all have arrived
-//! the receiver says so, and only then the sender has its memory back: what a *further* connection
-//! carried when it broke goes again over the others ([`Outgoing::lost`]). The first connection
-//! needs no such care, because its link outlives it ([`crate::retransmit`]).
+//! fixed length; each carries its number and offset, so any connection may bring any piece, in any
+//! order. Any connection that has room takes the next one ([`Outgoing::hand_out`]). When all have
+//! arrived the receiver confirms it, and only then the sender has its memory back: the pieces that
+//! a *further* connection carried when it broke go again over the others ([`Outgoing::lost`]). The
+//! first connection needs no such care, because its link outlives it ([`crate::retransmit`]).
 //!
 //! ```text
 //! sender     begin ---- hand_out, hand_out, ... [lost: again] ---- confirmed: the memory is the owner's again
 //! receiver   begin ---- place, arrived, ...         ---- the last one: landed, confirm
 //! ```
-//! A piece may so arrive twice. The receiver places it as long as the payload is open and the piece
+//! So a piece may arrive twice. The receiver places it as long as the payload is open and the piece
 //! has not arrived in full, and throws it away otherwise ([`Place::Had`]): after the last piece
 //! nothing writes into the memory any more.
 //!
 //! Pure state machines: `P` is a message buffer and `L` a place for a payload, which only the
-//! caller looks into.
+//! caller accesses.
 
 use std::collections::VecDeque;
 
@@ -65,7 +65,7 @@ pub struct Outgoing<P> {
 }
 
 impl<P> Outgoing<P> {
-    /// None yet; pieces of `piece` bytes, at least one, and the same on both sides.
+    /// No payloads; pieces of `piece` bytes, at least one, and the same on both sides.
     pub fn new(piece: u64) -> Self {
         Outgoing {
             piece: piece.max(1),
@@ -79,7 +79,8 @@ impl<P> Outgoing<P> {
         self.payloads.is_empty()
     }
 
-    /// Payload `from..from+len` of `buf` is to be sent; its number. `cookie` names its owner.
+    /// Payload `from..from+len` of `buf` has to be sent; returns its number. `cookie` names its
+    /// owner.
     pub fn begin(&mut self, buf: P, from: u64, len: u64, cookie: u64) -> u64 {
         let number = self.numbers;
         self.numbers += 1;
@@ -103,8 +104,8 @@ impl<P> Outgoing<P> {
         self.payloads.iter().map(of).sum()
     }
 
-    /// The next piece, which this connection carries from now on: the oldest payload first, and of
-    /// it what is to go again.
+    /// The next piece, which this connection carries from now on: the oldest payload first, and
+    /// pieces that have to be sent again before new ones.
     pub fn hand_out(&mut self, carrier: Carrier) -> Option<Piece> {
         let size = self.piece;
         let all = &mut self.payloads;
@@ -124,14 +125,14 @@ impl<P> Outgoing<P> {
         })
     }
 
-    /// Where the bytes of a piece are: a buffer, and the first one in it.
+    /// Memory of a piece: a buffer, and the piece's first byte in it.
     pub fn source(&self, piece: &Piece) -> Option<(&P, u64)> {
         let p = self.payloads.iter().find(|p| p.number == piece.number)?;
         Some((&p.buf, p.from + piece.offset))
     }
 
-    /// A connection broke: what it carried of unfinished payloads goes again. How many pieces that
-    /// is.
+    /// A connection broke: the pieces of unfinished payloads that it carried go again. Returns how
+    /// many pieces that is.
     pub fn lost(&mut self, carrier: Carrier) -> usize {
         let mut pieces = 0;
         for p in &mut self.payloads {
@@ -151,8 +152,8 @@ impl<P> Outgoing<P> {
         }
     }
 
-    /// The peer has all of this payload: its owner's cookie, and the end of its last piece in the
-    /// stream of the first connection. `None`: there is no such payload in flight.
+    /// The peer has all of this payload: returns its owner's cookie, and the end of its last piece
+    /// in the stream of the first connection. `None`: there is no such payload in flight.
     pub fn confirmed(&mut self, number: u64) -> Option<(u64, u64)> {
         let at = self.payloads.iter().position(|p| p.number == number)?;
         self.payloads.remove(at).map(|p| (p.cookie, p.end))
@@ -176,7 +177,7 @@ pub enum Place<'a, L> {
     Had,
 }
 
-/// Something that no peer of the same version says.
+/// A piece that no peer of the same version sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a piece that does not belong to its payload")]
 pub struct Mismatch;
@@ -217,7 +218,7 @@ pub struct Incoming<L> {
 }
 
 impl<L> Incoming<L> {
-    /// None yet; pieces of `piece` bytes, at least one.
+    /// No payloads; pieces of `piece` bytes, at least one.
     pub fn new(piece: u64) -> Self {
         Incoming {
             piece: piece.max(1),
@@ -253,7 +254,7 @@ impl<L> Incoming<L> {
         self.open.iter().any(|a| a.number == number)
     }
 
-    /// Where a piece goes.
+    /// Destination of a piece.
     pub fn place(&self, piece: &Piece) -> Result<Place<'_, L>, Mismatch> {
         if piece.number >= self.begun {
             return Ok(Place::Early);
@@ -276,7 +277,7 @@ impl<L> Incoming<L> {
         }
     }
 
-    /// A piece is in place. The payload's place when this was the last one that it lacked.
+    /// A piece is in place. Returns the payload's place if this was the last missing piece.
     pub fn arrived(&mut self, piece: &Piece) -> Option<L> {
         let at = self.open.iter().position(|a| a.number == piece.number)?;
         let index = self.index(piece, self.open[at].len).ok()?;

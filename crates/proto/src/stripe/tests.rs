@@ -102,7 +102,7 @@ proptest! {
         let mut bytes: Vec<_> = lens.iter().map(|&n| vec![0u32; n as usize]).collect();
         let mut ways: [VecDeque<Piece>; 3] = Default::default();
         let (mut landed, mut told) = (Vec::new(), Vec::new());
-        // After the dice: everything is handed out by turns and delivered.
+        // After the random part: everything is handed out by turns and delivered.
         let fair = (0..).map(|k| k % 6);
         for roll in dice.into_iter().chain(fair) {
             let carrier = roll % 3;

@@ -1,7 +1,7 @@
-//! The protocol book: what one rank says to another, byte by byte.
+//! The protocol: what one rank sends to another, byte by byte.
 //!
 //! A **frame** is a 32-byte header and a body. Paths carry frames, in order and whole, and know
-//! nothing of what they mean; [`crate::p2p`] knows what they mean and nothing of paths. All numbers
+//! nothing of their meaning; [`crate::p2p`] knows their meaning and nothing of paths. All numbers
 //! are little-endian.
 //!
 //! ```text
@@ -18,8 +18,8 @@
 /// Version of the frame format; both sides of a connection must have the same.
 pub const VERSION: u16 = 9;
 
-/// Flag of a path that joins short frames: the sender runs ahead, so what was read is to be
-/// acknowledged at once. Not part of a [`Header`].
+/// Flag of a path that joins short frames: the sender runs ahead, so frames that were read should
+/// be acknowledged at once. Not part of a [`Header`].
 pub const AHEAD: u8 = 1;
 
 /// Bytes of a header.
@@ -34,8 +34,8 @@ pub const KEYED_LEN: usize = EXTENSION_LEN + KEY_LEN;
 /// Bytes of the key of remote memory.
 pub const KEY_LEN: usize = 16;
 
-/// Memory of another rank, as that rank named it: where it begins, and what a network card needs to
-/// be let in. Its length travels beside it.
+/// Memory of another rank, as that rank named it: its first byte, and the key that a network card
+/// needs to grant access. Its length travels beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RemoteRegion {
     /// Address in the memory of that rank.
@@ -70,9 +70,9 @@ pub enum Kind {
     /// Like `Eager`, and the receiver answers `SyncAck` when it matches. `token`: sender's request.
     EagerSync = 2,
     /// Request to send. `token`: sender's request. Body: address of the payload in the sender's
-    /// memory (u64, zero when it cannot be fetched), then a byte that is 1 where the sender asks to
-    /// have it fetched whatever its length, 3 bytes of zero, and the type signature of the data
-    /// (u32, KW_CHECK; or zero).
+    /// memory (u64, zero if it cannot be fetched), then a byte that is 1 if the sender asks to have
+    /// it fetched whatever its length, 3 bytes of zero, and the type signature of the data (u32,
+    /// KW_CHECK; or zero).
     Rts = 3,
     /// Clear to send. `token`: sender's request; `aux`: receiver's request; `len`: bytes wanted.
     Cts = 4,
@@ -112,11 +112,11 @@ pub enum Kind {
     Piece = 17,
     /// All pieces of a payload are in place. `token`: its number.
     Taken = 18,
-    /// The sender of this frame waits for the receiver, and wants to be answered `Left` as soon as
-    /// that one is in MPI_Finalize.
+    /// The sender of this frame waits for the receiver, and wants the answer `Left` as soon as the
+    /// receiver is in MPI_Finalize.
     Waits = 19,
-    /// The sender of this frame is in MPI_Finalize: what it had to send went before, and it
-    /// receives nothing more.
+    /// The sender of this frame is in MPI_Finalize: everything that it had to send went before, and
+    /// it receives nothing more.
     Left = 20,
     /// Like `Rts`, for a path that reads the sender's memory by a key. Body: that of `Rts`, then
     /// the key (16 bytes). A frame of its own, so that a request to send without a key shares a
@@ -192,7 +192,7 @@ pub enum WireError {
 }
 
 impl Header {
-    /// A frame that says its kind and nothing else.
+    /// A frame that consists of its kind alone.
     pub fn bare(kind: Kind) -> Header {
         Header {
             kind,

@@ -1,4 +1,4 @@
-//! Machines over a network of the tests: frames of each pair arrive in order but otherwise when the
+//! Machines over a simulated network: frames of each pair arrive in order but otherwise when the
 //! test likes, in pieces or whole.
 
 use kw_base::Peer;
@@ -61,8 +61,7 @@ pub struct Frame {
     from: usize,
     head: Header,
     body: Vec<u8>,
-    /// For the sender, once the frame has left.
-    /// Whose payload leaves the sender's memory when this arrives.
+    /// For the sender: the request whose payload leaves its memory when this arrives.
     sends: Option<ReqKey>,
 }
 
@@ -95,8 +94,8 @@ impl Net {
         }
     }
 
-    /// The next frame of a pair, taken as the message of a receive past the queues, where the
-    /// receiver may and it fits.
+    /// The next frame of a pair, taken as the message of a receive past the queues, if the receiver
+    /// may and it fits.
     pub fn take_next(&mut self, me: usize, from: usize, want: Pattern, buf: &Mem) -> Option<Found> {
         let (wire, peer) = (from * self.n + me, Peer(from as u32));
         if self.landing[wire].is_some() || !self.machines[me].receiver().may_take(peer, buf.len()) {
@@ -231,7 +230,7 @@ impl Net {
         }
     }
 
-    /// Delivers whatever is in flight, and what it brings about.
+    /// Delivers everything that is in flight, and its consequences.
     pub fn deliver_all(&mut self) {
         let mut turn = 0;
         while self.busy() {
@@ -241,7 +240,7 @@ impl Net {
         }
     }
 
-    /// Every rank waits for long, and everything comes that is in flight.
+    /// Every rank waits for long, and everything that is in flight arrives.
     pub fn offer_deferred(&mut self) {
         let mut any = true;
         while std::mem::take(&mut any) {

@@ -23,7 +23,7 @@ use std::time::Duration;
 const TOLERATED: u64 = 2;
 /// Lost packets that are never congestion, however few went before them.
 const FEW: u64 = 2;
-/// Packets that "the latest bytes" are; older ones count half, then a quarter, ...
+/// Number of packets in "the latest bytes"; older ones count half, then a quarter, ...
 const LATEST: u64 = 512;
 /// Fraction of the window left after congestion, in tenths (RFC 9438, 4.6: beta).
 const BETA_TENTHS: u64 = 7;
@@ -50,7 +50,7 @@ pub struct Lan {
 }
 
 impl Lan {
-    /// At the beginning of a connection.
+    /// The state at the beginning of a connection.
     pub fn new(params: &Params) -> Lan {
         let packet = params.datagram as u64;
         Lan {

@@ -1,4 +1,4 @@
-//! How much may be in flight: a trait, and what serves it by default.
+//! How much may be in flight: a trait, and its default implementation.
 
 mod lan;
 
