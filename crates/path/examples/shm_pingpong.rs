@@ -1,5 +1,5 @@
-//! Ping-pong over the raw shared-memory path between two pinned processes: what the library above
-//! can hope for.
+//! Ping-pong over the raw shared-memory path between two pinned processes: the limit for the
+//! library above.
 //!
 //! `cargo run --release -p kw-path --example shm_pingpong [-- stream|rate|get|all [bytes ...]]`
 //!

@@ -1,12 +1,12 @@
-//! Ping-pong over the TCP path and over plain sockets, in turn in one run: what the path costs,
+//! Ping-pong over the TCP path and over plain sockets, in turn in one run: the cost of the path,
 //! without MPI.
 //!
 //! ```text
 //! cargo run --release -p kw-path --example tcp_pingpong [sizes=8,65536] [rounds=N] [read_first=16448] [read_head=2048] [send_chunk=524288]
 //!     [send_joined=2048] [read_buffer=65536] [socket_buffer=0]
 //! ```
-//! The program starts itself a second time. Both processes poll. One line a size: microseconds one
-//! way, best and median of several runs, plain sockets and path.
+//! The program starts itself a second time. Both processes poll. One line per size: microseconds
+//! one way, best and median of several runs, plain sockets and path.
 
 use kw_base::Peer;
 use kw_path::tcp::{Config, TcpPath, Tuning};

@@ -1,5 +1,5 @@
-//! Which addresses a rank listens on, and how it tells them to others: the same for every path over
-//! a network.
+//! The addresses on which a rank listens, and their text for others: the same for every path over a
+//! network.
 
 use kw_sys::netif::Interface;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -46,7 +46,7 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
             });
         }
     }
-    // `auto` falls back to loopback, which may be left out or not be there
+    // `auto` falls back to loopback, which may be excluded or missing
     if text.contains('!') {
         chosen.retain(|a| left.iter().any(|i| i.addr == *a));
     }
@@ -62,7 +62,7 @@ pub fn choose(text: &str, single_host: bool, all: &[Interface]) -> Result<Vec<Ip
 /// Error in `KW_INTERFACES`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Misnamed {
-    /// It names nothing.
+    /// It is not the name of anything here.
     #[error("KW_INTERFACES is empty; leave it out or say auto")]
     Empty,
     /// A word with a slash.
@@ -124,7 +124,7 @@ impl Word<'_> {
         }
     }
 
-    /// The addresses that it names; of an interface none that holds on its link only.
+    /// The addresses that it names; for an interface only those that are valid beyond its link.
     fn of(&self, all: &[Interface]) -> Vec<IpAddr> {
         let hits = all.iter().filter(|i| self.is(i)).map(|i| i.addr);
         let useful = |a: &IpAddr| match self {
@@ -185,7 +185,7 @@ fn link_local(addr: IpAddr) -> bool {
     }
 }
 
-/// IPv4 first, no address twice, not too many.
+/// Sorts and cuts the list: IPv4 first, no address twice, not too many.
 fn tidy(mut chosen: Vec<IpAddr>) -> Vec<IpAddr> {
     chosen.sort();
     chosen.dedup();
@@ -241,8 +241,8 @@ pub fn with_host(name: &str, text: String) -> String {
 pub struct Known {
     /// Name of the rank's host; empty: it does not say.
     pub host: String,
-    /// Where it listens, and which of its host's interfaces each of these is an address of. None:
-    /// it was not asked yet.
+    /// Where it listens, and which of its host's interfaces each address belongs to. Empty: it was
+    /// not asked yet.
     at: Vec<(SocketAddr, u8)>,
 }
 
@@ -279,7 +279,7 @@ impl Known {
     }
 }
 
-/// A peer's word for where it listens, which is none.
+/// A peer's address text that is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("its address '{0}' is not an IP address with a port")]
 pub struct NoAddress(String);

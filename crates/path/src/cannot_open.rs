@@ -1,5 +1,4 @@
-//! Reasons why a path cannot open, by the person who can correct them; the texts are made when they
-//! are read.
+//! Reasons why a path cannot open, by the person who can correct them; texts are made when read.
 
 use crate::address::Misnamed;
 use std::io;
@@ -25,7 +24,7 @@ impl CannotOpen {
 /// The person who can correct it, and the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// The user: `KW_INTERFACES` names what this host has not.
+    /// The user: `KW_INTERFACES` names something that this host does not have.
     #[error(transparent)]
     Misuse(#[from] Misnamed),
     /// The user of the job: a resource is exhausted.
@@ -57,20 +56,20 @@ pub enum Lacking {
          open only {most}; raise the limit of open files (ulimit -n), or leave KW_RELIABLE=yes"
     )]
     Files {
-        /// Connections that are needed.
+        /// Needed connections.
         peers: usize,
-        /// Connections that there may be.
+        /// Possible connections.
         most: usize,
     },
     /// Room in a datagram for ranks of several jobs.
     #[error("UDP reaches the ranks of one job only: name tcp before udp in KW_PATHS")]
     OtherJobs,
-    /// An address on which a port could be had.
+    /// An address on which no port could be opened.
     #[error("no address can be {}", tried(.purpose, .all))]
     Addresses {
         /// Its purpose.
         purpose: &'static str,
-        /// All that were tried, and why not.
+        /// The addresses tried, and the reasons.
         all: Vec<(IpAddr, NoPort)>,
     },
 }
@@ -80,10 +79,10 @@ fn tried(purpose: &str, all: &[(IpAddr, NoPort)]) -> String {
     format!("{purpose} ({})", list.join("; "))
 }
 
-/// Why no port could be had on an address.
+/// Why no port could be opened on an address.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPort {
-    /// Others have all of them.
+    /// Others use all of them.
     #[error(
         "all ports of KW_PORTS, {first}-{last}, are in use, but each of the job's {ranks} ranks on this host needs one; use a longer range"
     )]

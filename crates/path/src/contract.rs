@@ -1,4 +1,4 @@
-//! The seam between paths and the engine.
+//! The interface between paths and the engine.
 
 use kw_base::{Calibration, Peer, Tick};
 use kw_proto::wire::{Header, RemoteRegion};
@@ -44,8 +44,8 @@ impl Body<'_> {
 pub enum Sent {
     /// The path is done with the caller's memory; `on_sent` is not called.
     Done,
-    /// The path goes on by itself, in order; it calls [`Inbound::on_sent`] with the cookie when it
-    /// is done with the caller's memory.
+    /// The path continues by itself, in order; it calls [`Inbound::on_sent`] with the cookie when
+    /// it is done with the caller's memory.
     Queued,
 }
 
@@ -57,7 +57,7 @@ pub struct Down {
     pub path: &'static str,
     /// The peer.
     pub peer: Peer,
-    /// One clause for people: what was tried, which errno, what to try.
+    /// One clause for people: the failed action, its errno, the remedy.
     pub reason: String,
 }
 
@@ -70,7 +70,7 @@ pub enum Refused {
     Denied(i32),
 }
 
-/// Where the payload of a frame goes whose header came first.
+/// Destination of the payload of a frame whose header came first.
 #[derive(Clone, Debug)]
 pub struct Landing {
     /// Given back in [`Inbound::on_landed`].
@@ -132,12 +132,12 @@ pub trait Path {
     /// Sends one frame after all earlier ones to the same peer.
     fn send(&mut self, to: Peer, head: &Header, body: Body<'_>, cookie: u64) -> Result<Sent, Down>;
 
-    /// Moves what can be moved, in both directions, for all peers; never blocks. Returns whether
-    /// anything moved.
+    /// Moves everything that can be moved, in both directions, for all peers; never blocks. Returns
+    /// whether anything moved.
     fn poll(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool;
 
-    /// Like `poll` but only what comes from one peer (a known source needs no search); everything
-    /// else may wait.
+    /// Like `poll`, but only data from one peer (a known source needs no search); everything else
+    /// may wait.
     fn poll_from(&mut self, peer: Peer, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let _ = peer;
         self.poll(now, inbound)

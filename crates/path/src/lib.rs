@@ -1,7 +1,7 @@
-//! Paths: what carries frames from one rank to another.
+//! Paths: they carry frames from one rank to another.
 //!
 //! A path delivers frames between two ranks whole and in the order they were sent. It knows nothing
-//! of what they mean. Everything here is called by the owner of the lock only (see `kw-engine`), so
+//! of their meaning. Everything here is called by the owner of the lock only (see `kw-engine`), so
 //! nothing needs to be thread-safe. Every path passes the same conformance suite
 //! (`tests/conformance.rs`).
 

@@ -6,7 +6,7 @@ use kw_proto::handshake::Identity;
 use kw_sys::netif::{self, Interface};
 use std::net::IpAddr;
 
-/// Which rank of which job opens a path, and where it may listen.
+/// The rank and job that open a path, and where it may listen.
 #[derive(Clone)]
 pub struct Member {
     /// This rank.
@@ -39,8 +39,8 @@ impl Member {
     }
 }
 
-/// The addresses of this host on which processes of other jobs may be waited for: those that
-/// `interfaces` (`KW_INTERFACES`) says, loopback where there are no others.
+/// The addresses of this host on which processes of other jobs may be waited for: those selected by
+/// `interfaces` (`KW_INTERFACES`), or loopback if there are no others.
 pub fn addresses_for_others(interfaces: &str) -> Result<Vec<IpAddr>, Cause> {
     let all = netif::interfaces().map_err(Cause::io("the interfaces cannot be listed"))?;
     let far = address::choose(interfaces, false, &all);
@@ -50,7 +50,7 @@ pub fn addresses_for_others(interfaces: &str) -> Result<Vec<IpAddr>, Cause> {
     }
 }
 
-/// Whether this host has an address that others reach, among those that `interfaces` says.
+/// Whether this host has an address that others reach, among those selected by `interfaces`.
 pub fn reaches_others(interfaces: &str) -> bool {
     let all = netif::interfaces().unwrap_or_default();
     address::choose(interfaces, false, &all).is_ok_and(|found| !found.is_empty())

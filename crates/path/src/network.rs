@@ -1,10 +1,11 @@
 //! A path over a network as the engine sees it: one object behind a trait, so that the engine names
 //! no network. A rank has at most one.
 //!
-//! [`Path`] is what every path does, and what the conformance suite tests. [`Network`] adds what only
-//! a network needs: sleeping until something comes, counters, and lines for people. It takes what
-//! comes to a `&mut dyn Inbound`: a virtual call for each frame costs little beside a system call.
-//! Shared memory is no [`Network`]: the engine knows its type, and its code is inlined.
+//! [`Path`] has the functions of every path, which the conformance suite tests. [`Network`] adds
+//! those that only a network needs: sleeping until something comes, counters, and lines for people.
+//! It passes incoming data to a `&mut dyn Inbound`: a virtual call for each frame costs little
+//! compared with a system call. Shared memory is not a [`Network`]: the engine knows its type, and
+//! its code is inlined.
 
 use crate::cannot_open::CannotOpen;
 use crate::contract::{Inbound, Path};
@@ -18,10 +19,10 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-/// Which thread is about to sleep until a network has something.
+/// The thread that is about to sleep until a network has something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asleep {
-    /// A thread that waits: whatever comes may be what it waits for.
+    /// A thread that waits: any incoming data may end its wait.
     Waiting,
     /// The progress thread, while the program computes: every wake-up interrupts the computation,
     /// so it sleeps until a segment of a long payload has arrived. The end of a send is reported
@@ -37,12 +38,12 @@ pub enum Asleep {
 pub struct About {
     /// Its word in `KW_PATHS`, under which the address of a rank is published, too.
     pub name: &'static str,
-    /// Under which heading its messages are counted.
+    /// The heading under which its messages are counted.
     pub way: Way,
     /// The knob that sets the largest eager message.
     pub eager: Id,
     /// [`Path::poll_from`] costs less than [`Path::poll`]. Otherwise a rank that waits for one peer
-    /// looks at all.
+    /// polls all of them.
     pub looks_at_one: bool,
 }
 
@@ -51,20 +52,20 @@ pub trait Network: Path + Debug + Send {
     /// The common parameters.
     fn about(&self) -> &'static About;
 
-    /// There are `size` ranks from now on: those that there were keep their numbers, and those that
-    /// follow can be introduced. Fewer than there are change nothing.
+    /// There are `size` ranks from now on: existing ranks keep their numbers, and new ones can be
+    /// introduced. A smaller number than now changes nothing.
     fn grow(&mut self, size: u32);
 
-    /// Another job has been met: its ranks are peers, who can be introduced. Not where the network
-    /// reaches the ranks of one job only.
+    /// Another job has been met: its ranks are peers, and can be introduced. Not supported if the
+    /// network reaches the ranks of one job only.
     fn join(&mut self, foreign: Foreign) -> Result<(), CannotOpen> {
         self.grow(foreign.first + foreign.size);
         Ok(())
     }
 
-    /// Forgets a job that has been met, whose ranks these peers are: all that is known of them, so
-    /// that others may get their numbers. Only where none of them can be reached any more, or none
-    /// ever was; whether that is so.
+    /// Forgets all state of a job that has been met, whose ranks these peers are, so that others
+    /// may get their numbers. Only if none of them can be reached any more, or none ever was;
+    /// returns whether that is so.
     fn forget(&mut self, peers: Range<u32>) -> bool {
         let _ = peers;
         false
@@ -76,14 +77,15 @@ pub trait Network: Path + Debug + Send {
         self.poll(now, inbound)
     }
 
-    /// Polls, before a sleep, what would end that sleep at once or does not make
+    /// Polls, before a sleep, everything that would end that sleep at once or does not make
     /// [`Network::descriptor`] readable.
     fn poll_unwatched(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let _ = (now, inbound);
         false
     }
 
-    /// To be called before a thread sleeps on [`Network::descriptor`], which wakes it from now on.
+    /// Must be called before a thread sleeps on [`Network::descriptor`], which wakes it from now
+    /// on.
     fn arm(&mut self, who: Asleep, now: Tick) {
         let _ = (who, now);
     }
@@ -94,13 +96,13 @@ pub trait Network: Path + Debug + Send {
         None
     }
 
-    /// Whether nothing that was sent is in flight, as far as this side can tell. May ask the system
-    /// about each connection.
+    /// Whether no sent data is in flight, as far as this side can tell. May query the system about
+    /// each connection.
     fn is_quiet(&mut self) -> bool {
         !self.pending()
     }
 
-    /// The time, where it is not the machine's.
+    /// The time, if it is not the machine's.
     fn clock(&self) -> Option<Tick> {
         None
     }
@@ -112,7 +114,7 @@ pub trait Network: Path + Debug + Send {
         prices::Network::default()
     }
 
-    /// Which addresses the connections use, a line each, for people.
+    /// The addresses that the connections use, a line each, for people.
     fn network(&self) -> Vec<String> {
         Vec::new()
     }
@@ -135,10 +137,10 @@ pub struct Opening<'a> {
     pub knobs: &'a Knobs,
     /// Ranks share CPUs.
     pub oversubscribed: bool,
-    /// Ranks that share memory with this one, and itself, whose processes it may watch: it may keep
-    /// an open file for each.
+    /// Ranks that share memory with this one, including itself, whose processes it may watch: it
+    /// may keep an open file for each.
     pub sharing: usize,
 }
 
-/// How a network is opened.
+/// Function that opens a network.
 pub type Open = fn(Opening<'_>) -> Result<Box<dyn Network>, CannotOpen>;

@@ -8,19 +8,19 @@ use kw_proto::p2p::prices::Network;
 use kw_sys::tcp::Measured;
 use std::time::Duration;
 
-/// Bytes that were sent before a rate says something.
+/// Bytes that must be sent before a rate is meaningful.
 const ENOUGH: u64 = 4 << 20;
 
 /// Bytes of a stretch that make a rate.
 const LONG: u64 = 1 << 20;
-/// Where nothing is acknowledged for longer, the other rank's program computes.
+/// If nothing is acknowledged for longer, the other rank's program computes.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A time in which a connection always had something to send, and the other rank looked: what
-/// arrives there meanwhile is what the network, or either side's work, lets through.
+/// A time in which a connection always had something to send, and the other rank polled: the rate
+/// at which data arrives there is that of the network, or of either side's work.
 #[derive(Debug, Default)]
 pub struct Stretch {
-    /// Since when, and how many bytes had arrived then.
+    /// Its start, and how many bytes had arrived by then.
     since: Option<(Tick, u64)>,
     last: Tick,
 }
@@ -38,7 +38,7 @@ impl Stretch {
         }
     }
 
-    /// Bytes a second, where it has lasted for enough of them.
+    /// Bytes per second, if it has lasted for enough of them.
     pub fn rate(&self, now: Tick, arrived: u64) -> Option<u64> {
         let (begin, before) = self.since?;
         let (time, bytes) = (now.0.checked_sub(begin.0)?, arrived - before);
@@ -144,7 +144,7 @@ mod tests {
         stretch.note(ms(20), 9 * LONG, true);
         assert_eq!(stretch.rate(ms(21), 10 * LONG), Some(LONG * 1000));
         assert_eq!(stretch.rate(ms(19), 10 * LONG), None);
-        // So does who was not heard of for long: the other rank computed.
+        // So does one in which the peer was silent for long: the other rank computed.
         stretch.note(ms(40), 10 * LONG, true);
         assert_eq!(stretch.rate(ms(41), 11 * LONG), Some(LONG * 1000));
     }

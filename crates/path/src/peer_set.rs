@@ -1,4 +1,4 @@
-//! Peers with which something is to be done.
+//! Sets of peers that wait for some action.
 
 use kw_base::Peer;
 
@@ -11,7 +11,7 @@ pub struct PeerSet {
 }
 
 impl PeerSet {
-    /// Puts a peer in. Whether it was not there.
+    /// Adds a peer. Returns whether it was not there.
     #[inline]
     pub fn insert(&mut self, peer: Peer) -> bool {
         if self.contains(peer) {
@@ -25,7 +25,7 @@ impl PeerSet {
         true
     }
 
-    /// Takes a peer out. Whether it was there.
+    /// Removes a peer. Returns whether it was there.
     #[inline]
     pub fn remove(&mut self, peer: Peer) -> bool {
         let there = self.contains(peer);
@@ -37,7 +37,7 @@ impl PeerSet {
         there
     }
 
-    /// Takes the one out that was put in last, if none was taken out since.
+    /// Removes the peer that was added last, if none was removed since.
     #[inline]
     pub fn pop(&mut self) -> Option<Peer> {
         let peer = self.peers.pop()?;
@@ -63,7 +63,7 @@ impl PeerSet {
         self.peers.is_empty()
     }
 
-    /// The one at this place; `remove` moves the last one to the place that it frees.
+    /// The peer at this position; `remove` moves the last one to the position that it frees.
     #[inline]
     pub fn get(&self, at: usize) -> Option<Peer> {
         self.peers.get(at).copied()
@@ -74,7 +74,7 @@ impl PeerSet {
         self.peers.iter().copied()
     }
 
-    /// Takes all out.
+    /// Removes all.
     pub fn take(&mut self) -> Vec<Peer> {
         for peer in &self.peers {
             self.member[peer.idx()] = false;

@@ -1,4 +1,4 @@
-//! Which ports a rank listens on (`KW_PORTS`): the same for every path over a network.
+//! The ports on which a rank listens (`KW_PORTS`): the same for every path over a network.
 
 use crate::NoPort;
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ pub struct Ports {
     pub range: Option<(u16, u16)>,
     /// Ranks of the job on this host.
     pub ranks: u32,
-    /// Which of them this one is; each begins to look at another port.
+    /// This one's index among them; each begins with another port.
     pub index: u32,
 }
 

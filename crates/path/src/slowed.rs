@@ -1,8 +1,8 @@
 //! Senders of short payloads that are slowed down.
 //!
-//! A path copies a short payload, and its sender is done with it. Where much waits to be sent already
-//! the sender goes on only when little does: else a rank that sends to one that takes nothing for a
-//! while would fill its own memory, and then the other's.
+//! A path copies a short payload, and its sender is done with it. If much waits to be sent already,
+//! the sender goes on only when little does: otherwise a rank that sends to one that takes nothing
+//! for a while would fill its own memory, and then the other's.
 
 use crate::contract::Sent;
 

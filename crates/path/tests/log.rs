@@ -52,7 +52,7 @@ impl Subscriber for Said {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// Counts what comes.
+/// Counts incoming frames.
 #[derive(Default)]
 struct Count {
     came: usize,
@@ -140,7 +140,7 @@ fn datagrams_say_which_ranks_they_reach_what_is_lost_and_who_has_left() {
     assert_eq!(said.with(&["DEBUG", "udp to rank 0 is up: 127.0.0.1:"]), 1);
     assert_eq!(said.with(&["loses much"]), 0);
 
-    // The peer is deaf for a while: what is sent goes again and again.
+    // The peer is deaf for a while: data is sent again and again.
     send(&mut a, 1);
     let mut time = now();
     until("resends", || {

@@ -11,7 +11,7 @@ use kw_sys::buf::Buf;
 use kw_sys::doorbell::Mode;
 use pair::pair;
 
-/// Longer than what travels in the ring.
+/// Longer than a body that travels in the ring.
 const LONG: usize = 5000;
 /// More frames than the ring has cells.
 const MANY: i32 = 300;

@@ -11,7 +11,7 @@ use kw_sys::buf::Buf;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Keeps what comes.
+/// Records incoming frames and events.
 #[derive(Default)]
 struct Log {
     came: Vec<(i32, Vec<u8>)>,
@@ -108,7 +108,7 @@ fn exchange(a: &mut UdpPath, b: &mut UdpPath, logs: &mut [Log; 2], tag: i32) {
     assert!(logs[0].came[n - 1] == (tag, body(tag, 8)));
 }
 
-/// Polls until `turn` says so, half a second of the path's time at each poll, from `time` on.
+/// Polls until `turn` returns true, half a second of the path's time at each poll, from `time` on.
 fn pass(
     path: &mut UdpPath,
     log: &mut Log,
@@ -184,8 +184,8 @@ fn a_hello_said_again_by_somebody_else_changes_nothing() {
         b.poll(now(), &mut log);
     }
     assert!(log.came.is_empty() && log.down.is_empty());
-    // The two come together all the same: the higher rank's call teaches the lower one where it can
-    // be reached.
+    // The two connect all the same: from the higher rank's call the lower one learns where the
+    // higher can be reached.
     let mut logs = [Log::default(), log];
     send(&mut b, 0, 2, 8).unwrap();
     until("both frames", || {
@@ -231,7 +231,7 @@ fn a_peer_that_has_not_polled_yet_is_waited_for() {
     assert!(!pass(&mut a, &mut log, &mut time, 60, |l| !l
         .down
         .is_empty()));
-    // The path has seen later times than the clock's; it goes on from there.
+    // The path has seen later times than the clock's; it continues from those.
     let mut other = Log::default();
     until("the frame", || {
         time = time + Duration::from_millis(1);

@@ -1,16 +1,16 @@
 //! Boards: memory through which the ranks of a node perform collectives together, without messages.
 //!
-//! A segment has thousands of boards (`segment` says how many); a communicator claims one for as long
-//! as it lives, the first that is free, so that boards whose pages are there already come first. The
-//! first [`KEPT`] keep their pages when they are given back, the others give them back, too. A rank
-//! owns in every board [`LINES`] *lines* (a word, 48 bytes, and what the rank says of its call, in one
-//! cache line), [`SLOTS`] short areas, and a ring for long data. The word says how far the rank has
-//! come: `number << STAGE_BITS | stage` for collective `number`, whose line is `number % LINES` and
-//! whose short area is `number % SLOTS`; it only grows.
+//! A segment has thousands of boards (`segment` has their number); a communicator claims one for as
+//! long as it lives, the first that is free, so that boards whose pages are there already come
+//! first. The first [`KEPT`] keep their pages when they are given back, the others give them back,
+//! too. In every board a rank owns [`LINES`] *lines* (a word, 48 bytes, and the signature of its
+//! call, in one cache line), [`SLOTS`] short areas, and a ring for long data. The word tells how
+//! far the rank has come: `number << STAGE_BITS | stage` for collective `number`, whose line is
+//! `number % LINES` and whose short area is `number % SLOTS`; it only grows.
 //!
 //! ```text
 //! count      ranks that sleep, or are about to, because of this board; ranks that have left it; a tally (a cache line)
-//! watching   one u32 a rank: whom it sleeps for (place + 1; 0: nobody)
+//! watching   one u32 a rank: the rank it sleeps for (place + 1; 0: none)
 //! lines      [line][rank] of 64 bytes: all that a short collective touches lies together
 //! smalls     [rank][slot] of SMALL bytes
 //! shorts     [rank][slot] of SHORT bytes
@@ -40,13 +40,13 @@ pub const KEPT: u32 = 64;
 /// Collectives that a rank may be ahead of another one on a board, and one more, while they need no
 /// more than their lines.
 pub const LINES: u64 = 64;
-/// The count of those that need their short areas.
+/// The same for those that need their short areas.
 pub const SLOTS: u64 = 16;
 /// Bytes of data beside the word.
 pub const LINE: usize = 48;
-/// Where what a rank says of its call begins in its line.
+/// Offset of the signature of a rank's call in its line.
 const SIGNATURE: usize = 8 + LINE;
-/// Bytes of a small area, which stands in for a short one where data is no longer.
+/// Bytes of a small area, which replaces a short one if data is no longer.
 pub const SMALL: usize = 1024;
 /// The laps of all ranks together are this many laps of long messages. Lines that are reused soon
 /// are in the caches of their readers, and writing such a line takes two to three times as long as
@@ -58,7 +58,7 @@ const LAPS: usize = 2;
 pub const STAGE_BITS: u32 = 20;
 
 const HEAD: usize = 64;
-/// Where the tally is in the head.
+/// Offset of the tally in the head.
 const TALLY: usize = 8;
 
 fn lines(n: usize) -> usize {
@@ -68,9 +68,9 @@ fn lines(n: usize) -> usize {
 /// Areas for short data, [`SLOTS`] of each rank: [rank][slot].
 #[derive(Clone, Copy, Debug)]
 pub struct Areas {
-    /// Where they begin in the board.
+    /// Their offset in the board.
     at: usize,
-    /// Bytes of one.
+    /// Bytes of one area.
     pub len: usize,
 }
 
@@ -89,12 +89,12 @@ impl Areas {
         self.len + 64
     }
 
-    /// Bytes from one rank's first to the next rank's.
+    /// Distance of the first areas of consecutive ranks, bytes.
     fn of_rank(self) -> usize {
         SLOTS as usize * self.stride() + 64
     }
 
-    /// Where a page begins behind those of `n` ranks.
+    /// Offset of the first page after those of `n` ranks.
     fn end(self, n: usize) -> usize {
         (self.at + n * self.of_rank()).next_multiple_of(4096)
     }
@@ -130,8 +130,8 @@ impl Boards {
         }
     }
 
-    /// Boards for a rank that is alone on its host (a communicator of several hosts has a board on
-    /// each, or none).
+    /// The boards of a rank that is alone on its host (a communicator of several hosts has a board
+    /// on each, or none).
     pub fn alone() -> std::io::Result<Boards> {
         let (segment, _) = Segment::create(1)?;
         Ok(Boards::new(Arc::new(segment), 0, Arc::new(Ringer::new())))
@@ -171,7 +171,7 @@ impl Boards {
         taken.fetch_and(!bit, Ordering::Release);
     }
 
-    /// A board that some rank of this host has claimed and said so.
+    /// A board that a rank of this host has claimed, by the number that it published.
     pub fn open(&self, number: u32) -> Board {
         let (base, n) = (self.segment.board(number as usize), self.segment.ranks());
         Board {
@@ -191,7 +191,7 @@ fn claim_in(claims: &AtomicU64) -> Option<u32> {
     let mut taken = claims.load(Ordering::Relaxed);
     while taken != u64::MAX {
         let free = taken.trailing_ones();
-        // SYNC: board-claim. Whoever gave it back has wiped it.
+        // SYNC: board-claim. The rank that gave it back has wiped it.
         match claims.compare_exchange_weak(
             taken,
             taken | 1 << free,
@@ -211,7 +211,7 @@ fn claim_in(claims: &AtomicU64) -> Option<u32> {
 pub struct Board {
     base: *mut u8,
     n: usize,
-    /// Where the lines begin.
+    /// Offset of the lines.
     lines: *mut u8,
     small: Areas,
     short: Areas,
@@ -281,7 +281,7 @@ impl Board {
         self.words(place, number).0.load(Ordering::Acquire)
     }
 
-    /// How far a rank has come, and what it says of the call that has brought it there.
+    /// How far a rank has come, and the signature of the call that has brought it there.
     #[inline(always)]
     pub fn flag(&self, place: u32, number: u64) -> (u64, u64) {
         let (word, signature) = self.words(place, number);
@@ -290,15 +290,16 @@ impl Board {
         (word, signature.load(Ordering::Relaxed))
     }
 
-    /// Says that this rank has come to a stage of collective `number`, and that `said` is its call;
-    /// wakes who sleeps for that.
+    /// Publishes that this rank has come to a stage of collective `number`, and that `said` is its
+    /// call; wakes the ranks that sleep for that.
     #[inline(always)]
     pub fn raise(&self, number: u64, stage: u32, said: u64) {
         let (word, signature) = self.words(self.of.me as u32, number);
         signature.store(said, Ordering::Relaxed);
         // SYNC: board-stage.
         word.store(number << STAGE_BITS | stage as u64, Ordering::Release);
-        // SYNC: board-sleep. Who misses the word in the last look before it sleeps is seen here.
+        // SYNC: board-sleep. A rank that misses the word in its last poll before it sleeps is seen
+        // here.
         self.of.segment.fence();
         if self.sleepers().load(Ordering::Acquire) != 0 {
             self.ring();
@@ -314,8 +315,8 @@ impl Board {
         }
     }
 
-    /// Says that this rank is about to sleep until the rank at `place` raises its stage. Arm the
-    /// doorbell afterwards, look again, and take it back with [`Board::watch_nobody`].
+    /// Announces that this rank is about to sleep until the rank at `place` raises its stage. Arm
+    /// the doorbell afterwards, poll again, and take it back with [`Board::watch_nobody`].
     pub fn watch(&self, place: u32) {
         self.watching(self.of.me)
             .store(place + 1, Ordering::Relaxed);
@@ -342,7 +343,7 @@ impl Board {
         self.region(self.line(0, number), self.n * 64)
     }
 
-    /// The bytes from there to those beside a rank's word.
+    /// The bytes between an offset and those beside a rank's word.
     #[inline]
     pub fn to_line(&self, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
@@ -372,16 +373,16 @@ impl Board {
         self.region(from, (self.n - 1) * areas.of_rank() + areas.len)
     }
 
-    /// The bytes from there to a rank's.
+    /// The bytes between an offset and a rank's area.
     #[inline]
     pub fn to(&self, areas: Areas, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
         (place as usize * areas.of_rank()) as i64
     }
 
-    /// Bytes of a rank's ring, if the rings of all ranks were to stay in a cache that they share. A
-    /// board of a higher number is one of many that are in use, and all of them together are to take
-    /// little memory: board `k` has [`KEPT`]` / k` of the first ones' lap.
+    /// Bytes of a rank's ring, if the rings of all ranks should stay in a cache that they share. A
+    /// board of a higher number is one of many that are in use, and all of them together should
+    /// take little memory: board `k` has [`KEPT`]` / k` of the first ones' lap.
     pub fn lap(&self) -> u64 {
         let (kept, number) = (KEPT as usize, self.number as usize);
         let laps = LAPS * self.of.segment.lap();
@@ -408,7 +409,7 @@ impl Board {
         self.rings().part(at, last as u64 + len)
     }
 
-    /// The bytes from there to a rank's.
+    /// The bytes between an offset and a rank's ring.
     #[inline]
     pub fn to_long(&self, place: u32) -> i64 {
         assert!((place as usize) < self.n, "place {place}");
@@ -460,7 +461,7 @@ mod tests {
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::fs::MetadataExt;
 
-    /// Of two ranks, and the file between them.
+    /// The boards of two ranks, and the file between them.
     fn with_file() -> (Boards, Boards, OwnedFd) {
         let (mine, fd) = Segment::create(2).unwrap();
         let other = Segment::open(fd.as_fd(), 2).unwrap();

@@ -5,12 +5,12 @@
 //! which they were published. A pool serves all senders of a rank, so memory grows with the number
 //! of ranks and not with its square.
 //!
-//! Which free slot a sender takes decides in which caches its lines lie. Where each rank has a core
-//! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that comes
-//! again has left the other core's cache then, and is written without asking that core. The first
-//! use of a slot costs more than that saves, so a lap is short at first and grows with what is sent.
-//! Where ranks share cores it stays short. Slots beyond a lap are for many senders at once, up to 1.5
-//! MB of a pool ([`CROWD`]): what is never used costs no memory.
+//! The free slot that a sender takes decides in which caches its lines lie. If each rank has a core
+//! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that is
+//! reused has left the other core's cache by then, and is written without asking that core. The
+//! first use of a slot costs more than that saves, so a lap is short at first and grows with the
+//! data that is sent. If ranks share cores it stays short. Slots beyond a lap are for many senders
+//! at once, up to 1.5 MB of a pool ([`CROWD`]): unused slots cost no memory.
 //!
 //! Publication is one word per piece, which shows by itself that it is new ([`Piece::published`]):
 //! a receiver has to fetch a single line before it can copy. It looks at the word after that too:
@@ -38,24 +38,24 @@ use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
 /// Slots of the first lap: the fewest of which some are free while a receiver keeps a few.
 const FIRST_LAP: usize = 16;
 
-/// Slots of the longest lap where ranks share cores.
+/// Slots of the longest lap if ranks share cores.
 pub const SHORT_LAP: usize = 32;
 
 /// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
 const CROWD: usize = UNDER_WAY;
 
-/// Slots that a sender takes at once at most, for pieces that follow each other: a built-in value.
+/// Most slots that a sender takes at once, for pieces that follow each other: a built-in value.
 const AT_ONCE: u64 = 8;
 
-/// Slots of a lap that are left out then: a CPU that reads one fetches ahead beyond its end, and
-/// what is there must not be what the sender writes at that moment.
+/// Slots of a lap that are left out then: a CPU that reads a slot prefetches beyond its end, and
+/// the slots there must not be those that the sender writes at that moment.
 const GAP: usize = 1;
 
-/// Bytes of a core's own cache where the system does not say: a built-in value.
+/// Bytes of a core's own cache if the system does not tell: a built-in value.
 const OWN_CACHE: usize = 1 << 20;
 /// A long lap is this many times as long as that.
 const LAP: usize = 2;
-/// Bytes that the laps of all ranks of a host have together at most.
+/// Most bytes that the laps of all ranks of a host have together.
 pub const POOLS: usize = 64 << 20;
 
 /// Bytes after which lines have left a core's own cache.
@@ -63,7 +63,7 @@ pub fn lap() -> usize {
     LAP * kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE)
 }
 
-/// Slots of a lap of this many bytes, as far as all ranks have room.
+/// Slots of a lap of this many bytes, as far as there is room for all ranks.
 pub fn long_lap(ranks: usize, lap: usize) -> usize {
     let all = POOLS / ranks.max(1) / SLOT;
     (lap / SLOT).min(all).max(SHORT_LAP)
@@ -81,7 +81,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// As the word of piece `number`: another one than what stands there since [`UNDER_WAY`] before.
+    /// The word of piece `number`; it differs from that of piece `number` - [`UNDER_WAY`], which it
+    /// replaces.
     fn published(self, number: u64) -> u16 {
         Piece::mark(number) | (self.count as u16 - 1) << 12 | self.first as u16
     }
@@ -94,7 +95,7 @@ impl Piece {
         })
     }
 
-    /// Each time that the words of a pair are used again it is another one; they are zero at first.
+    /// The mark: another one each time that the words of a pair are reused; they are zero at first.
     fn mark(number: u64) -> u16 {
         match number / UNDER_WAY as u64 % 2 {
             0 => MARK,
@@ -108,7 +109,7 @@ impl Piece {
     }
 }
 
-/// This many bits, at least one.
+/// A mask of this many bits, at least one.
 fn row(count: usize) -> u64 {
     u64::MAX >> (64 - count)
 }
@@ -122,13 +123,13 @@ pub struct Filler {
     pieces: u64,
     /// Slots of these.
     filled: u64,
-    /// Of these, those known to have been copied out.
+    /// Number of these that are known to have been copied out.
     drained: u64,
     /// Slots taken and not used yet.
     held: Piece,
-    /// Slots that are gone round.
+    /// Slots of the lap.
     lap: Lap,
-    /// Where the next one is looked for.
+    /// Start of the search for the next one.
     next: usize,
     copier: NontemporalCopier,
 }
@@ -141,7 +142,7 @@ pub struct Emptied {
 }
 
 impl Emptied {
-    /// So many of them, and they are given back at once.
+    /// Slots after which they are given back at once.
     const MOST: u32 = 8;
 
     /// Whether there are any.
@@ -150,8 +151,8 @@ impl Emptied {
         self.count > 0
     }
 
-    /// Keeps one more, or gives all back: when there are many, or some sender wants one. Says
-    /// whether one does, and is to be rung.
+    /// Keeps one more, or gives all back: when there are many, or a sender wants one. Returns
+    /// whether one does, and has to be rung.
     #[inline]
     fn keep(&mut self, piece: Piece, lane: &Lane) -> bool {
         self.slots[piece.first / 64] |= piece.bits();
@@ -162,12 +163,12 @@ impl Emptied {
         self.give_back(lane.pool_use())
     }
 
-    /// Gives all back. Says whether some sender found none meanwhile, and is to be rung.
+    /// Gives all back. Returns whether a sender found none meanwhile, and has to be rung.
     pub fn give_back(&mut self, pool: &PoolUse) -> bool {
         for (word, slots) in pool.taken.iter().zip(&mut self.slots) {
             let slots = std::mem::take(slots);
             if slots != 0 {
-                // SYNC: slot-free. In one order with what a sender that finds none does.
+                // SYNC: slot-free. Ordered with the steps of a sender that finds none.
                 word.fetch_and(!slots, Ordering::SeqCst);
             }
         }
@@ -207,8 +208,8 @@ impl Filler {
         self.copier = NontemporalCopier::new(oversubscribed);
     }
 
-    /// Has the line brought here that says which slots are taken: a long payload is about to be
-    /// filled in.
+    /// Prefetches the line that tells which slots are taken: a long payload is about to be filled
+    /// in.
     #[inline]
     pub fn prefetch_pool_use(&self, lane: &Lane) {
         if self.held.count == 0 {
@@ -217,7 +218,7 @@ impl Filler {
     }
 
     /// Copies one piece of `buf` from packed byte `from` on, of the `len` bytes that are left after
-    /// `done`; how many went. None go while no slot is free, or too many are in flight.
+    /// `done`; returns how many bytes. None while no slot is free, or too many are in flight.
     pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, (done, len): (u64, u64)) -> u64 {
         let control = lane.control();
         if self.filled - self.drained >= UNDER_WAY as u64 {
@@ -230,7 +231,7 @@ impl Filler {
         let Some(piece) = self.take(lane, done, len) else {
             return 0;
         };
-        // This side's alone from when it was taken until it is published.
+        // Only this side uses it from when it was taken until it is published.
         let slots = lane.slots(piece.first, piece.count);
         let n = len.min(slots.len());
         let bytes = slots.part(0, n);
@@ -246,7 +247,7 @@ impl Filler {
         n
     }
 
-    /// Free slots in a row for the next piece, of the `len` bytes that are left after `done`.
+    /// Consecutive free slots for the next piece, of the `len` bytes that are left after `done`.
     fn take(&mut self, lane: &Lane, done: u64, len: u64) -> Option<Piece> {
         let wanted = len.div_ceil(SLOT as u64);
         if self.held.count == 0 {
@@ -289,7 +290,7 @@ impl Filler {
     }
 }
 
-/// Takes up to `wanted` free slots in a row, of this range, which is in one word.
+/// Takes up to `wanted` consecutive free slots of this range, which is in one word.
 fn take_between(pool: &PoolUse, range: Range<usize>, wanted: u64) -> Option<Piece> {
     let word = range.start / 64;
     let room = row(range.len()) << (range.start % 64);
@@ -328,8 +329,8 @@ fn look(control: &Control, number: u64) -> Option<Piece> {
 }
 
 impl Drainer {
-    /// Copies one piece out into `buf` at packed byte `at`, of the `len` that the frame still has;
-    /// how many went, and whether some sender wants a slot and is to be rung.
+    /// Copies one piece out into `buf` at packed byte `at`, of the `len` bytes that the frame still
+    /// has; returns how many bytes, and whether a sender wants a slot and has to be rung.
     pub fn drain(
         &mut self,
         (lane, emptied): (&Lane, &mut Emptied),

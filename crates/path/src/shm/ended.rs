@@ -6,12 +6,12 @@
 //! ended, its sent data is received first; if there is no shutdown message in it, and the rank has
 //! not left in order ([`RankInfo::left`](super::segment::RankInfo)), the peer is down.
 //!
-//! A launcher that ends its job because a rank has died does so within a moment, and says more than
-//! this rank could: it goes first, by [`GRACE`].
+//! A launcher that ends its job because a rank has died does so within a moment, and its message
+//! says more than this rank could: it goes first, by [`GRACE`].
 //!
-//! On a host with many ranks it opens a few at first, then twice as many each [`PAUSE`]: in a job that
-//! starts and ends at once, such as one that was spawned, hundreds of ranks would otherwise each open
-//! hundreds, which costs more than all else that they do.
+//! On a host with many ranks it opens a few at first, then twice as many each [`PAUSE`]: in a job
+//! that starts and ends at once, such as one that was spawned, hundreds of ranks would otherwise
+//! each open hundreds, which costs more than all else that they do.
 //!
 //! If a process cannot be watched (no pidfd_open, no /proc, another pid namespace, too few open
 //! files), only the launcher notices its end.
@@ -31,16 +31,16 @@ use crate::{Down, Inbound};
 /// How long the launcher has to end the job by itself.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Processes are watched where that takes no more than this part of the files that may still be
+/// Processes are watched if that takes no more than this part of the files that may still be
 /// opened.
 const PART_OF_FILES: usize = 4;
 
-/// As many processes are watched when this rank has first waited for long.
+/// Number of processes that are watched when this rank has first waited for long.
 const FIRST: usize = 8;
-/// After this time twice as many more are watched as the last time.
+/// After this time twice as many additional ones are watched as the last time.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How many more processes are watched when.
+/// Schedule of the number of watched processes.
 #[derive(Debug)]
 struct Steps {
     most: usize,
@@ -55,7 +55,7 @@ impl Steps {
         }
     }
 
-    /// How many more are watched now.
+    /// Number of additional processes to watch now.
     fn take(&mut self, now: Tick) -> usize {
         if now < self.at {
             return 0;
@@ -74,14 +74,14 @@ pub(super) struct Ended {
     /// Ranks that are not watched yet, by their number on this host.
     unwatched: Vec<u32>,
     steps: Steps,
-    /// Whether the next step has some to watch.
+    /// Whether the next step has any processes to watch.
     more: bool,
     /// Ranks whose process was found to have ended, and when.
     untold: Vec<(u32, Tick)>,
 }
 
 impl Ended {
-    /// Of `ranks` ranks on this host, of which this is `me`.
+    /// The state for `ranks` ranks on this host, of which this is `me`.
     pub fn new(ranks: usize, me: usize) -> std::io::Result<Ended> {
         let enough = spare_files() / PART_OF_FILES >= ranks;
         let others = (me + 1..ranks).chain(0..me).filter(|_| enough);
@@ -119,7 +119,7 @@ impl Ended {
         self.more = left == 0 && !self.unwatched.is_empty();
     }
 
-    /// One whose end is to be told now.
+    /// A rank whose end has to be reported now.
     fn next(&mut self, segment: &Segment, now: Tick) -> Option<u32> {
         while let Some(i) = self.ends.take_ended() {
             self.untold.push((i as u32, now));
@@ -148,8 +148,8 @@ fn has_left(segment: &Segment, i: u32) -> bool {
 }
 
 impl ShmPath {
-    /// Can be read when a process that is watched has ended: then [`ShmPath::poll_ended`] is to be
-    /// called.
+    /// Descriptor that can be read when a watched process has ended: then call
+    /// [`ShmPath::poll_ended`].
     pub fn ends(&self) -> impl AsFd + '_ {
         self.ended.ends.as_fd()
     }
@@ -161,7 +161,7 @@ impl ShmPath {
         }
     }
 
-    /// Says of every peer whose process has ended that it is down. Returns whether there was one.
+    /// Reports every peer whose process has ended as down. Returns whether there was one.
     pub fn poll_ended<I: Inbound + ?Sized>(&mut self, now: Tick, inbound: &mut I) -> bool {
         let mut any = false;
         while let Some(i) = self.ended.next(&self.segment, now) {
@@ -171,7 +171,7 @@ impl ShmPath {
         any
     }
 
-    /// How long until [`ShmPath::watch_processes`] and [`ShmPath::poll_ended`] are to be called,
+    /// How long until [`ShmPath::watch_processes`] and [`ShmPath::poll_ended`] have to be called,
     /// though nothing wakes this rank for it.
     pub fn until_told(&self, now: Tick) -> Option<Duration> {
         let first = self.ended.untold.iter().map(|u| u.1).min();

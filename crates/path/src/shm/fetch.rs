@@ -1,4 +1,4 @@
-//! Copies straight from the memory of another process: whether they work is tried once.
+//! Direct copies from the memory of another process: one attempt shows whether they work.
 
 use std::sync::atomic::Ordering;
 
@@ -50,7 +50,7 @@ impl Fetcher {
             return Err(Refused::Denied(0));
         }
         let word = process_vm::read_word(pid as i32, peer.probe.load(Ordering::Relaxed));
-        // In a container of its own, a number may name quite another process: the word tells.
+        // In a container of its own, a number may name another process: the word tells.
         let right = word == Ok(peer.secret.load(Ordering::Relaxed));
         self.works = Some(right);
         match word {
@@ -66,7 +66,7 @@ mod tests {
     use super::super::segment::Segment;
     use super::*;
 
-    /// This process, as it would say of itself that this word is in its memory.
+    /// This process, as it would describe itself if this word were in its memory.
     fn of_this_process(segment: &Segment, word: &u64, secret: u64) {
         let info = segment.rank_info(0);
         info.secret.store(secret, Ordering::Relaxed);

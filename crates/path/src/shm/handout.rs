@@ -24,7 +24,7 @@ const PROOF_LIMIT: Duration = Duration::from_secs(5);
 /// its time.
 const TAKE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Why ranks could not come to share memory; a sentence for people.
+/// Why ranks could not share memory; a sentence for people.
 #[derive(Debug, thiserror::Error)]
 #[error("shared memory on this host: {what}: {why}")]
 pub struct ShmError {
@@ -64,7 +64,7 @@ impl Handout {
         self.name
     }
 
-    /// Hands `fd` to each of `missing`; those that have not come when `patience` ends.
+    /// Hands `fd` to each of `missing`; returns those that have not come when `patience` ends.
     pub fn serve(
         self,
         fd: BorrowedFd<'_>,
@@ -106,7 +106,7 @@ impl Handout {
 #[derive(Debug)]
 pub(super) struct TimedOut;
 
-/// A process that fails to authenticate is disconnected; the members of the job are still to come.
+/// A process that fails to authenticate is disconnected; the members of the job may still come.
 fn note(handed_out: io::Result<()>) {
     if let Err(why) = handed_out {
         tracing::debug!("shared memory: a process that wanted the segment is refused ({why})");

@@ -1,6 +1,6 @@
 //! How the ranks of a host come to share one segment.
 //!
-//! The lowest local rank *leads*: it makes the segment and waits for the others, who find it by a
+//! The lowest local rank *leads*: it makes the segment and waits for the others, which find it by a
 //! name which the engine puts into the launcher's key-value space ([`super::handout`]).
 
 use std::io;
@@ -39,7 +39,7 @@ pub struct Lead {
 }
 
 impl ShmPath {
-    /// Makes the segment and listens for the others. Put [`Lead::address`] where they find it, then
+    /// Makes the segment and listens for the others. Publish [`Lead::address`] for them, then call
     /// [`Lead::serve`].
     pub fn lead(local: &Local) -> Result<Lead, ShmError> {
         let n = local.peers.len();

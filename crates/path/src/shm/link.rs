@@ -76,13 +76,13 @@ struct Arriving {
 pub struct Moved {
     /// Anything moved.
     pub any: bool,
-    /// The other side may be waiting for what we did: look at its doorbell.
+    /// The other side may be waiting for our action: check its doorbell.
     pub ring: bool,
-    /// Slots of our pool fell free, and some sender had found none.
+    /// Slots of our pool fell free, and a sender had found none.
     pub feed: bool,
 }
 
-/// See the module.
+/// One peer; see the module.
 #[derive(Debug)]
 pub struct Link {
     pub peer: Peer,
@@ -92,9 +92,9 @@ pub struct Link {
     drainer: Drainer,
     queue: VecDeque<Waiting>,
     arriving: Option<Arriving>,
-    /// Our bit in the peer's bitmap of senders is set.
+    /// This rank's bit in the peer's bitmap of senders is set.
     pub announced: bool,
-    /// The peer's bit in ours is set.
+    /// The peer's bit in this rank's bitmap is set.
     pub active: bool,
     /// The peer said goodbye.
     pub gone: bool,
@@ -207,7 +207,7 @@ impl Link {
         true
     }
 
-    /// Fills what fits of a long payload and queues the rest.
+    /// Fills the part of a long payload that fits and queues the rest.
     fn begin(&mut self, buf: &Buf, from: u64, len: u64, cookie: u64) -> Sent {
         let done = self.fill(buf, from, len);
         if done == len {
@@ -258,7 +258,7 @@ impl Link {
         sent
     }
 
-    /// How many slots long payload to this peer goes round, and whether ranks share cores.
+    /// Sets how many slots long payload to this peer goes round, and whether ranks share cores.
     pub fn spread_out(&mut self, slots: usize, oversubscribed: bool) {
         self.filler.spread_out(slots, oversubscribed);
     }
@@ -277,7 +277,7 @@ impl Link {
         }
     }
 
-    /// Sends what waits, as far as there is space. Says whether anything moved.
+    /// Sends waiting frames, as far as there is space. Returns whether anything moved.
     pub fn flush<I: Inbound + ?Sized>(&mut self, inbound: &mut I) -> bool {
         let mut moved = false;
         while let Some(first) = self.queue.pop_front() {
@@ -364,7 +364,7 @@ impl Link {
         }
     }
 
-    /// Takes what has come, at most a turn's worth; slots of our pool that fall empty are kept.
+    /// Takes arrived frames, at most a turn's worth; emptied slots of our pool are kept.
     #[inline]
     pub fn receive<I: Inbound + ?Sized>(
         &mut self,
@@ -397,7 +397,7 @@ impl Link {
         moved
     }
 
-    /// The next frame, looking for it as long as `goes_on` says so, if it is a whole one and
+    /// The next frame, polling for it as long as `goes_on` returns true, if it is a whole one and
     /// nothing must be done before. It stays where it is until [`Link::accept`].
     #[inline(always)]
     pub fn next(&mut self, mut goes_on: impl FnMut() -> bool) -> Option<(Header, &[u8])> {
@@ -417,14 +417,14 @@ impl Link {
         (found.mark == WHOLE).then_some((head, body))
     }
 
-    /// The frame that [`Link::next`] has shown, with a body of `len` bytes, was read. Says whether
-    /// space was given back.
+    /// The frame that [`Link::next`] has shown, with a body of `len` bytes, was read. Returns
+    /// whether space was given back.
     #[inline(always)]
     pub fn accept(&mut self, len: usize) -> bool {
         self.inn.release(cells(len))
     }
 
-    /// Header and body of a frame of the ring.
+    /// Header and body of a frame in the ring.
     #[inline(always)]
     fn frame(&self, found: &Found) -> ([u8; HEADER_LEN], &[u8]) {
         let cell = self.inn.memory().cell(found.cell);
@@ -439,7 +439,7 @@ impl Link {
         }
     }
 
-    /// Handles one frame of the ring. Says whether space was given back.
+    /// Handles one frame of the ring. Returns whether space was given back.
     #[inline]
     fn take<I: Inbound + ?Sized>(&mut self, found: Found, inbound: &mut I) -> bool {
         let (head, body) = self.frame(&found);
@@ -482,7 +482,7 @@ impl Link {
         self.inn.release(1)
     }
 
-    /// Moves the payload that is arriving; says whether all of it is in place.
+    /// Moves the payload that is arriving; returns whether all of it is in place.
     fn land<I: Inbound + ?Sized>(
         &mut self,
         inbound: &mut I,

@@ -21,7 +21,7 @@
 //! // a thread of the same process that wants the sleeper's attention: bell.ring_self().
 //! ```
 //! A sleeper is woken by every frame that comes for it and by space for frames it could not send.
-//! `arm` says `false` when another thread of this rank is armed already.
+//! `arm` returns `false` if another thread of this rank is armed already.
 //!
 //! Called by the owner of the lock only; the doorbell by any thread.
 
@@ -82,11 +82,11 @@ pub struct ShmPath {
     /// The ranks of this host.
     pub ranks: Ranks,
     links: Box<[Link]>,
-    /// Links whose peer ever sent to us.
+    /// Links whose peer ever sent to this rank.
     active: Vec<u32>,
     /// Bitmap of senders as last seen.
     seen: Box<[u64]>,
-    /// Links with frames that wait.
+    /// Links with waiting frames.
     waiting: Vec<u32>,
     emptied: Emptied,
     ringer: Arc<Ringer>,
@@ -94,7 +94,7 @@ pub struct ShmPath {
     bell: Arc<Doorbell>,
     closed: bool,
     comparisons: Comparisons,
-    /// Whose process has ended.
+    /// Ranks whose process has ended.
     ended: Ended,
 }
 
@@ -166,7 +166,7 @@ impl ShmPath {
         self.links[i].announced = true;
     }
 
-    /// Learns who has begun to send since the last look.
+    /// Learns which ranks have begun to send since the last poll.
     #[inline]
     fn look(&mut self) {
         for w in 0..self.seen.len() {
@@ -204,7 +204,8 @@ impl ShmPath {
         moved.any
     }
 
-    /// After what has come: sends what waits, or uses the idle moment. Says whether anything moved.
+    /// After a poll that found something: sends waiting frames, or uses the idle moment. Returns
+    /// whether anything moved.
     #[inline(always)]
     fn end_look<I: Inbound + ?Sized>(&mut self, mut any: bool, inbound: &mut I) -> bool {
         if !self.waiting.is_empty() {
@@ -216,7 +217,7 @@ impl ShmPath {
         any
     }
 
-    /// Nothing has come: time to give back the slots of this rank's pool that are empty.
+    /// Nothing has come: time to give back the empty slots of this rank's pool.
     #[cold]
     fn give_back(&mut self) {
         if self.emptied.give_back(self.segment.pool_use(self.me)) {
@@ -227,7 +228,7 @@ impl ShmPath {
     /// Wakes senders waiting for a slot in this rank's pool.
     #[cold]
     fn feed(&mut self) {
-        // SYNC: slot-free. Whoever asks from here on is seen the next time.
+        // SYNC: slot-free. A sender that asks from here on is seen the next time.
         let pool = self.segment.pool_use(self.me);
         pool.starved.store(0, Ordering::SeqCst);
         for w in 0..self.seen.len() {
@@ -242,8 +243,8 @@ impl ShmPath {
         }
     }
 
-    /// Where each rank has a core of its own, long payload may come to go round more memory than two
-    /// of a core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
+    /// If each rank has a core of its own, long payload may go round more memory than two of a
+    /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
     pub fn spread_out(&mut self, oversubscribed: bool) {
         let lap = match oversubscribed {
             true => bulk::SHORT_LAP,
@@ -254,7 +255,7 @@ impl ShmPath {
         }
     }
 
-    /// Sends a frame with a body of `len` bytes that `fill` writes, where it is short and can go at
+    /// Sends a frame with a body of `len` bytes that `fill` writes, if it is short and can go at
     /// once; otherwise nothing has happened, and the frame is one for [`Path::send`].
     #[inline(always)]
     pub fn put_at_once(
@@ -422,7 +423,7 @@ impl Path for ShmPath {
         !self.waiting.is_empty()
     }
 
-    /// Says goodbye to those we ever talked with; the others never knew us.
+    /// Says goodbye to the peers that this rank ever exchanged data with; the others never knew it.
     fn close(&mut self) {
         if self.closed {
             return;

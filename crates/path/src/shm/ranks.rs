@@ -1,4 +1,5 @@
-//! The ranks of this host: their numbers here, and what each says about itself in the segment.
+//! The ranks of this host: their numbers here, and the information that each publishes in the
+//! segment.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Those of a host; says what there is to say of this one, of whose process `own` tells.
+    /// The ranks of a host; publishes the information of this one, of whose process `own` tells.
     pub(super) fn new(
         local: &Local,
         segment: Arc<Segment>,
@@ -66,25 +67,25 @@ impl Ranks {
         self.segment.rank_info(i)
     }
 
-    /// The number on this host of a rank; one too large for any where it is on another.
+    /// The number on this host of a rank; one too large for any if it is on another host.
     #[inline]
     pub(super) fn local(&self, peer: Peer) -> u32 {
         self.index.get(peer.idx()).copied().unwrap_or(STRANGER)
     }
 
-    /// The number on this host of a rank, where it is one of this host.
+    /// The number on this host of a rank, if it is on this host.
     #[inline]
     pub fn place(&self, peer: Peer) -> Option<u32> {
         Some(self.local(peer)).filter(|&i| i != STRANGER)
     }
 
-    /// Whether a rank is one of this host.
+    /// Whether a rank is on this host.
     #[inline]
     pub fn has(&self, peer: Peer) -> bool {
         self.local(peer) != STRANGER
     }
 
-    /// Whether a rank of this host has not joined yet, and says nothing about itself.
+    /// Whether a rank of this host has not joined yet, and so has published nothing.
     pub fn has_yet_to_join(&self, peer: Peer) -> bool {
         let place = self.place(peer);
         // SYNC: rank_info.

@@ -1,7 +1,8 @@
 //! Ranks that share cores spread over them.
 //!
-//! Each notes in its rank info on which CPU it runs; [`kw_waiting::placement`] decides who moves. Its
-//! affinity is unchanged: bound ranks stay where they are, and the scheduler may move any rank again.
+//! Each rank notes in its rank info on which CPU it runs; [`kw_waiting::placement`] decides which
+//! rank moves. The affinity is unchanged: bound ranks stay where they are, and the scheduler may
+//! move any rank again.
 
 use super::ShmPath;
 use super::segment::Segment;
@@ -11,10 +12,11 @@ use kw_waiting::constants::placement::FRESH;
 use kw_waiting::placement::better;
 use std::sync::atomic::Ordering;
 
-/// Bits of a note that hold the CPU; the moment is above.
+/// Bits of a note that hold the CPU; the time is above.
 const CPU_BITS: u32 = 16;
 
-/// Looks how the ranks of `segment` lie, and moves rank `me`, this one, where it had better be.
+/// Compares where the ranks of `segment` run, and moves rank `me`, this one, if it should run
+/// elsewhere.
 #[cold]
 fn look(segment: &Segment, me: usize, ranks: usize, now: Tick) -> bool {
     note(segment, me, now, cpus::current());
@@ -32,8 +34,8 @@ fn look(segment: &Segment, me: usize, ranks: usize, now: Tick) -> bool {
 }
 
 impl ShmPath {
-    /// Looks, when it is time to, whether this thread had better run on another CPU, and moves
-    /// there. For a thread of the program, where ranks share cores. Says whether it moved.
+    /// Checks, when a comparison is due, whether this thread should run on another CPU, and moves
+    /// it there. For a thread of the program, if ranks share cores. Returns whether it moved.
     #[inline]
     pub fn spread(&mut self, now: Tick) -> bool {
         if !self.comparisons.is_due(now) {
@@ -50,7 +52,7 @@ fn note(segment: &Segment, me: usize, now: Tick, cpu: usize) {
     cpu_slot.store(noted(now, cpu), Ordering::Relaxed);
 }
 
-/// The CPU of every rank of the host; `None` while some rank's note is not fresh.
+/// The CPU of every rank of the host; `None` while any rank's note is not fresh.
 fn processors(segment: &Segment, ranks: usize, now: Tick) -> Option<Vec<usize>> {
     let cpu_slot = |i| segment.rank_info(i).cpu_slot.load(Ordering::Relaxed);
     (0..ranks).map(|i| read(cpu_slot(i), now)).collect()

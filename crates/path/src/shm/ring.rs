@@ -7,7 +7,7 @@
 //! ```text
 //! word   bits 0..32   position of the cell since the ring was made, plus one: "published" when it equals the consumer's
 //!        bits 32..56  bytes of the frame
-//!        bits 56..64  mark: what the frame is, or `PAD`: nothing, go on at cell 0
+//!        bits 56..64  mark: the kind of the frame, or `PAD`: nothing, go on at cell 0
 //! ```
 //!
 //! Bytes of a long frame may look like a word. The consumer reads a word only where the next frame
@@ -21,7 +21,7 @@
 /// Mark of padding at the end of the ring.
 pub const PAD: u8 = 0xff;
 
-/// Where words and credit live: mapped memory, or loom's model of it.
+/// Storage of words and credit: mapped memory, or loom's model of it.
 pub trait Memory {
     /// Reads a word; what was written before its publication is visible afterwards.
     fn word(&self, cell: usize) -> u64;
@@ -105,7 +105,7 @@ impl<M: Memory, const N: usize> Producer<M, N> {
         &self.memory
     }
 
-    /// Finds place for a frame of `cells` cells (at most [`longest`]); `None`: not now.
+    /// Finds space for a frame of `cells` cells (at most [`longest`]); `None`: not now.
     #[inline(always)]
     pub fn reserve(&mut self, cells: usize) -> Option<Slot> {
         let at = self.position as usize & (N - 1);
@@ -223,8 +223,8 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
         }
     }
 
-    /// Gives the cells of the frame last found back. Says whether progress was published, so that a
-    /// producer asleep for want of space can be rung.
+    /// Gives back the cells of the frame last found. Returns whether progress was published, so
+    /// that a producer that sleeps for lack of space can be rung.
     #[inline(always)]
     pub fn release(&mut self, cells: usize) -> bool {
         self.position = self.position.wrapping_add(cells as u32);
@@ -269,8 +269,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes of long frames are the worst there can be: they look like the word that the
-        /// consumer waits for.
+        /// Bytes of long frames are the worst possible: they look like the word that the consumer
+        /// waits for.
         #[test]
         fn bytes_that_look_like_a_word_are_never_taken_for_one(ops in prop::collection::vec((any::<bool>(), 1usize..=longest(N)), 1..400)) {
             let m = Plain(Rc::new(RefCell::new((vec![0; N], 0))));

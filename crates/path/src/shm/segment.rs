@@ -2,18 +2,19 @@
 //! it.
 //!
 //! ```text
-//! 0          header      magic, ranks, who may be fenced by a rank that falls asleep, number of boards, bytes of a lap
+//! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number
+//! of boards, bytes of a lap
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
 //! claims     bitmap of the boards that are in use, in a page of its own
-//! boards     up to BOARDS boards (`board` says what lies in one)
+//! boards     up to BOARDS boards (`board` has the contents of one)
 //! ```
-//! Only what is used is ever touched: a pair that never talks costs no page. Addresses are all that
-//! a board costs before, so there are as many as fit into [`ADDRESSES`], fewer where a rank may have
-//! only few addresses ([`Segment::open`]). A pair block is 265 cache lines long, so that the rings
-//! of different pairs do not fall on the same cache sets.
+//! Only the used part is ever touched: a pair that never exchanges data costs no page. Until then a
+//! board costs nothing but addresses, so there are as many as fit into [`ADDRESSES`], fewer if a
+//! rank may have only few addresses ([`Segment::open`]). A pair block is 265 cache lines long, so
+//! that the rings of different pairs do not fall on the same cache sets.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -40,27 +41,27 @@ pub const UNDER_WAY: usize = 192;
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-/// Boards of a segment at most.
+/// Most boards of a segment.
 pub const BOARDS: usize = 4096;
-/// Boards of a segment at least, whatever the limits are.
+/// Fewest boards of a segment, whatever the limits are.
 pub const LEAST_BOARDS: usize = 64;
-/// Bytes of addresses that a segment takes at most, unless it needs more for the least of boards.
+/// Most bytes of addresses that a segment takes, unless it needs more for the fewest boards.
 const ADDRESSES: usize = 256 << 30;
 /// If a process's address space is limited, the segment takes at most this part of it: the rest is
 /// the program's.
 const PART_OF_ADDRESSES: u64 = 16;
 
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b04;
-/// Where the header says how many boards may be claimed.
+/// Offset in the header of the number of boards that may be claimed.
 const CLAIMABLE: usize = 64;
-/// Where the header has the bytes of a lap.
+/// Offset in the header of the bytes of a lap.
 const LAP: usize = 128;
 const RANKS: usize = 4096;
 /// Bytes of the longest pages that systems have: boards begin at multiples of it.
 pub const PAGE: usize = 64 << 10;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
-/// Where the first bitmap is in a rank's block.
+/// Offset of the first bitmap in a rank's block.
 const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
 
 const _: () = assert!(size_of::<Control>() == CONTROL);
@@ -71,8 +72,8 @@ const _: () = assert!(size_of::<Control>() == CONTROL);
 pub struct RankInfo {
     /// Process number; zero before the rank has joined.
     pub pid: AtomicU32,
-    /// Address of a word in the rank's own memory that holds `secret`: who can fetch it may fetch
-    /// anything.
+    /// Address of a word in the rank's own memory that holds `secret`: a rank that can fetch it may
+    /// fetch anything.
     pub probe: AtomicU64,
     /// Random.
     pub secret: AtomicU64,
@@ -80,22 +81,22 @@ pub struct RankInfo {
     pub cpu: AtomicU32,
     /// Not zero once the rank has said goodbye to all.
     pub left: AtomicU32,
-    /// When the process started, and in which pid namespace it has its number; zeroes where that
-    /// is not known ([`kw_sys::pidfd::Identity`]).
+    /// When the process started, and in which pid namespace it has its number; zeroes if that is
+    /// not known ([`kw_sys::pidfd::Identity`]).
     pub started: AtomicU64,
     pub namespace: AtomicU64,
     /// On which CPU the rank ran, and when, as it noted last (`rebalance`).
     pub cpu_slot: AtomicU64,
 }
 
-/// Which slots of a rank's pool are taken.
+/// The taken slots of a rank's pool.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct PoolUse {
     /// A bit for each slot: set by the sender that takes it, cleared by the receiver when it has
     /// copied the piece out.
     pub taken: [AtomicU64; USE_WORDS],
-    /// Some sender has found no slot since the receiver last looked.
+    /// A sender has found no slot since the receiver last looked.
     pub starved: AtomicU32,
     _b: [u32; 15],
 }
@@ -163,7 +164,7 @@ fn count(n: usize, bytes: u64) -> usize {
 }
 
 impl Segment {
-    /// Makes the segment; the file descriptor is to be handed out and closed.
+    /// Makes the segment; the file descriptor has to be handed out and closed.
     pub fn create(n: usize) -> std::io::Result<(Segment, OwnedFd)> {
         let fd = memfd::create(size(n, count(n, memfd::most_of_file())))?;
         let segment = Segment::map(std::os::fd::AsFd::as_fd(&fd), n)?;
@@ -223,12 +224,12 @@ impl Segment {
         unsafe { &*(self.map.at(16) as *const FenceGroup) }
     }
 
-    /// A rank enters; once each.
+    /// A rank enters; called once by each.
     pub fn enter(&self) {
         self.fence_group().join();
     }
 
-    /// Stands between publishing something and [`Ringer::ring`](kw_sys::doorbell::Ringer::ring).
+    /// Barrier between publishing something and [`Ringer::ring`](kw_sys::doorbell::Ringer::ring).
     #[inline(always)]
     pub fn fence(&self) {
         self.fence_group().fence(self.n as u32);
@@ -250,7 +251,8 @@ impl Segment {
 
     /// RankInfo of a rank.
     pub fn rank_info(&self, i: usize) -> &RankInfo {
-        // SAFETY: as above.
+        // SAFETY: aligned (blocks are multiples of 64), inside the mapping, all atomics; zeroes are
+        // valid.
         unsafe { &*(self.map.at(self.rank(i) + size_of::<DoorbellSlot>()) as *const RankInfo) }
     }
 
@@ -266,15 +268,16 @@ impl Segment {
 
     fn bits(&self, at: usize, w: usize) -> &AtomicU64 {
         assert!(w < self.n.div_ceil(64), "word {w}");
-        // SAFETY: as above.
+        // SAFETY: aligned, inside the mapping, and shared words are only ever touched as atomics.
         unsafe { &*(self.map.at(at + w * 8) as *const AtomicU64) }
     }
 
-    /// Which slots of a rank's pool are taken.
+    /// The taken slots of a rank's pool.
     #[inline]
     pub fn pool_use(&self, i: usize) -> &PoolUse {
         let at = self.rank(i) + size_of::<DoorbellSlot>() + size_of::<RankInfo>();
-        // SAFETY: as above.
+        // SAFETY: aligned (blocks are multiples of 64), inside the mapping, all atomics; zeroes are
+        // valid.
         unsafe { &*(self.map.at(at) as *const PoolUse) }
     }
 
@@ -283,18 +286,18 @@ impl Segment {
         self.n
     }
 
-    /// Bytes of a lap ([`super::bulk::lap`]), the same for all ranks: where the system hides its
-    /// caches from some of them, they could not find out alike.
+    /// Bytes of a lap ([`super::bulk::lap`]), the same for all ranks: if the system hides its
+    /// caches from some of them, they could not find it out alike.
     pub fn lap(&self) -> usize {
         self.header(LAP).load(Ordering::Relaxed) as usize
     }
 
-    /// How many boards may be claimed: all ranks see as many.
+    /// How many boards may be claimed: the same number for all ranks.
     fn claimable(&self) -> &AtomicU64 {
         self.header(CLAIMABLE)
     }
 
-    /// Which boards are in use, a bit each, of those that may be claimed.
+    /// The boards in use, a bit each, of those that may be claimed.
     pub fn claims(&self) -> &[AtomicU64] {
         let boards = self.claimable().load(Ordering::Relaxed) as usize;
         let words = boards.min(BOARDS) / 64;
@@ -317,7 +320,7 @@ impl Segment {
     /// multiple of [`LEAST_BOARDS`].
     ///
     /// # Panics
-    /// When the system does not let this process touch memory that it has mapped.
+    /// If the system does not let this process touch memory that it has mapped.
     pub fn board(&self, number: usize) -> *mut u8 {
         let at = self.at_board(number);
         let opened = (number + 1).next_multiple_of(LEAST_BOARDS);
@@ -405,14 +408,14 @@ impl Lane {
         unsafe { Region::new(self.pool.wrapping_add(first * SLOT), (count * SLOT) as u64) }
     }
 
-    /// Which slots of the receiver's pool are taken.
+    /// The taken slots of the receiver's pool.
     #[inline]
     pub fn pool_use(&self) -> &PoolUse {
         // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
         unsafe { &*self.pool_use }
     }
 
-    /// Whether some sender has found no slot since that was last asked for.
+    /// Whether a sender has found no slot since the last call.
     #[inline]
     pub fn is_starved(&self) -> bool {
         // SYNC: slot-free.
@@ -424,7 +427,7 @@ impl Lane {
     pub fn starve(&self) {
         // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
         let starving = unsafe { &*self.starving };
-        // SYNC: slot-free. First who, then that somebody does, then the look.
+        // SYNC: slot-free. First its own bit, then the common flag, then the search.
         starving.fetch_or(self.bit, Ordering::SeqCst);
         self.pool_use().starved.store(1, Ordering::SeqCst);
     }

@@ -20,7 +20,7 @@ use kw_sys::memfd::{self, Mapping, OpenedElsewhere};
 
 use super::handout::{Handout, Joining, ShmError, failed};
 
-/// Looks at a word that another rank holds before the processor is given up.
+/// Polls of a word that another rank holds before the CPU is given up.
 const SPINS: u32 = 64;
 
 /// Words beside the memory of a rank.
@@ -29,7 +29,7 @@ const SPINS: u32 = 64;
 pub struct RankWords {
     /// The window's lock of this rank ([`WindowLock`]).
     lock: AtomicU32,
-    /// Not zero while somebody combines with this rank's memory.
+    /// Not zero while a rank combines with this rank's memory.
     combining: AtomicU32,
 }
 
@@ -46,16 +46,16 @@ struct PairWords {
     shares: AtomicU32,
 }
 
-/// A number that one rank counts up and another waits for. Its highest bit says that the other does
-/// so, and wants to be told by a message.
+/// A number that one rank counts up and another waits for. Its highest bit means that the other
+/// rank waits, and wants to be told by a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Count<'a>(&'a AtomicU32);
 
-/// Somebody waits for the next.
+/// A rank waits for the next.
 const WAITED: u32 = 1 << 31;
 
 impl Count<'_> {
-    /// One more; whether the other rank waits for it, who is to be told.
+    /// Counts one more; returns whether the other rank waits for it and has to be told.
     pub fn add(self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
@@ -79,7 +79,7 @@ impl Count<'_> {
         now.wrapping_sub(number) & !WAITED < 1 << 30
     }
 
-    /// The rank that counts is to tell when it has gone on. Look again afterwards.
+    /// Asks the rank that counts to tell when it has counted on. Check the count again afterwards.
     pub fn wait(self) {
         self.0.fetch_or(WAITED, Ordering::SeqCst);
     }
@@ -89,13 +89,13 @@ impl Count<'_> {
 #[derive(Debug)]
 pub struct SharedMemory {
     map: Mapping,
-    /// Where each rank's memory begins, and its bytes.
+    /// Offset and bytes of each rank's memory.
     parts: Vec<(usize, u64)>,
     index: usize,
 }
 
-/// Where each rank's memory begins, and the bytes of all. What is not contiguous shares no page, so
-/// each rank's lies where it first touches it.
+/// Offset of each rank's memory, and the bytes of all. Memory that is not contiguous shares no
+/// page, so each rank's is placed where that rank first touches it.
 fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)> {
     let (ranks, pairs) = (sizes.len(), sizes.len().checked_mul(sizes.len())?);
     let head = ranks * size_of::<RankWords>() + pairs.checked_mul(size_of::<PairWords>())?;
@@ -109,7 +109,7 @@ fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)
             at = at.checked_next_multiple_of(page)?;
         }
     }
-    // One byte more: memory of no bytes has an address as well.
+    // One byte more: memory of no bytes needs an address as well.
     let all = at.checked_add(1)?.checked_next_multiple_of(page)?;
     let all = usize::try_from(all)
         .ok()
@@ -117,8 +117,8 @@ fn lay_out(sizes: &[u64], contiguous: bool) -> Option<(Vec<(usize, u64)>, usize)
     Some((parts, all))
 }
 
-/// Shared memory of a rank, before it knows how much: others open its file in `/proc`, where the
-/// system permits that. Elsewhere [`SharedMemoryLead`] hands memory out.
+/// Shared memory of a rank, before its size is known: others open its file in `/proc`, if the
+/// system permits that. Otherwise [`SharedMemoryLead`] hands memory out.
 #[derive(Debug)]
 pub struct SharedMemoryFile(OwnedFd);
 
@@ -129,7 +129,7 @@ impl SharedMemoryFile {
         Ok(SharedMemoryFile(made))
     }
 
-    /// What the others need to know for [`SharedMemory::open`].
+    /// The text that the others need for [`SharedMemory::open`].
     pub fn name(&self) -> Result<[u8; 16], ShmError> {
         let at = OpenedElsewhere::of(self.0.as_fd()).map_err(failed("naming a window's memory"))?;
         let mut name = [0; 16];
@@ -139,8 +139,8 @@ impl SharedMemoryFile {
         Ok(name)
     }
 
-    /// Gives it bytes for these sizes. This rank is the first. The file is to live until the others
-    /// have opened it.
+    /// Gives it bytes for these sizes. This rank is the first. The file has to live until the
+    /// others have opened it.
     pub fn make(&self, sizes: &[u64], contiguous: bool) -> Result<Arc<SharedMemory>, ShmError> {
         let what = || made(sizes);
         let (_, all) = lay_out(sizes, contiguous).ok_or_else(|| what()(too_large()))?;
@@ -155,7 +155,7 @@ fn made(sizes: &[u64]) -> impl FnOnce(io::Error) -> ShmError + use<> {
     failed(format!("making a window of {all} bytes (memfd)"))
 }
 
-/// The rank that makes the memory, before it knows how much.
+/// The rank that makes the memory, before its size is known.
 #[derive(Debug)]
 pub struct SharedMemoryLead(Handout);
 
@@ -165,7 +165,7 @@ impl SharedMemoryLead {
         Ok(SharedMemoryLead(Handout::new(ranks)?))
     }
 
-    /// What the others need to know for [`SharedMemoryJoin`].
+    /// The text that the others need for [`SharedMemoryJoin`].
     pub fn name(&self) -> [u8; 16] {
         self.0.name()
     }
@@ -196,7 +196,7 @@ impl SharedMemoryLead {
     }
 }
 
-/// A rank that is to get the memory: connected to the one that makes it.
+/// A rank that will get the memory: connected to the one that makes it.
 #[derive(Debug)]
 pub struct SharedMemoryJoin(Joining);
 
@@ -274,11 +274,11 @@ impl SharedMemory {
     /// The memory of a rank: its first byte, which lasts as long as this does, and its bytes.
     ///
     /// # Panics
-    /// When there is no such rank (a fault of our own).
+    /// If there is no such rank (a fault of our own).
     pub fn part(&self, index: usize) -> (Addr, u64) {
         let (at, size) = self.parts[index];
         let base = self.map.at(at);
-        // SAFETY: the bytes lie inside the mapping; whoever uses the address keeps it.
+        // SAFETY: the bytes lie inside the mapping; the user of the address keeps it mapped.
         (unsafe { Addr::new(base.cast()) }, size)
     }
 
@@ -306,7 +306,7 @@ impl SharedMemory {
         Count(&self.pair(target, origin).posts)
     }
 
-    /// How often an origin has completed what a target had posted.
+    /// How often an origin has completed an epoch that a target had posted.
     pub fn completes(&self, target: usize, origin: usize) -> Count<'_> {
         Count(&self.pair(target, origin).completes)
     }
@@ -320,7 +320,7 @@ impl SharedMemory {
         }
     }
 
-    /// Does something while nobody else combines with the memory of this rank. Others wait
+    /// Runs `what` while no other rank combines with the memory of this rank. Others wait
     /// meanwhile: it does not wait itself.
     #[inline]
     pub fn combine<T>(&self, index: usize, what: impl FnOnce() -> T) -> T {
@@ -345,7 +345,7 @@ fn take(word: &AtomicU32) -> bool {
 fn wait_for(word: &AtomicU32) {
     let mut tries = 0u32;
     loop {
-        // Looking does not take the line from its holder.
+        // Reading does not take the line from its holder.
         if word.load(Ordering::Relaxed) == 0 && take(word) {
             return;
         }
@@ -358,19 +358,19 @@ fn wait_for(word: &AtomicU32) {
     }
 }
 
-/// Alone.
+/// Exclusive.
 const EXCLUSIVE: u32 = 1 << 31;
-/// Somebody waits: nobody else gets the lock at once.
+/// A rank waits: no other rank gets the lock at once.
 const AWAITED: u32 = 1 << 30;
 
 /// The rank that asks for a lock, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
-    /// This rank of the window, alone.
+    /// This rank of the window, exclusively.
     Alone(u32),
-    /// The rank with this index in the memory, with others.
+    /// The rank with this index in the memory, shared.
     Shared(usize),
-    /// A rank that does not share the memory, with others: it asks the target, which remembers it.
+    /// A rank that does not share the memory, shared: it asks the target, which remembers it.
     SharedFar,
 }
 
@@ -390,14 +390,14 @@ impl WindowLock<'_> {
         &self.memory.sync(self.target).lock
     }
 
-    /// One holder more or less with this index, in the words of this target.
+    /// Counts one holder more or less with this index, in the words of this target.
     #[inline(always)]
     fn share(&self, origin: usize, change: impl FnOnce(u32) -> u32) {
         let shares = &self.memory.pair(self.target, origin).shares;
         shares.store(change(shares.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 
-    /// Takes the lock, if it is free and nobody waits. With `granting` it is for the rank that has
+    /// Takes the lock, if it is free and no rank waits. With `granting` it is for the rank that has
     /// waited longest.
     #[inline]
     pub fn try_lock(self, how: Locking, granting: bool) -> bool {
@@ -424,7 +424,7 @@ impl WindowLock<'_> {
     }
 
     /// Gives back the lock of the rank with this index; `None`: of one that does not share the
-    /// memory. Whether somebody waits for it.
+    /// memory. Returns whether a rank waits for it.
     #[inline]
     pub fn unlock(self, origin: Option<usize>) -> bool {
         let word = self.word();
@@ -444,7 +444,7 @@ impl WindowLock<'_> {
         }
     }
 
-    /// How many hold it, and which rank of the window where one does alone.
+    /// How many hold it, and which rank of the window if one holds it exclusively.
     pub fn held(self) -> (u32, Option<u32>) {
         let held = self.word().load(Ordering::Relaxed) & !AWAITED;
         match held & EXCLUSIVE {
@@ -459,7 +459,7 @@ impl WindowLock<'_> {
         words.shares.load(Ordering::Relaxed) != 0
     }
 
-    /// Says whether anybody waits. Try to grant afterwards: the lock may have come free before.
+    /// Sets whether any rank waits. Try to grant afterwards: the lock may have come free before.
     pub fn set_awaited(self, awaited: bool) {
         match awaited {
             true => self.word().fetch_or(AWAITED, Ordering::SeqCst),

@@ -1,10 +1,10 @@
 //! A simulated network for tests: many ranks in one process, virtual time, one seed.
 //!
 //! [`SimNet::new`] makes `n` [`SimPath`]s that share one [`SimNet`]. Frames between two ranks keep
-//! their order, as the contract of [`Path`] says; everything else is decided by dice: how long a
-//! frame travels, whether a send is [`Sent::Queued`] (its payload is then read from the sender's
-//! buffer only when it leaves, so memory reused too early shows), whether a payload comes whole or
-//! as `on_head` and, several polls later, `on_landed`, and whether the heads of later frames come
+//! their order, as the contract of [`Path`] says; everything else is random: how long a frame
+//! travels, whether a send is [`Sent::Queued`] (its payload is then read from the sender's buffer
+//! only when it leaves, so memory reused too early shows), whether a payload comes whole or as
+//! `on_head` and, several polls later, `on_landed`, and whether the heads of later frames come
 //! before an earlier payload has landed.
 //!
 //! Time is the net's own: every poll of any path advances it by [`SimOptions::step`], and
@@ -129,7 +129,7 @@ impl SimNet {
         }
     }
 
-    /// Cuts the connection of two ranks: what is on its way is lost, both sides see `on_down` with
+    /// Cuts the connection of two ranks: frames in flight are lost, both sides see `on_down` with
     /// `clean` false.
     pub fn cut(&self, a: Peer, b: Peer) {
         self.lock().cut(a, b);
@@ -166,7 +166,7 @@ impl SimNet {
 }
 
 fn lock(net: &Mutex<Net>) -> MutexGuard<'_, Net> {
-    // A test that failed while it held the net has said so already.
+    // A test that failed while it held the net has reported it already.
     net.lock().unwrap_or_else(|e| e.into_inner())
 }
 

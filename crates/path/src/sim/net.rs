@@ -1,5 +1,5 @@
-//! The state behind [`super::SimNet`]: per ordered pair of ranks, what is queued, what travels,
-//! what is landing.
+//! The state behind [`super::SimNet`]: per ordered pair of ranks, the frames that are queued,
+//! travel, or are landing.
 
 use super::{Rng, SimOptions};
 use crate::contract::{Body, Down, Inbound, Landing, Sent};
@@ -100,7 +100,7 @@ impl Net {
         }
     }
 
-    /// There are `n` ranks from now on; those that there were keep their numbers and their frames.
+    /// There are `n` ranks from now on; existing ranks keep their numbers and their frames.
     pub fn grow(&mut self, n: u32) {
         let old = self.n;
         if n <= old {
@@ -261,7 +261,7 @@ impl Net {
         moved
     }
 
-    /// Lets queued frames of one line go whose time has come, and tells their sender.
+    /// Releases queued frames of one line whose time has come, and tells their sender.
     fn leave(&mut self, me: Peer, to: Peer, inbound: &mut dyn Inbound) -> bool {
         let i = self.at(me, to);
         let mut moved = false;
@@ -287,7 +287,7 @@ impl Net {
         moved
     }
 
-    /// Brings what has arrived on one line.
+    /// Delivers the arrived frames of one line.
     fn deliver(&mut self, from: Peer, me: Peer, inbound: &mut dyn Inbound) -> bool {
         let i = self.at(from, me);
         let mut moved = self.land(i, from, inbound);

@@ -1,4 +1,4 @@
-//! The simulator's dice: splitmix64, so that one seed always gives the same run.
+//! The simulator's random numbers: splitmix64, so that one seed always gives the same run.
 
 /// A small deterministic generator.
 #[derive(Clone, Debug)]

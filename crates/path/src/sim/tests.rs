@@ -16,7 +16,7 @@ fn head(kind: Kind, len: u64, token: u64) -> Header {
     }
 }
 
-/// Writes down what comes, in order of completion.
+/// Records incoming frames, in order of completion.
 #[derive(Default)]
 struct Log {
     came: Vec<(u32, u64, Vec<u8>)>,

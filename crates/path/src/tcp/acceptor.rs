@@ -4,16 +4,16 @@
 //! ```text
 //! accept --> Listening --hello: challenge--> Challenged --proof--> Parked --verdict--> in use, or closed
 //! ```
-//! A rank that polls looks here no more often than at other events of the poller
-//! (`Tuning::look_every`), however many connections are pending: that limits what unauthenticated
-//! connections cost it. A peer that connects waits as long at each step of its handshake, or until
-//! the rank sleeps.
+//! A rank that polls checks it no more often than other events of the poller
+//! (`Tuning::look_every`), however many connections are pending: that limits the cost of
+//! unauthenticated connections. A peer that connects waits as long at each step of its handshake,
+//! or until the rank sleeps.
 //!
-//! Unauthenticated connections are limited in number and time: when the room is full the oldest
-//! that has not shown the key is closed, and so is one that shows nothing for [`SILENT`]. One that
-//! has shown the key in its hello may take [`SLOW`] for the rest, since its rank may be computing.
-//! Closing is silent, and counted. A peer that disconnects by itself is not counted: a rank of the
-//! job does so when its peer's call to it was faster.
+//! Unauthenticated connections are limited in number and time: when the limit is reached, the
+//! oldest that has not shown the key is closed, and so is one that shows nothing for [`SILENT`].
+//! One that has shown the key in its hello may take [`SLOW`] for the rest, since its rank may be
+//! computing. Closing is silent, and counted. A peer that disconnects by itself is not counted: a
+//! rank of the job does so when its peer's call to it was faster.
 
 use super::attempt::{hear, say};
 use super::watcher::Token;
@@ -31,9 +31,9 @@ use std::time::Duration;
 const SILENT: Duration = Duration::from_secs(5);
 /// How long one that has shown it may take to prove it.
 const SLOW: Duration = Duration::from_secs(120);
-/// Strangers at once, beyond one for every rank of the job.
+/// Most unauthenticated connections at once, beyond one for every rank of the job.
 const SPARE: usize = 32;
-/// Connections accepted at one look.
+/// Connections accepted at one poll.
 const AT_ONCE: usize = 16;
 
 #[derive(Debug)]
@@ -64,14 +64,14 @@ impl PendingAccept {
         self.proven.claim()
     }
 
-    /// Our address and the other side's.
+    /// This rank's address and the other side's.
     pub fn ends(&self) -> Option<(IpAddr, IpAddr)> {
         let (here, there) = self.sock.ends()?;
         Some((here.ip(), there.ip()))
     }
 
-    /// Says the verdict, and what we have of the link; the socket, when it was said. Dropping the
-    /// socket closes the connection.
+    /// Sends the verdict, and this side's view of the link; returns the socket once it was sent.
+    /// Dropping the socket closes the connection.
     pub fn answer(self, verdict: Verdict, ours: Claim) -> Option<Sock> {
         let bytes = self.proven.verdict_with(verdict, ours);
         say(&self.sock, &bytes).ok().map(|()| self.sock)
@@ -134,7 +134,7 @@ impl Acceptor {
         self.most = self.most.max(size as usize + SPARE);
     }
 
-    /// Connections closed for want of a proof.
+    /// Connections closed because they did not prove the key.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -150,12 +150,12 @@ impl Acceptor {
         !self.unauthenticated.is_empty() && now >= self.due || self.shut
     }
 
-    /// Connections that stand at the acceptor.
+    /// Connections that are pending at the acceptor.
     pub fn len(&self) -> usize {
         self.unauthenticated.len()
     }
 
-    /// Opens the acceptor or shuts it: then the poller does not tell of those who wait outside.
+    /// Opens the acceptor or shuts it: then the poller does not report waiting connections.
     pub fn set_shut(&mut self, shut: bool, poller: &Poller) {
         if shut == self.shut {
             return;
@@ -176,8 +176,8 @@ impl Acceptor {
         self.shut
     }
 
-    /// Lets in what waits at one listening socket, as many as there is room for. Without
-    /// descriptors for them the acceptor is shut.
+    /// Accepts the connections that wait at one listening socket, as many as there is room for.
+    /// Without descriptors for them the acceptor is shut.
     pub fn accept(
         &mut self,
         listener: usize,
@@ -226,7 +226,7 @@ impl Acceptor {
         }
     }
 
-    /// Closes the one that has kept silent longest.
+    /// Closes the one that has been silent longest.
     fn evict(&mut self) {
         let oldest = self.unauthenticated.iter().min_by_key(|(_, s)| s.until);
         if let Some(key) = oldest.map(|(k, _)| k) {
@@ -241,7 +241,7 @@ impl Acceptor {
         }
     }
 
-    /// An unauthenticated connection is readable: advances it. Returns the rank, when that has just
+    /// An unauthenticated connection is readable: advances it. Returns the rank, if that has just
     /// been proven.
     pub fn advance(&mut self, bits: u64) -> Option<u32> {
         let key = Key::from_bits(bits);
@@ -284,14 +284,14 @@ impl Acceptor {
         self.take(key.to_bits())
     }
 
-    /// Another connection of this peer is in use: those that wait are told so.
+    /// Another connection of this peer is in use: pending ones are told so.
     pub fn dismiss(&mut self, peer: Peer) {
         while let Some(pending) = self.parked(peer) {
             pending.answer(Verdict::Duplicate, Claim::default());
         }
     }
 
-    /// Closes those whose time is over; says when the next one's will be.
+    /// Closes those whose time is over; returns when the next one's will be.
     pub fn expire(&mut self, now: Tick) -> Tick {
         if now < self.due {
             return self.due;
@@ -312,9 +312,9 @@ impl Acceptor {
 }
 
 impl Unauthenticated {
-    /// Reads what has come and goes on as far as it leads; the rank when it has just been proven.
-    /// The error says whether the other side may be of the job: it had shown the key, or has said
-    /// nothing.
+    /// Reads the arrived bytes and continues as far as they lead; returns the rank if it has just
+    /// been proven. The error tells whether the other side may be of the job: it had shown the key,
+    /// or has sent nothing.
     fn step(&mut self) -> Result<Option<u32>, bool> {
         loop {
             let mut bytes = [0; HELLO_LEN];

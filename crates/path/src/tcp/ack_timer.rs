@@ -13,23 +13,23 @@ use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
 use std::time::Duration;
 
-/// The next look for acknowledgements, at the time when all should be there: each look costs the
-/// computation as much as any wake-up, and what comes meanwhile wakes the progress thread anyway.
+/// The next query of acknowledgements, at the time when all should be there: each query costs the
+/// computation as much as any wake-up, and incoming data wakes the progress thread anyway.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NextLook {
     at: Tick,
-    /// The last look, and bytes that were owed then.
+    /// The last query, and the bytes that were unacknowledged then.
     last: Option<(Tick, u64)>,
     /// Picoseconds for a byte, as seen last; zero before the first time.
     pace: u64,
-    /// Looks since that saw nothing new.
+    /// Queries since then that saw nothing new.
     vain: u32,
 }
 
 impl NextLook {
     /// No pause is longer: a collective operation waits for the end of a send.
     const LONGEST: Duration = Duration::from_millis(10);
-    /// None is shorter: what a wake-up costs should be worth it.
+    /// No pause is shorter: the cost of a wake-up should be worth it.
     const SHORTEST: Duration = Duration::from_micros(50);
     /// Initial guess: a fast network.
     const QUICK: u64 = 1000;
@@ -40,7 +40,7 @@ impl NextLook {
         std::mem::take(&mut self.at) != Tick(0)
     }
 
-    /// Chooses the next time; `owed`: bytes that are to be acknowledged.
+    /// Chooses the next time; `owed`: bytes that have to be acknowledged.
     fn put_off(&mut self, now: Tick, owed: u64) {
         self.learn(now, owed);
         self.pace = match self.pace {
@@ -48,14 +48,14 @@ impl NextLook {
             pace => pace.clamp(NextLook::QUICK / 10, NextLook::QUICK * 100),
         };
         let all = self.pace.saturating_mul(owed) / 1000;
-        // A little later than expected, because a look that comes too early is followed by another
+        // A little later than expected, because a query that comes too early is followed by another
         // one.
         let pause = Duration::from_nanos(all + all / 16) * (1 << self.vain.min(8));
         self.at = now + pause.clamp(NextLook::SHORTEST, NextLook::LONGEST);
         self.last = Some((now, owed));
     }
 
-    /// How quickly they come, from what has come since the last look.
+    /// Rate of acknowledgements, from those since the last query.
     fn learn(&mut self, now: Tick, owed: u64) {
         match self.last {
             Some((then, before)) if before > owed => {
@@ -71,15 +71,15 @@ impl NextLook {
 /// Senders that wait for an acknowledgement, across all connections.
 #[derive(Debug, Default)]
 pub struct AckTimer {
-    /// When the progress thread looks.
+    /// When the progress thread queries.
     next_look: NextLook,
     /// Senders whose payload may be reused and that have not been notified.
     told: Vec<(Peer, u64)>,
 }
 
 impl AckTimer {
-    /// Tells those whose payload the peers' kernels have acknowledged, or whose payload was copied
-    /// before a sleep. Whether there were any.
+    /// Notifies senders whose payload the peers' kernels have acknowledged, or whose payload was
+    /// copied before a sleep. Returns whether there were any.
     #[cold]
     pub fn reap_acks(
         &mut self,
@@ -94,7 +94,7 @@ impl AckTimer {
         peers.reap_acks(tuning, inbound) | told
     }
 
-    /// Before a sleep that only events end: what is lent is copied, and the sleep ends at once.
+    /// Before a sleep that only events end: lent data is copied, and the sleep ends at once.
     #[cold]
     pub fn copy_unacked(&mut self, peers: &mut Peers, watcher: &mut Watcher) {
         peers.copy_unacked(&mut self.told);
@@ -104,8 +104,8 @@ impl AckTimer {
     }
 
     /// Before a sleep of the progress thread, while an operation cannot go on before a send has
-    /// ended: no event tells of acknowledgements, but the program computes, and a look costs it
-    /// less than a copy of what is on its way.
+    /// ended: no event tells of acknowledgements, but the program computes, and a query costs it
+    /// less than a copy of the data in flight.
     #[cold]
     pub fn schedule_look(&mut self, now: Tick, peers: &mut Peers, watcher: &mut Watcher) {
         if now >= self.next_look.at {

@@ -1,4 +1,4 @@
-//! One pair of addresses that is being tried: connecting, and the handshake as the one who calls.
+//! One pair of addresses that is being tried: connecting, and the handshake as the caller.
 //!
 //! ```text
 //! Attempt:  Connecting --made: hello--> Offered --challenge: proof--> Answered --verdict--> Welcome | Duplicate
@@ -49,7 +49,7 @@ pub struct Attempt {
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// The system says so.
+    /// The system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A fresh socket takes no handshake.
@@ -58,16 +58,16 @@ pub enum Why {
     /// The other side hung up.
     #[error("closed during the handshake")]
     Closed,
-    /// The other side is not who it should be.
+    /// The other side is not the intended one.
     #[error(transparent)]
     Stranger(#[from] Refusal),
-    /// The other side has one already.
+    /// The other side has a connection already.
     #[error("the peer uses another connection")]
     Duplicate,
     /// A fault of our own.
     #[error("the handshake was started twice")]
     Twice,
-    /// Nothing came for so long.
+    /// Nothing came for this long.
     #[error("no answer in {} s", .0.as_secs())]
     Silent(Duration),
 }
@@ -92,7 +92,7 @@ pub enum Step {
 }
 
 impl Attempt {
-    /// Begins to connect; the poller tells of it under this number.
+    /// Begins to connect; the poller reports it under this number.
     pub fn begin(
         pair: Pair,
         peer: Peer,
@@ -117,7 +117,7 @@ impl Attempt {
         matches!(self.state, State::Connecting)
     }
 
-    /// Goes on as far as what has come leads; `claim`: what we have of the link.
+    /// Continues as far as the arrived data leads; `claim`: this side's view of the link.
     pub fn step(mut self, number: u64, claim: Claim, poller: &Poller) -> Result<Step, Why> {
         loop {
             self.state = match self.state {
@@ -179,7 +179,7 @@ pub fn say(sock: &Sock, bytes: &[u8]) -> Result<(), Why> {
     }
 }
 
-/// Receives into `bytes` what has come of a message of the handshake.
+/// Receives into `bytes` the arrived part of a message of the handshake.
 pub fn hear<'a>(sock: &Sock, bytes: &'a mut [u8]) -> Result<Option<&'a [u8]>, Why> {
     match sock.recv(bytes) {
         Ok(Got::Bytes(n)) => Ok(Some(&bytes[..n])),

@@ -1,5 +1,5 @@
-//! Whether short frames share a connection with long payloads, and so how much of a payload may
-//! stand between two wake-ups.
+//! Whether short frames share a connection with long payloads, and so how much of a payload may be
+//! between two wake-ups.
 //!
 //! Every wake-up of the progress thread costs the computation 20 us and more, so a long payload
 //! should be handed to the kernel, and taken from it, in large parts. But a short frame, an answer

@@ -1,10 +1,10 @@
 //! More peers than connections: a process may open only a limited number of files.
 //!
-//! When a connection is to be made or let in and there is no room, the idle one that was used
-//! longest ago is given up: we say a goodbye that is the connection's and not the rank's
+//! When a connection has to be made or accepted and there is no room, the idle one that was used
+//! longest ago is given up: this rank sends a goodbye that is the connection's and not the rank's
 //! ([`PARTING`](super::reader::PARTING)), and the peer closes it as soon as nothing is in flight
-//! and our kernel has acknowledged all that it sent. The link stays, and goes on over the next
-//! connection, as after one that broke ([`super::reconnect`]). If anything was said after the
+//! and our kernel has acknowledged all that it sent. The link stays, and continues over the next
+//! connection, as after one that broke ([`super::reconnect`]). If anything was sent after the
 //! goodbye, that connection is made at once.
 //!
 //! A quarter of the room is kept for incoming calls: if all ranks were full of outgoing calls, none
@@ -40,14 +40,14 @@ impl ConnectionLimit {
         self.most.is_none_or(|most| open * 2 < most)
     }
 
-    /// How many of those who call us may come in.
+    /// How many callers may come in.
     pub fn room(&self, open: usize) -> usize {
         self.most
             .map_or(usize::MAX, |most| most.saturating_sub(open))
     }
 
-    /// The system gives no more than these: the program has opened files itself. Whether there is a
-    /// limit at all.
+    /// The system gives no more than these: the program has opened files itself. Returns whether
+    /// there is a limit at all.
     pub fn found_full(&mut self, open: usize) -> bool {
         if let Some(most) = &mut self.most {
             *most = open.max(LEAST);

@@ -2,7 +2,7 @@
 //!
 //! When both ranks of a pair connect at the same time, the connection that the lower rank made is
 //! kept: the higher rank welcomes it and drops its own; the lower rank lets the higher one's wait,
-//! and welcomes it only should its own attempts all fail.
+//! and welcomes it only if all of its own attempts fail.
 
 use super::acceptor::{Acceptor, PendingAccept};
 use super::connection_limit::ConnectionLimit;
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Connections that are being given up at once.
 const AT_ONCE: usize = 4;
-/// How soon what waits for room, or for an acknowledgement, is looked at again.
+/// Time after which calls that wait for room, or for an acknowledgement, are checked again.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The rank that makes connections.
@@ -42,14 +42,14 @@ pub struct Connector {
 pub struct Made {
     /// The destination.
     pub peer: Peer,
-    /// Our address and the peer's; it may have been closed since.
+    /// This rank's address and the peer's; it may have been closed since.
     pub ends: (IpAddr, IpAddr),
     /// Results for the peer's other addresses; empty if it has none.
     pub others: String,
 }
 
 impl Connector {
-    /// Lets in who comes to this acceptor.
+    /// Accepts connections at this acceptor.
     pub fn new(acceptor: Acceptor, limit: ConnectionLimit) -> Connector {
         Connector {
             acceptor,
@@ -68,7 +68,7 @@ impl Connector {
         self.made.retain(|made| !which.contains(&made.peer.0));
     }
 
-    /// Who stands outside.
+    /// Pending incoming connections.
     pub fn acceptor(&self) -> &Acceptor {
         &self.acceptor
     }
@@ -84,7 +84,7 @@ impl Connector {
         !lists.dialing.is_empty() || net.striping.rails().is_wanting() || !lists.yielding.is_empty()
     }
 
-    /// Connections that there are or will soon be.
+    /// Number of current and imminent connections.
     pub fn connections(&self, net: &Net) -> usize {
         let lists = net.peers.lists();
         let sockets = |p: Peer| match net.peers.slot(p) {
@@ -95,7 +95,7 @@ impl Connector {
         lists.live.len() + net.striping.rails().sockets() + dials + self.acceptor.len()
     }
 
-    /// The first frame to a peer we are not connected to.
+    /// The first frame to a peer without a connection.
     #[cold]
     pub fn send(
         &mut self,
@@ -121,7 +121,7 @@ impl Connector {
                 self.start_dial(net, to);
                 Ok(sent)
             }
-            // It was there, and where it listens is being asked.
+            // It was there, and its address is being asked for.
             Slot::Idle(Some(stream)) => Ok(stream.queue(head, body, 0, cookie)),
             Slot::Gone(why) => Err(down(to, why.clone())),
             _ => Err(down(to, "its address is not known yet")),
@@ -139,7 +139,7 @@ impl Connector {
         }
     }
 
-    /// Dials a peer whose connection broke, if it is known where it listens.
+    /// Dials a peer whose connection broke, if its address is known.
     pub fn go_on(&mut self, net: &mut Net, peer: Peer) {
         if net.peers.known(peer).is_empty() {
             return;
@@ -153,7 +153,7 @@ impl Connector {
         let stream = std::mem::take(&mut **stream);
         dial(net, peer, stream);
         self.start_dial(net, peer);
-        // The dial's times count from the next look.
+        // The dial's times count from the next poll.
         net.watcher.wake();
     }
 
@@ -212,7 +212,7 @@ impl Connector {
             ..stream.claim()
         };
         let number = Token::Link(peer).bits();
-        // When the connection breaks at the last moment the peer comes again, or our dial goes on.
+        // If the connection breaks at the last moment the peer comes again, or our dial continues.
         if let Some(sock) = pending.answer(Verdict::Welcome, ours)
             && let Ok(()) = net.watcher.poller().change(&sock, number, Interest::Read)
         {
@@ -236,7 +236,7 @@ impl Connector {
         }
         let tuning = &net.local.tuning;
         if net.local.reliable {
-            // Where the system does not know these options, it finds out later.
+            // If the system does not know these options, it finds out later.
             let _ = sock.watch(tuning.silence);
         }
         let sized = tuning.socket_buffer.map_or(Ok(()), |n| sock.set_buffers(n));
@@ -257,7 +257,7 @@ impl Connector {
         }
     }
 
-    /// A connection that stands at the acceptor said something.
+    /// Data came on a connection that is pending at the acceptor.
     pub fn advance_pending(&mut self, net: &mut Net, key: u64, inbound: &mut dyn Inbound) -> bool {
         let Some(rank) = self.acceptor.advance(key) else {
             return false;
@@ -287,9 +287,9 @@ impl Connector {
         true
     }
 
-    /// A connected peer calls. If it knows of the connection that we have, that one is over: what
-    /// it has brought is read, and it is left. If not, ours is looked at: it may be over without
-    /// our knowledge.
+    /// A connected peer calls. If it knows of the connection that we have, that one is over: the
+    /// data that it has brought is read, and it is left. If not, ours is checked: it may be over
+    /// without our knowledge.
     fn leave(&mut self, net: &mut Net, peer: Peer, key: u64, inbound: &mut dyn Inbound) {
         let (Some(link), Some(claim)) = (net.peers.link(peer), self.acceptor.claim(key)) else {
             return;
@@ -330,7 +330,7 @@ impl Connector {
         }
     }
 
-    /// Lets in who waits at a listening socket, if there is room.
+    /// Accepts connections that wait at a listening socket, if there is room.
     pub fn let_in(&mut self, net: &mut Net, listener: usize, now: Tick) -> bool {
         let room = self.limit.room(self.connections(net));
         if room == 0 {
@@ -365,8 +365,8 @@ impl Connector {
         net.peers.say(peer, &bye, Body::None, &net.local.tuning);
     }
 
-    /// The peer wants the connection closed: done when nothing is in flight, else looked at again
-    /// soon.
+    /// The peer wants the connection closed: done when nothing is in flight, otherwise checked
+    /// again soon.
     #[cold]
     fn give_way(&mut self, net: &mut Net, peer: Peer, inbound: &mut dyn Inbound) {
         let closed = net.peers.is_closed();
@@ -383,8 +383,8 @@ impl Connector {
         }
     }
 
-    /// Time has passed: continues calls, gives up those that take too long, and looks again at what
-    /// waits for room. When to come again.
+    /// Time has passed: continues calls, gives up those that take too long, and checks again the
+    /// calls that wait for room. Returns when to come again.
     pub fn tick(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let next = self.acceptor.expire(now);
         let next = next.min(self.look_for_room(net, now, inbound));
@@ -419,7 +419,7 @@ impl Connector {
         next
     }
 
-    /// Looks again at what waits for room; says when the next time is.
+    /// Checks again the calls that wait for room; returns when the next time is.
     fn look_for_room(&mut self, net: &mut Net, now: Tick, inbound: &mut dyn Inbound) -> Tick {
         let mut waits = false;
         for peer in net.peers.take_yielding() {

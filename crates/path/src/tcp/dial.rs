@@ -1,7 +1,7 @@
 //! Connecting to a peer: all its addresses at once, the first that proves the key wins. The kernel
-//! chooses which of our addresses that is from; when none has won after [`WIDEN`], each is tried
-//! from all our other addresses as well, so that every pair of addresses of the two hosts takes
-//! part. Addresses that this host has too (a container bridge has the same on every host) lead to
+//! chooses from which of our addresses; when none has won after [`WIDEN`], each is tried from all
+//! our other addresses as well, so that every pair of addresses of the two hosts takes part.
+//! Addresses that this host has too (a container bridge has the same on every host) lead to
 //! ourselves and are left out.
 //!
 //! An attempt that fails is noted with its reason. When all have failed, they are made again after
@@ -31,7 +31,7 @@ const REFUSED: u32 = 3;
 const WIDEN: Duration = Duration::from_millis(250);
 /// First pause before all addresses are tried again.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Rounds that are made at least, however rarely this rank polls.
+/// Fewest rounds that are made, however rarely this rank polls.
 const ROUNDS: u32 = 4;
 
 /// Result of the attempts.
@@ -39,7 +39,7 @@ const ROUNDS: u32 = 4;
 pub enum Dialled {
     /// They go on.
     Waiting,
-    /// This one is welcome, for what the peer has of the link; what became of the others.
+    /// This one is welcome, with the peer's view of the link; and the results of the others.
     Connected(Sock, Claim, String),
     /// None is left for now.
     Exhausted,
@@ -49,7 +49,7 @@ pub enum Dialled {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable;
 
-/// All attempts to reach one peer, and the link that the connection is to carry.
+/// All attempts to reach one peer, and the link that the connection will carry.
 #[derive(Debug)]
 pub struct Dial {
     peer: Peer,
@@ -65,7 +65,7 @@ pub struct Dial {
     /// When our other addresses take part.
     widen: Option<Tick>,
     wide: bool,
-    /// This side's view of the link that the connection is to carry.
+    /// This side's view of the link that the connection will carry.
     claim: Claim,
     /// End of the connection before.
     broken: Option<Broken>,
@@ -135,7 +135,8 @@ impl Dial {
         }
     }
 
-    /// Tries every address, from what the kernel chooses and, once it is time, from all `sources`.
+    /// Tries every address, from our address that the kernel chooses and, once it is time, from all
+    /// `sources`.
     fn round(&mut self, identity: &Identity, poller: &Poller, sources: &[IpAddr]) {
         self.rounds += 1;
         self.again = Tick::NEVER;
@@ -181,7 +182,7 @@ impl Dial {
             match attempt.step(number, claim, poller) {
                 Ok(Step::On(a)) => going.push(a),
                 Ok(Step::Welcome(sock, theirs)) => {
-                    // what this one had before it in the list may still be on its way
+                    // data that this one had before it in the list may still be on its way
                     let late = going.iter().chain(&self.attempts);
                     let others = self.others(late.map(|a| a.pair));
                     return Dialled::Connected(sock, theirs, others);
@@ -257,13 +258,13 @@ impl Dial {
         }
     }
 
-    /// Whether a peer that was there listens no more.
+    /// Whether a peer that was there no longer listens.
     fn is_refused(&self) -> bool {
         let all = || self.failures.iter().all(|(_, why)| why.is_refused());
         self.broken.is_some() && self.rounds >= REFUSED && self.attempts.is_empty() && all()
     }
 
-    /// After the deadline no address that has not even answered is waited for.
+    /// After the deadline an address that has not even answered is no longer waited for.
     fn give_up_connecting(&mut self) {
         let (gone, going) = std::mem::take(&mut self.attempts)
             .into_iter()
@@ -315,7 +316,7 @@ impl Dial {
     }
 }
 
-/// Tells addresses that are also ours from those that lead to another host. A peer that has no
+/// Separates addresses that are also ours from those that lead to another host. A peer that has no
 /// others is on this host.
 fn foreign(addresses: Vec<SocketAddr>, own: &[IpAddr]) -> (Vec<SocketAddr>, Vec<SocketAddr>) {
     let (ours, others): (Vec<_>, Vec<_>) =

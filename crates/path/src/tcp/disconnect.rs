@@ -9,9 +9,9 @@ use std::io;
 pub enum End {
     /// The other side closed it.
     Closed,
-    /// We have closed it: what was sent over it was not answered.
+    /// We have closed it: data sent over it was not answered.
     Silent,
-    /// The system says so.
+    /// The system reported an error.
     Failed(io::Error),
     /// The received data is not a frame.
     Nonsense(WireError),

@@ -1,4 +1,4 @@
-//! A payload on its way to where it belongs.
+//! A payload on its way to its destination.
 
 use crate::contract::Landing;
 use kw_sys::buf::Buf;
@@ -54,7 +54,7 @@ impl Inflow {
         self.len - self.done
     }
 
-    /// Given back when it has landed.
+    /// Cookie that is given back when it has landed.
     pub fn cookie(&self) -> u64 {
         self.landing.cookie
     }
@@ -65,7 +65,7 @@ impl Inflow {
             .min(self.landing.buf.len().saturating_sub(self.landing.at))
     }
 
-    /// Where the next bytes go, from which byte on, and how many of them have a place there.
+    /// Place of the next bytes: buffer, first byte, and how many of them have a place there.
     #[inline]
     pub fn place(&self) -> (&Buf, u64, u64) {
         let want = self.fits().saturating_sub(self.done);
@@ -78,7 +78,7 @@ impl Inflow {
         self.done += n;
     }
 
-    /// Takes what `bytes` has of the payload; returns how much that is.
+    /// Takes the part of the payload that `bytes` has; returns how much that is.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let n = (bytes.len() as u64).min(self.rest_of_segment()) as usize;
         let (buf, at, want) = self.place();

@@ -23,12 +23,12 @@ pub struct Local {
     pub tuning: Tuning,
     /// Every address of this host.
     own: Vec<Interface>,
-    /// Those that we listen on.
+    /// Addresses on which this rank listens.
     sources: Vec<IpAddr>,
 }
 
 impl Local {
-    /// `own` is every address of this host, `sources` those that we listen on.
+    /// `own` is every address of this host, `sources` those on which this rank listens.
     pub fn new(
         (me, identity): (Peer, Identity),
         reliable: bool,
@@ -50,7 +50,7 @@ impl Local {
         self.identity.precedes(peer.0)
     }
 
-    /// The addresses that we listen on.
+    /// The addresses on which this rank listens.
     pub fn sources(&self) -> &[IpAddr] {
         &self.sources
     }

@@ -45,30 +45,30 @@
 //! All addresses of the peer are tried at once (see `dial`), and the first one that proves the
 //! job's key (see [`kw_proto::handshake`]) is kept. When both ranks of a pair connect at the same
 //! time, the connection that the lower rank made is kept: the higher rank welcomes it and drops its
-//! own; the lower rank lets the higher one's wait, and welcomes it only should its own attempts all
+//! own; the lower rank lets the higher one's wait, and welcomes it only if all of its own attempts
 //! fail. Frames flow only on a welcomed connection, so none is lost or overtaken.
 //!
 //! The states of a peer are in `peers`.
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection. A Bye that is received is told as `on_down(clean
-//! = true)`. After an end without one another connection carries the link on, and nothing is lost,
-//! repeated or reordered (`KW_RELIABLE`, see `remake`); where none can be made `on_down(clean =
-//! false)` says what happened. Bye frames are the path's own and are not handed on.
+//! `close` sends a Bye frame on every connection. A received Bye is reported as `on_down(clean =
+//! true)`. After an end without one another connection carries the link on, and nothing is lost,
+//! repeated or reordered (`KW_RELIABLE`, see `remake`); if none can be made `on_down(clean =
+//! false)` reports what happened. Bye frames are the path's own and are not passed on.
 //!
-//! # Where what is
+//! # Files
 //! | file | what |
 //! | --- | --- |
-//! | `path`, `network`, `progress` | what the engine calls; a turn of reading and sending |
-//! | `net` | what all parts work on: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
-//! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what of a link outlives it |
-//! | `reader`, `inflow`, `outbox`, `unacked`, `bulk_detector` | of a link: what comes in, what waits to be sent, what is not acknowledged |
-//! | `socket` | what these ask of a socket, and a socket for tests |
+//! | `path`, `network`, `progress` | functions for the engine; a turn of reading and sending |
+//! | `net` | the state that all parts share: `local` (this rank), `watcher` (the poller), `peers` with their `ready_lists`, `striping` |
+//! | `link` (`sending`, `coalesce`), `stream` | a connection in use; what outlives it |
+//! | `reader`, `inflow`, `outbox`, `unacked`, `bulk_detector` | of a link: incoming, waiting and unacknowledged data |
+//! | `socket` | the functions of a socket that these use, and a socket for tests |
 //! | `connector`, `dial`, `attempt` | calling a peer: all its addresses, one of them |
-//! | `acceptor` | being called: who stands there and has not proven the key |
+//! | `acceptor` | being called: connections that have not proven the key |
 //! | `reconnect`, `disconnect`, `unacked_timeout` | connections that break, why, and those that are left because another link is there |
 //! | `connection_limit` | more peers than connections |
-//! | `ack_timer` | when kernels are asked what is acknowledged |
+//! | `ack_timer` | when kernels are asked for acknowledgements |
 //! | `rails`, `rail`, `striping`, `stripe` | several links: how they are made, one of them, long payloads over them |
 //! | `tuning` | the numbers |
 
@@ -135,10 +135,10 @@ pub struct Config {
     pub reliable: bool,
     /// Long payloads go over all links that two hosts have (`KW_STRIPE`).
     pub stripe: bool,
-    /// Name of this host, for what others say of us.
+    /// Name of this host, for messages of other ranks.
     pub host: String,
-    /// Connections that may be open at once; idle ones are closed before, and made again when they
-    /// are wanted. Without `reliable` there must be room for all peers.
+    /// Most connections that may be open at once; idle ones are closed before, and made again when
+    /// they are needed. Without `reliable` there must be room for all peers.
     pub most: usize,
 }
 
@@ -175,7 +175,7 @@ impl TcpPath {
         TcpPath::tuned(config, tuning)
     }
 
-    /// As `new`, with other numbers than the measured ones.
+    /// Like `new`, with other numbers than the measured ones.
     pub fn tuned(config: Config, tuning: Tuning) -> Result<TcpPath, CannotOpen> {
         let member = &config.member;
         let peers = member.size.saturating_sub(1) as usize;
@@ -224,7 +224,7 @@ impl TcpPath {
         self.timeout.left()
     }
 
-    /// Connections that there are or will soon be.
+    /// Number of current and imminent connections.
     pub fn connections(&self) -> usize {
         self.connector.connections(&self.net)
     }
@@ -235,8 +235,8 @@ impl TcpPath {
         self.net.striping.counts()
     }
 
-    /// Which addresses the connections used that this rank made (a peer may have closed its own
-    /// since, because it has finished), and what became of the others.
+    /// The addresses used by the connections that this rank made (a peer may have closed its own
+    /// since, because it has finished), and the results of the others.
     pub fn network(&self) -> Vec<String> {
         let lines = self.connector.made().iter().map(|made| {
             let (peer, (here, there)) = (made.peer, made.ends);
@@ -251,7 +251,7 @@ impl TcpPath {
         lines.chain(rails.network(&self.net.local)).collect()
     }
 
-    /// Breaks the further connections of a peer. Whether there were any. For tests.
+    /// Breaks the further connections of a peer. Returns whether there were any. For tests.
     pub fn cut_rails(&mut self, peer: Peer) -> bool {
         let rails = self.net.striping.rails().of(peer);
         rails.iter().for_each(|rail| rail.shut());

@@ -10,7 +10,7 @@ use crate::contract::{Body, Inbound, Sent};
 use kw_base::Peer;
 use kw_proto::wire::Header;
 
-/// The four of them, each of which minds its own.
+/// The four parts, each with its own state.
 #[derive(Debug)]
 pub struct Net {
     pub local: Local,
@@ -38,7 +38,7 @@ impl Net {
         self.peers.pull(peer, &self.local.tuning, inbound)
     }
 
-    /// Sends what is queued.
+    /// Sends queued data.
     pub fn flush(&mut self, inbound: &mut dyn Inbound) -> bool {
         let (mut moved, mut i) = (false, 0);
         while let Some(peer) = self.peers.lists().backlog.get(i) {
@@ -65,14 +65,14 @@ impl Net {
         (sent, !self.peers.end_push(peer))
     }
 
-    /// Moves what is in flight in pieces.
+    /// Advances payloads that are in flight in pieces.
     #[cold]
     pub fn serve_striping(&mut self, inbound: &mut dyn Inbound) -> bool {
         let net = (&self.local, &self.watcher);
         self.striping.serve_all(net, &mut self.peers, inbound)
     }
 
-    /// The end of a peer: tells it, unless a goodbye was told already.
+    /// The end of a peer: reports it, unless a goodbye was reported already.
     pub fn bury(&mut self, peer: Peer, reason: String, inbound: &mut dyn Inbound) {
         self.striping.forget(peer);
         if self.peers.bury(peer, reason.clone()) {
@@ -88,7 +88,7 @@ impl Net {
         self.ask_for_address(peer, inbound);
     }
 
-    /// Asks where a peer listens, if that is not known.
+    /// Asks for the address of a peer, if it is not known.
     pub fn ask_for_address(&self, peer: Peer, inbound: &mut dyn Inbound) {
         if self.peers.known(peer).is_empty() {
             inbound.on_stray(peer);

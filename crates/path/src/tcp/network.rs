@@ -91,7 +91,7 @@ impl Network for TcpPath {
         Some(self.as_fd())
     }
 
-    /// Asks whether the kernels of all peers have all that was sent to them.
+    /// Queries whether the kernels of all peers have all that was sent to them.
     fn is_quiet(&mut self) -> bool {
         !self.pending() && self.net.peers.are_quiet()
     }

@@ -1,12 +1,12 @@
 //! Frames that the socket did not take yet, in order.
 //!
 //! A long payload is sent in segments. Between two of them the small frames that were queued behind
-//! it pass, then a `More` frame says that the payload goes on. An answer (`Cts`) thus waits for a
-//! segment at most, not for a whole message: two ranks that send each other large messages would
-//! else take turns on a link that carries both ways at once. Frames still begin in the order they
-//! were sent; the goodbye never passes.
+//! it pass, then a `More` frame announces that the payload goes on. An answer (`Cts`) thus waits
+//! for a segment at most, not for a whole message: otherwise two ranks that send each other large
+//! messages would take turns on a link that carries both ways at once. Frames still begin in the
+//! order they were sent; the goodbye never passes.
 //!
-//! A short payload is copied and its sender is done with it; where more than [`WINDOW`] bytes of
+//! A short payload is copied and its sender is done with it; if more than [`WINDOW`] bytes of
 //! copies wait it goes on when half of that waits ([`Slowed`]).
 
 use super::segmented;
@@ -26,10 +26,10 @@ pub const COPIED: u64 = 4 << 10;
 /// Copies share a piece of memory up to this size.
 const SHARED: usize = 64 << 10;
 
-/// One piece of what is to be sent.
+/// One piece of the data to be sent.
 #[derive(Debug)]
 enum Item {
-    /// Bytes of our own; the first `done` are sent.
+    /// Bytes of the queue's own; the first `done` are sent.
     Bytes { data: Vec<u8>, done: usize },
     /// Payload of a sender, read when it is sent.
     Payload(Payload),
@@ -49,7 +49,7 @@ struct Payload {
     /// End of the segment that is being sent.
     stop: u64,
     end: u64,
-    /// Bytes of all of it.
+    /// Bytes of the whole payload.
     total: u64,
     cookie: u64,
     segmented: bool,
@@ -61,7 +61,7 @@ impl Payload {
         self.led == self.lead.len() && self.at == self.stop && self.at < self.end
     }
 
-    /// Goes on to the next segment, which a `More` announces.
+    /// Begins the next segment, which a `More` announces.
     fn next_segment(&mut self, bytes: u64) {
         self.lead.clear();
         self.lead
@@ -149,7 +149,7 @@ impl Outbox {
         self.sealed = true;
     }
 
-    /// Queues what follows the first `skip` bytes of a frame.
+    /// Queues the rest of a frame after its first `skip` bytes.
     pub fn push(&mut self, head: &Header, body: Body<'_>, skip: u64, cookie: u64) -> Sent {
         let head_left = &head.encode()[(skip as usize).min(HEADER_LEN)..];
         let skip = skip.saturating_sub(HEADER_LEN as u64);
@@ -193,7 +193,7 @@ impl Outbox {
         }
     }
 
-    /// Room for `n` more bytes of our own at the end of the queue.
+    /// Room for `n` more bytes of the queue's own at its end.
     fn room(&mut self, n: usize) -> &mut [u8] {
         let fits =
             matches!(self.items.back(), Some(Item::Bytes { data, .. }) if data.len() + n <= SHARED);
@@ -215,8 +215,8 @@ impl Outbox {
         }
     }
 
-    /// Sends once from the front. Returns how many bytes went, zero when the socket is full, and
-    /// tells `went` of each piece, in order.
+    /// Sends once from the front. Returns how many bytes went, zero if the socket is full, and
+    /// calls `went` for each piece, in order.
     pub fn send_some<S: Socket>(
         &mut self,
         sock: &S,

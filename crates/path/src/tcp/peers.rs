@@ -1,10 +1,10 @@
-//! The peers of a TCP path: where each can be reached, its connection or what there is instead, and
-//! what is to be done with it.
+//! The peers of a TCP path: the address of each, its connection or the state instead, and pending
+//! work for it.
 //!
 //! ```text
 //!         send                    welcome (theirs or ours)              end after a goodbye, or not reliable
 //! Idle ---------> Dialing ------------------------------> Up(Link) ------------------------------------> Gone
-//!  |              ^   \--- nobody answers for 9 s (5 s), or all refuse -------------------------------->  ^
+//!  |              ^   \--- no answer for 9 s (5 s), or all refuse ------------------------------------->  ^
 //!  |              \---------------- end without a goodbye: see `reconnect` ----/
 //!  \------ a stranger proves to be this peer: welcome ---> Up
 //! ```
@@ -30,7 +30,7 @@ use std::ops::Range;
 /// State of a peer.
 #[derive(Debug)]
 pub enum Slot {
-    /// No connection; perhaps there was one, and its link is to go on.
+    /// No connection; perhaps there was one, and its link will continue.
     Idle(Option<Box<Stream>>),
     /// It is being called.
     Dialing(Box<Dialing>),
@@ -40,7 +40,7 @@ pub enum Slot {
     Gone(String),
 }
 
-/// A call, and the link that the connection is to carry.
+/// A call, and the link that the connection will carry.
 #[derive(Debug)]
 pub struct Dialing {
     pub dial: Dial,
@@ -63,7 +63,7 @@ pub struct Pulled {
 pub struct Peers {
     me: Peer,
     slots: Vec<Slot>,
-    /// Where each peer listens, as far as that was asked.
+    /// Addresses of each peer, as far as they were asked for.
     known: Vec<Known>,
     lists: ReadyLists,
     /// We have said goodbye to all.
@@ -79,7 +79,7 @@ pub fn down(peer: Peer, reason: impl Into<String>) -> Down {
     }
 }
 
-/// Where few connections are read directly the poller watches them for the next sleep only.
+/// If few connections are read directly the poller watches them for the next sleep only.
 fn way_to_watch(live: &PeerSet, tuning: &Tuning) -> fn(Interest) -> Watch {
     match live.len() <= tuning.few_links {
         true => Watch::Once,
@@ -107,7 +107,7 @@ impl Peers {
         }
     }
 
-    /// Forgets peers, if all of them are gone or were never connected; whether that is so.
+    /// Forgets peers, if all of them are gone or were never connected; returns whether that is so.
     pub fn forget(&mut self, which: Range<u32>) -> bool {
         let over = |p: u32| matches!(self.slots[p as usize], Slot::Gone(_) | Slot::Idle(None));
         if !which.clone().all(over) {
@@ -120,7 +120,7 @@ impl Peers {
         true
     }
 
-    /// What there is of a peer; `None`: there is no such rank.
+    /// The state of a peer; `None`: there is no such rank.
     #[inline]
     pub fn slot(&self, peer: Peer) -> Option<&Slot> {
         self.slots.get(peer.idx())
@@ -140,7 +140,7 @@ impl Peers {
         }
     }
 
-    /// The link to a peer, to change.
+    /// The link to a peer, mutable.
     #[inline]
     pub fn link_mut(&mut self, peer: Peer) -> Option<&mut Link> {
         match self.slots.get_mut(peer.idx()) {
@@ -172,7 +172,7 @@ impl Peers {
         self.stream_mut(peer)?.stripes()
     }
 
-    /// Where a peer listens.
+    /// Addresses of a peer.
     pub fn known(&self, peer: Peer) -> &Known {
         &self.known[peer.idx()]
     }
@@ -241,7 +241,7 @@ impl Peers {
         }
     }
 
-    /// The rank looks at what comes: it does not run ahead.
+    /// The rank polls: it does not run ahead.
     #[inline]
     pub fn looked(&mut self) {
         self.lists.looked();
@@ -318,12 +318,12 @@ impl Peers {
         flushed && self.lists.backlog.remove(peer)
     }
 
-    /// The poller has told of a connection. Whether it tells nothing more of it.
+    /// The poller has reported a connection. Returns whether it reports nothing more of it.
     pub fn was_told(&mut self, peer: Peer) -> bool {
         self.link_mut(peer).is_some_and(Link::was_told)
     }
 
-    /// Before a sleep: the poller is to tell of everything that matters. One who serves sleeps
+    /// Before a sleep: the poller has to report everything that matters. The progress thread sleeps
     /// until as much has come as `patient` says.
     pub fn arm(&mut self, patient: bool, tuning: &Tuning, poller: &Poller) {
         let how = way_to_watch(&self.lists.live, tuning);
@@ -337,13 +337,13 @@ impl Peers {
                 true => Interest::Read,
                 false => Interest::Both,
             };
-            // Where the system refuses, the alarm or the next poll still finds what comes.
+            // If the system refuses, the alarm or the next poll still finds incoming data.
             let _ = link.be_watched(poller, Token::Link(peer).bits(), how(interest));
         }
     }
 
-    /// Tells those whose payload is acknowledged. Whether no peer of one of them is waited for any
-    /// more.
+    /// Notifies senders whose payload is acknowledged. Returns whether any peer no longer has to be
+    /// waited for.
     pub fn reap_acks(&mut self, tuning: &Tuning, inbound: &mut dyn Inbound) -> bool {
         let before = self.lists.unacked.len();
         for i in (0..before).rev() {
@@ -388,7 +388,7 @@ impl Peers {
         }
     }
 
-    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: tells
+    /// The peer has all of payloads that went in pieces, each up to a byte of our stream: notifies
     /// their owners.
     pub fn give_back(&mut self, peer: Peer, all: &[(u64, u64)], inbound: &mut dyn Inbound) {
         let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) else {
@@ -430,7 +430,7 @@ impl Peers {
         Ok(())
     }
 
-    /// There are more connections than are read directly: the poller tells of each from now on.
+    /// There are more connections than are read directly: the poller reports each from now on.
     #[cold]
     fn watch_all(&mut self, poller: &Poller) -> io::Result<()> {
         for peer in self.lists.live.iter() {
@@ -442,8 +442,8 @@ impl Peers {
         Ok(())
     }
 
-    /// Takes the link from its connection, which is closed; `what` happened to that, unless nothing
-    /// was in flight.
+    /// Takes the link from its connection, which is closed; `what` happened to the connection,
+    /// unless nothing was in flight.
     pub fn part(&mut self, peer: Peer, what: Option<String>) {
         let slot = &mut self.slots[peer.idx()];
         let old = std::mem::replace(slot, Slot::Idle(None));
@@ -461,12 +461,12 @@ impl Peers {
         !told && !self.closed
     }
 
-    /// A connection is to be closed when nothing is in flight. Whether that is new.
+    /// A connection has to be closed when nothing is in flight. Returns whether that is new.
     pub fn note_yielding(&mut self, peer: Peer) -> bool {
         self.lists.yielding.insert(peer)
     }
 
-    /// Those whose connection is to be closed; they are to be noted again.
+    /// The peers whose connection has to be closed; they have to be noted again.
     pub fn take_yielding(&mut self) -> Vec<Peer> {
         self.lists.yielding.take()
     }
@@ -483,7 +483,7 @@ impl Peers {
         idle.min_by_key(|(_, l)| l.last_use()).map(|(p, _)| p)
     }
 
-    /// Whether anything is to be sent to a connected peer or one that is being called.
+    /// Whether anything has to be sent to a connected peer or one that is being called.
     pub fn has_pending(&self) -> bool {
         let waits =
             |p: Peer| matches!(self.slot(p), Some(Slot::Dialing(d)) if !d.stream.is_flushed());

@@ -1,7 +1,7 @@
 //! A turn: reading, sending, asking the poller, and getting ready for a sleep.
 //!
 //! Up to `Tuning::few_links` connections are read directly, and the poller is asked now and then;
-//! more of them only when it tells of them.
+//! more of them only when it reports them.
 
 use super::TcpPath;
 use super::watcher::Token;
@@ -19,8 +19,8 @@ impl TcpPath {
         self.end_turn(inbound) | moved
     }
 
-    /// To be called before sleeping on the descriptor: asks to be woken when a full socket has room
-    /// again, and makes the next `poll` look at everything.
+    /// Must be called before sleeping on the descriptor: asks to be woken when a full socket has
+    /// room again, and makes the next `poll` check everything.
     pub fn arm(&mut self, who: Asleep, now: Tick) {
         let net = &mut self.net;
         let (tuning, patient) = (&net.local.tuning, who != Asleep::Waiting);
@@ -45,7 +45,7 @@ impl TcpPath {
         self.net.watcher.is_due(now)
     }
 
-    /// The rank looks at what comes; what is queued goes first.
+    /// The rank polls; queued data goes first.
     #[inline]
     pub(super) fn begin_turn(&mut self, inbound: &mut dyn Inbound) -> bool {
         self.net.peers.looked();
@@ -54,13 +54,13 @@ impl TcpPath {
         moved | self.reap_acks(inbound)
     }
 
-    /// Then what is in flight in pieces.
+    /// Then payloads that are in flight in pieces.
     #[inline]
     pub(super) fn end_turn(&mut self, inbound: &mut dyn Inbound) -> bool {
         !self.net.striping.is_idle() && self.net.serve_striping(inbound)
     }
 
-    /// Tells those whose payload is acknowledged.
+    /// Notifies senders whose payload is acknowledged.
     #[inline]
     fn reap_acks(&mut self, inbound: &mut dyn Inbound) -> bool {
         let net = &mut self.net;
@@ -71,7 +71,7 @@ impl TcpPath {
                 .reap_acks(&mut net.peers, &net.local.tuning, inbound)
     }
 
-    /// Asks the poller and serves what it names.
+    /// Asks the poller and serves the connections that it names.
     pub(super) fn look(&mut self, now: Tick, inbound: &mut dyn Inbound) -> bool {
         let events = self.net.watcher.ask(&self.net.local.tuning);
         let mut moved = false;

@@ -5,8 +5,8 @@ use super::socket::Socket;
 use super::stream::Stream;
 
 impl Peers {
-    /// Whether the kernels of all peers have all that was sent to them. Asks the system about each
-    /// connection.
+    /// Whether the kernels of all peers have all that was sent to them. Queries the system about
+    /// each connection.
     pub fn are_quiet(&mut self) -> bool {
         let peers: Vec<_> = self.lists().live.iter().collect();
         let quiet = |peer| match self.slot_mut(peer) {

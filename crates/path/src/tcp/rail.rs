@@ -1,7 +1,7 @@
 //! A further connection to a peer: it carries pieces of long payloads and nothing else, both ways.
 //!
 //! A piece that comes before its payload has begun on the first connection waits in the socket; the
-//! poller then tells of the rail's end only.
+//! poller then reports the rail's end only.
 
 use super::Tuning;
 use super::disconnect::End;
@@ -35,7 +35,7 @@ struct Sending {
 pub struct Rail {
     sock: Sock,
     id: Carrier,
-    /// Our address and the peer's.
+    /// This rank's address and the peer's.
     ends: (IpAddr, IpAddr),
     /// Pending events of the poller.
     heard: Interest,
@@ -51,7 +51,7 @@ impl Rail {
     /// Takes a connection between these addresses, ours first, into use.
     pub fn new(sock: Sock, id: Carrier, ends: (IpAddr, IpAddr), tuning: &Tuning) -> Rail {
         if !sock.is_loopback() {
-            // Where the kernel does not know this option it takes more than its share.
+            // If the kernel does not know this option it takes more than its share.
             let _ = sock.limit_unsent(tuning.part);
         }
         Rail {
@@ -72,7 +72,7 @@ impl Rail {
         self.id
     }
 
-    /// Our address and the peer's.
+    /// This rank's address and the peer's.
     pub fn ends(&self) -> (IpAddr, IpAddr) {
         self.ends
     }
@@ -97,7 +97,7 @@ impl Rail {
         self.sock.shut();
     }
 
-    /// Has the poller tell of what matters of it.
+    /// Has the poller report the events of it that matter.
     pub fn listen(&mut self, peer: Peer, poller: &Poller) {
         let want = match (self.is_early(), self.is_sending()) {
             (true, _) => Interest::End,
@@ -137,7 +137,7 @@ impl Rail {
         });
     }
 
-    /// Sends what the socket takes of its piece. Whether some went.
+    /// Sends as much of its piece as the socket takes. Returns whether some went.
     pub fn push(&mut self, stripes: &Stripes, tuning: &Tuning) -> io::Result<bool> {
         let mut moved = false;
         while let Some(s) = &mut self.sending {
@@ -163,8 +163,8 @@ impl Rail {
         Ok(moved)
     }
 
-    /// Receives as many pieces as it gets turns for. Whether something came; `landed` hears of
-    /// payloads that are complete.
+    /// Receives as many pieces as it gets turns for. Returns whether something came; `landed` is
+    /// called for payloads that are complete.
     pub fn pull(
         &mut self,
         stripes: &mut Stripes,
@@ -226,7 +226,7 @@ impl Rail {
             return Ok(Got::Nothing);
         };
         if !stripes.is_open(piece.number) {
-            // Another connection brought what was missing: the memory is its owner's again.
+            // Another connection brought the missing part: the memory is its owner's again.
             flow.throw_away();
         }
         let (buf, at, want) = flow.place();

@@ -3,15 +3,15 @@
 //! The first connection of a peer carries every frame, in order. When a payload is long
 //! (`Tuning::stripe_from`) and both hosts have another interface, further connections ("rails") are
 //! made, one for each pair of interfaces that no connection uses yet, and such payloads travel in
-//! pieces over all of them ([`super::striping`]): whichever has room takes the next. A rail is made
-//! as the first connection is: all addresses raced, the key proved both ways; its claim says which
-//! link it belongs to.
+//! pieces over all of them ([`super::striping`]): any that has room takes the next. A rail is made
+//! like the first connection: all addresses raced, the key proved both ways; its claim names the
+//! link that it belongs to.
 //!
 //! | what happened | how it goes on |
 //! | --- | --- |
-//! | a rail ends | what it carried, and the peer has not confirmed, goes again over the others |
-//! | the first connection ends | it is made anew over any pair of addresses ([`super::reconnect`]); rails carry pieces meanwhile |
-//! | it was made anew where a rail is | that rail is closed; another is made where there is room for one |
+//! | a rail ends | the pieces it carried, unless the peer has confirmed them, go over the others |
+//! | the first connection ends | it is made again over any pair of addresses ([`super::reconnect`]); rails carry pieces meanwhile |
+//! | it was made again where a rail is | that rail is closed; another is made if there is room |
 //! | a rail cannot be made | it is tried again after 20 s, at the next long payload |
 //!
 //! Rails are read only while a payload comes in pieces, so that short messages cost nothing more.
@@ -33,17 +33,16 @@ use kw_sys::tcp::Sock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How long no rail is tried after one could not be made.
+/// Pause after a rail could not be made.
 const REST: Duration = Duration::from_secs(20);
-/// Rails are numbered from one to here, and from one again: the number of one must fit beside a
-/// rank's.
+/// Rails are numbered from one to this, and from one again: the number must fit beside a rank's.
 const MOST_IDS: Carrier = (1 << 24) - 1;
 
 /// Further connections of one peer.
 #[derive(Debug, Default)]
 struct RailSet {
     rails: Vec<Rail>,
-    /// One more, that is being made.
+    /// One more, which is being made.
     dial: Option<Box<Dial>>,
     /// Before this no other is tried.
     rest: Tick,
@@ -72,9 +71,9 @@ pub struct Rails {
     /// Whether there may be any (`KW_STRIPE`, and several interfaces).
     enabled: bool,
     sets: Vec<Option<Box<RailSet>>>,
-    /// Peers to which one more is to be made.
+    /// Peers to which one more has to be made.
     wanting: PeerSet,
-    /// Payload bytes that went over rails that are no more.
+    /// Payload bytes that went over rails that no longer exist.
     sent: u64,
 }
 
@@ -103,7 +102,7 @@ impl Rails {
         }
     }
 
-    /// The rails of a peer, to be used.
+    /// The rails of a peer, mutable.
     pub fn of_mut(&mut self, peer: Peer) -> &mut [Rail] {
         match self.sets.get_mut(peer.idx()) {
             Some(Some(set)) => &mut set.rails,
@@ -120,7 +119,7 @@ impl Rails {
         })
     }
 
-    /// Sockets that they have open, those that are being made too.
+    /// Sockets that they have open, including those that are being made.
     pub fn sockets(&self) -> usize {
         self.sets.iter().flatten().map(|s| s.sockets()).sum()
     }
@@ -155,24 +154,25 @@ impl Rails {
         }
     }
 
-    /// The peer is no more.
+    /// The peer no longer exists.
     pub fn forget(&mut self, peer: Peer) {
         self.sets[peer.idx()] = None;
     }
 
-    /// Has the poller tell of what matters of the rails of a peer.
+    /// Has the poller report the events that matter of the rails of a peer.
     pub fn listen(&mut self, peer: Peer, poller: &Poller) {
         for rail in self.of_mut(peer) {
             rail.listen(peer, poller);
         }
     }
 
-    /// Whether a further connection to any peer is to be made.
+    /// Whether a further connection to any peer has to be made.
     pub fn is_wanting(&self) -> bool {
         !self.wanting.is_empty()
     }
 
-    /// A long payload goes to this peer: whether there is a rail for it. If not, one is made.
+    /// A long payload goes to this peer: returns whether there is a rail for it. If not, one is
+    /// made.
     pub fn want(&mut self, peer: Peer, watcher: &mut Watcher) -> bool {
         let Some(set) = self.sets.get_mut(peer.idx()) else {
             return false;
@@ -192,7 +192,7 @@ impl Rails {
         }
     }
 
-    /// Dials rails that are wanted, moves those that are being dialled, and says when to come
+    /// Dials rails that are wanted, advances those that are being dialled, and returns when to come
     /// again. `room`: there is room for more connections.
     pub fn dial_all(
         &mut self,
@@ -214,8 +214,8 @@ impl Rails {
         next
     }
 
-    /// Goes on with the dial of a rail, or begins one. When to come again; never: there is nothing
-    /// to do for now.
+    /// Continues the dial of a rail, or begins one. Returns when to come again; never: there is
+    /// nothing to do for now.
     fn dial(
         &mut self,
         peer: Peer,
@@ -286,7 +286,7 @@ impl Rails {
         true
     }
 
-    /// Moves the dial of a rail on. Whether there is one more.
+    /// Advances the dial of a rail. Returns whether there is one more.
     pub fn advance(
         &mut self,
         peer: Peer,
@@ -331,7 +331,7 @@ impl Rails {
         if !other || watched().is_err() {
             return;
         }
-        // Where the system does not know these options, it finds out later that a link is gone.
+        // If the system does not know these options, it finds out later that a link is gone.
         let _ = sock.watch(local.tuning.silence);
         set.rails.push(Rail::new(sock, id, ends, &local.tuning));
         // Perhaps there is a third link.
@@ -339,7 +339,7 @@ impl Rails {
         self.note_wanting(peer, watcher);
     }
 
-    /// A connected peer wants to have a further connection, which stands at the acceptor under this
+    /// A connected peer wants a further connection, which is pending at the acceptor under this
     /// key.
     pub fn answer(
         &mut self,
@@ -421,7 +421,7 @@ impl Rails {
         self.of(peer).iter().filter(same).map(Rail::id).collect()
     }
 
-    /// Which rails there are, for people.
+    /// The current rails, for people.
     pub fn network<'a>(&'a self, local: &'a Local) -> impl Iterator<Item = String> + 'a {
         self.all().map(|(peer, rail)| {
             let (here, there) = rail.ends();

@@ -1,8 +1,8 @@
-//! Bytes that come become frames.
+//! Incoming bytes become frames.
 //!
 //! A [`FrameReader`] outlives the connections of its link: a frame may begin on one and end on the
-//! next. It knows nothing of what brings the bytes ([`Socket`]), so its tests tear frames wherever
-//! they like.
+//! next. It knows nothing of the source of the bytes ([`Socket`]), so its tests tear frames
+//! anywhere.
 
 use super::Tuning;
 use super::bulk_detector::BulkDetector;
@@ -28,7 +28,7 @@ pub enum Farewell {
     None,
     /// It wants this connection closed; the link continues over another when it is needed.
     OfConnection,
-    /// Goodbye, and that was told.
+    /// Goodbye, and that was reported.
     OfRank,
 }
 
@@ -46,16 +46,16 @@ pub enum Turn {
 /// The receiving half of a link.
 #[derive(Debug, Default)]
 pub struct FrameReader {
-    /// Bytes `start..end` have come and are not handed over.
+    /// Bytes `start..end` have come and have not been passed on.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes that the next look asks for.
+    /// Bytes that the next poll asks for.
     ask: usize,
     inflow: Option<Inflow>,
     /// A payload of which more segments are to come, while frames between them are received.
     paused: Option<Inflow>,
-    /// The piece of a payload in pieces that `inflow` is.
+    /// The piece of a striped payload that `inflow` is.
     piece: Option<Piece>,
     /// Bytes of a segment; zero before the first connection.
     segment: u64,
@@ -97,7 +97,7 @@ impl FrameReader {
         self.farewell
     }
 
-    /// Another connection carries the link on: that the last one was to be closed is over.
+    /// Another connection carries the link on: the last one no longer has to be closed.
     pub fn resume(&mut self) {
         if self.farewell == Farewell::OfConnection {
             self.farewell = Farewell::None;
@@ -116,8 +116,8 @@ impl FrameReader {
         self.incoming.part(tuning)
     }
 
-    /// Bytes of a payload that are certain to come: where short frames may pass it, up to the end
-    /// of its segment.
+    /// Bytes of a payload that are certain to come: up to the end of its segment if short frames
+    /// may pass it.
     pub fn awaited(&self) -> u64 {
         let rest = |f: &Inflow| match self.incoming.is_bulk() {
             true => f.rest(),
@@ -140,7 +140,7 @@ impl FrameReader {
         }
     }
 
-    /// Looks once at the socket, and hands over what is complete.
+    /// Polls the socket once, and passes complete frames on.
     #[inline]
     pub fn turn<S: Socket>(
         &mut self,
@@ -157,7 +157,7 @@ impl FrameReader {
         };
         let frames = self.parse(peer, stripes, inbound)?;
         self.adapt(n == asked, frames, tuning);
-        // After a payload that is complete one more look is worth its price: the sender may have
+        // After a payload that is complete one more poll is worth its price: the sender may have
         // announced where the answer goes.
         Ok(match n < asked {
             true => Turn::Emptied,
@@ -173,7 +173,7 @@ impl FrameReader {
         if let Some(f) = &mut self.inflow {
             let (buf, at, want) = f.place();
             let tail = if f.is_whole() { ask } else { 0 };
-            // Of a payload that is awaited the buffer has nothing.
+            // The buffer has nothing of a payload that is awaited.
             if want > 0
                 && let Some(got) = sock.recv_into(buf, at, want, &mut self.buffer[..tail])
             {
@@ -199,7 +199,7 @@ impl FrameReader {
         Ok((got, asked))
     }
 
-    /// Hands over what is complete; returns how many frames began.
+    /// Passes complete frames on; returns how many frames began.
     #[inline]
     fn parse(
         &mut self,
@@ -303,7 +303,7 @@ impl FrameReader {
         }
     }
 
-    /// A frame whose payload is to come in pieces.
+    /// A frame whose payload will come in pieces.
     #[cold]
     fn begin_striped(
         &mut self,

@@ -1,4 +1,4 @@
-//! Peers by what is to be done with them, and sending over a connection, which puts them there.
+//! Peers by their pending work, and sending over a connection, which adds them to the lists.
 
 use super::Tuning;
 use super::link::Link;
@@ -8,29 +8,29 @@ use kw_base::Peer;
 use kw_proto::wire::Header;
 use std::io;
 
-/// Which peers a turn visits.
+/// The peers that a turn visits.
 #[derive(Debug, Default)]
 pub struct ReadyLists {
-    /// Those with a connection.
+    /// Peers with a connection.
     pub live: PeerSet,
-    /// Of these, those whose connection has something left to send.
+    /// Connected peers whose connection has something left to send.
     pub backlog: PeerSet,
-    /// Of these, the connections with lent data to be acknowledged.
+    /// Connected peers whose connection has lent data that has to be acknowledged.
     pub unacked: PeerSet,
-    /// Those that are being called.
+    /// Peers that are being called.
     pub dialing: PeerSet,
-    /// Those that want our connection closed, and did not get that yet.
+    /// Peers that want our connection closed, and did not get that yet.
     pub yielding: PeerSet,
-    /// Those to which short frames are joined (see `link::coalesce`).
+    /// Peers to which short frames are joined (see `link::coalesce`).
     pub coalescing: PeerSet,
-    /// Counts the rank's looks at what comes.
+    /// Counts the rank's polls.
     looks: u64,
     /// Counts uses of connections.
     uses: u64,
 }
 
 impl ReadyLists {
-    /// Sends a frame over a connection (see [`Link::send`]), and notes what is left to be done.
+    /// Sends a frame over a connection (see [`Link::send`]), and notes the work that is left.
     #[inline]
     pub fn send(
         &mut self,
@@ -54,7 +54,7 @@ impl ReadyLists {
         Ok(sent)
     }
 
-    /// The rank looks at what comes.
+    /// The rank polls.
     #[inline]
     pub fn looked(&mut self) {
         self.looks += 1;
@@ -75,7 +75,7 @@ impl ReadyLists {
         }
     }
 
-    /// A peer has a connection no more, nor is one being made.
+    /// A peer no longer has a connection, nor is one being made.
     pub fn forget(&mut self, peer: Peer) {
         let lists = [
             &mut self.live,

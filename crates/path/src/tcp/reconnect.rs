@@ -1,18 +1,18 @@
 //! Connections that break, and links that go on over the next one.
 //!
 //! A link outlives its connections ([`super::stream`], [`kw_proto::retransmit`]). When one ends
-//! without a goodbye, what its kernel still has is read, and the peer is dialled again, over every
-//! pair of addresses; whichever side finds out first. The new connection's handshake says under the
-//! key which link it carries on and how much of it each side has
+//! without a goodbye, the data that its kernel still has is read, and the side that finds out first
+//! dials the peer again, over every pair of addresses. The new connection's handshake tells under
+//! the key which link it carries on and how much of it each side has
 //! ([`Claim`](kw_proto::handshake::Claim)), and each goes on from there.
 //!
-//! | what happened | who finds out | how it goes on |
+//! | what happened | which side finds out | how it goes on |
 //! | --- | --- | --- |
-//! | the connection was reset or closed on the way | both sides, at the next look | dialled by both; the lower rank's call counts |
+//! | the connection was reset or closed on the way | both sides, at the next poll | dialled by both; the lower rank's call counts |
 //! | only one side was told | that side | its call reaches the other, whose connection then ends |
 //! | the rank ended | its kernel closes the connection | three rounds (0.4 s) in which all addresses refuse: lost |
-//! | its host or the way is gone | the kernel, after `Tuning::silence` without an answer | dialled for 5 s, then lost |
-//! | the rank is stopped | nobody: its kernel answers | its full socket may end the connection; the call waits until it goes on |
+//! | its host or the route is gone | the kernel, after `Tuning::silence` without an answer | dialled for 5 s, then lost |
+//! | the rank is stopped | neither: its kernel answers | its full socket may end the connection; the call waits until it goes on |
 //!
 //! A rank that was connected to, and never sent first, does not know where the peer listens; it
 //! asks ([`Inbound::on_stray`]).
@@ -29,7 +29,7 @@ use kw_base::Peer;
 enum After {
     /// We wanted the connection closed, and nothing was in flight: the link rests.
     Rest,
-    /// The peer is no more.
+    /// The peer no longer exists.
     Nothing,
     /// Another connection carries it on.
     GoOn,

@@ -22,9 +22,9 @@ pub trait Socket {
         len: u64,
         cuts: &Cuts<'_>,
     ) -> io::Result<usize>;
-    /// How far in the stream the other side's kernel has acknowledged all, where what this socket
-    /// took last ends at byte `sent`. A socket that sends more bytes than it takes (marks, tags of
-    /// an encryption) counts those that it took.
+    /// The position in the stream up to which the other side's kernel has acknowledged everything;
+    /// the data that this socket took last ends at byte `sent`. A socket that sends more bytes than
+    /// it takes (marks, tags of an encryption) counts those that it took.
     fn acknowledged(&self, sent: u64) -> io::Result<u64>;
 
     /// Whether the other side's kernel has acknowledged everything.
@@ -83,7 +83,7 @@ pub mod fake {
     /// Data is received from `incoming`, and sent to `sent`.
     #[derive(Debug, Default)]
     pub struct Fake {
-        /// Pieces that are to be received, one by one: no call brings bytes of two.
+        /// Pieces that have to be received, one by one: no call brings bytes of two.
         pub incoming: RefCell<VecDeque<Vec<u8>>>,
         /// Receives only into slices, as from a buffer in small pieces.
         pub scattered: bool,
@@ -126,8 +126,8 @@ pub mod fake {
         }
     }
 
-    /// A socket that sends a tag behind what it takes in one call, and can open all of that or
-    /// nothing at the other side: as an encrypted one.
+    /// A socket that sends a tag behind the data that it takes in one call, and can open all of
+    /// that or nothing at the other side: like an encrypted one.
     #[derive(Debug, Default)]
     pub struct Sealed {
         /// Data accepted by the kernel.

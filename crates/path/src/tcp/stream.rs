@@ -17,8 +17,8 @@ use kw_proto::handshake::Claim;
 use kw_proto::wire::{Header, Kind};
 use std::io;
 
-/// Connections that have carried a link, as the claim of a further connection of it has them: no
-/// first one says that.
+/// The number of connections in the claim of a further connection of a link: the claim of a first
+/// one never has it.
 const RAIL: u64 = u64::MAX;
 
 /// Identity of a further connection of a link.
@@ -30,7 +30,7 @@ pub fn rail_claim(link: u64) -> Claim {
     }
 }
 
-/// Whether a connection with this claim is to be a further one.
+/// Whether a connection with this claim is a further one.
 pub fn is_rail(claim: &Claim) -> bool {
     claim.connections == RAIL
 }
@@ -57,7 +57,7 @@ pub struct Stream {
     /// Connections that have carried it.
     connections: u64,
     broken: Option<Broken>,
-    /// It has had a connection, and so knows its segments.
+    /// It has had a connection, and so knows the size of its segments.
     opened: bool,
 }
 
@@ -82,7 +82,7 @@ impl Stream {
         self.number
     }
 
-    /// Makes it ready for a connection; on loopback or not decides about segments, once.
+    /// Prepares it for a connection; the first one, on loopback or not, decides about segments.
     pub fn open(&mut self, segment: u64, tuning: &Tuning) {
         if !self.opened {
             self.opened = true;
@@ -114,7 +114,7 @@ impl Stream {
     }
 
     /// Whether a connection with this claim of the peer's could carry this link on. Sides may
-    /// differ by one connection, whose welcome only one has heard of.
+    /// differ by one connection, whose welcome only one has received.
     pub fn allows(&self, claim: &Claim) -> bool {
         let fresh = self.connections == 0 && claim.connections == 0 && claim.received == 0;
         let known = self.number == claim.link && self.connections.abs_diff(claim.connections) <= 1;
@@ -122,8 +122,8 @@ impl Stream {
         (fresh || may_go_on) && self.unacked.covers(claim.received)
     }
 
-    /// A connection with this claim of the peer's carries it from now on. `done` hears whose
-    /// payload is back. `false`: it cannot.
+    /// A connection with this claim of the peer's carries it from now on. `done` is called for the
+    /// owners that get their payload back. `false`: it cannot.
     pub fn resume(&mut self, claim: &Claim, done: impl FnMut(u64)) -> bool {
         if !self.allows(claim) {
             return false;
@@ -140,7 +140,7 @@ impl Stream {
         self.unacked.is_reliable()
     }
 
-    /// Whether the peer said goodbye, and that was told.
+    /// Whether the peer said goodbye, and that was reported.
     #[inline]
     pub fn has_goodbye(&self) -> bool {
         self.reader.farewell() == Farewell::OfRank
@@ -152,7 +152,7 @@ impl Stream {
         self.reader.farewell() == Farewell::OfConnection
     }
 
-    /// Whether nothing is to be sent.
+    /// Whether nothing has to be sent.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.outbox.is_empty() && !self.unacked.is_behind()
@@ -208,13 +208,13 @@ impl Stream {
         &self.outbox
     }
 
-    /// Queues what follows the first `skip` bytes of a frame.
+    /// Queues the rest of a frame after its first `skip` bytes.
     #[inline]
     pub fn queue(&mut self, head: &Header, body: Body<'_>, skip: u64, cookie: u64) -> Sent {
         self.outbox.push(head, body, skip, cookie)
     }
 
-    /// Throws away what waits to be sent: a link that ends with its connection will not send it.
+    /// Throws away waiting data: a link that ends with its connection will not send it.
     pub fn drop_queue(&mut self) {
         if !self.is_reliable() {
             self.outbox.clear();
@@ -226,7 +226,7 @@ impl Stream {
         self.outbox.seal();
     }
 
-    /// The last frame of a link that has no connection yet: a goodbye, behind what waits.
+    /// The last frame of a link that has no connection yet: a goodbye, behind waiting data.
     pub fn queue_goodbye(&mut self) {
         if !self.is_flushed() {
             self.outbox.seal();
@@ -234,7 +234,7 @@ impl Stream {
         }
     }
 
-    /// Looks once at the socket, and hands over what is complete.
+    /// Polls the socket once, and passes complete frames on.
     #[inline]
     pub fn read<S: Socket>(
         &mut self,
@@ -247,8 +247,8 @@ impl Stream {
             .turn(sock, peer, (&mut self.stripes, tuning), inbound)
     }
 
-    /// One system call: what is to be sent again, then from the queue. `done` hears whose payload
-    /// is needed no more.
+    /// One system call: data that has to be sent again, then from the queue. `done` is called for
+    /// the owners whose payload is no longer needed.
     pub fn send_some<S: Socket>(
         &mut self,
         sock: &S,

@@ -18,9 +18,9 @@ const FIRST: Carrier = 0;
 pub struct Stripes {
     out: Outgoing<Buf>,
     into: Incoming<Landing>,
-    /// Payloads that have come, and the peer does not know.
+    /// Payloads that have come, which the peer has not been told.
     taken: Vec<u64>,
-    /// Payloads that the peer has, and their owners do not know.
+    /// Payloads that the peer has, whose owners have not been told.
     confirmed: Vec<u64>,
     /// The payload of which the first connection sends a piece.
     main: Option<u64>,
@@ -52,7 +52,7 @@ impl LinkStripes {
             .get_or_insert_with(|| Box::new(Stripes::new(piece)))
     }
 
-    /// Whether nothing is.
+    /// Whether there are none.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.under_way.as_ref().is_none_or(|s| s.is_idle())
@@ -60,7 +60,7 @@ impl LinkStripes {
 }
 
 impl Stripes {
-    /// None, with pieces of this many bytes.
+    /// No payloads, with pieces of this many bytes.
     pub fn new(piece: u64) -> Stripes {
         Stripes {
             out: Outgoing::new(piece),
@@ -92,7 +92,7 @@ impl Stripes {
         self.into.begin(len, landing);
     }
 
-    /// Where a piece goes; nowhere when it is not wanted. `None`: its payload has not begun.
+    /// Where a piece goes; nowhere if it is not wanted. `None`: its payload has not begun.
     pub fn place(&self, piece: &Piece) -> Result<Option<Landing>, End> {
         let mismatch = |_| End::Nonsense(WireError::Misplaced(Kind::Piece));
         Ok(match self.into.place(piece).map_err(mismatch)? {
@@ -105,30 +105,30 @@ impl Stripes {
         })
     }
 
-    /// A piece is in place. The cookie of the payload's landing when all of it is.
+    /// A piece is in place. Returns the cookie of the payload's landing if all of it is.
     pub fn arrived(&mut self, piece: &Piece) -> Option<u64> {
         let landing = self.into.arrived(piece)?;
         self.taken.push(piece.number);
         Some(landing.cookie)
     }
 
-    /// Payloads that have come, and that the peer is to be told of; once.
+    /// Payloads that have come, which the peer has to be told; each once.
     pub fn take_arrived(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.taken)
     }
 
-    /// The next payload is to go in pieces; its number.
+    /// The next payload goes in pieces; returns its number.
     pub fn begin(&mut self, (buf, from, len): (&Buf, u64, u64), cookie: u64) -> u64 {
         self.out.begin(buf.clone(), from, len, cookie)
     }
 
-    /// A piece for one of the further connections, if there is one to be sent.
+    /// A piece for one of the further connections, if there is one to send.
     pub fn hand_out(&mut self, rail: Carrier) -> Option<Piece> {
         self.out.hand_out(rail)
     }
 
-    /// A piece for the first connection, which has handed over its stream up to byte `end`, and
-    /// where it is.
+    /// A piece for the first connection, which has handed over its stream up to byte `end`, and the
+    /// piece's memory.
     pub fn hand_out_first(&mut self, end: u64) -> Option<(Piece, Buf, u64)> {
         self.first_is_through(end);
         let piece = self.out.hand_out(FIRST)?;
@@ -145,12 +145,13 @@ impl Stripes {
         }
     }
 
-    /// Where a piece lies; `None`: the peer has all of its payload.
+    /// Memory of a piece; `None`: the peer has all of its payload.
     pub fn source(&self, piece: &Piece) -> Option<(&Buf, u64)> {
         self.out.source(piece)
     }
 
-    /// A further connection is over: what it carried goes again. How many pieces that are.
+    /// A further connection is over: the pieces that it carried go again. Returns how many these
+    /// are.
     pub fn lost(&mut self, rail: Carrier) -> usize {
         self.out.lost(rail)
     }

@@ -23,12 +23,12 @@ pub struct Striping {
     from: Option<u64>,
     /// Payloads that were sent in pieces.
     payloads: u64,
-    /// Pieces that went again.
+    /// Pieces that were sent again.
     again: u64,
 }
 
 impl Striping {
-    /// Nothing yet, among this many ranks; payloads are striped from this many bytes on, if ever.
+    /// No payloads, among this many ranks; payloads are striped from this many bytes on, if ever.
     pub fn new(size: u32, from: Option<u64>) -> Striping {
         Striping {
             rails: Rails::new(size, from.is_some()),
@@ -137,7 +137,7 @@ impl Striping {
         moved
     }
 
-    /// Moves what is in flight in pieces, with every peer.
+    /// Advances payloads that are in flight in pieces, with every peer.
     #[cold]
     pub fn serve_all(
         &mut self,
@@ -160,7 +160,7 @@ impl Striping {
         moved
     }
 
-    /// Moves what is in flight in pieces with a peer; reads its rails if `read`.
+    /// Advances payloads that are in flight in pieces with a peer; reads its rails if `read`.
     fn serve(
         &mut self,
         peer: Peer,
@@ -205,7 +205,7 @@ impl Striping {
         moved
     }
 
-    /// The poller tells of a rail: it can be read or written, or has ended. (Of one that waits for
+    /// The poller reports a rail: it can be read or written, or has ended. (For one that waits for
     /// its payload to begin, only its end.)
     pub fn rail_ready(
         &mut self,
@@ -223,7 +223,7 @@ impl Striping {
         moved
     }
 
-    /// A further connection is over: what it carried goes again.
+    /// A further connection is over: the pieces that it carried go again.
     #[cold]
     pub fn drop_rail(&mut self, peer: Peer, id: Carrier, peers: &mut Peers) {
         self.rails.remove(peer, id);
@@ -242,8 +242,8 @@ impl Striping {
         self.rails.stop_dialing(peer);
     }
 
-    /// Closes the rails of a peer with which nothing is in flight in pieces, to make room. Whether
-    /// there was one.
+    /// Closes the rails of a peer with which nothing is in flight in pieces, to make room. Returns
+    /// whether there was one.
     pub fn drop_idle_rails(&mut self, peers: &mut Peers) -> bool {
         let idle = self.rails.idle_peer(&self.active);
         if let Some(peer) = idle {
@@ -275,7 +275,7 @@ impl Striping {
         }
     }
 
-    /// Makes rails that are wanted, if there is `room`; says when to come again.
+    /// Makes rails that are wanted, if there is `room`; returns when to come again.
     pub fn dial(
         &mut self,
         now: Tick,
@@ -287,7 +287,7 @@ impl Striping {
         self.rails.dial_all(now, room, net, peers, inbound)
     }
 
-    /// Something happened to a rail that is being made. Whether there is one more.
+    /// An event of a rail that is being made. Returns whether there is one more.
     pub fn advance_dial(
         &mut self,
         peer: Peer,
@@ -298,7 +298,7 @@ impl Striping {
         self.rails.advance(peer, now, net, peers)
     }
 
-    /// A connected peer calls for one more connection, which stands at the acceptor.
+    /// A connected peer calls for one more connection, which is pending at the acceptor.
     pub fn answer(
         &mut self,
         peer: Peer,
@@ -333,7 +333,7 @@ fn feed_first(peer: Peer, local: &Local, peers: &mut Peers) -> bool {
     true
 }
 
-/// Tells the owners of payloads that the peer has.
+/// Notifies the owners of payloads that the peer has.
 fn tell_owners(peer: Peer, peers: &mut Peers, inbound: &mut dyn Inbound) -> bool {
     let Some(link) = peers.link_mut(peer) else {
         return false;

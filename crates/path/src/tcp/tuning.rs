@@ -1,5 +1,5 @@
-//! The numbers of the TCP path, in one place, and where they come from: built-in values, measured
-//! on one machine.
+//! The numbers of the TCP path, in one place, and their sources: built-in values, measured on one
+//! machine.
 //!
 //! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way,
 //! both sides polling:
@@ -30,7 +30,7 @@
 //! | 256 KB | | 520 to 670 |
 //! | 512 KB | | 430 to 570 |
 //!
-//! 256 KB it is: an answer that must wait for 512 KB waits 4 ms. Where payloads go alone
+//! So it is 256 KB: an answer that must wait for 512 KB waits 4 ms. If payloads go alone
 //! `part_alone` counts instead, at the same segments (`bulk_detector`).
 //!
 //! Two hosts without a limit (veth), microseconds one way: a call for a segment of 256 KB each
@@ -54,8 +54,8 @@ pub struct Tuning {
     pub read_buffer: usize,
     /// Bytes asked for when a small frame is expected.
     pub read_first: usize,
-    /// Bytes asked for when a large frame is expected, because the last one was: what is beyond it
-    /// is received in place instead of being copied.
+    /// Bytes asked for when a large frame is expected, because the last one was: data beyond it is
+    /// received in place instead of being copied.
     pub read_head: usize,
     /// Payloads from this size on are large.
     pub large: u64,
@@ -67,7 +67,7 @@ pub struct Tuning {
     pub coalesce_after: u32,
     /// Most payload bytes for one system call, in as many segments as that takes.
     pub send_chunk: u64,
-    /// Bytes of a segment between hosts: what an answer may have to wait for, and what wakes the
+    /// Bytes of a segment between hosts: an answer may have to wait for this much, and it wakes the
     /// progress thread once; at least 4 KB. Part of the wire: the same on both sides.
     pub segment: u64,
     /// The values on loopback, where segments only cost system calls.
@@ -92,8 +92,7 @@ pub struct Tuning {
     pub copied: u64,
     /// Bytes kept before the system is asked what has been acknowledged.
     pub keep: u64,
-    /// Polls after which what is left of a longer payload is copied too, so that its sender may go
-    /// on.
+    /// Polls after which the rest of a longer payload is copied too, so that its sender may go on.
     pub patient_polls: u32,
     /// The value if at most `little` bytes are left.
     pub hasty_polls: u32,
@@ -159,11 +158,12 @@ impl Tuning {
         }
     }
 
-    /// For ranks that share cores: who polls lets others run, and they receive, so that after a few
-    /// polls little is left to be copied. With a core each, a copy of 32 KB takes less time than
-    /// these polls (a stream of such messages was 1.2 to 1.5 times as long). 64 KB, 7 and 5 rounds
-    /// in turns, copied at once : lent: alltoall of 4 ranks 289 : 246 us, of 8 2293 : 1925,
-    /// allgather 258 : 226 and 1078 : 961, bcast of 8 213 : 164; of 32 KB nothing was gained.
+    /// For ranks that share cores: a rank that polls lets others run, and they receive, so that
+    /// after a few polls little is left to be copied. With a core each, a copy of 32 KB takes less
+    /// time than these polls (a stream of such messages was 1.2 to 1.5 times as long). 64 KB, 7 and
+    /// 5 rounds in turns, copied at once : lent: alltoall of 4 ranks 289 : 246 us, of 8 2293 :
+    /// 1925, allgather 258 : 226 and 1078 : 961, bcast of 8 213 : 164; with 32 KB nothing was
+    /// gained.
     pub fn on_shared_cores(self) -> Tuning {
         Tuning {
             copied: 32 << 10,

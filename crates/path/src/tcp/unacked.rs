@@ -53,7 +53,7 @@ impl Unacked {
         self.kept.as_ref().map_or(0, |k| k.len())
     }
 
-    /// Whether bytes are to be sent again.
+    /// Whether bytes have to be sent again.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.kept.as_ref().is_some_and(|k| k.is_behind())
@@ -80,15 +80,15 @@ impl Unacked {
         self.kept.as_ref().is_none_or(|k| k.covers(received))
     }
 
-    /// A new connection goes on where the peer has so much of the stream; `done` hears whose
-    /// payload is back. `false`: it cannot.
+    /// A new connection continues where the peer has this much of the stream; `done` is called for
+    /// the owners that get their payload back. `false`: it cannot.
     pub fn resume(&mut self, received: u64, done: impl FnMut(u64)) -> bool {
         let kept = self.kept.as_mut();
         kept.is_none_or(|k| k.resume(received, done))
     }
 
-    /// Keeps the first `n` bytes of a frame that went, but for those that have been acknowledged
-    /// already. Whether payload was lent instead of being copied.
+    /// Keeps the first `n` bytes of a frame that went, except those that have been acknowledged
+    /// already. Returns whether payload was lent instead of being copied.
     #[inline]
     pub fn keep<S: Socket>(
         &mut self,
@@ -131,7 +131,7 @@ impl Unacked {
         lend
     }
 
-    /// The last frame has gone, and its payload was lent: whether its owner has it back.
+    /// The last frame has gone, and its payload was lent: returns whether its owner has it back.
     #[inline]
     pub fn finish(&mut self, cookie: u64) -> Sent {
         let kept = self.kept.as_mut().filter(|_| cookie != NOBODY);
@@ -141,7 +141,7 @@ impl Unacked {
         }
     }
 
-    /// Keeps what the socket took of the queue. A cookie: its owner has the payload back.
+    /// Keeps the part of the queue that the socket took. A cookie: its owner has the payload back.
     #[inline]
     pub fn went(&mut self, went: Went<'_>, tuning: &Tuning) -> Option<u64> {
         match (went, self.kept.as_mut()) {
@@ -161,8 +161,8 @@ impl Unacked {
         None
     }
 
-    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done`
-    /// hears of its owner, at once or when nothing may want it again.
+    /// The peer has all of a payload whose last piece ended at byte `end` of our stream: `done` is
+    /// called for its owner, at once or when it cannot be needed again.
     #[cold]
     pub fn give_back<S: Socket>(
         &mut self,
@@ -189,7 +189,7 @@ impl Unacked {
         kept.is_empty()
     }
 
-    /// `done` hears of those whose payload is acknowledged; what is left of it is copied when it is
+    /// Calls `done` for the owners whose payload is acknowledged; the rest of it is copied if it is
     /// little, or has been waited for.
     pub fn reap_acks<S: Socket>(&mut self, sock: &S, tuning: &Tuning, mut done: impl FnMut(u64)) {
         let Some(kept) = &mut self.kept else {
@@ -218,7 +218,8 @@ impl Unacked {
         all
     }
 
-    /// Sends again what the last connection may not have brought. How many bytes went.
+    /// Sends again data that the last connection may not have delivered. Returns how many bytes
+    /// went.
     #[cold]
     pub fn repeat<S: Socket>(&mut self, sock: &S, tuning: &Tuning) -> io::Result<usize> {
         let Some(kept) = &mut self.kept else {
@@ -237,15 +238,16 @@ impl Unacked {
     }
 }
 
-/// Forgets what the peer's kernel has acknowledged.
+/// Forgets the bytes that the peer's kernel has acknowledged.
 fn forget<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, done: impl FnMut(u64)) {
-    // A system that does not say leaves it to `copy_out`.
+    // A system that does not tell leaves it to `copy_out`.
     if let Ok(acknowledged) = sock.acknowledged(kept.sent()) {
         kept.release(acknowledged, done);
     }
 }
 
-/// `n` more bytes went: how many of them the peer's kernel has acknowledged, with all before them.
+/// `n` more bytes went: returns how many of them the peer's kernel has acknowledged, with all
+/// before.
 fn skip<S: Socket>(kept: &mut RetransmitBuffer<Buf>, sock: &S, n: u64) -> u64 {
     match sock.acknowledged(kept.sent() + n) {
         Ok(acknowledged) => kept.skip(n, acknowledged, |_| {}),
@@ -314,7 +316,7 @@ mod tests {
         assert!(unacked.awaits_ack() && unacked.lent() > tuning.copied);
         let mut told: Vec<u64> = Vec::new();
         sock.acknowledged.set(sock.sent.borrow().len() - 1);
-        // All but one byte: that is copied in its owner's place.
+        // All but one byte is acknowledged: that one is copied, and its owner goes on.
         for _ in 0..tuning.hasty_polls {
             assert!(told.is_empty());
             unacked.reap_acks(&sock, &tuning, |c| told.push(c));
@@ -342,7 +344,7 @@ mod tests {
             (wire, unacked.sent()),
             (first + long as usize + TAG, short + long)
         );
-        // Some bytes of the wire, and what is kept then.
+        // Some bytes of the wire, and those that are kept then.
         for (wire, kept) in [(first - 1, short + long), (first, long), (wire - 1, long)] {
             sock.kernel.acknowledged.set(wire);
             unacked.reap_acks(&sock, &tuning, |_| panic!("its tag is not there"));

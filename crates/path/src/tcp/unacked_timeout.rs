@@ -1,16 +1,16 @@
-//! Links that have gone silent, where there is another one.
+//! Links that have gone silent, if there is another one.
 //!
-//! The kernel ends a connection that is not answered for `Tuning::silence`. Where both hosts have
-//! another link that is a long time to wait: every [`ASK_EVERY`] kernels are asked, and a
+//! The kernel ends a connection that is not answered for `Tuning::silence`. If both hosts have
+//! another link, that is a long time to wait: every [`ASK_EVERY`] kernels are queried, and a
 //! connection whose bytes the other side's kernel has left without any answer for [`SILENT`],
-//! although they were sent again twice, is left. A slow link is not silent: its round trips are
-//! what the kernel's patience before it sends again is made of. Nor is a rank that is stopped or
-//! computes: its kernel answers that there is no room.
+//! although they were sent again twice, is left. A slow link is not silent: the kernel waits a
+//! number of its round trips before it sends again. Nor is a rank that is stopped or computes: its
+//! kernel answers that there is no room.
 //!
 //! | what is silent | what is done |
 //! | --- | --- |
 //! | a further link | as when it ends ([`super::rails`]): its pieces go over the others, and it is tried again at the next long payload |
-//! | the first connection | as when it breaks ([`super::reconnect`]), but all is tried for as long as the kernel would have waited too: whoever answers first has it |
+//! | the first connection | as when it breaks ([`super::reconnect`]), but all is tried for as long as the kernel would have waited too: the first to answer has it |
 //!
 //! Nothing is lost either way, so that a link that was left wrongly costs a handshake.
 
@@ -20,19 +20,19 @@ use crate::contract::Inbound;
 use kw_base::{Peer, Tick};
 use std::time::Duration;
 
-/// How long a link may leave without an answer what was sent over it.
+/// How long a link may leave sent data without an answer.
 const SILENT: Duration = Duration::from_secs(1);
 /// How often the kernel is asked.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
-/// When kernels are asked, and what has come of it.
+/// When kernels are queried, and the results.
 #[derive(Debug)]
 pub struct UnackedTimeout {
-    /// Our host has several interfaces that the ranks may use; without, nothing is done.
+    /// This host has several interfaces that the ranks may use; otherwise nothing is done.
     linked: bool,
-    /// When kernels are asked next.
+    /// When kernels are queried next.
     at: Tick,
-    /// Whether anything was unanswered when they were asked last.
+    /// Whether anything was unanswered at the last query.
     waiting: bool,
     /// Connections that were left.
     left: u64,
@@ -60,7 +60,7 @@ impl Silence {
 }
 
 impl UnackedTimeout {
-    /// `linked`: our host has several interfaces that the ranks may use.
+    /// `linked`: this host has several interfaces that the ranks may use.
     pub fn new(linked: bool) -> UnackedTimeout {
         UnackedTimeout {
             linked,
@@ -75,7 +75,7 @@ impl UnackedTimeout {
         self.left
     }
 
-    /// Leaves connections that are silent; says when to come again, if anything waits for an
+    /// Leaves connections that are silent; returns when to come again, if anything waits for an
     /// answer.
     pub fn tick(
         &mut self,

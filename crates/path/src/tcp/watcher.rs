@@ -1,7 +1,7 @@
 //! Events of a TCP path: the poller with its numbers, and when it is polled.
 //!
 //! Few connections are read directly, and the poller is asked now and then only; it is asked at the
-//! next look when something that only it tells of may have happened ([`Watcher::hurry`]).
+//! next poll if something may have happened that only it reports ([`Watcher::hurry`]).
 
 use super::Tuning;
 use kw_base::{Peer, Tick};
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub enum Token {
     /// One of our listening sockets.
     Acceptor(usize),
-    /// A connection that stands at the acceptor, by its key there.
+    /// A connection that is pending at the acceptor, by its key there.
     Pending(u64),
     /// A connection that we make to a peer.
     Dial(Peer),
@@ -33,7 +33,8 @@ impl Token {
     /// Bits of the number of a rail.
     const RAIL: u32 = 32;
 
-    /// As a number for the poller. A rail's id has 24 bits, a pending connection's key 56.
+    /// The source as a number for the poller. A rail's id has 24 bits, a pending connection's key
+    /// 56.
     pub fn bits(self) -> u64 {
         let (kind, which) = match self {
             Token::Acceptor(i) => (0, i as u64),
@@ -66,9 +67,9 @@ impl Token {
 pub struct Watcher {
     poller: Poller,
     events: Vec<Event>,
-    /// Polls until the next look at the poller when few connections are read directly.
+    /// Polls until the poller is asked next, if few connections are read directly.
     patience: u32,
-    /// When something wants to be looked at without any event.
+    /// When something has to be checked without any event.
     next: Tick,
 }
 
@@ -99,7 +100,7 @@ impl Watcher {
         self.patience = 0;
     }
 
-    /// Whether it is to be asked at this poll.
+    /// Whether it has to be asked at this poll.
     #[inline]
     pub fn is_hurried(&self) -> bool {
         self.patience == 0
@@ -125,26 +126,26 @@ impl Watcher {
         self.events = events;
     }
 
-    /// Something wants to be looked at then, without any event.
+    /// Something has to be checked at this time, without any event.
     pub fn set_next(&mut self, next: Tick) {
         self.next = next;
         // Without the alarm the rank still sees the time-out at its next poll.
         let _ = self.poller.set_alarm(next);
     }
 
-    /// Nothing does. The alarm may still go off once.
+    /// Nothing has to be. The alarm may still go off once.
     pub fn set_no_next(&mut self) {
         self.next = Tick::NEVER;
     }
 
-    /// A sleep ends then, too. Whether the system has agreed.
+    /// A sleep ends then, too. Returns whether the system has agreed.
     pub fn set_alarm(&mut self, at: Tick) -> bool {
         self.poller.set_alarm(at.min(self.next)).is_ok()
     }
 
     /// A sleep ends at once.
     pub fn wake(&mut self) {
-        // Without the alarm it is the next poll that looks.
+        // Without the alarm the next poll checks.
         let _ = self.poller.set_alarm(Tick(1));
     }
 

@@ -9,7 +9,7 @@ use kw_sys::udp::Sock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How long nothing at all may be heard of a peer's hosts.
+/// How long a peer's hosts may be entirely silent.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(10);
 /// Time between two questions whether a host is there at all.
 const EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub struct Call {
     addresses: Vec<Address>,
     /// Data to be sent when the peer has answered.
     pub queue: Queue,
-    /// The way that has answered first.
+    /// The route that has answered first.
     way: Option<Way>,
     begun: Tick,
     asked: Tick,
@@ -71,22 +71,22 @@ impl Call {
         }
     }
 
-    /// The machine, for a datagram that came this way.
+    /// The machine, for a datagram that came by this route.
     pub fn caller(&mut self) -> &mut Caller {
         &mut self.caller
     }
 
-    /// The first challenge came this way.
+    /// The first challenge came by this route.
     pub fn answered(&mut self, way: Way) {
         self.way = Some(way);
     }
 
-    /// The way that has answered.
+    /// The route that has answered.
     pub fn way(&self) -> Option<Way> {
         self.way
     }
 
-    /// Says what is to be said now.
+    /// Sends the messages that are due now.
     pub fn send(&mut self, now: Tick, socks: &[Sock]) {
         while let Some(words) = self.caller.poll_transmit(now) {
             match self.way {
@@ -120,7 +120,7 @@ impl Call {
         }
     }
 
-    /// Hosts that are to be asked whether they are there, once a second.
+    /// Hosts that have to be asked whether they are there, once a second.
     pub fn turn(&mut self, now: Tick) -> Result<Vec<IpAddr>, Unreachable> {
         let silent =
             |a: &Address| a.refused || now.since(a.host.unwrap_or(self.begun)) >= UNREACHABLE_AFTER;
@@ -148,7 +148,7 @@ impl Call {
         )
     }
 
-    /// When this call wants to be looked at again.
+    /// When this call has to be served again.
     pub fn next(&self) -> Tick {
         self.caller.next_timeout().min(self.asked + EVERY)
     }

@@ -42,7 +42,7 @@ fn is_payload(kind: Kind) -> bool {
 }
 
 impl Reader {
-    /// Takes the next bytes, and hands on what is complete. A goodbye is noted, not handed on.
+    /// Takes the next bytes, and passes on complete frames. A goodbye is noted, not passed on.
     pub fn take(
         &mut self,
         peer: Peer,
@@ -120,7 +120,7 @@ impl Reader {
     }
 }
 
-/// Kinds that only paths with connections say.
+/// Kinds that only paths with connections send.
 fn of_connections(kind: Kind) -> bool {
     matches!(kind, Kind::More | Kind::Striped | Kind::Piece | Kind::Taken)
 }

@@ -68,7 +68,7 @@ impl UdpPath {
         self.heard.insert(peer);
     }
 
-    /// A word of a handshake.
+    /// A message of a handshake.
     #[cold]
     fn shake(&mut self, peer: Peer, now: Tick, way: Way, datagram: &[u8]) {
         match &mut self.slots[peer.idx()] {
@@ -107,7 +107,7 @@ impl UdpPath {
         let mine = matches!(self.slot(peer), Some(Slot::Calling(_))) && self.me < peer;
         match caught {
             Caught::Nothing(stranger) => self.tally.dropped += stranger as u64,
-            // The lower rank's call counts; but it may be that only this address leads to the peer.
+            // The lower rank's call counts; but perhaps only this address leads to the peer.
             Caught::Answer(_) if mine => {
                 if let Slot::Calling(call) = &mut self.slots[peer.idx()] {
                     call.learn(way.to);
@@ -128,7 +128,7 @@ impl UdpPath {
         self.adopt(peer, session, datagram, way, Some(welcome), now);
     }
 
-    /// Serves the peers heard from: reports arrived data, sends what may be sent.
+    /// Serves the peers heard from: reports arrived data, sends data that may be sent.
     pub(super) fn answer(&mut self, now: Tick, inbound: &mut dyn Inbound) {
         while let Some(peer) = self.heard.pop() {
             let Slot::Up(link) = &mut self.slots[peer.idx()] else {

@@ -1,5 +1,5 @@
-//! One connection in use: the machine, the frames that go in and come out, and the way to the other
-//! side.
+//! One connection in use: the machine, the frames that go in and come out, and the route to the
+//! other side.
 
 use super::frames::Reader;
 use super::queue::Queue;
@@ -16,12 +16,12 @@ use kw_sys::udp::Sock;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// This many resent packets are worth a log line, and then twice as many each time,
+/// After this many resent packets there is a log line, and then after twice as many each time,
 const MANY: u64 = 64;
-/// if they are one in so many of all.
+/// if they are one in this many of all.
 const OFTEN: u64 = 1000;
 
-/// A way to a peer: which of our sockets, and which of its addresses.
+/// A route to a peer: which of our sockets, and which of its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Position of the socket.
@@ -55,7 +55,7 @@ pub struct Link {
     pub conn: Conn,
     queue: Queue,
     reader: Reader,
-    /// The way.
+    /// The route.
     pub way: Way,
     /// Message to repeat if the other side did not receive its welcome.
     pub welcome: Option<Welcome>,
@@ -65,15 +65,15 @@ pub struct Link {
     held: Option<Vec<u8>>,
     network: NetworkMeter,
     stretch: Stretch,
-    /// The goodbye was told.
+    /// The goodbye was reported.
     pub told: bool,
     /// Logged when this many packets have been resent.
     report: u64,
 }
 
-/// How many of `left` datagrams leave in the next call, which takes `most`. Of what fills more than
+/// How many of `left` datagrams leave in the next call, which takes `most`. If they fill more than
 /// one call and not more than two, three quarters: the other side works on these while the rest is
-/// sent, and what it does last is short.
+/// sent, and its last piece of work is short.
 fn train(left: usize, most: usize) -> usize {
     match left > most && left <= 2 * most {
         true => most.min(left * 3 / 4),
@@ -82,7 +82,8 @@ fn train(left: usize, most: usize) -> usize {
 }
 
 impl Link {
-    /// Takes a connection into use, with what is queued for it; `near`: it stays within the machine.
+    /// Takes a connection into use, with the data queued for it; `near`: it stays within the
+    /// machine.
     pub fn new(
         mut conn: Conn,
         queue: Queue,
@@ -106,8 +107,8 @@ impl Link {
         }
     }
 
-    /// Whether something is still to be sent, or to arrive there. A peer that has said goodbye
-    /// needs nothing more.
+    /// Whether something is still to be sent, or has not arrived there. A peer that has said
+    /// goodbye needs nothing more.
     pub fn is_busy(&self) -> bool {
         self.conn.is_busy() && !self.reader.bye
     }
@@ -133,7 +134,7 @@ impl Link {
         sent
     }
 
-    /// The caller of the last [`Link::push`] goes on: see [`Queue::keep`].
+    /// The caller of the last [`Link::push`] continues: see [`Queue::keep`].
     #[inline]
     pub fn keep(&mut self) {
         self.queue.keep();
@@ -162,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Tells what has arrived there.
+    /// Reports the data that has arrived there.
     #[inline]
     pub fn release(&mut self, peer: Peer, inbound: &mut dyn Inbound) {
         self.queue
@@ -174,8 +175,8 @@ impl Link {
         self.network.known()
     }
 
-    /// Looks what the acknowledgements say of the network, when that is due. Whether something new is
-    /// known.
+    /// Reads what the acknowledgements tell about the network, when that is due. Returns whether
+    /// something new is known.
     #[inline]
     pub fn learn_network(&mut self, now: Tick) -> bool {
         let arrived = self.conn.arrived();
@@ -188,7 +189,7 @@ impl Link {
         let Some(trip) = self.conn.round_trip() else {
             return false;
         };
-        // The work of both sides, for the packet and for its acknowledgement, is priced apart.
+        // The work of both sides, for the packet and for its acknowledgement, is priced separately.
         let work = Duration::from_nanos(2 * UDP_CONTROL as u64);
         let told = Measured {
             round_trip: trip.saturating_sub(work),
@@ -197,8 +198,8 @@ impl Link {
         self.network.learn(arrived, Some(told))
     }
 
-    /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges all it has
-    /// heard.
+    /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges everything
+    /// it has received.
     pub fn flush(
         &mut self,
         now: Tick,
@@ -255,7 +256,7 @@ impl Link {
         batch.len > 0
     }
 
-    /// Says of a connection that loses much that it does; called now and then.
+    /// Logs that a connection loses much; called now and then.
     pub fn report(&mut self, peer: Peer) {
         let t = self.conn.tally();
         if t.again < self.report || t.again * OFTEN < t.packets {
@@ -271,7 +272,7 @@ impl Link {
         );
     }
 
-    /// When this connection wants to be looked at again.
+    /// When this connection has to be served again.
     pub fn next(&self) -> Tick {
         self.conn.next_timeout().min(self.keepalive.next())
     }

@@ -1,4 +1,4 @@
-//! UDP: one socket for each interface of the process, whatever the number of peers; what the
+//! UDP: one socket for each interface of the process, whatever the number of peers; data that the
 //! network loses is sent again by [`kw_proto::reliable`].
 //!
 //! # Use
@@ -21,28 +21,28 @@
 //!
 //! # Connections
 //! ```text
-//!           send                    welcome (theirs or ours)              fault, nobody there any more
+//!           send                    welcome (theirs or ours)              fault, peer not there
 //! Unknown ---------> Calling ------------------------------> Up(Link) --------------------------------> Gone
 //!    |                  \--- nothing heard for 10 s ---------------------------------------------------> ^
 //!    \------ somebody proves to be this peer: welcome -----> Up
-//! ```
+//!    \------ a process proves to be this peer: welcome ----> Up
 //! When both ranks of a pair call each other, the lower one's call counts (see
 //! [`kw_proto::reliable::setup`]).
 //!
 //! # Ends
-//! `close` sends a Bye frame on every connection; a rank that has heard one expects no
-//! acknowledgement of what it still sends. A rank that is silent is not taken for dead: see
+//! `close` sends a Bye frame on every connection; a rank that has received one expects no
+//! acknowledgement of data that it still sends. A rank that is silent is not taken for dead: see
 //! [`kw_proto::reliable::keepalive`]. A datagram that proves nothing is dropped and counted.
 //!
 //! # Files
 //! | file | what |
 //! | --- | --- |
 //! | `open`, `tune` | the sockets; numbers that were measured |
-//! | `network` | what the engine asks of a network beside sending and polling |
+//! | `network` | the functions of a network besides sending and polling |
 //! | `call` | a peer that is being called |
-//! | `link` (`queue`, `frames`) | a connection in use: what waits to be sent or to arrive; frames put into place as their bytes come |
+//! | `link` (`queue`, `frames`) | a connection in use: data that waits to be sent or to arrive; frames put into place as their bytes come |
 //! | `incoming` | datagrams to their connections, or to the listener of handshakes |
-//! | `timers` | what is due by time |
+//! | `timers` | work that is due by time |
 
 mod call;
 mod frames;
@@ -80,7 +80,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct Tally {
     /// Packets sent, without bare acknowledgements.
     pub packets: u64,
-    /// Of these, those that repeated bytes or asked.
+    /// Those of them that repeated bytes or asked.
     pub again: u64,
     /// Datagrams that were damaged or not authenticated.
     pub dropped: u64,
@@ -123,9 +123,9 @@ pub struct UdpPath {
     held: PeerSet,
     /// When they are tried again, if nothing comes before.
     retry: Tick,
-    /// When some connection or call wants to be looked at.
+    /// When some connection or call has to be served.
     next: Tick,
-    /// The last look brought as much as it could.
+    /// The last poll brought as much as it could.
     flooded: bool,
     /// Taken out while it is read.
     inbox: Option<Box<Inbox>>,
@@ -154,7 +154,7 @@ impl UdpPath {
         self.tally.dropped
     }
 
-    /// Which of our addresses and of the peers' the connections use that this rank made.
+    /// The addresses, ours and the peers', of the connections that this rank made.
     pub fn network(&self) -> Vec<String> {
         let lines = self.live.iter().filter_map(|peer| {
             let Slot::Up(link) = self.slot(peer)? else {
@@ -180,7 +180,7 @@ impl UdpPath {
         sum
     }
 
-    /// To be called before sleeping on the descriptor: acknowledges what has been heard, and asks
+    /// Must be called before sleeping on the descriptor: acknowledges everything received, and asks
     /// to be woken when a timer is due or a full socket has room again.
     pub fn arm(&mut self) {
         let now = (self.clock)();
@@ -216,7 +216,7 @@ impl UdpPath {
         self.slots.get(peer.idx())
     }
 
-    /// Sends what a connection may send, and notes when it wants to be looked at.
+    /// Sends what a connection may send, and notes when it has to be served again.
     #[inline]
     fn push(&mut self, peer: Peer, now: Tick, idle: bool) -> bool {
         let Slot::Up(link) = &mut self.slots[peer.idx()] else {
@@ -231,7 +231,7 @@ impl UdpPath {
         moved
     }
 
-    /// The first frame to a peer that we have no connection with.
+    /// The first frame to a peer without a connection.
     #[cold]
     fn send_unconnected(
         &mut self,
@@ -306,7 +306,7 @@ impl UdpPath {
         }
     }
 
-    /// The end of a peer: tells it, unless a goodbye was told already.
+    /// The end of a peer: reports it, unless a goodbye was reported already.
     fn bury(&mut self, peer: Peer, reason: String, inbound: &mut dyn Inbound) {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason.clone()));
         for list in [

@@ -50,7 +50,7 @@ impl Network for UdpPath {
         Some(self.as_fd())
     }
 
-    /// The rate is that of both ranks' work, too: what is kept of a program that computes would
+    /// The rate depends on both ranks' work, too: a saved value of a program that computes would
     /// last.
     fn known_network(&self, peer: Peer) -> prices::Network {
         prices::Network {

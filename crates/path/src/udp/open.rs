@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Config {
     /// The rank that opens it.
     pub member: Member,
-    /// The clock that `poll` is told, too.
+    /// The clock that `poll` gets, too.
     pub clock: fn() -> Tick,
 }
 
@@ -63,7 +63,7 @@ impl UdpPath {
         UdpPath::tuned(config, Tuning::default())
     }
 
-    /// As `new`, with other numbers than the measured ones.
+    /// Like `new`, with other numbers than the measured ones.
     pub fn tuned(config: Config, mut tuning: Tuning) -> Result<UdpPath, CannotOpen> {
         let Config { member, clock } = config;
         let (all, chosen) = member.addresses().map_err(cannot)?;

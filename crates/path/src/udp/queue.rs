@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 const COPIED: u64 = 2 << 10;
 /// Up to this size it is copied, too, but sent first ([`Queue::keep`]).
 const COPIED_LATER: u64 = 16 << 10;
-/// So is a longer one while no more than this has not arrived: a send that waits for its
-/// acknowledgement waits for the next one's start, too (a stream of 64 KB messages between two
-/// hosts of the lab: 38 us each, 48 to 80 without).
+/// A longer one is copied, too, while no more than this has not arrived: a send that waits for its
+/// acknowledgement also delays the next one's start (a stream of 64 KB messages between two hosts
+/// of the lab: 38 us each, 48 to 80 without).
 const AHEAD: u64 = 512 << 10;
 /// But not one that is longer than this.
 const LONGEST_COPY: u64 = 256 << 10;
-/// Most bytes that wait here, not arrived, while small payloads are taken without a word: one
-/// window, and a little.
+/// Most bytes that wait here, not arrived, while small payloads are taken and their senders go on:
+/// one window, and a little.
 const MAX_WAITING: u64 = 5 << 18;
 /// From here on down more are wanted.
 const FEW: u64 = 1 << 20;
@@ -30,7 +30,7 @@ const SPARES: usize = 1 << 20;
 
 #[derive(Debug)]
 enum What {
-    /// The first bytes of a piece of memory; the item's length says how many.
+    /// The first bytes of a piece of memory; the item's length tells how many.
     Bytes(Vec<u8>),
     Payload {
         buf: Buf,
@@ -58,11 +58,11 @@ impl Item {
 pub struct Queue {
     items: VecDeque<Item>,
     end: u64,
-    /// Of payloads that were copied although too much waits: their senders go on when less does.
+    /// Payloads that were copied although too much waits: their senders go on when less does.
     slowed: Slowed,
     /// Emptied pieces of memory, for the next copies.
     spares: Vec<Vec<u8>>,
-    /// The last item is payload in memory of a caller who does not wait until it has arrived.
+    /// The last item is payload in memory of a caller that does not wait until it has arrived.
     lent: bool,
 }
 
@@ -142,7 +142,7 @@ impl Queue {
         self.room(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Room for `n` more bytes of our own at the end of the stream.
+    /// Room for `n` more bytes of the queue's own at the end of the stream.
     fn room(&mut self, n: usize) -> &mut [u8] {
         let used = match self.items.back() {
             Some(Item {
@@ -269,7 +269,7 @@ mod tests {
             queue.keep();
             match sent {
                 Sent::Queued => queued.push(k as u64),
-                // The sender goes on, and uses its memory for something else.
+                // The sender continues, and uses its memory for something else.
                 Sent::Done => _ = buf.write(5, &vec![0xee; n]),
             }
             stream.extend_from_slice(&head.encode());
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(told, []);
         queue.release(third, |c| told.push(c));
         assert_eq!(told, [2]);
-        // Memory of what has arrived is used again, and only what is written now is read.
+        // Memory of arrived data is used again, and only data written now is read.
         let before = queue.end();
         queue.push(&Header::bare(Kind::Fin), Body::None, 0, before);
         let mut again = [0; HEADER_LEN];

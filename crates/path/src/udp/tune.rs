@@ -1,4 +1,4 @@
-//! The numbers of the UDP path, in one place, and where they come from. Those of the protocol are
+//! The numbers of the UDP path, in one place, and their sources. Those of the protocol are
 //! [`kw_proto::reliable::Params`].
 
 use kw_proto::reliable::Params;
@@ -18,8 +18,8 @@ pub struct Tuning {
     /// and one that is longer than a shaped link takes at once (56 KB in the host lab) is cut up by
     /// the host's CPUs.
     pub batch: usize,
-    /// Time between two tries to send what the socket had no room for: a datagram of 1500 bytes at
-    /// 1 Gb/s takes 12 us.
+    /// Time between two attempts to send data that the socket had no room for: a datagram of 1500
+    /// bytes at 1 Gb/s takes 12 us.
     pub retry: Duration,
     /// Calls for receiving before it is the turn of sending.
     pub turns: u32,

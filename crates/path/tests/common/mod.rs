@@ -3,7 +3,7 @@
 use kw_base::Peer;
 use kw_path::Path;
 
-/// Paths of ranks 0, 1, ... that have told each other where they listen.
+/// Paths of ranks 0, 1, ... that have told each other their addresses.
 pub fn introduced<P: Path>(mut paths: Vec<P>) -> Vec<P> {
     let addresses: Vec<_> = paths.iter().map(|p| p.address()).collect();
     for (me, path) in paths.iter_mut().enumerate() {

@@ -276,7 +276,7 @@ pub fn polling_one_source_brings_its_frames<F: Fixture>() {
     }
 }
 
-/// Memory is fetched where the path says it can.
+/// Memory is fetched if the path says it can.
 pub fn get_moves_memory_or_refuses<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     let there = filled(&bytes(1, 300_000));

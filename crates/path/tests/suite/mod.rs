@@ -1,4 +1,4 @@
-//! The conformance suite of [`Path`]: what every path must do, written once.
+//! The conformance suite of [`Path`]: the requirements on every path, written once.
 //!
 //! A path joins by implementing [`Fixture`] and naming itself in `conformance!` of
 //! `tests/conformance.rs`.
@@ -27,7 +27,7 @@ pub trait Fixture {
 
 /// Opens one more path of a network whose peers are in use.
 pub trait Joins: Fixture<P: Network> {
-    /// The path of the peer that follows, which knows of all; they do not know of it.
+    /// The path of the next peer, which knows all others; they do not know it.
     fn join(paths: &[Self::P]) -> Self::P;
 }
 
@@ -136,14 +136,14 @@ impl<P: Path> World<P> {
         }
     }
 
-    /// One more path, of the peer that follows.
+    /// One more path, for the next peer.
     pub fn add(&mut self, path: P) {
         self.paths.push(path);
         self.seen.push(Recorder::default());
         self.queued.push(HashSet::new());
     }
 
-    /// Sends, and keeps the books about what was queued.
+    /// Sends, and counts the queued frames.
     pub fn send(&mut self, from: usize, to: usize, head: &Header, body: Body<'_>) -> Sent {
         self.cookie += 1;
         let sent = self.paths[from]

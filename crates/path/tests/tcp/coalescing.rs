@@ -5,7 +5,7 @@ use super::*;
 /// Frames of a burst, far more than go one by one.
 const BURST: i32 = 100;
 
-/// Both send and look, in turns: acknowledgements now ride on answers.
+/// Both send and poll, in turns: acknowledgements now ride on answers.
 fn talk(a: &mut TcpPath, b: &mut TcpPath) {
     for _ in 0..20 {
         let (mut la, mut lb) = (Log::default(), Log::default());

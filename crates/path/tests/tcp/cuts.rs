@@ -46,7 +46,7 @@ fn reset(address: &str) -> bool {
     done.is_ok_and(|o| !o.stdout.is_empty())
 }
 
-/// `tests/links` runs it, and says so where it cannot.
+/// `tests/links` runs it, and reports if it cannot.
 #[test]
 #[ignore = "wants a user and a kernel that may reset connections (ss -K)"]
 fn a_connection_that_is_reset_in_the_middle_of_messages_loses_nothing() {

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// The key of the tests' job.
 pub const KEY: [u8; 32] = [9; 32];
 
-/// Keeps what comes.
+/// Records incoming frames and events.
 #[derive(Default)]
 pub struct Log {
     /// Bodies with their tags, in the order they were complete.
@@ -38,7 +38,7 @@ pub struct Log {
     pub sent: Vec<u64>,
     /// Ranks whose address was asked for.
     pub stray: Vec<Peer>,
-    /// Where the next payload that comes in pieces goes, if not to fresh memory.
+    /// Memory for the next payload that comes in pieces, if not fresh memory.
     pub place: Option<Buf>,
     open: Vec<(i32, Buf)>,
 }
@@ -125,7 +125,7 @@ pub fn two_of(kind: impl Fn(u32) -> Config) -> [TcpPath; 2] {
     both
 }
 
-/// Rank 0 tells rank 1 something, and so connects; what each has heard.
+/// Rank 0 sends rank 1 something, and so connects; returns what each has received.
 pub fn ping(a: &mut TcpPath, b: &mut TcpPath) -> [Log; 2] {
     let [mut la, mut lb] = [Log::default(), Log::default()];
     send(a, 1, 1, &filled(b"ping")).unwrap();
@@ -169,7 +169,7 @@ pub fn send_as(kind: Kind, path: &mut TcpPath, to: u32, tag: i32, buf: &Buf) -> 
     path.send(Peer(to), &head, payload, tag as u64)
 }
 
-/// Runs `turn` until it says true.
+/// Runs `turn` until it returns true.
 pub fn until(what: &str, mut turn: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !turn() {

@@ -113,8 +113,8 @@ fn a_goodbye_does_not_pass() {
     assert!(log.came.len() == 1 && log.came[0].1 == bytes);
 }
 
-/// Serves as the progress thread does while an operation goes on: arms, sleeps, looks at what is
-/// ready, and at nothing else.
+/// Serves as the progress thread does while an operation goes on: arms, sleeps, polls the
+/// connections that are ready, and no others.
 fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) -> bool) {
     use kw_sys::poller::{Interest, Poller};
     let mut outer = Poller::new().unwrap();

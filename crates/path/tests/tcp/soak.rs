@@ -18,7 +18,7 @@ impl Dice {
     }
 }
 
-/// The data to send, and how.
+/// The data to send, and the manner.
 #[derive(Clone)]
 pub struct Soak {
     /// Bytes of a message, one of these.
@@ -27,7 +27,7 @@ pub struct Soak {
     pub data_from: usize,
     /// Messages of each side.
     pub count: usize,
-    /// Of these, this many may be in flight each way.
+    /// Messages that may be in flight each way.
     pub window: usize,
     /// One turn in this many disturbs a connection.
     pub harm: u64,
@@ -38,7 +38,7 @@ pub struct Soak {
 pub struct Side {
     pub path: TcpPath,
     log: Log,
-    /// Bytes of what it has sent.
+    /// Bytes that it has sent.
     said: Vec<usize>,
     /// Payloads whose owners were not told yet.
     lent: Vec<(u64, Buf)>,
@@ -92,8 +92,8 @@ impl Soak {
         }
     }
 
-    /// Both ranks send each other all messages, while `harm` gets a number now and then; both at
-    /// the end.
+    /// Both ranks send each other all messages, while `harm` is called with a number now and then;
+    /// returns both at the end.
     pub fn run(&self, seed: u64, mut harm: impl FnMut(&mut [Side; 2], u64)) -> [Side; 2] {
         println!("seed {seed}");
         let mut dice = Dice(seed);

@@ -7,7 +7,7 @@ use kw_proto::handshake::{HELLO_LEN, Identity, PROOF_LEN, Progress};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// Two ranks that talk, and what they have to say.
+/// Two ranks that exchange frames, and the frames.
 struct Job {
     paths: [TcpPath; 2],
     logs: [Log; 2],
@@ -60,7 +60,7 @@ impl Job {
         assert_eq!(self.refused(), n);
     }
 
-    /// All that was said has come, in order, and nothing else.
+    /// All frames have come, in order, and nothing else.
     fn check(mut self) {
         self.turn();
         until("all frames", || {
@@ -140,7 +140,7 @@ fn who_hangs_up_without_a_word_is_no_stranger() {
     for _ in 0..3 {
         drop(job.connect());
     }
-    // Later connections are looked at later.
+    // Later connections are polled later.
     let mut truncated = job.connect();
     truncated.write_all(&hello[..1]).unwrap();
     drop(truncated);
@@ -200,7 +200,7 @@ fn a_replayed_conversation_is_refused() {
     assert!(l0.down.is_empty());
 }
 
-/// Carries what there is from one socket to another, and keeps a copy.
+/// Carries waiting bytes from one socket to another, and keeps a copy.
 fn carry(mut from: &TcpStream, mut to: &TcpStream, copy: &mut Vec<u8>) {
     let mut bytes = [0; 4096];
     if let Ok(n) = from.read(&mut bytes) {

@@ -5,8 +5,8 @@ use kw_sys::buf::Addr;
 use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
-/// A buffer of at least `total` bytes in pieces of `piece` bytes with as much between them; keeps
-/// its memory.
+/// A buffer of at least `total` bytes in pieces of `piece` bytes with gaps of the same length;
+/// keeps its memory.
 fn scattered(piece: u64, total: u64) -> (Buf, Vec<u8>) {
     let byte = basic::NAMED
         .iter()

@@ -1,14 +1,13 @@
-//! Short frames of a rank that runs ahead: it sends and sends, and does not look at what comes.
-//! Each frame in a packet of its own would cost both kernels more than the frame is worth, so
-//! within a machine the sender's kernel joins them (Nagle's algorithm): while the peer has not
-//! acknowledged a packet, what follows waits and becomes one packet. The peer's acknowledgement
-//! sends it.
+//! Short frames of a rank that runs ahead: it sends again and again without polling. Each frame in
+//! a packet of its own would cost both kernels more than the frame is worth, so within a machine
+//! the sender's kernel joins them (Nagle's algorithm): while the peer has not acknowledged a
+//! packet, the data that follows waits and becomes one packet. The peer's acknowledgement sends it.
 //!
-//! So that no rank waits too long, the peer acknowledges at once what it has read. A mark in the
-//! frames ([`AHEAD`]) requests this; usual acknowledgements are piggybacked or come 40 ms later. A
-//! peer that waits reads the packet in flight, and has the rest before its next poll; one that does
-//! not read needs none. Waiting data is in the kernel, so the sender may compute, sleep or end.
-//! When it polls, all waiting data is sent.
+//! So that no rank waits too long, the peer acknowledges at once the data that it has read. A mark
+//! in the frames ([`AHEAD`]) requests this; usual acknowledgements are piggybacked or come 40 ms
+//! later. A peer that waits reads the packet in flight, and has the rest before its next poll; one
+//! that does not read needs none. Waiting data is in the kernel, so the sender may compute, sleep
+//! or end. When it polls, all waiting data is sent.
 //!
 //! ```text
 //!        more than `Tuning::coalesce_after` short frames       it is sent: at once,
@@ -41,14 +40,14 @@ pub enum Coalescing {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Coalescer {
     state: Coalescing,
-    /// Short frames since the rank looked at what comes.
+    /// Short frames since the rank's last poll.
     frames: u32,
-    /// When it did, in looks.
+    /// When that was, in polls.
     look: u64,
 }
 
 impl Link {
-    /// A frame with this many bytes of payload is to be sent, after this many polls of the rank.
+    /// A frame with this many bytes of payload will be sent, after this many polls of the rank.
     #[inline]
     pub fn count_frame(&mut self, len: u64, looks: u64, tuning: &Tuning) {
         let a = &mut self.coalescer;
@@ -64,7 +63,8 @@ impl Link {
         }
     }
 
-    /// A frame was sent. Whether those that follow are joined from now on, and were not before.
+    /// A frame was sent. Returns whether those that follow are joined from now on, and were not
+    /// before.
     #[inline]
     pub fn coalesces_now(&mut self) -> bool {
         if self.coalescer.state == Coalescing::Off {
@@ -86,7 +86,7 @@ impl Link {
         new
     }
 
-    /// Every frame is sent at once from now on, and what waits now.
+    /// Every frame is sent at once from now on, and so is waiting data.
     #[inline]
     pub fn stop_coalescing(&mut self) {
         self.coalescer.frames = 0;

@@ -25,7 +25,7 @@ use coalesce::Coalescer;
 /// Pending events of the poller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watch {
-    /// Nothing, or what it has told already.
+    /// Nothing, or events that it has reported already.
     Nothing,
     /// The first thing that happens: a connection that is read directly needs the poller only for a
     /// sleep, and one that it watches costs the kernel 0.3 us for each packet.
@@ -44,7 +44,7 @@ pub struct Link {
     /// Rate of sent data, if it leaves the machine.
     outgoing: BulkDetector,
     /// Within a machine: short frames of a rank that runs ahead may be joined, and the kernel may
-    /// hold what it likes.
+    /// hold any amount.
     near: bool,
     /// The system's measurements of the route, if it leaves the machine.
     network: NetworkMeter,
@@ -56,7 +56,7 @@ pub struct Link {
     parting: bool,
     /// We have shut it, because nothing was answered over it.
     silent: bool,
-    /// Our address and the peer's.
+    /// This rank's address and the peer's.
     way: Option<(SocketAddr, SocketAddr)>,
 }
 
@@ -67,7 +67,7 @@ impl Link {
         let segment = if near {
             tuning.segment_loopback
         } else {
-            // Where the kernel does not know this option, answers wait behind what it holds.
+            // If the kernel does not know this option, answers wait behind the data that it holds.
             let _ = sock.limit_unsent(tuning.part);
             tuning.segment
         };
@@ -94,7 +94,7 @@ impl Link {
         self.network.known()
     }
 
-    /// Asks the system what it has measured, when that is due. Whether something new is known.
+    /// Queries the system's measurements, when that is due. Returns whether something new is known.
     #[inline]
     pub fn learn_network(&mut self) -> bool {
         let sent = self.stream.unacked().sent();
@@ -107,7 +107,7 @@ impl Link {
         &self.stream
     }
 
-    /// The link that it carries, to change.
+    /// The link that it carries, mutable.
     #[inline]
     pub fn stream_mut(&mut self) -> &mut Stream {
         &mut self.stream
@@ -136,7 +136,7 @@ impl Link {
         Ok(())
     }
 
-    /// The poller has told of something. Whether it tells nothing more.
+    /// The poller has reported an event. Returns whether it reports nothing more.
     pub fn was_told(&mut self) -> bool {
         let once = matches!(self.watch, Watch::Once(_));
         if once {
@@ -161,12 +161,12 @@ impl Link {
         self.parting = true;
     }
 
-    /// Whether we have.
+    /// Whether we have asked it to.
     pub fn is_parting(&self) -> bool {
         self.parting
     }
 
-    /// Our address and the peer's.
+    /// This rank's address and the peer's.
     pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
         self.way.map(|(here, there)| (here.ip(), there.ip()))
     }
@@ -178,9 +178,9 @@ impl Link {
         })
     }
 
-    /// Has a sleep on the socket end when `most` bytes of what is being received have come, or its
-    /// end; with zero, as soon as anything has come. More than the rest is never waited for:
-    /// nothing else is certain to come.
+    /// Has a sleep on the socket end when `most` bytes of the payload that is being received have
+    /// come, or its end; with zero, as soon as anything has come. It never waits for more than the
+    /// rest: nothing else is certain to come.
     pub fn wake_for(&mut self, most: u32) {
         let rest = self.stream.reader().awaited();
         self.sock.wake_at(rest.min(most as u64) as u32);
@@ -220,7 +220,7 @@ impl Link {
         self.sock.unanswered()
     }
 
-    /// Leaves a connection over which nothing is answered: what has come is read, then its end.
+    /// Leaves a connection over which nothing is answered: received data is read, then its end.
     pub fn leave_silent(&mut self) {
         self.silent = true;
         self.sock.shut();

@@ -1,5 +1,5 @@
-//! The sending half of a connection: frames, what was queued, and what the last connection may not
-//! have brought.
+//! The sending half of a connection: frames, queued data, and data that the last connection may not
+//! have delivered.
 
 use super::Link;
 use crate::contract::{Body, Inbound, Sent};
@@ -17,8 +17,8 @@ const SMALL_JOIN: usize = 224;
 
 impl Link {
     /// Sends one frame, or as much of it as goes, and queues the rest. An error ends the
-    /// connection; of a link that can have another one the reading side finds out, after all that
-    /// came before the end.
+    /// connection; for a link that can have another one the reading side finds out, after all data
+    /// that came before the end.
     #[inline]
     pub fn send(
         &mut self,
@@ -83,8 +83,8 @@ impl Link {
         !self.near && kept > tuning.part as u64 && body.len() <= COPIED
     }
 
-    /// Notes what is to be sent, behind what is queued or in the kernel, and says what the kernel
-    /// may hold from now on.
+    /// Notes the frame to be sent, behind data that is queued or in the kernel, and sets how much
+    /// the kernel may hold from now on.
     #[cold]
     fn note_traffic(&mut self, head: &Header, body: &Body<'_>, tuning: &Tuning) {
         if self.near {
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// One system call; how many bytes went.
+    /// One system call; returns how many bytes went.
     #[inline]
     fn send_now(&self, head: &Header, body: Body<'_>, tuning: &Tuning) -> io::Result<usize> {
         match body {
@@ -162,7 +162,7 @@ impl Link {
         self.sock.send(&joined[..HEADER_LEN + len])
     }
 
-    /// Sends what is to be sent again, then from the queue, for as many turns as it gets.
+    /// Sends data again that has to be, then from the queue, for as many turns as it gets.
     pub fn push(
         &mut self,
         peer: Peer,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Most bytes of a payload that have a place, whatever its frame says: the rest is thrown away, as
-/// where a receive is shorter.
+/// if the receive were shorter.
 const ROOM: u64 = 400;
 
 /// Output of a reader: frames in order of arrival, and landed payloads, by their cookie.
@@ -45,7 +45,7 @@ impl Inbound for Log {
     }
 }
 
-/// Payloads as they came, whichever way: in a frame or in place.
+/// Payloads as they came, in a frame or in place.
 impl Log {
     fn payloads(&self) -> Vec<(Header, Vec<u8>)> {
         let cut = |(head, body): &(Header, Vec<u8>)| {
@@ -60,7 +60,7 @@ impl Log {
     }
 }
 
-/// Whether it was a stream of frames; what it told.
+/// Whether it was a stream of frames; and its output.
 fn read(bytes: Vec<Vec<u8>>, scattered: bool) -> (bool, Log) {
     let (mut reader, mut stripes) = (FrameReader::default(), LinkStripes::default());
     let (tuning, mut log) = (tuning(), Log::default());

@@ -1,4 +1,4 @@
-//! Frames torn wherever bytes can be torn.
+//! Frames torn at every byte where they can be.
 
 use super::*;
 use crate::contract::Landing;
@@ -8,13 +8,13 @@ use kw_sys::buf::Buf;
 /// Output of a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Told {
-    /// A frame by its tag, with its body, whichever way that came.
+    /// A frame by its tag, with its body, however that came.
     Frame(i32, Vec<u8>),
     /// A goodbye.
     Bye,
 }
 
-/// Keeps what comes in the order in which it begins.
+/// Records frames in the order in which they begin.
 #[derive(Default)]
 struct Log {
     told: Vec<Told>,
@@ -80,7 +80,7 @@ fn frame(kind: Kind, tag: i32, len: u64) -> Vec<u8> {
     [head.encode().to_vec(), body(tag, len)].concat()
 }
 
-/// Every kind of frame, and what a reader tells of them.
+/// Every kind of frame, and a reader's output for them.
 fn stream() -> (Vec<u8>, Vec<Told>) {
     let more = || Header::bare(Kind::More).encode().to_vec();
     let data = frame(Kind::Data, 5, 250);
@@ -137,7 +137,7 @@ fn stream() -> (Vec<u8>, Vec<Told>) {
     (parts.concat(), told)
 }
 
-/// A reader, and what it has told.
+/// A reader, and its output.
 struct Side {
     reader: FrameReader,
     stripes: LinkStripes,
@@ -157,7 +157,7 @@ impl Side {
         }
     }
 
-    /// Reads until the socket has nothing.
+    /// Reads until the socket has no more data.
     fn read(&mut self, sock: &Fake) -> Result<(), End> {
         let tuning = tuning();
         loop {
@@ -222,7 +222,7 @@ fn a_stream_in_pieces_of_any_size_is_the_same_stream() {
 #[test]
 fn what_is_no_frame_is_said_wherever_it_is_torn() {
     let bad = [
-        // Nothing but a small frame may pass a payload in segments.
+        // Only a small frame may pass a payload in segments.
         [
             frame(Kind::Data, 1, 200)[..HEADER_LEN + SEGMENT as usize].to_vec(),
             frame(Kind::Data, 2, 200),

@@ -7,7 +7,7 @@ use kw_base::overheads::WINDOW;
 use kw_proto::wire::HEADER_LEN;
 use kw_sys::buf::Buf;
 
-/// Keeps the tags of what comes, and checks bodies.
+/// Records the tags of incoming frames, and checks bodies.
 #[derive(Default)]
 struct Log {
     tags: Vec<i32>,
@@ -84,7 +84,7 @@ fn push(stream: &mut Stream, tag: i32, len: u64) -> Sent {
     stream.queue(&head, payload, 0, tag as u64)
 }
 
-/// Queues messages of many lengths; how many.
+/// Queues messages of many lengths; returns how many.
 fn queue(stream: &mut Stream) -> i32 {
     let lens = [0, 8, 5000, 20_000, 30, 9000, 100];
     for (tag, len) in (0..).zip(lens) {
