@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
-/// One place to write a result to. Null only where `api/parameters.tsv` lets it be (the shell has
+/// One place to write a result to. Null only if `api/parameters.tsv` allows it (the shell has
 /// checked).
 #[derive(Clone, Copy, Debug)]
 pub struct Out<T>(*mut T);
@@ -33,7 +33,7 @@ impl<T: Copy> Out<T> {
         unsafe { self.0.write_unaligned(value) }
     }
 
-    /// Reads what is there (INOUT parameters, such as a handle that is freed).
+    /// Reads the current value (INOUT parameters, such as a handle that is freed).
     #[inline]
     pub fn get(self) -> T {
         // SAFETY: promised in `new`; INOUT parameters are initialised by the caller.
@@ -69,7 +69,7 @@ impl OutInt {
         self.width
     }
 
-    /// Writes the result; says `false`, and writes MPI_UNDEFINED, when it does not fit an `int`.
+    /// Writes the result; returns `false`, and writes MPI_UNDEFINED, if it does not fit an `int`.
     #[inline]
     pub fn set(self, value: i64) -> bool {
         match self.width {
@@ -87,7 +87,7 @@ impl OutInt {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the current value.
     pub fn get(self) -> i64 {
         match self.width {
             // SAFETY: promised in `new`.
@@ -138,7 +138,7 @@ impl Ints {
         match self.width {
             // SAFETY: promised in `new`; `i` is below the length the caller gave.
             Width::Long => unsafe { (self.p as *const i64).add(i).read_unaligned() },
-            // SAFETY: as above.
+            // SAFETY: promised in `new`; `i` is below the length the caller gave.
             Width::Int => unsafe { (self.p as *const c_int).add(i).read_unaligned() as i64 },
         }
     }
@@ -158,7 +158,7 @@ impl Ints {
                 unsafe { (self.p as *const i64).add(i).read_unaligned() as u64 }
             })),
             Width::Int => list.extend((0..n).map(|i| {
-                // SAFETY: as above.
+                // SAFETY: promised in `new`; `n` is not more than the length the caller gave.
                 unsafe { (self.p as *const c_int).add(i).read_unaligned() as i64 as u64 }
             })),
         }
@@ -257,7 +257,7 @@ impl Text {
         (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) }.to_bytes())
     }
 
-    /// As text, odd bytes replaced.
+    /// Its text, with invalid bytes replaced.
     pub fn to_text(&self) -> Option<String> {
         self.bytes()
             .map(|b| String::from_utf8_lossy(b).into_owned())
@@ -362,7 +362,8 @@ pub struct Status {
     pub tag: c_int,
     /// MPI_ERROR
     pub error: c_int,
-    /// Ours: `[0..2]` received bytes (low, high), `[2]` bit 0: cancelled; the rest is zero.
+    /// Kittiwake's use: `[0..2]` received bytes (low, high), `[2]` bit 0: cancelled; the rest is
+    /// zero.
     pub internal: [c_int; 5],
 }
 

@@ -1,5 +1,5 @@
-//! Message buffers: memory a caller of MPI lent us, or memory of our own, with the layout of the
-//! data in it.
+//! Message buffers: memory lent by a caller of MPI, or the library's own memory, with the layout of
+//! the data in it.
 //!
 //! A [`Buf`] of the caller's memory is made from an [`Addr`], and an `Addr` carries the promise of
 //! its creator (the C shells) that the bytes described by the datatype stay valid until the
@@ -59,7 +59,7 @@ impl Addr {
     }
 }
 
-/// Copies bytes in a row; a single number is worth more than a call.
+/// Copies contiguous bytes; a single number is not worth a call.
 ///
 /// # Safety
 /// `from` is valid for reading `n` bytes and `to` for writing them.
@@ -90,14 +90,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// Just behind the last byte.
+    /// End of the last byte.
     fn end(&self) -> u64 {
         let far = self.stride.saturating_mul(self.n.saturating_sub(1));
         self.at.saturating_add(far).saturating_add(self.len)
     }
 }
 
-/// Memory of our own, kept alive by the buffers that point into it.
+/// Memory of the library, kept alive by the buffers that point into it.
 #[derive(Debug)]
 pub struct Block {
     bytes: Box<[Byte]>,
@@ -106,15 +106,15 @@ pub struct Block {
 /// A byte that other processes write at any time, and that may be uninitialised.
 type Byte = UnsafeCell<MaybeUninit<u8>>;
 
-// SAFETY: a Block is plain bytes; who may touch them when is decided by the protocols (one owner of
+// SAFETY: a Block is plain bytes; the protocols decide which side may touch them when (one owner of
 // the lock at a time).
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: the same holds for shared access.
 unsafe impl Sync for Block {}
 
 #[derive(Clone, Debug)]
 enum Shape {
-    /// `len` bytes in a row.
+    /// `len` contiguous bytes.
     Contiguous,
     /// `count` elements of a layout, without the first `skip` bytes of packed data.
     Typed {
@@ -142,7 +142,7 @@ impl Buf {
         keep: None,
     };
 
-    /// `len` bytes in a row at `addr`.
+    /// `len` contiguous bytes at `addr`.
     #[inline]
     pub fn bytes(addr: Addr, len: u64) -> Buf {
         Buf {
@@ -177,8 +177,8 @@ impl Buf {
         }
     }
 
-    /// As [`Buf::typed`], for what wants to know the types of the data also where its bytes lie in
-    /// a row (KW_CHECK).
+    /// Like [`Buf::typed`], for users that need the types of the data even if its bytes are
+    /// contiguous (KW_CHECK).
     pub fn with_types(addr: Addr, count: u64, layout: &Arc<Layout>) -> Buf {
         Buf {
             base: addr.0,
@@ -192,19 +192,20 @@ impl Buf {
         }
     }
 
-    /// Fresh memory of our own, zeroed, `len` bytes; freed with the last `Buf` that points into it.
+    /// Fresh memory of the library, zeroed, `len` bytes; freed with the last `Buf` that points into
+    /// it.
     ///
     /// # Panics
-    /// When there is not enough memory; [`Buf::try_alloc`] says so instead.
+    /// If there is not enough memory; [`Buf::try_alloc`] returns `None` instead.
     pub fn alloc(len: usize) -> Buf {
-        // The caller of `alloc` asks for what it cannot do without.
+        // The caller of `alloc` asks for memory that it cannot do without.
         Buf::try_alloc(len).expect("memory for a buffer of the library's own")
     }
 
-    /// As [`Buf::alloc`]; `None` when there is not enough memory.
+    /// Like [`Buf::alloc`]; `None` if there is not enough memory.
     pub fn try_alloc(len: usize) -> Option<Buf> {
         let buf = Buf::try_alloc_unwritten(len)?;
-        // SAFETY: these are its bytes, and nobody else knows of them yet.
+        // SAFETY: these are its bytes, and no other code knows of them yet.
         unsafe { std::ptr::write_bytes(buf.base as *mut u8, 0, len) };
         Some(buf)
     }
@@ -214,7 +215,7 @@ impl Buf {
     fn try_alloc_unwritten(len: usize) -> Option<Buf> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).ok()?;
-        // SAFETY: there is room for so many, which need not be written to be bytes of this kind.
+        // SAFETY: there is room for `len` bytes of this kind, which may be uninitialised.
         unsafe { bytes.set_len(len) };
         let block = Arc::new(Block {
             bytes: bytes.into_boxed_slice(),
@@ -265,17 +266,17 @@ impl Buf {
         self.len == 0
     }
 
-    /// The bytes' address, when they lie in a row.
+    /// The bytes' address, if they are contiguous.
     #[inline]
     pub fn contiguous(&self) -> Option<usize> {
         matches!(self.shape, Shape::Contiguous).then_some(self.base)
     }
 
-    /// `count` elements of `layout` in these bytes, which lie in a row; displacement 0 of the first
-    /// is byte `at`. The buffer keeps the same memory alive.
+    /// `count` elements of `layout` in these bytes, which are contiguous; displacement 0 of the
+    /// first is byte `at`. The buffer keeps the same memory alive.
     ///
     /// # Panics
-    /// When a byte of theirs lies outside (a fault of our own).
+    /// If one of their bytes is outside (a fault of our own).
     pub fn typed_at(&self, at: i64, count: u64, layout: &Arc<Layout>) -> Buf {
         Buf {
             keep: self.keep.clone(),
@@ -283,10 +284,10 @@ impl Buf {
         }
     }
 
-    /// The address of byte `at`, where displacement 0 of the first of `count` elements lies.
+    /// The address of byte `at`, where displacement 0 of the first of `count` elements is.
     ///
     /// # Panics
-    /// When a byte of the elements lies outside of these bytes, which lie in a row.
+    /// If a byte of the elements is outside of these bytes, which are contiguous.
     pub(crate) fn origin(&self, at: i64, count: u64, layout: &Layout) -> usize {
         let whole = self.contiguous().expect("memory of our own lies in a row");
         let far = layout.extent() as i128 * count.saturating_sub(1) as i128;
@@ -337,7 +338,7 @@ impl Buf {
         }
     }
 
-    /// Whether some byte of memory belongs to the data of both.
+    /// Whether any byte of memory belongs to the data of both.
     pub fn shares_memory(&self, other: &Buf) -> bool {
         let ((a, b), (c, d)) = (self.span(), other.span());
         if self.len == 0 || other.len == 0 || b <= c || d <= a {
@@ -357,7 +358,7 @@ impl Buf {
         false
     }
 
-    /// Addresses that all runs of memory lie between.
+    /// Addresses between which all runs of memory lie.
     fn span(&self) -> (i128, i128) {
         let base = self.base as i128;
         match &self.shape {
@@ -381,7 +382,7 @@ impl Buf {
         all
     }
 
-    /// How many bytes of a range of `len` bytes at `from` there are.
+    /// How many bytes of a range of `len` bytes at `from` exist.
     #[inline]
     pub(crate) fn within(&self, from: u64, len: u64) -> u64 {
         len.min(self.len.saturating_sub(from))
@@ -430,7 +431,8 @@ impl Buf {
                 skip,
             } => {
                 let from = skip + from;
-                // SAFETY: as above; the walk visits `n` bytes.
+                // SAFETY: the bytes lie in memory promised by `Addr` or kept by `keep`, and the
+                // caller promises `stream`; the walk visits `n` bytes.
                 let mut packer = unsafe { Packer::<PACKS>::new(self.base, stream) };
                 layout.walk(*count, from, from + n, &mut packer);
             }
@@ -513,7 +515,7 @@ impl Buf {
             return;
         };
         let stream = stream.wrapping_add(at as usize);
-        // SAFETY: as above.
+        // SAFETY: all runs and `bytes` bytes at `stream` lie in the buffers, as was just checked.
         let mut packer = unsafe { Packer::<false>::new(memory, stream) };
         packer.strided(row.at as i64, row.len, row.stride as i64, row.n);
     }

@@ -4,10 +4,10 @@
 //! function whose C type defines the pointed-to type. Every wrapper here rests on a promise made by
 //! the shell that creates it: **the number is the address of a function of the type which the
 //! wrapper names, and it stays callable as long as the object it was registered with lives.** Each
-//! wrapper's `new` answers `None` for the null pointer and for the ABI's sentinels
+//! wrapper's `new` returns `None` for the null pointer and for the ABI's sentinels
 //! (`MPI_COMM_DUP_FN` and its like, below 4096).
 //!
-//! The caller lets go of the lock first: a callback may call MPI. It may also throw an exception of
+//! The caller releases the lock first: a callback may call MPI. It may also throw an exception of
 //! another language, which unwinds through the callers here up to the program's own frame
 //! ([`sealed`]: where it cannot).
 
@@ -93,15 +93,15 @@ callbacks! {
     DatarepConvert: RawConvert;
     /// Conversion function of a data representation, `MPI_Count` count.
     DatarepConvertCount: RawConvertCount;
-    /// A tool hears of an event (MPI 5.0, 15.3.8).
+    /// Function of a tool that is called for an event (MPI 5.0, 15.3.8).
     ToolEvent: RawEvent;
-    /// A tool hears that a registration is gone.
+    /// Function of a tool that is called when a registration is gone.
     ToolEventFree: RawEventFree;
-    /// A tool hears that events were dropped.
+    /// Function of a tool that is called when events were dropped.
     ToolEventDropped: RawEventDropped;
-    /// A library on top of this one hears of a request's operations.
+    /// Function of a library on top of this one that is called for a request's operations.
     RequestHook: RawRequestHook;
-    /// Where a language's code called MPI ([`crate::language`]).
+    /// Function that returns where a language's code called MPI ([`crate::language`]).
     LanguagePlace: RawPlace;
     /// The name of such a place.
     LanguagePlaceName: RawPlaceName;
@@ -114,7 +114,7 @@ pub enum AttrCopy {
     Never,
     /// It has the same (`MPI_COMM_DUP_FN` and its like).
     Same,
-    /// This function says.
+    /// This function decides.
     Ask(CopyAttr),
 }
 
@@ -122,7 +122,7 @@ impl AttrCopy {
     /// Value of a parameter for a copy function.
     ///
     /// # Safety
-    /// As of [`CopyAttr::new`].
+    /// As for [`CopyAttr::new`].
     pub unsafe fn new(address: usize) -> AttrCopy {
         // SAFETY: the caller's promise.
         match unsafe { CopyAttr::new(address) } {
@@ -139,20 +139,20 @@ impl AttrCopy {
 pub enum RequestEvent {
     /// A persistent request is about to be started.
     Starts = 0,
-    /// An operation has ended, however it did: nothing is read or written any more.
+    /// An operation has ended, with or without success: nothing is read or written any more.
     Ended = 1,
     /// There will be no more operations: the last call.
     Gone = 2,
 }
 
 impl RequestHook {
-    /// A function of our own.
+    /// Wraps a function of the library.
     pub fn of(function: extern "C" fn(usize, c_int)) -> RequestHook {
         RequestHook(function as *const () as usize)
     }
 
-    /// Tells it. Unlike other functions, this one is called with the lock taken, by whichever
-    /// thread has it: it does not call MPI, and no exception leaves it.
+    /// Calls it. Unlike other functions, this one is called with the lock taken, by any thread that
+    /// has it: it does not call MPI, and no exception leaves it.
     pub fn call(self, data: usize, event: RequestEvent) {
         // SAFETY: the address was promised to be of this function, and its owner that it does so.
         unsafe { self.pointer()(data, event as c_int) }
@@ -160,7 +160,7 @@ impl RequestHook {
 }
 
 impl LanguagePlace {
-    /// Asks, in the thread that is meant; the lock may be taken: it does not call MPI.
+    /// Calls it, in the thread in question; the lock may be taken: it does not call MPI.
     pub fn call(self) -> u64 {
         // SAFETY: the address was promised to be of this function.
         unsafe { self.pointer()() }
@@ -168,7 +168,7 @@ impl LanguagePlace {
 }
 
 impl LanguagePlaceName {
-    /// Asks for at most as many bytes; how many there are.
+    /// Asks for at most this many bytes; returns how many there are.
     pub fn call(self, place: u64, to: &mut [u8]) -> usize {
         // SAFETY: the address was promised to be of this function, which writes no more than that.
         let len = unsafe { self.pointer()(place, to.as_mut_ptr(), to.len()) };
@@ -177,14 +177,15 @@ impl LanguagePlaceName {
 }
 
 impl ToolEvent {
-    /// A function of our own.
+    /// Wraps a function of the library.
     pub fn of(function: extern "C-unwind" fn(usize, usize, c_int, usize)) -> ToolEvent {
         ToolEvent(function as *const () as usize)
     }
 }
 
-/// Calls `f`, which calls a function of the user where an exception would unwind through what must
-/// not be left half done: one ends the process with a sentence. `what` names the function.
+/// Calls `f`, which calls a function of the user where an exception must not unwind, because it
+/// would leave work half done: an exception ends the process with a sentence. `what` names the
+/// function.
 pub fn sealed<T>(what: &str, f: impl FnOnce() -> T) -> T {
     struct Seal<'a>(&'a str);
     impl Drop for Seal<'_> {
@@ -233,7 +234,7 @@ impl DeleteAttr {
 }
 
 impl ErrorHandler {
-    /// Tells the handler of an error on the object `handle`.
+    /// Reports an error on the object `handle`.
     pub fn call(self, handle: usize, code: i32) {
         let (mut handle, mut code) = (handle, code);
         // SAFETY: a function of this type; the two places are ours and live through the call.
@@ -242,8 +243,8 @@ impl ErrorHandler {
 }
 
 impl UserOp {
-    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`. An `int` says
-    /// how many: the function is called more than once if need be.
+    /// `inout[i] = input[i] op inout[i]`; both have the same number of elements of `datatype`.
+    /// Their number is an `int`: the function is called more than once if need be.
     ///
     /// # Panics
     /// When one has more than the other (a fault of our own).
@@ -262,7 +263,7 @@ impl UserOp {
 }
 
 impl UserOpCount {
-    /// `inout[i] = input[i] op inout[i]`; both are as many elements of `datatype`.
+    /// `inout[i] = input[i] op inout[i]`; both have the same number of elements of `datatype`.
     ///
     /// # Panics
     /// When one has more than the other (a fault of our own).
@@ -348,8 +349,8 @@ impl DatarepConvertCount {
 }
 
 impl ToolEvent {
-    /// Tells of one event: handles of the instance and of the registration, what the place
-    /// requires, the tool's own word.
+    /// Reports one event: handles of the instance and of the registration, the requirement of the
+    /// place, the tool's own word.
     pub fn call(self, instance: usize, registration: usize, safety: i32, data: usize) {
         sealed("a function that MPI_T_event_register_callback took", || {
             // SAFETY: a function of this type, with plain values.
@@ -359,7 +360,7 @@ impl ToolEvent {
 }
 
 impl ToolEventFree {
-    /// Tells that a registration is gone and none of its functions will be called again.
+    /// Reports that a registration is gone and none of its functions will be called again.
     pub fn call(self, registration: usize, safety: i32, data: usize) {
         sealed("a function that MPI_T_event_handle_free took", || {
             // SAFETY: a function of this type, with plain values.
@@ -369,7 +370,7 @@ impl ToolEventFree {
 }
 
 impl ToolEventDropped {
-    /// Tells how many events of a source were dropped.
+    /// Reports how many events of a source were dropped.
     pub fn call(self, count: i64, registration: usize, source: i32, safety: i32, data: usize) {
         sealed(
             "a function that MPI_T_event_set_dropped_handler took",

@@ -1,10 +1,10 @@
 //! The calls that led here: which function of MPI the program has called, and from where.
 //!
 //! For a thread that has waited for long, which has the time: it unwinds its stack and asks the
-//! dynamic linker about every address. A handler of signals may do neither with memory and locks
-//! of others' making, so [`crate::crash`] reads the list of mappings instead.
+//! dynamic linker about every address. A signal handler may do neither, because that takes memory
+//! and locks of other code, so [`crate::crash`] reads the list of mappings instead.
 //!
-//! The unwinder ends at code that is in no file. Where that is of a language that has told
+//! The unwinder ends at code that is in no file. If that belongs to a language that has told
 //! [`crate::language`] how to ask it, the language's place is the last of the addresses.
 
 use crate::crash::{_Unwind_Backtrace, UnwindContext};
@@ -12,7 +12,7 @@ use crate::language;
 use kw_base::place;
 use std::ffi::{CStr, c_int, c_void};
 
-/// Most frames that are looked at.
+/// Most frames that are examined.
 const FRAMES: usize = 96;
 
 /// A call, innermost first.
@@ -22,7 +22,7 @@ pub struct Caller {
     pub function: Option<String>,
     /// Path of the program or library.
     pub file: String,
-    /// Bytes of the call from where that was loaded.
+    /// Offset of the call from the address where that was loaded.
     pub offset: u64,
 }
 
@@ -47,14 +47,14 @@ extern "C" fn on_frame(context: *mut UnwindContext, state: *mut c_void) -> c_int
     0
 }
 
-/// The calls that led here, this function's own among them.
+/// The calls that led here, including this function's own.
 #[inline(never)]
 pub fn callers() -> Vec<Caller> {
     named(&addresses(FRAMES))
 }
 
 /// The addresses of the calls that led here, innermost first, `most` at most, and a language's
-/// place: what [`named`] needs.
+/// place: the input of [`named`].
 #[inline(never)]
 pub fn addresses(most: usize) -> Box<[usize]> {
     let mut all: (Vec<usize>, usize) = (Vec::with_capacity(most), most);
@@ -69,7 +69,7 @@ pub fn addresses(most: usize) -> Box<[usize]> {
     all.0.into_boxed_slice()
 }
 
-/// The calls at these addresses. Code in no file is left out where a language says what it is.
+/// The calls at these addresses. Code in no file is left out unless a language tells what it is.
 pub fn named(addresses: &[usize]) -> Vec<Caller> {
     let mut all: Vec<Caller> = addresses.iter().map(|&address| caller(address)).collect();
     if addresses.last().is_some_and(|&a| place::is_place(a as u64)) {
@@ -92,7 +92,7 @@ fn caller(address: usize) -> Caller {
             offset: place - place::base(place) - 1,
         };
     }
-    // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
+    // SAFETY: the structure is plain data, and dladdr fills it in or reports that it has not.
     let (found, info) = unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         (libc::dladdr(address as *const c_void, &mut info), info)
@@ -115,7 +115,7 @@ fn text(name: *const libc::c_char) -> Option<String> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: what is not null is a string that lives as long as its module is loaded.
+    // SAFETY: a pointer that is not null is a string that lives as long as its module is loaded.
     let name = unsafe { CStr::from_ptr(name) };
     Some(name.to_string_lossy().into_owned())
 }

@@ -1,4 +1,4 @@
-//! The monotonic clock, and what a thread has used of its CPU.
+//! The monotonic clock, and the CPU time of a thread.
 
 use kw_base::Tick;
 use std::time::Duration;
@@ -10,7 +10,7 @@ pub fn now() -> Tick {
     Tick(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-/// Time that the calling thread has run on a CPU, the system's work for it included
+/// Time that the calling thread has run on a CPU, including the system's work for it
 /// (CLOCK_THREAD_CPUTIME_ID).
 pub fn of_this_thread() -> Duration {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Limit {
     /// Names the group on this machine, whatever part of the tree a process sees: its inode.
     pub group: u64,
-    /// How much of what is limited.
+    /// Value of the limit.
     pub amount: f64,
 }
 

@@ -32,27 +32,27 @@ pub fn ask_abilities() {
     let _ = std::arch::is_x86_feature_detected!("avx2");
 }
 
-/// How long this thread could have run since its start but another had the CPU; zero where the
-/// system does not say.
+/// How long this thread could have run since its start while another had the CPU; zero if the
+/// system does not tell.
 pub fn waited() -> std::time::Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|w| w.parse().ok());
     std::time::Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-/// Has this thread run on that CPU alone, if it may use it.
+/// Runs this thread on that CPU alone, if it may use it.
 pub fn stay_on(cpu: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     if cpu < CpuSet::MAX_CPU {
         let mut there = CpuSet::new();
         there.set(cpu);
-        // Where a sandbox refuses, it runs where the system likes.
+        // If a sandbox refuses, it runs where the system likes.
         let _ = sched_setaffinity(None, &there);
     }
 }
 
-/// Moves this thread to a CPU that it may use; it stays as free to be moved again as it was. Says
-/// whether it did.
+/// Moves this thread to a CPU that it may use; it stays as free to be moved again as it was.
+/// Returns whether it did.
 pub fn move_to(cpu: usize) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(free) = sched_getaffinity(None) else {
@@ -67,7 +67,7 @@ pub fn move_to(cpu: usize) -> bool {
     moved && sched_setaffinity(None, &free).is_ok()
 }
 
-/// Bytes of the largest cache that a core has for itself (its second level), where the system says.
+/// Bytes of the largest cache that a core has for itself (its second level), if the system tells.
 pub fn own_cache() -> Option<usize> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let size = |dir: PathBuf| {
@@ -83,7 +83,7 @@ pub fn own_cache() -> Option<usize> {
     caches.flatten().find_map(|entry| size(entry.path()))
 }
 
-/// Processors' worth of time that may be used at once: the mask, cut by the quotas of all enclosing
+/// CPUs' worth of time that may be used at once: the mask, cut by the quotas of all enclosing
 /// control groups (rounded up). At least 1.
 pub fn usable() -> usize {
     let mask = allowed().len().max(1);

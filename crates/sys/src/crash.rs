@@ -31,7 +31,7 @@ const SIGNALS: [c_int; 5] = [
 const FRAMES: usize = 48;
 /// Bytes of the handler's stack.
 const STACK: usize = 64 << 10;
-/// Most bytes of what is said; less than a socket takes at once.
+/// Most bytes of the report; less than a socket takes at once.
 const MAX_TEXT: usize = 16 << 10;
 
 /// Destination of the report.
@@ -47,13 +47,13 @@ pub enum Tell {
 struct Plan {
     tell: Tell,
     rank: u32,
-    /// A child that was forked and has not called exec is not the rank.
+    /// The rank's process: a child that was forked and has not called exec is not the rank.
     pid: u32,
-    /// Of the thread that has set [`BUSY`].
+    /// Used by the thread that has set [`BUSY`].
     memory: UnsafeCell<Memory>,
 }
 
-/// Where the handler works: too much for the small stacks that programs give their handlers.
+/// Memory of the handler: too much for the small stacks that programs give their handlers.
 struct Memory {
     trace: Trace,
     text: Text,
@@ -79,10 +79,10 @@ impl Maps {
 /// A handler has no other way to find it: this is a global of the process, like the dispositions of
 /// its signals.
 static PLAN: AtomicPtr<Plan> = AtomicPtr::new(std::ptr::null_mut());
-/// Whether a thread writes down where it was.
+/// Whether a thread records where it was.
 static BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler for the signals that have none. `rank` is who this process is.
+/// Installs the handler for the signals that have none. `rank`: that of this process.
 pub fn install(tell: Tell, rank: u32) {
     let plan = Box::new(Plan {
         tell,
@@ -100,7 +100,7 @@ pub fn install(tell: Tell, rank: u32) {
     give_stack();
     for signal in SIGNALS {
         // SAFETY: both structures are plain data; the handler has the signature that SA_SIGINFO
-        // says.
+        // requires.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &mut now) == 0
@@ -116,7 +116,7 @@ pub fn install(tell: Tell, rank: u32) {
     }
 }
 
-/// Takes the handler back where it is still ours.
+/// Removes the handler if it is still ours.
 pub fn remove() {
     for signal in SIGNALS {
         // SAFETY: as in install.
@@ -135,10 +135,10 @@ fn handler() -> usize {
     on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
 }
 
-/// Gives this thread a stack for handlers, unless it has one. It stays for as long as the process
-/// does.
+/// Gives this thread a stack for handlers, unless it has one. The stack stays for as long as the
+/// process.
 fn give_stack() {
-    // SAFETY: the structures are plain data; the mapping is fresh, and nobody unmaps it.
+    // SAFETY: the structures are plain data; the mapping is fresh, and it is never unmapped.
     unsafe {
         let mut now: libc::stack_t = std::mem::zeroed();
         if libc::sigaltstack(std::ptr::null(), &mut now) != 0
@@ -179,7 +179,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     if let Some(plan) = unsafe { PLAN.load(Ordering::Acquire).as_ref() } {
         if plan.pid == std::process::id() {
             match BUSY.swap(true, Ordering::AcqRel) {
-                // SAFETY: nobody takes BUSY back, so this is the only thread that comes here, once.
+                // SAFETY: BUSY is never cleared, so this is the only thread that comes here, once.
                 false => say(
                     plan,
                     unsafe { &mut *plan.memory.get() },
@@ -210,7 +210,7 @@ fn say(plan: &Plan, memory: &mut Memory, signal: c_int, code: c_int, address: us
     match plan.tell {
         Tell::Launcher(fd) => {
             trace.for_launcher(text, signal, code, address);
-            // SAFETY: sends bytes of ours; the descriptor is the launcher's control socket.
+            // SAFETY: sends bytes of the report; the descriptor is the launcher's control socket.
             unsafe {
                 let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
                 libc::send(fd, text.bytes.as_ptr().cast(), text.len, flags);
@@ -218,7 +218,7 @@ fn say(plan: &Plan, memory: &mut Memory, signal: c_int, code: c_int, address: us
         }
         Tell::People => {
             trace.for_people(text, plan.rank, signal, address);
-            // SAFETY: writes bytes of ours.
+            // SAFETY: writes bytes of the report.
             unsafe {
                 libc::write(2, text.bytes.as_ptr().cast(), text.len);
             }
@@ -226,7 +226,7 @@ fn say(plan: &Plan, memory: &mut Memory, signal: c_int, code: c_int, address: us
     }
 }
 
-/// Text of a fixed room; what does not fit is left out.
+/// Text of limited length; the rest is left out.
 struct Text {
     bytes: [u8; MAX_TEXT],
     len: usize,
@@ -260,7 +260,7 @@ const PATH: usize = 256;
 #[derive(Clone, Copy)]
 struct Frame {
     address: usize,
-    /// From the base of its module; the address itself when no module was found.
+    /// Offset from the base of its module; the address itself if no module was found.
     offset: usize,
     path: [u8; PATH],
     path_len: usize,
@@ -287,7 +287,7 @@ struct Trace {
     met: bool,
 }
 
-/// The unwinder's own.
+/// State of the unwinder.
 #[repr(C)]
 pub(crate) struct UnwindContext {
     _private: [u8; 0],
@@ -330,7 +330,7 @@ impl Trace {
         }
     }
 
-    /// A frame; `interrupted` says that it was not left by a call, so its address is the very
+    /// Adds a frame; `interrupted`: it was not left by a call, so its address is the very
     /// instruction. Not 0: enough.
     fn add(&mut self, address: usize, interrupted: bool) -> c_int {
         if interrupted && !self.met {

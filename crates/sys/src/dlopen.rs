@@ -13,13 +13,13 @@ pub fn open(path: &CStr) -> Result<Library, String> {
     if crate::environment::is_untrusted() {
         return Err("this program runs with elevated privileges and loads no library".into());
     }
-    // SAFETY: the path ends with NUL. Initialisers are the library's own business, as for one that
-    // is linked.
+    // SAFETY: the path ends with NUL. Initialisers are the library's own responsibility, as for one
+    // that is linked.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if let Some(library) = NonNull::new(library) {
         return Ok(Library(library));
     }
-    // SAFETY: after a failure dlerror answers a text that lives until the next call of this thread,
+    // SAFETY: after a failure dlerror returns a text that lives until the next call of this thread,
     // or null.
     let text = unsafe { libc::dlerror().as_ref().map(|t| CStr::from_ptr(t)) };
     Err(text.map_or_else(

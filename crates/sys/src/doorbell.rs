@@ -91,8 +91,8 @@ impl FenceGroup {
         }
     }
 
-    /// Keeps what was stored before ahead of the loads that follow, as seen by a sleeper that arms
-    /// its doorbell. `members`: how many there will be.
+    /// Orders earlier stores before the loads that follow, as seen by a sleeper that arms its
+    /// doorbell. `members`: how many there will be.
     #[inline(always)]
     pub fn fence(&self, members: u32) {
         // SYNC: doorbell.
@@ -104,7 +104,7 @@ impl FenceGroup {
     }
 }
 
-/// The side of those who wake others: one per process.
+/// The side of the ringers: one per process.
 #[derive(Debug)]
 pub struct Ringer {
     socket: OnceLock<Option<OwnedFd>>,
@@ -125,7 +125,7 @@ impl Ringer {
     }
 
     /// Wakes the owner of `post` if it sleeps. Everything stored before the last fence is seen by
-    /// it. Says whether it slept.
+    /// it. Returns whether it slept.
     #[inline(always)]
     pub fn ring(&self, post: &DoorbellSlot) -> bool {
         if post.word.load(Ordering::Relaxed) == AWAKE {
@@ -186,7 +186,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         self.post.as_ref()
     }
 
-    /// Says to the world that we are about to sleep. `false`: another thread of this rank is armed
+    /// Announces that this rank is about to sleep. `false`: another thread of this rank is armed
     /// already. For [`Mode::Fd`], call [`Doorbell::fd`] first.
     pub fn arm(&self, mode: Mode) -> bool {
         let armed = self
@@ -195,7 +195,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
         // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same
-        // for all who may ring; threads of our own fence by themselves.
+        // for all ringers; threads of this process fence by themselves.
         match self.alone {
             true => fence(Ordering::SeqCst),
             false => membarrier::fence_all(),
@@ -219,7 +219,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let word = &self.doorbell_slot().word;
         while word.load(Ordering::Acquire) == Mode::Futex as u32 {
-            // After a signal or the end of time the caller looks at the world and comes back.
+            // After a signal or the time-out the caller checks everything and comes back.
             if !futex::wait(word, Mode::Futex as u32, timeout) {
                 return false;
             }
@@ -249,7 +249,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
         }
     }
 
-    /// Wakes the sleeping thread of our own rank, if there is one.
+    /// Wakes the sleeping thread of this rank, if there is one.
     pub fn ring_self(&self) -> bool {
         // SYNC: doorbell.
         fence(Ordering::SeqCst);
@@ -257,7 +257,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
     }
 }
 
-/// A doorbell slot in memory of our own, for a rank that shares no segment.
+/// A doorbell slot in private memory, for a rank that shares no segment.
 #[derive(Debug, Default)]
 pub struct Own(Box<DoorbellSlot>);
 

@@ -1,5 +1,5 @@
 //! Elements of a datatype as functions of the user take them: by the address of the first one's
-//! displacement 0, which need not be a byte of theirs.
+//! displacement 0, which need not be one of their bytes.
 
 use crate::buf::{Addr, Block, Buf};
 use kw_types::layout::Layout;
@@ -16,7 +16,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Elements that the caller of MPI lent: they are there by the promise of the [`Addr`].
+    /// Elements that the caller of MPI lent: they are valid by the promise of the [`Addr`].
     pub fn assume_lent(addr: Addr, extent: i64, count: u64) -> Elements {
         Elements {
             origin: addr.bits(),
@@ -26,11 +26,11 @@ impl Elements {
         }
     }
 
-    /// Elements of `layout` in a buffer whose bytes are in a row and stay as long as these;
+    /// Elements of `layout` in a buffer whose bytes are contiguous and live as long as these;
     /// displacement 0 of the first is byte `at`.
     ///
     /// # Panics
-    /// When a byte of theirs is outside (a fault of our own).
+    /// If one of their bytes is outside (a fault of our own).
     pub fn within(buf: &Buf, at: i64, layout: &Layout, count: u64) -> Elements {
         Elements {
             origin: buf.origin(at, count, layout),
@@ -40,8 +40,8 @@ impl Elements {
         }
     }
 
-    /// Elements of `size` bytes without gaps, as many as a buffer has whose bytes are in a row and
-    /// stay as long as these.
+    /// Elements of `size` bytes without gaps, as many as fit a buffer whose bytes are contiguous
+    /// and live as long as these.
     ///
     /// # Panics
     /// When the buffer is in pieces (a fault of our own).
@@ -56,12 +56,12 @@ impl Elements {
         }
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// `count` of them from that one on.
+    /// `count` of them from element `at` on.
     ///
     /// # Panics
     /// If there are fewer (a bug of the library).

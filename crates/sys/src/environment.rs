@@ -1,4 +1,4 @@
-//! The environment, as far as it may be believed.
+//! The environment, as far as it may be trusted.
 //!
 //! A program with elevated privileges (set-user-ID, file capabilities) must not open files named by
 //! the caller: a library would run with those privileges, and a file would be read with them. The
@@ -15,8 +15,8 @@ pub fn is_untrusted() -> bool {
     (unsafe { libc::getauxval(libc::AT_SECURE) }) != 0
 }
 
-/// A variable of the environment; `None` when it is not set, no text, or not to be believed (which
-/// is said, once).
+/// A variable of the environment; `None` if it is not set, not text, or not to be trusted (which is
+/// reported once).
 pub fn variable(name: &str) -> Option<String> {
     let text = std::env::var(name).ok()?;
     if !names_file(name) || !is_untrusted() {
@@ -37,8 +37,8 @@ pub fn take(name: &str) -> Option<String> {
     Some(text)
 }
 
-/// The words that this program was called with; none where the system does not tell. Only the GNU C
-/// library gives them to libraries; with another one they are read from `/proc`.
+/// The command line of this program; empty if the system does not tell. Only the GNU C library
+/// gives it to libraries; with another one it is read from `/proc`.
 pub fn words() -> Vec<String> {
     let given: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())

@@ -29,9 +29,10 @@ impl EpollSet {
         Ok(EpollSet { epoll })
     }
 
-    /// Sleeps until one of them is ready, a signal comes, or `timeout`; whether one is ready then.
+    /// Sleeps until one of them is ready, a signal comes, or `timeout`; returns whether one is
+    /// ready then.
     pub fn sleep(&self, timeout: Duration) -> bool {
-        // Whatever ended the sleep, the caller looks at everything next.
+        // After any end of the sleep, the caller checks everything next.
         !ended_by(&self.epoll, &mut [NO_EVENT; 4], Some(timeout)).is_empty()
     }
 }
@@ -52,7 +53,7 @@ const SET: u64 = 0;
 const BELL: u64 = 1;
 
 impl WakeSet {
-    /// Above this set, which it does not watch yet.
+    /// A wake set above this set, which it does not watch yet.
     pub fn new(set: &EpollSet) -> io::Result<WakeSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
@@ -74,8 +75,8 @@ impl WakeSet {
         self.watching.swap(true, Ordering::AcqRel) || self.ask(set, epoll::EventFlags::IN)
     }
 
-    /// Nothing that happens in the set ends the sleep any more. Not at the same time as another
-    /// `unwatch` or a `watch` that counts.
+    /// No event in the set ends the sleep any more. Not at the same time as another `unwatch` or a
+    /// `watch` that counts.
     pub fn unwatch(&self, set: &EpollSet) {
         if self.watching.load(Ordering::Relaxed) && self.watching.swap(false, Ordering::AcqRel) {
             self.ask(set, epoll::EventFlags::empty());
@@ -92,8 +93,8 @@ impl WakeSet {
         done
     }
 
-    /// Sleeps until something happens in the set that was asked for, until rung, or until
-    /// `timeout`; whether it was not the last.
+    /// Sleeps until there is an event in the watched set, until rung, or until `timeout`; returns
+    /// whether anything but `timeout` ended it.
     pub fn sleep(&self, timeout: Option<Duration>) -> bool {
         let mut list = [NO_EVENT; 2];
         let events = ended_by(&self.epoll, &mut list, timeout);
@@ -114,8 +115,8 @@ impl WakeSet {
     }
 }
 
-/// Sleeps, and says what ended that, also what came when its time was up already. Nothing after a
-/// failure.
+/// Sleeps, and returns what ended that, including events that came after the time was up. Nothing
+/// after a failure.
 fn ended_by<'a>(
     epoll: &OwnedFd,
     list: &'a mut [epoll::Event],

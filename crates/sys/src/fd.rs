@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// A copy of a descriptor that was inherited under a known number; neither survives an exec from
-/// now on. The number stays open, so that it can be taken again. Fails when nothing is open under
-/// the number.
+/// now on. The number stays open, so that it can be taken again. Fails if nothing is open under the
+/// number.
 pub fn adopt(number: RawFd) -> io::Result<File> {
     if number < 3 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -61,8 +61,8 @@ pub fn send_now(socket: impl AsFd, bytes: &[u8]) -> bool {
     rustix::net::send(socket, bytes, flags) == Ok(bytes.len())
 }
 
-/// Sends all of it over a socket, blocking, or writes it to what is none. A socket whose other end is
-/// closed is an error (`BrokenPipe`) and does not end this process by SIGPIPE.
+/// Sends all of it over a socket, blocking, or writes it to another kind of descriptor. A socket
+/// whose other end is closed is an error (`BrokenPipe`) and does not end this process by SIGPIPE.
 pub fn send_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let sent = match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
@@ -78,13 +78,13 @@ pub fn send_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what has come over a socket already; how many bytes that is.
+/// Reads data that has come over a socket already; returns how many bytes.
 pub fn recv_now(socket: impl AsFd, into: &mut [u8]) -> usize {
     let got = rustix::net::recv(socket, into, RecvFlags::DONTWAIT);
     got.map_or(0, |(n, _)| n)
 }
 
-/// Has the kernel ask an idle TCP connection whether the other host is there; it breaks after
+/// Makes the kernel ask an idle TCP connection whether the other host is there; it breaks after
 /// twelve seconds without an answer.
 pub fn keep_alive(fd: BorrowedFd) -> io::Result<()> {
     sockopt::set_socket_keepalive(fd, true)?;
@@ -99,7 +99,7 @@ pub fn borrowed_stream(fd: i32) -> io::Result<std::net::TcpStream> {
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: the descriptor is looked at during this call only; a number that names none is an
+    // SAFETY: the descriptor is used during this call only; a number without a descriptor is an
     // error of `dup`.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     let own = borrowed.try_clone_to_owned()?;
@@ -115,7 +115,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
-    /// Whether SIGPIPE waits for this thread, which blocks it: it does so even where it is ignored.
+    /// Whether SIGPIPE is pending for this thread, which blocks it: it is even if it is ignored.
     fn sigpipe_after(act: impl FnOnce()) -> bool {
         // SAFETY: an all-zero sigset_t is a valid place for sigemptyset, and the pointers are to
         // locals; the thread ends with its mask.

@@ -14,15 +14,15 @@ use std::path::Path;
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// It is read.
+    /// For reading.
     pub read: bool,
-    /// It is written.
+    /// For writing.
     pub write: bool,
-    /// It is made where it is not there.
+    /// Creates the file if it does not exist.
     pub create: bool,
-    /// It must not be there before.
+    /// Fails if the file exists.
     pub exclusive: bool,
-    /// Permissions of a file that is made, without those that the process's umask takes.
+    /// Permissions of a new file, without those that the process's umask takes.
     pub permissions: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct File {
     identity: (u64, u64),
 }
 
-/// Bytes that are packed at once where data do not lie in a row.
+/// Bytes that are packed at once if data is not contiguous.
 const PACKED: u64 = 1 << 20;
 
 /// Types of file systems whose hosts see each other's data at once (statfs(2), linux/magic.h).
@@ -97,30 +97,30 @@ impl File {
         }
     }
 
-    /// Discards what this host keeps of the file in memory, so that the next read finds what other
-    /// hosts have stored. Data that were written and not stored yet stay.
+    /// Discards the cache of the file on this host, so that the next read finds what other hosts
+    /// have stored. Written data that is not stored yet stays.
     pub fn refresh(&self) -> io::Result<()> {
         self.len()?;
         Ok(rustix::fs::fadvise(&self.fd, 0, None, Advice::DontNeed)?)
     }
 
     /// Whether all hosts see at once what one of them has written: the file system has one host, or
-    /// its hosts tell each other. Of a file system that is not known here it is not assumed.
+    /// its hosts tell each other. For a file system that is not known here it is not assumed.
     pub fn is_coherent(&self) -> io::Result<bool> {
         Ok(COHERENT.contains(&(rustix::fs::fstatfs(&self.fd)?.f_type as u32)))
     }
 
-    /// Whether it has none.
+    /// Whether the file is empty.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Cuts or extends the file; bytes that are new are zero.
+    /// Cuts or extends the file; new bytes are zero.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         Ok(rustix::fs::ftruncate(&self.fd, len)?)
     }
 
-    /// Reserves storage for the first `len` bytes; extends a shorter file. Where the file system
+    /// Reserves storage for the first `len` bytes; extends a shorter file. If the file system
     /// cannot reserve (NFS before 4.2, FUSE), zeros are written behind the end.
     pub fn reserve(&self, len: u64) -> io::Result<()> {
         match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
@@ -149,8 +149,8 @@ impl File {
         Ok(rustix::fs::fsync(&self.fd)?)
     }
 
-    /// Closes a duplicate of the descriptor: what the file system says then of data that were
-    /// written (NFS, FUSE), which it says only once more, when the file is closed.
+    /// Closes a duplicate of the descriptor: that reports the file system's errors for written data
+    /// (NFS, FUSE), which it otherwise reports only once more, when the file is closed.
     pub fn flush(&self) -> io::Result<()> {
         let copy = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?.into_raw_fd();
         // SAFETY: no other code has this descriptor. It is gone even if the call fails (close(2)).
@@ -161,7 +161,7 @@ impl File {
     }
 
     /// Reads from position `at` of the file into bytes `from..from+len` of a buffer. Returns how
-    /// many came: fewer where a call moves fewer, 0 at the end of the file.
+    /// many came: fewer if a call moves fewer, 0 at the end of the file.
     pub fn read_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64> {
         let len = buf.within(from, len);
         let Some(base) = buf.contiguous() else {
@@ -187,7 +187,7 @@ impl File {
             return Ok(self.write_bytes(at, &packed)? as u64);
         };
         let address = base.wrapping_add(from as usize) as *const u8;
-        // SAFETY: `len` bytes of the buffer, as above, for reading.
+        // SAFETY: `len` bytes of the buffer, promised by its maker or kept alive, for reading.
         let went = unsafe { libc::pwrite(self.raw(), address.cast(), len as usize, at as i64) };
         moved(went)
     }
@@ -196,12 +196,12 @@ impl File {
         self.fd.as_raw_fd()
     }
 
-    /// Reads into bytes of our own; as [`File::read_at`].
+    /// Reads into bytes of the library; like [`File::read_at`].
     pub fn read_bytes(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::pread(&self.fd, into, at)?)
     }
 
-    /// Writes bytes of our own; as [`File::write_at`].
+    /// Writes bytes of the library; like [`File::write_at`].
     pub fn write_bytes(&self, at: u64, data: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::pwrite(&self.fd, data, at)?)
     }

@@ -26,13 +26,13 @@ pub fn wake(word: &AtomicU32) {
     let _ = futex::wake(word, futex::Flags::empty(), u32::MAX >> 1);
 }
 
-/// See above.
+/// Does not sleep: models have no futex.
 #[cfg(loom)]
 pub fn wait(_word: &AtomicU32, _value: u32, _timeout: Option<Duration>) -> bool {
     kw_base::sync::thread::yield_now();
     true
 }
 
-/// See above.
+/// Wakes nothing here.
 #[cfg(loom)]
 pub fn wake(_word: &AtomicU32) {}

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// How long what C's standard streams hold may take to be written.
+/// How long writing the buffers of C's standard streams may take.
 const WRITING: Duration = Duration::from_secs(1);
 /// How long leaving may take in all.
 const LEAVING: i64 = 5;
@@ -63,19 +63,19 @@ pub fn leave_after(code: i32, last: impl FnOnce()) -> ! {
     leave_at_once(code)
 }
 
-/// Writes what C's standard streams hold; the process is about to end, and does so in [`LEAVING`]
-/// seconds, with `code`, if that does not come to an end.
+/// Writes the buffers of C's standard streams; the process is about to end, and does so in
+/// [`LEAVING`] seconds, with `code`, if writing takes longer.
 pub fn write_before_end(code: i32) {
     end_within_limit(code);
     write_streams();
 }
 
-/// Has the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer there
-/// is no limit.
+/// Makes the kernel end this process with `code` in [`LEAVING`] seconds. Without such a timer the
+/// time is unlimited.
 fn end_within_limit(code: i32) {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = end_now;
     // SAFETY: structures of plain data, filled before they are used; the handler has the type that
-    // SA_SIGINFO wants, and calls nothing that a handler may not.
+    // SA_SIGINFO requires, and calls only functions that a handler may.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -108,7 +108,7 @@ extern "C" fn end_now(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Writes what C's standard streams hold, within [`WRITING`].
+/// Writes the buffers of C's standard streams, within [`WRITING`].
 fn write_streams() {
     let caller = std::thread::current();
     let write = move || {

@@ -1,4 +1,4 @@
-//! Huge pages for what malloc gives out.
+//! Huge pages for malloc.
 //!
 //! If the system gives huge pages on request (`madvise`, as in many distributions), malloc of the
 //! GNU C library requests them for its heap and for long blocks when a process starts with a
@@ -8,7 +8,7 @@
 pub const VARIABLE: &str = "GLIBC_TUNABLES";
 /// Its value.
 pub const ASKED: &str = "glibc.malloc.hugetlb";
-/// Where the system says who gets huge pages, and how many bytes one has.
+/// The kernel's policy for huge pages, and the bytes of one.
 const SYSTEM: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// Policy for huge pages.
@@ -23,7 +23,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Of this system.
+    /// Policy of this system.
     pub fn here() -> Policy {
         Policy::read(&system("enabled"))
     }
@@ -37,7 +37,7 @@ impl Policy {
     }
 }
 
-/// Bytes of a huge page; `None` where the system has none.
+/// Bytes of a huge page; `None` if the system has none.
 pub fn size() -> Option<u64> {
     system("hpage_pmd_size").trim().parse().ok()
 }

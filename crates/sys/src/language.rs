@@ -1,10 +1,10 @@
-//! Calls of programs whose code is in no file, as Java's: their language says where they are.
+//! Calls of programs whose code is in no file, as Java's: their language tells where they are.
 //!
-//! The bindings register two functions. One looks at the language's stack of the thread that calls
-//! it and answers a place ([`kw_base::place`]); the other one writes the name of a place's module.
-//! They are called only when somebody wants to know: for a report of a long wait, by `KW_CHECK`, and
-//! by the recorder of `mpiexec --profile` and `--trace`, a library of its own, which asks through
-//! functions of libmpi_abi.
+//! The bindings register two functions. One reads the language's stack of the thread that calls it
+//! and returns a place ([`kw_base::place`]); the other one writes the name of a place's module.
+//! They are called only on demand: for a report of a long wait, by `KW_CHECK`, and by the recorder
+//! of `mpiexec --profile` and `--trace`, a library of its own, which asks through functions of
+//! libmpi_abi.
 
 use crate::callback::{LanguagePlace, LanguagePlaceName};
 use kw_base::sync::OnceLock;
@@ -19,12 +19,12 @@ pub fn register(place: LanguagePlace, name: LanguagePlaceName) {
     LANGUAGE.get_or_init(|| (place, name));
 }
 
-/// Where the program called the function of MPI that this thread is in; 0 where no language knows.
+/// The place where the program called the current function of MPI; 0 if no language knows.
 pub fn place() -> u64 {
     LANGUAGE.get().map_or(0, |(place, _)| place.call())
 }
 
-/// Writes the name of a place's module; how many bytes it has, 0 where it is not known.
+/// Writes the name of a place's module; returns how many bytes it has, 0 if it is not known.
 pub fn write_name(place: u64, to: &mut [u8]) -> usize {
     LANGUAGE.get().map_or(0, |(_, name)| name.call(place, to))
 }

@@ -1,4 +1,4 @@
-//! All system calls and all raw-memory kernels: what no crate above may do by itself.
+//! All system calls and all raw-memory kernels: operations that no crate above may do by itself.
 //!
 //! Guarantees for callers:
 //!
@@ -35,7 +35,7 @@ pub mod callers;
 pub mod clock;
 pub mod control_group;
 pub mod cpus;
-// its handler finds what it knows through statics, which loom's atomics cannot be
+// its handler finds its state through statics, which loom's atomics cannot be
 #[cfg(not(loom))]
 pub mod crash;
 mod dlopen;

@@ -23,7 +23,7 @@ const LEVELS: [LevelFilter; 5] = [
     LevelFilter::TRACE,
 ];
 
-/// How much is said: a position in [`LEVELS`].
+/// Current level: a position in [`LEVELS`].
 static LEVEL: AtomicUsize = AtomicUsize::new(0);
 /// Prefix of each line.
 static WHO: Mutex<String> = Mutex::new(String::new());
@@ -32,7 +32,8 @@ fn level() -> LevelFilter {
     LEVELS[LEVEL.load(Ordering::Relaxed).min(LEVELS.len() - 1)]
 }
 
-/// From now on this process logs at this level, by its number until its rank is known ([`name`]).
+/// From now on this process logs at this level, with its number as prefix until its rank is known
+/// ([`name`]).
 pub fn install(level: usize) {
     if tracing::subscriber::set_global_default(Lines).is_ok() {
         call_me(&format!("process {}", std::process::id()));
@@ -94,7 +95,7 @@ impl Subscriber for Lines {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// A line that is made: the sentence, then other fields.
+/// A line under construction: the sentence, then other fields.
 struct Line(String);
 
 impl Visit for Line {

@@ -1,4 +1,5 @@
-//! Memory given out to the user (MPI_Alloc_mem), and what malloc does with what the user frees.
+//! Memory allocated for the user (MPI_Alloc_mem), and malloc's treatment of memory that the user
+//! frees.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 #[cfg(target_env = "gnu")]
@@ -7,15 +8,15 @@ use std::path::Path;
 
 use crate::control_group;
 
-/// The longest blocks that malloc cuts from its heap at most, in place of asking the system for each:
-/// what the GNU C library allows.
+/// Longest blocks that malloc can be told to cut from its heap instead of asking the system for
+/// each: the limit of the GNU C library.
 #[cfg(target_env = "gnu")]
 const LONGEST_OF_HEAP: usize = 32 << 20;
-/// The longest block that malloc learns from: with what it adds to it no longer than that.
+/// The longest block that malloc adapts to: with malloc's addition it is no longer than the limit.
 #[cfg(target_env = "gnu")]
 const LONGEST_LEARNT: usize = LONGEST_OF_HEAP - (64 << 10);
 
-/// The part of a host's memory that its ranks keep by themselves of what they have freed.
+/// The part of a host's memory that its ranks together keep of freed memory.
 const PART_KEPT: u64 = 16;
 
 /// Freed memory that each of this many ranks of a host keeps: together a sixteenth of the memory
@@ -62,7 +63,7 @@ pub fn keep_freed(bytes: u64) {
     if block == 0 {
         return;
     }
-    // SAFETY: a block is asked for and given back; `free` takes null, too. `black_box` has the
+    // SAFETY: a block is allocated and freed; `free` takes null, too. `black_box` makes the
     // compiler leave both calls in.
     unsafe { libc::free(black_box(libc::malloc(block))) };
     if bytes / 2 > LONGEST_LEARNT && !has_own_mapping(block) {
@@ -74,7 +75,7 @@ pub fn keep_freed(bytes: u64) {
     }
 }
 
-/// Other C libraries have malloc as it is.
+/// Other C libraries keep their malloc as it is.
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed(_: u64) {}
 
@@ -93,11 +94,11 @@ fn has_own_mapping(bytes: usize) -> bool {
 
 /// The least alignment given: a cache line, so that two blocks never share one.
 const ALIGN: usize = 64;
-/// The alignment that is asked of the allocator. With more it would have to write the zeros itself;
-/// so it hands out pages that the system gives when they are touched.
+/// The alignment that the allocator is asked for. With more it would have to write the zeros
+/// itself; so it hands out pages that the system provides when they are touched.
 const NATURAL: usize = 16;
 
-/// A block of zeroed memory, of which nothing is touched when it is long; freed when dropped.
+/// A block of zeroed memory; a long one is untouched. Freed when dropped.
 #[derive(Debug)]
 pub struct Memory {
     at: usize,
@@ -107,7 +108,7 @@ pub struct Memory {
 
 impl Memory {
     /// `len` bytes (at least one) aligned to `align` (a power of two; at least a cache line), or
-    /// `None` when the system has not that much.
+    /// `None` if the system does not have that much.
     pub fn new(len: usize, align: usize) -> Option<Memory> {
         let align = align.max(ALIGN);
         let room = len.max(1).checked_add(align)?;

@@ -1,4 +1,4 @@
-//! A full fence between processes whose price the seldom side pays (membarrier(2)).
+//! A full fence between processes whose price the infrequent side pays (membarrier(2)).
 //!
 //! If one side stores A and then reads B, and the other stores B and then reads A, one of them must
 //! see the other's store: both need a full fence in between. A rank that sends does its half with
@@ -32,7 +32,7 @@ pub fn register() -> bool {
     false
 }
 
-/// See above.
+/// Models have no kernel: an ordinary fence.
 #[cfg(loom)]
 pub fn fence_all() {
     fence(Ordering::SeqCst);
@@ -44,7 +44,7 @@ mod tests {
     use kw_base::sync::atomic::{AtomicBool, AtomicU64};
     use kw_base::sync::compiler_fence;
 
-    /// The pattern that the doorbell rests on, as often as a moment allows: never do both miss the
+    /// The pattern that the doorbell rests on, as often as the time allows: never do both miss the
     /// other's store.
     #[test]
     fn one_of_two_sides_sees_the_other() {
@@ -70,7 +70,8 @@ mod tests {
                 asleep.store(round, Ordering::Relaxed);
                 fence_all();
                 if news.load(Ordering::Relaxed) < round {
-                    // Missed: so the other side, when it comes to this round, sees that we sleep.
+                    // Missed: so the other side, when it comes to this round, sees that this side
+                    // sleeps.
                     while news.load(Ordering::Acquire) <= round && !stop.load(Ordering::Acquire) {
                         std::hint::spin_loop();
                     }

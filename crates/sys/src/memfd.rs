@@ -8,12 +8,12 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 
-/// Bytes that a file may have at most; `u64::MAX` where there is no limit.
+/// Most bytes that a file may have; `u64::MAX` if there is no limit.
 pub fn most_of_file() -> u64 {
     getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
-/// Bytes of addresses that this process may have at most; `u64::MAX` where there is no limit.
+/// Most bytes of addresses that this process may have; `u64::MAX` if there is no limit.
 pub fn most_of_addresses() -> u64 {
     getrlimit(Resource::As).current.unwrap_or(u64::MAX)
 }
@@ -27,7 +27,7 @@ pub fn create(len: usize) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// As [`create`], before the size is known: [`set_len`] follows.
+/// Like [`create`], before the size is known: [`set_len`] follows.
 pub fn create_empty() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     Ok(rustix::fs::memfd_create(c"kittiwake", flags)?)
@@ -47,7 +47,7 @@ pub fn set_len(fd: BorrowedFd<'_>, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Where other processes of the host find a memfd that this process has open.
+/// The way by which other processes of the host open a memfd that this process has open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedElsewhere {
     /// The process.
@@ -59,7 +59,8 @@ pub struct OpenedElsewhere {
 }
 
 impl OpenedElsewhere {
-    /// Of a memfd of this process, which is to leave it open until others have opened it.
+    /// The place of a memfd of this process, which has to leave it open until others have opened
+    /// it.
     pub fn of(fd: BorrowedFd<'_>) -> io::Result<OpenedElsewhere> {
         Ok(OpenedElsewhere {
             pid: std::process::id(),
@@ -68,12 +69,12 @@ impl OpenedElsewhere {
         })
     }
 
-    /// Opens it in this process, through `/proc`. It is an error where the system does not permit
-    /// that, or where the number means another process here (in a container).
+    /// Opens it in this process, through `/proc`. It is an error if the system does not permit
+    /// that, or if the number means another process here (in a container).
     pub fn open(self) -> io::Result<OwnedFd> {
         let name = format!("/proc/{}/fd/{}", self.pid, self.fd);
         let other = || io::Error::other(format!("{name} is another file here"));
-        // Whatever else it is had better not be opened.
+        // Another kind of file must not be opened.
         let target = rustix::fs::readlink(&name, Vec::new())?;
         if !target.as_bytes().starts_with(b"/memfd:kittiwake") {
             return Err(other());
@@ -106,10 +107,10 @@ pub struct Mapping {
     opened: AtomicUsize,
 }
 
-// SAFETY: a Mapping is an address range; whoever reads or writes through it answers for the order
-// of accesses.
+// SAFETY: a Mapping is an address range; code that reads or writes through it is responsible for
+// the order of accesses.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: the same holds for shared access.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -128,7 +129,7 @@ impl Mapping {
         Mapping::of_future(fd, len, opened)
     }
 
-    /// As [`Mapping::of`], where `fd` may get its bytes later: nobody touches them before.
+    /// Like [`Mapping::of`], if `fd` may get its bytes later: they are not touched before.
     pub fn of_future(fd: BorrowedFd<'_>, len: usize, opened: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
         let base = unsafe {
@@ -147,7 +148,7 @@ impl Mapping {
             opened: AtomicUsize::new(0),
         };
         // SAFETY: the range was just mapped, and the advice changes no contents. Without it
-        // everything works, but for a dump.
+        // everything works, except for the dump.
         let _ = unsafe { rustix::mm::madvise(base, len, Advice::LinuxDontDump) };
         mapping.open_up_to(opened)?;
         Ok(mapping)
@@ -187,7 +188,7 @@ impl Mapping {
     /// Address of the byte at `offset`.
     ///
     /// # Panics
-    /// When it is outside (a fault of our own).
+    /// If it is outside (a fault of our own).
     #[inline(always)]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "offset {offset} of {}", self.len);
@@ -206,15 +207,14 @@ impl Mapping {
             self.len
         );
         let from = self.base.wrapping_add(offset);
-        // SAFETY: inside the mapping, and its bytes are shared ones, of which nobody assumes that
-        // they stay.
+        // SAFETY: inside the mapping, and its bytes are shared ones, which no code assumes to stay.
         let _ = unsafe { rustix::mm::madvise(from.cast(), len, Advice::LinuxRemove) };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: we mapped exactly this range and nobody can use it after the drop (users hold an
+        // SAFETY: we mapped exactly this range and no code can use it after the drop (users hold an
         // Arc).
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.len) };
     }

@@ -10,7 +10,7 @@ const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
 /// CPUs used or claimed by other jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// The processors.
+    /// The CPUs.
     pub cpus: Vec<usize>,
     /// The launcher that took them.
     pub by: Launcher,
@@ -72,8 +72,8 @@ pub fn taken() -> Vec<Taken> {
     taken
 }
 
-/// Lets this process run wherever the launcher may that its closest ancestor of them is: a rank that
-/// is bound to some processors starts it, and it is for others.
+/// Lets this process run on the CPUs of the closest of its ancestors that are launchers: a rank
+/// that is bound to some CPUs starts it, and it starts others.
 pub fn run_where_our_launcher_may() {
     let mut pid = std::process::id();
     loop {
@@ -82,7 +82,7 @@ pub fn run_where_our_launcher_may() {
             return;
         };
         if process.launcher && pid != std::process::id() {
-            // Where that is refused it stays where it is.
+            // If that is refused it stays where it is.
             let _ = crate::process::run_on(&mask(pid));
             return;
         }
@@ -93,7 +93,7 @@ pub fn run_where_our_launcher_may() {
     }
 }
 
-/// Launchers that one of these processes has started: its process id, and that of its starter.
+/// Launchers that one of these processes has started: their process id, and that of the starter.
 pub fn launchers_of(starters: &[u32]) -> Vec<(u32, u32)> {
     let all = processes();
     let of = |(pid, p): (&u32, &Process)| {
@@ -123,7 +123,7 @@ pub fn this_launcher() -> Launcher {
 }
 
 impl Process {
-    /// Whether it is a guard that marks the processors that its launcher claims. A guard has its
+    /// Whether it is a guard that marks the CPUs that its launcher claims. A guard has its
     /// launcher's name until it gives itself one.
     fn is_claim_of(&self, launcher: &Process) -> bool {
         (self.guard || self.launcher) && self.policy != launcher.policy
@@ -160,7 +160,7 @@ fn parse(stat: &str) -> Option<Process> {
     })
 }
 
-/// This process and those that it comes from: a job inside a rank shares that rank's processors.
+/// This process and its ancestors: a job inside a rank shares that rank's CPUs.
 fn ancestors(all: &HashMap<u32, Process>) -> Vec<u32> {
     let mut line = vec![std::process::id()];
     while let Some(p) = line.last().and_then(|pid| all.get(pid)) {
@@ -177,7 +177,7 @@ fn mask(pid: u32) -> Vec<usize> {
     list.map_or(Vec::new(), |list| numbers(&list))
 }
 
-/// `0-3,8`: what it names.
+/// The numbers in a list such as `0-3,8`.
 fn numbers(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));

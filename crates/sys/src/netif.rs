@@ -30,7 +30,7 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
         all.extend(interface(i));
         next = i.ifa_next;
     }
-    // SAFETY: `first` is what getifaddrs gave, and nothing points into the list any more.
+    // SAFETY: `first` is the result of getifaddrs, and nothing points into the list any more.
     unsafe { libc::freeifaddrs(first) };
     Ok(all)
 }
@@ -62,7 +62,7 @@ fn interface(i: &libc::ifaddrs) -> Option<Interface> {
     })
 }
 
-/// Bytes of the longest packet that an interface carries; `None` when it cannot be asked.
+/// Bytes of the longest packet that an interface carries; `None` if it cannot be queried.
 pub fn mtu(name: &str) -> Option<usize> {
     // SAFETY: all zeros is a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -71,7 +71,7 @@ pub fn mtu(name: &str) -> Option<usize> {
         *to = from as libc::c_char;
     }
     let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
-    // SAFETY: this call wants a pointer to an interface request, and writes the MTU into it.
+    // SAFETY: this call takes a pointer to an interface request, and writes the MTU into it.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
     // SAFETY: on success the MTU is what the union holds.
     (done == 0).then_some(unsafe { request.ifr_ifru.ifru_mtu } as usize)

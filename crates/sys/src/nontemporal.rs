@@ -19,42 +19,42 @@ use crate::clock;
 use crate::region::Region;
 use kw_base::Tick;
 
-// Starting values, as all numbers here.
+// Starting values, like all numbers here.
 /// Shortest copy that is streamed, bytes.
 const LONG: u64 = 2 << 10;
 /// The value if ranks share cores: their data is in a shared cache more often than not.
 const LONG_SHARED: u64 = 8 << 10;
 /// One in this many ordinary copies is timed: reading the clock costs as much as a kilobyte.
 const LOOK: u32 = 8;
-/// Bytes of a copy that is looked at every time.
+/// Bytes of a copy that is timed every time.
 const LONG_ENOUGH: u64 = 32 << 10;
 /// An ordinary copy is slow if it takes more than two streamed ones plus this: the cost for its
 /// reader of finding the data in no cache. Nanoseconds per kilobyte, a built-in value that is not
 /// measured; it is between the excess of short ordinary copies if cores share a cache (40) and if
 /// they do not (200 and more).
 const READ_FAR: u64 = 80;
-/// One that takes longer is slow in any case (5 GB/s): streamed copies of the same time may be,
-/// too, while both sides of a board write. Nanoseconds for a kilobyte, a built-in value.
+/// A copy that takes longer is slow in any case (5 GB/s): streamed copies may take as long, too,
+/// while both sides of a board write. Nanoseconds for a kilobyte, a built-in value.
 const SLOW: u64 = 200;
-/// A copy that takes longer says nothing: the thread lost its core. Nanoseconds for a kilobyte.
+/// A copy that takes longer means nothing: the thread lost its core. Nanoseconds for a kilobyte.
 const ABSURD: u64 = 3000;
-/// After this many samples in a row, copies become streamed, or ordinary again.
+/// After this many consecutive samples, copies become streamed, or ordinary again.
 const PROOF: u32 = 4;
-/// While copies are streamed, the first bytes of every so many of them are copied in the ordinary
-/// way, to see whether that is slow still.
+/// While copies are streamed, the first bytes of one in this many are copied in the ordinary way,
+/// to see whether that is still slow.
 const TRIAL: u32 = 32;
-/// The first bytes, of this number.
+/// Number of these first bytes.
 const TRIED: u64 = 8 << 10;
 
-/// Which way to copy, by how long copies took: nanoseconds for a kilobyte.
+/// Decides how to copy, by how long copies took: nanoseconds for a kilobyte.
 #[derive(Debug, Default)]
 struct Judge {
     streams: bool,
-    /// Looks in a row that speak against the present way.
+    /// Consecutive samples that speak against the current way.
     against: u32,
-    /// The last ordinary copy that was looked at.
+    /// The last ordinary copy that was timed.
     ordinary: u64,
-    /// A streamed copy; zero as long as none was looked at.
+    /// A streamed copy; zero as long as none was timed.
     streamed: u64,
 }
 
@@ -63,13 +63,13 @@ impl Judge {
         self.ordinary > (self.streamed * 2 + READ_FAR).min(SLOW)
     }
 
-    /// Ordinary copies look slow, beside streamed ones of another time: the next copy is to be
-    /// streamed and looked at.
+    /// Ordinary copies look slow, compared with streamed ones of another time: the next copy has to
+    /// be streamed and timed.
     fn doubts(&self) -> bool {
         !self.streams && self.against >= PROOF
     }
 
-    /// An ordinary copy took so long.
+    /// An ordinary copy took this long.
     fn ordinary(&mut self, each: u64) {
         if each >= ABSURD {
             return;
@@ -90,7 +90,7 @@ impl Judge {
         }
     }
 
-    /// A streamed copy took so long.
+    /// A streamed copy took this long.
     fn streamed(&mut self, each: u64) {
         if each >= ABSURD {
             return;
@@ -110,7 +110,7 @@ pub struct NontemporalCopier {
     /// Ranks share cores.
     shared: bool,
     judge: Judge,
-    /// Copies since an ordinary one was looked at.
+    /// Copies since an ordinary one was timed.
     unseen: u32,
 }
 
@@ -126,7 +126,7 @@ impl Default for NontemporalCopier {
 }
 
 impl NontemporalCopier {
-    /// For a rank that shares its core with others, or does not.
+    /// A copier for a rank that shares its core with others, or does not.
     pub fn new(shared: bool) -> NontemporalCopier {
         NontemporalCopier {
             shared,
@@ -166,7 +166,7 @@ impl NontemporalCopier {
         }
     }
 
-    /// Streams, but for a trial now and then.
+    /// Streams, except for a trial now and then.
     fn go_on_streaming(&mut self, from: Region<'_>, to: Region<'_>) {
         let len = from.len();
         match self.unseen {
@@ -193,14 +193,14 @@ impl NontemporalCopier {
         self.judge.streamed(self.each(begin, from.len()));
     }
 
-    /// Nanoseconds for a kilobyte since then, of `len` bytes.
+    /// Nanoseconds per kilobyte since `begin`, for `len` bytes.
     fn each(&self, begin: Tick, len: u64) -> u64 {
         ((self.clock)().0 - begin.0) * 1024 / len
     }
 }
 
-/// Copies what another process has published: with loads of vectors, of which a core has more in
-/// flight at a time than of the string copy that the C library takes for such lengths (64 KB from
+/// Copies data that another process has published: with vector loads, of which a core has more in
+/// flight at a time than of the string copy that the C library uses for such lengths (64 KB from
 /// memory: 4.3 us, not 6.8).
 ///
 /// # Panics
@@ -209,7 +209,7 @@ pub fn fetch(from: Region<'_>, to: Region<'_>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
         let fours = from.len() / 128 * 128;
-        // SAFETY: the processor has it.
+        // SAFETY: the CPU has it.
         unsafe { vectors(from.part(0, fours), to.part(0, fours)) };
         let rest = from.len() - fours;
         return from
@@ -219,7 +219,7 @@ pub fn fetch(from: Region<'_>, to: Region<'_>) {
     from.copy_to(to);
 }
 
-/// Has the cache line of a word brought here, to be written soon.
+/// Prefetches the cache line of a word, to be written soon.
 #[inline(always)]
 pub fn prefetch_for_write<T>(word: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -274,8 +274,8 @@ fn stream(from: Region<'_>, to: Region<'_>) {
         // SAFETY: both regions have these lines; the stores are aligned.
         unsafe { _mm_stream_si128(into.add(i), _mm_loadu_si128(at.add(i))) };
     }
-    // SAFETY: every processor of this kind has it. Streaming stores are in no order with those that
-    // follow otherwise.
+    // SAFETY: every CPU of this kind has it. Streaming stores are not ordered with later ordinary
+    // stores.
     unsafe { _mm_sfence() };
     let done = head + lines * LINE;
     from.part(done, len - done)

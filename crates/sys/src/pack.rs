@@ -5,9 +5,9 @@
 
 use kw_types::layout::{Block, Grid, Visit};
 
-/// Copies what it visits to the stream (`PACKS`), or from there.
+/// Copies the blocks that it visits to the stream (`PACKS`), or from there.
 pub(crate) struct Packer<const PACKS: bool> {
-    /// Address that displacements count from.
+    /// Base address of displacements.
     base: usize,
     /// Address of the next packed byte.
     stream: usize,
@@ -15,13 +15,13 @@ pub(crate) struct Packer<const PACKS: bool> {
 
 impl<const PACKS: bool> Packer<PACKS> {
     /// # Safety
-    /// All that will be visited, displaced by `base`, and as many bytes at `stream` are valid: for
-    /// reading where they are copied from, for writing where they are copied to.
+    /// All blocks that will be visited, displaced by `base`, and as many bytes at `stream` are
+    /// valid: for reading where they are copied from, for writing where they are copied to.
     pub unsafe fn new(base: usize, stream: usize) -> Packer<PACKS> {
         Packer { base, stream }
     }
 
-    /// Where a copy begins and where it ends.
+    /// Source and destination of a copy.
     #[inline(always)]
     fn direction<T>(memory: T, stream: T) -> (T, T) {
         match PACKS {
@@ -146,7 +146,7 @@ unsafe fn crossed(from: Side, to: Side, len: u64, rows: u64, columns: u64) {
 /// One tile of [`crossed`].
 ///
 /// # Safety
-/// As there.
+/// As for [`crossed`].
 #[inline(always)]
 unsafe fn tile(from: Side, to: Side, len: usize, rows: u64, columns: u64) {
     let (mut f, mut t) = (from.at, to.at);

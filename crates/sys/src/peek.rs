@@ -1,13 +1,13 @@
-//! Where another process is: stops its first thread for a moment, as a debugger does, and lets it
-//! go. A system call that it sleeps in goes on; nothing that the program can see happens to it.
+//! Where another process is: stops its first thread for a moment, as a debugger does, and resumes
+//! it. A system call that it sleeps in goes on; nothing that the program can see happens to it.
 
 use std::time::Duration;
 
-/// How long a thread may take to stop: one that runs does at once, when it gets a CPU.
+/// How long a thread may take to stop: a running one does at once, when it gets a CPU.
 const PATIENCE: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(1);
 
-/// Where a thread is.
+/// Position of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The address of its next instruction.
@@ -16,10 +16,10 @@ pub struct Place {
     pub stack: u64,
 }
 
-/// Stops processes and lets them go.
+/// Stops processes and resumes them.
 #[derive(Debug, Default)]
 pub struct Peeker {
-    /// Those that did not stop in time: they are let go as soon as they do.
+    /// Processes that did not stop in time: they are resumed as soon as they do.
     late: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Peeker {
         found
     }
 
-    /// Lets those go that have stopped late. To be called now and then.
+    /// Resumes processes that have stopped late. Must be called now and then.
     pub fn let_go(&mut self) {
         self.late.retain(|&pid| {
             let gone = || !std::path::Path::new(&format!("/proc/{pid}")).exists();
@@ -51,7 +51,7 @@ impl Peeker {
 
 fn seize(pid: u32) -> bool {
     let none = std::ptr::null_mut::<libc::c_void>();
-    // SAFETY: neither request reads or writes memory of ours.
+    // SAFETY: neither request reads or writes memory of this process.
     unsafe {
         let pid = pid as libc::pid_t;
         libc::ptrace(libc::PTRACE_SEIZE, pid, none, none) == 0
@@ -59,10 +59,11 @@ fn seize(pid: u32) -> bool {
     }
 }
 
-/// Lets it run; a signal that it stopped for is delivered. Whether it stood still.
+/// Resumes it; a signal that it stopped for is delivered. Returns whether it stood still.
 fn detach(pid: u32, signal: i32) -> bool {
     let none = std::ptr::null_mut::<libc::c_void>();
-    // SAFETY: the request reads no memory of ours; the signal is passed in the pointer's place.
+    // SAFETY: the request reads no memory of this process; the signal is passed in the pointer's
+    // place.
     unsafe {
         let signal = signal as usize as *mut libc::c_void;
         libc::ptrace(libc::PTRACE_DETACH, pid as libc::pid_t, none, signal) == 0

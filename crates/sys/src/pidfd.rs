@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-/// A process, as others may know it again.
+/// A process, as others may recognise it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Its number.
@@ -23,7 +23,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// This process; `None` where /proc is not mounted, or shows another namespace than ours.
+    /// This process; `None` if /proc is not mounted, or shows another namespace than ours.
     pub fn own() -> Option<Identity> {
         let pid = std::process::id();
         let started =
@@ -38,8 +38,8 @@ impl Identity {
 }
 
 /// When the process `pid` started: its first thread (proc_pid_stat(5), field 22), in the directory
-/// `process`. The file of the whole process says the same, but for an emulator: qemu-user makes up
-/// /proc/self/stat with a later time, and others saw a process that had ended.
+/// `process`. The file of the whole process has the same value, except in an emulator: qemu-user
+/// makes up /proc/self/stat with a later time, and others saw a process that had ended.
 fn started(process: &str, pid: u32) -> Option<u64> {
     let file = format!("/proc/{process}/task/{pid}/stat");
     let stat = crate::process::read_at_once(&file).ok()?;
@@ -52,7 +52,7 @@ fn started(process: &str, pid: u32) -> Option<u64> {
 /// Result of [`Ends::watch`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watched {
-    /// [`Ends::take_ended`] will say when it has ended.
+    /// [`Ends::take_ended`] will report when it has ended.
     Yes,
     /// It has ended already.
     Ended,
@@ -76,7 +76,7 @@ impl AsFd for Ends {
 }
 
 impl Ends {
-    /// Empty.
+    /// An empty set.
     pub fn new() -> io::Result<Ends> {
         Ok(Ends {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -85,7 +85,7 @@ impl Ends {
         })
     }
 
-    /// This process, as the others may watch it.
+    /// This process, for others that watch it.
     pub fn own(&self) -> Option<Identity> {
         self.own
     }
@@ -128,7 +128,7 @@ impl Ends {
         Watched::Yes
     }
 
-    /// One that has ended; it is watched no more.
+    /// A process that has ended; it is watched no more.
     pub fn take_ended(&mut self) -> Option<u64> {
         if self.is_empty() {
             return None;
@@ -164,8 +164,8 @@ mod tests {
         (child, who)
     }
 
-    /// Under an emulator the own start was a later one than others saw, and ranks that lived were
-    /// taken for ended.
+    /// Under an emulator a rank's own start time was later than the one that others saw, and live
+    /// ranks were taken for ended.
     #[test]
     fn others_see_this_process_start_when_it_says() {
         let own = Identity::own().unwrap();

@@ -1,4 +1,4 @@
-//! epoll with a timer: what a rank sleeps on.
+//! epoll with a timer: a rank sleeps on it.
 //!
 //! A `Poller`'s own descriptor can be put into another `Poller` (level-triggered), which is how the
 //! engine sleeps on several paths at once.
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Event {
     /// The number.
     pub data: u64,
-    /// It can be read, or has an error or an end to tell.
+    /// It can be read, or has an error or an end to report.
     pub read: bool,
     /// It can be written.
     pub write: bool,
@@ -32,7 +32,7 @@ pub enum Interest {
     Write,
     /// Either.
     Both,
-    /// Only that the other side has closed, or that it failed.
+    /// Only the other side's end, or a failure.
     End,
 }
 
@@ -112,8 +112,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Makes a sleep on this set end at `at` (monotonic clock); [`Tick::NEVER`] takes the alarm
-    /// away. Cheap when nothing changes.
+    /// Makes a sleep on this set end at `at` (monotonic clock); [`Tick::NEVER`] removes the alarm.
+    /// Cheap if nothing changes.
     pub fn set_alarm(&mut self, at: Tick) -> io::Result<()> {
         if at == self.alarm {
             return Ok(());
@@ -161,7 +161,7 @@ impl Poller {
         Ok(())
     }
 
-    /// The alarm went off: quieten it.
+    /// The alarm went off: clears it.
     fn ring(&mut self) -> io::Result<()> {
         let mut count = [0; 8];
         // The expiry of a timer that was reset meanwhile is ignored.
@@ -178,8 +178,8 @@ pub(crate) const NO_EVENT: epoll::Event = epoll::Event {
 };
 
 /// `epoll_wait` without a limit, by the C library: rustix's call leaves the sixth argument of the
-/// system call, which says nothing without a fifth one, as it is, and valgrind complains of that in
-/// every program that sleeps.
+/// system call, which has no meaning without a fifth one, uninitialised, and valgrind complains of
+/// that in every program that sleeps.
 fn wait_forever(epoll: &OwnedFd, list: &mut [epoll::Event]) -> rustix::io::Result<usize> {
     let most = list.len().min(i32::MAX as usize) as i32;
     // SAFETY: the list's places are the kernel's `epoll_event`, and it has `most` of them.

@@ -1,4 +1,4 @@
-//! Starting ranks so that none outlives the launcher, and finding what a job left behind.
+//! Starting ranks so that none outlives the launcher, and finding processes that a job left behind.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -29,9 +29,9 @@ pub struct Start<'a> {
     pub stdio: [OwnedFd; 3],
     /// Descriptors that stay open in the process under their numbers.
     pub keep: &'a [BorrowedFd<'a>],
-    /// Processors to run on; empty leaves the mask alone.
+    /// CPUs to run on; empty leaves the mask alone.
     pub cpus: &'a [usize],
-    /// Soft limit of open files to go back to.
+    /// Soft limit of open files to restore.
     pub files: Option<u64>,
     /// Whether it is put in the foreground of the terminal that is its standard input.
     pub foreground: bool,
@@ -89,7 +89,7 @@ fn mask_of(cpus: &[usize]) -> Option<rustix::thread::CpuSet> {
     (set.count() > 0).then_some(set)
 }
 
-/// Lets this thread run on these processors; with none nothing changes.
+/// Lets this thread run on these CPUs; with none nothing changes.
 pub(crate) fn run_on(cpus: &[usize]) -> rustix::io::Result<()> {
     match mask_of(cpus) {
         Some(mask) => rustix::thread::sched_setaffinity(None, &mask),
@@ -112,7 +112,8 @@ fn prepare(
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         if foreground {
-            // who is not in it yet may not say so, unless the signal for that is blocked
+            // a process that is not in it yet may not claim it, unless the signal for that is
+            // blocked
             libc::sigfillset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
             libc::tcsetpgrp(0, libc::getpid());
@@ -137,8 +138,8 @@ fn prepare(
     Ok(())
 }
 
-/// A file of `/proc` of less than 4 KB, read by one call: [`std::fs::read`] asks many times for
-/// little of a file whose length is said to be 0.
+/// A file of `/proc` of less than 4 KB, read by one call: [`std::fs::read`] needs many calls for
+/// little data of a file whose length is reported as 0.
 pub(crate) fn read_at_once(file: &str) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let mut all = vec![0; 4096];
@@ -147,7 +148,7 @@ pub(crate) fn read_at_once(file: &str) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// What `/proc/PID/status` says of a process under a name, such as `PPid`.
+/// The value in `/proc/PID/status` of a process under a name, such as `PPid`.
 pub fn status(pid: u32, name: &str) -> Option<String> {
     let all = std::fs::read(format!("/proc/{pid}/status")).ok()?;
     let all = String::from_utf8_lossy(&all);
@@ -159,7 +160,7 @@ pub fn status(pid: u32, name: &str) -> Option<String> {
 pub fn spare_files() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = limit.map_or(usize::MAX, |n| n as usize);
-    // Where /proc is not mounted the limit itself has to do.
+    // If /proc is not mounted the limit itself has to do.
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, |d| d.count());
     most.saturating_sub(open)
 }
@@ -189,16 +190,17 @@ pub fn at_exit(f: extern "C" fn()) {
     }
 }
 
-/// Most descriptors that are closed one by one, where the kernel closes no range.
+/// Most descriptors that are closed one by one, if the kernel closes no range.
 const MOST_FILES: libc::c_long = 1 << 20;
 
 /// Name of the guard's process.
 pub(crate) const GUARD: &str = "kw-guard";
 
-/// A tiny process that outlives a killed launcher just long enough to kill what it started.
+/// A tiny process that outlives a killed launcher just long enough to kill the processes that it
+/// started.
 #[derive(Debug)]
 pub struct Guard {
-    /// Open for as long as the launcher lives; a byte in it says that all is well.
+    /// Open for as long as the launcher lives; a byte in it means an orderly end.
     line: OwnedFd,
     pid: rustix::process::Pid,
 }
@@ -206,7 +208,7 @@ pub struct Guard {
 /// Starts the guard. Must be called while the process has one thread. `tag` is as in [`sweep`].
 pub fn guard(tag: &str) -> io::Result<Guard> {
     let (theirs, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // SAFETY: the caller promises that this is the only thread, so the child may do what any
+    // SAFETY: the caller promises that this is the only thread, so the child may do anything that a
     // process may.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -283,15 +285,15 @@ pub(crate) fn mark_claim(pid: u32, cpus: &[usize]) {
 }
 
 impl Guard {
-    /// The launcher ends in order: the guard goes without doing anything.
+    /// The launcher ends in order: the guard ends without doing anything.
     pub fn dismiss(self) {
         let _ = rustix::io::write(&self.line, b"k");
         let _ = rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
     }
 
-    /// Makes the guard show other launchers that these processors are claimed: it may run on them
-    /// alone, and has another scheduling policy than its launcher. With none it claims nothing.
-    /// Others see it when this returns (see [`crate::neighbours::taken`]).
+    /// Makes the guard show other launchers that these CPUs are claimed: it may run on them alone,
+    /// and has another scheduling policy than its launcher. With none it claims nothing. Others see
+    /// it when this returns (see [`crate::neighbours::taken`]).
     pub fn claim(&self, cpus: &[usize]) {
         mark_claim(self.pid(), cpus);
     }
@@ -302,7 +304,7 @@ impl Guard {
     }
 }
 
-/// Whether a file may be executed by us.
+/// Whether this process may execute a file.
 pub fn executable(path: &Path) -> bool {
     let Ok(text) = CString::new(path.as_os_str().as_bytes()) else {
         return false;

@@ -4,8 +4,8 @@ use crate::buf::Buf;
 
 /// Runs of memory given to the kernel in one call (it takes at most 1024).
 const RUNS: usize = 256;
-/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are when they
-/// fit into one call, that is when they have 1 KB on average. Shorter ones go through a contiguous
+/// Bytes of a scattered buffer that one call moves. Its runs go to the kernel as they are if they
+/// fit into one call, that is if they have 1 KB on average. Shorter ones go through a contiguous
 /// piece: the kernel takes tens of nanoseconds for each run, even of a byte, and our own kernels
 /// copy 1 KB in that time. A starting value.
 const PIECE: u64 = RUNS as u64 * 1024;
@@ -21,10 +21,11 @@ pub fn fetch(pid: i32, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(),
     fetch_by(&mut |a, iov, n| once(pid, a, iov, n), address, buf, at, len)
 }
 
-/// Moves bytes from the other process's address to the runs; says how many it moved, or an errno.
+/// Moves bytes from the other process's address to the runs; returns how many it moved, or an
+/// errno.
 type Call<'a> = &'a mut dyn FnMut(u64, &[libc::iovec], usize) -> Result<u64, i32>;
 
-/// As [`fetch`], by any call that moves bytes.
+/// Like [`fetch`], by any call that moves bytes.
 fn fetch_by(call: Call, address: u64, buf: &Buf, at: u64, len: u64) -> Result<(), i32> {
     let mut iov = [EMPTY; RUNS];
     let mut piece = None;
@@ -55,7 +56,7 @@ const EMPTY: libc::iovec = libc::iovec {
     iov_len: 0,
 };
 
-/// Moves `len` bytes by way of a contiguous piece.
+/// Moves `len` bytes through a contiguous piece.
 fn through(
     piece: &Buf,
     call: Call,
@@ -74,7 +75,7 @@ fn through(
     Ok(moved)
 }
 
-/// Lists the runs of `len` bytes as far as there is room; says how many there are.
+/// Lists the runs of `len` bytes as far as there is room; returns how many there are.
 fn gather(buf: &Buf, from: u64, len: u64, iov: &mut [libc::iovec; RUNS]) -> usize {
     let mut count = 0;
     buf.runs(from, len, &mut |p, n| {

@@ -1,4 +1,4 @@
-//! Values that any thread finds by a handle of the program's, without a lock.
+//! Values that any thread finds by a handle of the program, without a lock.
 //!
 //! A handle is a word that the caller of MPI passes, like an [`Addr`](crate::buf::Addr), and comes
 //! with the same promise: the program does not free an object while another of its calls uses it
@@ -19,7 +19,7 @@ const FREE: usize = 0;
 #[derive(Debug)]
 struct Row<T> {
     handle: AtomicUsize,
-    /// Of an `Arc`, while the row is not free.
+    /// From an `Arc`, while the row is not free.
     value: AtomicPtr<T>,
 }
 
@@ -50,12 +50,12 @@ impl<T: Send + Sync> Published<T> {
         if row.handle.load(Ordering::Acquire) != handle {
             return None;
         }
-        // SAFETY: it is null, or of an `Arc` that the row owns. `withdraw` gives that up only when
-        // the program frees what it does not use any more, by the promise of the handle.
+        // SAFETY: it is null, or from an `Arc` that the row owns. `withdraw` gives that up only
+        // when the program frees an object that it no longer uses, by the promise of the handle.
         unsafe { row.value.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Publishes a value under a handle; whether its row was free. One thread at a time.
+    /// Publishes a value under a handle; returns whether its row was free. One thread at a time.
     pub fn publish(&self, handle: usize, value: Arc<T>) -> bool {
         let row = &self.rows[handle % ROWS];
         if row.handle.load(Ordering::Relaxed) != FREE {
@@ -82,7 +82,7 @@ impl<T> Row<T> {
         self.handle.store(FREE, Ordering::Relaxed);
         let value = self.value.swap(ptr::null_mut(), Ordering::Relaxed);
         if !value.is_null() {
-            // SAFETY: `publish` made it of an `Arc`, and nobody else takes it back.
+            // SAFETY: `publish` made it from an `Arc`, and only this call takes it back.
             drop(unsafe { Arc::from_raw(value) });
         }
     }

@@ -1,4 +1,4 @@
-//! Bytes in a row, whose parts are checked.
+//! Contiguous bytes, whose parts are checked.
 //!
 //! An [`Addr`] comes from a caller of MPI: its extent is unknown. A [`Region`] knows its length,
 //! and does not outlive the memory that contains it. The code that makes one guarantees its bytes;
@@ -7,7 +7,7 @@
 use crate::buf::{Addr, Buf, copy};
 use std::marker::PhantomData;
 
-/// `len` bytes in a row.
+/// `len` contiguous bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region<'a> {
     at: usize,
@@ -37,7 +37,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// `len` bytes at `addr`, which the caller of MPI lent: they are there by the promise of the
+    /// `len` bytes at `addr`, which the caller of MPI lent: they are valid by the promise of the
     /// [`Addr`].
     #[inline(always)]
     pub fn assume_lent(addr: Addr, len: u64) -> Region<'a> {
@@ -48,7 +48,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Asks the system for large pages where these bytes have no pages yet: that is faster for many
+    /// Asks the system for large pages if these bytes have no pages yet: that is faster for many
     /// bytes.
     pub fn want_large_pages(self) {
         use rustix::mm::{Advice, madvise};
@@ -56,7 +56,7 @@ impl<'a> Region<'a> {
         let page = 64 << 10;
         let (from, to) = (self.at.next_multiple_of(page), self.at + self.len as usize);
         let len = (to / page * page).saturating_sub(from);
-        // SAFETY: whole pages within the region; the advice changes none of their bytes. Where it is
+        // SAFETY: whole pages within the region; the advice changes none of their bytes. If it is
         // refused, pages are as they were.
         let _ = unsafe { madvise(from as *mut _, len, Advice::LinuxHugepage) };
     }
@@ -76,7 +76,7 @@ impl<'a> Region<'a> {
     /// Bytes `at..at+len` of it.
     ///
     /// # Panics
-    /// When they are outside (a fault of our own).
+    /// If they are outside (a fault of our own).
     #[inline(always)]
     pub fn part(self, at: u64, len: u64) -> Region<'a> {
         if at.checked_add(len).is_none_or(|end| end > self.len) {
@@ -107,8 +107,7 @@ impl<'a> Region<'a> {
     #[inline(always)]
     pub fn write(self, data: &[u8]) {
         let n = data.len().min(self.len as usize);
-        // SAFETY: both have `n` bytes, and whoever receives into them has the only right to write
-        // there.
+        // SAFETY: both have `n` bytes, and a receiver into them has the only right to write there.
         unsafe { copy(data.as_ptr(), self.bytes_mut(), n) }
     }
 
@@ -142,8 +141,8 @@ fn outside(at: u64, len: u64, of: u64) -> ! {
 }
 
 impl Buf {
-    /// Its bytes, when they are in a row: they are there by the promise that the buffer was made
-    /// with, or while it keeps them, which the compiler sees to:
+    /// Its bytes, if they are contiguous: they are valid by the promise that the buffer was made
+    /// with, or while it keeps them, which the compiler ensures:
     ///
     /// ```compile_fail,E0716
     /// let region = kw_sys::buf::Buf::alloc(8).region().unwrap();
@@ -190,7 +189,7 @@ impl Buf {
         unsafe { self.write_raw(at, n, from.bytes()) }
     }
 
-    /// Bytes `at..at+len` of the packed data, when they are there and are in a row.
+    /// Bytes `at..at+len` of the packed data, if they exist and are contiguous.
     #[inline]
     pub fn row(&self, at: u64, len: u64) -> Option<Region<'_>> {
         let whole = self.region()?;

@@ -8,20 +8,20 @@ use std::time::Duration;
 pub struct Siblings(Vec<libc::clockid_t>);
 
 impl Siblings {
-    /// Those that there are now, if they are at least so many.
+    /// The current siblings, if there are at least `least`.
     pub fn find(least: usize) -> Option<Siblings> {
         let pids = neighbours::siblings();
         let clocks: Vec<_> = pids.into_iter().filter_map(clock_of).collect();
         (clocks.len() >= least).then_some(Siblings(clocks))
     }
 
-    /// CPU time that they have used together; `None` once one of them has ended.
+    /// Total CPU time that they have used; `None` once one of them has ended.
     pub fn used(&self) -> Option<Duration> {
         self.0.iter().map(|&clock| read(clock)).sum()
     }
 }
 
-/// The clock of what a process uses of the CPUs.
+/// The clock of a process's CPU time.
 fn clock_of(pid: u32) -> Option<libc::clockid_t> {
     let mut clock = 0;
     // SAFETY: the system writes a number.

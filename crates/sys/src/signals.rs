@@ -10,7 +10,7 @@ pub struct Came {
     pub number: i32,
     /// Whether the terminal (the kernel) sent it, not a process.
     pub terminal: bool,
-    /// The value that it was sent with ([`send`]); 0 if with none.
+    /// The value that it was sent with ([`send`]); 0 if without one.
     pub value: i32,
 }
 
@@ -18,8 +18,8 @@ pub struct Came {
 #[derive(Debug)]
 pub struct Signals(OwnedFd);
 
-/// Keeps these signals from interrupting this thread (and threads started from it) and gives them
-/// out as events.
+/// Keeps these signals from interrupting this thread (and threads started from it) and delivers
+/// them as events.
 pub fn take(numbers: &[i32]) -> io::Result<Signals> {
     // SAFETY: a local signal set, filled before it is used.
     let set = unsafe {
@@ -40,7 +40,7 @@ pub fn take(numbers: &[i32]) -> io::Result<Signals> {
     if fd == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a fresh descriptor that nobody else owns.
+    // SAFETY: a fresh descriptor that no other code owns.
     Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
@@ -71,12 +71,12 @@ impl AsFd for Signals {
     }
 }
 
-/// Sends a process a signal with a value, which may be lost when the same signal already waits there.
+/// Sends a process a signal with a value, which may be lost if the same signal already waits there.
 pub fn send(pid: i32, number: i32, value: i32) -> io::Result<()> {
     let value = libc::sigval {
         sival_ptr: value as usize as *mut libc::c_void,
     };
-    // SAFETY: the value is a number, which nobody follows.
+    // SAFETY: the value is a number, which is not used as a pointer.
     match unsafe { libc::sigqueue(pid, number, value) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

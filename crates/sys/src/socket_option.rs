@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// Sets one.
 pub fn set(socket: impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the pointer and size are those of an int, which the options that this is called with
-    // want.
+    // SAFETY: the pointer and size are those of an int, the type of the options that this is called
+    // with.
     let done = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

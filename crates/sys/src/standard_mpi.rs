@@ -55,7 +55,7 @@ fn count(len: usize) -> c_int {
 }
 
 impl Rank {
-    /// Opens the library and calls MPI_Init; why that cannot be done.
+    /// Opens the library and calls MPI_Init; the error tells why that cannot be done.
     pub fn init(library: &Path) -> Result<Rank, String> {
         let path = CString::new(library.as_os_str().as_encoded_bytes()).unwrap_or_default();
         let library = dlopen::open(&path)?;
@@ -129,7 +129,7 @@ impl Rank {
         unsafe { (self.reduce)(from, to, len, DOUBLE, SUM, 0, WORLD) };
     }
 
-    /// MPI_Allreduce of the sum; as for [`Rank::reduce`].
+    /// MPI_Allreduce of the sum; like [`Rank::reduce`].
     pub fn allreduce(&self, data: &[f64], sum: &mut [f64]) {
         let len = count(data.len().min(sum.len()));
         let (from, to) = (data.as_ptr().cast(), sum.as_mut_ptr().cast());

@@ -1,8 +1,8 @@
 //! Flushes a process's output when SIGTERM ends it: that is how a launcher ends the ranks of a job
 //! in which one has failed.
 //!
-//! Only where SIGTERM does what it does by itself: a program's own handler stays. The handler has a
-//! thread write what C's standard streams hold, for a second at most, and then lets the signal end
+//! Only if SIGTERM has its default action: a program's own handler stays. The handler has a thread
+//! write the buffers of C's standard streams, for a second at most, and then lets the signal end
 //! the process. A child that was forked has its parent's text in its streams and writes nothing.
 
 use std::ffi::c_int;
@@ -20,7 +20,7 @@ pub fn install() {
     replace(libc::SIG_DFL, handler());
 }
 
-/// Takes the handler back where it is still ours.
+/// Removes the handler if it is still ours.
 pub fn remove() {
     replace(handler(), libc::SIG_DFL);
 }
@@ -45,7 +45,7 @@ fn replace(before: usize, after: usize) {
     }
 }
 
-/// The signal is blocked while its handler runs, so that what is raised here ends the process when
+/// The signal is blocked while its handler runs, so that a signal raised here ends the process when
 /// the handler returns.
 extern "C" fn on_signal(signal: c_int) {
     if OWNER.load(Ordering::Acquire) == std::process::id() {

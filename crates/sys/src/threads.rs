@@ -1,13 +1,13 @@
-//! Threads of the library's own. The program's signals are not theirs: a signal that the program's
-//! threads all block must wait until one of them takes it, and a handler must run on a thread that
-//! the program made. So every thread here starts with all signals blocked but those that are the
-//! thread's own fault.
+//! Threads of the library's own. The program's signals are not for them: a signal that the
+//! program's threads all block must wait until one of them takes it, and a handler must run on a
+//! thread that the program made. So every thread here starts with all signals blocked except those
+//! that are the thread's own fault.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 /// Signals that an instruction causes: they come to the thread that executes it, and blocked ones
-/// kill without a word.
+/// kill without a message.
 const OWN: [i32; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -49,7 +49,7 @@ pub fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
 /// The shortest turn on a CPU that the kernel gives.
 const SHORT_TURN: u64 = 100_000;
 
-/// Asks the kernel for short turns for the calling thread: where the kernel knows of such wishes
+/// Asks the kernel for short turns for the calling thread: if the kernel supports such requests
 /// (Linux 6.12), it then lets this thread run as soon as it wakes, beside threads with longer turns
 /// (`sched(7)`, a custom slice), for no more of the CPU than before. Without that a thread that
 /// wakes beside a computation may have to wait until the computation's turn ends, several
@@ -70,8 +70,8 @@ pub fn ask_for_short_turns() {
     }
 }
 
-/// Whether the program has threads beside the calling one. The library's own count for nothing:
-/// their names begin with `kw-`.
+/// Whether the program has threads besides the calling one. The library's own do not count: their
+/// names begin with `kw-`.
 pub fn are_others() -> bool {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
         return true;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// A kernel that knows of no such wishes says zero.
+    /// A kernel that does not support such requests returns zero.
     #[test]
     fn a_thread_with_short_turns_has_its_priority_as_before() {
         let body = || {

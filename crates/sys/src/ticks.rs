@@ -1,4 +1,4 @@
-//! Time in ticks of the CPU's counter, where that counts time: half the price of the clock.
+//! Time in ticks of the CPU's counter, if that counts time: half the price of the clock.
 
 /// Whether the counter runs at one rate on all CPUs, whatever they do: the kernel keeps its time by
 /// it, or the CPU says so.
@@ -20,7 +20,7 @@ pub fn counter_counts_time() -> bool {
     cfg!(target_arch = "aarch64")
 }
 
-/// Now: of the counter, or nanoseconds of the monotonic clock.
+/// Current time: of the counter, or nanoseconds of the monotonic clock.
 #[inline(always)]
 pub fn now(counter: bool) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ pub fn now(counter: bool) -> u64 {
     of_the_clock()
 }
 
-/// Apart, so that it costs those nothing who have a counter.
+/// A separate function, so that it costs nothing on machines that have a counter.
 #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), cold)]
 #[inline(never)]
 fn of_the_clock() -> u64 {

@@ -1,4 +1,4 @@
-//! The processors we may use, grouped by core, neighbours (same cache, same memory) together.
+//! The CPUs we may use, grouped by core, neighbours (same cache, same memory) together.
 //!
 //! hwloc knows the machine's tree best. It is opened at run time, so that a program built here runs
 //! where hwloc is not installed; then the kernel's own files are read, which know cores and
@@ -13,7 +13,7 @@ mod part;
 pub use bound::{Bound, bound};
 pub use part::MachinePart;
 
-/// Allowed processors by core, cores in the order of the machine's tree.
+/// Allowed CPUs by core, cores in the order of the machine's tree.
 pub fn cores() -> Vec<Vec<usize>> {
     let allowed = crate::cpus::allowed();
     let tree = hwloc::threads().unwrap_or_else(|| by_kernel(&allowed));
@@ -38,7 +38,7 @@ struct Thread {
 pub struct Tree(Vec<Thread>);
 
 impl Tree {
-    /// Reads it (milliseconds).
+    /// Reads the tree (takes milliseconds).
     pub fn read() -> Tree {
         Tree(hwloc::threads().unwrap_or_else(|| by_kernel(&online())))
     }
@@ -49,8 +49,8 @@ impl Tree {
         Some((found.package as u32, found.core as u32))
     }
 
-    /// Bytes that the last caches of a hardware thread's package hold, all of them together; `None`
-    /// where the kernel does not say it.
+    /// Bytes that the last-level caches of a hardware thread's package hold, all of them together;
+    /// `None` if the kernel does not tell.
     pub fn cache(&self, cpu: usize) -> Option<u64> {
         let package = self.0.iter().find(|t| t.cpu == cpu)?.package;
         let of_package = self.0.iter().filter(|t| t.package == package);
@@ -93,7 +93,7 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_shl(shift)
 }
 
-/// Numbers of the processors that are switched on.
+/// Numbers of the CPUs that are online.
 fn online() -> Vec<usize> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     ranges(text.trim())

@@ -1,5 +1,5 @@
-//! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and what the network
-//! complains of.
+//! Datagram sockets: many datagrams to a system call (GSO, GRO: udp(7)), and errors that the
+//! network reports.
 //!
 //! A socket requests nothing that is not used: every control message that the kernel adds to a
 //! datagram costs time. Control messages and their lengths are those of `libc`, because `rustix`
@@ -30,7 +30,7 @@ const CE: u8 = 3;
 pub struct Sock {
     socket: UdpSocket,
     at: SocketAddr,
-    /// Datagrams of one call; 1 where the kernel or the device does not segment (GSO).
+    /// Datagrams of one call; 1 if the kernel or the device does not segment (GSO).
     most: Cell<usize>,
 }
 
@@ -49,11 +49,11 @@ pub struct Batch<'a> {
     pub bytes: &'a [u8],
     /// Bytes of each but the last.
     pub size: usize,
-    /// The network says that a queue is filling (ECN: congestion experienced).
+    /// The network reports that a queue is filling (ECN: congestion experienced).
     pub marked: bool,
 }
 
-/// Memory for what comes.
+/// Memory for incoming datagrams.
 pub struct Inbox(Box<[u8]>);
 
 impl std::fmt::Debug for Inbox {
@@ -74,7 +74,7 @@ type Control = [u64; 16];
 /// An ICMP answer to one of this rank's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Complaint {
-    /// Where the datagram was to go.
+    /// Destination of the datagram.
     pub to: SocketAddr,
     /// The destination host reports a closed port; otherwise a device on the way rejected it.
     pub refused: bool,
@@ -97,7 +97,7 @@ impl Sock {
         Ok(sock)
     }
 
-    /// Complaints, marks, no fragments, joined datagrams.
+    /// Options: errors, marks, no fragments, joined datagrams.
     fn set_options(&self, ecn: bool) -> io::Result<()> {
         let tos = if ecn { ECT_0 as i32 } else { 0 };
         let (level, complaints, marks, class, fragments, none) = match self.at {
@@ -191,8 +191,8 @@ impl Sock {
                 libc::CMSG_DATA(c).cast::<u16>().write_unaligned(segment);
             }
         }
-        // SAFETY: the header points to memory of the sizes it names, which nobody writes to; the
-        // address is used in the call only.
+        // SAFETY: the header points to memory of the sizes it names, which is not written
+        // meanwhile; the address is used in the call only.
         let sent = unsafe {
             to.with_sockaddr(|name, len| {
                 message.msg_name = name.cast_mut().cast();
@@ -206,8 +206,8 @@ impl Sock {
         }
     }
 
-    /// Receives what was joined, or one datagram. `None`: nothing is there. An error is one that
-    /// the network told of an earlier datagram; [`Sock::complaint`] says more.
+    /// Receives joined datagrams, or a single one. `None`: nothing is there. An error is one that
+    /// the network reported for an earlier datagram; [`Sock::complaint`] tells more.
     pub fn recv<'a>(&self, inbox: &'a mut Inbox) -> io::Result<Option<Batch<'a>>> {
         let mut control: Control = [0; 16];
         let came = match self.receive(&mut inbox.0, &mut control, 0) {
@@ -238,7 +238,7 @@ impl Sock {
         }))
     }
 
-    /// The next complaint.
+    /// The next reported error.
     pub fn complaint(&self) -> Option<Complaint> {
         let mut control = [0u64; 32];
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
@@ -254,7 +254,7 @@ impl Sock {
         Some(Complaint { to, refused })
     }
 
-    /// One call for what waits.
+    /// One call for the waiting data.
     fn receive(&self, into: &mut [u8], control: &mut [u64], flags: i32) -> io::Result<Came> {
         // SAFETY: all zeros is a valid address.
         let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -298,7 +298,7 @@ fn header() -> libc::msghdr {
 }
 
 /// Calls `each` with every control message among the first `len` bytes of `control`, which the
-/// kernel has written, and where its data lie.
+/// kernel has written, and with the place of its data.
 fn for_each_control(
     control: &mut [u64],
     len: usize,
@@ -378,7 +378,7 @@ mod tests {
         many_in_one_call(SEGMENTS);
     }
 
-    /// The other way, for devices that cut no trains.
+    /// The other way, for devices that cannot segment.
     #[test]
     fn many_datagrams_go_one_by_one_where_nothing_cuts_them() {
         many_in_one_call(1);
@@ -390,7 +390,7 @@ mod tests {
             IpAddr::from(Ipv4Addr::LOCALHOST),
             Ipv6Addr::LOCALHOST.into(),
         ] {
-            // A machine without IPv6 is tried with what it has.
+            // A machine without IPv6 is tested with the addresses that it has.
             let (Ok(a), Ok(b)) = (
                 Sock::bind((host, 0).into(), 0, true),
                 Sock::bind((host, 0).into(), 0, true),

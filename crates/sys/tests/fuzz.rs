@@ -6,7 +6,7 @@ use kw_types::layout::{Layout, Mismatch, Order, basic};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Numbers as programs give them: small, mostly, or anything.
+/// Numbers as programs give them: mostly small, or any.
 fn number() -> impl Strategy<Value = i64> {
     let large = &[
         i64::MAX,
@@ -79,7 +79,7 @@ impl Recipe {
     }
 }
 
-/// Memory that packing is tried in, bytes to each side.
+/// Memory in which packing is tested, bytes to each side.
 const REACH: i64 = 20_000;
 
 /// Whether `count` elements are within [`REACH`].
@@ -97,7 +97,8 @@ fn is_near(layout: &Layout, count: u64) -> bool {
 proptest! {
     #![proptest_config(config())]
 
-    /// A constructor refuses what does not fit its numbers; what it makes says the truth of itself.
+    /// A constructor refuses arguments that do not fit its numbers; the layouts that it makes
+    /// describe themselves correctly.
     #[test]
     fn fuzz_datatype(recipe in recipe(), count in 0u64..3, cut in any::<(u16, u16)>()) {
         let layout = match recipe.build() {
@@ -120,7 +121,7 @@ proptest! {
         let mut packed = vec![0; n];
         prop_assert_eq!(typed.read(from as u64, &mut packed), n);
         prop_assert_eq!(&packed[..], &runs[from..from + n]);
-        // Unpacking what was packed changes nothing.
+        // Unpacking the packed data changes nothing.
         typed.write(from as u64, &packed);
         let mut after = vec![0; bytes.len()];
         memory.read(0, &mut after);

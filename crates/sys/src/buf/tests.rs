@@ -191,7 +191,7 @@ proptest! {
 }
 
 /// Records shorter than their data, whose members are copied one after the other through all
-/// records: of a byte in two records, it is not the last record's value that remains.
+/// records: a byte in two records does not end with the last record's value.
 #[test]
 fn overlapping_records_read_exactly_and_keep_a_written_value() {
     let short = Layout::named(basic::by_handle(0x208).unwrap());

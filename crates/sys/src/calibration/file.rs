@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file of figures is shorter, bytes.
+/// Upper limit of the length of such a file, bytes.
 const LONGEST: u64 = 4096;
 
 /// Why the file cannot be used: one sentence.
@@ -27,7 +27,7 @@ fn refused(what: &str, path: &Path, why: impl fmt::Display) -> Refusal {
     Refusal(format!("cannot {what} {}: {why}", path.display()))
 }
 
-/// Where the file of this host is that keeps such figures, whether or not it is there.
+/// Path of this host's file with such figures, whether or not it exists.
 pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     if crate::environment::is_untrusted() {
         let why = "a program with elevated privileges does not use this file";
@@ -42,7 +42,7 @@ pub fn path(part: Part) -> Result<PathBuf, Refusal> {
     Ok(path_below(&cache, part))
 }
 
-/// The same below this directory of caches.
+/// Path of the same file below this directory of caches.
 pub fn path_below(cache: &Path, part: Part) -> PathBuf {
     let plain = |c: char| {
         if c.is_alphanumeric() || "-._".contains(c) {
@@ -59,7 +59,8 @@ pub fn path_below(cache: &Path, part: Part) -> PathBuf {
     cache.join(format!("kittiwake/{what}-{host}"))
 }
 
-/// Reads a file that was measured of this subject, which is asked for when there is a file.
+/// Reads a file that was measured of this subject; the subject is asked for only if there is a
+/// file.
 pub fn load(
     part: Part,
     path: &Path,
@@ -72,7 +73,7 @@ pub fn load(
     Calibration::parse(part, &text, &subject()).map_err(|why| refused("believe", path, why))
 }
 
-/// Whether a file of this subject says that its figures were discarded.
+/// Whether a file of this subject marks its figures as discarded.
 pub fn is_discarded(part: Part, path: &Path, subject: impl FnOnce() -> Subject) -> bool {
     let parsed = |text: String| Calibration::parse(part, &text, &subject());
     read(path).is_ok_and(|text| parsed(text) == Err(Disbelieved::Discarded))
@@ -98,7 +99,7 @@ pub fn store(path: &Path, text: &str) -> Result<(), Refusal> {
         return Err(refused("write", path, "it has no directory"));
     };
     fs::create_dir_all(directory).map_err(failed)?;
-    // Processes that measure at once, on whatever host, have each its own.
+    // Processes that measure at the same time, on any host, have one each.
     let own = format!(".{}.{:x}", name.to_string_lossy(), crate::clock::now().0);
     let own = directory.join(format!("{own}.{}", std::process::id()));
     let mut options = OpenOptions::new();
@@ -218,7 +219,7 @@ mod tests {
         assert!(why.starts_with("cannot write"), "{why}");
         let there: Vec<_> = fs::read_dir(&place.0).unwrap().flatten().collect();
         assert_eq!(there.len(), 1);
-        // A directory in its place stays, and what was to replace it goes.
+        // A directory in its place stays, and the file that was to replace it is removed.
         let other = Place::new("directory");
         fs::create_dir_all(other.file()).unwrap();
         assert!(store(&other.file(), "text").is_err());

@@ -1,9 +1,8 @@
-//! Measuring a host: copies, and what passes between two of its CPUs at each distance that there
-//! is.
+//! Measuring a host: copies, and transfers between two of its CPUs at each distance that exists.
 //!
-//! Each figure has a share of the time, is measured in short batches, and is the best of them (of
-//! sleeps the lower quartile): what disturbs a batch makes it longer. Where other programs had the
-//! CPUs all that time, a figure is absurd, and its built-in value holds.
+//! Each figure has a share of the time, is measured in short batches, and is the best of them (for
+//! sleeps the lower quartile): a disturbance makes a batch longer. If other programs had the CPUs
+//! all that time, a figure is implausible, and its built-in value is used.
 
 use super::pair::{OVER, Shared, between, fetch, wake};
 use crate::buf::Buf;
@@ -21,14 +20,14 @@ pub(super) const SHARE: Duration = Duration::from_millis(8);
 pub(super) const STACK: usize = 256 << 10;
 /// Bytes of a copy within the caches of a core.
 const NEAR: usize = 64 << 10;
-/// Bytes of the memory that long messages are copied to: more than the caches of most cores; where
-/// a core reaches more, a message that is kept looks cheaper than it is.
+/// Bytes of the memory that long messages are copied to: more than the caches of most cores; if a
+/// core reaches more, a message that is kept looks cheaper than it is.
 const FAR: usize = 16 << 20;
 /// Bytes of one of these messages.
 const FAR_STEP: u64 = 1 << 20;
-/// Bytes that all CPUs together copy from and to beyond their caches, at most.
+/// Most bytes that all CPUs together copy from and to beyond their caches.
 const MOST: u64 = 64 << 20;
-/// Pieces of [`NEAR`] that one copies in a batch.
+/// Pieces of [`NEAR`] that a CPU copies in a batch.
 const TOGETHER: u32 = 64;
 
 /// Measures this host. It takes less than 200 ms of a machine that is not overloaded, and up to two
@@ -39,7 +38,7 @@ pub fn measure() -> Calibration {
     figures.unwrap_or(Calibration::START)
 }
 
-/// On a thread whose CPU may be chosen.
+/// Runs on a thread whose CPU may be chosen.
 fn measure_here() -> Calibration {
     let tree = topology::Tree::read();
     let shares = |a, b| matches!(topology::bound(&[a, b]), Some((_, Some(_))));
@@ -83,10 +82,10 @@ fn measure_here() -> Calibration {
     })
 }
 
-/// The first of these CPUs, and another one on the same core, in the same last-level cache where
-/// its package has several, on the same package (in another such cache, if there is one), on
-/// another package. `place`: package and core of a CPU; `shares`: whether two of a package share
-/// such a cache.
+/// The first of these CPUs, and another one on the same core, in the same last-level cache if its
+/// package has several, on the same package (in another such cache, if there is one), on another
+/// package. `place`: package and core of a CPU; `shares`: whether two of a package share such a
+/// cache.
 fn pairs(
     allowed: &[usize],
     place: impl Fn(usize) -> Option<(u32, u32)>,
@@ -107,13 +106,13 @@ fn pairs(
         pairs[distance] = Some((first, other));
     }
     if pairs[2].is_none() {
-        // All share one cache: that is the distance within the package.
+        // All share one cache: that distance is the one within the package.
         pairs.swap(1, 2);
     }
     pairs
 }
 
-/// Picoseconds of the shortest batch; a batch says how many times it did what is measured.
+/// Picoseconds per operation of the shortest batch; a batch returns how many it did.
 pub(super) fn best(mut batch: impl FnMut() -> u64) -> u64 {
     let end = clock::now() + SHARE;
     let mut least = u64::MAX;
@@ -178,8 +177,8 @@ fn combine_near() -> u64 {
     per_kb(picos, NEAR as u64)
 }
 
-/// Memory for messages is asked for and given back, and copied to a memory whose pieces are in no
-/// cache when their turn comes.
+/// Memory for messages is allocated and freed, and copied to memory whose pieces are in no cache
+/// when their turn comes.
 fn keep() -> u64 {
     let all = touched(FAR);
     let Some(all) = all.as_ref().and_then(Buf::region) else {
@@ -198,8 +197,8 @@ fn keep() -> u64 {
 }
 
 /// CPUs that copy at the same time, one per core, all of which share the last-level cache of the
-/// first, and the number of bytes that each copies from and to. `None`: this much memory is too
-/// much here.
+/// first, and the number of bytes that each copies from and to. `None`: the host does not have
+/// memory to spare for that.
 fn copiers(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)> {
     let (cache, sharing) = topology::last_cache(*allowed.first()?)?;
     let all = (2 * cache).min(MOST);
@@ -217,7 +216,7 @@ fn copiers(tree: &topology::Tree, allowed: &[usize]) -> Option<(Vec<usize>, u64)
     };
     let mut cpus: Vec<usize> = allowed.to_vec();
     cpus.retain(|cpu| sharing.contains(cpu) && own_core(cpu));
-    // Each copies more than its core's own cache holds, too.
+    // Each also copies more than its core's own cache holds.
     let own = 4 * cpus::own_cache().unwrap_or(1 << 20) as u64;
     cpus.truncate((all / own).max(1) as usize);
     let each = all / 2 / cpus.len() as u64;

@@ -38,7 +38,7 @@ pub fn load(part: Part) -> Result<Calibration, Refusal> {
     file::load(part, &path(part)?, subject)
 }
 
-/// Writes one of the host's files; says where it is.
+/// Writes one of the host's files; returns its path.
 pub fn store(part: Part, figures: &Calibration) -> Result<PathBuf, Refusal> {
     let path = path(part)?;
     file::store(&path, &figures.text(part, &subject()))?;
@@ -51,15 +51,15 @@ pub fn store_below(cache: &Path, part: Part, figures: &Calibration) -> Result<()
     file::store(&file::path_below(cache, part), &text)
 }
 
-/// Writes a file that says that what was measured is not to be used: the built-in values are, and
-/// nobody measures again unasked. Says where it is.
+/// Writes a file that marks the measured figures as not to be used: the built-in values are used
+/// instead, and no process measures again unasked. Returns its path.
 pub fn discard(part: Part) -> Result<PathBuf, Refusal> {
     let path = path(part)?;
     file::store(&path, &Calibration::discarded(part, &subject()))?;
     Ok(path)
 }
 
-/// Whether one of the host's files says so.
+/// Whether one of the host's files is marked so.
 pub fn is_discarded(part: Part) -> bool {
     path(part).is_ok_and(|path| file::is_discarded(part, &path, subject))
 }
@@ -73,10 +73,10 @@ fn subject() -> Subject {
     }
 }
 
-/// How many CPUs the machine has, and of what kind.
+/// Number of the machine's CPUs, and their kind.
 fn processors() -> String {
     let named = |line: &String| line.starts_with("model name") || line.starts_with("CPU part");
-    // The file is as long as there are CPUs; the first of them says it.
+    // The file is as long as there are CPUs; the first of them has the name.
     let text = File::open("/proc/cpuinfo").map(BufReader::new);
     let kind = text
         .ok()

@@ -1,8 +1,8 @@
-//! What passes between two CPUs of a host: a cache line, long data, memory that one reads of the
+//! Transfers between two CPUs of a host: a cache line, long data, memory that one reads of the
 //! other, a wake-up.
 //!
-//! Data is as messages find it: the other CPU has just written it, so the only copy is in its cache
-//! or, of long data, beyond that.
+//! Data is in the state in which messages find it: the other CPU has just written it, so the only
+//! copy is in its cache or, for long data, beyond that.
 
 use super::measure::{SHARE, STACK, best, per_kb, touch, touched};
 use crate::buf::Buf;
@@ -14,20 +14,20 @@ use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
 use std::time::Duration;
 
-/// Bytes of a core's own cache where the system does not say: the area that two CPUs share is twice
+/// Bytes of a core's own cache if the system does not tell: the area that two CPUs share is twice
 /// as long, as the laps of long messages are.
 const OWN: usize = 1 << 20;
 /// The own caches for which messages are measured on both sides, bytes.
 const OWNS: (usize, usize) = (256 << 10, 4 << 20);
 /// Bytes of a short read of the other's memory.
 const FETCH_SHORT: u64 = 4 << 10;
-/// Bytes of a piece, as of long messages.
+/// Bytes of a piece, as for long messages.
 const PIECE: u64 = pool::piece_of(1 << 20);
-/// Pieces that may be filled and not drained.
+/// Most pieces that may be filled and not drained.
 const AHEAD: u32 = 4;
 /// Rounds of a batch.
 const ROUNDS: u32 = 50;
-/// Looks at a word before others may run.
+/// Polls of a word before others may run.
 const LOOKS: u32 = 20_000;
 
 /// Line transfer between two CPUs: picoseconds, and picoseconds per 1024 bytes.
@@ -44,16 +44,16 @@ pub(super) struct Word(AtomicU32);
 
 impl Word {
     pub(super) fn get(&self) -> u32 {
-        // SYNC: what the other thread wrote before it set the word.
+        // SYNC: orders reads after the other thread's writes before it set the word.
         self.0.load(Ordering::Acquire)
     }
 
     pub(super) fn set(&self, value: u32) {
-        // SYNC: what this thread wrote before.
+        // SYNC: publishes what this thread wrote before.
         self.0.store(value, Ordering::Release);
     }
 
-    /// Looks until the word is good.
+    /// Polls until the word is good.
     fn until(&self, good: impl Fn(u32) -> bool) -> u32 {
         let mut looks = 0u32;
         loop {
@@ -80,8 +80,8 @@ pub(super) struct Shared {
 /// The word that ends the other thread.
 pub(super) const OVER: u32 = u32::MAX;
 
-/// Runs `body` while another thread, on that CPU, runs `other` with the same words. `None`: there
-/// is no such thread.
+/// Runs `body` while another thread, on that CPU, runs `other` with the same words. `None`: no such
+/// thread can be started.
 fn beside<T>(
     cpu: usize,
     other: impl FnOnce(&Shared) + Send + 'static,
@@ -108,7 +108,7 @@ pub(super) fn between(cpu: usize) -> Option<Between> {
     })
 }
 
-/// One way of a word that goes to another CPU and back.
+/// One-way time of a word that goes to another CPU and back.
 fn line(cpu: usize) -> Option<u64> {
     let answer = |shared: &Shared| {
         let mut seen = 0;
@@ -142,8 +142,8 @@ fn own() -> usize {
     cpus::own_cache().unwrap_or(OWN).clamp(least, most)
 }
 
-/// Bytes of the messages whose rates are measured: within the own cache of a core, and beyond it. The
-/// ways of a long message compete at all these sizes, so each is measured at the same ones.
+/// Bytes of the messages whose rates are measured: within the own cache of a core, and beyond it.
+/// The methods for a long message compete at all these sizes, so each is measured at the same ones.
 fn lengths() -> [u64; 2] {
     let own = own() as u64;
     [own / 2, own * 2].map(|len| (len / PIECE).max(1) * PIECE)
@@ -217,8 +217,9 @@ fn least(mut before: impl FnMut(), mut timed: impl FnMut()) -> u64 {
     }
 }
 
-/// A call of process_vm_readv and what each kilobyte of [`lengths`] adds, where the system allows it. As in use,
-/// another processor has just written what is fetched: its cache has the only copy.
+/// A call of process_vm_readv and the addition for each kilobyte of [`lengths`], if the system
+/// allows it. As in use, another CPU has just written the data that is fetched: its cache has the
+/// only copy.
 pub(super) fn fetch(other: Option<usize>) -> Option<(u64, u64)> {
     let lens = lengths();
     let short = fetch_of(other, FETCH_SHORT)?;
@@ -249,7 +250,7 @@ fn fetch_of(other: Option<usize>, len: u64) -> Option<u64> {
             shared.theirs.set(seen);
         }
     };
-    // It was allowed a moment ago; where it is refused now, the figure is brought into its range.
+    // It was allowed a moment ago; if it is refused now, the figure is brought into its range.
     let call = || {
         let _ = fetch_once(&from, &to, len);
     };
@@ -273,7 +274,7 @@ fn fetch_once(from: &Buf, to: &Buf, len: u64) -> Option<()> {
     Some(())
 }
 
-/// From a wake-up until a thread that slept on another CPU runs.
+/// Time from a wake-up until a thread that slept on another CPU runs.
 pub(super) fn wake(cpu: usize) -> Option<u64> {
     let sleep = |shared: &Shared| {
         let mut seen = 0;

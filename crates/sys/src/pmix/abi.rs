@@ -1,7 +1,7 @@
 //! The part of the PMIx ABI that a client needs: layouts, types, keys and status codes.
 //!
 //! Source: the PMIx Standard (versions 4 and 5 agree in all of this) and the public
-//! `pmix_common.h`; sizes and offsets are checked below against what its C declarations give on a
+//! `pmix_common.h`; sizes and offsets are checked below against those of its C declarations on a
 //! 64-bit machine.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -70,7 +70,7 @@ pub struct Array {
     pub at: *mut c_void,
 }
 
-/// The union in `pmix_value_t`: which member holds is said by [`Value::kind`].
+/// The union in `pmix_value_t`: [`Value::kind`] tells which member holds.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Data {

@@ -1,8 +1,8 @@
 //! Which `libpmix.so.2` is used, and its calls.
 //!
 //! In this order: the file that the user names; the file that the launcher itself runs on, which is
-//! seen in the memory maps of our parent processes (it speaks the launcher's dialect for sure);
-//! what the loader finds under the name. The file stays open until the process ends.
+//! seen in the memory maps of our parent processes (it is sure to match the launcher); the file
+//! that the loader finds under the name. The file stays open until the process ends.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -48,11 +48,11 @@ pub struct Calls {
         unsafe extern "C" fn(*const c_char, *const c_char, *mut *mut Proc, *mut usize) -> c_int,
     >,
     pub error_text: unsafe extern "C" fn(c_int) -> *const c_char,
-    /// Frees what a value holds, not the value; versions before 4.1 have no such call.
+    /// Frees the contents of a value, not the value; versions before 4.1 have no such call.
     pub destruct: Option<unsafe extern "C" fn(*mut Value)>,
 }
 
-/// Opens the library; the error is what the loader said.
+/// Opens the library; the error is the loader's.
 pub fn open(named: Option<&str>) -> Result<Calls, String> {
     let library = match named {
         Some(path) => dlopen::open(&CString::new(path).unwrap_or_default())?,
@@ -64,7 +64,7 @@ pub fn open(named: Option<&str>) -> Result<Calls, String> {
     calls(library).ok_or_else(|| "it lacks calls that a client of PMIx needs".into())
 }
 
-/// The file that the nearest parent has mapped which has one.
+/// The file that is mapped by the nearest ancestor which has mapped one.
 fn of_launcher() -> Option<CString> {
     let mut pid = std::os::unix::process::parent_id();
     for _ in 0..PARENTS {

@@ -22,7 +22,7 @@ pub type Failure = String;
 /// Why there is no conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Closed {
-    /// No library that can be used, in the loader's words.
+    /// No usable library, in the loader's words.
     NoLibrary(Failure),
     /// No server that answers as it should.
     NoServer(Failure),
@@ -46,7 +46,7 @@ pub enum Fact {
     UniverseSize,
     /// Processes of the job on this host.
     LocalSize,
-    /// Which program of the start a rank is.
+    /// Application of the start that a rank belongs to.
     Appnum(u32),
     /// Number of the host of a rank.
     NodeId(u32),
@@ -129,7 +129,7 @@ impl Pmix {
         if status != abi::SUCCESS || at.is_null() {
             return None;
         }
-        // SAFETY: as above; not used after it is freed.
+        // SAFETY: an array that the library has set; not used after it is freed.
         unsafe {
             let ranks = std::slice::from_raw_parts(at, count).iter();
             let ranks = ranks.map(|p| p.rank).collect();
@@ -154,7 +154,7 @@ impl Pmix {
         self.check(unsafe { (self.calls.put)(abi::SCOPE_GLOBAL, key.as_ptr(), &mut value) })
     }
 
-    /// Waits for all processes of the job, and spreads what they have stored.
+    /// Waits for all processes of the job, and spreads the stored values.
     pub fn fence(&self) -> Result<(), Failure> {
         // SAFETY: no arguments.
         self.check(unsafe { (self.calls.commit)() })?;
@@ -221,11 +221,11 @@ impl Pmix {
                 ptr::null_mut(),
             )
         };
-        // the number of the handler is a good answer too
+        // the number of the handler is a good result too
         self.check(status.min(abi::SUCCESS))
     }
 
-    /// The named sets of processes that the launcher made; none when it knows of none.
+    /// The named sets of processes that the launcher made; none if it knows of none.
     pub fn sets(&self) -> Vec<Set> {
         let names = self.ask(abi::QUERY_SETS, &mut [], |v| {
             // SAFETY: the value is one that the library answered.
@@ -375,7 +375,7 @@ fn info(key: &CStr, kind: u16) -> Info {
     info
 }
 
-/// "Yes" to this.
+/// An info with this key that is true.
 fn flag(key: &CStr) -> Info {
     let mut info = info(key, abi::BOOL);
     info.value.data.flag = true;

@@ -5,9 +5,9 @@
 //! - It is in `execve`. The kernel installs an empty memory first and records where the environment
 //!   lies in it later; the start of the program's code is recorded last. Until then nothing is
 //!   decided, and the process is examined again.
-//! - It calls `execve` between two of our reads, which ends the memory that we read: what was read
-//!   is then cut short. An answer counts only if the memory was the same before and after, and if
-//!   the length of what was read is the length that the kernel states.
+//! - It calls `execve` between two of our reads, which ends the memory that we read: the data read
+//!   is then cut short. A result counts only if the memory was the same before and after, and if
+//!   the length of the data is the length that the kernel states.
 //! - It starts a child and ends, after the list of processes was read. When a process ends between
 //!   the list and its examination, the list is read once more.
 //!
@@ -47,8 +47,8 @@ pub fn sweep(tag: &str) {
 const DENIED: rustix::io::Result<()> = Err(rustix::io::Errno::PERM);
 
 /// The processes whose environment contains `tag`, except this one. `guard` is the child of this
-/// process that is still to live: where this process adopts orphans
-/// ([`super::adopt_orphans`]) and has no other child, nobody is left, and nobody else is looked at.
+/// process that should still live: if this process adopts orphans ([`super::adopt_orphans`]) and
+/// has no other child, no process is left, and no other process is examined.
 pub fn left_behind(tag: &str, guard: Option<u32>) -> Vec<i32> {
     if guard.is_some_and(|guard| has_other_children(guard) == Some(false)) {
         return Vec::new();
@@ -57,7 +57,7 @@ pub fn left_behind(tag: &str, guard: Option<u32>) -> Vec<i32> {
     pids.iter().map(|p| p.as_raw_nonzero().get()).collect()
 }
 
-/// Whether this process has a child besides that one; `None` where the kernel does not say. No child
+/// Whether this process has a child besides that one; `None` if the kernel does not tell. No child
 /// leaves the lists while they are read, because only the caller waits for children.
 fn has_other_children(but: u32) -> Option<bool> {
     let mut other = false;
@@ -111,17 +111,17 @@ enum Verdict {
     Ended,
 }
 
-/// Result of one look at a process.
+/// Result of one examination of a process.
 enum Look {
     Is(Verdict),
-    /// It is in `execve`, or was during this look.
+    /// It is in `execve`, or was during this examination.
     Changing {
-        /// The kernel holds it up there, or nothing about it can ever be known.
+        /// The kernel blocks it there, or nothing about it can ever be known.
         held_up: bool,
     },
 }
 
-/// Looks at a process until it is known whether its environment contains `tag`.
+/// Examines a process until it is known whether its environment contains `tag`.
 fn examine(pid: Pid, tag: &str) -> Verdict {
     let mut since = None;
     loop {
@@ -141,8 +141,8 @@ fn examine(pid: Pid, tag: &str) -> Verdict {
     }
 }
 
-/// The folder of a thread of this process that has its memory: the first thread, or, where a
-/// program has ended that one alone, another one.
+/// The folder of a thread of this process that has its memory: the first thread, or, if a program
+/// has ended that one alone, another one.
 fn folder_of(pid: Pid) -> String {
     let folder = format!("/proc/{}", pid.as_raw_nonzero());
     let first = Image::of(&folder).ok();
@@ -184,7 +184,7 @@ fn contains(environment: &[u8], tag: &str) -> bool {
     environment.split(|b| *b == 0).any(|v| v == tag.as_bytes())
 }
 
-/// Waits until a killed process has ended; `false` if the kernel holds it up.
+/// Waits until a killed process has ended; `false` if the kernel blocks it.
 fn wait_for_end(pid: Pid) -> bool {
     let folder = format!("/proc/{}", pid.as_raw_nonzero());
     let mut since = None;
@@ -212,7 +212,7 @@ struct Image {
     memory: Memory,
 }
 
-/// Where things lie in a process' memory. All is 0 in `execve`, as well as without memory.
+/// Addresses in a process' memory. All is 0 in `execve`, as well as without memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Memory {
     start_code: u64,
@@ -274,7 +274,7 @@ impl Image {
     }
 }
 
-/// Whether this kernel says where things lie in memory; some that emulate Linux do not.
+/// Whether this kernel reports addresses in memory; some that emulate Linux do not.
 fn kernel_states_memory() -> bool {
     Image::of("/proc/self").is_ok_and(|i| i.memory.start_code != 0 && i.memory.environment[1] != 0)
 }
@@ -307,7 +307,7 @@ mod tests {
     fn a_process_that_changes_its_program_is_found_all_the_time() {
         let (tag, mut command) = shell("EXECVE", r#"exec /bin/sh -c "$AGAIN""#);
         let mut child = command.spawn().unwrap();
-        // Each look reads the whole of /proc.
+        // Each examination reads the whole of /proc.
         let all = std::env::var_os("CHECK_ALL").is_some_and(|set| !set.is_empty());
         let missed = (0..if all { 1000 } else { 250 })
             .filter(|_| left_behind(&tag, None) != pids(&child))
@@ -345,7 +345,7 @@ mod tests {
         let (_, mut command) = shell("CHILDREN", "read word");
         let mut guard = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut other = command.stdin(Stdio::piped()).spawn().unwrap();
-        // Other tests have children in the same process: only that there is one can be tested.
+        // Other tests have children in the same process: only the presence of one can be tested.
         assert_ne!(has_other_children(guard.id()), Some(false));
         drop((guard.stdin.take(), other.stdin.take()));
         guard.wait().unwrap();

@@ -1,4 +1,4 @@
-//! How many calls and runs a copy takes, and that every byte lands where it belongs; all within
+//! The number of calls and runs of a copy, and that every byte lands where it belongs; all within
 //! this process.
 
 use super::*;

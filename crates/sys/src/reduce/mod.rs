@@ -1,10 +1,10 @@
 //! Reduction loops: every predefined operation on every representation it is defined for (MPI 5.0,
 //! 6.9.2 and 6.9.4).
 //!
-//! `b[i] = a[i] op b[i]`, or `c[i] = a[i] op b[i]`, in memory laid out as C has it, aligned or not.
-//! A [`Kernel`] is found once and run many times; the loops are plain enough for the compiler to
-//! vectorise. There are two for each operation because one whose result may lie where an operand
-//! lies is not.
+//! `b[i] = a[i] op b[i]`, or `c[i] = a[i] op b[i]`, in memory laid out as in C, aligned or not. A
+//! [`Kernel`] is found once and run many times; the loops are plain enough for the compiler to
+//! vectorise. There are two for each operation because a loop whose result may be in the place of
+//! an operand is not vectorised.
 
 #[cfg(target_arch = "x86_64")]
 mod extended;
@@ -90,7 +90,7 @@ const fn by_handle() -> [u8; RANGE] {
     table
 }
 
-/// Where each operation stands in [`Op::ALL`].
+/// Position of each operation in [`Op::ALL`].
 static BY_HANDLE: [u8; RANGE] = by_handle();
 
 // the number is one of bytes; elements are whole
@@ -121,20 +121,20 @@ impl Kernel {
         }
     }
 
-    /// `b[i] = a[i] op b[i]` for all elements that there are. The result is defined if the two do
-    /// not overlap, or are the same.
+    /// `b[i] = a[i] op b[i]` for all elements. The result is defined if the two do not overlap, or
+    /// are the same.
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
     #[inline(always)]
     pub fn run(self, a: Region<'_>, b: Region<'_>) {
         assert_eq!(a.len(), b.len(), "bytes of the operands");
-        // SAFETY: both have so many bytes.
+        // SAFETY: both have this many bytes.
         unsafe { (self.run)(a.bytes(), b.bytes_mut(), a.len() as usize) }
     }
 
-    /// `c[i] = a[i] op b[i]` for all elements that there are. The result is defined if `c` overlaps
-    /// neither of the others.
+    /// `c[i] = a[i] op b[i]` for all elements. The result is defined if `c` overlaps neither of the
+    /// others.
     ///
     /// # Panics
     /// When the lengths differ (a fault of our own).
@@ -142,7 +142,7 @@ impl Kernel {
     pub fn run_into(self, a: Region<'_>, b: Region<'_>, c: Region<'_>) {
         let lengths = (b.len(), c.len());
         assert_eq!((a.len(), a.len()), lengths, "bytes of operands and result");
-        // SAFETY: all have so many bytes.
+        // SAFETY: all have this many bytes.
         unsafe { (self.into)(a.bytes(), b.bytes(), c.bytes_mut(), a.len() as usize) }
     }
 }

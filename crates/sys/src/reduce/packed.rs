@@ -38,7 +38,7 @@ impl Kernel {
         self.run(region(operand), target);
     }
 
-    /// As [`Kernel::combine_packed`] for elements that are padded in memory.
+    /// Like [`Kernel::combine_packed`] for elements that are padded in memory.
     fn combine_spread(self, basic: Basic, operand: &[u8], target: &mut [u8]) {
         let count = operand.len() as u64 / basic.size();
         let Some(layout) = NAMED.iter().find(|n| n.basic == basic) else {
@@ -54,7 +54,7 @@ impl Kernel {
     }
 }
 
-/// Whether [`add_one`] does this operation on so many bytes.
+/// Whether [`add_one`] does this operation on this many bytes.
 #[inline(always)]
 pub fn adds_one(op: Op, basic: Basic, len: u64) -> bool {
     let integer = match basic {
@@ -69,7 +69,7 @@ pub fn adds_one(op: Op, basic: Basic, len: u64) -> bool {
 /// 8 bytes to the target.
 ///
 /// # Panics
-/// When there are more bytes, or fewer (a fault of our own).
+/// If there are more bytes, or fewer (a fault of our own).
 #[inline(always)]
 pub fn add_one(basic: Basic, operand: &[u8], target: Region<'_>) {
     match basic {
@@ -100,18 +100,18 @@ fn add<const N: usize>(
 
 /// Elements in memory that outlives the buffer.
 fn spread(bytes: &mut [u8], count: u64, layout: &Arc<Layout>) -> Buf {
-    // SAFETY: there are bytes for so many elements, and the buffer is used up at once.
+    // SAFETY: there are bytes for `count` elements, and the buffer is used up at once.
     let addr = unsafe { Addr::new(bytes.as_mut_ptr().cast()) };
     Buf::typed(addr, count, layout)
 }
 
 fn region(bytes: &[u8]) -> Region<'_> {
-    // SAFETY: so many bytes; a kernel only reads its first operand.
+    // SAFETY: the bytes exist; a kernel only reads its first operand.
     unsafe { Region::new(bytes.as_ptr().cast_mut(), bytes.len() as u64) }
 }
 
 fn region_mut(bytes: &mut [u8]) -> Region<'_> {
-    // SAFETY: so many bytes, which nobody else knows.
+    // SAFETY: the bytes exist, and no other code knows of them.
     unsafe { Region::new(bytes.as_mut_ptr(), bytes.len() as u64) }
 }
 

@@ -1,4 +1,4 @@
-//! Every kernel against plain arithmetic, at every alignment; and the table of what is defined.
+//! Every kernel against plain arithmetic, at every alignment; and the table of defined operations.
 
 use super::*;
 use crate::buf::Buf;
@@ -18,7 +18,7 @@ fn run<T: Copy>(op: Op, basic: Basic, a: &[T], b: &[T], shift: usize) -> Vec<T> 
     };
     let get = |place: &Buf| {
         let mut out = b.to_vec();
-        // SAFETY: as above.
+        // SAFETY: plain numbers are bytes.
         place.read(0, unsafe {
             std::slice::from_raw_parts_mut(out.as_mut_ptr() as *mut u8, bytes)
         });

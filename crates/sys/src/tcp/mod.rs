@@ -2,8 +2,9 @@
 //! between.
 //!
 //! A [`Sock`] is owned and used by the owner of the lock. Nothing here waits; "nothing now" is a
-//! value, not an error. The system is asked through `rustix`; through `libc` only where that has no
-//! such call: memory that a [`Buf`] names by address, and what Linux alone tells of a connection.
+//! value, not an error. System calls go through `rustix`; through `libc` only if that has no such
+//! call: memory that a [`Buf`] names by address, and information that Linux alone gives of a
+//! connection.
 
 use crate::buf::Buf;
 use crate::socket_option;
@@ -20,7 +21,7 @@ mod runs;
 
 use runs::{Runs, fits};
 
-/// How much is packed for one system call.
+/// Bytes that are packed for one system call.
 const PACK_WINDOW: u64 = 64 << 10;
 
 /// Result of a receive.
@@ -34,14 +35,14 @@ pub enum Got {
     End,
 }
 
-/// Marks between pieces of what is sent.
+/// Marks between pieces of the data that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts<'a> {
     /// Prefix of each piece but the first.
     pub mark: &'a [u8],
     /// Bytes of a piece.
     pub every: u64,
-    /// Where in the buffer the last one ends.
+    /// End of the last piece in the buffer.
     pub end: u64,
 }
 
@@ -108,8 +109,8 @@ fn leave_unpaced(fd: &OwnedFd) {
 pub struct Measured {
     /// The shortest time until something was acknowledged.
     pub round_trip: Duration,
-    /// Bytes a second that were acknowledged last, where the network and not the sender was what
-    /// limited them.
+    /// Bytes per second that were acknowledged last, if the network and not the sender limited
+    /// them.
     pub rate: Option<u64>,
 }
 
@@ -181,13 +182,13 @@ impl Sock {
         Ok(SocketAddr::try_from(net::getsockname(&self.fd)?)?)
     }
 
-    /// Both ends of a connection, ours first; also of one that was reset, whose other end the system
-    /// does not know any more.
+    /// Both ends of a connection, ours first; also for one that was reset, whose other end the
+    /// system does not know any more.
     pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         self.here().ok().zip(self.there)
     }
 
-    /// How the connect is getting on.
+    /// Progress of the connect.
     pub fn connecting(&self) -> io::Result<Connect> {
         match sockopt::socket_error(&self.fd)? {
             Err(e) => Err(e.into()),
@@ -206,8 +207,8 @@ impl Sock {
         Ok(())
     }
 
-    /// Keeps what the kernel holds and has not sent yet below `bytes`: what is sent next need not
-    /// wait behind more.
+    /// Keeps the unsent bytes in the kernel below `bytes`: data that is sent next need not wait
+    /// behind more.
     pub fn limit_unsent(&self, bytes: u32) -> io::Result<()> {
         self.set_int(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
     }
@@ -229,7 +230,7 @@ impl Sock {
         Ok(sockopt::set_tcp_nodelay(&self.fd, !coalescing)?)
     }
 
-    /// Has the system acknowledge now what was read.
+    /// Makes the system acknowledge now the data that was read.
     pub fn acknowledge(&self) {
         // A system that refuses acknowledges when it wants to, 40 ms later at most.
         let _ = sockopt::set_tcp_quickack(&self.fd, true);
@@ -241,9 +242,9 @@ impl Sock {
         self.wakes_at
     }
 
-    /// Has the system end the connection when the other side's kernel has not answered for `limit`:
-    /// what was sent, or, after a silence of three quarters of that, whether it is still there. A
-    /// process that is stopped or busy answers nothing itself, but its kernel does.
+    /// Makes the system end the connection when the other side's kernel has not answered for
+    /// `limit`: sent data, or, after a silence of three quarters of that, a probe. A process that
+    /// is stopped or busy answers nothing itself, but its kernel does.
     pub fn watch(&self, limit: Duration) -> io::Result<()> {
         let seconds = limit.as_secs().max(4);
         sockopt::set_socket_keepalive(&self.fd, true)?;
@@ -254,7 +255,7 @@ impl Sock {
         Ok(sockopt::set_tcp_user_timeout(&self.fd, millis)?)
     }
 
-    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also of a
+    /// Bytes that were sent, and that the other side's kernel has not acknowledged; also for a
     /// connection that has ended.
     #[inline]
     pub fn unacknowledged(&self) -> io::Result<u32> {
@@ -280,9 +281,9 @@ impl Sock {
         }
     }
 
-    /// How long the other side's kernel has answered nothing, as far as it counts: zero until what
-    /// was sent was sent again twice. `None`: it has acknowledged everything that it was sent (what
-    /// it has no room for was not), or the system does not say.
+    /// How long the other side's kernel has answered nothing, as far as it counts: zero until sent
+    /// data was sent again twice. `None`: it has acknowledged everything that it was sent (data
+    /// that it has no room for was not), or the system does not tell.
     pub fn unanswered(&self) -> Option<Duration> {
         // SAFETY: a tcp_info of zeros is one.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -308,7 +309,7 @@ impl Sock {
 
     /// The system's measurements of the connection.
     pub fn measured(&self) -> Option<Measured> {
-        // As `struct tcp_info` of <linux/tcp.h>, of which libc declares only the beginning.
+        // Like `struct tcp_info` of <linux/tcp.h>, of which libc declares only the beginning.
         const LIMITED: usize = 7;
         const SMOOTHED: usize = 68;
         const LEAST: usize = 148;
@@ -357,7 +358,7 @@ impl Sock {
         let _ = net::shutdown(&self.fd, net::Shutdown::Both);
     }
 
-    /// Sends what fits of `data`; zero when nothing does.
+    /// Sends as much of `data` as fits; zero if nothing does.
     #[inline]
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         match net::send(&self.fd, data, SendFlags::NOSIGNAL) {
@@ -367,8 +368,8 @@ impl Sock {
         }
     }
 
-    /// Sends what fits of `head` and then of bytes `from..from+len` of `buf`, gathered where they
-    /// are; a buffer in small pieces is packed first, a window at a time. Where the buffer is in
+    /// Sends as much as fits of `head` and then of bytes `from..from+len` of `buf`, gathered where
+    /// they are; a buffer in small pieces is packed first, a window at a time. If the buffer is in
     /// one piece, the mark and as many bytes as `cuts` says follow, again and again, as long as one
     /// call allows.
     pub fn send_cut(
@@ -422,8 +423,8 @@ impl Sock {
         }
     }
 
-    /// Receives into bytes `at..at+len` of `buf`, and what comes after those into `rest`. `None`:
-    /// the buffer is in small pieces, receive elsewhere and copy.
+    /// Receives into bytes `at..at+len` of `buf`, and the data after those into `rest`. `None`: the
+    /// buffer is in small pieces, receive elsewhere and copy.
     pub fn recv_into(
         &self,
         buf: &Buf,
@@ -434,8 +435,8 @@ impl Sock {
         if rest.is_empty() {
             if let Some(base) = buf.contiguous() {
                 let p = base.wrapping_add(at as usize) as *mut libc::c_void;
-                // SAFETY: as below; the range lies in the buffer (checked by the caller's
-                // arithmetic, see `fits`).
+                // SAFETY: the range lies in the buffer (checked by the caller's arithmetic, see
+                // `fits`), whose memory `Buf` vouches for and the protocol gives us for writing.
                 let n = unsafe { libc::recv(self.fd.as_raw_fd(), p, fits(buf, at, len), 0) };
                 return Some(got(n));
             }

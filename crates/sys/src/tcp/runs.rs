@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 const MAX_RUNS: usize = 64;
 /// How much of a buffer in pieces one system call covers.
 const RUN_WINDOW: u64 = 256 << 10;
-/// How much of a buffer in pieces is looked at to judge the rest.
+/// How much of a buffer in pieces is examined to judge the rest.
 const PROBE: u64 = 16 << 10;
 /// Pieces shorter than this on average are packed: the kernel's work for a piece exceeds a copy.
 const SMALL_RUN: u64 = 512;
@@ -54,8 +54,8 @@ impl Runs {
         self.bytes += len;
     }
 
-    /// Adds a range of a buffer; of one that is in pieces only so much as there is room for.
-    /// `false`, and nothing added, when the pieces are so small that copying is cheaper.
+    /// Adds a range of a buffer; for one that is in pieces only as much as there is room for.
+    /// `false`, and nothing added, if the pieces are so small that copying is cheaper.
     pub fn gather(&mut self, buf: &Buf, from: u64, len: u64) -> bool {
         if let Some(base) = buf.contiguous() {
             self.push(base.wrapping_add(from as usize), fits(buf, from, len));
@@ -76,7 +76,7 @@ impl Runs {
         true
     }
 
-    /// The list, as the kernel wants it.
+    /// The list in the kernel's form.
     pub fn as_mut_ptr(&mut self) -> *mut libc::iovec {
         self.list.as_mut_ptr().cast()
     }

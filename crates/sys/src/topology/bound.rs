@@ -1,14 +1,14 @@
-//! To which package and which last-level cache processors belong, from the kernel's own files: every
-//! rank asks when it starts, where milliseconds for the machine's whole tree would be too many.
+//! The package and the last-level cache to which CPUs belong, from the kernel's own files: every
+//! rank asks when it starts, and reading the machine's whole tree would take milliseconds.
 
 use super::ranges;
 use std::path::Path;
 
-/// The package that has all of these processors, and the cache of the third level (or a further one)
-/// that all of them share, each by the lowest number of its processors.
+/// The package that has all of these CPUs, and the cache of the third level (or a further one) that
+/// all of them share, each by the lowest number of its CPUs.
 pub type Bound = (usize, Option<usize>);
 
-/// Of these processors; `None` when they are on several packages, or the kernel does not say.
+/// Location of these CPUs; `None` if they are on several packages, or the kernel does not tell.
 pub fn bound(allowed: &[usize]) -> Option<Bound> {
     bound_in(Path::new("/sys/devices/system/cpu"), allowed)
 }
@@ -22,7 +22,7 @@ fn bound_in(cpus: &Path, allowed: &[usize]) -> Option<Bound> {
     Some((package, last_cache(&first.join("cache"), allowed)))
 }
 
-/// The lowest number in a list that has all of these.
+/// The lowest number in a list that contains all of these.
 fn all_in(list: &Path, allowed: &[usize]) -> Option<usize> {
     let text = std::fs::read_to_string(list).ok()?;
     let numbers = ranges(text.trim());
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Files as the kernel has them: two packages of four processors, and two caches in each.
+    /// Files as the kernel has them: two packages of four CPUs, and two caches in each.
     fn machine(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("kw-bound-{}-{name}", std::process::id()));
         let write = |file: PathBuf, text: String| {

@@ -9,7 +9,7 @@ use std::ptr;
 use super::Thread;
 use crate::dlopen;
 
-/// The head of `struct hwloc_obj`; what follows is not read.
+/// The head of `struct hwloc_obj`; the rest is not read.
 #[repr(C)]
 struct Object {
     kind: c_int,
@@ -48,7 +48,7 @@ struct Calls {
 
 /// All hardware threads in the order of the machine's tree; `None` without a usable hwloc.
 pub(super) fn threads() -> Option<Vec<Thread>> {
-    // without the call that it counts processors with, hwloc tries for ever
+    // without the call that it counts CPUs with, hwloc tries forever
     if !crate::cpus::are_known() {
         return None;
     }
@@ -77,7 +77,7 @@ pub(super) fn threads() -> Option<Vec<Thread>> {
 /// `topology` is loaded and the calls are hwloc's.
 unsafe fn walk(calls: &Calls, topology: Topology) -> Vec<Thread> {
     let mut threads = Vec::new();
-    // SAFETY: as the caller promises; hwloc answers null past the last object, and every object's
+    // SAFETY: as the caller promises; hwloc returns null past the last object, and every object's
     // parent is an object of the same topology or null.
     unsafe {
         let depth = (calls.type_depth)(topology, PU);

@@ -35,8 +35,8 @@ impl MachinePart {
         }
     }
 
-    /// A text that is the same for all processors of the same part, and differs between parts. Where
-    /// the kernel does not tell, the whole machine is one part.
+    /// A text that is the same for all CPUs of the same part, and differs between parts. If the
+    /// kernel does not tell, the whole machine is one part.
     pub fn of(self, cpu: usize) -> String {
         let folder = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}"));
         let read = |what: &str| std::fs::read_to_string(folder.join(what)).ok();
@@ -60,7 +60,7 @@ fn is(read: &impl Fn(&str) -> Option<String>, index: &str, level: &str) -> bool 
     says("level").trim() == level && says("type").trim() != "Instruction"
 }
 
-/// The name of the entry `node0`, `node1`, ... in the folder of a processor.
+/// The name of the entry `node0`, `node1`, ... in the folder of a CPU.
 fn node(folder: &std::path::Path) -> Option<String> {
     let names = std::fs::read_dir(folder).ok()?.flatten();
     let mut names = names.map(|e| e.file_name().to_string_lossy().into_owned());
