@@ -1,12 +1,13 @@
-//! The sizes of a host's boards, as their path lays them out and the prices of collectives take them.
+//! The sizes of a host's boards, as their path lays them out and as the prices of collectives
+//! assume.
 
 /// Bytes of a short area of a rank.
 pub const SHORT: usize = 4096;
-/// Bytes that the rings of all ranks have together, within the bounds below. Only what is used is
+/// Bytes that the rings of all ranks have together, within the bounds below. Only the used part is
 /// ever touched, and that is little more than a lap; the rest is for long parts, so that long data
 /// needs few pieces.
 const RINGS: usize = 24 << 20;
-/// Bytes that a rank has at least, and at most.
+/// Fewest and most bytes of a rank's ring.
 const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;
 
 /// Bytes of a rank's ring where there are `n` ranks: whole pages.

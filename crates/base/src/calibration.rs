@@ -35,7 +35,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As files name it.
+    /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Picos => "ps",
@@ -76,7 +76,7 @@ impl Part {
         &ALL[self.figures()]
     }
 
-    /// Their places among all.
+    /// Their positions among all.
     fn figures(self) -> std::ops::Range<usize> {
         match self {
             Part::Host => 0..Figure::NetTrip as usize,
@@ -102,7 +102,7 @@ pub struct Row {
     pub unit: Unit,
     /// Default if it was not measured: the value of a virtual machine with two cores.
     pub start: u64,
-    /// Plausible range; zero is also accepted and means that the host does not have it.
+    /// Plausible range; zero is also accepted and means that the host has no such thing.
     pub range: RangeInclusive<u64>,
     /// Its description.
     pub help: &'static str,
@@ -161,7 +161,7 @@ figures! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calibration {
     values: [u64; FIGURES],
-    /// By [`Part`].
+    /// Whether each [`Part`] was measured.
     measured: [bool; 2],
 }
 
@@ -186,7 +186,7 @@ pub struct Subject {
 const END: &str = "end";
 /// The line of a file in place of its figures: jobs that used them were slower than without.
 const DISCARDED: &str = "discarded";
-/// The word of the figures that were not measured.
+/// Marks figures that were not measured.
 const UNMEASURED: &str = "-";
 
 impl Calibration {
@@ -202,7 +202,7 @@ impl Calibration {
         Figure::LineCache,
         Figure::LineCore,
     ];
-    /// A cache line within a package, if it has several cores; the figure that is taken first.
+    /// A cache line within a package, if it has several cores; the figure that is used first.
     pub const LINES_NEAR: [Figure; 4] = [
         Figure::LinePackage,
         Figure::LineCache,
@@ -216,7 +216,7 @@ impl Calibration {
         Figure::LineHost,
         Figure::LineCore,
     ];
-    /// The same rule for bytes through a shared area.
+    /// Figures by the same rule for bytes through a shared area.
     pub const STREAMS_NEAR: [Figure; 4] = [
         Figure::StreamPackage,
         Figure::StreamCache,
@@ -277,12 +277,12 @@ impl Calibration {
         self.has(Part::Host)
     }
 
-    /// Whether that was measured.
+    /// Whether that group was measured.
     pub fn has(&self, part: Part) -> bool {
         self.measured[part as usize]
     }
 
-    /// Whether this very figure was measured; what the host does not have was not.
+    /// Whether this very figure was measured; one that the host does not have was not.
     pub fn has_measured(&self, figure: Figure) -> bool {
         let part = Part::ALL
             .into_iter()
@@ -306,13 +306,14 @@ impl Calibration {
         (value > 0.0).then_some(value)
     }
 
-    /// As [`Calibration::get`]; what the host does not have is as it was elsewhere.
+    /// Like [`Calibration::get`]; a figure that the host does not have is as it was elsewhere.
     pub fn get_or_start(&self, figure: Figure) -> f64 {
         let start = || Calibration::START.get(figure).unwrap_or(0.0);
         self.get(figure).unwrap_or_else(start)
     }
 
-    /// The first figure of these that the host has: the largest distance of those that there are.
+    /// The first of these figures that the host has: the one for the largest distance that exists
+    /// there.
     fn first(&self, of: [Figure; 4]) -> f64 {
         let there = of.into_iter().find_map(|f| self.get(f));
         // The built-in value is that of a package.
@@ -407,7 +408,7 @@ impl Calibration {
         text + END + "\n"
     }
 
-    /// The text of a host's file that says that what was measured is not to be used.
+    /// The text of a host's file that marks its figures as not to be used.
     pub fn discarded(part: Part, subject: &Subject) -> String {
         format!("{}\n{}{DISCARDED}\n{END}\n", part.title(), subject.lines())
     }
@@ -438,14 +439,14 @@ impl Calibration {
     }
 }
 
-/// Why a file of figures is not believed.
+/// Why a file of figures is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disbelieved {
-    /// It is none, or one of another version.
+    /// It is not such a file, or one of another version.
     Format,
     /// Its end is missing.
     Torn,
-    /// It was measured of something else.
+    /// It was measured on something else.
     Subject,
     /// Its figures were discarded: the choices by them were slower than those by the defaults.
     Discarded,

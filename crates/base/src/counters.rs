@@ -157,9 +157,9 @@ impl Counter {
 pub enum Protocol {
     /// At once.
     Eager,
-    /// Offered, asked for, sent.
+    /// Announced with an RTS, requested, sent.
     Rendezvous,
-    /// Offered and fetched.
+    /// Announced with an RTS and fetched.
     Get,
     /// Into an announced receive.
     Write,
@@ -238,8 +238,7 @@ impl Counters {
         self.recent[i] = self.recent[i].max(now);
     }
 
-    /// The largest value of a level since the last time this was asked; from here on it is at least
-    /// `now`.
+    /// The largest value of a level since the last call; from here on it is at least `now`.
     pub fn take_peak(&mut self, peak: Counter, now: u64) -> u64 {
         std::mem::replace(&mut self.recent[peak as usize], now).max(now)
     }

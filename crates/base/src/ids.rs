@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A process this process can talk to: a dense index into the engine's peer table.
+/// A process that this process can talk to: a dense index into the engine's peer table.
 ///
 /// Processes `0..n` of the job we were started in are peers `0..n` in the order of MPI_COMM_WORLD.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -45,7 +45,7 @@ pub enum When {
     Anytime,
 }
 
-/// Which ranks must agree on a value.
+/// The ranks that must agree on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Each rank has its own.
@@ -84,7 +84,7 @@ pub struct Knob {
     pub component: Component,
     /// When MPI_T may change it.
     pub when: When,
-    /// Which ranks must have the same value.
+    /// The ranks that must have the same value.
     pub reach: Reach,
     /// Intended audience.
     pub audience: Audience,

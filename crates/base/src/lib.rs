@@ -1,4 +1,4 @@
-//! The ground floor: ids, generational slab, time as a value, the sync shim, declared knobs,
+//! The lowest crate: ids, generational slab, time as a value, the sync shim, declared knobs,
 //! counters and events, and the figures of a host.
 //!
 //! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere
@@ -24,7 +24,8 @@ pub mod spawned;
 pub mod sync;
 pub mod tick;
 
-/// What this library is, as `MPI_Get_library_version` says. All ranks of a job have the same.
+/// Name and version of this library, as `MPI_Get_library_version` returns it. All ranks of a job
+/// have the same.
 pub const LIBRARY: &str = concat!(
     "Kittiwake ",
     env!("CARGO_PKG_VERSION"),

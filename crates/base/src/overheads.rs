@@ -10,6 +10,6 @@ pub const TCP_FRAME: f64 = 4_200.0;
 pub const TCP_BYTE: f64 = 0.12;
 /// Bytes that may always be in flight to a peer before it asks for them.
 pub const WINDOW: u64 = 256 << 10;
-/// From a send over the loopback interface until its receiver begins, beside the work of both,
-/// nanoseconds.
+/// Time from a send over the loopback interface until its receiver begins, in addition to the work
+/// of both, nanoseconds.
 pub const LOOPBACK: f64 = 1_200.0;

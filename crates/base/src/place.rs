@@ -1,15 +1,15 @@
 //! Lines of a program whose code is in no file, as Java's, written as numbers. Such a *place* is
 //! noted where the return address of a call is noted for other programs.
 //!
-//! A place is [`FIRST`] + module x [`LINES`] + line + 1: no address of code, and, like one, that of
-//! a module (here a method) and an offset in it. A module's name stands where that of a file does:
-//! `java:SOURCE:METHOD`, for example `java:Ring.java:Ring.main`.
+//! A place is [`FIRST`] + module x [`LINES`] + line + 1: it is not an address of code, but like one
+//! it consists of a module (here a method) and an offset in it. A module's name replaces that of a
+//! file: `java:SOURCE:METHOD`, for example `java:Ring.java:Ring.main`.
 
 /// The first place, above the addresses of programs.
 pub const FIRST: u64 = 1 << 47;
-/// Behind the last one. Those who note places have 48 bits for them.
+/// End of the places. Records of places have 48 bits for them.
 pub const END: u64 = 1 << 48;
-/// Places of a module.
+/// Number of places of a module.
 pub const LINES: u64 = 1 << 20;
 
 /// Whether a number is a place.
@@ -17,7 +17,7 @@ pub fn is_place(address: u64) -> bool {
     (FIRST..END).contains(&address)
 }
 
-/// What offsets in a place's module are counted from.
+/// Base of the offsets in a place's module.
 pub fn base(place: u64) -> u64 {
     place & !(LINES - 1)
 }

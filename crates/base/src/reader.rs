@@ -1,13 +1,12 @@
-//! Reading little-endian numbers and bytes that came from elsewhere: nothing is believed to be
-//! there.
+//! Reading little-endian numbers and bytes that came from another process: no length is trusted.
 
-/// Bytes that have not been read yet. Each function takes what it reads off the front; `None` when
-/// there is less.
+/// Bytes that have not been read yet. Each function takes its value off the front; `None` if there
+/// are fewer bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Reads these bytes.
+    /// A reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader(bytes)
     }

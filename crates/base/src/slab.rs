@@ -163,7 +163,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Removes all entries that do not pass; their keys are dead.
+    /// Removes all entries except those that `stays` accepts; their keys are dead.
     pub fn retain(&mut self, stays: impl Fn(Key) -> bool) {
         for index in 0..self.slots.len() as u32 {
             if let Some(key) = self.key_at(index).filter(|k| !stays(*k)) {
@@ -176,7 +176,7 @@ impl<T> Slab<T> {
     /// between.
     ///
     /// # Panics
-    /// When something was (a fault of our own).
+    /// If an entry was inserted in between (a fault of our own).
     pub fn put_back(&mut self, key: Key, value: T) {
         assert_eq!(self.free, key.index, "put_back right after remove");
         let slot = &mut self.slots[key.index as usize];
@@ -195,8 +195,8 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The generation of the entry at `index`, or, where there is none, of the next one there;
-    /// `None` beyond the positions used so far.
+    /// The generation of the entry at `index`, or, if there is none, of the next one there; `None`
+    /// beyond the positions used so far.
     pub fn generation_at(&self, index: u32) -> Option<u32> {
         self.slots.get(index as usize).map(|s| s.generation)
     }

@@ -1,9 +1,9 @@
-//! Slots for functions of the program that MPI calls without an argument of the library's:
-//! operators, error handlers.
+//! Slots for functions of the program that MPI calls without an argument of the library: operators,
+//! error handlers.
 //!
-//! A C function that MPI is given has no place to say which function of the program is meant. So
-//! there are as many C functions as there may be functions of the program, each with a slot that
-//! holds its address. A function that is given again keeps its slot.
+//! Such a C function cannot tell which function of the program is meant. So there are as many C
+//! functions as there may be functions of the program, each with a slot that holds its address. A
+//! function that is given again keeps its slot.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,7 +33,7 @@ impl Slots {
         Slots(std::array::from_fn(|_| AtomicUsize::new(0)))
     }
 
-    /// The slot of a function; none when all are taken by others.
+    /// The slot of a function; `None` if all slots are taken by others.
     pub fn slot(&self, function: usize) -> Option<usize> {
         self.0.iter().position(|slot| {
             let taken = slot.compare_exchange(0, function, Ordering::AcqRel, Ordering::Acquire);

@@ -5,21 +5,21 @@ pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
 #[cfg(not(loom))]
 pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
 
-/// For what a process says or finds out once; no model depends on it.
+/// For a value that a process sets once; no model depends on it.
 pub use std::sync::OnceLock;
 
-/// Models have no time: who sleeps by the clock lets others run.
+/// Models have no time: a thread that sleeps by the clock lets others run.
 #[cfg(loom)]
 pub mod thread {
     pub use loom::thread::*;
     use std::time::Duration;
 
-    /// See above.
+    /// Yields once.
     pub fn sleep(_: Duration) {
         yield_now();
     }
 
-    /// See above.
+    /// Yields once.
     pub fn park_timeout(_: Duration) {
         yield_now();
     }
@@ -27,14 +27,14 @@ pub mod thread {
 #[cfg(not(loom))]
 pub use std::thread;
 
-/// Sleeping until another thread says so.
+/// Sleeping until another thread wakes this one.
 #[cfg(not(loom))]
 pub mod parking {
     pub use std::thread::{Thread, current, park};
 }
 
-/// As of `std`: loom's own `unpark` forgets itself, and frees a thread that waits for something
-/// else.
+/// Written like that of `std`: loom's own `unpark` forgets itself, and frees a thread that waits
+/// for something else.
 #[cfg(loom)]
 pub mod parking {
     use super::{Arc, Condvar, Mutex};
@@ -47,7 +47,7 @@ pub mod parking {
     #[derive(Clone, Debug, Default)]
     pub struct Thread(Arc<(Mutex<bool>, Condvar)>);
 
-    /// This one.
+    /// The calling thread.
     pub fn current() -> Thread {
         OWN.with(Thread::clone)
     }
