@@ -6,7 +6,7 @@
 //! | `Off` | no event thread | – | – | – | – | – | – | – | – | – |
 //! | `Idle` | sleeps until kicked | kick, `Watching` | `Polling` | – | – | – | – | – | – | – |
 //! | `Watching` | looks now and then whether the program is inside MPI | – | `Polling` | – | – | `Polling` | – | – | `Idle` | `Idle` |
-//! | `Preempted` | still asleep, on a doorbell that somebody else now owns | kick, `Watching` | `Polling` | – | – | – | – | – | – | – |
+//! | `Preempted` | still asleep, on a doorbell that another thread now owns | kick, `Watching` | `Polling` | – | – | – | – | – | – | – |
 //! | `Polling` | polls, and sleeps on the doorbell | – | – | `Preempted` | `Finished` | – | – | – | – | – |
 //! | `Finished` | sleeps until kicked; no thread has been back since | – | – | `Idle` | – | – | – | – | – | – |
 //!
@@ -42,7 +42,7 @@ pub enum AsyncState {
     Off,
     /// Sleeps until kicked.
     Idle,
-    /// Looks now and then: its sleeps end at a set time.
+    /// Checks now and then: its sleeps end at a set time.
     Watching,
     /// Asleep on the doorbell, but a thread in MPI took the role back.
     Preempted,
@@ -121,8 +121,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`: what a
-    /// wake-up takes.
+    /// The budget of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`:
+    /// what a wake-up takes.
     pub fn new(oversubscribed: bool, wake: Duration) -> Budget {
         let mut budget = Budget {
             share: 0,
@@ -133,8 +133,8 @@ impl Budget {
         budget
     }
 
-    /// From now on the rank shares its CPU with others that wait and compute as it does, or does
-    /// not.
+    /// From now on the rank shares its CPU with others that wait and compute as it does, or no
+    /// longer does.
     #[inline]
     pub fn set_oversubscribed(&mut self, oversubscribed: bool) {
         self.share = match oversubscribed {
@@ -143,18 +143,18 @@ impl Budget {
         };
     }
 
-    /// Whether it shares it.
+    /// Whether it shares its CPU.
     #[inline]
     pub fn is_oversubscribed(&self) -> bool {
         self.share == SHARE_OVERSUBSCRIBED
     }
 
-    /// This much was spent.
+    /// Charges this much.
     pub fn spend(&mut self, now: Tick, cost: Duration) {
         self.paid = self.paid.max(now - self.advance * self.share) + cost * self.share;
     }
 
-    /// This much of the spent amount was worthwhile.
+    /// Refunds this much of the spent amount: it was worthwhile.
     pub fn refund(&mut self, cost: Duration) {
         self.paid = self.paid - cost * self.share;
     }
@@ -165,7 +165,7 @@ impl Budget {
     }
 }
 
-/// The time in which the progress thread polls, after a hand-over to it.
+/// The time for which the progress thread polls, after a hand-over to it.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     since: Tick,
@@ -221,13 +221,13 @@ impl AsyncProgress {
         self.trust > 0 && self.state.on(Event::LeftAsBefore).0 == AsyncState::Polling
     }
 
-    /// The program was seen to stay away, or is tried once more.
+    /// The program was seen to stay away, or gets one more trial.
     pub fn trust(&mut self) {
         self.trust = TRUST;
     }
 
-    /// A thread has left and handed over, for which it took so long. `transfer`: how long the
-    /// network takes for what goes on.
+    /// A thread has left and handed over, which took this long. `transfer`: how long the network
+    /// takes for the pending communication.
     pub fn left(&mut self, now: Tick, cost: Duration, transfer: Duration) {
         self.on(Event::LeftAsBefore);
         let most = self.wake / PART_OF_WAKE;
@@ -249,8 +249,8 @@ impl AsyncProgress {
         }
     }
 
-    /// A thread is back, and the progress thread has polled meanwhile. `soon`: what is too short
-    /// for staying away, whatever it has cost.
+    /// A thread is back, and the progress thread has polled meanwhile. `soon`: a stay shorter than
+    /// this is too short, whatever it has cost.
     pub fn entered(&mut self, now: Tick, soon: Duration) {
         self.on(Event::Entered);
         let Some(stay) = self.stay.take() else {
@@ -290,7 +290,7 @@ impl AsyncProgress {
     /// has moved data.
     pub fn looked(&mut self, now: Tick, [before, cost]: [Duration; 2], event: Event, moved: bool) {
         let [before, cost] = [before, cost].map(|cost| cost.min(self.wake * LOOK));
-        // Kicks come when they come: only looks that were due grant the program another trial.
+        // Kicks come at any time: only checks that were due grant the program another trial.
         let due = self.budget.pause(now).is_zero();
         self.budget.spend(now, cost);
         if moved || event == Event::Quiet {
@@ -324,7 +324,7 @@ pub struct Sight {
     pub entries: u64,
     /// Communication is pending.
     pub busy: bool,
-    /// Others may wait for what this rank does about that.
+    /// Other ranks may wait for what this rank does about that.
     pub holds_up: bool,
     /// A thread of the program waits.
     pub waited_in: bool,
@@ -352,7 +352,7 @@ impl Looks {
     }
 }
 
-/// What the progress thread's checks cost.
+/// Costs of the progress thread's checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// CPU time of the thread at its last accounting.
@@ -370,7 +370,7 @@ impl Costs {
         [before, self.cost]
     }
 
-    /// What the thread did until now, at this CPU time, was not a check.
+    /// Notes that the thread's CPU time up to `used` did not go to a check.
     pub fn skip(&mut self, used: Duration) {
         self.used = used;
     }
@@ -403,8 +403,8 @@ mod tests {
         Event::Woken,
     ];
 
-    /// A flood of messages wakes the progress thread thousands of times while the program is away for
-    /// a tenth of a second: the debt of that may not keep it from looking for a minute.
+    /// A flood of messages wakes the progress thread thousands of times while the program is away
+    /// for a tenth of a second: that debt must not keep it from checking for a minute.
     #[test]
     fn a_flood_of_wake_ups_does_not_keep_the_thread_away_for_long() {
         let wake = Duration::from_micros(15);
@@ -425,7 +425,7 @@ mod tests {
         );
     }
 
-    /// Every event in every state: what is written in the module's table, and nothing else.
+    /// Every event in every state: the transitions of the module's table, and no others.
     #[test]
     fn table() {
         let mut changes = Vec::new();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     /// A thread that leaves with communication pending always finds, or creates, a thread that
-    /// serves it, in any state in which it can be in MPI.
+    /// serves it, in any state that is possible while a thread is in MPI.
     #[test]
     fn nothing_is_left_alone() {
         for d in STATES.into_iter().skip(1) {
@@ -487,7 +487,8 @@ mod tests {
             left(&mut progress, us(1), Duration::ZERO);
         }
         assert!(!progress.is_to_leave());
-        // Long enough is what is worth the cost, wake-ups too unless the transfer is worth those.
+        // A stay is long enough if it is worth the cost, including wake-ups unless the transfer is
+        // worth those.
         for (stay, transfer, trusted) in [(2000, 0, false), (2200, 0, true), (700, 1000, true)] {
             progress.trust = 0;
             left(&mut progress, us(stay), us(transfer));

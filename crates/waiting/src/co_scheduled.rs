@@ -1,5 +1,5 @@
-//! Learned behaviour of other processes on this rank's CPU that MPI does not know: other programs,
-//! ranks of another job, ranks of emulated hosts.
+//! Learned behaviour of processes on this rank's CPU that are unknown to MPI: other programs, ranks
+//! of another job, ranks of emulated hosts.
 //!
 //! A wait that yields measures how long the others had the CPU. Long stretches are computations.
 //! From then on waits yield from their first unsuccessful poll on, like ranks that are known to
@@ -11,7 +11,7 @@
 //!
 //! For a rank with a CPU of its own; [`crate::other_programs`] is for ranks that share CPUs.
 //!
-//! Told by the thread that polls.
+//! Called by the thread that polls.
 
 use crate::constants::co_scheduled::{
     COMPUTED, LEARNT, PART_SHORT, REMEMBERED, WAITS_ASLEEP, WAITS_SHARED,
@@ -21,11 +21,11 @@ use std::time::Duration;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CoScheduled {
-    /// How long others had the processor lately, in stretches long enough for a computation.
+    /// How long others had the CPU lately, in stretches long enough for a computation.
     computed: Duration,
     /// Stretches that are shorter.
     short: Duration,
-    /// Waits left that let others run from the beginning.
+    /// Waits left that let others run from the first poll on.
     shared: u32,
     /// Waits left that sleep at once.
     asleep: u32,
@@ -36,7 +36,7 @@ pub struct CoScheduled {
 pub enum Beginning {
     /// It polls alone.
     Alone,
-    /// It polls, and lets others run between two looks.
+    /// It polls, and lets others run between two polls.
     Shared,
     /// It sleeps.
     Asleep,

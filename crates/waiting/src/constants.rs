@@ -2,9 +2,9 @@
 //!
 //! Times of the machine are not among them: they come from its calibration (the time to wake a
 //! thread), and most constants multiply one of those. "Scheduler" marks constants that follow from
-//! how Linux divides the time of *one* CPU among the threads on it; "built-in" those that were chosen
-//! by their order of magnitude and not measured one by one. None is a number of CPUs; the tests of
-//! this crate run 1 to 64. Measurements are in `docs/decisions.md`.
+//! how Linux divides the time of *one* CPU among the threads on it; "built-in" marks those that
+//! were chosen by their order of magnitude and not measured one by one. No constant is a number of
+//! CPUs; the tests of this crate run 1 to 64. Measurements are in `docs/decisions.md`.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ pub mod wait {
     /// A wait that has lasted for this many wake-up times sleeps: being woken prolongs it by less
     /// than 2 %. Follows from that bound.
     pub const WAKES: u32 = 64;
-    /// No wait polls longer unless `KW_SPIN` says so. Limits a calibration that went wrong.
+    /// No wait polls longer unless `KW_SPIN` says so. Limits the effect of a wrong calibration.
     pub const LONGEST_POLLING: Duration = Duration::from_millis(2);
     /// Polls between two readings of the clock, which costs as much as some polls. Built-in.
     pub const LOOKS_PER_CLOCK: u32 = 64;
     /// Rounds of polling one peer before every path is polled. Built-in.
     pub const ROUNDS_OF_ONE: u32 = 32;
-    /// Rounds of polling before the threads that wait for shared memory are looked after. Built-in.
+    /// Rounds of polling before the threads that wait for shared memory are served. Built-in.
     pub const ROUNDS_FOR_OTHERS: u32 = 8;
-    /// Rounds of polling before the processor is told that this is a spin loop: an answer that comes
-    /// at once is seen at once. Built-in.
+    /// Rounds of polling before the CPU is told that this is a spin loop, so that an immediate
+    /// answer is seen immediately. Built-in.
     pub const ROUNDS_AT_FULL_SPEED: u32 = 64;
     /// A wait that has slept and is not over polls for this part of the time before it sleeps again.
     /// Built-in.
@@ -37,22 +37,21 @@ pub mod wait {
     pub const CHECKED_AFTER: Duration = Duration::from_millis(100);
     /// Longest sleep without polling: a lost wake-up would cost this much, and is counted.
     pub const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-    /// A sleep that ends this long after its time was not ended by the clock alone.
+    /// A sleep that ends this much later than its limit was not ended by the clock alone.
     pub const LATE: Duration = Duration::from_millis(50);
     /// Sleep while a path still has something to send and may not be able to wake the rank. Built-in.
     pub const SHORT_SLEEP: Duration = Duration::from_millis(1);
-    /// A thread that waits for a message to be read by its receiver polls at most this long; what
-    /// takes longer is worth a wake-up. Built-in.
+    /// A thread that waits for a message to be read by its receiver polls at most this long; a
+    /// longer wait is worth a wake-up. Built-in.
     pub const LONGEST_FETCH: Duration = Duration::from_millis(1);
     /// A blocking receive polls for its message, before it becomes a request, for the time of this
-    /// many frames through memory, if each rank has a CPU, but no longer than a thread takes to wake
-    /// up: if the answer of a ping-pong arrives just too late, the request costs as much as the
-    /// message again (`docs/decisions.md`).
+    /// many frames through memory, if each rank has a CPU, but no longer than a thread takes to
+    /// wake up: if the answer of a ping-pong arrives just too late, the request costs as much as
+    /// the message again (`docs/decisions.md`).
     pub const FRAMES_AT_ONCE: f64 = 28.0;
-    /// Rounds in which the thread that polls leaves the lock to the threads that want it, and of
-    /// those one in this many that yields. Built-in.
+    /// Rounds in which the thread that polls leaves the lock to the threads that want it. Built-in.
     pub const ROUNDS_TO_LET_IN: u32 = if cfg!(loom) { 1 } else { 10_000 };
-    /// See [`ROUNDS_TO_LET_IN`].
+    /// One in this many of [`ROUNDS_TO_LET_IN`] yields. Built-in.
     pub const ROUNDS_PER_YIELD: u32 = 64;
 }
 
@@ -60,13 +59,13 @@ pub mod wait {
 pub mod co_scheduled {
     use super::Duration;
 
-    /// Others that had the CPU for so long, while a wait let them run, have computed and not waited.
-    /// Scheduler: it gives a thread that computes at least 700 us (its base slice on 1 CPU, more on
-    /// 2 and up to 2.8 ms from 8 CPUs on).
+    /// Others that had the CPU for this long, while a wait let them run, have computed and not
+    /// waited. Scheduler: it gives a thread that computes at least 700 us (its base slice on 1 CPU,
+    /// more on 2 and up to 2.8 ms from 8 CPUs on).
     pub const COMPUTED: Duration = Duration::from_micros(500);
     /// A CPU-bound process is recognised after this much computation. Scheduler: one or two slices.
     pub const LEARNT: Duration = Duration::from_millis(2);
-    /// Others compute only where what they had in shorter stretches is less than this part. Built-in.
+    /// Others only compute if their time in shorter stretches is less than this part. Built-in.
     pub const PART_SHORT: u32 = 16;
     /// Older observations do not count. Built-in: some thirty slices.
     pub const REMEMBERED: Duration = Duration::from_millis(100);
@@ -102,11 +101,11 @@ pub mod test_calls {
     /// A program that is away for longer between two polls, on average, computes meanwhile. (A loop
     /// of C around `MPI_Test` takes 0.1 us, one of Python 1 us.)
     pub const AWAY: Duration = Duration::from_micros(1);
-    /// A row yields so often: the time after which a wait no longer polls alone, which is some
-    /// wake-ups, by this. A change of processes costs a tenth of that. Built-in.
+    /// A row yields after the time for which a wait polls alone, which is some wake-ups, divided by
+    /// this. A process switch costs a tenth of the result. Built-in.
     pub const YIELDS_OF_ALONE: u32 = 6;
-    /// Shortest and longest sleep: the system's timers are no finer, and the program may poll for
-    /// something other than messages. Scheduler: its timer slack is 50 us.
+    /// Shortest and longest sleep: the system's timers are not more precise, and the program may
+    /// poll for something other than messages. Scheduler: its timer slack is 50 us.
     pub const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
     /// How often the system is asked about other programs. Built-in.
     pub const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -134,8 +133,8 @@ pub mod progress_thread {
     /// move. At the most that a check may cost (30 us with a wake-up of 15 us) this is 0.03 % of a
     /// CPU's time.
     pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-    /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for long
-    /// is served at once. Built-in.
+    /// Wake-ups that may be spent in advance: some ten checks, so that a rank that was quiet for
+    /// long is served at once. Built-in.
     pub const ADVANCE: u32 = 13;
     /// How often a program may come back at once, when the budget is spent, before it is taken for
     /// one that calls MPI all the time. `docs/decisions.md`, "Overlap in every run".
@@ -144,8 +143,8 @@ pub mod progress_thread {
     /// hand-over, which bounds the overhead to 1 %. The same fraction of the time for which a program
     /// sleeps in MPI is available for unsuccessful hand-overs.
     pub const STAY: u32 = 100;
-    /// A transfer that occupies the network for at least this many wake-ups is worth those that it
-    /// needs. `docs/decisions.md`, "Overlap in every run".
+    /// A transfer that occupies the network for at least this many wake-ups is worth the wake-ups
+    /// that it needs. `docs/decisions.md`, "Overlap in every run".
     pub const WORTH: u32 = 32;
     /// A check costs at most this many wake-ups: a longer measurement includes time of other
     /// processes or of the kernel's network code.
@@ -163,15 +162,16 @@ pub mod progress_thread {
     /// use: caches and the switch itself come on top (13 to 27 us lost for 13 to 18 us used;
     /// `docs/decisions.md`, "What a wake-up costs").
     pub const LOST_FOR_USED: (u32, u32) = (3, 2);
-    /// So often a thread that leaves polls again, because something has come meanwhile, before it
-    /// wakes the progress thread for that. Built-in.
+    /// Number of times that a thread which leaves polls again, because something has come
+    /// meanwhile, before it wakes the progress thread for that. Built-in.
     pub const HAND_OVER_TRIES: u32 = 2;
 }
 
 /// Collectives of ranks that share CPUs.
 pub mod collectives {
-    /// So often others run before a rank returns from a long exchange, unless one of them is seen to
-    /// compute: ranks that exchange data wait for each other now and then. Built-in.
+    /// Number of times that others run before a rank returns from a long exchange, unless one of
+    /// them is seen to compute: ranks that exchange data wait for each other now and then.
+    /// Built-in.
     pub const TURNS: u32 = 2;
     /// Bytes of a call after which a rank compares the placement of ranks. Built-in.
     pub const LONG_CALL: u64 = 16 << 10;
@@ -185,7 +185,8 @@ pub mod placement {
 
     /// How often a rank compares the placement of the ranks. Built-in.
     pub const EVERY: Duration = Duration::from_millis(2);
-    /// A note is valid for so long, in units of 2^20 ns: a rank that computes or sleeps for longer
-    /// takes no part. Scheduler: some slices, so that a rank which waits its turn still does.
+    /// A note is valid for this long, in units of 2^20 ns: a rank that computes or sleeps for
+    /// longer takes no part. Scheduler: some slices, so that a rank which waits its turn still
+    /// does.
     pub const FRESH: u64 = 32;
 }

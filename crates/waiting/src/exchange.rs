@@ -22,7 +22,7 @@ pub enum Exchange {
     Allgather,
 }
 
-/// See the module. One for each collective that it is about.
+/// State of one collective; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     /// When the last one that took long ended, if none has begun since.
@@ -36,7 +36,7 @@ struct Recent {
 pub struct YieldAfter {
     /// Alltoall and allgather.
     exchanges: [Recent; 2],
-    /// When the one that waits began.
+    /// When the current wait began.
     began: Option<Tick>,
 }
 
@@ -57,7 +57,7 @@ impl YieldAfter {
         self.began = Some(now);
     }
 
-    /// It has ended. Says whether others are to run before it returns.
+    /// It has ended. Returns whether others are to run before it returns.
     pub fn ends(&mut self, exchange: Option<Exchange>, now: impl FnOnce() -> Tick) -> bool {
         let began = self.began.take();
         let (Some(exchange), Some(began)) = (exchange, began) else {
@@ -73,7 +73,8 @@ impl YieldAfter {
     }
 }
 
-/// The yields of a rank before it returns from an exchange, so that others of its CPU do their part.
+/// The yields of a rank before it returns from an exchange, so that others on its CPU do their
+/// part.
 #[derive(Debug, Default)]
 pub struct Turns {
     had: u32,

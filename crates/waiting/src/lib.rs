@@ -1,6 +1,6 @@
-//! Waiting on CPUs that may be shared: who polls, yields, sleeps, hands over to the progress thread
-//! or moves to another CPU. Pure: events and times in, decisions out; no clock, no system call, no
-//! atomics.
+//! Waiting on CPUs that may be shared: which thread polls, yields, sleeps, hands over to the
+//! progress thread or moves to another CPU. Pure: events and times in, decisions out; no clock, no
+//! system call, no atomics.
 //!
 //! | event | decided by | decision |
 //! | --- | --- | --- |
@@ -9,7 +9,7 @@
 //! | others had the CPU meanwhile | [`Policy::others_ran`] | what this wait and later ones do |
 //! | the clock was read | [`Wait::on_time`] | go on polling, check whether peers have left, sleep |
 //! | a test call found nothing | [`PollBackoff`] | nothing, yield, sleep for a moment |
-//! | a thread leaves or enters MPI; the progress thread checks | [`AsyncProgress`] | who polls from now on |
+//! | a thread leaves or enters MPI; the progress thread checks | [`AsyncProgress`] | which thread polls from now on |
 //! | a long exchange between all ranks ends | [`YieldAfter`], [`Turns`] | yield before returning |
 //! | time to compare where ranks run | [`placement`] | move to another CPU |
 //!
@@ -39,7 +39,7 @@ pub use wait::{Round, Sleeps, Timed, Times, Wait};
 use kw_base::Tick;
 use std::time::Duration;
 
-/// What one rank knows about waiting, and decides with.
+/// State of one rank's waiting, and its decisions.
 #[derive(Debug)]
 pub struct Policy {
     /// More ranks than CPUs share this host.
@@ -62,8 +62,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`: the time to
-    /// wake a thread.
+    /// The policy of a rank on a host with more ranks than CPUs, or with a CPU for each; `wake`:
+    /// the time to wake a thread.
     pub fn new(oversubscribed: bool, wake: Duration) -> Policy {
         Policy {
             oversubscribed,
@@ -77,16 +77,16 @@ impl Policy {
         }
     }
 
-    /// Takes over how long waits poll; `said`: what `KW_SPIN` says.
+    /// Takes over how long waits poll; `said`: the value of `KW_SPIN`.
     pub fn set_times(&mut self, wake: Duration, said: Option<Duration>, watch: Duration) {
         self.times = Times::of(wake, said);
         self.learns = said.is_none();
         self.watch = watch.max(constants::progress_thread::LEAST_WATCH);
     }
 
-    /// A blocking call begins to wait. `meets`: it waits for ranks with which it shares memory, so it has
-    /// written what they may wait for. `sent`: messages that this rank has sent until now; `now`: the
-    /// clock. Both are read only where that matters.
+    /// A blocking call begins to wait. `meets`: it waits for ranks with which it shares memory, so
+    /// it has written what they may wait for. `sent`: messages that this rank has sent until now;
+    /// `now`: the clock. Both are read only where that matters.
     #[inline]
     pub fn begin_wait(
         &mut self,
@@ -101,8 +101,8 @@ impl Policy {
         Wait::new(self.times.spin, beginning)
     }
 
-    /// `wait` has let others run until `now`, who had the CPU for this long. `ours` reads what the
-    /// ranks of this host have used of its CPUs; `None`: that is not known.
+    /// `wait` has let others run until `now`, and they had the CPU for this long. `ours` reads the
+    /// CPU time that the ranks of this host have used; `None`: that is not known.
     pub fn others_ran(
         &mut self,
         wait: &mut Wait,

@@ -8,11 +8,11 @@
 //! rank that only receives is the end of a stream; a wake-up for each message would cost more than it
 //! gains.
 //!
-//! A rank that computes looks like another program to a rank on its CPU. What all ranks of the host
-//! together have used of the CPUs since an earlier reading bounds what they had while this rank let
-//! others run; only the rest counts.
+//! A rank that computes looks like another program to a rank on its CPU. The total CPU time of all
+//! ranks of the host since an earlier reading bounds what they used while this rank let others run;
+//! only the rest counts.
 //!
-//! Told by the thread that polls.
+//! Called by the thread that polls.
 
 use crate::Beginning;
 use crate::constants::other_programs::{ASLEEP, COMPUTED, LEARNT, WAITS_AFTER_SEND};

@@ -20,19 +20,19 @@ pub struct Comparisons {
 }
 
 impl Comparisons {
-    /// Whether one is due.
+    /// Whether a comparison is due.
     #[inline]
     pub fn is_due(&self, now: Tick) -> bool {
         now >= self.next
     }
 
-    /// One is made.
+    /// Notes that a comparison is made.
     pub fn made(&mut self, now: Tick) {
         self.next = now + EVERY;
     }
 }
 
-/// Where rank `me` had better go, when all run on these CPUs.
+/// The CPU to which rank `me` should move, if all run on these CPUs.
 pub fn better(
     me: usize,
     running_on: &[usize],
@@ -56,7 +56,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// A call that moved this many bytes has ended. Returns whether the rank is to compare.
+    /// A call that moved this many bytes has ended. Returns whether the rank has to compare.
     #[inline]
     pub fn ended(&mut self, bytes: u64) -> bool {
         self.ended += 1;
@@ -72,7 +72,7 @@ impl Calls {
 mod tests {
     use super::*;
 
-    /// Lets all ranks look in turn until none moves any more.
+    /// Lets all ranks compare in turn until none moves any more.
     fn settle(mut running_on: Vec<usize>, cpus: &[usize]) -> Vec<usize> {
         for _ in 0..running_on.len() {
             for me in 0..running_on.len() {

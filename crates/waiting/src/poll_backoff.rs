@@ -19,7 +19,7 @@ use crate::constants::wait::CHECKED_AFTER;
 use kw_base::Tick;
 use std::time::Duration;
 
-/// Unsuccessful polls in a row, of all threads of this rank.
+/// Consecutive unsuccessful polls of all threads of this rank.
 #[derive(Debug)]
 pub struct PollBackoff {
     /// Calls of the program at the last poll.
@@ -40,7 +40,7 @@ struct Row {
     since: Tick,
     /// When it last let others run.
     yielded: Tick,
-    /// When its last timed look ended.
+    /// When its last timed poll ended.
     last: Tick,
     /// How long it has slept.
     slept: Duration,
@@ -70,7 +70,7 @@ impl Default for PollBackoff {
     }
 }
 
-/// Whether another program runs on the CPU of the thread that looks.
+/// Whether another program runs on the CPU of the thread that polls.
 #[derive(Debug, Default)]
 struct Rival {
     /// When the system was asked last, and how long the thread had waited for a CPU until then.
@@ -98,8 +98,8 @@ impl PollBackoff {
         self.left == 0
     }
 
-    /// Times an unsuccessful poll that took from `began` to `now`: others are taken to last as
-    /// long. Returns whether it belongs to a row.
+    /// Times an unsuccessful poll that took from `began` to `now`; it assumes that others take as
+    /// long. Returns whether the poll belongs to a row.
     fn time(&mut self, began: Tick, now: Tick) -> bool {
         self.left = self.step;
         self.check_at.get_or_insert(now + CHECKED_AFTER);
@@ -116,7 +116,7 @@ impl PollBackoff {
         }
     }
 
-    /// Where CPUs are shared more looks are timed than where each rank has one.
+    /// Sets how many polls there are per timed one: on shared CPUs more polls are timed.
     fn set_step(&mut self, shared: bool) {
         self.step = if shared { ROW_SHARED } else { ROW_ALONE };
     }
@@ -171,7 +171,7 @@ impl PollBackoff {
         is
     }
 
-    /// It has let others run from then until now.
+    /// It has let others run for this time.
     pub fn gave_way(&mut self, from: Tick, now: Tick, asleep: bool) {
         if let Some(row) = &mut self.row {
             (row.yielded, row.last) = (now, now);
@@ -187,11 +187,11 @@ impl PollBackoff {
 pub enum Decision {
     /// Return.
     Nothing,
-    /// Ask the ranks that it depends on whether they have left, and poll again.
+    /// Ask the ranks that the request depends on whether they have left, and poll again.
     CheckPeers,
     /// Let others run, and poll again.
     Yield,
-    /// Sleep on the doorbell for so long at most, and poll again.
+    /// Sleep on the doorbell for this long at most, and poll again.
     Sleep(Duration),
 }
 
@@ -221,8 +221,8 @@ mod tests {
         spin: SPIN,
     };
 
-    /// A program whose polls all find nothing, and that is `away` before each of this many that
-    /// take `look`: how long it was awake, how often it yielded, how long it slept.
+    /// A program whose polls all find nothing; it is `away` before each of this many polls, which
+    /// take `look`. Returns how long it was awake, how often it yielded, how long it slept.
     fn poll([away, look]: [Duration; 2], looks: u32) -> (Duration, u32, Duration) {
         let mut polls = PollBackoff::default();
         polls.set_step(true);

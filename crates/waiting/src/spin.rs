@@ -1,10 +1,10 @@
-//! Looking again and again for a limited time, where a look costs much less than to read the clock.
+//! Polling for a limited time, where a poll costs much less than a reading of the clock.
 
 use crate::constants::wait::LOOKS_PER_CLOCK;
 use kw_base::Tick;
 use std::time::Duration;
 
-/// Looks for a while.
+/// Polls for a while.
 #[derive(Debug)]
 pub struct Spin {
     most: Duration,
@@ -13,7 +13,7 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// For `most` from the first reading of the clock on; if that is nothing, for one look.
+    /// Polls for `most` from the first reading of the clock on; if that is zero, once.
     #[inline(always)]
     pub fn new(most: Duration) -> Spin {
         Spin {

@@ -18,14 +18,14 @@ use std::time::Duration;
 /// How long waits poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Times {
-    /// Before they let others run between two polls.
+    /// Time before they let others run between two polls.
     pub alone: Duration,
-    /// Before they sleep.
+    /// Time before they sleep.
     pub spin: Duration,
 }
 
 impl Times {
-    /// On a host where waking a thread takes `wake`; `said`: what `KW_SPIN` says.
+    /// Durations on a host where waking a thread takes `wake`; `said`: the value of `KW_SPIN`.
     pub fn of(wake: Duration, said: Option<Duration>) -> Times {
         let times = |n: u32| (wake * n).min(LONGEST_POLLING);
         Times {
@@ -35,34 +35,34 @@ impl Times {
     }
 }
 
-/// Between two polls.
+/// Action between two polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Round {
     /// Others may run now.
     pub yields: bool,
-    /// Parked threads whose requests have ended are to be woken.
+    /// Parked threads whose requests have ended must be woken.
     pub wakes_parked: bool,
-    /// The clock is to be read ([`Wait::on_time`]).
+    /// The clock must be read ([`Wait::on_time`]).
     pub reads_clock: bool,
-    /// The processor is to be told that this is a spin loop.
+    /// The CPU must be told that this is a spin loop.
     pub hints: bool,
 }
 
-/// After a reading of the clock.
+/// Action after a reading of the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timed {
-    /// The ranks that this wait depends on are to be asked whether they have left.
+    /// The ranks that this wait depends on must be asked whether they have left.
     pub checks_peers: bool,
-    /// The thread is to sleep.
+    /// The thread must sleep.
     pub sleeps: Option<Sleeps>,
 }
 
 /// How long a wait sleeps at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sleeps {
-    /// [`CHECKED_AFTER`]: until it is checked whether peers have left.
+    /// [`CHECKED_AFTER`]: until the check whether peers have left.
     UntilChecked,
-    /// It has been checked, and sleeps as long as reports about waits that last allow.
+    /// The check is done; it sleeps as long as reports about long waits allow.
     Long,
 }
 
@@ -74,18 +74,18 @@ pub struct Wait {
     full: Duration,
     /// How long it polls now.
     spin: Duration,
-    /// Others may run between two polls: they are known to want to, or it has polled for so long.
+    /// Others may run between two polls: they are known to want to, or it has polled long enough.
     shares: bool,
     /// Whether they may from the first poll on.
     shares_at_once: bool,
-    /// It has slept, and what woke it was something else.
+    /// It has slept, and something else woke it.
     woken: bool,
-    /// Unsuccessful polls in a row.
+    /// Consecutive unsuccessful polls.
     idle: u32,
     /// Since when nothing has come, and since when it has waited, as far as the clock was read.
     since: Option<Tick>,
     began: Option<Tick>,
-    /// When it is to be checked again.
+    /// When it has to be checked again.
     check_at: Option<Tick>,
     /// When the clock was read, if only polls have been made since.
     read_at: Option<Tick>,
@@ -119,12 +119,12 @@ impl Wait {
         self.idle % ROUNDS_OF_ONE == ROUNDS_OF_ONE - 1
     }
 
-    /// Something has come, though not what this waits for.
+    /// Something has come, but not what this waits for.
     #[inline]
     pub fn progressed(&mut self) {
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         self.read_at = None;
-        // Data that follows the one that woke it at once is a stream of pieces.
+        // Data that follows at once after the data that woke it is a stream of pieces.
         if !std::mem::take(&mut self.woken) {
             self.spin = self.full;
         }
@@ -148,7 +148,7 @@ impl Wait {
         (self.full, self.spin) = (Duration::ZERO, Duration::ZERO);
     }
 
-    /// The clock was read. `fetch`: how long it may take until a peer has read what it was
+    /// The clock was read. `fetch`: the longest time until a peer has read the data that it was
     /// offered.
     #[inline]
     pub fn on_time(

@@ -22,8 +22,8 @@ const CALL: Duration = Duration::from_nanos(100);
 /// Next action of a program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Starts a part of an exchange that goes on with the last of these: pieces, and how long the
-    /// network takes for one.
+    /// Starts a part of an exchange; the exchange goes on with the last of these. Number of pieces,
+    /// and how long the network takes for one.
     Start(u32, Duration),
     /// A call that starts nothing and ends nothing.
     Call,
@@ -42,7 +42,7 @@ struct Rank {
     /// When the progress thread looks next.
     alarm: Option<Tick>,
     /// Pieces that have not been taken, how long the network takes for each, and when the next one
-    /// is there.
+    /// arrives.
     pieces: u32,
     each: Duration,
     next: Tick,
@@ -87,7 +87,7 @@ impl Rank {
         }
     }
 
-    /// A poll takes what has arrived; returns whether there was anything.
+    /// A poll takes the arrived pieces; returns whether there were any.
     fn poll(&mut self) -> bool {
         let lies = self.pieces > 0 && self.next <= self.now;
         if lies {
@@ -97,7 +97,7 @@ impl Rank {
         lies
     }
 
-    /// As `Guard::leave_to_event_thread`.
+    /// The counterpart of `Guard::leave_to_event_thread`.
     fn leave(&mut self) {
         let attends = self.progress.state.needs_kick() || self.progress.tries_to_leave();
         if self.pieces == 0 || !attends {
@@ -197,7 +197,7 @@ impl Rank {
                 if !slept.is_zero() {
                     self.progress.idled(self.now, slept);
                 }
-                // Looks that were due meanwhile find a thread that waits.
+                // Checks that were due meanwhile find a thread that waits.
                 if self.alarm.is_some_and(|alarm| alarm <= self.now) {
                     self.alarm = None;
                     if self.progress.state == AsyncState::Watching {
@@ -209,7 +209,7 @@ impl Rank {
         self.leave();
     }
 
-    /// Runs these so often.
+    /// Runs these this many times.
     fn repeat(&mut self, steps: &[Step], times: u32) {
         for _ in 0..times {
             steps.iter().for_each(|&step| self.run(step));
@@ -297,7 +297,7 @@ fn so_do_exchanges_with_many_neighbours() {
     }
 }
 
-/// A program that calls MPI so often that no look finds it away.
+/// A program that calls MPI so often that no check finds it away.
 #[test]
 fn so_do_exchanges_of_a_program_that_calls_now_and_then() {
     let works = (0..50).flat_map(|_| [Compute(us(1000)), Call]);

@@ -13,11 +13,11 @@ use std::time::Duration;
 /// Number of a thread.
 pub type Id = usize;
 
-/// What a thread that computes gets, while another one is ready.
+/// Slice of a thread that computes, while another one is ready.
 pub const SLICE: Duration = Duration::from_millis(3);
-/// A change of threads.
+/// Time of a thread switch.
 const SWITCH: Duration = Duration::from_micros(2);
-/// From the event to the first instruction of the thread that it wakes, on an idle CPU.
+/// Time from the event to the first instruction of the thread that it wakes, on an idle CPU.
 pub const WAKE: Duration = Duration::from_micros(15);
 
 /// Next action of a thread.
@@ -25,12 +25,12 @@ pub const WAKE: Duration = Duration::from_micros(15);
 pub enum Act {
     Run(Duration),
     Yield,
-    /// Until it is woken, or until then.
+    /// Sleeps until it is woken, or until this time.
     Sleep(Tick),
     End,
 }
 
-/// What a thread does. `S`: what all threads of the host share.
+/// Behaviour of a thread. `S`: state that all threads of the host share.
 pub trait Program<S> {
     fn step(&mut self, now: Tick, shared: &mut S, wake: &mut Vec<(Id, Tick)>) -> Act;
 }
@@ -50,7 +50,7 @@ struct Thread<S> {
     /// CPU time used, moved forward after a sleep: what the scheduler compares.
     virtual_time: Duration,
     used: Duration,
-    /// What is left of the action that it runs.
+    /// The rest of the action that it runs.
     left: Duration,
     /// It was woken before it was asleep.
     woken: bool,
@@ -72,7 +72,7 @@ pub struct Machine<S> {
     cpus: Vec<Cpu>,
 }
 
-/// What threads share is told what each of them has used.
+/// Receives how much CPU time each thread has used.
 pub trait Accounts {
     fn used(&mut self, thread: Id, time: Duration);
 }
@@ -204,7 +204,7 @@ impl<S: Accounts> Machine<S> {
         }
         if preempts && let Some(loser) = cpu.runs.take() {
             self.threads[loser].state = State::Ready;
-            // It goes on with its slice afterwards.
+            // It continues its slice afterwards.
             cpu.ready.insert(1, loser);
             self.switch(to);
         }

@@ -17,7 +17,7 @@ const fn us(n: u64) -> Duration {
 }
 
 const CPUS: [usize; 5] = [1, 2, 4, 16, 64];
-/// More than any of these programs takes, unless it stands still.
+/// Longer than any of these programs takes, unless it makes no progress.
 const MOST: Duration = Duration::from_secs(60);
 
 /// A host on which these programs run, a rank each, next to `hogs` computing processes.
@@ -159,7 +159,7 @@ fn transfers_go_on_while_the_program_computes() {
 fn a_progress_thread_that_gains_nothing_costs_no_more_than_its_budget() {
     for cpus in CPUS {
         for ranks in [cpus, 2 * cpus] {
-            // One call after the other, while a message is awaited that comes late.
+            // One call after the other, while a message is awaited that arrives late.
             let calls = 20_000;
             let mut program = vec![Start(1, Duration::from_secs(1))];
             program.extend((0..calls).flat_map(|_| [Compute(us(10)), Call]));

@@ -64,7 +64,7 @@ impl ProgressThread {
         Act::Sleep(now + policy.async_progress.pause(now, policy.watch, &self.looks))
     }
 
-    /// Takes what has come, and sleeps until more does.
+    /// Takes the arrived pieces, and sleeps until more arrive.
     fn serve(&mut self, now: Tick, shared: &mut Shared) -> Act {
         let behind = &mut shared.ranks[self.me];
         let (transfer, progress) = (&mut behind.transfer, &mut behind.policy.async_progress);

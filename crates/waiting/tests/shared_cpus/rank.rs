@@ -37,12 +37,12 @@ pub enum Step {
     Call,
 }
 
-/// Memory that the ranks share: messages, and who sleeps.
+/// Memory that the ranks share: messages, and which rank sleeps.
 pub struct Shared {
-    /// Number of messages that lie at a rank, by their sender.
+    /// Number of messages that wait at a rank, by their sender.
     inbox: Vec<Vec<u32>>,
     asleep: Vec<bool>,
-    /// Which ranks are in a call that waits.
+    /// The ranks that are in a call that waits.
     waits: Vec<bool>,
     /// Threads of the ranks, and their progress threads.
     pub threads: Vec<Id>,
@@ -51,15 +51,15 @@ pub struct Shared {
     pub sleeps: Vec<u32>,
     /// CPU time that ranks and their progress threads have used.
     pub used_by_ranks: Duration,
-    /// What is behind each rank's lock.
+    /// State behind each rank's lock.
     pub ranks: Vec<Behind>,
 }
 
-/// What a rank's two threads share.
+/// State that a rank's two threads share.
 pub struct Behind {
     pub policy: Policy,
     pub entries: u64,
-    /// The transfer that goes on.
+    /// The active transfer.
     pub transfer: Transfer,
     /// The progress thread sleeps until a set time.
     pub alarm: bool,
@@ -125,7 +125,7 @@ impl Accounts for Shared {
     }
 }
 
-/// Where the thread of a rank is.
+/// Position of the thread of a rank.
 enum At {
     Step,
     /// In MPI_Recv; the poll is done.
@@ -392,7 +392,7 @@ impl Program<Shared> for Rank {
     }
 }
 
-/// A process that computes for ever, from a moment on.
+/// A process that computes forever, from this time on.
 pub struct Hog {
     pub from: Option<Duration>,
 }
