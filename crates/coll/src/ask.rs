@@ -8,10 +8,10 @@ use super::{
 };
 use kw_base::boards::{SHORT, ring};
 
-/// Where the blocks of the ranks lie.
+/// Location of the ranks' blocks.
 #[derive(Clone, Copy, Debug)]
 pub enum Blocks<'a> {
-    /// Equal blocks in a row: block `i` is units `i*each..(i+1)*each` of `buf`.
+    /// Equal contiguous blocks: block `i` is units `i*each..(i+1)*each` of `buf`.
     Even {
         /// The buffer.
         buf: u32,
@@ -73,7 +73,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Whether blocks are equal and in a row.
+    /// Whether blocks are equal and contiguous.
     pub fn is_even(&self) -> bool {
         matches!(self, Blocks::Even { .. })
     }
@@ -111,7 +111,7 @@ pub struct Ask<'a> {
     pub rank: u32,
     /// Ranks of the communicator.
     pub size: u32,
-    /// The root, where there is one.
+    /// The root, if there is one.
     pub root: u32,
     /// Reductions and scans: elements of a rank's contribution. Broadcast: bytes (the unit of its
     /// buffer is a byte, since ranks may describe the same data by different datatypes).
@@ -120,7 +120,7 @@ pub struct Ask<'a> {
     pub bytes: u64,
     /// Packed bytes of one of the equal blocks (gather, scatter, allgather, alltoall).
     pub block_bytes: u64,
-    /// Packed bytes that this rank sends and receives, where blocks are not equal (the v and w forms
+    /// Packed bytes that this rank sends and receives, if blocks are not equal (the v and w forms
     /// of alltoall); every rank has its own.
     pub own_bytes: u64,
     /// The send data: block `i` to rank `i`; block 0 if all get the same. Reduce-scatter: the block
@@ -130,11 +130,11 @@ pub struct Ask<'a> {
     pub recv: Blocks<'a>,
     /// Whether the reduction's operation commutes.
     pub commutative: bool,
-    /// MPI_IN_PLACE was given at this rank: what it contributes is in its receive buffer (scatter:
-    /// the root's own block stays in its send buffer).
+    /// MPI_IN_PLACE was given at this rank: its contribution is in its receive buffer (scatter: the
+    /// root's own block stays in its send buffer).
     pub in_place: bool,
-    /// The number behind the slash of the table's row. The algorithm says what it is: the fan-out
-    /// of a tree, a number of pieces, or kilobytes.
+    /// The number behind the slash of the table's row. The algorithm defines its meaning: the
+    /// fan-out of a tree, a number of pieces, or kilobytes.
     pub param: u32,
     /// The host of each rank, and the domains inside each host; `None` if all share one host, or if
     /// unknown.
@@ -149,8 +149,8 @@ pub struct Ask<'a> {
     pub sharing: u32,
     /// The edges of this rank, for neighbourhood collectives.
     pub neighbors: Option<&'a Neighbors>,
-    /// By what the parts of composed algorithms are chosen; the built-in order of `ALL` when there
-    /// is none.
+    /// Basis of the choice of a composed algorithm's parts; the built-in order of `ALL` if there is
+    /// none.
     pub chooser: Option<Chooser<'a>>,
 }
 
@@ -294,8 +294,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whether a tree of this fan-out is one level deep, so that the root deals with all ranks
-    /// itself.
+    /// Whether a tree of this fan-out is one level deep, so that the root serves all ranks itself.
     #[inline]
     pub fn is_flat(&self) -> bool {
         self.size <= self.param
@@ -313,7 +312,8 @@ impl<'a> Ask<'a> {
         Slice::whole(if self.in_place { RECV } else { SEND }, self.count)
     }
 
-    /// Emits the copy that is all of a reduction of nothing, or by one rank. Whether this is one.
+    /// Emits the copy that is all of a reduction of nothing, or by one rank. Returns whether this
+    /// is one.
     pub fn only_copies(&self, s: &mut Schedule) -> bool {
         let idle = self.size < 2 || self.count == 0;
         if idle && self.count > 0 && self.input() != self.output() {
@@ -322,7 +322,7 @@ impl<'a> Ask<'a> {
         idle
     }
 
-    /// Where the result of a reduction goes: `count` elements.
+    /// Destination of the result of a reduction: `count` elements.
     #[inline]
     pub fn output(&self) -> Slice {
         Slice::whole(RECV, self.count)

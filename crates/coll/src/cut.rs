@@ -5,8 +5,8 @@ use super::{Ask, Schedule, Shelf, Slice};
 
 /// Slots start at multiples of this many units, if they are long enough.
 const ALIGN: u64 = 64;
-/// Most bytes that go through a short shelf, even where it holds more: it comes again soon, so its
-/// lines are in the caches of those who have read it, and cost more to write than those of a long
+/// Most bytes that go through a short shelf, even if it holds more: it is reused soon, so its lines
+/// are in the caches of the ranks that have read it, and cost more to write than those of a long
 /// one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share cores share caches too: for them it
 /// holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one). A built-in
 /// value.
@@ -38,14 +38,14 @@ impl<'a> Cut<'a> {
     }
 
     /// For `blocks` blocks with `len` units together. Every piece has a share of each block:
-    /// [`Cut::share`] units where blocks are alike; otherwise the block's part of all data, rounded
+    /// [`Cut::share`] units if blocks are equal; otherwise the block's part of all data, rounded
     /// up.
     pub fn blocks(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, blocks: u64) -> Cut<'a> {
         if let Some(cut) = Cut::short(ask, s, len) {
             return cut;
         }
         let most = most(ask, least, 2 * blocks);
-        // For rounding up.
+        // Room for rounding up.
         let room = if most < 4 * blocks * ALIGN {
             blocks
         } else {
@@ -135,7 +135,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Into how many pieces data is cut, and bytes of one of them.
+/// Number of pieces into which data is cut, and bytes of one of them.
 pub type Pieces = (f64, f64);
 
 /// The pieces of a reduction's or a broadcast's data, as [`Cut::new`] makes them.
@@ -175,7 +175,7 @@ fn even(pieces: u64, bytes: u64) -> Pieces {
     (pieces, bytes as f64 / pieces)
 }
 
-/// Units of the longest slot: an eighth more than the table's row says, so that data which is a
+/// Units of the longest slot: an eighth more than the table's row says, so that data that is a
 /// little longer needs no further piece, but at least `room`.
 fn most(ask: &Ask, least: u64, room: u64) -> u64 {
     let wanted = ((ask.param as u64) << 10) / unit(ask);
@@ -191,7 +191,7 @@ fn unit(ask: &Ask) -> u64 {
     ask.board.map_or(1, |b| b.unit.max(1))
 }
 
-/// The next lower multiple of what memory is aligned to.
+/// The next lower multiple of the alignment of memory.
 fn rounded(units: u64) -> u64 {
     if units < ALIGN {
         units
@@ -200,7 +200,7 @@ fn rounded(units: u64) -> u64 {
     }
 }
 
-/// The next higher such multiple.
+/// The next higher multiple of the alignment of memory.
 fn raised(units: u64) -> u64 {
     if units < ALIGN {
         units

@@ -33,7 +33,7 @@ impl Fold {
         self.acc
     }
 
-    /// A place to receive the next contribution into.
+    /// A buffer for receiving the next contribution.
     pub fn fresh(&mut self, s: &mut Schedule) -> Slice {
         if self.acc != self.home {
             self.home
@@ -80,7 +80,7 @@ impl Fold {
         }
     }
 
-    /// Brings the result home.
+    /// Moves the result to `home`.
     pub fn finish(self, s: &mut Schedule) {
         if self.acc != self.home {
             s.copy(self.acc, self.home);

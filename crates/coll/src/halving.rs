@@ -5,7 +5,7 @@
 use super::fold::Fold;
 use super::{Schedule, Slice};
 
-/// The core of `n` ranks: the first `2 * twins` ranks stand in pairs of which one is in the core.
+/// The core of `n` ranks: the first `2 * twins` ranks stand in pairs, one of each is in the core.
 #[derive(Clone, Copy, Debug)]
 pub struct Core {
     /// Ranks in the core, a power of two.
@@ -15,7 +15,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Of `n` ranks, at least 1.
+    /// The core of `n` ranks, at least 1.
     pub fn of(n: u32) -> Core {
         let size = 1 << n.ilog2();
         Core {
@@ -49,8 +49,8 @@ impl Core {
     }
 }
 
-/// A seat in the core, and how data is cut: `cut(all, i, j)` is what of `all` belongs to the core's
-/// ranks `i..j`.
+/// A seat in the core, and how data is cut: `cut(all, i, j)` is the part of `all` that belongs to
+/// the core's ranks `i..j`.
 pub struct Seat<'a> {
     /// Number in the core.
     pub v: u32,
@@ -81,7 +81,7 @@ impl Seat<'_> {
                 (self.cut)(from, keep, keep + mask),
             );
             let stay = (self.cut)(home, keep, keep + mask);
-            // When input lies elsewhere, the first half to arrive goes straight home.
+            // If the input is elsewhere, the first half to arrive goes straight home.
             let direct = first && input != home;
             let fresh = if direct || stay.is_empty() {
                 stay

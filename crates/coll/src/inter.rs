@@ -1,11 +1,11 @@
-//! Collectives between the two groups of an intercommunicator (MPI 5.0, 6.2.2 and 6.2.3): what goes
-//! in at one group comes out at the other.
+//! Collectives between the two groups of an intercommunicator (MPI 5.0, 6.2.2 and 6.2.3): the data
+//! of one group goes to the other.
 //!
 //! The ranks of both groups are numbered together: first those of the group whose rank 0 is the
 //! lower process of the job, then the others. Blocks go straight to their receivers. A reduction is
-//! folded to rank 0 of its group (its *leader*), and what all of a group get is spread from there;
-//! both are done by algorithms of the table, laid out for some of the ranks ([`SubComm`]). Neither
-//! MPI_IN_PLACE nor boards exist here.
+//! folded to rank 0 of its group (its *leader*), and data that all of a group get is spread from
+//! there; both are done by algorithms of the table, laid out for some of the ranks ([`SubComm`]).
+//! Neither MPI_IN_PLACE nor boards exist here.
 
 use super::algorithms::Algorithm;
 use super::ask::{Ask, Blocks};
@@ -33,18 +33,18 @@ pub struct InterAsk<'a> {
     pub rank: u32,
     /// Ranks in the first and in the second group.
     pub sizes: [u32; 2],
-    /// The part it plays in a call that has a root.
+    /// Its role in a call that has a root.
     pub role: Role,
-    /// As in [`Ask`].
+    /// See [`Ask`].
     pub count: u64,
     /// Packed bytes of `count`, by which the table chooses.
     pub bytes: u64,
-    /// Blocks for the ranks of the other group; block 0 where all get the same. Reduce-scatter: the
+    /// Blocks for the ranks of the other group; block 0 if all get the same. Reduce-scatter: the
     /// results of this group.
     pub send: Blocks<'a>,
     /// Blocks from the ranks of the other group.
     pub recv: Blocks<'a>,
-    /// As in [`Ask`].
+    /// See [`Ask`].
     pub commutative: bool,
 }
 
@@ -91,7 +91,7 @@ impl InterAsk<'_> {
     }
 }
 
-/// Some of the ranks: perhaps a root, and one group.
+/// Some of the ranks: an optional root, and one group.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     head: Option<u32>,
@@ -195,7 +195,7 @@ pub fn alltoall(ask: &InterAsk, _: Choose, s: &mut Schedule) {
         .for_each(|i| send_block(ask, i, ask.send.block(i), s));
 }
 
-/// Begins with the `first`th, so that not all ranks turn to the same one at once.
+/// Begins with the `first`th, so that not all ranks begin with the same one.
 fn receive_blocks(ask: &InterAsk, first: u32, s: &mut Schedule) {
     let n = ask.others();
     for i in (0..n).map(|i| (first + i) % n) {
@@ -270,7 +270,8 @@ pub fn reduce_scatter(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
     }
 }
 
-/// Combines what this rank's group contributes at its leader; returns where it is there.
+/// Combines the contributions of this rank's group at its leader; returns the location of the
+/// result there.
 fn fold(ask: &InterAsk, choose: Choose, s: &mut Schedule) -> Slice {
     let mine = ask.mine();
     if mine.size == 1 || !ask.leads() {
@@ -284,7 +285,7 @@ fn fold(ask: &InterAsk, choose: Choose, s: &mut Schedule) -> Slice {
     home
 }
 
-/// The leaders exchange what their groups have folded.
+/// The leaders exchange the folded data of their groups.
 fn swap(ask: &InterAsk, folded: Slice, into: Slice, s: &mut Schedule) {
     if ask.leads() {
         s.recv(ask.other(0), into);

@@ -4,16 +4,16 @@
 
 use super::Nodes;
 
-/// Where a rank runs on its host. Numbers tell packages, and caches, of one host apart.
+/// Location of a rank on its host. Numbers tell packages, and caches, of one host apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Domain {
     /// The package.
     pub package: u32,
-    /// The last-level cache, a part of the package or all of it, where it is known.
+    /// The last-level cache, a part of the package or all of it, if it is known.
     pub cache: Option<u32>,
 }
 
-/// The levels of a communicator on one host whose ranks are each bound to a known place.
+/// The levels of a communicator on one host, if each rank is bound to a known place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     /// The outermost first; each has several groups, and divides those of the level before it.
@@ -21,7 +21,7 @@ pub struct Levels {
     shape: Shape,
 }
 
-/// How far ranks are from each other.
+/// Distance of two ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Apart {
     /// They share a last-level cache.
@@ -36,9 +36,9 @@ pub enum Apart {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shape {
     /// How many meet at each level, from the outermost to the innermost, in the largest group; 1 or
-    /// 0 where there is nothing.
+    /// 0 if there is no such level.
     widths: [u32; 3],
-    /// These levels without the outermost group of rank 0.
+    /// The same for the levels without the outermost group of rank 0.
     others: [u32; 3],
     /// The outermost level is that of packages.
     pub packages: bool,
@@ -55,7 +55,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// How many meet at each level, the outermost first, and how far they are from each other.
+    /// How many meet at each level, the outermost first, and their distance.
     pub fn widths(&self) -> impl Iterator<Item = (u32, Apart)> + use<> {
         let (packages, inside_caches) = (self.packages, self.inside_caches);
         let innermost = self.widths.iter().rposition(|w| *w > 0);
@@ -69,7 +69,7 @@ impl Shape {
             })
     }
 
-    /// Of each of those levels, how many meet in a group that rank 0 is not in.
+    /// For each of those levels, how many meet in a group that rank 0 is not in.
     pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let levels = self.widths.into_iter().zip(self.others);
         levels
@@ -79,7 +79,7 @@ impl Shape {
 }
 
 impl Levels {
-    /// From the domain of every rank.
+    /// The levels, from the domain of every rank.
     pub fn of(domains: &[Domain]) -> Levels {
         let packages = Nodes::of_hosts(domains.iter().map(|d| d.package));
         // Caches of different packages are different, whatever their numbers.
@@ -87,7 +87,7 @@ impl Levels {
         let by_caches = Nodes::of_hosts(domains.iter().map(id));
         let known = domains.iter().all(|d| d.cache.is_some());
         let size = domains.len() as u32;
-        // A level whose groups are those of the one before, or single ranks, says nothing new.
+        // A level whose groups are those of the one before, or single ranks, adds nothing.
         let alone = |n: &Nodes| n.count() == size;
         let new = |c: &Nodes| !alone(c) && packages.as_ref() != Some(c);
         let caches = by_caches.clone().filter(new);
@@ -122,7 +122,7 @@ impl Levels {
         }
     }
 
-    /// The levels with several groups, the outermost first; none where all ranks are in one.
+    /// The levels with several groups, the outermost first; none if all ranks are in one.
     pub fn tiers(&self) -> &[Nodes] {
         &self.tiers
     }
@@ -133,7 +133,7 @@ impl Levels {
     }
 }
 
-/// Of a thousand pairs of ranks, those of one group.
+/// Pairs of ranks in one group, of a thousand pairs.
 fn near(groups: &Nodes, size: u32) -> u32 {
     let pairs = |n: u64| n * n.saturating_sub(1);
     let inside: u64 = (0..groups.count())
@@ -143,7 +143,7 @@ fn near(groups: &Nodes, size: u32) -> u32 {
 }
 
 /// How many groups of each level are in one of the level before, at most, and ranks in one of the
-/// last, where `counts` says so of a group's first rank; groups of the outermost all count.
+/// last, if `counts` is true for a group's first rank; groups of the outermost all count.
 fn widths(tiers: &[Nodes], size: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
     let mut widths = [0; 3];
     for (level, tier) in tiers.iter().enumerate() {

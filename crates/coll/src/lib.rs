@@ -15,15 +15,15 @@
 //!
 //! # Boards: memory that the ranks of a node share
 //!
-//! Where the ranks of a communicator that live on one node have a *board*, a schedule can also
-//! write and read there. Every rank owns one [`Shelf`] of the board for the time of one collective:
-//! buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements where the collective
+//! If the ranks of a communicator that live on one node have a *board*, a schedule can also write
+//! and read there. Every rank owns one [`Shelf`] of the board for the time of one collective:
+//! buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements if the collective
 //! combines elements. A rank writes only its own shelf (or a part of another's that the algorithm
-//! has made its own) and says so with [`Step::Raise`]; others wait for that with [`Step::Watch`]
-//! before they touch it. Stages of one rank go up by any steps from 1 within one collective.
-//! Messages are not sent from a shelf or received there: they may outlast a collective that fails.
-//! The checker keeps vector clocks and faults every access that is not ordered by a raise and a
-//! watch.
+//! has made its own) and announces that with [`Step::Raise`]; others wait for that with
+//! [`Step::Watch`] before they touch it. Stages of one rank go up by any steps from 1 within one
+//! collective. Messages are not sent from a shelf or received there: they may outlast a collective
+//! that fails. The checker keeps vector clocks and faults every access that is not ordered by a
+//! raise and a watch.
 //!
 //! The owner of the schedules must guarantee that collectives on one shared-memory region run one
 //! after the other at each rank, in the order of the calls, and that a shelf is reused only when
@@ -146,14 +146,14 @@ pub enum Step {
     Recv {
         /// Source.
         from: u32,
-        /// Where it goes.
+        /// Destination.
         into: Slice,
     },
     /// Copies packed data; the slices do not overlap, their units may differ.
     Copy {
-        /// From here.
+        /// Source.
         from: Slice,
-        /// To here.
+        /// Destination.
         to: Slice,
     },
     /// `right[i] = left[i] op right[i]`: `left` comes from lower ranks than `right` unless the
@@ -164,17 +164,17 @@ pub enum Step {
         /// Right operand and result.
         right: Slice,
     },
-    /// Tells the other ranks of the board that this rank has come so far: what it did to shelves
-    /// before is done.
+    /// Announces to the other ranks of the board that this rank has come to this stage: its
+    /// accesses to shelves before are done.
     Raise(u32),
-    /// Waits until that rank (of this node) has come so far.
+    /// Waits until that rank (of this node) has come to a stage.
     Watch {
         /// The rank to wait for.
         rank: u32,
-        /// How far it must have come.
+        /// The stage.
         stage: u32,
     },
-    /// Waits until all ranks of the communicator that are on this node have come so far.
+    /// Waits until all ranks of the communicator that are on this node have come to a stage.
     WatchAll(u32),
     /// Waits for one slot.
     Await(u32),
@@ -189,11 +189,11 @@ pub enum Temp {
     Bytes(u64),
     /// This many elements of the reduction's datatype, laid out like the user's.
     Elements(u64),
-    /// As many bytes as that slice of a caller's buffer packs to; the unit is the whole.
+    /// As many bytes as that slice of a caller's buffer packs to; the unit is the whole slice.
     Packed(Slice),
 }
 
-/// Which part of the board a schedule uses.
+/// The part of the board that a schedule uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Shelf {
     /// None.
@@ -216,14 +216,14 @@ pub struct Schedule {
     pub temps: Vec<Temp>,
     /// Number of sends and receives.
     pub slots: u32,
-    /// Which part of the board it uses; the same on all ranks of the node.
+    /// The part of the board that it uses; the same on all ranks of the node.
     pub shelf: Shelf,
     /// Units of a short shelf that it may use from the first whole line on; the same on all ranks
     /// of the node.
     pub short: u64,
     /// Units of a long shelf that it may use; the same on all ranks of the node.
     pub long: u64,
-    /// Messages are best fetched from the sender's memory by the receiver, where it may.
+    /// Messages are best fetched from the sender's memory by the receiver, if it may.
     pub fetched: bool,
 }
 
@@ -253,7 +253,7 @@ impl Schedule {
         })
     }
 
-    /// This many units of data fit on every rank's short shelf.
+    /// Makes sure that this many units of data fit on every rank's short shelf.
     #[inline]
     pub fn use_short(&mut self, units: u64) {
         self.shelf = Shelf::Short;
@@ -280,7 +280,7 @@ impl Schedule {
         }
     }
 
-    /// Starts a receive, unless nothing comes.
+    /// Starts a receive, unless there is nothing to receive.
     #[inline]
     pub fn recv_some(&mut self, from: u32, into: Slice) {
         if !into.is_empty() {
@@ -320,8 +320,8 @@ impl Schedule {
         }
     }
 
-    /// `into = left op right`, where `into` is none of them: two steps, which are run as one where
-    /// data is in a row.
+    /// `into = left op right`, where `into` is none of them: two steps, which are run as one if
+    /// data is contiguous.
     #[inline]
     pub fn combine(&mut self, left: Slice, right: Slice, into: Slice) {
         self.copy(right, into);

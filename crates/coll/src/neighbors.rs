@@ -6,7 +6,7 @@
 pub struct Edge {
     /// The rank at the other end; it may be this rank itself.
     pub rank: u32,
-    /// Which block of the buffer goes along it.
+    /// The block of the buffer that goes along it.
     pub block: u32,
 }
 
@@ -38,7 +38,7 @@ impl Neighbors {
         all
     }
 
-    /// Of a graph: block `i` goes to `destinations[i]` and comes from `sources[i]`.
+    /// Neighbours of a graph: block `i` goes to `destinations[i]` and comes from `sources[i]`.
     pub fn of_graph(
         sources: impl Iterator<Item = u32>,
         destinations: impl Iterator<Item = u32>,

@@ -11,7 +11,7 @@ pub struct Nodes {
     of: Box<[u32]>,
     /// Ranks by node, ascending within one.
     ranks: Box<[u32]>,
-    /// Where each node's ranks begin in `ranks`, and one more for the end.
+    /// Start of each node's ranks in `ranks`, and one more for the end.
     starts: Box<[u32]>,
     /// Ranks on the smallest and on the largest node.
     sizes: (u32, u32),
@@ -24,13 +24,13 @@ pub struct Nodes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Inside {
     kinds: Box<[Levels]>,
-    /// Which kind each node is of, if that is known; empty when it is of none.
+    /// The kind of each node, if that is known; empty if it is known for none.
     of: Box<[Option<u32>]>,
 }
 
 impl Nodes {
-    /// From any numbering of the hosts, one for each rank; `None` when there is only one host
-    /// (nothing to remember then).
+    /// The nodes, from any numbering of the hosts, one for each rank; `None` if there is only one
+    /// host (nothing to remember then).
     pub fn of_hosts(hosts: impl Iterator<Item = u32>) -> Option<Nodes> {
         let mut seen: Vec<u32> = Vec::new();
         let of: Box<[u32]> = hosts
@@ -91,7 +91,8 @@ impl Nodes {
         self.inside.kinds.get(kind as usize)
     }
 
-    /// Those by which all ranks price what happens inside a node: of the first of the largest nodes.
+    /// The domains by which all ranks price steps inside a node: those of the first of the largest
+    /// nodes.
     pub fn priced_levels(&self) -> Option<&Levels> {
         if self.inside.kinds.is_empty() {
             return None;
@@ -122,7 +123,7 @@ impl Nodes {
         &self.ranks
     }
 
-    /// How many ranks stand before those of a node, node by node.
+    /// How many ranks precede those of a node, node by node.
     pub fn start(&self, node: u32) -> u32 {
         self.starts[node as usize]
     }
@@ -143,8 +144,8 @@ impl Nodes {
         self.sizes.1
     }
 
-    /// Bytes of another node, on average of those that a node of `own` ranks deals with, where each
-    /// rank has `each`.
+    /// Bytes of another node, on average of those that a node of `own` ranks exchanges data with,
+    /// if each rank has `each`.
     pub fn elsewhere(&self, own: u32, each: u64) -> u64 {
         let others = self.of.len() as u64 - u64::from(own);
         others * each / (u64::from(self.count()) - 1)

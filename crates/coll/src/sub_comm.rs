@@ -9,7 +9,7 @@
 use super::table::Site;
 use super::{Ask, Coll, Levels, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
 
-/// By what a composed algorithm chooses those of its parts.
+/// Basis of the choice of a composed algorithm's parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Chooser<'a> {
     /// The table.
@@ -24,7 +24,7 @@ const STAGES: u32 = 1 << 14;
 /// Some ranks of a communicator, this one among them.
 #[derive(Clone, Copy, Debug)]
 pub struct SubComm<'a> {
-    /// The ranks; where one stands here is its rank in the part.
+    /// The ranks; the position here is the rank in the part.
     pub ranks: &'a [u32],
     /// The part's view of the caller's send buffer: its first unit lies here.
     pub send: Slice,
@@ -32,7 +32,7 @@ pub struct SubComm<'a> {
     pub recv: Slice,
     /// How many parts of this schedule have used the board before, if this one may use it.
     pub board: Option<u32>,
-    /// Which of them are close to each other, if they are those of a node where that is known.
+    /// Levels of these ranks, if they are those of a node where levels are known.
     pub levels: Option<&'a Levels>,
 }
 
@@ -48,12 +48,12 @@ impl<'a> SubComm<'a> {
         }
     }
 
-    /// With other memory in the place of the caller's buffers.
+    /// These ranks with other memory instead of the caller's buffers.
     pub fn on(self, send: Slice, recv: Slice) -> SubComm<'a> {
         SubComm { send, recv, ..self }
     }
 
-    /// With the board of these ranks' node, for the `turn`th time in this schedule (from 0).
+    /// These ranks with the board of their node, for the `turn`th time in this schedule (from 0).
     pub fn by_board(self, turn: u32) -> SubComm<'a> {
         SubComm {
             board: Some(turn),
@@ -61,7 +61,7 @@ impl<'a> SubComm<'a> {
         }
     }
 
-    /// Where a rank stands in the part; 0 for a rank outside.
+    /// Position of a rank in the part; 0 for a rank outside.
     pub fn place(&self, rank: u32) -> u32 {
         self.ranks.iter().position(|&r| r == rank).unwrap_or(0) as u32
     }
@@ -82,15 +82,15 @@ impl<'a> SubComm<'a> {
         }
     }
 
-    /// Emits what the table chooses for `bytes` (as `table.txt` counts them), and waits for its
-    /// end.
+    /// Emits the algorithm that the table chooses for `bytes` (as `table.txt` counts them), and
+    /// waits for its end.
     pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
         let network = self.board.is_none();
         let (algorithm, param) = ask.choose(coll, bytes, network);
         self.emit(s, |s| (algorithm.emit)(&Ask { param, ..*ask }, s));
     }
 
-    /// Emits what `part` emits for the part's ranks and buffers, and waits for its end.
+    /// Emits `part` for the part's ranks and buffers, and waits for its end.
     pub fn emit(&self, s: &mut Schedule, part: impl FnOnce(&mut Schedule)) {
         let (first, temps, slots) = (s.steps.len(), s.temps.len(), s.slots);
         let shelf = std::mem::take(&mut s.shelf);
@@ -186,8 +186,8 @@ impl<'a> SubComm<'a> {
 }
 
 /// The two levels of a communicator on several nodes, as one rank sees them: the ranks of its node,
-/// and one rank of every node, its *leader*: of the root's node the root, of another one its lowest
-/// rank.
+/// and one rank of every node, its *leader*: the root on the root's node, the lowest rank on
+/// another one.
 #[derive(Clone, Debug)]
 pub struct Hierarchy<'a> {
     /// Ranks of this node.
@@ -197,12 +197,12 @@ pub struct Hierarchy<'a> {
     pub leaders: Vec<u32>,
     /// This node's leader.
     pub leader: u32,
-    /// This rank is it.
+    /// Whether this rank is its node's leader.
     pub leads: bool,
 }
 
 impl<'a> Hierarchy<'a> {
-    /// Of a call on a communicator with several nodes.
+    /// The levels of a call on a communicator with several nodes.
     pub fn of(ask: &Ask<'a>) -> Hierarchy<'a> {
         // Rows of `ALL` that come here need nodes.
         let nodes = ask.nodes.expect("the communicator has several nodes");

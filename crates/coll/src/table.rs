@@ -1,5 +1,5 @@
 //! The choice of an algorithm, as data: `table.txt` read into rows. A file of the same form can
-//! stand in for it.
+//! replace it.
 
 use super::Ask;
 use super::algorithms::{ALL, Algorithm};
@@ -34,7 +34,7 @@ colls! {
 }
 
 impl Coll {
-    /// As rows of the table name it.
+    /// Its name in rows of the table.
     pub fn name(self) -> &'static str {
         COLLS[self as usize].1
     }
@@ -55,7 +55,7 @@ impl Coll {
     }
 }
 
-/// The number of an algorithm where no slash stands behind its name.
+/// The number of an algorithm whose name has no slash behind it.
 pub const DEFAULT_PARAM: u32 = 4;
 
 /// The table that is built in.
@@ -83,11 +83,11 @@ pub struct Row {
 enum Pick {
     /// This algorithm with that number.
     One(&'static Algorithm, u32),
-    /// Whatever costs least by the closed forms.
+    /// The algorithm that costs least by the closed forms.
     Cheapest(Coll),
 }
 
-/// The word of rows that choose what costs least.
+/// The word of rows that choose the cheapest algorithm.
 const CHEAPEST: &str = "cheapest";
 
 impl Row {
@@ -142,10 +142,10 @@ pub enum Unreadable {
     InFile {
         /// The file.
         file: String,
-        /// Which row, and what is wrong with it.
+        /// The row, and what is wrong with it.
         why: Box<Unreadable>,
     },
-    /// A file that the system does not give.
+    /// A file that the system cannot read.
     #[error("{file}: {why}")]
     File {
         /// The file.
@@ -174,7 +174,7 @@ pub enum WrongRow {
         column: &'static str,
         /// The offending word.
         word: String,
-        /// The first that may.
+        /// The first valid word.
         no: &'static str,
         /// The second.
         yes: &'static str,
@@ -191,7 +191,7 @@ fn expanded(rows: &str, read: impl Fn(&str) -> io::Result<String>) -> Result<Str
         Some(file) => {
             let name = || file.to_string();
             let text = read(file).map_err(|why| Unreadable::File { file: name(), why })?;
-            // Read alone first, so that a fault is told by the file's own line.
+            // Read alone first, so that a fault names the file's own line.
             match Table::parse(&text) {
                 // A semicolon in a comment separates nothing.
                 Ok(_) => Ok(lines(&text).collect::<Vec<_>>().join("\n")),
@@ -220,13 +220,13 @@ impl Default for Table {
 }
 
 impl Table {
-    /// The built-in table behind `rows`, which are separated by semicolons.
+    /// The built-in table after `rows`, which are separated by semicolons.
     pub fn with(rows: &str) -> Result<Table, Unreadable> {
         Table::parse(&format!("{}\n{BUILT_IN}", rows.replace(';', "\n")))
     }
 
     /// The rows that a text stands for, one a line: those of a file for each `@FILE`, whose text
-    /// `read` gives. [`Table::with`] can read what comes of it.
+    /// `read` gives. [`Table::with`] can read the result.
     pub fn expand(
         rows: &str,
         read: impl Fn(&str) -> io::Result<String>,
@@ -236,7 +236,7 @@ impl Table {
         Ok(rows)
     }
 
-    /// As [`Table::with`], of what [`Table::expand`] gives.
+    /// Like [`Table::with`], for the result of [`Table::expand`].
     pub fn with_files(
         rows: &str,
         read: impl Fn(&str) -> io::Result<String>,
@@ -244,7 +244,7 @@ impl Table {
         Table::with(&expanded(rows, read)?)
     }
 
-    /// Reads a table; says line and fault when it cannot.
+    /// Reads a table; an error names the line and the fault.
     pub fn parse(text: &str) -> Result<Table, Unreadable> {
         let mut rows = vec![Vec::new(); COLLS.len() * PLACES];
         for (number, line) in lines(text).enumerate() {
@@ -280,7 +280,7 @@ impl Table {
         self.memo.cheapest(coll, ask, &self.prices, site)
     }
 
-    /// Rows alone, separated by semicolons, with nothing behind them (a communicator's hint).
+    /// Rows alone, separated by semicolons, with nothing after them (a communicator's hint).
     pub fn only(rows: &str) -> Result<Table, Unreadable> {
         Table::parse(&rows.replace(';', "\n"))
     }
@@ -300,8 +300,8 @@ impl Table {
         rows.iter().find_map(|r| r.pick(bytes, ask, (self, site)))
     }
 
-    /// The algorithm and its parameter for a call; `bytes` as `table.txt` explains. When no row
-    /// fits, the last algorithm that can.
+    /// The algorithm and its parameter for a call; `bytes` as `table.txt` explains. If no row fits,
+    /// the last algorithm that can do the call.
     #[inline]
     pub fn choose(
         &self,
@@ -315,7 +315,7 @@ impl Table {
     }
 }
 
-/// The last algorithm that can do the call, and the first number worth a look.
+/// The last algorithm that can do the call, and the first number worth trying.
 pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
     let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
     // Every collective has an algorithm without needs, or two whose needs are opposite (a test
@@ -395,7 +395,7 @@ fn limit(word: &str, none: u64) -> Result<u64, WrongRow> {
     }
 }
 
-/// A limit that nothing reaches stands for one that is too large.
+/// A limit that is never reached replaces one that is too large.
 fn at_most(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

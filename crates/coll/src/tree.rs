@@ -3,8 +3,8 @@
 //! one of such trees among the ranks of each group, and one among the groups' heads. A group's head
 //! is the root, or its lowest rank.
 //!
-//! With rank 0 as root, what a rank leads is a run of ranks from itself on if the ranks of every
-//! group follow one another, so operations that do not commute keep their order.
+//! With rank 0 as root, a rank leads consecutive ranks, itself first, if the ranks of every group
+//! follow one another, so operations that do not commute keep their order.
 
 use super::{Ask, Levels, Nodes};
 
@@ -125,7 +125,7 @@ impl<'a> Tree<'a> {
 enum Row {
     /// All ranks, from the root on.
     All { root: u32, size: u32 },
-    /// These.
+    /// A tree of these ranks.
     Some(Vec<u32>),
 }
 

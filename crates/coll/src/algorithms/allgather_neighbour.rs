@@ -1,5 +1,5 @@
-//! Allgather by neighbour exchange: `n/2` rounds in which each rank talks by turns to its two
-//! neighbours, two blocks at a time, straight into place; for an even number of processes and long
+//! Allgather by neighbour exchange: `n/2` rounds in which each rank exchanges two blocks at a time
+//! with its two neighbours in turn, straight into place; for an even number of processes and long
 //! blocks, equal or not.
 
 use crate::cost::Place;
@@ -46,7 +46,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.memory.copy(b) + at.near().exchange(b) + rounds.max(0.0) * round
 }
 
-/// The blocks of two ranks, as one slice if they are in a row.
+/// The blocks of two ranks, as one slice if they are contiguous.
 fn pair(ask: &Ask, p: u32) -> [Slice; 2] {
     if ask.recv.is_even() {
         [ask.recv.run(2 * p, 2), Slice::NOTHING]

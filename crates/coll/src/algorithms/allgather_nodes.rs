@@ -51,7 +51,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
         + copies
 }
 
-/// Bytes of a block among the leaders, by what the one has to get that has least.
+/// Bytes of a block among the leaders, for the leader that has to get least.
 fn gets(nodes: &Nodes, each: u64) -> u64 {
     nodes.elsewhere(nodes.fewest(), each)
 }

@@ -1,5 +1,5 @@
-//! Allgather round a ring, straight into place: `n-1` steps, each rank talks to its neighbours
-//! only; for long or unequal blocks.
+//! Allgather round a ring, straight into place: `n-1` steps, each rank exchanges data with its
+//! neighbours only; for long or unequal blocks.
 
 use crate::cost::Place;
 use crate::{Ask, Schedule};

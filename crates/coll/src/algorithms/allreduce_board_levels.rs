@@ -31,7 +31,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let readers = |k| f64::from(k) - 1.0;
     let shows = |at: &Place| at.memory.show(b) + at.p.step;
     let see = |k, at: &Place| shows(at) + at.memory.see(readers(k), b);
-    // The root combines where the others copy.
+    // The root combines while the others copy.
     reduce_board_levels::up(ask, at) + at.memory.fold(b) + at.p.step - shows(at)
         + at.release(b, readers, see)
 }

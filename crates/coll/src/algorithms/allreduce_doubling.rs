@@ -1,5 +1,6 @@
 //! Allreduce by recursive doubling: `ceil(log2 n)` exchanges of the whole data, in the order of
-//! ranks; for short messages. With `n` no power of two, the first ranks pair up before and after.
+//! ranks; for short messages. If `n` is not a power of two, the first ranks pair up before and
+//! after.
 
 use crate::cost::Place;
 use crate::fold::Fold;

@@ -1,6 +1,5 @@
 //! Allreduce of several nodes: inside each node to its leader, among the leaders, and back into
-//! each node. For short and middling messages; in the order of ranks where that is the order of
-//! nodes.
+//! each node. For short and middling messages; in the order of ranks if that is the order of nodes.
 
 use super::{bcast_nodes, reduce_nodes};
 use crate::cost::{Parts, Place};

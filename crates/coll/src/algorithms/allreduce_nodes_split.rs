@@ -1,6 +1,6 @@
 //! Allreduce of several nodes in which every rank takes a part of the data between the nodes:
 //! reduce-scatter inside each node, an allreduce of every part among the ranks that have it,
-//! allgather inside each node. For long messages; in the order of ranks where that is the order of
+//! allgather inside each node. For long messages; in the order of ranks if that is the order of
 //! nodes. There are as many parts as the smallest node has ranks.
 
 use crate::ask::part_of;
@@ -15,7 +15,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     };
     let hierarchy = Hierarchy::of(ask);
     let (parts, me) = (nodes.fewest(), hierarchy.inside(0).place(ask.rank));
-    // The ranks that larger nodes have on top get empty parts at the end.
+    // The additional ranks of larger nodes get empty parts at the end.
     let cut = |i: u32| {
         if i < parts {
             part_of(ask.output(), i, parts)

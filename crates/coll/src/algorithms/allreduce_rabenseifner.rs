@@ -1,6 +1,6 @@
 //! Allreduce after Rabenseifner: reduce-scatter by recursive halving, allgather by recursive
 //! doubling. As few bytes as the ring in `2 log2 n` steps; for long messages and commutative
-//! operations. With `n` no power of two, the first ranks pair up before and after.
+//! operations. If `n` is not a power of two, the first ranks pair up before and after.
 
 use crate::ask::parts_of;
 use crate::cost::{Place, binomial_down, binomial_up, halves};

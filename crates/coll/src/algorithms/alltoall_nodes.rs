@@ -1,6 +1,6 @@
 //! Alltoall of several nodes: each rank gives all its blocks to its leader, the leaders exchange
-//! bundles (one message for a pair of nodes), and each leader deals out what came. For short equal
-//! blocks: every block is copied a few times.
+//! bundles (one message for a pair of nodes), and each leader distributes the data that came. For
+//! short equal blocks: every block is copied a few times.
 
 use super::allgather_nodes::collect;
 use crate::cost::{Parts, Place};
@@ -51,14 +51,14 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
         + 2.0 * (cells * at.memory.copy(ask.bytes as f64) + at.memory.copy(row as f64))
 }
 
-/// Bytes of a bundle, by what the leader of the largest node has to send.
+/// Bytes of a bundle, by the data that the leader of the largest node has to send.
 fn bundle(nodes: &Nodes, each: u64) -> u64 {
     let most = nodes.most();
     u64::from(most) * nodes.elsewhere(most, each)
 }
 
-/// A leader's work on the rows of its node: row `l` has what the node's `l`th rank sends to (or
-/// gets from) each rank.
+/// A leader's work on the rows of its node: row `l` has the data that the node's `l`th rank sends
+/// to (or gets from) each rank.
 struct Leader<'a> {
     nodes: &'a Nodes,
     /// Bytes of a row and of a block.
@@ -75,13 +75,13 @@ impl Leader<'_> {
         all.part(before * self.each, pair * self.each)
     }
 
-    /// A block in a row.
+    /// A block inside a row.
     fn cell(&self, rows: Slice, row: usize, rank: u32) -> Slice {
         rows.part(row as u64 * self.row + rank as u64 * self.each, self.each)
     }
 
-    /// From rows to bundles: in a bundle, sender by sender, what each of the other node's ranks
-    /// gets.
+    /// From rows to bundles: a bundle has, sender by sender, the blocks for each of the other
+    /// node's ranks.
     fn bundle(&self, rows: Slice, out: Slice, s: &mut Schedule) {
         for node in 0..self.nodes.count() {
             let (mut at, bundle) = (0, self.bundle_of(out, node));
@@ -135,8 +135,8 @@ fn exchange(
     between.run(Coll::Alltoall, bundle, &part, s);
 }
 
-/// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's is
-/// there already.
+/// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's row
+/// is there already.
 fn deal(hierarchy: &Hierarchy, rows: Slice, row: u64, ask: &Ask, s: &mut Schedule) {
     let inside = hierarchy.inside(1).on(rows, rows);
     let even = |buf| Blocks::Even { buf, each: row };

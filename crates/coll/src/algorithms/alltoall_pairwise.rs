@@ -18,7 +18,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let near = f64::from(at.node - 1);
-    // In every round as many ranks of a node talk to another one as the round goes far.
+    // In round `k`, `k` ranks of a node exchange data with another node.
     let between = (others - near) * at.far(at.node).exchange(b);
     let inside = near * at.far(at.node / 2 + 1).exchange(b);
     at.memory.copy(b) + between + inside

@@ -23,8 +23,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
 }
 
-/// Starts what goes to the ranks that are so far away, and comes from those. A rank waits only for
-/// messages of no later round than its own, so the ranks need not have as many at once.
+/// Starts the transfers to and from the ranks at this distance. A rank waits only for messages of
+/// no later round than its own, so the ranks need not start the same number at once.
 pub(super) fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
     for by in rounds.clone() {
         let into = ask.recv.block(ask.before(by));

@@ -1,5 +1,6 @@
-//! Barrier on a board of a host with several domains: as `board_tree` within each domain and between
-//! the heads of the domains; the root lets the other heads go, and each of those its own ranks.
+//! Barrier on a board of a host with several domains: as `board_tree` within each domain and
+//! between the heads of the domains; the root releases the other heads, and each of those releases
+//! its own ranks.
 
 use crate::cost::{Place, children};
 use crate::tree::Tree;

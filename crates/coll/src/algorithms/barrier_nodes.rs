@@ -1,5 +1,5 @@
-//! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader lets
-//! its node go. A node whose ranks have a board reports and releases there.
+//! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader
+//! releases its node. A node whose ranks have a board reports and releases there.
 
 use super::barrier_tree::{self, release, report};
 use crate::cost::{Parts, Place};

@@ -15,8 +15,8 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (fan, size) = (u64::from(ask.param.max(1)), u64::from(ask.size));
     let both = |k: f64| at.fan_in(k, 0.0, 0.0) + at.fan_out(k, 0.0);
     let (mut rank, mut path, mut most) = (0, 0.0, 0.0f64);
-    // Along the first child of every rank, which leads the deepest subtree. Children that have none
-    // come before the others and are told after them.
+    // Along the first child of every rank, which leads the deepest subtree. Children without
+    // children report before the others and are released after them.
     loop {
         let first = rank * fan + 1;
         if first >= size {
@@ -38,7 +38,7 @@ fn children(ask: &Ask) -> std::ops::Range<u32> {
     rank(before + 1)..rank(before + u64::from(ask.param) + 1)
 }
 
-/// Ends at rank 0 when all have come.
+/// Ends at rank 0 when all have reported.
 pub(super) fn report(ask: &Ask, s: &mut Schedule) {
     for child in children(ask) {
         s.recv(child, Slice::NOTHING);
@@ -49,7 +49,7 @@ pub(super) fn report(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// Rank 0 lets all go.
+/// Rank 0 releases all.
 pub(super) fn release(ask: &Ask, s: &mut Schedule) {
     if ask.rank > 0 {
         s.recv((ask.rank - 1) / ask.param, Slice::NOTHING);

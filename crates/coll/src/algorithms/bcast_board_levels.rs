@@ -22,7 +22,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
 }
 
-/// The call as pieces are cut for it.
+/// The call with the pieces into which its data is cut.
 fn cut_as<'a>(ask: &Ask<'a>) -> Ask<'a> {
     Ask {
         param: ask.param.saturating_mul(KILOBYTES_A_READER),
@@ -67,8 +67,8 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
         let readers = |k| children(fan, k).map(f64::from).sum();
         return at.release(b, readers, |k, at| down(k, fan, b, |_| *at));
     }
-    // The first piece goes down, and then one after the other as quickly as the busiest rank is
-    // through with one.
+    // The first piece goes down, and then one after the other as quickly as the busiest rank
+    // handles one.
     let (pieces, b) = cut::long_pieces_of(&cut_as(ask), 2);
     let (mut first, mut each, mut readers) = (0.0, 0.0f64, 0.0);
     for (k, at) in at.levels() {

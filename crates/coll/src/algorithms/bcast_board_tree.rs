@@ -30,7 +30,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     down(ask.size, ask.param, ask.bytes as f64, |n| at.within(n))
 }
 
-/// From the root of a tree of `n` ranks to all; `among`: where so many of them meet.
+/// From the root of a tree of `n` ranks to all; `among`: the prices where this many of them meet.
 pub(super) fn down<'a>(mut n: u32, fan: u32, b: f64, among: impl Fn(u32) -> Place<'a>) -> f64 {
     let mut ns = 0.0;
     while n > 1 {

@@ -1,6 +1,6 @@
 //! Broadcast as scatter (binomial) and allgather (recursive doubling): `2 log2 n` steps; for
-//! middling messages. With `n` no power of two, each rank of the power of two below it passes what
-//! it gets on to one of the others.
+//! middling messages. If `n` is not a power of two, each rank of the power of two below it passes
+//! the data that it gets on to one of the others.
 
 use super::bcast_scatter_ring::scatter;
 use super::gather_binomial::span;
@@ -64,7 +64,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     scatter + halves(at, core.size, b, twin) + on
 }
 
-/// Whether the scatter has left at relative rank `v` what its partner in this round has.
+/// Whether the scatter has left at relative rank `v` the data that its partner in this round has.
 fn holds(v: u32, mask: u32) -> bool {
     v & (2 * mask - 1) == 0
 }

@@ -44,7 +44,7 @@ fn at_root(ask: &Ask, s: &mut Schedule) {
             s.recv(first, ask.recv.run(first, width));
             continue;
         }
-        // The subtree runs past the last rank: take it aside and put its two pieces where they
+        // The subtree runs past the last rank: receive it aside and put its two pieces where they
         // belong.
         let (high, low) = (n - first, first + width - n);
         let aside = s.bytes(width as u64 * each);

@@ -143,7 +143,7 @@ impl Need {
         }
     }
 
-    /// Whether the call gives it.
+    /// Whether the call meets it.
     pub fn met(self, ask: &Ask) -> bool {
         let even = || ask.send.is_even() && ask.recv.is_even();
         match self {
@@ -191,7 +191,7 @@ fn on_board(ask: &Ask) -> bool {
     quarter >= ask.size as u64 && data < MOST_PIECES * quarter
 }
 
-/// Whether those can that have all data on a short shelf at once.
+/// Whether board algorithms that need all data on a short shelf at once can do the call.
 fn on_short_board(ask: &Ask) -> bool {
     let fits = (1..=ask.shelf_units().0).contains(&ask.count);
     ask.size > 1 && fits && on_board(ask)
@@ -203,7 +203,7 @@ const MOST_PIECES: u64 = 10_000;
 /// One algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
-    /// Which collective it performs.
+    /// The collective that it performs.
     pub coll: Coll,
     /// Its name in the table.
     pub name: &'static str,
@@ -214,13 +214,13 @@ pub struct Algorithm {
     /// Its cost: nanoseconds from the call on all ranks until the last one has ended, the same on
     /// all ranks.
     pub cost: fn(&Ask, &Place) -> f64,
-    /// The numbers behind the slash that are worth a look where what costs least is chosen.
+    /// The numbers behind the slash that are tried where the cheapest algorithm is chosen.
     pub params: &'static [u32],
     /// All ranks move data at the same time, so that they share the memory of their socket.
     pub at_once: bool,
 }
 
-/// Kilobytes of a piece that goes through a board's long shelf; where pieces make no difference, the
+/// Kilobytes of a piece that goes through a board's long shelf; if pieces make no difference, the
 /// first is taken.
 const KILOBYTES: [u32; 7] = [256, 512, 128, 64, 32, 16, 8];
 
@@ -247,8 +247,9 @@ macro_rules! algorithms {
 }
 
 // The collective, the algorithm's name in the table and the numbers behind the slash that are worth
-// a look, what it needs, what emits it, what it costs, and whether all ranks move data at once. Where no
-// row of the table fits a call, the last algorithm of its collective runs that can do it, with the first number.
+// trying, its requirement, its function, its cost, and whether all ranks move data at once. If no
+// row of the table fits a call, the last algorithm of its collective that can do it runs, with the
+// first number.
 algorithms! {
     Barrier, "board_levels" / [4, 8, 16], Levels, barrier_board_levels::emit, barrier_board_levels::cost;
     Barrier, "board_tree" / [4, 8, 16], Board, barrier_board_tree::emit, barrier_board_tree::cost;

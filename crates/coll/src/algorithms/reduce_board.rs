@@ -57,8 +57,8 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     shows + root + (pieces - 1.0) * root.max(shows)
 }
 
-/// Combines piece `i` of what all others show, and `mine`, in the order of ranks, into `home`. If
-/// `mine` is there already, it is the first operand.
+/// Combines piece `i` of the data that all others show, and `mine`, in the order of ranks, into
+/// `home`. If `mine` is there already, it is the first operand.
 pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
     let operand = |r: u32, s: &mut Schedule| {
         if r == ask.rank {

@@ -16,11 +16,11 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 
-/// Until rank 0 has everything.
+/// Time until rank 0 has everything.
 pub(super) fn up(ask: &Ask, at: &Place) -> f64 {
     let b = ask.bytes as f64;
     let fold = |(k, at): (u32, Place)| fold_cost(k, ask, &at);
-    // Heads pass on what their domain has.
+    // Heads pass on the result of their domain.
     let passed_on = |(_, at): (u32, Place)| at.memory.read(b) + at.p.step;
     at.memory.show(b)
         + at.p.step

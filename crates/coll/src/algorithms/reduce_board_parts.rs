@@ -54,12 +54,12 @@ struct Work {
     folds: f64,
     /// Reads one part of another.
     collect: f64,
-    /// Reads the parts of the others.
+    /// Reads the other ranks' parts.
     collects: f64,
 }
 
 impl Work {
-    /// How many pieces there are, and what each is.
+    /// Number of pieces, and their lengths.
     fn of(ask: &Ask, at: &Place) -> (f64, Work) {
         let (pieces, b) = cut::long_pieces_of(ask, 3);
         let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
@@ -89,7 +89,7 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
     let cut = Cut::long(ask, s, ask.count, 3);
     let pieces = cut.pieces();
     let collects = at_all || ask.is_root();
-    // Where the sum may not begin with what is at home, or there is no home.
+    // If the sum may not begin with the data at home, or there is no home.
     let aside = !collects || (ask.in_place && !ask.commutative);
     let parts = Parts {
         ask,
@@ -123,11 +123,11 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
 struct Parts<'a> {
     ask: &'a Ask<'a>,
     cut: &'a Cut<'a>,
-    /// Others want this rank's sums.
+    /// Others need this rank's sums.
     shows_sum: bool,
-    /// This rank wants all sums.
+    /// This rank needs all sums.
     collects: bool,
-    /// Memory for a part, where it cannot be combined at home.
+    /// Memory for a part, if it cannot be combined at home.
     aside: Option<Slice>,
 }
 
@@ -142,7 +142,7 @@ impl Parts<'_> {
         self.part(self.cut.slot(on, i).part(0, len), r)
     }
 
-    /// Shows a piece to those who combine its parts.
+    /// Shows a piece to the ranks that combine its parts.
     fn show(&self, i: u64, piece: Slice, s: &mut Schedule) {
         let (r, n) = (self.ask.rank, self.ask.size);
         let slot = self.cut.slot(r, i).part(0, piece.len);
@@ -163,7 +163,7 @@ impl Parts<'_> {
             }
         } else {
             let operand = |q| if q == r { own } else { shown(q) };
-            // From the last rank down, or, where order means nothing, from this rank down.
+            // From the last rank down, or, if order does not matter, from this rank down.
             let turn = if self.ask.commutative { r } else { n - 1 };
             s.fold(n, sum, |i, _| operand((turn + n - i) % n));
         }

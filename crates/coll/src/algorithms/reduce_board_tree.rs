@@ -33,13 +33,13 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 
-/// Until rank 0 has everything.
+/// Time until rank 0 has everything.
 pub fn up(ask: &Ask, at: &Place) -> f64 {
     let shows = at.memory.show(ask.bytes as f64) + at.p.step;
     shows + fold_cost(ask.size, ask, at)
 }
 
-/// From when all ranks show their input until the root of a tree of `n` ranks has everything.
+/// Time from when all ranks show their input until the root of a tree of `n` ranks has everything.
 pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
     if n < 2 {
         return 0.0;

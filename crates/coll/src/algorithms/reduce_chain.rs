@@ -51,8 +51,8 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     at.pipeline(ask.size, pieces, b, at.memory.combine(b))
 }
 
-/// Where the pieces from the ranks above arrive and our own are combined into them: the last of the
-/// chain sends from its input as it is.
+/// The slices where the pieces from the ranks above arrive and our own are combined into them: the
+/// last rank of the chain sends from its input as it is.
 fn accumulator(ask: &Ask, v: u32, s: &mut Schedule) -> Slice {
     if v + 1 == ask.size {
         ask.input()

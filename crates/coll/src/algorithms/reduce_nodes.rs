@@ -1,5 +1,5 @@
-//! Reduce of several nodes: inside each node to one rank of it, then from those to the root. Every
-//! node sends once. In the order of ranks where that is the order of nodes.
+//! Reduce of several nodes: inside each node to one of its ranks, then from those to the root.
+//! Every node sends once. In the order of ranks if that is the order of nodes.
 
 use crate::cost::{Parts, Place};
 use crate::sub_comm::Hierarchy;
@@ -46,7 +46,7 @@ pub(super) fn inside(hierarchy: &Hierarchy, home: Slice, ask: &Ask, s: &mut Sche
     home
 }
 
-/// Combines what the leaders have in `partial`, into `home`.
+/// Combines the leaders' results in `partial`, into `home`.
 pub(super) fn between(
     hierarchy: &Hierarchy,
     coll: Coll,

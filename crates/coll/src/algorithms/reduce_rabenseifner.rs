@@ -1,6 +1,7 @@
 //! Reduce after Rabenseifner: reduce-scatter by recursive halving, binomial gather to the root.
 //! Every rank moves about twice the data, whatever `n` is; for long messages and commutative
-//! operations. With `n` no power of two, the first ranks (counted from the root) pair up before.
+//! operations. If `n` is not a power of two, the first ranks (counted from the root) pair up
+//! before.
 
 use crate::ask::parts_of;
 use crate::cost::{Place, binomial_gather, binomial_up, halves};
@@ -42,8 +43,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
-    // One element cannot be halved and goes up a tree. Where that costs the same as the tree of
-    // `reduce binomial`, the step more prefers that one.
+    // One element cannot be halved and goes up a tree. If that costs the same as the tree of
+    // `reduce binomial`, the additional step gives preference to that one.
     if ask.count == 1 {
         return at.p.step + binomial_up(at, ask.size, b, at.memory.combine(b));
     }

@@ -73,7 +73,7 @@ struct Shares<'a> {
     ask: &'a Ask<'a>,
     cut: &'a Cut<'a>,
     pieces: u32,
-    /// Where each block's share begins in a slot.
+    /// Start of each block's share in a slot.
     starts: Vec<u64>,
 }
 
@@ -100,7 +100,7 @@ impl Shares<'_> {
         part_of(block, i, self.pieces)
     }
 
-    /// Where `owner` shows piece `i` of the block of rank `to`.
+    /// The slice in which `owner` shows piece `i` of the block of rank `to`.
     fn shown(&self, owner: u32, to: u32, i: u32) -> Slice {
         let len = self.of(self.ask.send.block(to), i).len;
         let slot = self.cut.slot(owner, i as u64);

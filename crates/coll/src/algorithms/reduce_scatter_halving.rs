@@ -1,6 +1,6 @@
 //! Reduce-scatter (and its block form) by recursive halving: `log2 n` exchanges, each of half of
-//! what is left; for commutative operations and blocks that are not long. With `n` no power of two,
-//! the first ranks pair up before and after.
+//! the remaining data; for commutative operations and blocks that are not long. If `n` is not a
+//! power of two, the first ranks pair up before and after.
 
 use crate::cost::{Place, halves};
 use crate::fold::Fold;
@@ -56,7 +56,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
     pair + halves(at, core.size, b, |half| at.memory.combine(half)) + at.memory.copy(part)
 }
 
-/// Where the block of rank `r` begins; `r == size` gives the end.
+/// Start of the block of rank `r`; `r == size` gives the end.
 fn start(ask: &Ask, r: u32) -> u64 {
     if r == ask.size {
         ask.count

@@ -1,5 +1,5 @@
 //! Reduce-scatter (and its block form) in `n-1` rounds in which each rank sends one block of its
-//! input to the rank that wants it; for commutative operations.
+//! input to the rank that needs it; for commutative operations.
 
 use crate::cost::Place;
 use crate::fold::Fold;

@@ -85,8 +85,8 @@ fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Sli
     Some(cut.slot(below, i).part(0, len))
 }
 
-/// Where this rank shows piece `i`, if there is a rank above it: once that shows a later piece than
-/// the one that lay there.
+/// The slot in which this rank shows piece `i`, if there is a rank above it: once that rank shows a
+/// later piece than the one that was there.
 fn slot(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
     if ask.rank + 1 == ask.size {
         return None;

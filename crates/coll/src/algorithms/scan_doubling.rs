@@ -52,8 +52,8 @@ pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) ->
 /// The time if that rank is on another node.
 fn far_hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
     let (far, p) = (at.far(by), at.p);
-    // The first ranks have nothing to wait for, and what they send ahead takes its turn on a link
-    // before what others wait for.
+    // The first ranks have nothing to wait for, and the messages that they send ahead occupy a link
+    // before those that others wait for.
     let ahead = match by > at.node && !far.is_long(b) {
         true => far.on_link(b) - (p.net_send + p.latency + p.net_recv),
         false => 0.0,

@@ -29,12 +29,12 @@ impl Clock {
         Moment { rank, at }
     }
 
-    /// Whether what happened at that moment is known here.
+    /// Whether events up to that moment are known here.
     pub fn knows(&self, moment: Moment) -> bool {
         moment.at <= self.0[moment.rank]
     }
 
-    /// The owner announces what it knows: later steps of it are not covered.
+    /// The owner announces its knowledge: later steps of it are not covered.
     pub fn announce(&mut self, rank: usize) -> Clock {
         let told = *self;
         self.0[rank] += 1;

@@ -1,5 +1,5 @@
-//! Memory and flags on which the executor acts in the checker: symbols in place of bytes, and flags
-//! that tell a rank no more than they must.
+//! Memory and flags on which the executor acts in the checker: symbols instead of bytes, and flags
+//! that reveal to a rank no more than they must.
 
 use super::rank::Rank;
 use super::{Region, World};

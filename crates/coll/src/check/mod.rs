@@ -74,7 +74,7 @@ pub struct Reuse {
     pub slots: usize,
     /// Lines of a rank.
     pub lines: usize,
-    /// By how many collectives memory is touched too early, to see that the rule is needed.
+    /// Number of collectives by which memory is touched too early, to see that the rule is needed.
     pub early: usize,
     /// A rank that polls a flag sees the newest word; otherwise the oldest that it may see, which
     /// reveals the least.
@@ -147,14 +147,14 @@ impl World {
         self
     }
 
-    /// Runs one collective to the end; returns the callers' buffers.
+    /// Runs one collective to its end; returns the callers' buffers.
     pub fn run(self) -> Vec<Vec<Memory>> {
         let all = self.run_all().into_iter();
         all.map(|mut calls| calls.pop().expect("one collective"))
             .collect()
     }
 
-    /// Runs to the end; returns the callers' buffers by rank and collective.
+    /// Runs everything to its end; returns the callers' buffers by rank and collective.
     pub fn run_all(mut self) -> Vec<Vec<Vec<Memory>>> {
         self.nodes_agree();
         self.open_flow_control();
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// Lets one rank go on; says whether anything has changed.
+    /// Advances one rank; returns whether anything has changed.
     fn step(&mut self, me: usize) -> bool {
         if self.ranks[me].schedule().is_none() {
             return false;
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// The present collective gets its place, and its ops if it uses the board.
+    /// Gives the current collective its place, and its ops if it uses the board.
     fn begin(&mut self, me: usize) {
         let unit = self.board.map_or(1, |b| b.unit);
         let rank = &mut self.ranks[me];
@@ -316,7 +316,7 @@ impl World {
         }
     }
 
-    /// Goes over to the next collective, if all transfers have ended.
+    /// Begins the next collective, if all transfers have ended.
     fn end(&mut self, me: usize) -> bool {
         if !self.land(me, 0..=u32::MAX) {
             return false;
@@ -397,7 +397,7 @@ impl World {
         }
     }
 
-    /// Units of a shelf in the present collective.
+    /// Units of a shelf in the current collective.
     fn shelf(&self, me: usize) -> usize {
         let schedule = self.ranks[me].schedule();
         let board = self.board.map(|b| (b.short / b.unit, b.long / b.unit));
@@ -408,7 +408,8 @@ impl World {
         }
     }
 
-    /// In which area of its owner a part of a shelf is in the present collective, and where there.
+    /// The area of its owner in which a part of a shelf is in the current collective, and its
+    /// offset there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
         let front = front(self.board.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];

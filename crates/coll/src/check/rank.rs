@@ -1,5 +1,5 @@
-//! One rank in the checker: its programs, its private memory, its transfers in flight, and what it
-//! has announced.
+//! One rank in the checker: its programs, its private memory, its transfers in flight, and its
+//! announcements.
 
 use super::clock::Clock;
 use super::symbol::Symbol;
@@ -40,12 +40,12 @@ struct Program {
 #[derive(Debug)]
 pub struct Rank {
     programs: Vec<Program>,
-    /// Which collective it is in.
+    /// Its current collective.
     pub op: usize,
-    /// The ops of the collective that it is in, and how far they are done.
+    /// The ops of the current collective, and how far they are done.
     pub ops: Vec<Op>,
     pub progress: Option<Progress>,
-    /// Number and part of the ring of the collective that it is in.
+    /// Number of the current collective, and its part of the ring.
     pub at_work: (u64, u64),
     /// Its side of the board, and the ranks of its node.
     pub flow: Option<FlowControl>,
@@ -93,7 +93,7 @@ impl Rank {
         self.programs.into_iter().map(|p| p.user).collect()
     }
 
-    /// The op that it has come to.
+    /// The current op.
     pub fn pc(&self) -> u32 {
         self.progress.map_or(0, |p| p.at())
     }
@@ -108,7 +108,7 @@ impl Rank {
         memory.map_or(0, |m| m.unit)
     }
 
-    /// Tells the others of its node what it knows.
+    /// Announces its knowledge to the others of its node.
     pub fn announce(&mut self, me: usize, number: u64, stage: u32) {
         let clock = self.clock.announce(me);
         self.marks.push(Mark {
@@ -118,12 +118,12 @@ impl Rank {
         });
     }
 
-    /// Number of the present collective on the board.
+    /// Number of the current collective on the board.
     pub fn number(&self) -> u64 {
         self.at_work.0
     }
 
-    /// Where its part of the ring begins.
+    /// Start of its part of the ring.
     pub fn ring_at(&self) -> u64 {
         self.at_work.1
     }
@@ -138,7 +138,7 @@ impl Rank {
         }
     }
 
-    /// Where a slice of private memory lies.
+    /// Location of a slice of private memory.
     pub fn region(&mut self, slice: Slice) -> Region {
         let memory = self.memory(slice.buf);
         let from = usize::try_from(slice.at).expect("slice begins inside its buffer") * memory.unit;
@@ -149,7 +149,7 @@ impl Rank {
         Region { buf, from, to }
     }
 
-    /// Faults where the region may not be touched now.
+    /// Faults if the region may not be touched now.
     pub fn may(&self, region: &Region, write: bool) {
         assert!(
             !(write && region.buf == SEND && region.to > region.from),

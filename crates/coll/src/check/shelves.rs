@@ -7,7 +7,7 @@ use super::clock::{Clock, Moment};
 use super::symbol::Symbol;
 use std::collections::HashMap;
 
-/// The areas of a rank, each sort counted apart.
+/// The areas of a rank; each sort is counted separately.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Area {
     /// Beside a stage.
@@ -81,7 +81,8 @@ impl Shelves {
         }
         let access = Access { from, to, moment };
         if write {
-            // Whatever comes after this write comes after what this write came after.
+            // Everything that comes after this write also comes after the accesses that precede
+            // this write.
             let stays = |a: &Access| a.from < from || to < a.to;
             shelf.reads.retain(stays);
             shelf.writes.retain(stays);

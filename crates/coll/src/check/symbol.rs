@@ -27,7 +27,7 @@ impl Symbol {
         Symbol { place, ranks }
     }
 
-    /// Whether it was ever written.
+    /// Whether the memory was ever written.
     pub fn is_data(self) -> bool {
         self.ranks != 0
     }

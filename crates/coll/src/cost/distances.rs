@@ -9,7 +9,7 @@ use crate::Ask;
 pub struct Distance {
     /// The prices of the call.
     pub p: Prices,
-    /// A byte from the caches of another core, whatever memory has to do meanwhile.
+    /// A byte from the caches of another core, whatever else memory has to do.
     pub shelf: f64,
 }
 
@@ -53,7 +53,7 @@ impl Distances {
         }
     }
 
-    /// Of a call: `p` by the machine, and what memory makes of it (`waiting`).
+    /// The distances of a call: `p` for the machine, and the effect of memory (`waiting`).
     pub fn of(p: &Prices, ask: &Ask, waiting: impl Fn(&mut Prices)) -> Distances {
         let shape = ask.levels.map(|l| l.shape());
         let [cached, near] = shape.map_or([0.0; 2], |s| [s.cached, s.near].map(f64::from));

@@ -1,4 +1,4 @@
-//! Memo of earlier choices by price. A plan that is too long to be kept is laid out in every call;
+//! Cache of earlier choices by price. A plan that is too long to be kept is laid out in every call;
 //! its algorithm need not be priced again.
 
 use super::cheapest;
@@ -10,7 +10,7 @@ use kw_base::sync::Mutex;
 /// The chosen algorithm, if any fits.
 type Choice = Option<(&'static Algorithm, u32)>;
 
-/// All that a choice depends on beside the prices.
+/// Everything that a choice depends on besides the prices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key {
     coll: Coll,
@@ -51,7 +51,7 @@ impl Key {
     }
 }
 
-/// Choices that are remembered.
+/// Number of remembered choices.
 const KEPT: usize = 64;
 
 /// The last choices by one set of prices.
@@ -59,14 +59,14 @@ const KEPT: usize = 64;
 pub(crate) struct Memo(Mutex<Vec<Option<(Key, Choice)>>>);
 
 impl Clone for Memo {
-    /// Remembers nothing: the other's prices may change.
+    /// An empty memo: the other's prices may change.
     fn clone(&self) -> Memo {
         Memo::default()
     }
 }
 
 impl Memo {
-    /// As [`cheapest`].
+    /// Like [`cheapest`].
     pub(crate) fn cheapest(&self, coll: Coll, ask: &Ask, p: &Prices, site: Site) -> Choice {
         let key = Key::of(coll, ask, site);
         let at = key.place(KEPT);

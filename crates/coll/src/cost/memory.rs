@@ -15,7 +15,7 @@ pub struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// By the prices of a distance.
+    /// The model with the prices of a distance.
     pub fn new(at: &'a Distance) -> Memory<'a> {
         Memory {
             p: &at.p,
@@ -23,24 +23,24 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// A byte that one of many reads from the same shelf.
+    /// A byte that one of many ranks reads from the same shelf.
     pub fn port(&self) -> f64 {
         self.shelf / PORTS
     }
 
-    /// Copies in memory of one's own.
+    /// Copies in private memory.
     pub fn copy(&self, b: f64) -> f64 {
         super::count();
         self.p.step + b * self.p.copy
     }
 
-    /// Combines in memory of one's own.
+    /// Combines in private memory.
     pub fn combine(&self, b: f64) -> f64 {
         super::count();
         self.p.step + b * self.p.combine
     }
 
-    /// Copies to one's shelf.
+    /// Copies to this rank's shelf.
     pub fn show(&self, b: f64) -> f64 {
         super::count();
         let byte = if in_line(b) {
@@ -60,7 +60,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Combines with what another rank shows.
+    /// Combines with the data that another rank shows.
     pub fn fold(&self, b: f64) -> f64 {
         let read = match in_line(b) {
             true => 0.0,
@@ -69,9 +69,9 @@ impl<'a> Memory<'a> {
         self.combine(b) + read
     }
 
-    /// Copies from the shelf of another rank to memory of one's own and to one's shelf, where `k`
-    /// read it. While all wait for memory, it serves ranks in turns: what one moves more than the
-    /// others counts by their number.
+    /// Copies from the shelf of another rank to private memory and to this rank's shelf, while `k`
+    /// ranks read it. While all wait for memory, it serves ranks in turns: what one rank moves more
+    /// than the others counts by their number.
     pub fn pass_on(&self, k: f64, b: f64) -> f64 {
         match self.p.read > self.shelf {
             true => self.read(b) * (1.0 + 1.0 / k.max(1.0)),
@@ -105,15 +105,15 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// By how much the last of `k` ranks is behind the first that all read the others' lines and
-    /// shelves in one order.
+    /// How far the last of `k` ranks is behind the first, if all read the others' lines and shelves
+    /// in the same order.
     pub fn convoy(&self, k: f64, b: f64) -> f64 {
         super::count();
         let port = if in_line(b) { 0.0 } else { b * self.port() };
         (k - 1.0).max(0.0) * (self.p.reader + port)
     }
 
-    /// Combines memory of one's own with what is on the shelf of another rank, there.
+    /// Combines private memory with the data on the shelf of another rank, there.
     pub fn combine_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
@@ -121,7 +121,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Combines what two other ranks show on the shelf of one of them.
+    /// Combines the data that two other ranks show, on the shelf of one of them.
     pub fn fold_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
@@ -135,7 +135,7 @@ impl<'a> Memory<'a> {
         self.p.step + self.p.line
     }
 
-    /// The last of `k` ranks that look at one line at the same time.
+    /// Time of the last of `k` ranks that look at one line at the same time.
     pub fn looks(&self, k: f64) -> f64 {
         self.look() + (k - 1.0).max(0.0) * self.p.reader
     }
@@ -157,7 +157,8 @@ impl<'a> Memory<'a> {
         (self.look() + self.read(b)).max(together)
     }
 
-    /// The last of `k` ranks that see at the same time that one has raised, and read its shelf.
+    /// Time of the last of `k` ranks that see at the same time that one has raised, and read its
+    /// shelf.
     pub fn see(&self, k: f64, b: f64) -> f64 {
         let all = if in_line(b) { 0.0 } else { k * b * self.port() };
         let others = (k - 1.0).max(0.0);

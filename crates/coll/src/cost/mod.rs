@@ -1,7 +1,7 @@
 //! Costs of a schedule's steps: the prices of a machine.
 //!
 //! One set of prices serves two readers: the simulator (crate `sim`) runs whole schedules with
-//! them, and the closed forms beside the algorithms price what is chosen.
+//! them, and the closed forms beside the algorithms price the choices.
 
 mod distances;
 mod memo;
@@ -58,8 +58,8 @@ pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
     at.p.call + (algorithm.cost)(ask, &at)
 }
 
-/// The algorithm that costs least, and its number; the same at all ranks. `None` where the size is
-/// not known to all (the v and w forms).
+/// The algorithm that costs least, and its number; the same at all ranks. `None` if the size is not
+/// known to all (the v and w forms).
 pub fn cheapest(
     coll: Coll,
     ask: &Ask,
@@ -75,7 +75,7 @@ pub fn cheapest(
     Some((algorithm, param))
 }
 
-/// Every algorithm that can do a call, with the numbers that are worth a look, and its price.
+/// Every algorithm that can do a call, with the numbers that are worth trying, and its price.
 pub fn candidates<'a>(
     coll: Coll,
     ask: &'a Ask,
@@ -86,7 +86,7 @@ pub fn candidates<'a>(
     able(coll, ask).map(priced)
 }
 
-/// Every algorithm that can do a call, with the numbers that are worth a look.
+/// Every algorithm that can do a call, with the numbers that are worth trying.
 pub fn able(coll: Coll, ask: &Ask) -> impl Iterator<Item = (&'static Algorithm, u32)> {
     let able = ALL
         .iter()

@@ -19,7 +19,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Of a call.
+    /// The levels of a call.
     pub fn of(ask: &'a Ask<'a>, at: &'a Place<'a>) -> Parts<'a> {
         let [nodes, per_node, fewest] = match ask.nodes {
             Some(nodes) => [nodes.count(), nodes.most(), nodes.fewest()],
@@ -35,7 +35,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A collective inside each node; nothing where each has one rank.
+    /// A collective inside each node; nothing if each has one rank.
     pub fn inside(&self, coll: Coll, bytes: u64) -> f64 {
         match self.per_node {
             1 => 0.0,
@@ -61,7 +61,7 @@ impl<'a> Parts<'a> {
     fn part(&self, coll: Coll, bytes: u64, size: u32, net: bool, sharing: u32) -> f64 {
         let ask = self.ask;
         let unit = ask.unit_bytes().max(1);
-        // Blocks of parts are listed, but where each rank gives or gets its own whole.
+        // Blocks of parts are listed, except where each rank gives or gets its own whole.
         let listed = matches!(coll, Coll::Allgather | Coll::Alltoall | Coll::ReduceScatter);
         let blocks = match listed {
             true => Blocks::Listed {

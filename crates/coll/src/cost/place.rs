@@ -8,8 +8,7 @@ pub fn first_piece(b: f64) -> f64 {
     b.min(kw_base::pool::piece_of(b as u64) as f64)
 }
 
-/// Where the steps of an algorithm happen, and what they cost there. Times are nanoseconds, `b`
-/// bytes.
+/// Location of the steps of an algorithm, and their costs there. Times are nanoseconds, `b` bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The prices.
@@ -23,14 +22,14 @@ pub struct Place<'a> {
     /// This many consecutive ranks are on each node, and messages between them do not use the
     /// network; 1: all do.
     pub node: u32,
-    /// The receiver fetches, where messages do not go over the network.
+    /// The receiver fetches, if messages do not go over the network.
     pub fetched: bool,
     distances: &'a Distances,
     shape: Option<Shape>,
 }
 
 impl<'a> Place<'a> {
-    /// Of a call; `net`: its messages go over the network.
+    /// The place of a call; `net`: its messages go over the network.
     pub fn new(distances: &'a Distances, net: bool, ask: &Ask) -> Place<'a> {
         let shape = ask.levels.map(Levels::shape);
         let at = Place {
@@ -59,7 +58,7 @@ impl<'a> Place<'a> {
     }
 
     /// How many ranks meet at each level of a host with several domains, the outermost first, and
-    /// what things cost there; nothing with one domain.
+    /// the prices there; empty with one domain.
     pub fn levels(&self) -> impl Iterator<Item = (u32, Place<'a>)> {
         let (at, distances) = (*self, self.distances);
         let shape = self.shape.unwrap_or_default();
@@ -81,11 +80,11 @@ impl<'a> Place<'a> {
         let nearest = self.levels().last().map_or(*self, |(_, at)| at).memory;
         let mut inside: f64 = self.levels().map(|(k, _)| readers(k)).sum();
         let others = self.shape.unwrap_or_default().others();
-        // By way of the largest group that rank 0 is not in, and within its own.
+        // Through the largest group that rank 0 is not in, and within its own.
         let [mut beyond, mut own] = [0.0; 2];
         for (i, ((k, at), other)) in self.levels().zip(others).enumerate() {
             inside -= readers(k);
-            // Those of the levels inside look at the line first.
+            // Ranks of the levels inside look at the line first.
             let first = nearest.look() + nearest.convoy(inside + 1.0, b);
             let late = match inside > 0.0 {
                 true => (first - at.memory.look()).max(0.0),
@@ -103,7 +102,7 @@ impl<'a> Place<'a> {
         own.max(beyond)
     }
 
-    /// Among `n` ranks of a host that follow one another.
+    /// The place among `n` consecutive ranks of a host.
     pub fn within(self, n: u32) -> Place<'a> {
         let in_order = self.shape.is_some_and(|s| s.in_order) && !self.net;
         let mut span: u32 = self.levels().map(|(k, _)| k).product();
@@ -133,7 +132,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Of ranks that are on several nodes; `near`: those of a node reach each other without the
+    /// The place of ranks on several nodes; `near`: ranks of a node reach each other without the
     /// network.
     pub fn on_nodes(self, nodes: &Nodes, near: bool) -> Place<'a> {
         let node = nodes.most();
@@ -148,7 +147,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Between ranks of one node, or of one package.
+    /// The place between ranks of one node, or of one package.
     pub fn near(self) -> Place<'a> {
         let at = match self.is_host() {
             true => self.at(&self.distances.near),
@@ -171,12 +170,13 @@ impl<'a> Place<'a> {
         self.shape.map_or(n, |s| s.most.min(n))
     }
 
-    /// Whether it has several packages, and what is near is one of those.
+    /// Whether it has several packages, and the near ranks are those of one package.
     fn is_host(&self) -> bool {
         !self.net && self.node > 1
     }
 
-    /// Between nodes (or packages), where `ranks` of each send at the same time, or all of a smaller one.
+    /// The place between nodes (or packages), if `ranks` of each send at the same time, or all of a
+    /// smaller one.
     pub fn far(self, ranks: u32) -> Place<'a> {
         if self.is_host() {
             let far = self.at(&self.distances.far);
@@ -191,7 +191,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Between ranks whose numbers differ in the bit that is worth `by` alone: all at once.
+    /// The place between ranks whose numbers differ only in the bit that is worth `by`: all at
+    /// once.
     pub fn across(self, by: u32) -> Place<'a> {
         match by < self.node {
             true => self.near(),
@@ -226,13 +227,13 @@ impl<'a> Place<'a> {
         mean.max(busy(&far)).max(busy(&self.near()))
     }
 
-    /// From one end of a chain of `n` ranks to the other.
+    /// Time from one end of a chain of `n` ranks to the other.
     pub fn chain(&self, n: u32, hop: impl Fn(&Place) -> f64) -> f64 {
         let far = f64::from(n.div_ceil(self.node) - 1);
         far * hop(&self.far(1)) + (f64::from(n) - 1.0 - far) * hop(&self.near())
     }
 
-    /// Whether a message is announced first.
+    /// Whether a message is announced first (RTS).
     pub fn is_long(&self, b: f64) -> bool {
         match self.net {
             true => b > self.p.net_eager,
@@ -252,18 +253,18 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// From one core to another.
+    /// Time from one core to another.
     fn way(&self) -> f64 {
         self.p.line + self.p.way
     }
 
-    /// A receiver's work for a message through shared memory, beside its bytes: what its sender has
-    /// written comes from there line by line, and the first of them it waits for.
+    /// A receiver's work for a message through shared memory, in addition to its bytes: the data
+    /// that its sender has written comes line by line, and it waits for the first of them.
     fn receives(&self) -> f64 {
         self.p.line + self.p.recv
     }
 
-    /// From the announcement of a long message until its sender may begin.
+    /// Time from the announcement of a long message until its sender may begin.
     fn answer(&self) -> f64 {
         let p = self.p;
         match self.net {
@@ -298,7 +299,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// From the beginning of a send until its receiver, who waits, goes on.
+    /// Time from the beginning of a send until its receiver, which waits, continues.
     pub fn one_way(&self, b: f64) -> f64 {
         super::count();
         let p = self.p;
@@ -317,7 +318,8 @@ impl<'a> Place<'a> {
             }
     }
 
-    /// From when all send a message and receive one, each with another rank, until all go on.
+    /// Time from when all ranks send a message and receive one, each with another rank, until all
+    /// continue.
     pub fn exchange(&self, b: f64) -> f64 {
         self.exchange_of(b, b)
     }
@@ -338,7 +340,7 @@ impl<'a> Place<'a> {
             }
     }
 
-    /// How long a rank is busy that takes `in_` bytes and sends `out` ones, while links are.
+    /// How long a rank is busy that takes `in_` bytes and sends `out` bytes, while links are.
     pub fn relay(&self, out: f64, in_: f64) -> f64 {
         super::count();
         let p = self.p;
@@ -370,7 +372,7 @@ impl<'a> Place<'a> {
         if more > 0.0 && !far.net && far.is_long(b) {
             return first + far.queue(n, more, b, each);
         }
-        // The ends have one to deal with, and `next` counts what the rank before the last one does.
+        // The ends have one to handle, and `next` counts the work of the rank before the last.
         let passes_on = n.saturating_sub(2).max(1);
         let meanwhile = |at: &Place| match more > 0.0 && !at.net && at.is_long(b) {
             true => at.take(b) + each,
@@ -380,14 +382,14 @@ impl<'a> Place<'a> {
     }
 
     /// How long after the first piece the last of `more` further long ones is at the end of a chain
-    /// in shared memory. A rank does what comes first: it takes pieces that wait for it before it
-    /// passes on those that it has taken.
+    /// in shared memory. A rank handles pieces in the order in which they arrive: it takes pieces
+    /// that wait for it before it passes on those that it has taken.
     ///
     /// While a piece comes every `copy`, a rank that is busy with each for `takes` and `copy` falls
-    /// behind, and what it passes on comes `x` times as slowly as what it has taken, which comes `x`
-    /// times as slowly as what is sent to it: `x = takes / copy + 1 / x`. So when the last one has
-    /// come, a part `1 - 1 / x` of all follows without a pause, and the next rank falls behind by
-    /// that one.
+    /// behind: it passes pieces on `x` times as slowly as it takes them, and takes them `x` times
+    /// as slowly as they are sent to it: `x = takes / copy + 1 / x`. So when the last one has come,
+    /// a part `1 - 1 / x` of all follows without a pause, and the next rank falls behind by that
+    /// one.
     fn queue(&self, n: u32, more: f64, b: f64, each: f64) -> f64 {
         let p = self.p;
         let (send, copy) = (p.step + p.send, b * p.long_byte);
@@ -417,7 +419,7 @@ impl<'a> Place<'a> {
         one(&self.near()).max(one(&self.far(1)))
     }
 
-    /// From when all begin to send to `k` others each until all have what they were sent.
+    /// Time from when all begin to send to `k` others each until all have received their data.
     pub fn storm(&self, k: f64, b: f64) -> f64 {
         if k < 1.0 {
             return 0.0;
@@ -469,7 +471,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// From when a rank begins to send to `k` others until the last of them goes on.
+    /// Time from when a rank begins to send to `k` others until the last of them continues.
     pub fn fan_out(&self, k: f64, b: f64) -> f64 {
         if k < 1.0 {
             return 0.0;
@@ -478,8 +480,8 @@ impl<'a> Place<'a> {
         self.others(k, |at| at.gap(b)) - last.gap(b) + last.one_way(b)
     }
 
-    /// From when `k` others begin to send to a rank until it has taken all; `each`: what it does
-    /// besides with each.
+    /// Time from when `k` others begin to send to a rank until it has taken all; `each`: its
+    /// additional work for each.
     pub fn fan_in(&self, k: f64, b: f64, each: f64) -> f64 {
         if k < 1.0 {
             return 0.0;

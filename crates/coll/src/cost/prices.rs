@@ -4,10 +4,10 @@ use kw_base::Calibration;
 use kw_base::calibration::Figure;
 use kw_base::overheads::{LOOPBACK, RING, TCP_BYTE, TCP_FRAME, WINDOW};
 
-/// Where a price comes from; numbers are nanoseconds, or how many times the figure it is.
+/// Source of a price; numbers are nanoseconds, or multiples of the figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Source {
-    /// Nothing measures it.
+    /// It is not measured.
     Start(f64),
     /// A cache line from one core to another of its package.
     LineNear,
@@ -74,12 +74,12 @@ impl Source {
         }
     }
 
-    /// The price where nothing was measured.
+    /// The price if nothing was measured.
     pub fn start(self) -> f64 {
         self.value(&Calibration::START)
     }
 
-    /// The figures of which the first that the host has makes the price; none: a built-in value.
+    /// The figures; the first that the host has makes the price. None: a built-in value.
     pub fn figures(self) -> &'static [Figure] {
         match self {
             Source::Start(_) => &[],
@@ -101,12 +101,12 @@ impl Source {
     }
 }
 
-/// One price: its name, where it comes from, and what it is.
+/// One price: its name, its source, and its description.
 #[derive(Clone, Copy, Debug)]
 pub struct Price {
-    /// As descriptions of machines name it.
+    /// Its name in descriptions of machines.
     pub name: &'static str,
-    /// Where it comes from in a job.
+    /// Its source in a job.
     pub source: Source,
     /// Its description.
     pub help: &'static str,
@@ -114,7 +114,7 @@ pub struct Price {
 
 macro_rules! prices {
     ($($id:ident = $name:literal, $source:expr, $help:literal;)*) => {
-        /// Prices of one machine: nanoseconds, and nanoseconds a byte where the name says so.
+        /// Prices of one machine: nanoseconds, or nanoseconds per byte if the name says so.
         #[derive(Clone, Copy, PartialEq, Debug, Default)]
         pub struct Prices {
             $(#[doc = $help] pub $id: f64,)*
@@ -128,7 +128,7 @@ macro_rules! prices {
         }),*];
 
         impl Prices {
-            /// Every price is the one that `of` gives.
+            /// Prices of which each is the result of `of`.
             pub fn each<E>(mut of: impl FnMut(&Price) -> Result<f64, E>) -> Result<Prices, E> {
                 let mut all = PRICES.iter();
                 // As many rows as fields.
@@ -149,10 +149,10 @@ use Source::{
     RoundTrip, Start, Stream, StreamCache, StreamNear,
 };
 
-// Starting values, and how many times a figure a price is, are fitted to what was measured on a
-// virtual machine with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) where nothing
-// else is said; `kwsim check` says how well. `recv` and `write` are of two cores that share a cache in
-// some minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
+// Starting values, and the multiples of figures, are fitted to measurements on a virtual machine
+// with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) unless something else is
+// stated; `kwsim check` shows how well. `recv` and `write` are those of two cores that share a
+// cache in some minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
 prices! {
     call = "call", Start(60.0), "Overhead of a collective call, without its steps.";
     step = "step", Start(5.0), "Overhead of one step.";
@@ -190,12 +190,12 @@ prices! {
 }
 
 impl Prices {
-    /// Where nothing was measured.
+    /// The prices if nothing was measured.
     pub fn start() -> Prices {
         Prices::of(&Calibration::START)
     }
 
-    /// By the figures of a host; built-in values where they were not measured.
+    /// The prices by the figures of a host; built-in values for those that were not measured.
     pub fn of(c: &Calibration) -> Prices {
         let value = |p: &Price| Ok::<f64, std::convert::Infallible>(p.source.value(c));
         let Ok(prices) = Prices::each(value);

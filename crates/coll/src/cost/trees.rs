@@ -7,7 +7,7 @@ pub fn log2_up(n: u32) -> u32 {
     n.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// From the root of a binomial tree of `n` ranks to all; a message is `b` bytes.
+/// Time from the root of a binomial tree of `n` ranks to all; a message is `b` bytes.
 pub fn binomial_down(at: &Place, n: u32, b: f64) -> f64 {
     let hop = |level: u32| at.down(1 << level).one_way(b);
     let levels = |k: u32| (0..k).map(hop).sum::<f64>();
@@ -24,7 +24,7 @@ pub fn binomial_down(at: &Place, n: u32, b: f64) -> f64 {
     most.max(before)
 }
 
-/// From all to the root of a binomial tree of `n` ranks, which combine on the way (`each`).
+/// Time from all to the root of a binomial tree of `n` ranks, which combine on the way (`each`).
 pub fn binomial_up(at: &Place, n: u32, b: f64, each: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -52,8 +52,8 @@ pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
     (1..=n.ilog2()).map(step).sum()
 }
 
-/// A scatter by a binomial tree of `n` ranks: every hop has half of what the one before had.
-/// `own`: what a rank does with its own block before it sends long ones.
+/// A scatter by a binomial tree of `n` ranks: every hop has half of the bytes of the one before.
+/// `own`: the root's work on its own block before it sends long ones.
 pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
     let least = least_level(at, n, each);
     binomial_parts(at, n, each, &|at, b| at.gap(b), &|(half, blocks)| {
@@ -98,7 +98,7 @@ fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
     before + own + overtaken
 }
 
-/// `more`: extra time of the root for a subtree while it deals with the others; `hop`: time of a
+/// `more`: extra time of the root for a subtree while it handles the others; `hop`: time of a
 /// message of that many blocks to the rank at that distance.
 fn binomial_parts(
     at: &Place,
@@ -129,8 +129,8 @@ pub fn children(fan: u32, n: u32) -> impl Iterator<Item = u32> {
     steps.map(move |s| (n.div_ceil(s) - 1).min(fan - 1) as u32)
 }
 
-/// Ranks that each of the last children of such a tree's root leads, itself among them, but the
-/// very last child; and what that one leads.
+/// Ranks that each of the last children of such a tree's root leads, including themselves, except
+/// the very last child; and the ranks that the very last one leads.
 pub fn subtrees(fan: u32, n: u32) -> (u32, u32) {
     let (fan, mut step) = (fan.max(2), 1u32);
     while step.saturating_mul(fan) < n {

@@ -1,4 +1,5 @@
-//! Flow control of the memory that the ranks of a node share: who may touch what, and when.
+//! Flow control of the memory that the ranks of a node share: which rank may touch which part, and
+//! when.
 //!
 //! Collectives are numbered in the order in which they are called; at each rank they run one after
 //! the other. Collective `k` uses line `k % lines`, which `k - lines` used before. A rank *marks*
@@ -58,7 +59,7 @@ impl Reservation {
         is_open: false,
     };
 
-    /// Memory is touched that many collectives too early: what tests find faults with.
+    /// Memory is touched this many collectives too early: a fault that tests must find.
     #[cfg(test)]
     pub(crate) fn hurry(&mut self, by: u64) {
         self.needs = self.needs.saturating_sub(by);
@@ -72,9 +73,9 @@ pub enum Wait {
     Turn(u64),
     /// A member's word of collective `number` to be that large.
     Flag {
-        /// Whose.
+        /// Its member.
         member: u32,
-        /// In which line.
+        /// Its line.
         number: u64,
         /// The least word.
         word: u64,
@@ -88,7 +89,7 @@ pub(super) enum Seen {
     Yes,
     /// It has not.
     NotYet(Wait),
-    /// It never will, because it is in another call, which this is the signature of.
+    /// It never will, because it is in another call, which has this signature.
     Elsewhere(u64),
 }
 
@@ -96,11 +97,11 @@ pub(super) enum Seen {
 #[derive(Debug)]
 pub struct FlowControl {
     capacity: Capacity,
-    /// Which member this rank is.
+    /// This rank's member number.
     own: u32,
-    /// By member: the last collective it is known to have marked.
+    /// Last collective that each member is known to have marked.
     marked: Box<[u64]>,
-    /// All members are known to have marked this one.
+    /// The last collective that all members are known to have marked.
     all_marked: u64,
     /// Number of the last collective that has a place.
     last: u64,
@@ -111,7 +112,7 @@ pub struct FlowControl {
 }
 
 impl FlowControl {
-    /// For member `own` of that many.
+    /// For member `own` of a number of members.
     pub fn new(own: u32, members: u32, capacity: Capacity) -> FlowControl {
         FlowControl {
             capacity,
@@ -177,7 +178,7 @@ impl FlowControl {
         self.ring = Ring::new(self.capacity.ring, self.capacity.lap);
     }
 
-    /// Whether a collective may begin; otherwise what it waits for.
+    /// Whether a collective may begin; otherwise its wait.
     #[inline(always)]
     pub fn open(&mut self, place: &mut Reservation, flags: &mut impl Flags) -> Option<Wait> {
         if place.is_open {
@@ -199,8 +200,8 @@ impl FlowControl {
         None
     }
 
-    /// Some member that has not marked `needs`, as far as can be seen. A look that must be taken is
-    /// taken at a later collective first, so that it is not needed again soon.
+    /// A member that has not marked `needs`, as far as can be seen. If a flag has to be read, that
+    /// of a later collective is read first, so that it is not needed again soon.
     #[inline(never)]
     fn unmarked(&mut self, now: u64, needs: u64, flags: &mut impl Flags) -> Option<u32> {
         let later = (needs + now) / 2;
@@ -221,7 +222,7 @@ impl FlowControl {
         None
     }
 
-    /// Whether a member has come to a stage of this collective, which that signature says is ours.
+    /// Whether a member has come to a stage of this collective; `signature`: of this rank's call.
     #[inline(always)]
     pub(super) fn look(
         &mut self,
@@ -263,7 +264,7 @@ impl FlowControl {
         flags.raise(place.number, stage, signature);
     }
 
-    /// Whether what a collective waits for has come.
+    /// Whether the condition for which a collective waits has come true.
     #[inline]
     pub fn has_come(&self, wait: Wait, flags: &mut impl Flags) -> bool {
         match wait {
@@ -276,7 +277,7 @@ impl FlowControl {
         }
     }
 
-    /// The collective has ended here; the next one's turn has come. Says whether there is one.
+    /// The collective has ended here; the next one's turn has come. Returns whether there is one.
     #[inline(always)]
     pub(super) fn end(&mut self, place: &Reservation) -> bool {
         self.turn = place.number + 1;

@@ -20,7 +20,7 @@ struct Shared {
     lines: [UnsafeCell<u64>; LINES],
 }
 
-/// One rank in one collective. Area 0 is memory of its own, area 1 what rank 0 shows.
+/// One rank in one collective. Area 0 is private memory, area 1 the data that rank 0 shows.
 struct Side {
     me: u32,
     number: u64,

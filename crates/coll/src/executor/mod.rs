@@ -1,4 +1,4 @@
-//! The executor: how one rank runs a plan, whatever memory and whatever messages it has.
+//! The executor: how one rank runs a plan, with any memory and any messages.
 //!
 //! # The seams
 //!
@@ -10,9 +10,9 @@
 //!   runs ops until one has to wait, or is a step that only the owner can do (messages, typed
 //!   memory, functions of the user), and says so with [`Next`]. It calls nothing but a [`Ground`]:
 //!   the bytes of the areas, and the flags of the ranks.
-//! - [`FlowControl`] is one rank's side of the memory that the ranks of a node share: whose turn it
-//!   is, which line, slot and part of the ring a collective has ([`Reservation`]), and when it may
-//!   touch them. It reads and writes nothing but [`Flags`].
+//! - [`FlowControl`] is one rank's side of the memory that the ranks of a node share: which
+//!   collective's turn it is, which line, slot and part of the ring a collective has
+//!   ([`Reservation`]), and when it may touch them. It reads and writes nothing but [`Flags`].
 //!
 //! The engine's ground is the segment of the host. The symbolic checker's is a set of vector
 //! clocks, the loom model's are loom's own atomics and cells: both run this code.
@@ -41,8 +41,8 @@ pub trait Flags {
     /// its owner wrote before storing it.
     fn word(&mut self, member: u32, number: u64) -> u64;
 
-    /// The word, and the signature beside it, which is that of the call that the word belongs to; 0:
-    /// the member says nothing of it.
+    /// The word, and the signature beside it, which is that of the call that the word belongs to;
+    /// 0: the member gives no signature.
     fn flag(&mut self, member: u32, number: u64) -> (u64, u64) {
         (self.word(member, number), 0)
     }

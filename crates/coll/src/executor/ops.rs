@@ -7,7 +7,7 @@ use crate::{Schedule, Slice, Step, is_shelf};
 /// A byte of one of the areas that a [`Ground`] knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spot {
-    /// Which area.
+    /// The area.
     pub area: u32,
     /// Bytes from its beginning.
     pub by: u32,
@@ -18,9 +18,9 @@ pub struct Spot {
 pub enum Op {
     /// Copies bytes.
     Copy {
-        /// From here.
+        /// Source.
         from: Spot,
-        /// To here.
+        /// Destination.
         to: Spot,
         /// Length in bytes.
         len: u32,
@@ -45,16 +45,16 @@ pub enum Op {
         /// Length in bytes, of whole elements.
         len: u32,
     },
-    /// Tells the others that this rank has come so far.
+    /// Announces to the others that this rank has come to this stage.
     Raise(u32),
-    /// Waits until that member of this node has come so far.
+    /// Waits until that member of this node has come to a stage.
     Watch {
-        /// Who.
+        /// The member.
         member: u32,
-        /// How far.
+        /// The stage.
         stage: u32,
     },
-    /// Waits until all members of this node have.
+    /// Waits until all members of this node have come to a stage.
     WatchAll(u32),
     /// The schedule's step of this index, which the owner of the run does.
     Step(u32),
@@ -65,7 +65,7 @@ pub trait Ground {
     /// The flags of the ranks.
     type Flags: Flags;
 
-    /// The flags, apart from the rest: the interpreter keeps that in registers.
+    /// The flags, separate from the rest: the interpreter keeps that in registers.
     fn flags(&mut self) -> &mut Self::Flags;
 
     /// Copies bytes that do not overlap.
@@ -80,8 +80,8 @@ pub trait Ground {
 
 /// Resolver of slices to locations.
 pub trait Places {
-    /// The slice's first byte and its bytes, if it is in a row as it is, and always will for this
-    /// plan. Never asked for an empty slice.
+    /// The slice's first byte and its bytes, if it is contiguous, and always will be for this plan.
+    /// Never asked for an empty slice.
     fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
 
     /// Whether elements are combined by one of the library's loops, so that reductions can be ops.
@@ -90,12 +90,12 @@ pub trait Places {
     /// Copies of this many bytes and more are better done by the owner.
     fn long(&self) -> u64;
 
-    /// Which member of the node a rank of the communicator is.
+    /// Member of the node that a rank of the communicator is.
     fn member(&self, rank: u32) -> Option<u32>;
 }
 
-/// The ops of a schedule that uses shared memory. Of another one all steps are left to the owner,
-/// which needs no ops for that ([`Progress::next_step`]).
+/// The ops of a schedule that uses shared memory. For others all steps are left to the owner, which
+/// needs no ops for that ([`Progress::next_step`]).
 pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
     ops.clear();
     ops.reserve(schedule.steps.len());
@@ -108,7 +108,7 @@ pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
     }
 }
 
-/// A copy and a reduction into what was copied are one op where others do not wait for the copy.
+/// A copy and a reduction into its destination are one op if others do not wait for the copy.
 fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
     let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
         return None;
@@ -158,10 +158,10 @@ fn row(slice: Slice, places: &impl Places) -> Option<(Spot, u64)> {
     places.row(slice)
 }
 
-/// Why the interpreter stops.
+/// Reason why the interpreter stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// It goes on when this has come.
+    /// It continues when this has come true.
     Wait(Wait),
     /// The owner does the schedule's step of this index, and then [`Progress::pass`]es it.
     Step(u32),
@@ -176,7 +176,7 @@ pub struct Progress {
     pub place: Reservation,
     /// This rank's description of its call, as one word that is the same on all ranks; 0: none.
     pub signature: u64,
-    /// A rank that says something else, by member, and what it says.
+    /// A rank whose signature differs, by member, and its signature.
     pub odd: Option<(u32, u64)>,
     /// The next op.
     pc: u32,
@@ -193,7 +193,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Nothing is done.
+    /// A run of no ops.
     pub fn new(place: Reservation, signature: u64) -> Progress {
         Progress {
             place,
@@ -212,7 +212,7 @@ impl Progress {
         (self.pc, self.come, self.raised) = (0, 0, false);
     }
 
-    /// The op it has come to.
+    /// The current op.
     pub fn at(&self) -> u32 {
         self.pc
     }
@@ -335,8 +335,8 @@ impl Progress {
         }
     }
 
-    /// Does without the member that is in another call; the others of an op that watches all are
-    /// waited for as ever. Says whether that ends the op.
+    /// Gives up on the member that is in another call; an op that watches all still waits for the
+    /// others. Returns whether that ends the op.
     #[cold]
     #[inline(never)]
     fn skips(&mut self, op: &Op, members: u32) -> bool {
@@ -345,8 +345,8 @@ impl Progress {
         !more
     }
 
-    /// The run has ended, well or not: marks it, and lets the next collective begin. Says whether
-    /// there is one.
+    /// The run has ended, with or without success: marks it, and lets the next collective begin.
+    /// Returns whether there is one.
     #[inline(always)]
     pub fn end<F: Flags>(&mut self, flow: &mut FlowControl, flags: &mut F) -> bool {
         if !self.raised {

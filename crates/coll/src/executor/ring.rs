@@ -9,7 +9,7 @@
 //! the previous part is spared.
 //!
 //! The first use of a page costs more than lines that are still in the caches, so a lap is short at
-//! first, and grows with what is given out. It has room for two parts, for a rank may be ahead of
+//! first, and grows with the allocated bytes. It has room for two parts, for a rank may be ahead of
 //! others by a collective.
 
 use kw_base::lap::Lap;
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// Parts start at multiples of this many bytes.
 const ALIGN: u64 = 64;
 
-/// Bytes of the first lap: a built-in value that nothing measures.
+/// Bytes of the first lap: a built-in value that is not measured.
 const FIRST_LAP: u64 = 16 << 10;
 
 /// Parts that a lap has room for, as long as the longest so far.
@@ -28,7 +28,7 @@ const AHEAD: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Ring {
     reach: u64,
-    /// Bytes that are gone round.
+    /// Bytes of the lap.
     lap: Lap,
     next: u64,
     /// Collective, first byte and end of the parts that have not been reallocated, oldest first.
@@ -74,7 +74,8 @@ impl Ring {
         (from, before)
     }
 
-    /// Forgets the oldest parts as long as they meet these bytes; the last collective of them.
+    /// Forgets the oldest parts as long as they meet these bytes; returns the last collective of
+    /// them.
     fn forget(&mut self, from: u64, to: u64) -> Option<u64> {
         let mut last = None;
         while let Some(&(number, ..)) = self.parts.front().filter(|p| p.1 < to && from < p.2) {

@@ -1,4 +1,4 @@
-//! The executor on memory that can be read off: every state of a run is driven from outside.
+//! The executor on memory that can be read: every state of a run is driven from outside.
 
 use super::{
     Capacity, Flags, FlowControl, Ground, LAST_STAGE, Need, Next, Op, Places, Progress,
@@ -9,7 +9,7 @@ use crate::{RECV, SEND, SHELVES, Schedule, Slice, Step, TEMPS};
 /// Data shown by the other members, and actions of this rank.
 #[derive(Default)]
 struct Bench {
-    /// By member: word and signature, whatever the line.
+    /// Word and signature of each member, whatever the line.
     others: Vec<(u64, u64)>,
     did: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The built-in table, rows that users write, and what is chosen by them.
+//! The built-in table, rows that users write, and the choices that they make.
 
 use super::*;
 use crate::cost::{Distances, Place};
@@ -134,7 +134,7 @@ fn a_file_among_the_rows_is_read_and_blamed_by_name() {
     };
     assert_eq!(first("@mine"), Ok("linear"));
     assert_eq!(first("@remarks"), Ok("linear"));
-    // what ranks do, who compare the rows before they use them
+    // the step of ranks that compare the rows before they use them
     let rows = Table::expand("@remarks", read).unwrap();
     assert_eq!(first(&rows), Ok("linear"));
     assert_eq!(
@@ -232,7 +232,7 @@ fn numbers_that_are_too_large_are_not_cut_off() {
     let ask = Ask::new(0, 9);
     let (a, param) = table.choose(Coll::Barrier, 0, Site::default(), &ask);
     assert_eq!((a.name, param), ("tree", u32::MAX));
-    // A tree of such a fan-out is flat: rank 3 tells its parent alone.
+    // A tree of such a fan-out is flat: rank 3 reports only to its parent.
     let (mut s, ask) = (
         crate::Schedule::default(),
         Ask {

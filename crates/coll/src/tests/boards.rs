@@ -20,8 +20,8 @@ fn line(r: u32, len: u64) -> Slice {
     Slice::whole(SHELVES + r, len)
 }
 
-/// Every rank writes two units on its shelf, signals, and adds up what all have written; `edit`
-/// plants a mistake at one rank.
+/// Every rank writes two units on its shelf, signals, and adds up the data that all have written;
+/// `edit` plants a mistake at one rank.
 fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {

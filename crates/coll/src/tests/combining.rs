@@ -1,5 +1,5 @@
-//! Reductions and scans: what each rank ends with is combined from the right ranks, once each, in
-//! their order.
+//! Reductions and scans: each rank's result is combined from the right ranks, once each, in their
+//! order.
 
 use super::*;
 

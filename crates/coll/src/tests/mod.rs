@@ -26,7 +26,7 @@ struct Site {
     board: Option<Board>,
     nodes: Option<Nodes>,
     levels: Option<Levels>,
-    /// By what the parts of composed algorithms are chosen.
+    /// Basis of the choice of composed algorithms' parts.
     table: Option<&'static Table>,
 }
 

@@ -1,4 +1,4 @@
-//! Collectives that bring data or news from rank to rank.
+//! Collectives that move data or signals from rank to rank.
 
 use super::*;
 use crate::{SHELVES, Shelf, Slice, Step};
@@ -31,7 +31,7 @@ fn barriers_let_nobody_go_before_all_have_come() {
     }
 }
 
-/// The schedule with a watch of each rank of the node in the place of those of all.
+/// The schedule with a watch of each rank of the node in place of the watch of all.
 fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
     let everybody: Vec<u32> = (0..ask.size).collect();
     let here = ask.node_ranks().unwrap_or(&everybody);
@@ -232,7 +232,7 @@ fn alltoall_turns_rows_into_columns() {
             let (send, recv) = even(units);
             let ask = |r| Ask {
                 block_bytes: 6,
-                // Of which ranks with longer blocks start less at once.
+                // A call with longer blocks starts fewer of them at once.
                 own_bytes: u64::from(r) * WINDOW,
                 send,
                 recv,
