@@ -6,17 +6,17 @@ use kw_coll::algorithms::ALL;
 use kw_coll::table::{COLLS, Site};
 use kw_coll::{Ask, Board, Coll, ELEMENT, Table};
 
-/// Sizes that are looked at, in bytes as the table counts them.
+/// Sizes that are examined, in bytes as the table counts them.
 const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
 /// A substitute must be faster by this factor to be reported.
 const MARGIN: f64 = 1.10;
 
-/// One choice of the table, with what the models say of it.
+/// One choice of the table, and the prediction of the models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The collective.
     pub coll: &'static str,
-    /// Where.
+    /// Place.
     pub place: Place,
     /// Bytes.
     pub bytes: u64,
@@ -100,8 +100,9 @@ pub fn choices(table: &Table, models: &Measurements) -> Vec<Choice> {
     all
 }
 
-/// How many choices the models can judge, and those that they cannot, because what is chosen was
-/// not measured there: collective, path and number. Collectives with one algorithm are not counted.
+/// How many choices the models can judge, and those that they cannot, because the chosen algorithm
+/// was not measured there: collective, path and number. Collectives with one algorithm are not
+/// counted.
 pub fn judged(table: &Table, models: &Measurements) -> (usize, Vec<(String, usize)>) {
     let rivals = |coll: &str| ALL.iter().filter(|a| a.coll.name() == coll).count() > 1;
     let (mut judged, mut left): (usize, Vec<(String, usize)>) = (0, Vec::new());
@@ -198,7 +199,7 @@ pub fn inconsistencies(table: &Table, models: &Measurements) -> Vec<Better> {
     found
 }
 
-/// Name, predicted microseconds and their relative error of whatever does the same.
+/// Name, predicted microseconds and their relative error of everything that has the same effect.
 fn rivals(table: &Table, models: &Measurements, c: &Choice) -> Vec<(String, f64, f64)> {
     let Some(&(coll, _)) = COLLS.iter().find(|k| k.1 == c.coll) else {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! Costs of collectives: the linear model of *Performance Analysis of Message-Passing Libraries on
 //! High-Speed Clusters* (section 3), fitted to measurements, one set of parameters for each
-//! algorithm and process count, or two if a cache limit is between.
+//! algorithm and process count, or two if there is a cache limit between.
 //!
 //! `T(n) = t0 + ti * (tb n / (t0 + tb n)) + tb n`: `t0` is the start-up, `tb` the time of a byte,
 //! and `ti` what messages of middle size pay on top (the intercept of the regression of `T(n) - t0`
@@ -107,7 +107,7 @@ enum WrongRow {
 }
 
 impl Measurements {
-    /// Reads the text that `kwlab tune` writes; says line and fault when it cannot.
+    /// Reads the text that `kwlab tune` writes; an error names the line and the fault.
     pub fn parse(text: &str) -> Result<Measurements, Unreadable> {
         let lines = text.lines().enumerate();
         let content = lines.filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
@@ -177,10 +177,10 @@ impl Measurements {
     }
 }
 
-/// The substitutions of the paper's section 5.3: a collective, and two others that do the same one
-/// after the other. The second and fourth column say how many bytes (as the table counts them) of
-/// the two are as much as `n` of the first: `n` times `mul` divided by `div`, where 0 stands for
-/// the number of processes.
+/// The substitutions of the paper's section 5.3: a collective, and two others that have the same
+/// effect one after the other. The second and fourth column say how many bytes (as the table counts
+/// them) of the two correspond to `n` of the first: `n` times `mul` divided by `div`, where 0
+/// stands for the number of processes.
 pub const SUBSTITUTES: &[(Coll, [(Coll, u32, u32); 2])] = &[
     (
         Coll::Bcast,

@@ -13,7 +13,7 @@ use kw_coll::{
 /// Most steps of all ranks of a schedule that is simulated.
 pub const MOST_STEPS: usize = 1 << 20;
 
-/// The collectives that are looked at.
+/// The collectives that are examined.
 pub const LOOKED_AT: [Coll; 11] = [
     Coll::Allreduce,
     Coll::Bcast,
@@ -28,7 +28,7 @@ pub const LOOKED_AT: [Coll; 11] = [
     Coll::Exscan,
 ];
 
-/// Collectives of neighbours, of which there is nothing to choose; ranks are in a ring.
+/// Neighbourhood collectives, for which there is no choice; ranks are in a ring.
 pub const OF_NEIGHBORS: [Coll; 2] = [Coll::NeighborAllgather, Coll::NeighborAlltoall];
 
 /// A collective call on a machine.
@@ -36,11 +36,11 @@ pub const OF_NEIGHBORS: [Coll; 2] = [Coll::NeighborAllgather, Coll::NeighborAllt
 pub struct Case<'a> {
     machine: &'a Machine,
     nodes: Option<Nodes>,
-    /// Of ranks on one host that have a core each: they are bound to it.
+    /// Levels of ranks on one host that have a core each: they are bound to it.
     levels: Option<Levels>,
-    /// By rank; of a collective of neighbours.
+    /// Edges by rank, for a neighbourhood collective.
     neighbors: Vec<Neighbors>,
-    /// Which collective.
+    /// The collective.
     pub coll: Coll,
     /// Ranks.
     pub n: u32,
@@ -48,7 +48,7 @@ pub struct Case<'a> {
     pub per_host: u32,
     /// Bytes as the table counts them.
     pub bytes: u64,
-    /// The root, where there is one.
+    /// The root, if there is one.
     pub root: u32,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether an algorithm with this need is for ranks that are placed so: on several hosts, in
+    /// Whether an algorithm with this need is for ranks in this placement: on several hosts, in
     /// several domains of one, or close to each other.
     pub fn is_for(&self, need: Need) -> bool {
         let apart = self.levels.as_ref().is_some_and(|l| !l.tiers().is_empty());
@@ -196,7 +196,7 @@ impl<'a> Case<'a> {
         price(algorithm, &ask, &self.machine.prices, self.site())
     }
 
-    /// Simulates `times` calls in a row.
+    /// Simulates `times` consecutive calls.
     pub fn run(
         &self,
         (algorithm, param): (&Algorithm, u32),

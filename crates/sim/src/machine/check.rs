@@ -10,13 +10,13 @@ use kw_coll::{Coll, Table};
 
 /// Bytes at which both are compared.
 const SIZES: [u64; 6] = [8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
-/// Calls in a row, as measurements make them.
+/// Consecutive calls, as measurements make them.
 const TIMES: u32 = 4;
 
 /// One algorithm at one size.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Where.
+    /// Place.
     pub place: Place,
     /// The collective.
     pub coll: Coll,
@@ -48,7 +48,7 @@ pub struct Off {
     pub factor: f64,
 }
 
-/// Of those points.
+/// Deviation of those points.
 pub fn off<'a>(points: impl Iterator<Item = &'a Point>) -> Off {
     let logs: Vec<f64> = points.map(|p| (p.simulated / p.measured).ln()).collect();
     let mean = |of: fn(f64) -> f64| {
@@ -148,7 +148,7 @@ pub fn chosen_by_simulation(points: &[Point]) -> Vec<f64> {
     calls.iter().map(regret).collect()
 }
 
-/// A row of a table: where, how many points, bias and factor.
+/// A row of a table: the place, how many points, bias and factor.
 pub fn rows(points: &[Point]) -> Vec<Vec<String>> {
     let mut groups: Vec<(Place, Coll)> = Vec::new();
     for p in points {

@@ -20,8 +20,8 @@ pub struct Point {
     pub simulated: f64,
     /// Nanoseconds by the closed form.
     pub form: f64,
-    /// The algorithm is for ranks that are placed so. Whether the others hold there, too, decides
-    /// nothing: several hosts, and domains, are what they leave to those.
+    /// The algorithm is for ranks in this placement. The forms of other algorithms need not hold
+    /// there: on several hosts, and domains, these leave the call to such algorithms.
     pub held: bool,
 }
 
@@ -39,26 +39,26 @@ const COARSE: &[(&str, f64)] = &[
     ("bcast scatter_doubling", 0.30),
     ("bcast scatter_ring", 0.15),
     ("scan doubling", 0.07),
-    // The first rank only sends, and is ahead of those that combine.
+    // The first rank only sends, and is ahead of the ranks that combine.
     ("exscan chain", 0.10),
-    // Long pieces of a chain that combines wait for each other longer, where they are few.
+    // Long pieces of a chain that combines wait for each other longer, if they are few.
     ("reduce chain", 0.10),
     // The ranks that have no twin are ahead of the others.
     ("reduce_scatter halving", 0.10),
-    // One's own shelf is read as memory of one's own, though the root has written it.
+    // The form reads a rank's own shelf as private memory, though the root has written it.
     ("scatter board", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
     // The root alone waits at the end.
     ("reduce board_parts", 0.10),
-    // Short data has fewer parts than there are ranks, and few of them have work.
+    // Short data has fewer parts than there are ranks, and few of these have work.
     ("allreduce board_parts", 0.10),
     ("reduce board_tree", 0.15),
-    // A subtree that runs past the last rank, where rank 0 is not the root, is taken aside.
+    // A subtree that runs past the last rank, if rank 0 is not the root, is handled separately.
     ("gather binomial", 0.15),
-    // The root sends what is short before what is long.
+    // The root sends short blocks before long ones.
     ("scatter binomial", 0.15),
-    // Hosts with unequal numbers of ranks get out of step, and keep links from each other.
+    // Hosts with unequal numbers of ranks get out of step, and delay each other's links.
     ("allgather nodes", 0.10),
     ("alltoall nodes", 0.10),
     // Long data takes every domain for as large as the largest.
@@ -83,7 +83,7 @@ pub fn beyond(points: &[Point]) -> Vec<String> {
     wrong.map(sentence).collect()
 }
 
-/// Which roots are looked at, where a collective has one.
+/// The roots that are examined, if a collective has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roots {
     /// Rank 0.

@@ -55,7 +55,7 @@ pub struct Machine {
     pub network: bool,
     /// Costs of operations.
     pub prices: Prices,
-    /// Numbers of ranks that are looked at, with the ranks of each host.
+    /// Numbers of ranks that are examined, with the ranks of each host.
     pub ranks: Vec<(u32, u32)>,
 }
 
@@ -65,7 +65,7 @@ pub enum Unreadable {
     /// A row that does not consist of name, value and source.
     #[error("line {0} does not consist of a name, a value and a source, separated by tabs")]
     Row(usize),
-    /// A row that stands there twice.
+    /// A row that occurs twice.
     #[error("line {0} repeats {1}")]
     Again(usize, String),
     /// A value that is not a number.

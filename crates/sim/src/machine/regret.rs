@@ -5,7 +5,7 @@ use super::calls::{Case, LOOKED_AT};
 use super::run::Stuck;
 use kw_coll::{Coll, Table};
 
-/// Bytes that are looked at.
+/// Bytes that are examined.
 pub const SIZES: [u64; 9] = [
     8,
     256,
@@ -20,7 +20,7 @@ pub const SIZES: [u64; 9] = [
 /// Most bytes that all ranks of a call move together.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// One call: what is chosen, and what is best.
+/// One call: the chosen algorithm, and the best.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// The collective.
@@ -38,7 +38,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Time of what is chosen over that of the best.
+    /// Time of the chosen algorithm over that of the best.
     pub fn regret(&self) -> f64 {
         self.chosen.1 / self.best.1
     }
@@ -57,7 +57,7 @@ pub struct Summary {
     pub within: usize,
 }
 
-/// Of those cells.
+/// The summary of those cells.
 pub fn summary<'a>(cells: impl Iterator<Item = &'a Cell>) -> Summary {
     let all: Vec<f64> = cells.map(Cell::regret).collect();
     let logs: f64 = all.iter().map(|r| r.ln()).sum();
@@ -69,7 +69,7 @@ pub fn summary<'a>(cells: impl Iterator<Item = &'a Cell>) -> Summary {
     }
 }
 
-/// Every call that is looked at on a machine; `sizes`: bytes.
+/// Every call that is examined on a machine; `sizes`: bytes.
 pub fn cases<'m>(machine: &'m Machine, sizes: &[u64]) -> Vec<Case<'m>> {
     let mut all = Vec::new();
     for &ranks in &machine.ranks {
@@ -94,7 +94,7 @@ pub fn cases<'m>(machine: &'m Machine, sizes: &[u64]) -> Vec<Case<'m>> {
     all
 }
 
-/// Simulates what is chosen and every rival. `None` where what is chosen cannot be simulated.
+/// Simulates the chosen algorithm and every rival. `None` if the chosen one cannot be simulated.
 pub fn judge(case: &Case, table: &Table) -> Result<Option<Cell>, Stuck> {
     let (algorithm, param) = case.chosen(table);
     let Some(own) = case.run((algorithm, param), table, 1)? else {

@@ -23,7 +23,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 /// A call that all ranks make.
 #[derive(Debug)]
 pub struct Call {
-    /// By rank.
+    /// Schedules by rank.
     pub schedules: Vec<Schedule>,
     /// Bytes of a unit of buffers and shelves.
     pub unit: u64,
@@ -50,7 +50,7 @@ pub struct Stuck {
     step: usize,
 }
 
-/// `times` calls in a row, begun by all ranks at once.
+/// `times` consecutive calls, begun by all ranks at once.
 pub fn run(machine: &Machine, call: &Call, times: u32) -> Result<Outcome, Stuck> {
     let mut run = Run::new(machine, call, times);
     run.go();
@@ -65,7 +65,7 @@ enum Wait {
     Stage(u32, u32),
 }
 
-/// Work that comes to a rank by a message; it does it while it waits.
+/// Work that a message brings to a rank, which does it while it waits.
 #[derive(Clone, Copy)]
 struct Work {
     ready: f64,
@@ -145,15 +145,15 @@ struct Run<'a> {
     times: u32,
     ranks: Vec<Rank>,
     cores: Vec<Core>,
-    /// By socket: its memory is busy until then.
+    /// End of the current use of each socket's memory.
     memory: Vec<f64>,
     spills: bool,
     /// Time until another rank gets the core: its waiting ranks poll unsuccessfully first.
     switch: f64,
-    /// By rank: its line, and its shelf, are busy until then.
+    /// End of the current use of each rank's line and shelf.
     lines: Vec<f64>,
     ports: Vec<f64>,
-    /// By host: its link is busy until then, outwards and inwards.
+    /// End of the current use of each host's link, outwards and inwards.
     links: Vec<[f64; 2]>,
     work: Vec<f64>,
     channels: HashMap<(u32, u32), Channel>,
@@ -225,7 +225,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Something may have come that a rank waits for.
+    /// Something may have come for which a rank waits.
     fn wake(&mut self, r: u32, now: f64) {
         let wait = self.wait(r);
         let works = &self.ranks[r as usize].works;
@@ -407,7 +407,7 @@ impl<'a> Run<'a> {
             return now;
         }
         let first = self.layout.line(r, of);
-        // Lines that have come long ago are read one beside the other.
+        // Lines that have come long ago are read in parallel.
         let own = match self.ranks[r as usize].come > 0 && come + first < now {
             true => self.p.more,
             false => first,

@@ -1,5 +1,5 @@
-//! The first barrier between the leaders of hosts: the schedule that the built-in table chooses,
-//! each address asked for and each connection made when the first frame goes there.
+//! The first barrier between the leaders of hosts: the schedule that the built-in table chooses.
+//! Each address is asked for, and each connection made, when the first frame goes there.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use kw_start::{Ask, address_key};
 
 /// Bytes of the proofs of one connection.
 const PROOFS: u64 = (HELLO_LEN + CHALLENGE_LEN + 2 * PROOF_LEN) as u64;
-/// Ways between the hosts before the first frame may go: TCP's own three, then hello to verdict, of
-/// which the first overlaps.
+/// Trips between the hosts before the first frame may go: TCP's own three, then hello to verdict,
+/// of which the first overlaps.
 const WAYS: u64 = 6;
 
 #[derive(Default)]
@@ -116,7 +116,7 @@ impl Leaders<'_> {
         self.world.ask(host * each, Ask::Get { from, key }, now);
     }
 
-    /// The address that the step at hand wants is known.
+    /// The address that the current step wants is known.
     fn dial(&mut self, host: u32, now: u64) {
         if let Some(Step::Send { to, .. }) = self.list[host as usize].next() {
             let up = now + WAYS * self.setting.far_ns;

@@ -11,7 +11,7 @@ mod barrier;
 mod servers;
 mod world;
 
-/// How servers stand to each other.
+/// Topology of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One server for all (Kittiwake's mpiexec, the rendezvous).
@@ -40,7 +40,7 @@ mod tests;
 pub struct Setting {
     /// Ranks of the job.
     pub ranks: u32,
-    /// Ranks of each host, which are neighbours.
+    /// Ranks of each host; these have consecutive numbers.
     pub per_host: u32,
     /// The launcher's servers.
     pub shape: Shape,
@@ -92,9 +92,9 @@ impl Setting {
 pub struct Talked {
     /// Questions to the launcher; each has an answer.
     pub asks: u64,
-    /// Of them, gets.
+    /// Gets among them.
     pub gets: u64,
-    /// Of them, fences.
+    /// Fences among them.
     pub fences: u64,
     /// Bytes of questions and answers.
     pub bytes: u64,
@@ -105,7 +105,7 @@ pub struct Talked {
 pub struct Figures {
     /// Questions of all ranks, gets, bytes.
     pub all: Talked,
-    /// The most of any rank, each on its own.
+    /// The most of any rank, each maximum on its own.
     pub most: Talked,
     /// Messages between servers.
     pub between: u64,
@@ -137,7 +137,7 @@ pub struct Barrier {
 /// Why a simulated start comes to no end: the simulation is at odds with the machines.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A machine refuses what it is told.
+    /// A machine refuses its input.
     #[error(transparent)]
     Mismatch(#[from] kw_start::Mismatch),
     /// Nothing answers this rank.

@@ -6,17 +6,17 @@
 
 use super::{Setting, Shape};
 
-/// Bytes of a question or an answer, beside key and value.
+/// Bytes of a question or an answer, in addition to key and value.
 pub(super) const HEAD: u64 = 40;
 
 /// One server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// When it has time again.
+    /// When it is free again.
     free_ns: u64,
     /// Ranks and children that have come to the fence.
     pub came: u32,
-    /// Ranks and children that there are.
+    /// Ranks and children that it has.
     pub due: u32,
     /// Bytes that were stored here, or came from children, since the last fence.
     pub fresh: u64,
@@ -103,7 +103,7 @@ impl Servers {
         bytes * 1_000_000_000 / self.setting.bandwidth.max(1)
     }
 
-    /// A message came to, or goes from, a server; when that is done.
+    /// A message came to, or goes from, a server; returns when that is done.
     pub(super) fn handle(&mut self, server: u32, now: u64) -> u64 {
         let s = &mut self.list[server as usize];
         s.handled += 1;
@@ -111,8 +111,8 @@ impl Servers {
         s.free_ns
     }
 
-    /// A message from one server to another, its bytes leaving one after the other; when it is
-    /// there.
+    /// A message from one server to another, its bytes leaving one after the other; returns when it
+    /// arrives.
     pub(super) fn pass_on(&mut self, from: u32, now: u64, bytes: u64) -> u64 {
         let wire = self.wire(bytes);
         let left = self.handle(from, now) + wire;

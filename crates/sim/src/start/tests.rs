@@ -36,7 +36,7 @@ fn a_rank_asks_so_much_and_no_more() {
             // at most 63 lists a level, the verdict and the memory
             let gets = 2 + 63 * levels;
             // one fence for the records, one for each level, and one for where ranks listen, unless
-            // that is said: on one host
+            // that is known: on one host
             let known = knows != Knows::Ranks && n <= 4;
             let fences = if n > 1 {
                 1 + levels + u64::from(!known)
@@ -90,8 +90,8 @@ fn on(host: &str) -> Record {
     }
 }
 
-/// Ranks that talk one after the other to a plain store, round by round: what each hears in the
-/// end.
+/// Ranks that talk one after the other to a plain store, round by round; returns the result of
+/// each.
 fn store_of(records: &[Record], word: Word) -> (Vec<Result<Agreed, String>>, u32) {
     let n = records.len() as u32;
     let rank = |r: u32| {

@@ -12,12 +12,12 @@ use kw_start::{
 
 /// A listening address, as paths write it.
 const ADDRESS: &str = "10.11.12.13:45678";
-/// Stands for what is asked before the start proper.
+/// Stands for the questions before the start proper.
 const GREETING: &str = "greeting";
 /// The name of a host's shared memory.
 const MEMORY: &str = "0123456789abcdef0123456789abcdef";
 
-/// Which conversation a rank is in.
+/// A rank's current conversation.
 enum Rank {
     /// This many requests of the greeting are left.
     Greets(u32),
@@ -52,7 +52,7 @@ pub(super) struct World {
     talked: Vec<Talked>,
     store: HashMap<String, String>,
     fresh: Vec<(String, String)>,
-    /// By rank, the host of each, where hosts are told apart by name.
+    /// The host of each rank, as each rank knows it, if hosts are told apart by name.
     maps: Vec<Vec<u32>>,
     pub ready_ns: u64,
 }
@@ -193,7 +193,7 @@ impl World {
         self.ranks[rank as usize] = Rank::Agrees(agree);
     }
 
-    /// A rank that knows the job says where it is.
+    /// A rank that knows the job publishes its address.
     fn publishes(&mut self, rank: u32, here: bool) {
         let s = &self.setting;
         let said = s.knows != Knows::Ranks;

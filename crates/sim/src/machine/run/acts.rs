@@ -41,15 +41,15 @@ impl Run<'_> {
         (slice.len * unit) as f64
     }
 
-    /// Bytes of a slice that another rank has on its shelf, and which; none of what came with the
-    /// line of its stage.
+    /// Bytes of a slice that another rank has on its shelf, and that rank; without bytes that came
+    /// with the line of its stage.
     fn shown(&self, r: u32, slice: Slice) -> Option<(u32, f64)> {
         let owner = is_shelf(slice.buf).then(|| slice.buf - SHELVES)?;
         let end = (slice.at as u64 + slice.len) * self.call.unit;
         (owner != r && end > SHELF_LINE).then(|| (owner, self.bytes(r, slice)))
     }
 
-    /// Reads what another rank shows, which takes so long for each byte.
+    /// Reads what another rank shows, which takes this long for each byte.
     fn reads(&mut self, r: u32, of: u32, bytes: f64, byte: f64, now: f64) -> f64 {
         let end = self.spend(r, now, self.layout.line(r, of) + bytes * byte);
         let port = &mut self.ports[of as usize];
@@ -155,7 +155,7 @@ impl Run<'_> {
         now
     }
 
-    /// When the last byte has come that leaves between `first` and `last`.
+    /// When the last byte of a message has come that leaves between `first` and `last`.
     fn crosses(&mut self, from: u32, to: u32, bytes: f64, first: f64, last: f64) -> f64 {
         let busy = bytes * self.p.link;
         let (a, b) = (self.layout.host(from), self.layout.host(to));
@@ -171,7 +171,7 @@ impl Run<'_> {
         *into
     }
 
-    /// A receiver's work for a message through shared memory, beside its bytes.
+    /// A receiver's work for a message through shared memory, in addition to its bytes.
     fn receives(&self, from: u32, to: u32) -> f64 {
         self.layout.line(from, to) + self.p.recv
     }

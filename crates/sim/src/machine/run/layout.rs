@@ -1,9 +1,9 @@
-//! Where the ranks of a call are, and what is between two of them.
+//! Where the ranks of a call are, and the distance between two of them.
 
 use super::Call;
 use crate::machine::Machine;
 
-/// Ranks fill one host after the other; on each they take the cores in turns.
+/// Places the ranks on one host after the other; on each they take the cores in turns.
 pub(super) struct Layout<'a> {
     machine: &'a Machine,
     size: u32,
