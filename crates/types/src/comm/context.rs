@@ -7,10 +7,10 @@
 //! that create two communicators at once, on any two processes, never wait for one another (as they
 //! would if all members had to lend out one mask of free ids together).
 //!
-//! Only when a process has used up its share (millions of communicators) it proposes an id that it
-//! used before and that is free *here*; then each member says whether it is free *there* too, and
-//! the proposer goes on until all agree. Ids are reused in the order in which they were freed, so
-//! the first proposal nearly always stands.
+//! Only when a process has used up its share (millions of communicators), it proposes an id that it
+//! used before and that is free *here*; then each member answers whether it is free *there* too,
+//! and the proposer goes on until all agree. Ids are reused in the order in which they were freed,
+//! so the first proposal nearly always stands.
 //!
 //! This applies to communicators of one world, the processes that were started together.
 //! Communicators whose members belong to several worlds take ids from [`super::SpanningPool`].
@@ -46,7 +46,8 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// As one number on the wire: ids are multiples of four, so the lowest bit is free for `fresh`.
+    /// The proposal as one number: ids are multiples of four, so the lowest bit is free for
+    /// `fresh`.
     pub fn to_bits(self) -> u32 {
         self.id.0 | self.fresh as u32
     }
@@ -60,7 +61,8 @@ impl Proposal {
     }
 }
 
-/// All ids, those of several worlds among them, are below this; a frame that names another is not ours.
+/// Limit of all ids, including those of several worlds; a frame that names an id from here on is
+/// invalid.
 pub(super) const END: u32 = 1 << 31;
 
 /// One process's share of the context ids.
@@ -87,7 +89,7 @@ impl ContextPool {
         }
     }
 
-    /// An id of our own that is free here; `None` when every one of them is in use.
+    /// An id of this process that is free here; `None` when every one of them is in use.
     pub fn propose(&mut self) -> Option<Proposal> {
         if let Some(serial) = self.unused.pop() {
             return Some(self.proposal(serial, true));
@@ -100,8 +102,8 @@ impl ContextPool {
         Some(self.proposal(serial, false))
     }
 
-    /// A fresh id of our own, for those who cannot ask the members (MPI_Comm_idup); `None` when all
-    /// were used before.
+    /// A fresh id of this process, for callers that cannot ask the members (MPI_Comm_idup); `None`
+    /// when all were used before.
     pub fn propose_fresh(&mut self) -> Option<ContextId> {
         let fresh = !self.unused.is_empty() || self.next < self.limit;
         fresh.then(|| self.propose()).flatten().map(|p| p.id)
@@ -119,7 +121,8 @@ impl ContextPool {
         }
     }
 
-    /// The communicator with this id is gone here. Ids that others chose are theirs to reuse.
+    /// The communicator with this id is gone here. Ids that other processes chose are theirs to
+    /// reuse.
     pub fn release(&mut self, id: ContextId) {
         if let Some(serial) = self.serial(id) {
             self.freed.push_back(serial);

@@ -6,7 +6,7 @@ pub enum DimsError {
     /// A dimension is negative.
     #[error("dims[{at}] is {value}, but must not be negative")]
     Negative {
-        /// Which.
+        /// Its index.
         at: usize,
         /// Its value.
         value: i64,
@@ -50,8 +50,8 @@ pub fn dims_create(nodes: i64, dims: &mut [i64]) -> Result<(), DimsError> {
 }
 
 /// The most even way to write `n` as a product of `parts` non-increasing factors: the smallest
-/// distance between the largest and the smallest. Tries divisors only, smallest first, within what
-/// can still win.
+/// distance between the largest and the smallest. Tries divisors only, smallest first, and only
+/// those that can still win.
 fn balance(n: i64, parts: usize, chosen: &mut Vec<i64>, best: &mut Vec<i64>) {
     if parts == 0 {
         if n == 1 && (best.is_empty() || spread(chosen) < spread(best)) {

@@ -128,7 +128,7 @@ impl Group {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the group is empty.
     pub fn is_empty(&self) -> bool {
         self.size() == 0
     }
@@ -172,12 +172,12 @@ impl Group {
         Group::new(self.iter().chain(more).collect())
     }
 
-    /// Those of `self` that are also in `other`, in the order of `self`.
+    /// Members of `self` that are also in `other`, in the order of `self`.
     pub fn intersection(&self, other: &Group) -> Group {
         Group::new(self.iter().filter(|&p| other.contains(p)).collect())
     }
 
-    /// Those of `self` that are not in `other`, in the order of `self`.
+    /// Members of `self` that are not in `other`, in the order of `self`.
     pub fn difference(&self, other: &Group) -> Group {
         Group::new(self.iter().filter(|&p| !other.contains(p)).collect())
     }
@@ -223,7 +223,7 @@ impl Group {
         }
     }
 
-    /// Which ranks are named; each must exist and be named once.
+    /// Marks for the named ranks; each must exist and be named once.
     fn marked(&self, ranks: &[i64]) -> Result<Vec<bool>, GroupError> {
         let size = self.size();
         let mut marked = vec![false; size as usize];

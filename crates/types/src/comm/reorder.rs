@@ -1,17 +1,17 @@
 //! Which process takes which place of a virtual topology (MPI 5.0, 8.5, `reorder`): heavy edges
 //! stay within a host, and there within a package.
 //!
-//! Two stages. First the places are dealt out to hosts, by what all processes know alike (the
-//! hosts); then each host deals its places out to its packages, which only the processes of that
-//! host need to know. An arrangement is judged by the weight of the edges that leave a host (or a
-//! package), and the one without reordering always stands for election, so the result is never
+//! Two stages. First the places are dealt out to hosts, by information that all processes share
+//! (the hosts); then each host deals its places out to its packages, which only the processes of
+//! that host need to know. An arrangement is judged by the weight of the edges that leave a host
+//! (or a package), and the one without reordering is always a candidate, so the result is never
 //! worse. Placing a graph optimally is NP-hard; the candidates are blocks of the grid (after W.
 //! Gropp, *Using Node Information to Implement MPI Cartesian Topologies*, 2018) and sets grown
 //! along the heaviest edges.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Where a process runs.
+/// Location of a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Location {
     /// Number of its host.
@@ -88,7 +88,8 @@ pub fn crossing(links: &[Link], places: &[u32], group: impl Fn(usize) -> u64) ->
     apart.fold(0, |sum, l| sum.saturating_add(l.weight))
 }
 
-/// Whether all run on one package of one host, as far as is known: then every order is as good.
+/// Whether all run on one package of one host, as far as is known: then every order is equally
+/// good.
 pub fn alike(locations: &[Location]) -> bool {
     let group = |s: &Location| (s.host, s.package);
     locations.windows(2).all(|w| group(&w[0]) == group(&w[1]))
@@ -191,8 +192,8 @@ impl Near {
         &self.ends[self.starts[place as usize]..self.starts[place as usize + 1]]
     }
 
-    /// Cuts `places` into sets of these sizes, one behind the other: each begins with the first
-    /// place that is left and takes in whatever is tied to it most heavily.
+    /// Cuts `places` into sets of these sizes, one after the other: each begins with the first
+    /// place that is left and takes the places that are tied to it most heavily.
     fn grow(&self, places: &[u32], sizes: &[usize]) -> Vec<u32> {
         let mut free = vec![false; self.starts.len() - 1];
         places.iter().for_each(|&p| free[p as usize] = true);

@@ -14,10 +14,11 @@
 //!    all continue step 1 as the next attempt.
 //!
 //! Step 2 is needed because threads of one process may make two communicators at once: then a
-//! member's answers to both may lead to one candidate, and only one of them can claim it. So that
-//! two agreements which disturb each other do not meet at each attempt, what a member wants from
-//! the second attempt on lies further up by a number that all members of an agreement know alike,
-//! and members of another do not share (the id of the communicator that this one is made from).
+//! member's answers to both may lead to one candidate, and only one of them can claim it. Two
+//! agreements that disturb each other must not meet again at each attempt. So from the second
+//! attempt on, the number that a member wants is further up by an offset that all members of an
+//! agreement know, and that members of another agreement do not share (the id of the communicator
+//! that this one is made from).
 
 use super::context::{END, STRIDE};
 use kw_base::ContextId;
@@ -48,14 +49,14 @@ impl SpanningPool {
         all.find(|n| !self.live.contains(n)).map(id)
     }
 
-    /// Claims the candidate; whether it was free here. An id outside the range never is.
+    /// Claims the candidate; returns whether it was free here. An id outside the range never is.
     pub fn claim(&mut self, candidate: ContextId) -> bool {
         let Some(number) = number(candidate) else {
             return false;
         };
         self.next = self.next.max(number + 1);
         if self.next == COUNT {
-            // From now on ids are used again, those first that were free for longest.
+            // From now on ids are used again; those that were free for longest come first.
             self.next = 0;
         }
         self.live.insert(number)
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An agreement of some members, as far as it has come.
+    /// An agreement of some members and its progress.
     struct Agreement {
         number: u32,
         members: Vec<usize>,
@@ -100,7 +101,7 @@ mod tests {
     }
 
     impl Agreement {
-        /// The next member says what it has to; the id once all have claimed it.
+        /// The next member sends its value or answer; returns the id once all have claimed it.
         fn step(&mut self, pools: &mut [SpanningPool]) -> Option<ContextId> {
             let pool = &mut pools[self.members[self.said.len()]];
             self.said.push(match self.candidate {

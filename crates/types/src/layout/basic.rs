@@ -128,7 +128,7 @@ pub struct Named {
     pub handle: usize,
     /// `MPI_...`
     pub name: &'static str,
-    /// How one element looks.
+    /// Representation of one element.
     pub basic: Basic,
     /// Bytes of one element in external32 (MPI 5.0, 14.5.2).
     pub external: u8,

@@ -60,7 +60,7 @@ impl Bounds {
         })
     }
 
-    /// Of both together.
+    /// The bounds of both together.
     pub fn joined(self, other: Bounds) -> Bounds {
         Bounds {
             data: around(self.data, other.data),
@@ -71,7 +71,7 @@ impl Bounds {
         }
     }
 
-    /// Of `n` copies, `stride` apart.
+    /// The bounds of `n` copies, `stride` apart.
     pub fn repeated(self, n: u64, stride: i64) -> Option<Bounds> {
         if n == 0 {
             return Some(Bounds::EMPTY);

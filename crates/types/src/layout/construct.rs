@@ -49,7 +49,7 @@ impl Layout {
 
     fn assemble(mut bounds: Bounds, node: Node, signature: Signature) -> Result<Layout, Mismatch> {
         let (lb, extent) = bounds.close().ok_or(TooLarge)?;
-        // Markers may hide how far apart the data are.
+        // Markers may hide how far apart the data is.
         if let Some((low, high)) = bounds.data {
             high.checked_sub(low).ok_or(TooLarge)?;
         }
@@ -65,7 +65,7 @@ impl Layout {
         })
     }
 
-    /// The packed data of `n` elements: bytes in a row, which are still of these types.
+    /// The packed data of `n` elements: contiguous bytes, which still have these basic types.
     pub fn packed(&self, n: u64) -> Result<Layout, Mismatch> {
         let signature = self.signature.repeat(n).ok_or(TooLarge)?;
         let end = i64::try_from(signature.bytes).map_err(|_| TooLarge)?;

@@ -1,10 +1,10 @@
 //! Datatypes: constructors -> committed flat program. Pure arithmetic on displacements; no memory
 //! is touched here.
 //!
-//! A [`Layout`] is immutable and says three things of a datatype (MPI 5.0, 5.1): where its bytes
-//! lie (a normalised program of nested strided loops, `node`), what they are (`signature`), and how
-//! elements follow each other (`bounds`: data, lower and upper bound markers, alignment).
-//! Displacements are `i64`; constructors refuse whatever passes that ([`Mismatch`]).
+//! A [`Layout`] is immutable and describes three properties of a datatype (MPI 5.0, 5.1): where its
+//! bytes are (a normalised program of nested strided loops, `node`), what they are (`signature`),
+//! and how elements follow each other (`bounds`: data, lower and upper bound markers, alignment).
+//! Displacements are `i64`; constructors refuse values beyond that ([`Mismatch`]).
 
 mod array;
 pub mod basic;
@@ -86,7 +86,7 @@ impl Layout {
         self.bounds.data.map_or(0, |(low, _)| low)
     }
 
-    /// From the first byte of data to the end of the last.
+    /// Distance from the first byte of data to the end of the last.
     pub fn true_extent(&self) -> i64 {
         self.bounds.data.map_or(0, |(low, high)| high - low)
     }

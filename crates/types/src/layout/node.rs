@@ -59,7 +59,7 @@ pub trait Visit {
         }
     }
 
-    /// `n` times the blocks, displaced by `base` and then `stride` more each time; a time has
+    /// `n` times the blocks, displaced by `base` and then by `stride` more each time; each time has
     /// `size` packed bytes.
     #[inline]
     fn records(&mut self, base: i64, blocks: &[Block], size: u64, stride: i64, n: u64) {
@@ -86,7 +86,7 @@ pub(super) const DEEP: u32 = if cfg!(test) { 3 } else { 256 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Where the whole node stands.
+    /// Displacement of the whole node.
     pub at: i64,
     /// Packed bytes.
     pub size: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `size` bytes in a row (nothing when size is 0).
+    /// `size` contiguous bytes (nothing when size is 0).
     Block,
     /// `size / body.size` times the body, `stride` apart.
     Loop { stride: i64, body: Arc<Node> },
@@ -103,8 +103,8 @@ pub(crate) enum Kind {
     Even { len: u64, ats: Arc<[i64]> },
     /// Blocks of any length.
     Blocks(Arc<[Block]>),
-    /// Anything: the packed offset where each item starts, the items, and how deep lists stand in
-    /// lists.
+    /// Any nodes: the packed offset where each item starts, the items, and how deep lists are
+    /// nested in lists.
     List {
         starts: Arc<[u64]>,
         items: Arc<[Node]>,
@@ -315,7 +315,7 @@ fn as_loop(items: &[Node]) -> Option<Node> {
     regular.then(|| items[0].repeat(items.len() as u64, stride))
 }
 
-/// Nothing but blocks, of one length or not.
+/// Blocks only, of one length or not.
 fn as_blocks(items: &[Node]) -> Option<Node> {
     let len = items[0].size;
     if !items.iter().all(|i| i.is_block()) {

@@ -28,7 +28,7 @@ pub struct Signature {
     pub external: u64,
     /// The element, when all are alike.
     pub only: Option<Element>,
-    /// How deep lists stand in lists, up to the next repetition.
+    /// How deep lists are nested in lists, up to the next repetition.
     depth: u32,
     kind: Kind,
 }
@@ -53,7 +53,7 @@ impl Signature {
         }
     }
 
-    /// Of a predefined datatype; a pair counts as two elements.
+    /// The signature of a predefined datatype; a pair counts as two elements.
     pub(crate) fn named(named: &Named) -> Signature {
         match named.basic.pair() {
             None => Signature::one(named.basic, named.external),
@@ -76,7 +76,7 @@ impl Signature {
         }
     }
 
-    /// `n` times the same; `None` when a total passes 63 bits.
+    /// `n` copies of the signature; `None` when a total passes 63 bits.
     pub(crate) fn repeat(&self, n: u64) -> Option<Signature> {
         if n == 0 || self.elements == 0 {
             return Some(Signature::empty());
@@ -97,8 +97,8 @@ impl Signature {
         })
     }
 
-    /// One after the other; totals must have been checked. Lists in lists are kept as those of
-    /// nodes are.
+    /// The signatures one after the other; totals must have been checked. Lists in lists are kept
+    /// like those of nodes.
     pub(crate) fn list(given: Vec<Signature>) -> Signature {
         let mut parts = Vec::with_capacity(given.len());
         for part in given {
@@ -182,7 +182,7 @@ impl Signature {
         }
     }
 
-    /// Calls `f(element, n)` for each stretch of equal elements, in order; stops when it says so.
+    /// Calls `f(element, n)` for each stretch of equal elements, in order; stops at an error.
     pub fn for_each<E>(&self, f: &mut dyn FnMut(Element, u64) -> Result<(), E>) -> Result<(), E> {
         match &self.kind {
             Kind::One(e) => f(*e, 1),

@@ -1,4 +1,4 @@
-//! The oracle: random nested datatypes against a naive expansion of their typemaps.
+//! The reference: random nested datatypes against a naive expansion of their typemaps.
 
 use super::basic::{self, Named};
 use super::*;

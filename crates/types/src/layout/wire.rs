@@ -9,7 +9,7 @@
 //!         4, at i64, n u32, n x node                        anything
 //! ```
 //!
-//! All integers are little-endian. The decoder trusts nothing that can be computed: sizes and
+//! All integers are little-endian. The decoder trusts no value that can be computed: sizes and
 //! bounds of the data follow from the blocks, with checked arithmetic, so a decoded layout touches
 //! no byte outside the bounds it reports. Names of basic elements are not transmitted: a decoded
 //! layout consists of bytes.
@@ -153,7 +153,7 @@ fn sized(size: u64) -> Option<u64> {
 struct Nodes<'a>(Reader<'a>);
 
 impl Nodes<'_> {
-    /// A number of items of `each` bytes at least that are all there.
+    /// A number of items of at least `each` bytes that are all there.
     fn items(&mut self, each: usize) -> Option<usize> {
         let n = self.0.u32()? as usize;
         (n != 0 && n <= self.0.rest().len() / each).then_some(n)

@@ -25,7 +25,7 @@ impl Poly {
         Poly::of(e.basic as u64 * 64 + e.external as u64 + 1)
     }
 
-    /// Of one element, which this number stands for.
+    /// Hash of one element, which this number stands for.
     pub(super) fn of(value: u64) -> Poly {
         let shift = BASE;
         Poly { value, shift }
@@ -56,7 +56,7 @@ impl Poly {
 }
 
 impl Signature {
-    /// The hash of this signature `n` times in a row: equal for equal sequences of elements.
+    /// The hash of `n` repetitions of this signature: equal for equal sequences of elements.
     pub fn hash(&self, n: u64) -> u64 {
         self.poly(Poly::one).repeated(n).value
     }

@@ -1,16 +1,16 @@
 //! The type signature of a message in 32 bits, and whether a receive takes it: what KW_CHECK
 //! compares.
 //!
-//! Data of one kind of element is known by that kind: its signature is a number below
-//! [`MIXED`], and a receive that takes less or more of it is compared by the kind. Other data has a
-//! hash of its elements in order. Bytes (MPI_BYTE, MPI_PACKED) may be received as anything, and
-//! anything as bytes, as programs do it.
+//! Data of one kind of element is known by that kind: its signature is a number below [`MIXED`],
+//! and a receive that takes less or more of it is compared by the kind. Other data has a hash of
+//! its elements in order. Bytes (MPI_BYTE, MPI_PACKED) may be received as any type, and any type as
+//! bytes, as programs do it.
 
 use super::hash::Poly;
 use super::{Element, Kind, Signature};
 use crate::layout::basic::{Basic, Class, NAMED};
 
-/// The signature of data that is compared with nothing.
+/// The signature of data that is not compared.
 pub const ANY: u32 = 0;
 /// Signatures from here on are hashes.
 const MIXED: u32 = 1 << 31;
@@ -26,7 +26,7 @@ fn of_hash(value: u64) -> u32 {
     (value ^ value >> 31) as u32 | MIXED
 }
 
-/// As [`super::hash`] has it, but alike for what is alike in memory.
+/// The element as [`super::hash`] has it, but equal for elements that are alike in memory.
 fn one(e: Element) -> Poly {
     Poly::of(e.basic as u64 + 1)
 }
@@ -41,7 +41,7 @@ fn name(signature: u32) -> &'static str {
 }
 
 impl Signature {
-    /// The signature of a message of this, `n` times in a row.
+    /// The signature of a message of `n` such elements.
     pub fn of_message(&self, n: u64) -> u32 {
         match self.only {
             _ if n == 0 || self.elements == 0 => ANY,
@@ -61,8 +61,8 @@ impl Signature {
         })
     }
 
-    /// The signature of the first `bytes` bytes of this, again and again; `None` where they end
-    /// inside an element.
+    /// The signature of the first `bytes` bytes of this, repeated; `None` if they end inside an
+    /// element.
     fn of_first(&self, bytes: u64) -> Option<u32> {
         if bytes == 0 || self.bytes == 0 {
             return Some(ANY);
