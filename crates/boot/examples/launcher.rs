@@ -1,10 +1,10 @@
 //! One rank of the launchers' conformance suite, for any launcher: `mpiexec -n 3
 //! target/release/examples/launcher`.
 //!
-//! Every rank prints one line; the status is 0 when all cases passed. With the word `abort`, rank 1
-//! ends the job with status 3 after the suite, and the others wait for that; with `die`, rank 1
-//! exits without a word; with `spawn`, rank 0 starts two more such processes, which are a job of
-//! their own and run the suite too.
+//! Every rank prints one line; the status is 0 when all cases passed. With the argument `abort`,
+//! rank 1 ends the job with status 3 after the suite, and the others wait for that; with `die`,
+//! rank 1 exits without a message; with `spawn`, rank 0 starts two more such processes, which form
+//! a job of their own and run the suite too.
 
 use kw_boot::{Launcher, Spawn, conformance};
 

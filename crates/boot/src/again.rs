@@ -1,6 +1,6 @@
-//! A launcher that a process goes on to talk to after it has left its job, because it would not be
-//! taken back: for sessions that are opened later. The launcher hears that the process has finished
-//! only when it ends.
+//! A launcher that a process keeps talking to after it has left its job, because the launcher would
+//! not take it back: for sessions that are opened later. The launcher learns that the process has
+//! finished only when it ends.
 //!
 //! Values stored by ranks stay with the launcher, so each time they meet they use new keys.
 
@@ -8,7 +8,7 @@ use super::{BootError, JobInfo, Launcher, ProcessSet};
 use kw_start::pmi::Spawn;
 use std::os::fd::BorrowedFd;
 
-/// A conversation that goes on.
+/// A conversation that continues.
 pub struct Again {
     inner: Box<dyn Launcher>,
     /// How often the ranks have met.

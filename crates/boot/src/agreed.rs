@@ -2,9 +2,10 @@
 //! never changes.
 //!
 //! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between
-//! them), so whatever chooses takes an [`Agreed`] or what was made of it, and reads neither this
-//! process's affinity nor its knobs, its clock or its environment. Each rank says what it may run
-//! on and which knobs it was given ([`record`]); rank 0 judges, and all hear the same (`kw_start`).
+//! them), so code that chooses takes an [`Agreed`] or something made of it, and reads neither this
+//! process's affinity nor its knobs, its clock or its environment. Each rank reports what it may
+//! run on and which knobs it was given ([`record`]); rank 0 decides, and all ranks get the same
+//! decision (`kw_start`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,13 +30,13 @@ pub struct Agreed {
     check: bool,
     site: Site,
     calibration: Calibration,
-    /// Where each rank is bound to; empty when nothing is known of any.
+    /// Binding of each rank; empty when the binding of no rank is known.
     domains: Vec<Option<Domain>>,
 }
 
 impl Agreed {
-    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: those that are read
-    /// here are the same on all.
+    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: the knobs that are
+    /// read here are the same on all.
     pub fn new(hosts: Vec<u32>, load: Load, knobs: &Knobs) -> Result<Agreed, BootError> {
         let shm = Allowed::read(knobs)?.shm;
         Ok(Agreed {
@@ -64,13 +65,13 @@ impl Agreed {
         })
     }
 
-    /// Where ranks of one host are bound to, if that is known of all of them.
+    /// The binding of ranks of one host, if it is known for all of them.
     pub fn levels(&self, ranks: impl Iterator<Item = Peer>) -> Option<Levels> {
         let domains: Option<Vec<Domain>> = ranks.map(|rank| self.domain(rank)).collect();
         Some(Levels::of(&domains?))
     }
 
-    /// Which of some ranks share a machine, with the domains inside each; `None` when all do.
+    /// Nodes of these ranks, with the domains inside each; `None` when all share a machine.
     pub fn nodes(&self, ranks: impl Fn(u32) -> Peer, size: u32) -> Option<Nodes> {
         if (0..size).any(|r| ranks(r).0 >= self.size()) {
             // Nothing is known of the hosts of another job.
@@ -134,7 +135,7 @@ impl Agreed {
     }
 
     /// Whether the host of this rank has more ranks than CPUs for them: there spinning takes time
-    /// from others.
+    /// from other ranks.
     pub fn is_oversubscribed(&self, rank: Peer) -> bool {
         self.load.is_oversubscribed(rank.0)
     }
@@ -267,7 +268,7 @@ fn plain(kind: Kind, text: &str) -> String {
     }
 }
 
-/// Where this rank is bound to.
+/// Binding of this rank.
 fn bound() -> Option<Bound> {
     let (package, cache) = kw_sys::topology::bound(&kw_sys::cpus::allowed())?;
     Some(Bound {

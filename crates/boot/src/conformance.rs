@@ -1,7 +1,7 @@
 //! Requirements on every launcher, as cases that all ranks of one job run together.
 //!
-//! Unit tests run them over servers of our own (`tests`), `examples/launcher.rs` under any
-//! launcher. A case says in one sentence what was wrong.
+//! Unit tests run them over this library's servers (`tests`), `examples/launcher.rs` under any
+//! launcher. A case reports in one sentence what was wrong.
 
 use super::Launcher;
 
@@ -32,7 +32,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("sets have members of the job", sets_have_members_of_the_job),
 ];
 
-/// Runs all of them; the first that fails is named.
+/// Runs all of them; the error names the first that fails.
 pub fn run(launcher: &mut dyn Launcher) -> Result<usize, String> {
     for (name, case) in CASES {
         case(launcher).map_err(|why| format!("{name}: {why}"))?;
@@ -108,8 +108,8 @@ fn nothing_is_under_an_unknown_key(l: &mut dyn Launcher) -> Result<(), String> {
 }
 
 fn keys_may_have_every_character(l: &mut dyn Launcher) -> Result<(), String> {
-    // not more than twenty at once: encoded, they have to fit the shortest limit there is (64
-    // bytes)
+    // not more than twenty at once: encoded, they have to fit the shortest limit of any launcher
+    // (64 bytes)
     let all: Vec<char> = (0..=255u8).map(char::from).collect();
     let me = l.rank();
     let key = |r: u32, part: &[char]| format!("{r}{}", part.iter().collect::<String>());

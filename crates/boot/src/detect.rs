@@ -2,8 +2,8 @@
 //! that tests can supply them.
 //!
 //! A launcher we can talk to wins. Without one, traces of a launcher that started more than one
-//! process stop us: a job must never run as N times rank 0 of 1. Traces of a job of one process, or
-//! of an enclosing batch script, are ignored.
+//! process stop us: a job must never run as N independent single-rank jobs. Traces of a job of one
+//! process, or of an enclosing batch script, are ignored.
 //!
 //! | what is there | what we do |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | traces of another launcher (`traces`), of several processes | one sentence, and the command that would work |
 //! | none of these | rank 0 of 1 |
 //!
-//! `KW_PMI` (`pmi1`, `pmi2`, `pmix`) says which is spoken where the launcher speaks several.
+//! `KW_PMI` (`pmi1`, `pmi2`, `pmix`) selects the protocol if the launcher speaks several.
 
 use super::traces::{self, Launched};
 use super::{BootError, LauncherFault};
@@ -44,7 +44,7 @@ pub enum Found {
     Alone,
 }
 
-/// Decides.
+/// Finds the launcher.
 pub fn detect(env: Env) -> Result<Found, BootError> {
     let wanted = env("KW_PMI").filter(|w| w != "auto");
     if let (Some(fd), true) = (env("PMI_FD"), wanted.as_deref() != Some("pmix")) {

@@ -1,4 +1,4 @@
-//! Why a rank cannot start, by whose fault it is; the sentences are for the user.
+//! Why a rank cannot start, by the party at fault; the sentences are for the user.
 
 use super::rendezvous::{HandshakeError, SHORTEST};
 use super::traces::Launched;
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Why a rank could not start.
 #[derive(Debug, Error)]
 pub enum BootError {
-    /// Something has to be said otherwise in the environment, or the program started otherwise.
+    /// A setting in the environment, or the way the program was started, has to be changed.
     #[error(transparent)]
     Misuse(#[from] Misuse),
     /// The launcher does not do its part.
@@ -59,7 +59,7 @@ pub enum Misuse {
     Rows(#[from] Unreadable),
     #[error("KW_DOMAINS is '{0}', but must be auto, none, or numbers separated by dots (0.0.1.1)")]
     Domains(String),
-    /// Why it cannot be talked to stands before what would work.
+    /// The reason why the launcher cannot be used, followed by what would work.
     #[error("{}", .0.sentence(.1))]
     Foreign(Launched, String),
     #[error(

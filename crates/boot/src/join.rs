@@ -20,7 +20,7 @@ pub struct Joined {
 pub enum Memory {
     /// Nothing yet.
     Unsaid,
-    /// The first rank of each host has said where it is.
+    /// The first rank of each host has published the location.
     Said {
         /// Nothing more to publish: no rank fences again.
         here: bool,
@@ -29,7 +29,7 @@ pub enum Memory {
 
 /// Learns the whole job. Collective over all ranks (it fences).
 ///
-/// Where the launcher made no key, rank 0 does. Hosts are told apart by name when rank 0's
+/// If the launcher made no key, rank 0 makes it. Hosts are told apart by name when rank 0's
 /// `KW_HOST` is set or when the launcher does not map ranks; our own launchers always do.
 ///
 /// If the launcher reports the hosts, `lead` is called with this rank and the hosts of all ranks.
@@ -83,7 +83,7 @@ fn unequal(launcher: &dyn Launcher) -> BootError {
     LauncherFault::Unequal { name, rank }.into()
 }
 
-/// Identity of this rank's host, unless it is as reported by the launcher.
+/// Identity of this rank's host, unless it is the one that the launcher reported.
 fn host(told: bool, knobs: &Knobs) -> Option<String> {
     match knobs.text(Id::Host) {
         "auto" if told => None,

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 
 /// Services of a launcher for a rank.
 pub trait Launcher: Send {
-    /// Which process of which job this is.
+    /// Rank and job of this process.
     fn info(&self) -> &JobInfo;
     /// Name of the launcher, for messages.
     fn name(&self) -> &str;
@@ -59,32 +59,32 @@ pub trait Launcher: Send {
         let _ = line;
         false
     }
-    /// Whether it hears what ranks tell.
+    /// Whether the launcher reads reports of ranks.
     fn listens(&self) -> bool {
         false
     }
-    /// The number of the last question what this rank waits for, if one has come since the last
-    /// call.
+    /// Number of the launcher's last question about what this rank waits for, if one has come since
+    /// the last call.
     fn asked(&mut self) -> Option<u32> {
         None
     }
-    /// The descriptor to the launcher. Hung up outside a call of this trait means that the launcher
-    /// is gone, and the rank should end.
+    /// The descriptor to the launcher. If it is closed outside a call of this trait, the launcher
+    /// has exited, and the rank should end.
     fn wire(&self) -> Option<BorrowedFd<'_>> {
         None
     }
     /// Ends the whole job with this status; the launcher prints the message. The caller then exits
     /// by itself.
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError>;
-    /// Whether a process that has said [`Launcher::finalize`] may begin a new conversation.
+    /// Whether a process that has called [`Launcher::finalize`] may begin a new conversation.
     fn takes_back(&self) -> bool {
         false
     }
-    /// From now on ranks store values under new keys; returns whether it does.
+    /// From now on ranks store values under new keys; returns whether the launcher supports it.
     fn next_round(&mut self) -> bool {
         false
     }
-    /// Says that this rank has finalized and may exit at will.
+    /// Reports that this rank has finalized and may exit at any time.
     fn finalize(&mut self) -> Result<(), BootError>;
 }
 
@@ -97,7 +97,7 @@ pub struct JobInfo {
     pub size: u32,
     /// Name of the job.
     pub job: String,
-    /// Which application of a multi-program start this is (MPI_APPNUM), if the launcher says.
+    /// Application number in a multi-program start (MPI_APPNUM), if the launcher tells.
     pub appnum: Option<i32>,
     /// MPI_UNIVERSE_SIZE, if the launcher says.
     pub universe_size: Option<i32>,

@@ -95,8 +95,8 @@ pub fn expected_size(env: Env) -> Option<u32> {
     }
 }
 
-/// Finds the launcher that started this process: one that speaks over a descriptor goes before a
-/// rendezvous. An error is a sentence for the user; the process must then stop.
+/// Finds the launcher that started this process: one that speaks over a descriptor has precedence
+/// over a rendezvous. An error is a sentence for the user; the process must then stop.
 pub fn connect(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     let launcher = find(env)?;
     let (rank, size) = (launcher.rank(), launcher.size());

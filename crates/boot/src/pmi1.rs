@@ -29,7 +29,7 @@ pub struct Pmi1 {
     maxes: Maxes,
     /// The key, if this launcher is ours.
     job_key: Option<[u8; 32]>,
-    /// Of a launcher that may leave us behind.
+    /// Whether the launcher may leave this process behind.
     watch: Option<Watch>,
     /// A question of the launcher that has no answer.
     asked: Option<u32>,
@@ -45,7 +45,7 @@ impl Pmi1 {
     }
 
     /// Opens the conversation: greets, and asks for what every rank needs. With `proofs` every line
-    /// proves who said it.
+    /// is authenticated.
     pub fn over(
         stream: File,
         (rank, size): (u32, u32),
@@ -154,7 +154,7 @@ impl Pmi1 {
 }
 
 impl Words for Pmi1 {
-    /// A few old launchers count the whole line against the longest value.
+    /// Handles launchers that count the whole line against the longest value, as a few old ones do.
     fn room(&self) -> (usize, usize) {
         (self.maxes.key - 1, self.maxes.value / 4 * 3)
     }
@@ -241,7 +241,7 @@ impl Launcher for Pmi1 {
                 n => self.lines.feed(&some[..n]),
             }
         }
-        // Nothing else is said to a rank that asks nothing.
+        // The launcher sends nothing else to a rank that asks nothing.
         while let Some(Ok(_)) = self.next_line() {}
         self.asked.take()
     }

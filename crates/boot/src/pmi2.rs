@@ -28,9 +28,9 @@ pub struct Pmi2 {
     client: Client2,
     name: &'static str,
     info: JobInfo,
-    /// Whether what the launcher says of hosts is true. Slurm's PMI-2 (22.05) gives every rank a
-    /// host of its own when the user has said node by node where ranks go; names of hosts tell more
-    /// then.
+    /// Whether the launcher's map of hosts is correct. Slurm's PMI-2 (22.05) gives every rank a
+    /// host of its own when the user has placed ranks node by node; then names of hosts are used
+    /// instead.
     maps: bool,
     watch: Option<Watch>,
 }
@@ -101,7 +101,7 @@ impl Pmi2 {
         Ok(())
     }
 
-    /// The one line that is said: the answer to the greeting. Nothing follows it unasked.
+    /// The only line that comes: the answer to the greeting. Nothing follows it unasked.
     fn line(&mut self) -> Result<String, BootError> {
         let (mut lines, mut some) = (Lines::default(), [0; 512]);
         loop {

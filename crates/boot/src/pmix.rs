@@ -129,7 +129,7 @@ impl Launcher for Pmix {
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
         let sentence = aborted(self.info.rank, status, message);
-        // not every launcher prints what it is told
+        // not every launcher prints the message
         eprintln!("{sentence}");
         self.inner.abort(status, &sentence).map_err(strange)
     }

@@ -24,9 +24,9 @@ use kw_proto::handshake::key_of;
 use kw_sys::poller::{Interest, Poller};
 use kw_sys::threads::with_signals_blocked;
 
-/// For a caller to show that it knows the secret.
+/// Time for a caller to prove that it knows the secret.
 const PROOF: Duration = Duration::from_secs(5);
-/// Callers at once that have not shown it.
+/// Most simultaneous callers that have not proven it.
 const STRANGERS: usize = 64;
 /// Longest message, bytes.
 const LONGEST: usize = 64 << 20;
@@ -41,7 +41,7 @@ const MAC: usize = 32;
 /// Why a port cannot be used; a sentence for people.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// The name is none.
+    /// The name is not a port's name.
     #[error("'{0}' is not the name of a port of this library")]
     Name(String),
     /// No process listens.
@@ -137,7 +137,7 @@ impl Channel {
         Ok(Channel::new(stream, &[], nonces.as_flattened(), calls))
     }
 
-    /// Says something.
+    /// Sends a message.
     pub fn say(&mut self, message: &[u8]) -> Result<(), PortError> {
         let mut out = (message.len() as u32).to_le_bytes().to_vec();
         out.extend(message);
@@ -148,7 +148,7 @@ impl Channel {
         self.stream.write_all(&out).map_err(PortError::Broken)
     }
 
-    /// The next message of the other side, which may take until then.
+    /// The next message of the other side, which must arrive by `until`.
     pub fn hear(&mut self, until: Option<Instant>) -> Result<Vec<u8>, PortError> {
         let head = read_exactly::<4>(&self.stream, until)?;
         let len = u32::from_le_bytes(head) as usize;
@@ -212,7 +212,7 @@ fn read_more(
     Ok(())
 }
 
-/// Tells that there is something to take from a port.
+/// Reports that there is something to take from a port.
 type News = std::sync::Arc<dyn Fn() + Send + Sync>;
 
 /// A port that is open. It closes when it is dropped.
@@ -230,19 +230,19 @@ impl std::fmt::Debug for Port {
     }
 }
 
-/// What a port shares with its acceptor and with the threads that hear who calls.
+/// State that a port shares with its acceptor and with the threads that serve callers.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Rings when a caller has been heard, or the port closes.
+    /// Rings when a caller's handshake has ended, or the port closes.
     left: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Who has shown the secret, and was not accepted yet.
+    /// Callers that have proven the secret, and were not accepted yet.
     known: VecDeque<Channel>,
-    /// Callers who have not shown it.
+    /// Callers that have not proven it.
     strangers: usize,
     closing: bool,
 }
@@ -252,7 +252,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until one more caller may be heard; `false` when the port closes.
+    /// Waits until one more handshake may begin; `false` when the port closes.
     fn let_in(&self) -> bool {
         let mut state = self.state();
         while state.strangers >= STRANGERS && !state.closing {
@@ -263,7 +263,7 @@ impl Shared {
         !state.closing
     }
 
-    /// A caller was heard.
+    /// A caller's handshake has ended.
     fn heard(&self, channel: Option<Channel>) {
         let mut state = self.state();
         state.strangers -= 1;
@@ -306,12 +306,12 @@ impl Port {
         &self.name
     }
 
-    /// Where it listens, without its secret.
+    /// The addresses on which it listens, without its secret.
     pub fn place(&self) -> &str {
         place(&self.name)
     }
 
-    /// The first of those who have called, know the name, still wait, and were not taken yet.
+    /// The first caller that knows the secret, still waits, and was not taken yet.
     pub fn take(&self) -> Option<Channel> {
         loop {
             let mut channel = self.shared.state().known.pop_front()?;
@@ -328,7 +328,7 @@ impl Drop for Port {
         self.shared.left.notify_all();
         drop(self.line.take());
         if let Some(thread) = self.acceptor.take() {
-            // It calls nobody and waits for nothing else.
+            // It calls no process and waits for nothing else.
             let _ = thread.join();
         }
     }
@@ -385,7 +385,7 @@ fn poller(listeners: &[TcpListener], end: &UnixStream) -> io::Result<Poller> {
     Ok(poller)
 }
 
-/// The thread that lets callers in.
+/// The thread that accepts callers.
 struct Acceptor {
     poller: Poller,
     listeners: Vec<TcpListener>,
@@ -420,7 +420,7 @@ impl Acceptor {
         }
     }
 
-    /// Hears who has called, in a thread of its own.
+    /// Serves a caller, in a thread of its own.
     fn hear(&self, stream: TcpStream) {
         let (secret, shared, news) = (self.secret, self.shared.clone(), self.news.clone());
         let hear = move || {
@@ -431,7 +431,7 @@ impl Acceptor {
     }
 }
 
-/// Hears whether a caller knows the secret.
+/// Checks whether a caller knows the secret.
 fn welcome(mut stream: TcpStream, secret: &[u8; SECRET]) -> Result<Channel, PortError> {
     let set_up = |stream: &TcpStream| {
         stream.set_nonblocking(false)?;
@@ -451,7 +451,7 @@ fn welcome(mut stream: TcpStream, secret: &[u8; SECRET]) -> Result<Channel, Port
     Ok(channel)
 }
 
-/// Calls a port; it has `patience` to accept.
+/// Calls a port, which has `patience` to accept.
 pub fn call(name: &str, patience: Duration) -> Result<Channel, PortError> {
     let wrong = || PortError::Name(name.chars().take(40).collect());
     let rest = name.trim().strip_prefix(SCHEME).ok_or_else(wrong)?;

@@ -13,7 +13,7 @@ use kw_base::knobs::{Id, Knobs};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_start::pmi::{Effect, Server};
 
-/// Joins; a rank that may lead its host does.
+/// Joins; leads its host if it may.
 fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
     super::join(launcher, knobs, |me, hosts| {
         let first = hosts.iter().position(|h| *h == hosts[me.idx()]);
@@ -150,7 +150,7 @@ fn told(answers: &[&[u8]], two: bool) -> String {
     let launcher = thread::spawn(move || {
         let mut bytes = [0; 500];
         if answers.is_empty() {
-            // one that ends before it is asked is told of otherwise
+            // one that ends before the question is told something else
             let _ = ours.read(&mut bytes);
         }
         for answer in answers {
@@ -250,7 +250,7 @@ fn the_singleton_keeps_the_contract() {
     assert!(super::conformance::run(&mut alone).is_ok());
 }
 
-/// A launcher that hides what only ours offers.
+/// A launcher that hides what only our launcher offers.
 struct Foreign<'a>(&'a mut dyn Launcher, bool);
 
 impl Launcher for Foreign<'_> {

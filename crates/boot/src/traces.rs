@@ -9,7 +9,7 @@ struct Trace {
     name: &'static str,
     /// The variable that holds the job's size.
     size: &'static str,
-    /// The one that holds the rank.
+    /// The variable that holds the rank.
     rank: &'static str,
     /// How Kittiwake's programs are started there; `@` stands for the number of processes.
     instead: &'static str,

@@ -9,8 +9,8 @@ use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicBool, Ordering};
 use kw_sys::threads;
 
-/// A launcher that ends a job hangs up and kills; the kill says more than we could, so it goes
-/// first.
+/// Grace period: a launcher that ends a job closes the connection and kills its ranks; the kill
+/// says more than this thread could, so it gets time to arrive first.
 const KILL: Duration = Duration::from_millis(300);
 
 /// Bytes of stack of the thread.

@@ -1,6 +1,6 @@
 //! Values of any length and content over launchers that store short words (see
-//! [`kw_start::pmi::text`]), and answers read from a descriptor: what PMI-1 and PMI-2 have in
-//! common.
+//! [`kw_start::pmi::text`]), and answers read from a descriptor: the common part of PMI-1 and
+//! PMI-2.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -12,14 +12,14 @@ use kw_start::pmi::{PmiError, text};
 
 /// A launcher that stores words.
 pub(super) trait Words {
-    /// Longest key and longest value that it surely takes, in bytes.
+    /// Longest key and longest value that it is sure to accept, in bytes.
     fn room(&self) -> (usize, usize);
     /// Stores a word.
     fn put_word(&mut self, key: String, value: String) -> Result<(), BootError>;
     /// The value under a key, verbatim.
     fn word(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError>;
 
-    /// Stores a value, over several keys where it is too long for one.
+    /// Stores a value, over several keys if it is too long for one.
     fn put_value(&mut self, key: &str, value: &str) -> Result<(), BootError> {
         let (longest, most) = self.room();
         for (key, value) in text::split(key, value.as_bytes(), most) {
@@ -82,7 +82,7 @@ fn gone() -> BootError {
     LauncherFault::Gone.into()
 }
 
-/// Says something.
+/// Sends a line.
 pub(super) fn say(stream: &File, text: &str) -> Result<(), BootError> {
     kw_sys::fd::send_all(stream, text.as_bytes()).map_err(|e| match e.kind() {
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => gone(),

@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub struct World {
     /// Its first rank, as a peer of this process; the others follow.
     pub first: Peer,
-    /// Of the own world the job's key, which is proof of belonging; of another one its foreign key
-    /// ([`World::foreign_key`]).
+    /// For the own world the job's key, which is proof of belonging; for another one its foreign
+    /// key ([`World::foreign_key`]).
     pub key: [u8; 32],
     /// Its name, for messages.
     pub name: Arc<str>,
@@ -38,13 +38,13 @@ impl World {
         self.first.0..self.first.0 + self.size()
     }
 
-    /// What proves to others that they were introduced to this world; it differs from that of every
-    /// other world.
+    /// The value that proves to others that they were introduced to this world; it differs from
+    /// that of every other world.
     pub fn foreign_key(&self) -> [u8; 32] {
         self.foreign_key
     }
 
-    /// The rank that a peer of this process has in it, if it is one of its ranks.
+    /// The rank in this world of a peer of this process, if it is one of its ranks.
     pub fn rank_of(&self, peer: Peer) -> Option<u32> {
         let rank = peer.0.checked_sub(self.first.0)?;
         (rank < self.size()).then_some(rank)
@@ -68,7 +68,7 @@ impl Worlds {
         Some((world.id(), world.rank_of(peer)?))
     }
 
-    /// The peer of such a name; `None` where this process has not met its world.
+    /// The peer with such a name; `None` if this process has not met its world.
     pub fn peer_of(&self, (world, rank): ProcessName) -> Option<Peer> {
         let world = self.iter().find(|w| w.id() == world)?;
         (rank < world.size()).then(|| Peer(world.first.0 + rank))
@@ -135,7 +135,7 @@ impl Worlds {
         self.joined.retain(|world| world.first != first);
     }
 
-    /// Where this many numbers in a row are free: as low as possible.
+    /// Start of the lowest free range of this many numbers.
     fn room(&self, size: u32) -> Peer {
         let mut taken: Vec<_> = self.iter().map(World::peers).collect();
         taken.sort_unstable_by_key(|t| t.start);
@@ -165,8 +165,8 @@ impl Worlds {
         Foreign::new(range, &self.own.foreign_key, &world.foreign_key)
     }
 
-    /// Adds a job that this process has joined. Its ranks are peers with numbers in a row, which are
-    /// those of no other job.
+    /// Adds a job that this process has joined. Its ranks become peers with consecutive numbers,
+    /// which no other job has.
     pub fn join(&mut self, foreign_key: [u8; 32], name: &str, agreed: Agreed) -> &World {
         let key = foreign_key;
         let first = self.room(agreed.size());

@@ -1,10 +1,10 @@
-//! Lets ranks in at rank 0 while the job forms: who comes is heard in a thread of its own, and has
-//! to prove the secret.
+//! Accepts ranks at rank 0 while the job forms: each caller is served in a thread of its own, and
+//! has to prove the secret.
 //!
 //! Unauthenticated connections are limited in number and time, like those of a running job: one
 //! that has not proven the secret within [`HELLO`], however it spreads its bytes, is closed, and
-//! when the room is full the oldest is closed, first of those that have sent nothing. So a peer
-//! that knows the secret finds room, however many connections others hold open.
+//! when the limit is reached the oldest is closed, first of those that have sent nothing. So a peer
+//! that knows the secret is accepted, however many connections others hold open.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,11 +17,11 @@ use kw_base::sync::{Arc, Mutex, MutexGuard, thread};
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 use kw_sys::threads::with_signals_blocked;
 
-/// For the whole handshake, and the line that says who has come.
+/// Time for the whole handshake, and the line that names the rank.
 const HELLO: Duration = Duration::from_secs(5);
-/// Handshakes at once, beyond one for each rank.
+/// Most simultaneous handshakes, beyond one for each rank.
 const SPARE: usize = 32;
-/// Connections accepted at one look.
+/// Connections accepted at one poll.
 const AT_ONCE: usize = 16;
 
 /// A peer that has authenticated.
@@ -37,7 +37,7 @@ pub(super) struct Member {
 /// A peer that has not.
 struct Stranger {
     number: u64,
-    /// Knows what a hello of this job looks like.
+    /// Knows the format of this job's hello.
     shown: bool,
     stream: TcpStream,
 }
@@ -51,7 +51,7 @@ impl Strangers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hangs up on the oldest until one more makes `most`.
+    /// Closes the oldest connections until one more makes `most`.
     fn make_room(&self, most: usize) {
         let mut all = self.all();
         while all.len() >= most {
@@ -78,8 +78,8 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Lets in who connects to `listener`, which does not block; who has proven the secret goes to
-    /// `to`.
+    /// Accepts connections to `listener`, which does not block; peers that have proven the secret
+    /// are sent to `to`.
     pub fn new(
         listener: TcpListener,
         identity: Identity,
@@ -96,7 +96,7 @@ impl Acceptor {
         }
     }
 
-    /// Lets in who has come; whether more may wait outside.
+    /// Accepts waiting connections; returns whether more may wait.
     pub fn look(&mut self) -> bool {
         for _ in 0..AT_ONCE {
             match self.listener.accept() {
@@ -107,7 +107,7 @@ impl Acceptor {
         true
     }
 
-    /// Hears one more.
+    /// Serves one more connection.
     fn greet(&mut self, stream: TcpStream) {
         let Ok(ours) = stream.try_clone() else {
             return;
@@ -138,7 +138,7 @@ impl Acceptor {
 }
 
 impl Drop for Acceptor {
-    /// The job has formed, or will not: who still stands there is disconnected.
+    /// The job has formed, or will not: remaining peers are disconnected.
     fn drop(&mut self) {
         self.strangers.make_room(1);
     }

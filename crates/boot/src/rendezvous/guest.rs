@@ -10,17 +10,17 @@ use super::{HandshakeError, Heard, Meeting, Timed, set_options};
 use kw_base::sync::thread;
 use kw_proto::handshake::{Identity, Progress, Signer, Verdict, Verifier};
 
-/// Between two attempts.
+/// Interval between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
-/// For one address to answer.
+/// Time for one address to answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// For the whole handshake.
+/// Time for the whole handshake.
 const HELLO: Duration = Duration::from_secs(5);
-/// Rank 0 names those who are missing when its own time is over; it began to wait at another moment
-/// than we did.
+/// Extra time: rank 0 names those who are missing when its own time is over, and it began to wait
+/// at another moment than this rank did.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A connection to rank 0, and what proves the lines on it.
+/// A connection to rank 0, and the keys that authenticate its lines.
 type Line = (TcpStream, (Signer, Verifier));
 
 /// Result of one attempt.
@@ -83,7 +83,7 @@ fn attempt(meeting: &Meeting, identity: &Identity, until: Instant) -> Attempt {
     Attempt::Retry(why)
 }
 
-/// Connects, proves the secret, and says who we are.
+/// Connects, proves the secret, and sends this rank's number.
 fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<Line> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
     set_options(&stream)?;
@@ -121,7 +121,7 @@ fn reach(address: SocketAddr, meeting: &Meeting, identity: &Identity) -> Heard<L
     Ok((stream, proofs))
 }
 
-/// Waits for what rank 0 says when all have come, or its time is over.
+/// Waits for rank 0's line, which comes when all have come or its time is over.
 fn verdict((stream, mut proofs): Line, until: Instant) -> Attempt {
     let line = Timed::new(&stream, until + GRACE).read_line(&mut proofs.1);
     match line {

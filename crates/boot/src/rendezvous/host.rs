@@ -23,14 +23,14 @@ use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{Effect, Lines, PmiError, Server, Stage, mapping, text};
 use kw_sys::threads::with_signals_blocked;
 
-/// Between two looks at the acceptor.
+/// Interval between two polls of the acceptor.
 const LOOK: Duration = Duration::from_millis(20);
 /// Interval if more connections wait than one poll accepts.
 const CROWDED: Duration = Duration::from_millis(1);
-/// For a rank to take what it is told.
+/// Time for a rank to read a line that it is sent.
 const TAKE: Duration = Duration::from_secs(10);
 
-/// Waits until all have come; our own connection, and the thread that serves.
+/// Waits until all have come; returns our own connection, and the thread that serves.
 pub(super) fn gather(
     meeting: &Meeting,
     key: [u8; 32],
@@ -97,7 +97,7 @@ fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Member>,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         if members[1..].iter().all(Option::is_some) {
-            // who came and went again has to come again
+            // a rank that came and went has to come again
             members
                 .iter_mut()
                 .for_each(|s| drop(s.take_if(|s| is_gone(&s.stream))));
@@ -112,7 +112,7 @@ fn form(meeting: &Meeting, key: [u8; 32], until: Instant) -> Result<Vec<Member>,
     }
 }
 
-/// Says a line, with its proof.
+/// Sends a line, with its proof.
 fn say(member: &mut Member, line: &str) -> std::io::Result<()> {
     member.stream.write_all(member.says.sign(line).as_bytes())
 }
@@ -131,7 +131,7 @@ fn give_up(meeting: &Meeting, mut members: Vec<Option<Member>>) -> BootError {
     missing.into()
 }
 
-/// Says `go` to all.
+/// Sends `go` to all.
 fn start(mut members: Vec<Member>) -> Result<Vec<Member>, BootError> {
     for member in &mut members {
         let stream = &member.stream;
@@ -244,7 +244,7 @@ fn listen_to(rank: u32, wire: &Wire, mut hearing: Hearing, to: &Sender<Said>) {
     }
 }
 
-/// A rank's connection, to say something on.
+/// A rank's connection, for sending.
 struct Speaker {
     wire: Arc<Wire>,
     says: Option<Signer>,
@@ -339,7 +339,7 @@ fn carry_out(effect: Effect, speakers: &mut [Speaker]) -> Result<(), Failed> {
         } => Err(Failed::Aborted(rank, status, message)),
         Effect::BrokenFence { waiting, missing } => Err(Failed::Left { waiting, missing }),
         Effect::Garbage { rank, error } => Err(Failed::Malformed(rank, error)),
-        // Said to launchers that have asked.
+        // Sent to launchers that have asked.
         Effect::Waits { .. } => Ok(()),
     }
 }

@@ -27,11 +27,11 @@ use kw_base::sync::thread;
 use kw_proto::handshake::{self, Identity, Refusal, Verifier};
 use kw_start::pmi::PmiError;
 
-/// Shortest secret that is taken.
+/// Shortest secret that is accepted.
 pub(super) const SHORTEST: usize = 16;
 /// Job identity in handshakes before the job has a name.
 const MEETING: &str = "kittiwake rendezvous";
-/// How long all may take to come, unless it is said.
+/// How long all may take to come, unless it is set.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// The values of the variables.
@@ -42,7 +42,7 @@ pub(super) struct Meeting {
     size: u32,
     host: String,
     wait: Duration,
-    /// Where the secret is: a file, or the secret itself.
+    /// Place of the secret: a file, or the secret itself.
     secret: Secret,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The meeting that the environment asks for, if it does; `name` is this host's.
+/// The rendezvous that the environment asks for, if it does; `name` is this host's.
 pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, Misuse> {
     let Some(at) = env("KW_RENDEZVOUS").filter(|a| !a.trim().is_empty()) else {
         return Ok(None);
@@ -242,7 +242,7 @@ impl Launcher for Rendezvous {
     }
 }
 
-/// Why nothing was heard of the other side.
+/// Why nothing was received from the other side.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HandshakeError {
     #[error("it did not answer in time")]
@@ -269,7 +269,7 @@ pub(super) enum HandshakeError {
 
 type Heard<T> = Result<T, HandshakeError>;
 
-/// Reads from a connection until a certain time, however the other side spreads its bytes.
+/// Reads from a connection until a deadline, however the other side spreads its bytes.
 struct Timed<'a> {
     stream: &'a TcpStream,
     until: Instant,
@@ -280,7 +280,7 @@ impl Timed<'_> {
         Timed { stream, until }
     }
 
-    /// Reads what a handshake wants, without a byte more.
+    /// Reads the bytes that a handshake wants, and not one more.
     fn read_some<'b>(&mut self, bytes: &'b mut [u8]) -> Heard<&'b [u8]> {
         use std::io::{ErrorKind, Read};
         let left = self.until.saturating_duration_since(Instant::now());
