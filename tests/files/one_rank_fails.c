@@ -196,6 +196,11 @@ static void opening(void)
     /* No rank has opened the file that rank 0 had made: it is not there. */
     ok(opened(write | MPI_MODE_EXCL));
     ok(MPI_File_close(&file));
+    /* Without MPI_MODE_CREATE, MPI_MODE_EXCL makes no file: the one that was there was removed. */
+    next_fails("open what is there", 1, SYS_openat, 0, EIO);
+    all_hear(opened(MPI_MODE_RDWR | MPI_MODE_EXCL), MPI_ERR_IO, "rank 1 cannot open");
+    ok(opened(MPI_MODE_RDWR));
+    ok(MPI_File_close(&file));
     /* The first call belongs to the opening. */
     next_fails("append", 1, SYS_statx, 1, EIO);
     all_hear(opened(write | MPI_MODE_APPEND), MPI_ERR_IO, "rank 1 cannot find the end of");

@@ -71,7 +71,7 @@ def test_a_call_that_fails_on_one_rank_is_told_on_every_rank(program, hint, path
     if p.returncode == SKIPPED:
         pytest.skip("the kernel does not let a program decide about its system calls (seccomp)")
     assert p.returncode == 0, told(p)
-    assert len(p.stdout.splitlines()) == 14, told(p)
+    assert len(p.stdout.splitlines()) == 15, told(p)
 
 
 def test_a_directory_that_one_host_cannot_write_is_told_on_every_rank(trouble, tmp_path):

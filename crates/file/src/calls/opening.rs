@@ -314,9 +314,10 @@ fn compare(
     let ((device, number), end) = found.as_ref().map_or(((0, 0), 0), of_file);
     let reached = u64::from(reached);
     let record = bytes_of([name, device, number, processors(), end, reached]);
+    let access = wish.access();
     let told = all_tell(members, found, &record).inspect_err(|_| {
         // The next attempt must not find a file that no rank has opened.
-        if members.rank == 0 && wish.access().exclusive {
+        if members.rank == 0 && access.create && access.exclusive {
             let _ = File::remove(&wish.path);
         }
     });
