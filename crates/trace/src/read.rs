@@ -12,6 +12,8 @@ use crate::perfetto::TracePacket;
 
 /// Field 1 of a trace, of bytes: how each packet begins.
 const PACKET: u8 = 0x0a;
+/// Beginning of the packet for jobs that share a file (field 4001), which tells nothing of a rank.
+const SHARED: [u8; 3] = [0x8a, 0xfa, 0x01];
 /// Length of a packet that is never written: a longer one is damaged.
 const LONGEST: u64 = 1 << 24;
 
@@ -57,7 +59,7 @@ pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
             Piece::Packet(bytes) => match TracePacket::decode(bytes.as_slice()) {
                 Ok(packet) => {
                     builder.packet(packet);
-                    packets += 1;
+                    packets += u64::from(!bytes.starts_with(&SHARED));
                     at += head(bytes.len()) + bytes.len() as u64;
                 }
                 Err(_) => break Some("contains bytes that are not a packet"),
@@ -68,6 +70,7 @@ pub fn read(mut input: impl BufRead) -> Result<Trace, Fault> {
     if trace.calls.is_empty() {
         return Err(match (packets, torn) {
             (0, Some(_)) => Fault::Other("a file of another kind, or cut off in its first packet"),
+            (0, None) => Fault::Empty,
             _ => Fault::NoCalls,
         });
     }
@@ -160,6 +163,7 @@ mod tests {
             (b"hello", "another kind"),
             (b"\x0a\x02\x08", "cut off"),
             (b"\x0a\x02\x40\x01", "without MPI calls"),
+            (b"\x0a\x04\x8a\xfa\x01\x00", "empty"),
         ] {
             let said = read(bytes).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");
