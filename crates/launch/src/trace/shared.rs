@@ -11,7 +11,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, fcntl_setfl, flock};
@@ -42,12 +42,20 @@ impl Sharing {
         Sharing { word, joins: false }
     }
 
-    /// Of the file that the parent's job writes, if it is on this host.
+    /// Of the file that the parent's job writes, if it is on this host, in a file system with locks.
     pub fn of_parent(file: &Path, word: &str) -> Option<Sharing> {
-        let here = word.split_once('-').is_some_and(|(_, id)| id == boot_id());
-        let head = here.then(|| File::open(file).ok().map(|f| read_head(&f, word)))??;
+        let (_, id) = word.split_once('-')?;
+        if id != boot_id() {
+            return None;
+        }
+        // Opening a pipe would wait for a writer.
+        let at_once = OFlags::NONBLOCK.bits() as i32;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(at_once).open(file).ok()?;
+        flock(&file, FlockOperation::LockShared).ok()?;
+        read_head(&file, word).ok()?;
         let word = word.to_string();
-        head.is_ok().then_some(Sharing { word, joins: true })
+        Some(Sharing { word, joins: true })
     }
 
     fn key(&self) -> [u8; DIGITS] {
@@ -109,6 +117,7 @@ fn append(file: &File) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Mode;
 
     #[test]
     fn jobs_share_a_file_and_their_ranks_have_different_numbers() {
@@ -140,6 +149,9 @@ mod tests {
         assert_eq!(there(key), None);
         std::fs::write(&path, "short").unwrap();
         assert_eq!(there(&ours.word), None);
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path.as_path(), Mode::RWXU).unwrap();
+        assert_eq!(there(&ours.word), None, "a pipe without a writer");
         std::fs::remove_file(&path).unwrap();
     }
 }
