@@ -71,6 +71,7 @@ struct Function {
 #[derive(Debug)]
 pub struct TraceFile {
     path: PathBuf,
+    sharing: Sharing,
     /// The number of the job's first rank in the file.
     first: u32,
     /// Nothing once it could not be written.
@@ -93,6 +94,7 @@ impl TraceFile {
         };
         Ok(TraceFile {
             path: path.into(),
+            sharing: sharing.clone(),
             first,
             file: Some(file),
             writer: Writer::default(),
@@ -161,15 +163,22 @@ impl TraceFile {
     /// Writes what was added. The sentence when that cannot be: the first time.
     pub fn write(&mut self) -> Option<String> {
         let written = match &mut self.file {
-            Some(file) => file.write_all(self.writer.bytes()),
+            Some(file) => {
+                let ours = self.sharing.check(file);
+                ours.and_then(|()| file.write_all(self.writer.bytes()))
+            }
             None => Ok(()),
         };
         self.writer.clear();
         let e = written.err()?;
         self.file = None;
         let path = self.path.display();
+        let kept = match e.kind() {
+            io::ErrorKind::InvalidData => "",
+            _ => "the part written so far remains and ",
+        };
         Some(format!(
-            "mpiexec: the trace can no longer be written to '{path}': {e}; the part written so far remains and the job continues\n"
+            "mpiexec: the trace can no longer be written to '{path}': {e}; {kept}the job continues\n"
         ))
     }
 }

@@ -58,6 +58,15 @@ impl Sharing {
         Some(Sharing { word, joins: true })
     }
 
+    /// An error if another job has begun the file again since this one has joined it.
+    pub fn check(&self, file: &File) -> io::Result<()> {
+        if self.joins && read_head(file, &self.word).is_err() {
+            let text = "another job has begun the file again";
+            return Err(io::Error::new(ErrorKind::InvalidData, text));
+        }
+        Ok(())
+    }
+
     fn key(&self) -> [u8; DIGITS] {
         key_of(&self.word)
     }
@@ -133,6 +142,9 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         }
         assert_eq!(&std::fs::read(&path).unwrap()[LEN..], b"abc");
+        theirs.check(&second).unwrap();
+        create(&path, &Sharing::fresh(), 1).unwrap();
+        assert!(theirs.check(&second).is_err(), "it is another trace now");
         std::fs::remove_file(&path).unwrap();
     }
 
