@@ -462,8 +462,9 @@ fn spawned(trace: &Trace) -> Vec<String> {
     };
     let mut notes: Vec<String> = jobs.iter().take(MOST_JOBS).map(tell).collect();
     if more > 0 {
+        let jobs = if more == 1 { "job" } else { "jobs" };
         notes.push(format!(
-            "The ranks behind them are those of {more} further spawned jobs."
+            "The ranks behind them are those of {more} further spawned {jobs}."
         ));
     }
     notes
