@@ -132,12 +132,6 @@ pub fn differ<T>(
     Err(Fault::new(class, text))
 }
 
-/// The FNV-1a hash of some bytes.
-pub fn hash(bytes: &[u8]) -> u64 {
-    let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
-}
-
 /// Words as bytes of a message.
 pub fn bytes_of<const N: usize>(words: [u64; N]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()

@@ -32,6 +32,12 @@ const FLAT: u32 = 128;
 /// Bytes of a broadcast of any length that go with the length.
 const SHORT: usize = 56;
 
+/// The FNV-1a hash of some bytes.
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
 /// Members of a group that talk to each other.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
@@ -233,10 +239,7 @@ impl<'a> Members<'a> {
 
     /// The same, with an error of this class.
     pub fn alike_or(&self, class: Class, what: &str, mine: &str) -> Res {
-        // FNV-1a
-        let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
-        let own = mine.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
-        let own: [u8; 8] = own.to_ne_bytes();
+        let own = hash(mine.as_bytes()).to_ne_bytes();
         let all = self.gather(&own)?;
         let other = all.chunks_exact(8).position(|theirs| theirs != own);
         let mut other = (other.unwrap_or(0) as u32).to_ne_bytes();

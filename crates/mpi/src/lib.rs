@@ -29,7 +29,7 @@ pub mod chapter {
     pub use crate::calls::p2p::{running, settle};
     pub use crate::calls::pack::{from_external, to_external};
     pub use crate::group_collectives::{
-        Members, Purpose, agree_among_jobs, finish, start_recv, start_send,
+        Members, Purpose, agree_among_jobs, finish, hash, start_recv, start_send,
     };
 }
 

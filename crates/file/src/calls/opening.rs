@@ -2,16 +2,14 @@
 //! two exchanges, and one message to each rank where rank 0 makes the file.
 
 use super::open::{check_amode, hints_text, path_of, with_info};
-use crate::agree::{
-    Ranks, all_tell, all_tell_and, as_first, bytes_of, differ, hash, other_than_first,
-};
+use crate::agree::{Ranks, all_tell, all_tell_and, as_first, bytes_of, differ, other_than_first};
 use crate::counter::{self, NO_MEMORY};
 use crate::fault::failed;
 use crate::open::{amode, on_one_host};
 use kw_engine::HostCounter;
 use kw_io_plan::cost::PRICES_LEN;
 use kw_io_plan::{Hints, Prices};
-use kw_mpi::chapter::{Members, running};
+use kw_mpi::chapter::{Members, hash, running};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::InfoH;
 use kw_objects::state::Mpi;

@@ -1,12 +1,13 @@
 //! Views, file pointers, consistency (MPI 5.0, 14.3, 14.4 and 14.6).
 
 use crate::access::offset_in_data;
-use crate::agree::{Talk, all_tell, bytes_of, hash, other_than_first};
+use crate::agree::{Talk, all_tell, bytes_of, other_than_first};
 use crate::calls::open::{hints_text, same_hints, with_info};
 use crate::fault::failed;
 use crate::open::{Kept, Open, Seen, find};
 use crate::representation::{Registered, Representation};
 use kw_io_plan::{Hints, View};
+use kw_mpi::chapter::hash;
 use kw_objects::datatype::Datatype;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{FileH, InfoH, TypeH};
