@@ -112,6 +112,5 @@ fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<
 
 /// Identity of a machine: the kernel's boot id, or failing that the host name.
 pub(super) fn machine() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    format!("{}-{}", kw_sys::host::name(), boot.trim())
+    format!("{}-{}", kw_sys::host::name(), kw_sys::host::boot_id())
 }

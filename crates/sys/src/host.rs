@@ -1,4 +1,4 @@
-//! The machine's name, and the way out of the process.
+//! The machine's name, which boot of it this is, and the way out of the process.
 
 #[cfg(target_env = "gnu")]
 use std::ffi::CStr;
@@ -24,6 +24,12 @@ pub fn name() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned()
+}
+
+/// The id that the kernel has given itself when it was booted; empty if `/proc` is not mounted.
+pub fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_string()
 }
 
 /// The version of the GNU C library that this runs on, if it is that one.

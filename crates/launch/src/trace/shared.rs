@@ -14,6 +14,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use kw_sys::host::boot_id;
 use rustix::fs::{FlockOperation, OFlags, fcntl_setfl, flock};
 
 /// Tag and length of the packet; tag and length of its field.
@@ -70,11 +71,6 @@ impl Sharing {
     fn key(&self) -> [u8; DIGITS] {
         key_of(&self.word)
     }
-}
-
-fn boot_id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_string()
 }
 
 fn key_of(word: &str) -> [u8; DIGITS] {
