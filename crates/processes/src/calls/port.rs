@@ -134,11 +134,11 @@ fn call(mpi: &Mpi, name: String, patience: Duration) -> Res<Channel> {
     })
 }
 
-/// The root, which must be the same on all processes: each would wait for another one else.
+/// The root, which must be the same on all processes: otherwise they wait for each other.
 pub(crate) fn same_root(parent: &Parent<'_>, root: i32) -> Res<u32> {
-    let alike = parent.members.alike("root", &root.to_string());
-    alike.map_err(|fault| Fault::new(Class::Root, fault.text))?;
-    checked_root(root, parent.members.group.size())
+    let members = &parent.members;
+    members.alike_or(Class::Root, "root", &root.to_string())?;
+    checked_root(root, members.group.size())
 }
 
 /// The intercommunicator with whoever is at the other end of the root's channel.
