@@ -4,7 +4,7 @@ use super::{
     Members, Purpose, agree_among_jobs, finish_all, offered, propose, recv, start_send, take_back,
 };
 use kw_base::{ContextId, Peer};
-use kw_objects::error::Res;
+use kw_objects::error::{Fault, Res};
 
 /// The leaders of two groups, as one of them (or another member of its group) sees it.
 #[derive(Clone, Debug)]
@@ -30,11 +30,28 @@ impl Bridge<'_> {
     /// the other side. `theirs` says how many come.
     pub fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
         let mut got = vec![0; theirs];
-        if self.local.rank == 0 {
-            self.exchange(mine, &mut got)?;
-        }
-        self.local.bcast(&mut got)?;
+        self.by_leader(&mut got, |got| self.exchange(mine, got))?;
         Ok(got)
+    }
+
+    /// The leader alone acts; all members of its group get these bytes of it. If it fails all fail, and
+    /// none waits for it.
+    fn by_leader(&self, bytes: &mut [u8], act: impl FnOnce(&mut [u8]) -> Res) -> Res {
+        let done = match self.local.rank {
+            0 => act(bytes),
+            _ => Ok(()),
+        };
+        let code = done.as_ref().err().map_or(0, |fault| fault.code.max(1));
+        let mut all = [&code.to_ne_bytes()[..], &*bytes].concat();
+        self.local.bcast(&mut all)?;
+        done?;
+        let code = i32::from_ne_bytes(all[..4].try_into().expect("four bytes"));
+        if code != 0 {
+            let text = "the leaders of the two groups cannot exchange messages";
+            return Err(Fault::of_code(code, text));
+        }
+        bytes.copy_from_slice(&all[4..]);
+        Ok(())
     }
 
     /// What the leaders alone do.
@@ -62,11 +79,12 @@ impl Bridge<'_> {
     fn most(&self, mine: u32) -> Res<u32> {
         let ours = self.local.most_at_leader(mine)?;
         let mut word = [0; 4];
-        if self.local.rank == 0 {
-            self.exchange(&ours.to_ne_bytes(), &mut word)?;
-            word = u32::from_ne_bytes(word).max(ours).to_ne_bytes();
-        }
-        self.local.bcast(&mut word)?;
+        self.by_leader(&mut word, |most| {
+            let mut theirs = [0; 4];
+            self.exchange(&ours.to_ne_bytes(), &mut theirs)?;
+            most.copy_from_slice(&u32::from_ne_bytes(theirs).max(ours).to_ne_bytes());
+            Ok(())
+        })?;
         Ok(u32::from_ne_bytes(word))
     }
 
