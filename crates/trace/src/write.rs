@@ -22,7 +22,8 @@ const WHOLE: u32 = 0xff;
 /// The first track of a rank's counters.
 const COUNTERS: u64 = 0x100;
 
-/// A call of MPI. Ranks are those in MPI_COMM_WORLD, -1 is any.
+/// A call of MPI. Ranks are those in MPI_COMM_WORLD, in a spawned job plus the number of its first
+/// rank in the file; -1 is any.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Call<'a> {
@@ -33,7 +34,7 @@ pub struct Call<'a> {
     pub dest: Option<i64>,
     pub source: Option<i64>,
     pub root: Option<i64>,
-    /// Whose memory it accesses, locks or completes: a rank of the window.
+    /// Whose memory it accesses, locks or completes: a rank of the window, plus the same number.
     pub target: Option<i64>,
     pub tag: Option<i64>,
     pub comm: Option<Comm>,
