@@ -7,7 +7,7 @@
 //! members -> root   which context id is wanted; root <-> root; root -> members: the largest
 //! members -> root   whether that is free;       root <-> root; root -> members: whether it stands
 //! ```
-//! Every step is a turn of each member's, which is what it costs where many share a processor.
+//! Each step is a turn of every member on its processor. If many share one, that is most of the cost.
 //! Whatever fails at a root is told to all members of its side, and breaks the channel, so that the
 //! other side hears of it as well.
 
@@ -82,7 +82,7 @@ impl<'a> Introduction<'a> {
         Ok(numbers.map(|&word| u32::from_ne_bytes(word)).collect())
     }
 
-    /// What the other root says to what this one says; at the root alone.
+    /// Sends a message to the other root, and returns its message. For the root alone.
     fn swap(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let mut channel = self.channel.borrow_mut();
         let broken = |e| port_fault(Class::Other, "the other side", e);
@@ -205,12 +205,13 @@ impl<'a> Introduction<'a> {
     }
 }
 
-/// Bytes of an address that are enough for most: a second round is needed for longer ones.
+/// Bytes of an address in the first round; a longer address needs a second one.
 const USUAL_ADDRESS: usize = 120;
-/// In place of a context id: a process has not joined, and has no id left.
+/// In place of a context id: a process has not joined the jobs of the other side.
 const NOT_JOINED: u32 = u32::MAX;
+/// In place of a context id: a process has none left.
 const NONE_FREE: u32 = u32::MAX - 1;
-/// In place of a length.
+/// In place of a length: a process has no address.
 const NO_ADDRESS: u32 = u32::MAX;
 const OTHER_PROTOCOL: &str = "the other side speaks another protocol";
 
