@@ -1,5 +1,5 @@
 //! Writes the coverage table that `kwinfo --coverage` prints, and the names of the functions that
-//! `mpiexec --profile` tells of.
+//! `mpiexec --profile` reports.
 
 use kw_apigen::{Fortran, api_dir, build_script, coverage, coverage_text, profile_names};
 

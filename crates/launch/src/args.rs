@@ -13,10 +13,10 @@ use crate::trace::shared::Sharing;
 use crate::verdict::Verdict;
 use crate::wrap::Wrap;
 
-/// The parsed request of the user.
+/// The parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Print this text and end well.
+    /// Print this text and exit with status 0.
     Print(String),
     /// Run a job.
     Run(Box<Request>),
@@ -31,47 +31,47 @@ pub struct Request {
     pub apps: Vec<App>,
     /// Variables for all programs.
     pub env: Vec<(OsString, OsString)>,
-    /// Whether our own environment is not passed on.
+    /// Whether our own environment is withheld from the ranks.
     pub bare: bool,
-    /// Variables of our environment to pass on even so.
+    /// Variables of our environment that are passed on even then.
     pub pass: Vec<OsString>,
     /// Label output.
     pub label: bool,
     /// Print the map.
     pub map: bool,
-    /// Tell what ranks called of MPI.
+    /// Record which MPI functions the ranks call.
     pub profile: bool,
-    /// The file for that, if there is to be one.
+    /// The file for the recorded calls, if one is requested.
     pub profile_json: Option<OsString>,
-    /// The file for what ranks do over time.
+    /// The file for the trace.
     pub trace: Option<OsString>,
-    /// What jobs that write to this file agree on.
+    /// What jobs that write to this trace file agree on.
     pub sharing: Sharing,
     /// End a job that hangs.
     pub end_hung: bool,
     /// How long the job may take.
     pub timeout: Option<Duration>,
-    /// Binding, of all that was said.
+    /// Binding that follows from all options together.
     pub bind: Binding,
-    /// Where ranks go.
+    /// Placement of the ranks.
     pub places: RankMap,
-    /// Hosts; none: this machine.
+    /// Hosts; none means this machine.
     pub hosts: Vec<Host>,
-    /// Slots of every host, whatever the list says.
+    /// Slots of every host, which override those in the list.
     pub per_host: Option<u32>,
     /// Command that reaches other hosts.
     pub ssh: Option<String>,
     /// Where the library is installed on other hosts.
     pub prefix: Option<OsString>,
-    /// Where rank 0 of a job is that is started elsewhere, `NAME:PORT`.
+    /// Address `NAME:PORT` of rank 0 in a job whose ranks are started separately.
     pub rendezvous: Option<OsString>,
-    /// Which of its ranks this is.
+    /// Rank of this process in such a job.
     pub rank: Option<u32>,
     /// Commands under which ranks are started.
     pub wraps: Vec<Wrap>,
-    /// The rank that a debugger is to have.
+    /// The rank that runs under a debugger.
     pub debug: Option<u32>,
-    /// The other MPI that is to run it.
+    /// The other MPI that runs the program.
     pub with: Option<OsString>,
     /// Options that have no effect here, with their values.
     pub unheeded: Vec<Vec<String>>,
@@ -80,7 +80,7 @@ pub struct Request {
 /// One program.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct App {
-    /// Ranks, if it was said.
+    /// Number of ranks, if it was given.
     pub count: Option<u32>,
     /// Program and its arguments.
     pub words: Vec<OsString>,
@@ -97,7 +97,7 @@ fn misuse<T>(text: String) -> Result<T, Verdict> {
     Err(Verdict::misuse(text))
 }
 
-/// Reads the words after the program's own name.
+/// Reads the words after the program name.
 pub fn parse(words: Vec<OsString>) -> Result<Command, Verdict> {
     let mut request = Request::default();
     if words.first().is_some_and(|w| w == "--helper") {
@@ -158,7 +158,7 @@ impl Reader<'_> {
         Ok(Step::App(app))
     }
 
-    /// Handles one option; a text means: print it and end.
+    /// Handles one option; a returned text is to be printed before mpiexec exits.
     fn option(
         &mut self,
         word: &OsStr,
@@ -319,7 +319,7 @@ fn split(word: &OsStr) -> (String, Option<OsString>) {
     }
 }
 
-/// The option of ours that has this name.
+/// Our option with this name.
 fn row(name: &str) -> Result<&'static options::Row, Verdict> {
     options::find(name).map_or_else(
         || {
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(said, all);
     }
 
-    /// The table of docs/launchers.md: option, and what is said of it.
+    /// The table of docs/launchers.md: option, and what the page says about it.
     fn told() -> Vec<(&'static str, &'static str)> {
         let page = include_str!("../../../docs/launchers.md");
         let (_, rest) = page.split_once("| option | of | here |").unwrap();

@@ -1,21 +1,21 @@
-//! `kwinfo --job`: has an mpiexec that runs say where every rank is, or what its job chooses.
+//! `kwinfo --job`: makes a running mpiexec print where every rank is, or what its job chooses.
 
 use kw_sys::signals;
 
-/// The signal that asks, with the number of a [`Question`]. It does nothing to a process that does not
-/// wait for it (yet).
+/// The signal that asks, with the number of a [`Question`]. It has no effect on a process that does
+/// not wait for it (yet).
 pub const QUESTION: i32 = signals::URG;
 
 /// Kind of question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Where every rank is, and what was called so far.
+    /// Where every rank is, and what it has called so far.
     Ranks = 0,
     /// The choices of the job.
     Choices = 1,
 }
 
-/// Asks the mpiexec with this process id; what to say about that.
+/// Asks the mpiexec with this process id; returns what to tell the user.
 pub fn ask(pid: u32, question: Question) -> Result<String, String> {
     let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name = comm.trim();
@@ -45,7 +45,8 @@ pub fn ask(pid: u32, question: Question) -> Result<String, String> {
     }
 }
 
-/// Whether a process keeps the question until it looks; else the question would be lost.
+/// Whether a process keeps the signal pending until it reads it; otherwise the question would be
+/// lost.
 fn waits_for_questions(pid: u32) -> bool {
     let blocked =
         kw_sys::process::status(pid, "SigBlk").and_then(|mask| u64::from_str_radix(&mask, 16).ok());

@@ -1,12 +1,12 @@
-//! Which processors each rank gets: an equal, contiguous share of what this process may use; where
-//! there are more ranks than processors, ranks are dealt out to them in turns if each processor
-//! gets as many. Ranks that share cores sleep and wake, and the system's scheduler leaves them where
-//! the last wake-ups put them. On request ranks are dealt out to sockets, NUMA nodes or caches first,
-//! or each gets a number of cores ([`Binding`]).
+//! Which processors each rank gets: an equal, contiguous share of those that this process may use.
+//! When ranks outnumber processors, they are dealt out to the processors in turn, if each processor
+//! gets the same number. Ranks that share cores sleep and wake, and the system's scheduler leaves
+//! them where the last wake-ups put them. On request ranks are dealt out to sockets, NUMA nodes or
+//! caches first, or each gets a number of cores ([`Binding`]).
 //!
-//! Nothing is bound where that does not go out evenly, or where the control groups' quota allows
-//! fewer processors to run at once. Processors that ranks of other jobs are bound to are left to
-//! them; where too few are left, nothing is bound either.
+//! Nothing is bound if the ranks do not divide evenly, or if the control groups' quota allows fewer
+//! processors to run at once. Processors to which ranks of other jobs are bound are left to them;
+//! if too few remain, nothing is bound either.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::libraries::Libraries;
 use crate::verdict::Verdict;
 use kw_sys::topology::MachinePart;
 
-/// Processors of this machine that we may use, grouped by core, neighbours together.
+/// Processors of this machine that we may use, grouped by core, adjacent ones together.
 pub type Cores = Vec<Vec<usize>>;
 
 /// Which part of the machine a processor lies in.
@@ -58,7 +58,7 @@ pub fn may_bind(how: Binding, n: usize, usable: usize) -> bool {
     }
 }
 
-/// The cores of which no processor is taken.
+/// The cores without a taken processor.
 fn free(cores: &Cores, taken: &[usize]) -> Cores {
     let is_free = |core: &&Vec<usize>| core.iter().all(|cpu| !taken.contains(cpu));
     cores.iter().filter(is_free).cloned().collect()
@@ -73,7 +73,7 @@ fn shares(how: Binding, n: usize, cores: &Cores, part: PartOf) -> Result<Vec<Vec
     }
 }
 
-/// Ranks that follow each other on neighbouring cores.
+/// Consecutive ranks on adjacent cores.
 fn in_order(how: Binding, n: usize, cores: &Cores) -> Result<Vec<Vec<usize>>, Verdict> {
     let threads: Vec<Vec<usize>> = cores.iter().flatten().map(|t| vec![*t]).collect();
     let (units, each) = match how {
@@ -126,8 +126,8 @@ fn parts(cores: &Cores, domain: MachinePart, part: PartOf) -> Vec<Cores> {
     found.into_iter().map(|(_, cores)| cores).collect()
 }
 
-/// Ranks that follow each other over the cores of all parts; each gets all of the part that its
-/// first core is in.
+/// Consecutive ranks over the cores of all parts; each rank gets the whole part that contains its
+/// first core.
 fn all_of(n: usize, parts: &[Cores]) -> Vec<Vec<usize>> {
     let of = |at: usize| std::iter::repeat_n(at, parts[at].len());
     let places: Vec<usize> = (0..parts.len()).flat_map(of).collect();
@@ -135,7 +135,7 @@ fn all_of(n: usize, parts: &[Cores]) -> Vec<Vec<usize>> {
     (0..n).map(part).collect()
 }
 
-/// Ranks that are dealt out to the parts in turn; each gets what `unit` says of its part.
+/// Ranks that are dealt out to the parts in turn; each gets the `unit` of its part.
 fn over(
     domain: MachinePart,
     unit: Unit,
@@ -163,7 +163,7 @@ fn over(
     Ok(out)
 }
 
-/// A line of the map, for people; `ours`: the libraries of other ABIs that the program finds first.
+/// A line of the map for people; `ours`: the libraries of other ABIs that the program finds first.
 pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, ours: &Libraries) -> String {
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let where_ = match cpus.len() {

@@ -10,19 +10,19 @@ use kw_base::knobs::{Id, Knobs};
 use kw_proto::p2p::prices::{self, Network};
 use kw_proto::p2p::table::{Choice, Lines, Room};
 
-/// Sizes of jobs that are shown.
+/// Sizes of the jobs that are shown.
 const RANKS: [u32; 3] = [2, 16, 128];
-/// Networks that are shown: their names, microseconds of a round trip, and gigabits a second.
+/// Networks that are shown: name, round trip in microseconds, and gigabits per second.
 const NETWORKS: [(&str, f64, f64); 3] = [
     ("tcp, 1 Gb/s, 100 us", 100.0, 1.0),
     ("tcp, 10 Gb/s, 40 us", 40.0, 10.0),
     ("tcp, 100 Gb/s, 15 us", 15.0, 100.0),
 ];
 
-/// No message is longer.
+/// Upper limit of message lengths.
 const NEVER: u64 = 1 << 40;
 
-/// A path, what it costs, and the knob that sets its largest eager message.
+/// A path, its costs, and the setting for its largest eager message.
 struct Shown {
     path: &'static str,
     lines: Lines,
@@ -52,7 +52,7 @@ fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
     all
 }
 
-/// The paths of a job, of those that the knobs allow.
+/// The paths of a job among those that the settings allow.
 fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
     let mut all = Vec::new();
     let mut add = |name: &str, path, lines, knob| {
@@ -93,7 +93,7 @@ fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
     all
 }
 
-/// The network path that is used, and whether it is UDP's.
+/// The network path in use, and whether it is UDP's.
 fn network_of(knobs: &Knobs) -> Option<(&'static str, bool)> {
     let mut said = knobs.text(Id::Paths).split(',').map(str::trim);
     said.find_map(|p| match p {
@@ -114,7 +114,7 @@ fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
     (choice, choice.reason(room, knob).sentence())
 }
 
-/// The shortest message that is fetched, as `shown`.
+/// The shortest message that the receiver reads, as it is shown.
 fn fetched_from(choice: &Choice, shown: impl Fn(u64) -> String) -> String {
     match choice.get_min {
         n if n > NEVER => "-".into(),
@@ -122,7 +122,7 @@ fn fetched_from(choice: &Choice, shown: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// The choices for messages, by these figures and knobs.
+/// The choices for messages by these figures and settings.
 pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
     let row = |s: Shown| {
         let all = RANKS.map(|ranks| chosen(&s, ranks, knobs));

@@ -3,9 +3,10 @@
 //!
 //! A launcher chooses among the free CPUs, makes its choice visible (its guard marks them), and
 //! then looks again. If another launcher took one of them in the meantime, it chooses again. Of two
-//! that chose the same ones at the same time, at least one sees the other, because each looks after
-//! its own choice is visible. The younger one chooses again at once, and never again CPUs of an
-//! older one; the older one first checks a few times whether the younger one has moved.
+//! launchers that chose the same CPUs at the same time, at least one sees the other, because each
+//! looks after its own choice is visible. The younger one chooses again at once, and never again
+//! takes CPUs of an older one; the older one first checks a few times whether the younger one has
+//! moved.
 
 use kw_sys::neighbours::{self, Launcher, Taken};
 use kw_sys::process::Guard;
@@ -15,13 +16,14 @@ use crate::args::Binding;
 use crate::bind;
 use crate::verdict::Verdict;
 
-/// Choices after which a launcher does without processors of its own if others took some of them.
+/// Number of choices after which a launcher gives up dedicated processors if others took some of
+/// them.
 const CHOICES: u32 = 8;
-/// Looks of an older launcher before it chooses again because of a younger one.
+/// Number of checks by an older launcher before it chooses again because of a younger one.
 const PATIENCE: u32 = 3;
 
-/// Processors of each of the `n` ranks that are started here; none: not bound. They are free of
-/// other jobs as far as [`bind::bind`] promises, also when several jobs start at once.
+/// Processors of each of the `n` ranks that are started here; none: not bound. No other job uses
+/// them as far as [`bind::bind`] promises, also when several jobs start at once.
 pub fn bind(
     guard: &Guard,
     how: Binding,
@@ -54,13 +56,13 @@ pub fn bind(
     }
 }
 
-/// Next action after a look at the CPUs of others.
+/// Next action after a check of the CPUs of others.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Keep,
     LookAgain,
     ChooseAgain,
-    /// Others always took the same ones.
+    /// Others took the same CPUs every time.
     GiveUp,
 }
 
@@ -68,7 +70,7 @@ enum Next {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Agreement {
     me: (u64, u32),
-    /// Processors of others that the choice knew of.
+    /// Processors of others that were known when the choice was made.
     taken: Vec<usize>,
     /// Choices of older launchers made at the same time.
     avoided: Vec<usize>,
@@ -96,7 +98,7 @@ impl Agreement {
         self.looks = 0;
     }
 
-    /// Judges the choice, which is visible to others, by what they took.
+    /// Decides about the choice, which others can see, from the CPUs that they took.
     fn judge(&mut self, others: &[Taken]) -> Next {
         let new = |cpu: &usize| self.mine.contains(cpu) && !self.taken.contains(cpu);
         let rivals = || others.iter().filter(|t| t.cpus.iter().any(new));
@@ -119,7 +121,7 @@ impl Agreement {
     }
 }
 
-/// Whether it is up to another launcher to choose again: a younger one that has started no ranks.
+/// Whether another launcher must choose again: a younger one that has started no ranks.
 fn will_move(other: &Taken, me: (u64, u32)) -> bool {
     other.claimed && !other.stopped && !is_older(other, me)
 }
@@ -141,14 +143,14 @@ mod tests {
 
     use super::*;
 
-    /// Where a launcher of the model stands.
+    /// State of a launcher in the model.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     enum At {
-        /// It has not looked yet.
+        /// It has not checked yet.
         Start,
         /// It will choose and make the choice visible.
         Choosing(Agreement),
-        /// Its choice is visible, and it will look.
+        /// Its choice is visible, and it will check.
         Looking(Agreement),
         /// It has started its ranks.
         Bound(Vec<usize>),
@@ -170,7 +172,7 @@ mod tests {
             })
         }
 
-        /// One step that others cannot divide.
+        /// One atomic step.
         fn step(&self, number: usize, ranks: usize, others: Vec<Taken>) -> At {
             match self.clone() {
                 At::Start => At::Choosing(Agreement::new(launcher(number), others)),
@@ -202,7 +204,7 @@ mod tests {
         free.get(..ranks).map_or(Vec::new(), <[usize]>::to_vec)
     }
 
-    /// Every order in which launchers of this many ranks can take their steps; the results of all.
+    /// Results of every order in which launchers with these numbers of ranks can take their steps.
     fn results(ranks: &[usize], stopped: Option<(usize, usize)>) -> HashSet<Vec<Vec<usize>>> {
         let (mut seen, mut ends) = (HashSet::new(), HashSet::new());
         let mut row = vec![(vec![At::Start; ranks.len()], vec![0; ranks.len()])];
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn a_launcher_that_is_stopped_at_any_step_delays_nobody() {
         for step in 0..6 {
-            // `results` checks that the other one comes to an end.
+            // `results` checks that the other one terminates.
             results(&[2, 2], Some((0, step)));
             for end in results(&[2, 2], Some((1, step))) {
                 assert_eq!(end[0].len(), 2, "{end:?}");

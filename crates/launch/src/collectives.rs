@@ -10,7 +10,7 @@ use kw_coll::cost::{PRICES, Price, Prices, candidates, cheapest};
 use kw_coll::table::COLLS;
 use kw_coll::{Ask, Coll, ELEMENT, Table};
 
-/// Bytes that are shown.
+/// Message sizes that are shown, bytes.
 const SIZES: [u64; 4] = [8, 4 << 10, 128 << 10, 2 << 20];
 /// The table if one job is shown.
 const JOB_SIZES: [u64; 8] = [
@@ -23,11 +23,11 @@ const JOB_SIZES: [u64; 8] = [
     1 << 20,
     16 << 20,
 ];
-/// Jobs that are shown: their ranks, a core each, and those of each host.
+/// Jobs that are shown: number of ranks, each with a core of its own, and ranks per host.
 const JOBS: [(u32, u32); 3] = [(2, 2), (16, 16), (64, 8)];
 
-/// The choices for collectives, by these figures and the rows of `KW_COLL`; why those cannot be
-/// read.
+/// The choices for collectives by these figures and the rows of `KW_COLL`, or why the rows cannot
+/// be read.
 pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
     let rows = chosen(c, knobs)?.iter().map(Chosen::row).collect();
     Ok(Listing {
@@ -119,17 +119,17 @@ fn chosen_in(
     Ok(chosen)
 }
 
-/// By what a job chooses.
+/// Basis of a job's choices.
 struct Tables {
     /// All rows.
     all: Table,
-    /// Those of `KW_COLL`.
+    /// The rows of `KW_COLL`.
     own: Table,
     prices: Prices,
 }
 
-/// The prices of collectives by these figures, in this job or in one on several hosts, and where
-/// each comes from.
+/// The prices of collectives by these figures, for this job or for one on several hosts, and the
+/// source of each.
 pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
     let own = Prices::of(c);
     let used = job.map_or(own, |j| j.prices(c));
@@ -188,14 +188,14 @@ pub fn price_rows(c: &Calibration, job: Option<&Job>) -> Vec<Vec<String>> {
     PRICES.iter().zip(used.values()).map(row).collect()
 }
 
-/// The figure that makes a price.
+/// The figure behind a price.
 fn made_of(price: &Price, c: &Calibration) -> Option<Figure> {
     let figures = price.source.figures();
     let first = figures.iter().find(|f| c.get(**f).is_some());
     first.or(figures.first()).copied()
 }
 
-/// Whether there is nothing to choose.
+/// Whether there is only one possibility.
 fn is_one_way(coll: Coll) -> bool {
     matches!(coll, Coll::NeighborAllgather | Coll::NeighborAlltoall)
 }

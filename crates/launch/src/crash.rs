@@ -8,9 +8,9 @@ use kw_sys::signals;
 
 use crate::sites::Sites;
 
-/// Words that begin what a rank says, among its words for the PMI server.
+/// First words of a crash report among the rank's messages to the PMI server.
 const MARK: &[u8] = b"cmd=crashed ";
-/// How long names may be looked for: large programs have much to read.
+/// Time limit for the lookup of names: large programs have much to read.
 const NAMES_WITHIN: Duration = Duration::from_secs(5);
 
 /// The last report of a rank.
@@ -38,7 +38,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Takes what a rank says of its crash out of what it says to the PMI server.
+/// Takes a rank's crash report out of its messages to the PMI server.
 pub fn take(bytes: &mut Vec<u8>) -> Option<Crash> {
     let begins = |at: &usize| *at == 0 || bytes[*at - 1] == b'\n';
     let found = bytes.windows(MARK.len()).enumerate();
@@ -60,7 +60,7 @@ fn parse(line: &str) -> Option<Crash> {
         signal: word("signal")?.parse().ok()?,
         code: word("code")?.parse().ok()?,
         address: u64::from_str_radix(word("address")?, 16).ok()?,
-        // the last one may have been cut off
+        // the last report may have been cut off
         frames: word("frames")?.split(',').map_while(place).collect(),
     })
 }
@@ -79,7 +79,7 @@ fn place(text: &str) -> Option<Place> {
 }
 
 impl Crash {
-    /// As lines for people. Files are looked for on this machine.
+    /// The report as lines for people. Files are looked up on this machine.
     pub fn text(&self, rank: u32) -> String {
         let frames = self.frames.clone();
         let (to, from) = std::sync::mpsc::channel();
@@ -113,7 +113,7 @@ impl Crash {
     }
 }
 
-/// The functions and lines of places, those that the compiler put into others among them.
+/// The functions and lines of places, inlined functions among them.
 fn named(frames: &[Place]) -> Vec<String> {
     let mut sites = Sites::default();
     let mut lines = Vec::new();

@@ -1,4 +1,5 @@
-//! `kwinfo --doctor`: what of this machine costs MPI programs time, or keeps them from running.
+//! `kwinfo --doctor`: properties of this machine that slow MPI programs down or keep them from
+//! running.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -6,8 +7,8 @@
 //! | [`checks`] | what follows from that: a finding for each matter; pure |
 //! | [`between`] | whether hosts reach each other: tries connections between them |
 //!
-//! A finding says that all is well, or what the trouble costs and what to do about it. The page is
-//! meant to be pasted into a report of a fault, so it holds no secret.
+//! A finding says that all is well, or what the trouble costs and what to do about it. Users paste
+//! the page into bug reports, so it holds no secret.
 
 pub mod between;
 pub mod checks;
@@ -17,19 +18,19 @@ use crate::hosts::Host;
 use crate::listing::Listing;
 use facts::Facts;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grade {
-    /// Nothing to do.
+    /// All is well.
     Ok,
-    /// Programs run; something costs time, or a command will be missed.
+    /// Programs run, but something costs time or a command is missing.
     Note,
     /// Programs do not run, or not between these hosts.
     Fault,
 }
 
 impl Grade {
-    /// As it is printed.
+    /// The grade as it is printed.
     pub fn word(self) -> &'static str {
         match self {
             Grade::Ok => "ok",
@@ -38,36 +39,36 @@ impl Grade {
         }
     }
 
-    /// The grade that is printed so.
+    /// The grade that is printed as this word.
     pub fn read(word: &str) -> Option<Grade> {
         let all = [Grade::Ok, Grade::Note, Grade::Fault];
         all.into_iter().find(|g| g.word() == word)
     }
 }
 
-/// What was found of one matter.
+/// Finding about one matter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The matter, such as `open files`.
     pub what: String,
-    /// How bad it is.
+    /// Its severity.
     pub grade: Grade,
     /// What was found; unless all is well, what it costs and what to do.
     pub text: String,
 }
 
 impl Finding {
-    /// All is well.
+    /// A finding that all is well.
     pub fn ok(what: &str, text: impl Into<String>) -> Finding {
         Finding::of(what, Grade::Ok, text)
     }
 
-    /// Something costs time or will be missed.
+    /// A finding that something costs time or is missing.
     pub fn note(what: &str, text: impl Into<String>) -> Finding {
         Finding::of(what, Grade::Note, text)
     }
 
-    /// Programs do not run.
+    /// A finding that programs do not run.
     pub fn fault(what: &str, text: impl Into<String>) -> Finding {
         Finding::of(what, Grade::Fault, text)
     }
@@ -81,8 +82,8 @@ impl Finding {
     }
 }
 
-/// The page about this machine and, where hosts are named, about the connections between them;
-/// whether nothing of it is a fault.
+/// The page about this machine and, if hosts are named, about the connections between them; and
+/// whether it contains no fault.
 pub fn page(hosts: &[Host]) -> (String, bool) {
     let facts = Facts::gather();
     let mut findings = checks::all(&facts);
@@ -96,7 +97,7 @@ pub fn page(hosts: &[Host]) -> (String, bool) {
     text(&checks::heading(&facts), findings)
 }
 
-/// The page of these findings; whether nothing of it is a fault.
+/// The page of these findings; and whether it contains no fault.
 fn text(heading: &str, findings: Vec<Finding>) -> (String, bool) {
     let count = |grade| findings.iter().filter(|f| f.grade == grade).count();
     let (notes, faults) = (count(Grade::Note), count(Grade::Fault));

@@ -1,5 +1,5 @@
-//! What the file of a program says: which libraries it was linked with and where it looks for them,
-//! which functions it wants of them, whether it has an MPI library inside, and where its addresses
+//! Contents of a program file: the libraries that it was linked with and where it looks for them,
+//! the functions that it wants of them, whether it contains an MPI library, and where its addresses
 //! begin.
 
 use std::ffi::OsString;
@@ -22,13 +22,14 @@ type Header = FileHeader64<Endianness>;
 pub struct Linked {
     /// Names of the libraries that it needs.
     pub needed: Vec<String>,
-    /// Directories that are searched before LD_LIBRARY_PATH says where.
+    /// Directories that are searched before those of LD_LIBRARY_PATH.
     pub first: Vec<PathBuf>,
-    /// It defines MPI's functions under the names for tools: a whole MPI library is inside.
+    /// Whether it defines MPI's functions under the names for tools: it contains a whole MPI
+    /// library.
     pub has_mpi: bool,
 }
 
-/// How a program was linked; `None` where that cannot be seen, as of a script.
+/// How a program was linked; `None` if that cannot be seen, for example for a script.
 pub fn linked(program: &Path) -> Option<Linked> {
     let data = &ReadCache::new(File::open(program).ok()?);
     let header = Header::parse(data).ok()?;
@@ -55,11 +56,11 @@ pub fn linked(program: &Path) -> Option<Linked> {
     })
 }
 
-/// The architecture that a program is for, where this machine cannot execute it. (The C library
-/// would have the shell read it as a script.)
+/// The architecture of a program that this machine cannot execute. (The C library would run it as a
+/// shell script.)
 pub fn foreign(program: &Path) -> Option<&'static str> {
     let own = std::env::consts::ARCH;
-    // An emulator that the system calls for such programs (binfmt_misc).
+    // An emulator that the system starts for such programs (binfmt_misc).
     let helped = || std::fs::read_dir("/proc/sys/fs/binfmt_misc").is_ok_and(|all| all.count() > 2);
     built_for(program).filter(|its| *its != own && !helped())
 }
@@ -75,7 +76,7 @@ fn built_for(program: &Path) -> Option<&'static str> {
     architecture(&head)
 }
 
-/// The architecture in the first bytes of a program of 64 bits, if it is one of these.
+/// The architecture in the first bytes of a 64-bit program, if it is one of these.
 fn architecture(head: &[u8; 20]) -> Option<&'static str> {
     const LITTLE_64: [u8; 6] = [0x7f, b'E', b'L', b'F', 2, 1];
     let machine = u16::from_le_bytes([head[18], head[19]]);
@@ -89,7 +90,7 @@ fn architecture(head: &[u8; 20]) -> Option<&'static str> {
     }
 }
 
-/// The directories of a search path; `$ORIGIN` is the program's own.
+/// The directories of a search path; `$ORIGIN` is the directory of the program.
 fn directories(path: &[u8], program: &Path) -> Vec<PathBuf> {
     let program = program.canonicalize().unwrap_or_else(|_| program.into());
     let origin = program.parent().unwrap_or(Path::new("/"));
@@ -121,16 +122,17 @@ fn has_mpi<'a>(
     names.any(|name| name == b"PMPI_Init")
 }
 
-/// The names that the dynamic linker knows a file by: those it wants of others, or those it has.
+/// Dynamic symbols of a file: those that it needs, or those that it defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbols {
-    /// It must find them in other files.
+    /// Symbols that other files must define.
     Wanted,
-    /// Other files find them here.
+    /// Symbols that other files find here.
     Had,
 }
 
-/// The names of one kind that `choose` takes, of a program or library; none of what cannot be read.
+/// The symbols of one kind that `choose` accepts, of a program or library; none if it cannot be
+/// read.
 pub fn symbols(file: &Path, kind: Symbols, choose: impl Fn(&str) -> bool) -> Vec<String> {
     let read = || {
         let data = &ReadCache::new(File::open(file).ok()?);
@@ -148,7 +150,7 @@ pub fn symbols(file: &Path, kind: Symbols, choose: impl Fn(&str) -> bool) -> Vec
     read().unwrap_or_default()
 }
 
-/// The address that the first mapping of a file stands for in its symbols.
+/// The address in a file's symbols that its first mapping corresponds to.
 pub fn base(file: &Path) -> Option<u64> {
     let data = &ReadCache::new(File::open(file).ok()?);
     let header = Header::parse(data).ok()?;
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(architecture(&head), Some("aarch64"));
         head[18] = 62;
         assert_eq!(architecture(&head), Some("x86_64"));
-        head[4] = 1; // of 32 bits
+        head[4] = 1; // 32-bit
         assert_eq!(architecture(&head), None);
     }
 

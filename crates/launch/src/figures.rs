@@ -1,9 +1,9 @@
-//! The figures of this host, for `kwinfo --calibrate` and `--choices`, and when mpiexec measures
-//! them.
+//! The calibration values of this host (figures), for `kwinfo --calibrate` and `--choices`, and
+//! when mpiexec measures them.
 //!
-//! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host that has no
-//! file of figures that counts: all processors are idle then as far as the job goes, no short job
-//! pays for it, and a long one some 2 % of its time, once.
+//! mpiexec measures at the end of a job that lasted [`LONG_JOB`] or longer, on a host without a
+//! valid file of figures. The job leaves all processors idle then, no short job pays for it, and a
+//! long one pays some 2 % of its time, once.
 
 use crate::choices::{self, messages};
 use crate::collectives::{self, collectives, prices};
@@ -16,11 +16,12 @@ use kw_base::knobs::{Id, Knobs};
 use kw_sys::calibration as host;
 use std::time::Duration;
 
-/// A job that lasted so long can spare the time that measuring takes.
+/// Duration of a job that can spare the time of a measurement.
 const LONG_JOB: Duration = Duration::from_secs(5);
 
-/// Measures the host, verifies the figures if that is wanted, and keeps them unless they lose to the
-/// built-in values; what is to be printed, and whether they could be kept and all choices were good.
+/// Measures the host, verifies the figures if requested, and saves them unless they lose to the
+/// built-in values. Returns the text to print, and whether the figures were saved and all choices
+/// were good.
 pub fn calibrate(verified: bool) -> (String, bool) {
     let figures = host::measure();
     let mut text = format!("{}\n", listing(&figures, &[Part::Host]).text());
@@ -46,8 +47,8 @@ pub fn calibrate(verified: bool) -> (String, bool) {
     }
 }
 
-/// Verifies the figures that jobs use, and discards those that lose to the built-in values; what is
-/// to be printed, and whether all choices were good.
+/// Verifies the figures that jobs use, and discards those that lose to the built-in values. Returns
+/// the text to print, and whether all choices were good.
 pub fn verify_known() -> (String, bool) {
     let known = host::path(Part::Host).and_then(|path| Ok((path, host::load(Part::Host)?)));
     let (from, figures) = match known {
@@ -65,8 +66,8 @@ fn not_verified(why: &str) -> String {
     format!("Not verified: {why}.\n")
 }
 
-/// What a verification has found. Figures that lose are discarded: it is noted that they are not to
-/// be used.
+/// Result of a verification. Figures that lose are discarded: a note says that they must not be
+/// used.
 fn outcome(verdict: &Verdict) -> String {
     let text = format!("{}\n{}", verdict.listing().text(), verdict.sentences());
     if verdict.loses().is_none() {
@@ -80,7 +81,7 @@ fn outcome(verdict: &Verdict) -> String {
     }
 }
 
-/// A job of this host has ended: measures the host where there are no figures that count.
+/// Measures the host at the end of a job if it has no valid figures.
 pub fn after_job(lasted: Duration) {
     if lasted < LONG_JOB {
         return;
@@ -88,15 +89,15 @@ pub fn after_job(lasted: Duration) {
     let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
     let knobs = Knobs::read(kw_sys::environment::variable);
     let missing = || host::path(Part::Host).is_ok() && host::load(Part::Host).is_err();
-    // Figures that were discarded are not measured again unless somebody asks for it.
+    // Figures that were discarded are measured again only on request.
     if knobs.is_ok_and(wanted) && missing() && !host::is_discarded(Part::Host) {
         // If the file cannot be written, the built-in values are used, as before.
         let _ = host::store(Part::Host, &host::measure());
     }
 }
 
-/// The figures that a job would be priced with, where they are from, and what it would choose: the
-/// job that is wanted, or some that are usual.
+/// The figures by which a job would be priced, their source, and its choices: for the requested
+/// job, or for some usual ones.
 pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
     let knobs = Knobs::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
     let job = wanted.map(|w| Job::of(w, &knobs)).transpose()?;
@@ -126,7 +127,7 @@ pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<St
     page(Some(job), &parts.map(part).concat(), figures, knobs)
 }
 
-/// `from`: where the figures are from.
+/// `from`: source of the figures.
 fn page(
     job: Option<&Job>,
     from: &str,
@@ -205,12 +206,12 @@ fn figure_rows(figures: &Calibration) -> Vec<Vec<String>> {
     calibration::ALL.iter().map(row).collect()
 }
 
-/// Where a number comes from, in a word for programs.
+/// Source of a number, in a word for programs.
 pub fn origin(measured: bool) -> &'static str {
     if measured { "measured" } else { "start" }
 }
 
-/// The figures of one part that a job would use, and a sentence that says where they are from.
+/// The figures of one part that a job would use, and a sentence about their source.
 fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
     let (what, who) = match part {
         Part::Host => ("Calibration of this host", "kwinfo --calibrate measures"),

@@ -1,21 +1,21 @@
-//! Options of other launchers that are no options of ours: those that mean the same as one of ours,
-//! those without a meaning here, and those of which mpiexec says what to write instead.
-//! `docs/launchers.md` has a table of them, which a test reads.
+//! Options of other launchers that mpiexec does not have: those that mean the same as one of
+//! mpiexec's own, those without a meaning here, and those for which mpiexec says what to write
+//! instead. `docs/launchers.md` has a table of them, which a test reads.
 
-/// What an option of another launcher means here.
+/// Meaning of another launcher's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// The same as these words; `{}` is its value.
     Same(&'static [&'static str]),
-    /// Nothing; it has this many values. The user is told.
+    /// Without effect; it has this many values. The user is told.
     Nothing(usize),
-    /// Nothing that we have: the user is told what to write.
+    /// Not supported: the user is told what to write.
     Instead(&'static str),
 }
 
 use Foreign::{Instead, Nothing, Same};
 
-/// Names without their leading hyphens: one or two of them may be written.
+/// Names without their leading hyphens: one or two hyphens are accepted.
 const ALL: &[(&[&str], Foreign)] = &[
     (&["pernode"], Same(&["-ppn", "1"])),
     (&["npernode", "ntasks-per-node"], Same(&["-ppn", "{}"])),
@@ -125,7 +125,7 @@ const ALL: &[(&[&str], Foreign)] = &[
     (&["path"], Instead("-genv PATH DIRECTORY:$PATH")),
 ];
 
-/// What such an option means, if it is known.
+/// Meaning of such an option, if it is known.
 pub fn find(name: &str) -> Option<Foreign> {
     let bare = name.strip_prefix("--").or_else(|| name.strip_prefix('-'))?;
     let found = ALL.iter().find(|(names, _)| names.contains(&bare));

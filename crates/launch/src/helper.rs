@@ -1,8 +1,8 @@
-//! The helper on another host: started there by mpiexec's ssh, it starts the ranks of that host,
-//! passes on what they say, and ends with the connection, taking them with it.
+//! The helper on another host: mpiexec starts it there through ssh. It starts the ranks of that
+//! host, forwards their messages and output, and ends with the connection, together with its ranks.
 //!
 //! It reads [`Order`]s from its standard input and writes [`Report`]s to its standard output, in
-//! one thread. A guard (see [`kw_sys::process::guard`]) does the same for a helper that is killed.
+//! one thread. If the helper is killed, a guard ends the ranks (see [`kw_sys::process::guard`]).
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -28,16 +28,16 @@ use kw_sys::process::Guard;
 use kw_sys::signals::{self, Signals};
 use kw_sys::{clock, process};
 
-/// How long mpiexec may say nothing (it asks every few seconds whether we are there).
+/// How long mpiexec may be silent (it asks every few seconds whether we are there).
 const SILENT: Duration = Duration::from_secs(60);
-/// Reports that may wait for a slow connection before ranks' output has to.
+/// Reports that may queue for a slow connection before the ranks' output has to wait.
 const BACKLOG: usize = 4 << 20;
 
-/// Why the helper ends.
+/// Reason for the end of the helper.
 enum Over {
-    /// It was told to.
+    /// mpiexec requested it.
     Told,
-    /// Nobody is there to tell.
+    /// The connection to mpiexec is gone.
     Alone,
 }
 
@@ -47,7 +47,7 @@ struct Helper {
     ranks: Ranks,
     orders: Messages,
     unsent: VecDeque<u8>,
-    /// What rank 0 reads from, and what waits for room there.
+    /// Rank 0's standard input, and the data that waits for room there.
     input: Option<OwnedFd>,
     input_waits: Vec<u8>,
     started: Option<Started>,
@@ -55,13 +55,13 @@ struct Helper {
     held: bool,
     wanted: bool,
     flowing: bool,
-    /// Whether a rank has died so that it said where it was: the first says enough.
+    /// Whether a rank has died with a crash report: the first report is enough.
     crashed: bool,
-    /// When ranks are next asked for what they have written down.
+    /// Time when ranks are next asked for their records.
     trace_at: Tick,
 }
 
-/// What there is once ranks were to be started.
+/// State after the order to start ranks.
 struct Started {
     tag: String,
     /// This host, as the user wrote it.
@@ -69,7 +69,7 @@ struct Started {
     guard: Guard,
 }
 
-/// Runs until mpiexec is done with us, or gone.
+/// Runs until mpiexec ends it or is gone.
 pub fn run() -> Result<(), Verdict> {
     let system = |what: &'static str| move |e: Errno| Verdict::system(what, e);
     let signals = signals::take(&[signals::CHLD, signals::HUP, signals::TERM, signals::INT])
@@ -107,7 +107,7 @@ pub fn run() -> Result<(), Verdict> {
 }
 
 impl Helper {
-    /// Says what is due (at first: that we are there), then waits for what comes.
+    /// Sends what is due (at first: that we are there), then waits for events.
     fn turn(&mut self) -> Result<(), Over> {
         self.pass_input();
         self.push()?;
@@ -142,8 +142,8 @@ impl Helper {
         }
     }
 
-    /// How long there is nothing to do without an event: soon there is when rank 0's pipe is full,
-    /// which is not watched.
+    /// How long the helper may sleep without an event: only briefly when rank 0's pipe is full,
+    /// because that pipe is not watched.
     fn patience(&self) -> Duration {
         let look = match self.input_waits.is_empty() {
             true => Duration::from_secs(1),
@@ -153,7 +153,7 @@ impl Helper {
         traced.map_or(look, |every| every.min(look))
     }
 
-    /// What ranks have written down over time. While the connection is slow it stays where it is.
+    /// Reads the ranks' records for the trace. While the connection is slow they stay in the rings.
     fn tell_traces(&mut self) {
         let now = clock::now();
         let Some(every) = self.ranks.trace_every() else {
@@ -176,7 +176,7 @@ impl Helper {
         self.unsent.extend(report.encode());
     }
 
-    /// Sends what is due.
+    /// Sends queued data.
     fn push(&mut self) -> Result<(), Over> {
         let stdout = rustix::stdio::stdout();
         while !self.unsent.is_empty() {
@@ -195,8 +195,8 @@ impl Helper {
         Ok(())
     }
 
-    /// Takes output from the ranks, or leaves it in their pipes, as mpiexec and the connection can
-    /// bear it.
+    /// Reads output from the ranks, or leaves it in their pipes while mpiexec or the connection is
+    /// slow.
     fn steer(&mut self) {
         let most = if self.flowing { BACKLOG } else { BACKLOG / 2 };
         let on = self.wanted && self.unsent.len() < most;
@@ -220,7 +220,7 @@ impl Helper {
         Ok(())
     }
 
-    /// All that a rank said and printed goes before its end.
+    /// Sends everything that a rank reported and printed before its end.
     fn on_ended(&mut self, rank: u32, ended: Ended) {
         self.on_wire(rank);
         for which in 0..2 {
@@ -246,7 +246,7 @@ impl Helper {
         });
     }
 
-    /// What a rank that records has called.
+    /// Calls of a rank that records them.
     fn tell_calls(&mut self, rank: u32, over: bool) {
         if let Some(calls) = self.ranks.calls(rank) {
             let calls = calls.encode();
@@ -304,7 +304,7 @@ impl Helper {
             Order::Calls => self.tell_all_calls(),
             Order::Clock(asked) => {
                 self.say(&Report::Clock(asked, clock::now().0));
-                self.push()?; // what waits is not in the time
+                self.push()?; // time spent waiting is not included
             }
             Order::End(kill) => {
                 match kill {
@@ -317,7 +317,7 @@ impl Helper {
         Ok(())
     }
 
-    /// Starts all ranks of this host; if one cannot be started, none is left.
+    /// Starts all ranks of this host; if one cannot be started, none remains.
     fn start(&mut self, start: Start) {
         if let Err(verdict) = self.start_all(&start) {
             self.kill();
@@ -404,7 +404,7 @@ impl Helper {
         Ok(theirs)
     }
 
-    /// Hands rank 0 what it is due; says so when that is done (or nobody reads it).
+    /// Writes pending input to rank 0; reports when it is written (or rank 0 no longer reads).
     fn pass_input(&mut self) {
         if self.input_waits.is_empty() {
             return;
@@ -433,7 +433,7 @@ impl Helper {
         }
     }
 
-    /// The job has ended well: what its ranks have started may go on, and is named.
+    /// The job has succeeded: processes that its ranks have started may continue, and are named.
     fn name_those_who_stay(&mut self) {
         let Some(started) = &self.started else { return };
         let stay = process::left_behind(&started.tag, Some(started.guard.pid()));
@@ -441,13 +441,13 @@ impl Helper {
             return;
         }
         self.say(&Report::Say(verdict::who_stays(&started.host, &stay)));
-        // the last words: they wait for room
+        // the last reports: they wait for room
         let _ = rustix::io::ioctl_fionbio(rustix::stdio::stdout(), false);
         let _ = self.push();
     }
 
-    /// The job is over on this host. What it has left here ends, unless mpiexec said that all was
-    /// well.
+    /// The job is over on this host. Its remaining processes are ended, unless mpiexec said that
+    /// all was well.
     fn end(mut self, over: Over) {
         if matches!(over, Over::Alone) || self.ranks.alive() {
             self.kill();

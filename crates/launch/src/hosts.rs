@@ -1,16 +1,16 @@
-//! Which hosts a job runs on, and which of them gets which rank.
+//! Which hosts a job uses, and which host runs which rank.
 //!
-//! Hosts come from `--hosts a,b:2` or from a file with a host a line (`a`, `a:2`, `a slots=2`, `#`
-//! begins a comment); the number is that of its slots, 1 if none is given. Every host gets its
-//! slots, one host after the other (`slot`) or one rank a host in turn (`node`); if ranks are left
-//! then, every host gets as many again. The numbers of a host's ranks follow each other or go to the
-//! hosts in turn in the same way.
+//! Hosts come from `--hosts a,b:2` or from a file with one host per line (`a`, `a:2`, `a slots=2`,
+//! `#` begins a comment). The number is that of a host's slots, by default 1. Every host gets as
+//! many ranks as it has slots, one host after the other (`slot`) or one rank per host in turn
+//! (`node`); if ranks remain, this is repeated. In the same way a host's ranks have consecutive
+//! numbers, or the numbers go to the hosts in turn.
 
 use std::path::Path;
 
 use crate::verdict::Verdict;
 
-/// A host to run on.
+/// A host of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// As the user wrote it: a name, an address, `user@name`.
@@ -19,7 +19,7 @@ pub struct Host {
     pub slots: u32,
 }
 
-/// How ranks follow each other.
+/// Order of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Order {
     /// One host after the other is filled.
@@ -67,7 +67,7 @@ fn line(first: &str, rest: &[&str], place: &str) -> Result<Host, Verdict> {
     for word in rest {
         match word.split_once('=') {
             Some(("slots", n)) => found.slots = slots(n, place)?,
-            // other launchers' limit: ours has none to set
+            // other launchers' limit of slots: ours has none
             Some(("max_slots" | "max-slots", n)) => drop(slots(n, place)?),
             _ => {
                 return Err(Verdict::misuse(format!(
@@ -110,7 +110,7 @@ fn host(word: &str, place: &str) -> Result<Host, Verdict> {
     })
 }
 
-/// A host that is named twice has the slots of both.
+/// Merges a host that is named twice; it has the slots of both.
 pub fn merged(hosts: Vec<Host>) -> Vec<Host> {
     let mut out: Vec<Host> = Vec::new();
     for host in hosts {
@@ -122,7 +122,7 @@ pub fn merged(hosts: Vec<Host>) -> Vec<Host> {
     out
 }
 
-/// A host that is named twice has the slots it was first given.
+/// Merges a host that is named twice; it has the slots of the first mention.
 pub fn once(hosts: Vec<Host>) -> Vec<Host> {
     let mut out: Vec<Host> = Vec::new();
     for host in hosts {
@@ -133,13 +133,13 @@ pub fn once(hosts: Vec<Host>) -> Vec<Host> {
     out
 }
 
-/// Ranks that all slots together hold.
+/// Sum of all slots.
 pub fn total(hosts: &[Host]) -> u32 {
     hosts.iter().map(|h| h.slots).sum()
 }
 
-/// The host (by its place in the list) of each of `n` ranks: how many each gets is said by `order`,
-/// which of them by `numbers`.
+/// The host (its place in the list) of each of `n` ranks: `order` decides how many each host gets,
+/// `numbers` which ones.
 pub fn place(hosts: &[Host], n: u32, order: Order, numbers: Order) -> Vec<usize> {
     let mut left = n;
     let mut counts = vec![0; hosts.len()];
@@ -155,7 +155,7 @@ pub fn place(hosts: &[Host], n: u32, order: Order, numbers: Order) -> Vec<usize>
     }
 }
 
-/// Gives each host as many ranks as it has slots, or as there are left.
+/// Gives each host as many ranks as it has slots, or the remaining ones.
 fn round(counts: &mut [u32], hosts: &[Host], left: &mut u32, order: Order) {
     let most = hosts.iter().map(|h| h.slots).max().unwrap_or(0);
     let (times, each) = match order {
@@ -182,8 +182,8 @@ fn in_turn(mut counts: Vec<u32>) -> Vec<usize> {
     out
 }
 
-/// Whether a name is that of this machine, so that ranks there need no helper. No resolver is
-/// asked.
+/// Whether a name is that of this machine, so that ranks there need no helper. Does not ask a
+/// resolver.
 pub fn is_here(name: &str, own: &str, addresses: &[std::net::IpAddr]) -> bool {
     let short = |n: &str| n.split('.').next().unwrap_or("").to_string();
     name == "localhost"

@@ -1,7 +1,7 @@
 //! Huge pages for the memory of ranks.
 //!
-//! Some programs that go through much memory gain by them, others lose (docs/programs.md): so the
-//! user says whether ranks start with them. A rank takes up to a huge page more.
+//! Huge pages make some programs that use much memory faster and others slower (docs/programs.md),
+//! so the user decides whether ranks start with them. They cost a rank up to one huge page more.
 
 use std::ffi::OsString;
 
@@ -43,7 +43,7 @@ fn is_little(bytes: u64, memory: u64) -> bool {
     bytes <= memory / PART_LOST
 }
 
-/// The user's setting for the C library, plus this; `None` if the user has set it.
+/// The user's setting for the C library with this added; `None` if the user has already set this.
 fn added(said: &str) -> Option<String> {
     match said {
         "" => Some(format!("{ASKED}=1")),

@@ -1,7 +1,7 @@
-//! Spawned jobs are traced and profiled as their parent's job is. mpiexec puts the names of its files
-//! into the environment of its ranks, and the mpiexec of a job that they spawn finds them there. On
-//! the same host it writes into the parent's trace. Otherwise, and for profiles, it writes files of
-//! its own, whose names are those of the parent's with its process id behind.
+//! Spawned jobs are traced and profiled like the job of their parent. mpiexec puts the names of its
+//! files into the environment of its ranks, and the mpiexec of a job that they spawn finds them
+//! there. On the same host it appends to the parent's trace. Otherwise, and for profiles, it writes
+//! files of its own, named like the parent's with the process id appended.
 
 use crate::args::Request;
 use crate::ranks::Env;
@@ -10,8 +10,8 @@ use kw_base::spawned::{PARENT_PORT, PROFILE, PROFILE_JSON, TRACE, TRACE_KEY};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Takes what the parent's job records out of the environment, and records it unless the request
-/// says otherwise.
+/// Reads from the environment what the parent's job records, and records the same unless the
+/// request says otherwise.
 pub fn take_over(request: &mut Request, ours: &mut Env) {
     let spawned = ours.iter().any(|(name, _)| name == PARENT_PORT);
     let mut take = |variable: &str| {
@@ -39,13 +39,13 @@ fn theirs(trace: OsString, key: Option<OsString>) -> (Option<OsString>, Sharing)
     }
 }
 
-/// The file of this job beside that of its parent's.
+/// The file of this job beside the file of the parent's job.
 fn beside(mut file: OsString) -> OsString {
     file.push(format!(".{}", std::process::id()));
     file
 }
 
-/// For the ranks, so that jobs which they spawn take it over.
+/// Tells the ranks, so that the jobs which they spawn do the same.
 pub fn pass_on(request: &Request, env: &mut Env) {
     let absolute = |file: &OsStr| std::path::absolute(file).ok().map(OsString::from);
     let trace = request.trace.as_deref().and_then(absolute);

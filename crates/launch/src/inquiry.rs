@@ -1,23 +1,24 @@
-//! When ranks are asked what they wait for, and what follows from their answers: a machine without
-//! clock and sockets.
+//! Decides when ranks are asked what they wait for, and draws conclusions from their answers: a
+//! state machine without clock and sockets.
 //!
 //! ```text
 //! Idle --all ranks have told that they wait, or somebody asks--> First --all answered--> Second --all answered--> Idle: conclude
 //!   ^----a rank does not answer, and nobody has asked-----------/
 //! ```
-//! Where what a rank says has changed, the second round is repeated a few times.
+//! If a rank's answer changes, the second round is repeated a few times.
 //!
 //! What a rank reports in both rounds in the same words was true at the moment between them, when
 //! all had reported once. The same applies to missing answers: a rank that does not answer does not
-//! wait in MPI, or is taken for one that does not.
+//! wait in MPI, or is treated as if it did not.
 
 use kw_base::Tick;
 use kw_hang::{Report, State};
 use std::time::Duration;
 
-/// How long ranks may take to answer: one that waits looks for a question every second.
+/// Time limit for answers: a waiting rank looks for a question every second.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// When all wait, and nothing could be proven: when they are asked again, at first and at most.
+/// When all ranks wait and nothing could be proven: first and longest time until they are asked
+/// again.
 const AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
 
 /// How often the second round is repeated at most.
@@ -26,15 +27,15 @@ const REPEATS: u32 = 4;
 /// Origin of the inquiry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// None: every rank has waited for long.
+    /// All ranks have waited for long.
     Waited,
-    /// The user.
+    /// A request of the user.
     Asked,
-    /// The time for the job is over.
+    /// The time limit of the job.
     TimeOut,
 }
 
-/// How a rank stands to the launcher.
+/// State of a rank from the launcher's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stands {
     /// It can be asked.
@@ -50,15 +51,15 @@ pub enum Stands {
 pub enum Do {
     /// Ask these ranks.
     Ask(u32, Vec<u32>),
-    /// Say what follows: where each rank is.
+    /// Print the conclusion: where each rank is.
     Conclude(Cause, Vec<State>),
 }
 
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// It has told unasked that it waits, and has not been seen elsewhere since.
+    /// It has reported unasked that it waits, and nothing since then says that it continued.
     lasts: bool,
-    /// How long it had waited, in milliseconds, when it told so last: it does so once in a wait.
+    /// How long it had waited, in milliseconds, at its last unasked report; it sends one per wait.
     told: Option<u64>,
     first: Option<Report>,
     second: Option<Report>,
@@ -72,7 +73,7 @@ enum Phase {
     Second { until: Tick },
 }
 
-/// See the module.
+/// The state machine.
 #[derive(Debug)]
 pub struct Inquiry {
     ranks: Vec<Rank>,
@@ -81,17 +82,17 @@ pub struct Inquiry {
     round: u32,
     /// How often the second round may still be repeated.
     repeats: u32,
-    /// The rank that was waited for at the last check: while it is, no other rank is checked.
+    /// The awaited rank at the last check: while this rank is awaited, no other one is checked.
     awaited: usize,
-    /// When last looked all had finished, and none has told since that it waits.
+    /// At the last check all ranks had finished, and since then none has reported that it waits.
     over: bool,
-    /// No inquiry is started before then unless requested; `None`: as soon as all have reported.
+    /// No inquiry starts before this time unless requested; `None`: as soon as all have reported.
     not_before: Option<Tick>,
     again: Duration,
 }
 
 impl Inquiry {
-    /// An inquiry in a job of this many ranks.
+    /// Creates the state for a job of this many ranks.
     pub fn new(ranks: usize) -> Inquiry {
         Inquiry {
             ranks: vec![Rank::default(); ranks],
@@ -106,18 +107,18 @@ impl Inquiry {
         }
     }
 
-    /// A rank says what it waits for.
+    /// Handles a rank's report that it waits.
     pub fn on_report(&mut self, rank: u32, report: Report) {
         let round = self.round;
         let Some(rank) = self.ranks.get_mut(rank as usize) else {
             return;
         };
-        // A rank of a busy machine may answer too late, and does not tell of the same wait again.
+        // A rank of a busy machine may answer too late, and does not report the same wait again.
         rank.lasts |= rank.told.is_some_and(|told| report.waited >= told);
         if report.round == 0 {
             (rank.lasts, rank.told) = (true, Some(report.waited));
             self.over = false;
-            // Another wait than that of which nothing could be said.
+            // A different wait from the one that led to no conclusion.
             (self.again, self.not_before) = (AGAIN[0], None);
         }
         match self.phase {
@@ -128,7 +129,7 @@ impl Inquiry {
         }
     }
 
-    /// A user requests an inquiry, whether or not any rank has waited for long.
+    /// Starts an inquiry for a user, whether or not any rank has waited for long.
     pub fn ask(&mut self, cause: Cause, now: Tick, stands: impl Fn(u32) -> Stands) -> Do {
         self.begin(cause, now, stands)
     }
@@ -153,7 +154,7 @@ impl Inquiry {
         }
     }
 
-    /// When there is something to do although nothing comes.
+    /// When an action is due although no report arrives.
     pub fn next(&self) -> Tick {
         match self.phase {
             Phase::First { until } | Phase::Second { until } => until,
@@ -161,13 +162,14 @@ impl Inquiry {
         }
     }
 
-    /// It was concluded that all wait and that nothing can be proven, or nothing new: later.
+    /// Handles the conclusion that all ranks wait and that nothing can be proven, or nothing new:
+    /// the next inquiry comes later.
     pub fn again_later(&mut self, now: Tick) {
         self.not_before = Some(now + self.again);
         self.again = AGAIN[1].min(2 * self.again);
     }
 
-    /// Something was said.
+    /// Handles a conclusion that was printed.
     pub fn was_said(&mut self, now: Tick) {
         self.not_before = Some(now + AGAIN[1]);
     }
@@ -176,9 +178,8 @@ impl Inquiry {
         (0..).zip(&self.ranks)
     }
 
-    /// Whether no rank is `awaited`. The last awaited rank is checked first, and the others after
-    /// it, in a circle: so ranks that arrive one after the other, in any order, cost one check
-    /// each.
+    /// Whether no rank is `awaited`. Starts at the rank found last time and continues in a circle,
+    /// so ranks that arrive one after the other, in any order, cost one check each.
     fn none_is(&mut self, awaited: impl Fn(u32, &Rank) -> bool) -> bool {
         let size = self.ranks.len();
         let mut all = (self.awaited..size).chain(0..self.awaited);
@@ -187,7 +188,7 @@ impl Inquiry {
         found.is_none()
     }
 
-    /// Whether every rank that is left has told that it waits, and some are left.
+    /// Whether every remaining rank has reported that it waits, and some ranks remain.
     fn all_last(&mut self, stands: &impl Fn(u32) -> Stands) -> bool {
         if self.over {
             return false;
@@ -214,7 +215,7 @@ impl Inquiry {
         self.question(ranks)
     }
 
-    /// `ranks`: in ascending order.
+    /// `ranks` are in ascending order.
     fn question(&mut self, ranks: Vec<u32>) -> Do {
         self.round += 1;
         for (number, rank) in (0..).zip(&mut self.ranks) {
@@ -231,7 +232,7 @@ impl Inquiry {
         self.none_is(|n, r| r.asked && answer(r).is_none() && stands(n) == Stands::Hears)
     }
 
-    /// After the first round.
+    /// Continues after the first round.
     fn go_on(&mut self, answered: bool, now: Tick, stands: impl Fn(u32) -> Stands) -> Option<Do> {
         if !answered && self.cause == Cause::Waited {
             self.forget_others(|r| r.first.is_some());
@@ -247,7 +248,8 @@ impl Inquiry {
         Some(self.question(ranks))
     }
 
-    /// A rank has continued: until it reports again that it waits there is nothing to say.
+    /// Handles a rank that has continued: until it reports again that it waits, no conclusion is
+    /// possible.
     fn forget_others(&mut self, which: impl Fn(&Rank) -> bool) {
         self.phase = Phase::Idle;
         for rank in &mut self.ranks {
@@ -279,7 +281,7 @@ impl Inquiry {
 }
 
 impl Rank {
-    /// Whether it has answered twice, but not with the same words, or was not at rest.
+    /// Whether it has answered twice in different words, or was not at rest.
     fn has_changed(&self) -> bool {
         let both = self.first.as_ref().zip(self.second.as_ref());
         both.is_some_and(|(first, second)| !second.quiet || !second.stands(first))
@@ -293,7 +295,7 @@ fn state(rank: &Rank, stands: Stands) -> State {
         (Stands::Silent, ..) => State::Silent,
         (Stands::Hears, Some(first), Some(second)) => {
             let mut report = second.clone();
-            // A report that has changed in between was not true at the one moment.
+            // A report that has changed in between was not true at that one moment.
             report.quiet &= second.stands(first);
             State::Waits(Box::new(report))
         }
@@ -323,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Both ranks have told that they wait, and are asked.
+    /// Both ranks have reported that they wait, and are asked.
     fn asked() -> Inquiry {
         let mut inquiry = Inquiry::new(2);
         inquiry.on_report(0, report(0, 0));
@@ -346,7 +348,7 @@ mod tests {
         assert_eq!(inquiry.poll(at(3), hears), None);
         inquiry.on_report(1, report(1, 6));
         assert_eq!(inquiry.poll(at(4), hears), Some(Do::Ask(2, vec![0, 1])));
-        // A late answer to the first question is none to the second.
+        // A late answer to the first question does not count for the second.
         inquiry.on_report(0, report(1, 5));
         assert_eq!(inquiry.poll(at(5), hears), None);
         answer(&mut inquiry, [5, 7]);
@@ -427,7 +429,7 @@ mod tests {
         assert_eq!(states[2], State::Finished);
     }
 
-    /// Each event of a job polls: looks at ranks are counted from the first that calls MPI_Init to
+    /// Polls at each event of a job, and counts checks of ranks from the first call of MPI_Init to
     /// the end of the last process.
     #[test]
     fn a_look_for_each_event_is_enough_in_a_large_job() {

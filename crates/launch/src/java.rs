@@ -1,8 +1,8 @@
-//! Programs in Java: `mpiexec -n 4 java Program` finds the classes of MPI without being told where they are.
+//! Programs in Java: `mpiexec -n 4 java Program` finds the classes of MPI without further options.
 //!
-//! They lie in `share/java/mpi.jar` of this installation, which goes to the end of the class path that
-//! the user has given; the jar finds its libraries by itself. Java 24 and later are told that native
-//! code is wanted, about which they would warn.
+//! They are in `share/java/mpi.jar` of this installation, which is appended to the class path that
+//! the user has given; the jar finds its libraries by itself. Java 24 and later would warn of
+//! native code, so an option permits it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::ranks::Env;
 
 const JAR: &str = "share/java/mpi.jar";
 const CLASSPATH: &str = "CLASSPATH";
-/// The first Java that warns of native code which nobody has allowed.
+/// The first version of Java that warns of native code without permission.
 const WARNS: u32 = 24;
 const ALLOWED: &str = "--enable-native-access=ALL-UNNAMED";
 /// Options of `java` that take the next word as their value.
@@ -27,7 +27,7 @@ const WITH_VALUE: [&str; 7] = [
     "--add-reads",
 ];
 
-/// Has a program find MPI's classes, if it is `java` and this installation has them.
+/// Makes a program find MPI's classes, if it is `java` and this installation has them.
 pub fn serve(program: &Path, words: &mut Vec<OsString>, env: &mut Env) {
     if program.file_name() != Some(OsStr::new("java")) {
         return;
@@ -46,7 +46,7 @@ pub fn serve(program: &Path, words: &mut Vec<OsString>, env: &mut Env) {
     }
 }
 
-/// Puts the jar into the command line, or gives the class path that the environment should have.
+/// Puts the jar into the command line, or returns the class path for the environment.
 fn suit(
     words: &mut Vec<OsString>,
     given: Option<OsString>,
@@ -89,7 +89,7 @@ fn joined(path: &OsStr, separate: bool, jar: &OsStr) -> OsString {
     all
 }
 
-/// Where a command line says where classes are.
+/// Where a command line names the class path.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     /// In this word, from this character on.
@@ -100,7 +100,8 @@ enum Told {
     Nothing,
 }
 
-/// Looks at the options of `java`, which end where the program is named; the last class path counts.
+/// Searches the options of `java`, which end at the name of the program; the last class path
+/// counts.
 fn class_path(words: &[OsString]) -> Told {
     const OPTION: &str = "--class-path=";
     let mut told = Told::Nothing;
@@ -123,7 +124,7 @@ fn class_path(words: &[OsString]) -> Told {
     told
 }
 
-/// The version of a Java, as the file `release` of its installation has it.
+/// The version of a Java, from the file `release` of its installation.
 fn version(program: &Path) -> Option<u32> {
     let program = program.canonicalize().ok()?;
     let release = program.parent()?.parent()?.join("release");

@@ -1,7 +1,7 @@
 //! The event loop that runs a job: starts the ranks, serves PMI-1, passes output and signals on,
-//! and ends the job. What each event means is decided by parts that know nothing of the others:
-//! [`phases`] (with the verdict), [`printing`] (output), [`hosts`] (where ranks are), the PMI
-//! server. The job carries from one to the other.
+//! and ends the job. Independent parts decide what each event means: [`phases`] (with the verdict),
+//! [`printing`] (output), [`hosts`] (where ranks are), the PMI server. The job passes data from one
+//! to the other.
 //!
 //! One thread; the two writers of [`crate::output`] are the only others.
 
@@ -44,12 +44,12 @@ use printing::Printing;
 use profile::Profile;
 use trace::Trace;
 
-/// How long other hosts may take to say that they are there.
+/// How long other hosts may take to report that they are there.
 const GATHERING: Duration = Duration::from_secs(30);
 /// How long they may take to end, once all their ranks have.
 const PARTING: Duration = Duration::from_secs(2);
-/// How long a reader of our output may read nothing before we end without it, once we were asked to
-/// end or cannot say why.
+/// How long a reader of our output may read nothing before we exit without it, once we were asked
+/// to end or cannot print the reason.
 const READING: Duration = Duration::from_secs(3);
 
 /// A running job.
@@ -59,31 +59,31 @@ struct Job {
     server: Server,
     effects: Vec<Effect>,
     signals: Signals,
-    /// How each rank ended that has.
+    /// How each ended rank ended.
     ended: Vec<Option<Ended>>,
     hosts: Hosts,
     phases: Phases,
     printing: Printing,
-    /// Rings when an output that was closed is written out.
+    /// Signals that a closed output is written out.
     written: Arc<OwnedFd>,
     relay: Relay,
-    /// What the first rank here that a signal killed said then.
+    /// Crash report of the first rank here that a signal killed.
     crash: Option<(u32, Crash)>,
     late: Late,
-    /// What ranks say of their waits, and what was made of that.
+    /// The ranks' wait reports, and the conclusions from them.
     inquiry: Inquiry,
     hang: Hang,
-    /// What ranks have called, if that is recorded.
+    /// MPI calls of the ranks, if they are recorded.
     profile: Profile,
-    /// What they did over time.
+    /// The trace, if one is recorded.
     trace: Trace,
     sites: Sites,
     guard: Guard,
     parent: Parent,
 }
 
-/// Runs a job to its end; the status to exit with. All that had to be said has been said, as far as
-/// somebody listens. `usable` is how many processors' worth of time we may use.
+/// Runs a job to its end; returns the status to exit with. All messages have been printed then, as
+/// far as a reader takes them. `usable` is the CPU time that we may use, in processors.
 pub fn run(plan: Plan, usable: usize) -> Result<u8, Verdict> {
     let (begin, ranks_here) = (clock::now(), !plan.here().is_empty());
     let mut job = start::launch(plan, usable)?;

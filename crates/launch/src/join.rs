@@ -10,7 +10,7 @@ use crate::plan::{self, AppPlan};
 use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, Verdict};
 
-/// Becomes the program; comes back only to say why not. `ours` is our own environment.
+/// Becomes the program; returns only with an error. `ours` is our own environment.
 pub fn join(request: Request, ours: Env) -> Verdict {
     match one(request, ours) {
         Ok(app) => become_program(&app),

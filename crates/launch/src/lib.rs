@@ -1,6 +1,6 @@
 //! The launcher: `mpiexec` starts the ranks of a job on this machine or, through a helper on each,
 //! on other hosts; it serves them PMI-1, passes their output on, and ends the job when one of them
-//! fails. `kwinfo` prints what the library knows about itself.
+//! fails. `kwinfo` prints information about the library.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,12 +1,12 @@
-//! Which library of this installation a program runs on.
+//! The library of this installation that a program runs on.
 //!
-//! A program of the standard ABI finds `libmpi_abi.so.1` by itself. One of MPICH or Intel MPI asks
-//! the dynamic linker for `libmpi.so.12` (in Fortran for `libmpifort.so.12`), one of Open MPI for
-//! `libmpi.so.40` (in Fortran for `libmpi_mpifh.so.40` and others), so the directory with ours goes
-//! to the front of its LD_LIBRARY_PATH; for whatever cannot be looked into, such as Python, whose
-//! extensions may want either, both do. A library that looks elsewhere first (DT_RPATH, a path of
-//! its own) is led to ours by `libkw_audit.so` in LD_AUDIT. What none of our libraries can serve is
-//! refused with a sentence.
+//! A program of the standard ABI finds `libmpi_abi.so.1` by itself. A program of MPICH or Intel MPI
+//! asks the dynamic linker for `libmpi.so.12` (in Fortran for `libmpifort.so.12`), one of Open MPI
+//! for `libmpi.so.40` (in Fortran for `libmpi_mpifh.so.40` and others), so the directory with our
+//! library goes to the front of its LD_LIBRARY_PATH. Some programs cannot be inspected, such as
+//! Python, whose extensions may want either; they get both directories. A library that looks
+//! elsewhere first (DT_RPATH, a path of its own) is led to ours by `libkw_audit.so` in LD_AUDIT. A
+//! program that none of our libraries can serve is refused with a sentence.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -18,15 +18,15 @@ use crate::ranks::Env;
 use crate::verdict::{CANNOT_EXECUTE, Verdict};
 
 const STANDARD: &str = "libmpi_abi.so";
-/// The version of glibc since which calls of functions take no longer where somebody audits, and
-/// malloc can ask for huge pages.
+/// The version of glibc from which on function calls are not slower under an auditor, and malloc
+/// can ask for huge pages.
 pub const CHEAP_AUDIT: (u32, u32) = (2, 35);
 
 const STATIC: &str = "has an MPI library inside, linked statically, in whose place no other can be put: link it with the \
                       shared one, or compile it with Kittiwake's mpicc";
 
-/// An ABI that we have a library for: its directory below `lib`, the library, and which names of
-/// libraries are its own.
+/// An ABI that we have a library for: its directory below `lib`, the library, and the names of
+/// libraries that belong to it.
 struct Abi {
     dir: &'static str,
     file: &'static str,
@@ -58,26 +58,27 @@ const ABIS: [Abi; 2] = [
     },
 ];
 
-/// What this installation has for the programs of another MPI.
+/// Our libraries for the programs of another MPI.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Face {
     /// The library.
     pub file: String,
-    /// Where it lies.
+    /// Its directory.
     pub dir: PathBuf,
 }
 
-/// What is in the way between a program and the MPI that it was linked with.
+/// Obstacles between a program and the MPI that it was linked with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Libraries {
-    /// Whose directories it looks into first.
+    /// The libraries whose directories it searches first.
     pub faces: Vec<Face>,
-    /// What leads the dynamic linker to them, whatever goes before LD_LIBRARY_PATH.
+    /// The auditor, which leads the dynamic linker to them whatever it would search before
+    /// LD_LIBRARY_PATH.
     pub auditor: Option<PathBuf>,
 }
 
-/// The first word that has this program be the command which the next word names. All commands are
-/// one program (`kw-commands`).
+/// First argument that makes this program act as the command which the next word names. All
+/// commands are one program (`kw-commands`).
 pub const AS: &str = "--as";
 
 /// The words that start a second process of this program, as the command `name`.
@@ -86,12 +87,13 @@ pub fn own_words(name: &str) -> io::Result<[String; 3]> {
     Ok([file, AS.into(), name.into()])
 }
 
-/// The file of this program: as the system says, or, where /proc is not mounted, as it was called.
+/// The file of this program: as reported by the system, or by its first argument if /proc is not
+/// mounted.
 pub fn own_file() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|why| called().ok_or(why))
 }
 
-/// The file that this program was called by.
+/// The file that the first argument names.
 fn called() -> Option<PathBuf> {
     let word = PathBuf::from(std::env::args_os().next()?);
     let here = std::env::current_dir().ok()?;
@@ -103,7 +105,7 @@ fn called() -> Option<PathBuf> {
     all.find(|file| file.is_file() && kw_sys::process::executable(file))
 }
 
-/// Where this is installed: the directory above that of the commands.
+/// The directory of this installation, above that of the commands.
 pub fn home() -> io::Result<PathBuf> {
     let exe = own_file()?.canonicalize()?;
     let home = exe.parent().and_then(Path::parent);
@@ -111,7 +113,7 @@ pub fn home() -> io::Result<PathBuf> {
         .ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// The libraries for programs of other MPIs, where this is installed.
+/// The libraries for programs of other MPIs in this installation.
 pub fn installed() -> Libraries {
     let lib = home().ok().map(|home| home.join("lib"));
     let face = |abi: &Abi| {
@@ -131,20 +133,20 @@ pub fn installed() -> Libraries {
     }
 }
 
-/// Whose ABI a program was compiled for.
+/// The ABI that a program was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompiledFor {
-    /// The standard one.
+    /// The standard ABI.
     Standard,
-    /// MPICH's and Intel MPI's.
+    /// The ABI of MPICH and Intel MPI.
     Mpich,
-    /// Open MPI's.
+    /// The ABI of Open MPI.
     OpenMpi,
 }
 
-/// Whose ABI a program was compiled for, and the libraries of that MPI which it was linked with;
-/// `None` where it is linked with no MPI, or cannot be looked into. An error is a sentence without
-/// its subject: the library it was linked with cannot be replaced.
+/// The ABI that a program was compiled for, and the libraries of that MPI which it was linked with;
+/// `None` if it is linked with no MPI, or cannot be inspected. An error is a sentence without its
+/// subject: the library it was linked with cannot be replaced.
 pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>, String> {
     let Some(linked) = elf::linked(program) else {
         return Ok(None);
@@ -169,8 +171,8 @@ pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>
 }
 
 /// Sets the environment in which a program finds the libraries it needs. A program that is not
-/// linked with any MPI (`perf`, `valgrind`, `env`) may be called to start another: the first of its
-/// `arguments` that is a program linked with one decides.
+/// linked with any MPI (`perf`, `valgrind`, `env`) may start another one: the first of its
+/// `arguments` that is a program linked with an MPI decides.
 pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Libraries, Verdict> {
     let started = arguments.iter().map(Path::new).find(|p| speaks_mpi(p));
     let program = match started {
@@ -189,8 +191,9 @@ pub fn serve(program: &Path, arguments: &[OsString], env: &mut Env) -> Result<Li
     Ok(chosen)
 }
 
-/// A sentence, where a program of the standard ABI finds the library of another MPI first: if that
-/// does not speak PMI-1, each rank starts as a job of its own. A library of another Kittiwake is fine.
+/// A sentence if a program of the standard ABI finds the library of another MPI first: if that
+/// library does not speak PMI-1, each rank starts as a job of its own. A library of another
+/// Kittiwake is fine.
 pub fn other_mpi_first(program: &Path, env: &Env) -> Option<String> {
     let linked = elf::linked(program)?;
     let file = library_of_another_mpi(&linked, env)?;
@@ -213,15 +216,15 @@ fn library_of_another_mpi(linked: &Linked, env: &Env) -> Option<PathBuf> {
     (!is_own && !is_kittiwake(&file)).then_some(file)
 }
 
-/// Whether a library says that it is Kittiwake, of whatever version; one that cannot be read is
-/// left to the dynamic linker.
+/// Whether a library is Kittiwake's, of any version; one that cannot be read is left to the dynamic
+/// linker.
 fn is_kittiwake(file: &Path) -> bool {
     const SAYS: &[u8] = b"Kittiwake";
     std::fs::read(file).map_or(true, |code| code.windows(SAYS.len()).any(|w| w == SAYS))
 }
 
-/// Refuses a program for another architecture. A program that gets one of this architecture as its
-/// first argument is taken for an emulator.
+/// Refuses a program for another architecture. A program is taken for an emulator if its first
+/// argument is a program for the other architecture.
 pub fn check_architecture(program: &Path, arguments: &[OsString]) -> Result<(), Verdict> {
     let Some(its) = elf::foreign(program) else {
         return Ok(());
@@ -237,13 +240,13 @@ pub fn check_architecture(program: &Path, arguments: &[OsString]) -> Result<(), 
     Err(Verdict::new(CANNOT_EXECUTE, text))
 }
 
-/// Whether it is a program that was linked with an MPI library which has a name.
+/// Whether it is a program that was linked with a named MPI library.
 fn speaks_mpi(program: &Path) -> bool {
     program.is_file() && matches!(compiled_for(program), Ok(Some(_)))
 }
 
-/// What a program so linked needs of `ours`, or why it cannot be served; `exists`: whether there is
-/// such a file.
+/// What a program linked in this way needs of `ours`, or why it cannot be served; `exists`: whether
+/// there is such a file.
 fn chosen(
     linked: &Linked,
     ours: Libraries,
@@ -297,8 +300,8 @@ fn lacking(name: &str) -> String {
     )
 }
 
-/// The functions of its MPI that a program wants and the library we put in their place does not
-/// have, as a sentence: the dynamic linker ends the program when it comes to one.
+/// The functions that a program wants of its MPI and our replacement does not have, as a sentence:
+/// the dynamic linker ends the program when it calls one.
 pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
     let [face] = &ours.faces[..] else { return None };
     let wanted = elf::symbols(program, Symbols::Wanted, is_of_mpi);
@@ -325,7 +328,7 @@ pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
     ))
 }
 
-/// Whether a function or variable of this name is an MPI library's, in C and C++.
+/// Whether a function or variable of this name belongs to an MPI library, in C or C++.
 fn is_of_mpi(name: &str) -> bool {
     let starts = [
         "MPI_", "PMPI_", "MPIX_", "PMPIX_", "MPIO_", "ompi_", "_ZN3MPI", "_ZNK3MPI",
@@ -345,7 +348,7 @@ fn foreign(linked: &Linked) -> Option<String> {
     linked.has_mpi.then(|| STATIC.into())
 }
 
-/// Whose library it is that has this name.
+/// The MPI whose library has this name.
 fn whose(name: &str) -> Option<&'static str> {
     let (stem, version) = name.split_once(".so").unwrap_or((name, ""));
     match (stem, version) {
@@ -358,7 +361,7 @@ fn whose(name: &str) -> Option<&'static str> {
 }
 
 impl Libraries {
-    /// Has the dynamic linker of a program with this environment find them.
+    /// Makes the dynamic linker find them for a program with this environment.
     fn put_in_front(&self, env: &mut Env) {
         let dirs = self.faces.iter().map(|face| face.dir.clone().into());
         prepend(env, "LD_LIBRARY_PATH", dirs.collect());
@@ -369,7 +372,7 @@ impl Libraries {
         );
     }
 
-    /// Which ones they are and where they lie, for people.
+    /// Their names and directories, for people.
     pub fn told(&self) -> String {
         let each = self.faces.iter();
         let each: Vec<_> = each
@@ -380,7 +383,7 @@ impl Libraries {
     }
 }
 
-/// Puts words in front of those of a variable, with colons between.
+/// Prepends words to a variable, separated by colons.
 pub fn prepend(env: &mut Env, variable: &str, mut words: Vec<OsString>) {
     if words.is_empty() {
         return;
@@ -413,7 +416,7 @@ mod tests {
         }
     }
 
-    /// What lies in the directories of [`ours`] and of another MPI.
+    /// Contents of the directories of [`ours`] and of another MPI.
     fn exists(file: &Path) -> bool {
         [
             "mpich/libmpi.so.12",

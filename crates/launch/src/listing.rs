@@ -83,7 +83,7 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Prints what a command says; the status, unless that cannot be written.
+/// Prints the output of a command; returns its exit status, or that of a failed write.
 pub fn print(command: &str, out: &str, status: ExitCode) -> ExitCode {
     match std::io::stdout().write_all(out.as_bytes()) {
         // a reader that closes the pipe early is not an error

@@ -1,15 +1,15 @@
-//! Where ranks go, as users of any launcher say it: the values of `--map-by`, `--rank-by` and
-//! `--bind`.
+//! Placement of ranks in the words that users of any launcher know: the values of `--map-by`,
+//! `--rank-by` and `--bind`.
 
 use crate::hosts::Order;
 use crate::verdict::Verdict;
 use kw_sys::topology::MachinePart;
 use std::borrow::Cow;
 
-/// How ranks are bound.
+/// Kind of binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Binding {
-    /// A share of the processors for each rank, nothing when oversubscribed.
+    /// A share of the processors for each rank, no binding when oversubscribed.
     #[default]
     Auto,
     /// Not at all.
@@ -20,18 +20,18 @@ pub enum Binding {
     Thread,
     /// N cores each.
     Cores(u32),
-    /// All of such a part of the machine: of the one where the rank's share would be.
+    /// A whole part of the machine of this kind: the one that contains the rank's share.
     To(MachinePart),
-    /// Ranks go to such parts of the machine in turn, and get this of theirs.
+    /// Ranks go to parts of the machine of this kind in turn, and get this of their part.
     Over(MachinePart, Unit),
 }
 
-/// What a rank gets of its part of the machine.
+/// A rank's share of its part of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// An equal share.
     Share,
-    /// All of it, as the other ranks there do.
+    /// All of it, shared with the other ranks there.
     Whole,
     /// A core.
     Core,
@@ -46,20 +46,20 @@ const UNITS: [(Unit, &str); 4] = [
     (Unit::Thread, "thread"),
 ];
 
-/// What was said about mapping and binding.
+/// The options for mapping and binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RankMap {
     /// How many ranks each host gets.
     pub order: Order,
-    /// How they are numbered, if that was said.
+    /// How they are numbered, if that was given.
     pub numbers: Option<Order>,
     /// The parts of a host that its ranks go to in turn.
     over: Option<MachinePart>,
     /// Cores of each rank.
     cores: Option<u32>,
-    /// What the mapping binds to if nothing else is said.
+    /// The binding that the mapping implies if no other one is given.
     implied: Option<Binding>,
-    /// What was said of binding.
+    /// The binding that was given.
     bind: Option<Bind>,
 }
 
@@ -71,7 +71,8 @@ enum Bind {
 }
 
 impl RankMap {
-    /// Reads a value of `--map-by`: `HOW[:PE=N][:oversubscribe]`, or `ppr:N:node`. Returns N of that.
+    /// Reads a value of `--map-by`: `HOW[:PE=N][:oversubscribe]`, or `ppr:N:node`. Returns the N of
+    /// the latter.
     pub fn map_by(&mut self, name: &str, text: &str) -> Result<Option<u32>, Verdict> {
         let lower = text.to_lowercase();
         let mut words = lower.split(':');
@@ -121,7 +122,7 @@ impl RankMap {
         Ok(())
     }
 
-    /// How ranks are bound, of all that was said.
+    /// The binding that follows from all these options.
     pub fn binding(&self) -> Result<Binding, Verdict> {
         let over = |part, unit| Ok(Binding::Over(part, unit));
         let cores = self.cores.map(Binding::Cores);
@@ -175,7 +176,7 @@ fn wrong(name: &str, text: &str) -> Verdict {
 }
 
 impl Binding {
-    /// As [`binding`] reads it.
+    /// The word that [`binding`] reads.
     pub fn word(self) -> Cow<'static, str> {
         match self {
             Binding::Auto => "auto".into(),
@@ -192,7 +193,7 @@ impl Binding {
     }
 }
 
-/// Reads a binding: a value of `--bind`, or what [`Binding::word`] says to a helper.
+/// Reads a binding: a value of `--bind`, or the word of [`Binding::word`] sent to a helper.
 pub fn binding(name: &str, text: &str) -> Result<Binding, Verdict> {
     let found = match text.split_once(':') {
         Some(("core", n)) => n.parse().ok().filter(|n| *n > 0).map(Binding::Cores),

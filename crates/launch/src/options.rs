@@ -24,7 +24,7 @@ pub enum Opt {
     PerHost,
     /// Order in which ranks are placed.
     MapBy,
-    /// How they are numbered.
+    /// Numbering of ranks.
     RankBy,
     /// Command that runs a program on another host.
     Ssh,
@@ -48,7 +48,7 @@ pub enum Opt {
     Debug,
     /// Run the command with another MPI.
     With,
-    /// Accepted for compatibility: what it requests is always the case.
+    /// Accepted for compatibility: always the case here.
     Ignored,
     /// Profile MPI calls.
     Profile,
@@ -73,7 +73,7 @@ pub enum Opt {
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Which one.
+    /// Which option.
     pub opt: Opt,
     /// Accepted spellings; the first one is printed.
     pub names: &'static [&'static str],

@@ -14,20 +14,20 @@ use kw_base::sync::{Arc, Condvar, Mutex, MutexGuard, thread};
 
 /// A line longer than this is passed on in parts.
 const MAX_LINE: usize = 64 << 10;
-/// About as much is written at a time.
+/// Approximate size of one write.
 const PIECE: usize = 16 << 10;
 
-/// Cuts what one rank prints into lines.
+/// Cuts the output of one rank into lines.
 #[derive(Debug, Default)]
 pub struct Splitter {
     pending: Vec<u8>,
     label: Option<String>,
-    /// Whether the last thing passed on was not the end of a line.
+    /// Whether the data passed on so far ends inside a line.
     inside: bool,
 }
 
 impl Splitter {
-    /// With a label before every line, if any.
+    /// Creates the state, with a label for every line, if any.
     pub fn new(label: Option<String>) -> Splitter {
         Splitter {
             label,
@@ -35,7 +35,7 @@ impl Splitter {
         }
     }
 
-    /// Takes bytes; appends to `out` what can be passed on.
+    /// Takes bytes; appends to `out` the part that can be passed on.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.pending.extend_from_slice(bytes);
         let is_end = |b: &u8| *b == b'\n' || *b == b'\r';
@@ -72,8 +72,8 @@ impl Splitter {
     }
 }
 
-/// A queue that a thread writes out. The thread may be blocked in a write for ever: it is left
-/// behind when the process ends.
+/// A queue that a thread writes out. The thread may be blocked in a write for ever: it is abandoned
+/// when the process ends.
 #[derive(Debug)]
 pub struct Sink {
     shared: Arc<Shared>,
@@ -90,20 +90,20 @@ struct Queue {
     chunks: VecDeque<Vec<u8>>,
     bytes: usize,
     closed: bool,
-    /// The thread has written all there will be.
+    /// The thread has finished.
     done: bool,
     failed: Option<io::Error>,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // a writer that panicked leaves a queue that is still whole
+        // a panic of the writer leaves the queue consistent
         self.queue.lock().unwrap_or_else(|p| p.into_inner())
     }
 }
 
 impl Sink {
-    /// A sink that writes to `to`, and rings `bell` (an eventfd) when, after [`Sink::close`], all
+    /// A sink that writes to `to`, and signals `bell` (an eventfd) when, after [`Sink::close`], all
     /// is written.
     pub fn new<W: Write + Send + 'static>(to: W, bell: Arc<OwnedFd>) -> Sink {
         let shared = Arc::new(Shared::default());
@@ -127,7 +127,7 @@ impl Sink {
         self.shared.more.notify_one();
     }
 
-    /// Bytes that are not written yet.
+    /// Number of unwritten bytes.
     pub fn backlog(&self) -> usize {
         self.shared.lock().bytes
     }
@@ -137,13 +137,13 @@ impl Sink {
         self.shared.lock().failed.take()
     }
 
-    /// Nothing more will be queued.
+    /// Closes the queue.
     pub fn close(&self) {
         self.shared.lock().closed = true;
         self.shared.more.notify_one();
     }
 
-    /// Whether all is written (or has failed to be), and the sink closed.
+    /// Whether all is written (or a write has failed), and the sink is closed.
     pub fn is_done(&self) -> bool {
         self.shared.lock().done
     }
@@ -173,7 +173,7 @@ fn write_out(shared: &Shared, mut to: impl Write) {
     }
 }
 
-/// Writes whole lines, a few at a time, so that a slow reader is seen to read.
+/// Writes whole lines, a few at a time, so that a slow reader's progress is visible.
 fn write_pieces(shared: &Shared, to: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
     let mut rest = chunk;
     while !rest.is_empty() {
@@ -187,7 +187,7 @@ fn write_pieces(shared: &Shared, to: &mut impl Write, chunk: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// After a failure: forgets what comes until the end.
+/// Discards all data until the end, after a failure.
 fn drain(mut q: MutexGuard<'_, Queue>, shared: &Shared) {
     while !q.closed {
         q.chunks.clear();

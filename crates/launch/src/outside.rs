@@ -5,9 +5,9 @@ use kw_sys::peek::{Peeker, Place};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Clock ticks of /proc/PID/stat in a second, on every Linux.
+/// Clock ticks of /proc/PID/stat per second, on every Linux.
 const TICKS: u64 = 100;
-/// Bytes of a stack that are searched for callers, and most of those that are kept.
+/// Bytes of a stack that are searched for callers, and the most callers that are kept.
 const STACK: usize = 64 << 10;
 const MOST_FRAMES: usize = 16;
 
@@ -24,7 +24,7 @@ pub fn of(peeker: &mut Peeker, pid: Option<u32>) -> (String, Vec<Frame>) {
         "waits for the system",
     );
     let frames = match what.is_empty() || what == waits {
-        // It would not stop.
+        // It did not stop.
         true => None,
         false => peeker.look(pid, |place| callers(pid, place)),
     };
@@ -32,7 +32,7 @@ pub fn of(peeker: &mut Peeker, pid: Option<u32>) -> (String, Vec<Frame>) {
 }
 
 fn describe(stat: &str, wchan: &str) -> String {
-    // The second word is the name, in parentheses, and may hold anything.
+    // The second word is the name, in parentheses, and may contain any character.
     let Some((_, rest)) = stat.rsplit_once(')') else {
         return String::new();
     };
@@ -52,7 +52,7 @@ fn describe(stat: &str, wchan: &str) -> String {
 /// Code of a program or a library in memory.
 struct Code {
     range: std::ops::Range<u64>,
-    /// Where the first part of its file lies.
+    /// Address of the first part of its file.
     base: u64,
     file: String,
 }

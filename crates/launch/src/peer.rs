@@ -1,5 +1,5 @@
-//! `mpiexec --with`: the same command by another MPI that is installed, for comparison. Its own
-//! mpiexec takes this one's place, with the options said in its words.
+//! `mpiexec --with`: the same command by another installed MPI, for comparison. This process
+//! becomes that MPI's mpiexec, with the options in its words.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -15,12 +15,12 @@ use crate::ranks::Env;
 use crate::remote;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
 
-/// Whose mpiexec it is: what tells how options are said, and which programs it can run.
+/// Family of an mpiexec, which determines how options are written and which programs it can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Open MPI.
     OpenMpi,
-    /// MPICH and what is made of it, but Intel MPI.
+    /// MPICH and its derivatives other than Intel MPI.
     Mpich,
     /// Intel MPI.
     Intel,
@@ -29,17 +29,17 @@ pub enum Family {
 /// Properties of a family.
 struct Facts {
     family: Family,
-    /// After `--with`.
+    /// The word after `--with`.
     word: &'static str,
-    /// For people.
+    /// The name for people.
     name: &'static str,
-    /// Commands that lie beside its mpiexec and beside no other's.
+    /// Commands that are in the directory of its mpiexec and of no other family's.
     marks: &'static [&'static str],
-    /// Its mpiexec where several MPIs share a directory.
+    /// Its mpiexec in directories that several MPIs share.
     own: &'static str,
-    /// Variables that may say where it is installed.
+    /// Variables that may name its installation.
     roots: &'static [&'static str],
-    /// Directories of its commands where distributions put them.
+    /// Directories of its commands in distributions.
     usual: &'static [&'static str],
 }
 
@@ -81,17 +81,17 @@ fn facts(family: Family) -> &'static Facts {
 /// Another MPI on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Whose it is.
+    /// Its family.
     pub family: Family,
-    /// Where it is installed, as that was named: links to it may lie elsewhere.
+    /// Its installation directory as it was named: links to it may lead elsewhere.
     pub root: PathBuf,
     /// Its mpiexec.
     pub mpiexec: PathBuf,
-    /// Where its libraries lie.
+    /// Directory of its libraries.
     pub libraries: Vec<PathBuf>,
 }
 
-/// Runs the job under the MPI that `--with` names. Comes back only when that cannot be done.
+/// Runs the job under the MPI that `--with` names. Returns only if that fails.
 pub fn run(request: Request, with: &OsStr, ours: Env) -> Verdict {
     match command(&request, with, ours) {
         Err(verdict) => verdict,
@@ -192,7 +192,8 @@ fn marked(facts: &Facts, bin: &Path) -> bool {
     mark(&"mpiexec") && facts.marks.iter().any(mark) && !shared(bin)
 }
 
-/// Whether several MPIs have their commands there, so that a mark says nothing of `mpiexec`.
+/// Whether several MPIs have their commands there, so that such a command does not identify
+/// `mpiexec`.
 fn shared(bin: &Path) -> bool {
     FAMILIES.iter().any(|facts| bin.join(facts.own).exists())
 }
@@ -254,7 +255,7 @@ fn fits(peer: &Peer, program: &Path) -> Result<(), Verdict> {
     }
 }
 
-/// Where libraries are looked for: the peer's first, Kittiwake's never.
+/// Search path of libraries: the peer's first, Kittiwake's never.
 fn search_path(peer: &Peer, ours: &[Face], before: Option<OsString>) -> OsString {
     let of_system = |dir: &Path| dir.starts_with("/usr/lib") || dir.starts_with("/usr/lib64");
     let mut dirs: Vec<PathBuf> = peer.libraries.clone();
@@ -270,7 +271,7 @@ fn search_path(peer: &Peer, ours: &[Face], before: Option<OsString>) -> OsString
     words.join(OsStr::new(":"))
 }
 
-/// Refuses what the peer has nothing of.
+/// Refuses options that the peer has no equivalent of.
 fn can_say(peer: &Peer, request: &Request) -> Result<(), Verdict> {
     let open = peer.family == Family::OpenMpi;
     let asked = [
@@ -292,13 +293,13 @@ fn can_say(peer: &Peer, request: &Request) -> Result<(), Verdict> {
     Err(Verdict::misuse(text))
 }
 
-/// The words after the peer's mpiexec.
+/// The arguments of the peer's mpiexec.
 fn words(peer: &Peer, request: &Request) -> Result<Vec<OsString>, Verdict> {
     can_say(peer, request)?;
     let open = peer.family == Family::OpenMpi;
     let mut out = Words::default();
     if open {
-        // what Kittiwake and the others do unasked
+        // defaults of Kittiwake and the others
         out.say(&["--oversubscribe", "--allow-run-as-root"]);
     }
     for words in &request.unheeded {
@@ -399,7 +400,7 @@ impl Words {
     }
 
     fn app(&mut self, app: &App, request: &Request, open: bool) {
-        // without hosts one rank, as here: the others may take all processors
+        // one rank if no hosts are given, as here: the others may take all processors
         let default = request.hosts.is_empty().then_some(1);
         if let Some(count) = app.count.or(default) {
             self.say(&["-n", &count.to_string()]);

@@ -1,5 +1,6 @@
-//! From a request to what is to be started: hosts chosen, programs found and checked, environments
-//! made, one entry a rank. What a helper starts on another host is found and checked there.
+//! Turns a request into a plan: hosts are chosen, programs found and checked, environments made,
+//! with one entry per rank. The helper on another host finds and checks the programs that it
+//! starts.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +19,7 @@ use crate::wrap::Wrap;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::pmi::mapping;
 
-/// Variables of other launchers, which would mislead a rank, and those of an enclosing job.
+/// Variables of other launchers, which would mislead a rank, and of an enclosing job.
 const FOREIGN: &[&str] = &[
     "PMI_",
     "PMIX_",
@@ -32,8 +33,8 @@ const FOREIGN: &[&str] = &[
     "MPIEXEC_PROFILE",
 ];
 
-/// Variables of a session on this machine, which mean nothing on another host; passed there only
-/// when they are named.
+/// Variables of a session on this machine, which mean nothing on another host; they are passed
+/// there only if they are named.
 const OF_THIS_MACHINE: &[&str] = &[
     "HOSTNAME",
     "SSH_",
@@ -60,15 +61,15 @@ pub struct RankPlan {
 /// One program to start.
 #[derive(Clone, Debug)]
 pub struct AppPlan {
-    /// Absolute path; as named, when it runs on other hosts only.
+    /// Absolute path; as named, if it runs only on other hosts.
     pub program: PathBuf,
     /// Program as named, and arguments.
     pub words: Vec<OsString>,
-    /// Environment without what differs by rank.
+    /// Environment without the variables that differ by rank.
     pub env: Env,
-    /// Environment on other hosts, without what differs by rank.
+    /// Environment on other hosts, without the variables that differ by rank.
     pub env_away: Env,
-    /// Working directory, if not ours.
+    /// Working directory, if it is not ours.
     pub dir: Option<PathBuf>,
     /// The libraries of other ABIs that it finds first.
     pub libraries: Libraries,
@@ -81,9 +82,9 @@ pub struct AppPlan {
 pub struct Machine {
     /// Its name, as the user wrote it if it was named.
     pub name: String,
-    /// Whether it is this one, and its ranks are ours to start.
+    /// Whether it is this machine, and we start its ranks.
     pub here: bool,
-    /// Whether it stands for some ranks of this one, which a helper here starts
+    /// Whether it stands for some ranks of this machine that a helper here starts
     /// ([`Plan::share_out`]).
     pub shared_out: bool,
 }
@@ -91,11 +92,11 @@ pub struct Machine {
 /// How other hosts are reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// The command that a host and what to run there are appended to.
+    /// The command, to which a host and the command for it are appended.
     pub command: Vec<String>,
     /// `mpiexec` there.
     pub helper: PathBuf,
-    /// Whether a shell reads there what is to be run, as after ssh.
+    /// Whether a shell reads the command there, as after ssh.
     pub shell: bool,
 }
 
@@ -108,33 +109,33 @@ pub struct Plan {
     pub ranks: Vec<RankPlan>,
     /// Machines.
     pub machines: Vec<Machine>,
-    /// How those that are not this one are reached.
+    /// How other machines are reached.
     pub reach: Reach,
     /// Host number of each rank.
     pub hosts: Vec<u32>,
     /// Label output.
     pub label: bool,
-    /// Tell what ranks called of MPI.
+    /// Record which MPI functions the ranks call.
     pub profile: bool,
-    /// The file for that, if there is to be one.
+    /// The file for the recorded calls, if one is requested.
     pub profile_json: Option<PathBuf>,
-    /// The file for what ranks do over time, if that is recorded.
+    /// The file for the trace, if one is recorded.
     pub trace: Option<PathBuf>,
-    /// What jobs that write to this file agree on.
+    /// What jobs that write to this trace file agree on.
     pub sharing: Sharing,
     /// End a job that hangs.
     pub end_hung: bool,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Option<std::time::Duration>,
     /// Print the map.
     pub map: bool,
     /// How to bind; [`crate::bind`] fills in [`RankPlan::cpus`].
     pub bind: Binding,
-    /// What ranks are started under.
+    /// Commands under which ranks are started.
     pub wraps: Vec<Wrap>,
-    /// The rank that gets our standard input: 0, or that which is debugged.
+    /// The rank that gets our standard input: 0, or the debugged one.
     pub reader: usize,
-    /// Whether that one has the terminal.
+    /// Whether that rank has the terminal.
     pub debug: bool,
 }
 
@@ -161,7 +162,7 @@ impl Plan {
 
 impl Plan {
     /// Gives the ranks of this machine to helpers on it, `each` to one, because a single process
-    /// cannot open the files for all. They stay ranks of one host.
+    /// cannot open the files for all. They remain ranks of one host.
     pub fn share_out(&mut self, each: usize) {
         for ranks in self.here().chunks(each) {
             let whole = &self.machines[self.ranks[ranks[0]].machine];
@@ -181,7 +182,7 @@ impl Plan {
 
 /// Makes the plan; `ours` is our own environment.
 pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
-    // Not for jobs that ranks start: they would write the same file.
+    // Not for jobs that ranks start: they would write to the same file.
     let at = ours.iter().position(|(name, _)| name == "KW_TRACE");
     let trace = at.map(|at| ours.swap_remove(at).1);
     request.trace = request.trace.or(trace).filter(|file| !file.is_empty());
@@ -254,14 +255,14 @@ pub fn plan(mut request: Request, mut ours: Env) -> Result<Plan, Verdict> {
     })
 }
 
-/// Has a rank start under a debugger. The others wait for it for as long as somebody thinks.
+/// Starts a rank under a debugger. The others wait for it without a time limit.
 fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
     let is_there = |name: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|dir| kw_sys::process::executable(&dir.join(name)))
     };
     if !is_there("gdb") {
-        // a process started by lldb has none of its inherited descriptors, so it cannot be a rank
+        // lldb passes no inherited descriptors to the processes it starts, so they cannot be ranks
         return Err(Verdict::misuse(
             "--debug needs gdb, which is not on PATH (lldb -p PID attaches to a running rank)"
                 .into(),
@@ -273,7 +274,7 @@ fn debug(request: &mut Request, rank: u32) -> Result<(), Verdict> {
     Ok(())
 }
 
-/// Refuses what no rank can be started under.
+/// Refuses commands under which no rank can be started.
 fn check_wraps(
     wraps: &[Wrap],
     debug: Option<u32>,
@@ -298,7 +299,7 @@ fn check_wraps(
     }
 }
 
-/// The one program of a request, to be run here.
+/// The only program of a request, which runs here.
 pub fn single(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
     let mut base = environment(&request, ours);
     inherited_recording::pass_on(&request, &mut base);
@@ -308,7 +309,7 @@ pub fn single(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
     }
 }
 
-/// In an allocation of Slurm its nodes are the hosts, unless hosts were named.
+/// Uses the nodes of an allocation of Slurm as the hosts, unless hosts were named.
 fn use_allocation(request: &mut Request, env: &Env) -> Result<bool, Verdict> {
     let read = |name: &str| {
         let found = env.iter().find(|(n, _)| n == name);
@@ -320,7 +321,7 @@ fn use_allocation(request: &mut Request, env: &Env) -> Result<bool, Verdict> {
     Ok(found)
 }
 
-/// The hosts asked for, in their order; those that are this machine as one, under its own name.
+/// The requested hosts in their order; all names of this machine become one, under its own name.
 fn machines(request: &Request) -> Result<Vec<Host>, Verdict> {
     let own = kw_sys::host::name();
     if request.hosts.is_empty() {
@@ -353,7 +354,7 @@ fn machine(host: Host) -> Machine {
     }
 }
 
-/// Our own environment counts here, whatever of it the ranks get.
+/// Our own environment counts here, whatever part of it the ranks get.
 fn reach(request: &Request, allocated: bool, env: &Env) -> Result<Reach, Verdict> {
     let named = env.iter().find(|(n, _)| n == "KW_SSH");
     let named = named.map(|(_, v)| v.to_string_lossy().into_owned());
@@ -457,7 +458,7 @@ fn app_plan(
     })
 }
 
-/// The sentence about a working directory that is not there.
+/// The sentence about a missing working directory.
 pub fn no_directory(dir: &Path) -> Verdict {
     Verdict::misuse(format!(
         "the working directory '{}' does not exist",
@@ -470,7 +471,7 @@ pub fn current_dir() -> Result<PathBuf, Verdict> {
     std::env::current_dir().map_err(|e| Verdict::system("find the current directory", e))
 }
 
-/// An environment without what belongs to this machine.
+/// An environment without the variables of this machine.
 fn away_only(env: &Env, named: &[OsString]) -> Env {
     let ours = |name: &OsStr| {
         OF_THIS_MACHINE
@@ -481,8 +482,8 @@ fn away_only(env: &Env, named: &[OsString]) -> Env {
     env.iter().filter(|(n, _)| goes(n)).cloned().collect()
 }
 
-/// The program a word names: a path (from `here`, or from the working directory asked for), a name
-/// on `path`, or a file in `here`.
+/// The program that a word names: a path (relative to `here`, or to the requested working
+/// directory), a name on `path`, or a file in `here`.
 pub fn find(
     word: &OsStr,
     dir: Option<&Path>,

@@ -1,4 +1,4 @@
-//! `mpiexec --profile`: what ranks call of MPI, by place in the program.
+//! `mpiexec --profile`: MPI calls of the ranks, by place in the program.
 //!
 //! - [`memory`]: memory into which the recorders of the ranks on one machine write
 //!   (`kw_start::profile`). Their parent reads it, whether they live or not.

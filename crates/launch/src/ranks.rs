@@ -1,5 +1,5 @@
-//! The processes of ranks on this machine: starting them, hearing them, ending them. `mpiexec` has
-//! one of these for its own machine, its helper on another host has one for that.
+//! The processes of ranks on this machine: starting them, reading from them, ending them. `mpiexec`
+//! has one of these for its own machine, and its helper on another host has one for that host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -25,38 +25,39 @@ use kw_start::profile::Calls;
 use kw_start::trace::Batch;
 use kw_sys::process::Start;
 
-/// Descriptors that a rank costs us: its control socket, and a pipe for each of its outputs.
+/// Descriptors that each rank needs in this process: its control socket, and a pipe for each of its
+/// outputs.
 pub const RANK_FILES: usize = 3;
-/// Those that starting one takes for a moment: its ends of the three, its input, and what says
-/// whether it could be executed.
+/// Additional descriptors during the start of a rank: its ends of the three, its input, and a pipe
+/// that reports whether it could be executed.
 const START_FILES: usize = 6;
 
 /// An environment.
 pub type Env = Vec<(OsString, OsString)>;
 
-/// What an event of the poller is about.
+/// Source of an event of the poller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Signals of this process.
     Signals,
     /// Our own standard input.
     Input,
-    /// What a rank says to the PMI server.
+    /// PMI messages of a rank.
     Wire(u32),
-    /// What a rank prints.
+    /// Output of a rank.
     Output(u32, usize),
-    /// What comes from a host's helper, or can be sent to it.
+    /// The connection to a host's helper, readable or writable.
     Helper(u32),
-    /// The other direction, where that has a descriptor of its own.
+    /// The other direction, if it has a descriptor of its own.
     ToHelper(u32),
-    /// What the command that reaches a host prints on standard error.
+    /// Standard error of the command that reaches a host.
     Complaint(u32),
-    /// What the process that has spawned this job says of it.
+    /// Messages of the process that has spawned this job.
     Parent,
 }
 
 impl Source {
-    /// As the poller keeps it.
+    /// The number for the poller.
     pub fn number(self) -> u64 {
         let (kind, which) = match self {
             Source::Signals => (0, 0),
@@ -71,7 +72,7 @@ impl Source {
         kind | u64::from(which) << 8
     }
 
-    /// Back again.
+    /// The source for a number of the poller.
     pub fn of(number: u64) -> Source {
         let which = (number >> 8) as u32;
         match number & 255 {
@@ -93,14 +94,14 @@ pub fn watch(epoll: &OwnedFd, fd: impl AsFd, source: Source) -> rustix::io::Resu
     epoll::add(epoll, fd, data, epoll::EventFlags::IN)
 }
 
-/// What could be read.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// Nothing now.
+    /// No data now.
     Nothing,
-    /// The other side is gone.
+    /// The other side has closed.
     End,
 }
 
@@ -126,11 +127,11 @@ pub struct Begin<'a> {
     pub program: &'a Path,
     /// Program as named, and arguments.
     pub words: &'a [OsString],
-    /// Environment without what is the rank's own.
+    /// Environment without the rank's own variables.
     pub env: &'a Env,
     /// Ranks of its host, and how many of them come before it.
     pub local: (usize, usize),
-    /// Working directory, if not ours.
+    /// Working directory, if it is not ours.
     pub dir: Option<&'a Path>,
     /// Processors.
     pub cpus: &'a [usize],
@@ -160,16 +161,17 @@ pub struct Ranks {
     pids: HashMap<u32, u32>,
     /// Limit of open files that ranks get.
     files: Option<u64>,
-    /// Where their recorders write, if they have any.
+    /// The memory of their recorders, if they have any.
     recorded: Option<Memory>,
-    /// Takes what they write down over time.
+    /// Reader of their trace records.
     drain: Option<Drain>,
-    /// What they are started under.
+    /// Commands under which they are started.
     wraps: Vec<Wrap>,
 }
 
 impl Ranks {
-    /// None yet. Raises our limit of open files as far as it goes; ranks get the old one.
+    /// Creates the state without ranks. Raises our limit of open files as far as possible; ranks
+    /// get the old one.
     pub fn new() -> Ranks {
         Ranks {
             files: raise_files(),
@@ -182,7 +184,7 @@ impl Ranks {
         self.files
     }
 
-    /// How many ranks can be started with the files that we may still open. A helper costs as many
+    /// How many ranks can be started with the files that we may still open. A helper needs as many
     /// files as a rank.
     pub fn room(&self) -> usize {
         kw_sys::process::spare_files().saturating_sub(START_FILES) / RANK_FILES
@@ -196,7 +198,7 @@ impl Ranks {
         }
     }
 
-    /// Makes the ranks started from now on, this many, record their calls.
+    /// Makes the next `ranks` ranks to be started record their calls.
     pub fn record(&mut self, ranks: usize, what: Recorded) -> Result<(), Verdict> {
         let memory = Memory::new(ranks, what)?;
         self.drain = what.traced.then(|| Drain::new(memory.has_counter()));
@@ -204,7 +206,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// What ranks have written down over time since they were last asked. `over`: they have ended.
+    /// Records that ranks have written since the last call. `over`: they have ended.
     pub fn trace(&mut self, ranks: &[u32], over: bool) -> Vec<(u32, Batch)> {
         match (&mut self.drain, &self.recorded) {
             (Some(drain), Some(memory)) => drain.take(memory, ranks, over),
@@ -212,17 +214,17 @@ impl Ranks {
         }
     }
 
-    /// How long it is until they should be asked again, where that is written down.
+    /// Time until the next read of the trace, if one is recorded.
     pub fn trace_every(&self) -> Option<Duration> {
         Some(self.drain.as_ref()?.every())
     }
 
-    /// Has the ranks that are started from now on started under commands.
+    /// Makes the ranks that are started from now on start under commands.
     pub fn wrap(&mut self, wraps: Vec<Wrap>) {
         self.wraps = wraps;
     }
 
-    /// What a rank that records has called until now.
+    /// Calls of a recording rank so far.
     pub fn calls(&self, rank: u32) -> Option<Calls> {
         self.recorded.as_ref()?.calls(rank)
     }
@@ -233,7 +235,7 @@ impl Ranks {
         living.map(|(rank, _)| *rank).collect()
     }
 
-    /// Starts a rank and watches what it says.
+    /// Starts a rank and watches its descriptors.
     pub fn start(&mut self, epoll: &OwnedFd, b: Begin) -> Result<(), Verdict> {
         let rank = b.rank;
         let many = |e: Errno| Verdict::system(&format!("open the pipes of rank {rank}"), e);
@@ -293,7 +295,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// What a rank says to the PMI server.
+    /// Reads PMI messages of a rank.
     pub fn hear_wire(&mut self, rank: u32) -> Heard {
         let Some(process) = self.all.get_mut(&rank) else {
             return Heard::End;
@@ -312,12 +314,13 @@ impl Ranks {
         heard
     }
 
-    /// What a rank said of its crash.
+    /// Crash report of a rank.
     pub fn crash(&self, rank: u32) -> Option<&Crash> {
         self.all.get(&rank)?.crash.as_ref()
     }
 
-    /// Sends a rank bytes of PMI, and what is still due; watches for room when it has none.
+    /// Sends PMI bytes to a rank, and what is still queued; watches for room when the socket is
+    /// full.
     pub fn say(&mut self, epoll: &OwnedFd, rank: u32, bytes: &[u8]) {
         let Some(process) = self.all.get_mut(&rank) else {
             return;
@@ -347,7 +350,7 @@ impl Ranks {
         let _ = epoll::modify(epoll, wire, data, flags);
     }
 
-    /// What a rank printed.
+    /// Reads output of a rank.
     pub fn hear_output(&mut self, rank: u32, which: usize) -> Heard {
         let Some(process) = self.all.get_mut(&rank) else {
             return Heard::End;
@@ -362,13 +365,13 @@ impl Ranks {
         heard
     }
 
-    /// Whether something that a rank printed waits to be read.
+    /// Whether unread output of a rank is in its pipes.
     pub fn has_output(&self, rank: u32, which: usize) -> bool {
         let pipe = self.all.get(&rank).and_then(|p| p.pipes[which].as_ref());
         pipe.is_some_and(|p| rustix::io::ioctl_fionread(p).is_ok_and(|n| n > 0))
     }
 
-    /// Takes output from now on, or leaves it in the pipes.
+    /// Reads output from now on, or leaves it in the pipes.
     pub fn want_output(&self, epoll: &OwnedFd, on: bool) {
         let flags = match on {
             true => epoll::EventFlags::IN,
@@ -425,13 +428,13 @@ impl Ranks {
     }
 }
 
-/// What marks the processes of a job on one machine: a job may have several helpers on it, under
+/// The mark of a job's processes on one machine: a job may have several helpers on it, under
 /// several names.
 pub fn mark(job: &str, machine: u32) -> String {
     format!("{job}.{machine}")
 }
 
-/// What all ranks of a program on one machine, which has `ranks` of the job's `size`, have in common.
+/// Variables that all ranks of a program on one machine share; it has `ranks` of the job's `size`.
 pub fn common_env(
     env: &Env,
     size: usize,
@@ -465,7 +468,7 @@ fn rank_env(b: &Begin, fd: i32) -> Env {
     env
 }
 
-/// The sentence when the limit of open files leaves room for `room` ranks only.
+/// The sentence when the limit of open files allows only `room` ranks.
 pub fn too_many(ranks: usize, room: usize) -> Verdict {
     Verdict::misuse(format!(
         "{ranks} ranks on one host need {RANK_FILES} open files each, and the limit leaves room for {room} ranks; raise it \

@@ -5,7 +5,7 @@
 //! Starting --Ready--> Ready --End is said--> Parting --the connection ends--> Gone
 //!    \-------the connection ends: lost-/------------------------------------->
 //! ```
-//! A helper that has not answered for [`SILENT`] is taken for lost: a host that vanishes says
+//! A helper that has not answered for [`SILENT`] is taken for lost: a host that vanishes sends
 //! nothing.
 
 use std::os::fd::OwnedFd;
@@ -27,29 +27,29 @@ use kw_start::helper::{
 };
 use kw_sys::process;
 
-/// How often a helper is asked whether it is there.
+/// Interval of the questions whether a helper is there.
 const ASK: Duration = Duration::from_secs(3);
-/// How long it may owe the answer.
+/// Time limit for the answer.
 const SILENT: Duration = Duration::from_secs(9);
-/// How much of what the command complains about is kept.
+/// Bytes of the command's complaints that are kept.
 const COMPLAINT_BYTES: usize = 8192;
 
-/// Why a host is lost.
+/// Why a host was given up.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HelperFailure {
     /// The command that reaches it has ended with these words.
     #[error("{0}")]
     Complained(String),
-    /// The command has ended without a word.
+    /// The command has ended without a message.
     #[error("the connection ended before the helper was there")]
     NeverThere,
     /// The connection has ended later.
     #[error("the connection to it ended")]
     Ended,
-    /// Its helper owes an answer.
+    /// Its helper does not answer.
     #[error("it has not answered for {} s", SILENT.as_secs())]
     Silent,
-    /// Its helper is of another version.
+    /// Its helper has another version.
     #[error("its Kittiwake is {0}, this one is {own}; install the same on all hosts", own = env!("CARGO_PKG_VERSION"))]
     Version(String),
     /// The received data is not a message of a helper.
@@ -68,7 +68,7 @@ enum State {
 /// A host and its helper.
 #[derive(Debug)]
 pub struct Remote {
-    /// As the user wrote it.
+    /// Its name as the user wrote it.
     pub name: String,
     /// Which machine of the plan; also its number in the poller.
     pub machine: u32,
@@ -82,11 +82,11 @@ pub struct Remote {
     unsent: Vec<u8>,
     messages: Messages,
     ask_at: Tick,
-    /// When the question was asked that has no answer yet.
+    /// Time of the unanswered question.
     asked: Option<Tick>,
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -188,7 +188,7 @@ impl Remote {
         })
     }
 
-    /// Whether the helper has said that it is there.
+    /// Whether the helper has reported that it is there.
     pub fn is_ready(&self) -> bool {
         self.state == State::Ready
     }
@@ -198,12 +198,13 @@ impl Remote {
         self.state == State::Gone
     }
 
-    /// Whether its end is what we wait for.
+    /// Whether we wait for its end.
     pub fn is_parting(&self) -> bool {
         self.state == State::Parting
     }
 
-    /// Ends the helper, or the attempt to reach it. `kill`: with all that is left of the job there.
+    /// Ends the helper, or the attempt to reach it. `kill`: also all remaining processes of the job
+    /// there.
     pub fn part(&mut self, kill: bool, epoll: &OwnedFd) {
         match self.state {
             State::Ready => {
@@ -216,7 +217,7 @@ impl Remote {
         }
     }
 
-    /// Says something to the helper, as soon as the pipe has room.
+    /// Sends an order to the helper, as soon as the pipe has room.
     pub fn say(&mut self, epoll: &OwnedFd, order: &Order) {
         if self.to.is_some() {
             self.unsent.extend(order.encode());
@@ -224,7 +225,7 @@ impl Remote {
         }
     }
 
-    /// Sends what is due; watches for room when there is none.
+    /// Sends queued data; watches for room when there is none.
     pub fn push(&mut self, epoll: &OwnedFd) {
         let Some(to) = &self.to else { return };
         while !self.unsent.is_empty() {
@@ -232,7 +233,7 @@ impl Remote {
                 Ok(n) => drop(self.unsent.drain(..n)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // the reading side finds out what happened
+                // the reading side finds the cause
                 Err(_) => {
                     self.to = None;
                     return self.unsent.clear();
@@ -246,7 +247,7 @@ impl Remote {
         };
     }
 
-    /// Reads once; what the helper said.
+    /// Reads once; returns the reports of the helper.
     pub fn hear(&mut self, now: Tick) -> Result<Vec<Report>, HelperFailure> {
         let Some(from) = &self.from else {
             return Ok(Vec::new());
@@ -279,7 +280,7 @@ impl Remote {
         Ok(())
     }
 
-    /// The command complained: kept until the helper is there, passed on afterwards.
+    /// Handles a complaint of the command: kept until the helper is there, passed on afterwards.
     pub fn hear_complaint(&mut self) -> Vec<u8> {
         let Some(fd) = &self.complaint else {
             return Vec::new();
@@ -297,7 +298,7 @@ impl Remote {
         Vec::new()
     }
 
-    /// Data written before something that has just arrived on the other pipe is in this one.
+    /// Reads this pipe after data has arrived on the other one; earlier data is in it by now.
     fn hear_all_complaints(&mut self) {
         while self.complaint.as_ref().is_some_and(readable) {
             let late = self.hear_complaint();
@@ -305,7 +306,7 @@ impl Remote {
         }
     }
 
-    /// Why the connection ended, in the command's own last words if it had any.
+    /// Why the connection ended, in the command's last words if it printed any.
     pub fn why_ended(&mut self) -> HelperFailure {
         self.hear_all_complaints();
         let text = String::from_utf8_lossy(&self.complained).into_owned();
@@ -317,7 +318,7 @@ impl Remote {
         }
     }
 
-    /// Asks whether the helper is there, when it is time to. `Err` when it has not answered for too
+    /// Asks whether the helper is there, when it is time to. `Err` if it has not answered for too
     /// long.
     pub fn on_time(&mut self, now: Tick, epoll: &OwnedFd) -> Result<(), HelperFailure> {
         if self.asked.is_some_and(|at| now.since(at) >= SILENT) {
@@ -331,7 +332,7 @@ impl Remote {
         Ok(())
     }
 
-    /// The conversation is over.
+    /// Notes the end of the conversation.
     pub fn close(&mut self) {
         self.state = State::Gone;
         self.to = None;
@@ -341,7 +342,7 @@ impl Remote {
         self.asked = None;
     }
 
-    /// Whether something that the helper said waits to be read.
+    /// Whether an unread report of the helper is in the pipe.
     pub fn has_words(&self) -> bool {
         self.from.as_ref().is_some_and(readable)
     }
@@ -356,12 +357,12 @@ fn readable(fd: &OwnedFd) -> bool {
     rustix::io::ioctl_fionread(fd).is_ok_and(|n| n > 0)
 }
 
-/// Ranks that the helper of a machine has to start.
+/// Ranks that the helper of a machine must start.
 pub fn orders(plan: &Plan, machine: usize, job: &str) -> Result<Start, Verdict> {
     use std::os::unix::ffi::OsStrExt;
     let here = crate::plan::current_dir()?;
     let bytes = |s: &std::ffi::OsString| s.as_bytes().to_vec();
-    // Ranks that a helper on this machine starts are bound as chosen here, and were shown already.
+    // The binding of ranks that a helper on this machine starts was chosen and shown here.
     let shared_out = plan.machines[machine].shared_out;
     let bind = match shared_out {
         true => Binding::None,

@@ -1,5 +1,5 @@
 //! File, line and function of places in programs, from their debug information on this machine, or
-//! as their language has told them ([`kw_base::place`]).
+//! as reported by their language ([`kw_base::place`]).
 
 use crate::elf;
 use addr2line::Loader;
@@ -22,8 +22,8 @@ impl std::fmt::Debug for Sites {
 }
 
 impl Sites {
-    /// Where a program called MPI, of calls that led there, innermost first: the first of which
-    /// file and line are known, or else what is known of the first.
+    /// Where a program called MPI, from a stack of frames, innermost first: the first frame with
+    /// known file and line, or else what is known about the first frame.
     pub fn of(&mut self, frames: &[Frame]) -> String {
         if let Some(found) = frames.iter().find_map(|f| self.line(f)) {
             return found;
@@ -34,7 +34,7 @@ impl Sites {
         }
     }
 
-    /// The function at a place and its `FILE:LINE`, each empty where it is not known.
+    /// The function at a place and its `FILE:LINE`, each empty if unknown.
     pub fn place(&mut self, frame: &Frame) -> (String, String) {
         let line = self.line(frame).unwrap_or_default();
         if let Some((_, method)) = place::module(&frame.file) {
@@ -62,8 +62,8 @@ impl Sites {
         Some(format!("MPI_{}{rest}", first.to_uppercase()))
     }
 
-    /// All functions at a place, innermost first, those that the compiler put into others among
-    /// them: `FUNCTION at FILE:LINE`. Where that is not known, the symbol; nothing where neither is.
+    /// All functions at a place, innermost first, inlined ones among them: `FUNCTION at FILE:LINE`.
+    /// If that is not known, the symbol; nothing if neither is.
     pub fn functions(&mut self, file: &Path, offset: u64) -> Vec<String> {
         let symbol = self.symbol(file, offset);
         let lines = self.inlined(file, offset, symbol.as_deref());
@@ -128,7 +128,7 @@ impl Sites {
         }
     }
 
-    /// The symbol that a place belongs to, as its language has it.
+    /// The symbol of a place as its language reports it.
     fn symbol(&mut self, file: &Path, offset: u64) -> Option<String> {
         let (loader, base) = self.loader(file)?;
         let symbol = loader.find_symbol(*base + offset)?;

@@ -1,7 +1,7 @@
-//! An allocation of Slurm that we run in: its nodes are the hosts, and `srun` reaches them.
+//! The Slurm allocation that we run in: its nodes are the hosts, and `srun` reaches them.
 //!
-//! Slurm says both in the environment (`salloc`, `sbatch`): `SLURM_JOB_NODELIST` as `n[1-3,7],m2`,
-//! and for each node how many tasks were asked for, or how many processors there are, as `2(x3),1`.
+//! Both are in the environment (`salloc`, `sbatch`): `SLURM_JOB_NODELIST` as `n[1-3,7],m2`, and for
+//! each node the number of requested tasks, or of processors, as `2(x3),1`.
 
 use kw_base::spawned::PARENT_PORT;
 
@@ -12,14 +12,15 @@ use crate::verdict::Verdict;
 /// ranks itself, with unbuffered output.
 pub const SRUN: &str = "srun --quiet --overlap --mpi=none --unbuffered --cpu-bind=none --nodes=1 --ntasks=1 --nodelist";
 
-/// Most nodes of a list.
+/// Maximum number of nodes.
 const MAX_NODES: usize = 100_000;
 
 /// Reads a variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The nodes of the allocation, each with its slots; none outside of one, or in a step of several
-/// tasks, each of which runs what it was given by itself, except what one of them has spawned.
+/// The nodes of the allocation, each with its slots; none outside an allocation. None in a step of
+/// several tasks either, because each task runs its command by itself, except in a job that one of
+/// them has spawned.
 pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
     let Some(text) = env("SLURM_JOB_NODELIST").filter(|_| env("SLURM_JOB_ID").is_some()) else {
         return Ok(None);
@@ -39,7 +40,7 @@ pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
         _ => env("SLURM_JOB_CPUS_PER_NODE").unwrap_or_else(|| "1".into()),
     };
     let slots = repeated(&counts).ok_or_else(|| strange("its nodes have", &counts))?;
-    // a list that is too short says the last for all the rest
+    // in a list that is too short, the last number holds for the rest
     let last = slots.last().copied().unwrap_or(1);
     let slots = slots.into_iter().chain(std::iter::repeat(last));
     let hosts = names.into_iter().zip(slots);
@@ -48,7 +49,7 @@ pub fn allocation(env: Env) -> Result<Option<Vec<Host>>, Verdict> {
     ))
 }
 
-/// `n[1-3,07],m2` as names.
+/// The names in `n[1-3,07],m2`.
 fn nodes(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for part in outside(text) {
@@ -64,7 +65,7 @@ fn nodes(text: &str) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// The words between commas that stand in no brackets.
+/// The words between commas outside brackets.
 fn outside(text: &str) -> Vec<&str> {
     let mut depth = 0;
     text.split(|c| {

@@ -1,9 +1,9 @@
-//! Standard input for rank 0, or the rank that is debugged.
+//! Standard input for rank 0, or the debugged rank.
 //!
-//! A file or a pipe is given to rank 0 as it is, so nothing is read that rank 0 does not read. A
-//! terminal cannot be: rank 0 is not in its foreground group. Then what is typed is relayed through
-//! a pipe, for as long as we are in the foreground. A rank 0 on another host is sent what is there
-//! to read, one piece after the other.
+//! Rank 0 inherits a file or a pipe directly, so nothing is read that rank 0 does not read. It
+//! cannot inherit a terminal, because it is not in its foreground group: typed input is relayed
+//! through a pipe, as long as we are in the foreground. A rank 0 on another host is sent the input,
+//! one piece after the other.
 
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,14 +14,14 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::ranks::{Source, watch};
 
-/// Where a relay leads.
+/// Destination of a relay.
 #[derive(Debug)]
 enum To {
-    /// To rank 0's pipe, with what waits for room there.
+    /// Rank 0's pipe, with the data that waits for room there.
     Pipe(OwnedFd, Vec<u8>),
-    /// To another host; whether it still has the last piece.
+    /// Another host; whether it still has the last piece.
     Away { busy: bool },
-    /// To nowhere any more.
+    /// None any more.
     Nobody,
 }
 
@@ -38,7 +38,7 @@ pub fn own() -> std::io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?)
 }
 
-/// Standard input of the rank that reads, and the relay.
+/// Standard input of the reading rank, and the relay.
 pub fn for_rank() -> std::io::Result<(OwnedFd, Relay)> {
     if !std::io::stdin().is_terminal() {
         return match own() {
@@ -61,18 +61,18 @@ impl Relay {
         Relay { to, watched: false }
     }
 
-    /// Of nothing.
+    /// A relay without a destination.
     pub fn none() -> Relay {
         Relay::new(To::Nobody)
     }
 
-    /// For a rank 0 on another host.
+    /// A relay for a rank 0 on another host.
     pub fn away() -> Relay {
         Relay::new(To::Away { busy: false })
     }
 
-    /// Has our standard input watched while it is wanted. Whether it can be read now: a file cannot
-    /// be watched, it can always be read; a closed input is at its end.
+    /// Watches our standard input while it is wanted. Returns whether it can be read now: a file
+    /// cannot be watched, and can always be read; a closed input is at its end.
     pub fn watch(&mut self, epoll: &OwnedFd) -> bool {
         let wants = self.wants_input();
         if wants == self.watched {
@@ -126,14 +126,14 @@ impl Relay {
         }
     }
 
-    /// The other host has passed the last piece on.
+    /// Notes that the other host has passed the last piece on.
     pub fn on_taken(&mut self) {
         if let To::Away { busy } = &mut self.to {
             *busy = false;
         }
     }
 
-    /// Tries to hand on what is pending.
+    /// Tries to pass pending data on.
     pub fn push(&mut self) {
         let To::Pipe(to, pending) = &mut self.to else {
             return;
@@ -145,7 +145,7 @@ impl Relay {
         }
     }
 
-    /// Whether something waits for rank 0 to read.
+    /// Whether data waits for rank 0 to read.
     pub fn is_pending(&self) -> bool {
         matches!(&self.to, To::Pipe(_, pending) if !pending.is_empty())
     }

@@ -1,4 +1,4 @@
-//! `mpiexec --trace`: what ranks do with MPI over time.
+//! `mpiexec --trace`: MPI activity of the ranks over time.
 //!
 //! - [`drain`]: takes what the recorders of the ranks on one machine have written
 //!   (`kw_start::trace`), whether they live or not.

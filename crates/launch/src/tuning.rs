@@ -1,18 +1,17 @@
-//! Knobs, counters and events as rows of text: what `kwinfo` prints of them, and the page
+//! Settings, counters and events as rows of text: for the output of `kwinfo` and the page
 //! `docs/tuning.md`.
 //!
-//! The page is `tuning.md` beside this file with the tables filled in; a test holds the two
-//! together.
+//! The page is `tuning.md` beside this file with the tables filled in; a test compares the two.
 
 use crate::listing::Listing;
 use kw_base::counters::{self, Class};
 use kw_base::events::{self, Element};
 use kw_base::knobs::{self, Kind, Reach, When};
 
-/// The page, with a line `{knobs}`, `{counters}` or `{events}` where a table goes.
+/// The page, with a line `{knobs}`, `{counters}` or `{events}` in place of a table.
 const PAGE: &str = include_str!("tuning.md");
 
-/// Every knob.
+/// All settings.
 pub fn knobs() -> Listing {
     let row = |k: &knobs::Knob| {
         let name = k.name.to_string();
@@ -50,7 +49,7 @@ fn meaning(k: &knobs::Knob) -> String {
     text
 }
 
-/// Every counter.
+/// All counters.
 pub fn counters() -> Listing {
     let row = |c: &counters::Row| {
         let kind = match c.class {
@@ -73,7 +72,7 @@ pub fn counters() -> Listing {
     }
 }
 
-/// Every kind of event.
+/// All kinds of events.
 pub fn events() -> Listing {
     let row = |e: &events::Row| {
         let types = e.elements.iter().map(|t| match t {
@@ -95,7 +94,7 @@ pub fn events() -> Listing {
 }
 
 impl Listing {
-    /// As a table of Markdown.
+    /// A table of Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let head: Vec<String> = self.head.iter().map(|h| h.to_string()).collect();

@@ -9,15 +9,15 @@ use kw_sys::signals;
 pub struct Verdict {
     /// Exit status of mpiexec.
     pub status: u8,
-    /// One sentence that says who did what, without a final newline.
+    /// One sentence that names the culprit and the cause, without a final newline.
     pub sentence: String,
 }
 
 /// Status for a wrong command line and for failures of mpiexec itself.
 const OWN_FAULT: u8 = 1;
-/// The program cannot be executed, as shells say it.
+/// Status when the program cannot be executed, as in shells.
 pub const CANNOT_EXECUTE: u8 = 126;
-/// The program is not there, as shells say it.
+/// Status when the program is not found, as in shells.
 pub const NOT_FOUND: u8 = 127;
 
 impl Verdict {
@@ -29,7 +29,7 @@ impl Verdict {
         }
     }
 
-    /// Tells the processes that have spawned this job, if any, for the error that they return.
+    /// Tells the parent processes of this job, if any, for the error that they return.
     pub fn tell_parent(&self) {
         if kw_sys::environment::variable(PARENT_PORT).is_some() {
             let sentence = self.sentence.as_bytes();
@@ -41,12 +41,12 @@ impl Verdict {
         }
     }
 
-    /// The command line is wrong.
+    /// Verdict for a wrong command line.
     pub fn misuse(sentence: String) -> Verdict {
         Verdict::new(OWN_FAULT, sentence)
     }
 
-    /// The system refused something to mpiexec.
+    /// Verdict for an error of the system.
     pub fn system(what: &str, error: impl std::fmt::Display) -> Verdict {
         Verdict::new(OWN_FAULT, format!("cannot {what}: {error}"))
     }
@@ -59,7 +59,7 @@ pub enum Ended {
     Exit(i32),
     /// By a signal; whether it left a core file.
     Signal(i32, bool),
-    /// With its host, in an unknown way.
+    /// With its host, for an unknown reason.
     Lost,
 }
 
@@ -78,7 +78,7 @@ impl std::fmt::Display for Who<'_> {
     }
 }
 
-/// A rank was killed by a signal.
+/// Verdict for a rank that a signal killed.
 pub fn killed(who: Who, signal: i32, core: bool) -> Verdict {
     let name = signals::name(signal);
     let core = if core { ", core dumped" } else { "" };
@@ -88,7 +88,7 @@ pub fn killed(who: Who, signal: i32, core: bool) -> Verdict {
     )
 }
 
-/// A rank exited; `open` says that it had called MPI_Init and not MPI_Finalize.
+/// Verdict for a rank that exited; `open`: it had called MPI_Init and not MPI_Finalize.
 pub fn exited(who: Who, status: i32, open: bool) -> Verdict {
     let how = if open {
         " without calling MPI_Finalize"
@@ -101,8 +101,8 @@ pub fn exited(who: Who, status: i32, open: bool) -> Verdict {
     )
 }
 
-/// A rank called MPI_Abort, or met an error that ends the job; so did these others, with the same
-/// words.
+/// Verdict for a rank that called MPI_Abort, or met an error that ends the job; others did so with
+/// the same message.
 pub fn aborted(who: Who, others: &[u32], status: i32, message: &str) -> Verdict {
     let why = match message.trim() {
         "" => String::new(),
@@ -121,7 +121,7 @@ pub fn aborted(who: Who, others: &[u32], status: i32, message: &str) -> Verdict 
     )
 }
 
-/// A rank waits for one that will never come.
+/// Verdict for a rank that waits for one that will never come.
 pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
     let (status, how) = match ended {
         Some(Ended::Exit(s)) => (s.max(1) as u8, format!("exited with status {s}")),
@@ -136,7 +136,7 @@ pub fn stuck(waiting: u32, missing: Who, ended: Option<Ended>) -> Verdict {
 }
 
 /// Warning about processes that the ranks of a host have left behind. Programs may start processes
-/// that are meant to outlive them; more often they were forgotten.
+/// that are meant to outlive them; more often such processes were forgotten.
 pub fn who_stays(host: &str, left: &[i32]) -> String {
     let pids: Vec<String> = left.iter().map(i32::to_string).collect();
     let pids = pids.join(", ");

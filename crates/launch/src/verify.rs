@@ -1,5 +1,6 @@
 //! Verifies a calibration: jobs of this host time messages and collectives with the choices by it,
-//! with those by the built-in values, and with each alternative forced (`kwinfo --calibrate`).
+//! with the choices by the built-in values, and with each alternative forced (`kwinfo
+//! --calibrate`).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -7,8 +8,8 @@
 //! | [`ranks`] | what a rank of such a job does |
 //! | [`verdict`] | what the times say: the table, the regret, whether the calibration is discarded |
 //!
-//! The contenders take turns, one job each, for some rounds. They find the figures that they use in
-//! a directory of their own, so no other job sees figures that have not been verified.
+//! The contenders take turns, one job each, for some rounds. They find their figures in a directory
+//! of their own, so no other job sees figures that have not been verified.
 
 pub mod cells;
 pub mod ranks;
@@ -27,13 +28,14 @@ use crate::wanted::{Job, Wanted};
 use cells::{Cell, Protocol, What};
 use verdict::{By, Contender, Verdict};
 
-/// Rounds in which all contenders take their turn.
+/// Number of rounds; in each, all contenders take their turn.
 const ROUNDS: usize = 5;
-/// Most ranks of the collectives that are timed.
+/// Maximum number of ranks of the timed collectives.
 const MOST_RANKS: usize = 8;
 /// The option by which a measuring rank is started.
 const MEASURE: &str = "--measure";
-/// The file of messages and collectives that ranks would otherwise find in the user's directory.
+/// The file of choices for messages and collectives that ranks would otherwise find in the user's
+/// directory.
 const DIRECTORY: &str = "XDG_CACHE_HOME";
 
 /// A job of the series: what it forces, and what it times.
@@ -41,15 +43,15 @@ const DIRECTORY: &str = "XDG_CACHE_HOME";
 struct Turn {
     by: By,
     ranks: usize,
-    /// Settings, besides the directory of its figures.
+    /// Settings in addition to the directory of its figures.
     settings: Vec<(&'static str, String)>,
-    /// Reads the figures by which all messages are read.
+    /// Whether it uses the figures with which receivers read all messages.
     always_read: bool,
     cells: Vec<(Cell, String)>,
 }
 
-/// The times of this host with these figures, and what they say. An error is a sentence without its
-/// end: it cannot be measured.
+/// The times of this host with these figures, and the verdict on them. An error is a sentence
+/// without its end: the host cannot be measured.
 pub fn verify(figures: &Calibration) -> Result<Verdict, String> {
     let ranks = kw_sys::cpus::usable().min(MOST_RANKS);
     if ranks < 2 {
@@ -71,7 +73,7 @@ pub fn verify(figures: &Calibration) -> Result<Verdict, String> {
 }
 
 impl Turn {
-    /// The same for some of its cells; `None`: it has none of them.
+    /// The same job for some of its cells; `None` if it has none of them.
     fn limited_to(mut self, cells: &[Cell]) -> Option<Turn> {
         self.cells.retain(|(cell, _)| cells.contains(cell));
         (!self.cells.is_empty()).then_some(self)
@@ -91,7 +93,7 @@ fn turns(figures: &Calibration, ranks: usize) -> Result<Vec<Turn>, String> {
     Ok(all)
 }
 
-/// Messages by the choice, by that of the built-in values, and by each protocol.
+/// Jobs for messages: by the choice, by that of the built-in values, and by each protocol.
 fn message_turns(figures: &Calibration) -> Vec<Turn> {
     let knobs = Knobs::defaults();
     let named = |name: &dyn Fn(u64) -> Protocol| -> Vec<(Cell, String)> {
@@ -120,7 +122,8 @@ fn message_turns(figures: &Calibration) -> Vec<Turn> {
     all
 }
 
-/// Collectives likewise: the first alternative of each, the second of each, and so on.
+/// Jobs for collectives: by the choice, by that of the built-in values, by the first alternative of
+/// each, by the second of each, and so on.
 fn collective_turns(figures: &Calibration, job: &Job, ranks: usize) -> Vec<Turn> {
     let algorithms = |figures: &Calibration, cell: Cell| match cell.what {
         What::Collective(coll) => cells::algorithms(figures, job, coll, cell.bytes),
@@ -167,7 +170,7 @@ fn series(place: &Place, turns: &[Turn]) -> Result<Vec<Contender>, String> {
     let mut all: Vec<Contender> = Vec::new();
     for round in 0..ROUNDS {
         for at in 0..turns.len() {
-            // Another one begins each time.
+            // A different job begins each round.
             let turn = &turns[(round + at) % turns.len()];
             for (cell, nanos) in place.run(turn)? {
                 let named = turn.cells.iter().find(|(c, _)| *c == cell);
@@ -187,7 +190,7 @@ fn series(place: &Place, turns: &[Turn]) -> Result<Vec<Contender>, String> {
             }
         }
     }
-    // In the order in which they are shown, whoever came first.
+    // In the order of the table, whichever job ran first.
     let order = |c: &Contender| {
         turns
             .iter()
@@ -198,7 +201,7 @@ fn series(place: &Place, turns: &[Turn]) -> Result<Vec<Contender>, String> {
     Ok(all)
 }
 
-/// Directories with the figures that the jobs use, gone afterwards.
+/// Temporary directories with the figures that the jobs use.
 struct Place {
     root: PathBuf,
     chosen: PathBuf,
@@ -221,7 +224,7 @@ impl Place {
             ranks: libraries::own_words("kwinfo").map_err(lost)?,
             root,
         };
-        // Nobody else may put figures there: the directory is new.
+        // No other user can put figures there: the directory is new.
         std::fs::create_dir(&place.root)
             .map_err(|e| format!("cannot create {}: {e}", place.root.display()))?;
         let store = |path: &Path, figures: &Calibration| {
@@ -232,7 +235,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Runs one job; the times that it prints.
+    /// Runs one job; returns the times that it prints.
     fn run(&self, turn: &Turn) -> Result<Vec<(Cell, f64)>, String> {
         let words: Vec<String> = turn.cells.iter().map(|(c, _)| c.to_string()).collect();
         let mut command = Command::new(&self.mpiexec);
@@ -240,7 +243,7 @@ impl Place {
         command.args(["-n", &turn.ranks.to_string()]);
         command.args(&self.ranks);
         command.args([MEASURE, &words.join(",")]);
-        // What the user has set for other jobs is not measured here.
+        // The user's settings for other jobs do not apply here.
         for (name, _) in
             std::env::vars_os().filter(|(n, _)| n.as_encoded_bytes().starts_with(b"KW_"))
         {

@@ -1,6 +1,7 @@
-//! The job that `kwinfo --choices` speaks of. With `-n RANKS`: hosts that are all like this one (or
-//! have as many cores as was said), ranks dealt out as `mpiexec` does, and what such ranks would agree
-//! on. With `--job PID`: what the ranks of a job that runs have agreed on.
+//! The job that `kwinfo --choices` describes. With `-n RANKS`: hosts that are all like this one (or
+//! have the given number of cores), with ranks dealt out as `mpiexec` does, and the settings on
+//! which such ranks would agree. With `--job PID`: the settings on which the ranks of a running job
+//! have agreed.
 
 use crate::args::Binding;
 use crate::bind;
@@ -18,37 +19,37 @@ use std::collections::HashMap;
 pub struct Wanted {
     /// Ranks of the job.
     pub ranks: u32,
-    /// Hosts that they run on.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Cores of each host; those of this one, where nothing is said.
+    /// Cores of each host; by default those of this one.
     pub cores: Option<u32>,
     /// The domains of each host's ranks, as `KW_DOMAINS` names them.
     pub domains: Option<String>,
 }
 
-/// A job: where its ranks are, and on what they run.
+/// A job: hosts of its ranks, and their cores.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Ranks.
     pub ranks: u32,
     /// Hosts.
     pub hosts: u32,
-    /// Ranks of the host that has most.
+    /// Most ranks on a host.
     pub per_host: u32,
-    /// And of the one that has least.
+    /// Fewest ranks on a host.
     least: u32,
     /// Hosts and domains for collectives.
     pub site: Site,
-    /// More ranks than cores on some host.
+    /// Whether some host has more ranks than cores.
     pub oversubscribed: bool,
     nodes: Option<Nodes>,
     levels: Option<Levels>,
-    /// Where it is known of what the domains are.
+    /// Source of the domains.
     domains: Option<String>,
 }
 
 impl Job {
-    /// Ranks with a core each, this many on every host; their binding is unknown.
+    /// A job of ranks with a core each, this many on every host; their binding is unknown.
     pub fn plain(ranks: u32, per_host: u32) -> Job {
         Job {
             ranks,
@@ -63,7 +64,7 @@ impl Job {
         }
     }
 
-    /// The job that was asked for, in this environment; what is wrong with it.
+    /// The requested job in this environment, or what is wrong with it.
     pub fn of(wanted: &Wanted, knobs: &Knobs) -> Result<Job, String> {
         let (ranks, hosts) = (wanted.ranks, wanted.hosts);
         if hosts == 0 || ranks < hosts {
@@ -80,7 +81,8 @@ impl Job {
         Ok(Job::placed(&hosts, &domains, said, oversubscribed, knobs))
     }
 
-    /// A job that runs: what its ranks have agreed on, and the host of each as the launcher says it.
+    /// A running job: the settings on which its ranks have agreed, and the host of each from the
+    /// launcher.
     pub fn met(told: &[u32], agreed: &Agreed, knobs: &Knobs) -> Result<Job, String> {
         let hosts = match &agreed.hosts {
             Hosts::Told => told,
@@ -103,7 +105,7 @@ impl Job {
         Ok(Job::placed(hosts, &domains, said, oversubscribed, knobs))
     }
 
-    /// One whose ranks are on these hosts, in these domains where they are known.
+    /// A job whose ranks are on these hosts, in these domains if they are known.
     fn placed(
         hosts: &[u32],
         domains: &[Option<Domain>],
@@ -137,7 +139,7 @@ impl Job {
         }
     }
 
-    /// In a sentence.
+    /// A sentence about the job.
     pub fn sentence(&self) -> String {
         let count = |n: u32, what: &str| match n {
             1 => format!("1 {what}"),
@@ -171,7 +173,7 @@ impl Job {
         }
     }
 
-    /// A call of a collective in it, as its rank 0 makes it; `bytes` as the table counts them.
+    /// A call of a collective in it, as its rank 0 makes it; `bytes` as counted in the table.
     pub fn ask<'a>(&'a self, coll: Coll, bytes: u64, table: &'a Table) -> Ask<'a> {
         let unit = if coll.combines() { ELEMENT } else { 1 };
         let board = (self.per_host > 1 && !self.site.network)
@@ -189,7 +191,7 @@ impl Job {
     }
 }
 
-/// The host of a rank, where `ranks` are dealt out to `hosts` in a row: the first ones get one more.
+/// The host of a rank if `ranks` are dealt out to `hosts` in blocks: the first ones get one more.
 fn host_of(ranks: u32, hosts: u32) -> impl Fn(u32) -> u32 {
     let (each, more) = (ranks / hosts, ranks % hosts);
     move |r| match r < more * (each + 1) {
@@ -198,7 +200,7 @@ fn host_of(ranks: u32, hosts: u32) -> impl Fn(u32) -> u32 {
     }
 }
 
-/// Whether the knobs allow this path.
+/// Whether the settings allow this path.
 pub fn has_path(knobs: &Knobs, path: &str) -> bool {
     let paths = knobs.text(Id::Paths);
     paths.split(',').any(|p| p.trim() == path)
@@ -232,7 +234,7 @@ fn domains(
     }
 }
 
-/// Domains as `KW_DOMAINS` says them.
+/// Domains in the format of `KW_DOMAINS`.
 fn said_domains(text: &str) -> Result<Vec<Domain>, String> {
     let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
     let numbers = numbers.map_err(|_| {
@@ -245,7 +247,7 @@ fn said_domains(text: &str) -> Result<Vec<Domain>, String> {
     Ok(numbers.into_iter().map(domain).collect())
 }
 
-/// The ranks of each host take these domains in turns.
+/// Assigns these domains to the ranks of each host in turn.
 fn in_turns(hosts: &[u32], domains: &[Domain]) -> Vec<Option<Domain>> {
     let mut there: HashMap<u32, usize> = HashMap::new();
     let next = |host: &u32| {

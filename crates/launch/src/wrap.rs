@@ -1,8 +1,8 @@
-//! Commands that ranks are started under: `--wrap`, `--debug`.
+//! Commands under which ranks are started: `--wrap`, `--debug`.
 //!
 //! `mpiexec -n 4 --wrap 1,3:'valgrind --log-file=rank.%r' ./program` starts ranks 1 and 3 as
-//! `valgrind --log-file=rank.1 ./program`. The program and its libraries are found as without the
-//! option.
+//! `valgrind --log-file=rank.1 ./program`. The program and its libraries are found in the same way
+//! as without the option.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
@@ -12,18 +12,19 @@ use crate::plan;
 use crate::ranks::{Begin, Env};
 use crate::verdict::Verdict;
 
-/// A command, and the ranks that it is for.
+/// A command, and its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrap {
-    /// All, where none are named.
+    /// The ranks; all if none are named.
     ranks: Vec<RangeInclusive<u32>>,
     words: Vec<String>,
-    /// As it was written.
+    /// The option as the user wrote it.
     text: String,
 }
 
 impl Wrap {
-    /// Reads `[RANKS:]COMMAND`: ranks such as `0,4-7`, a command of words as a shell takes them.
+    /// Reads `[RANKS:]COMMAND`: ranks such as `0,4-7`, and a command that is split into words as by
+    /// a shell.
     pub fn parse(text: &str) -> Result<Wrap, Verdict> {
         let (ranks, command) = match text.split_once(':') {
             Some((ranks, command)) if ranks.chars().all(|c| "0123456789,-".contains(c)) => {
@@ -45,7 +46,7 @@ impl Wrap {
         })
     }
 
-    /// As it was written.
+    /// The option as the user wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -55,7 +56,7 @@ impl Wrap {
         self.ranks.is_empty() || self.ranks.iter().any(|r| r.contains(&rank))
     }
 
-    /// A rank that it names and a job of this size does not have.
+    /// A rank that it names and that a job of this size does not have.
     pub fn beyond(&self, size: u32) -> Option<u32> {
         let last = self.ranks.iter().map(|r| *r.end()).max()?;
         (last >= size).then_some(last)
@@ -85,7 +86,7 @@ fn ranges(text: &str) -> Result<Vec<RangeInclusive<u32>>, Verdict> {
     })
 }
 
-/// The words that start a rank under what it is to be started under, if anything.
+/// The words that start a rank under its commands, if it has any.
 pub fn wrapped(wraps: &[Wrap], rank: &Begin, env: &mut Env) -> Option<Vec<OsString>> {
     let mut words: Option<Vec<OsString>> = None;
     for wrap in wraps.iter().rev().filter(|w| w.is_for(rank.rank)) {
@@ -109,8 +110,8 @@ pub fn find(command: &OsStr, dir: Option<&Path>) -> Result<PathBuf, Verdict> {
     )
 }
 
-/// Takes out what a command cannot live with: valgrind puts functions of its own in the place of
-/// the C library's, and loses its way where an auditor has brought a second one.
+/// Removes what a command cannot cope with: valgrind replaces functions of the C library, and fails
+/// when an auditor has loaded a second C library.
 fn suit(command: &OsStr, env: &mut Env) {
     let name = Path::new(command).file_name();
     if name.is_some_and(|name| name.to_string_lossy().starts_with("valgrind")) {

@@ -27,19 +27,19 @@ use super::{Finding, Grade, checks};
 use crate::hosts::{Host, is_here};
 use crate::remote::quoted;
 
-/// The option that makes a `kwinfo` such a peer.
+/// The option that starts a `kwinfo` as such a peer.
 pub const PEER: &str = "--doctor-peer";
-/// What the first line of a peer begins with.
+/// Beginning of a peer's first line.
 const MAGIC: &str = "kw-doctor-1";
-/// Bytes of the random word that a listener says to whoever connects, so that nobody else is taken
-/// for it: several hosts may have the same address.
+/// Bytes of the random word with which a listener greets each connection. It identifies the
+/// listener, because several hosts may have the same address.
 const GREETING: usize = 16;
-/// How long a connection may take.
+/// Time limit of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a peer may take to be there, its resolver included; and to try all its connections.
+/// Time limits for the start of a peer, its resolver included, and for all its connections.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What a peer has said of itself.
+/// Data that a peer has reported about itself.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 struct Introduction {
     version: String,
@@ -54,11 +54,11 @@ struct Tried {
     from: String,
     to: String,
     address: SocketAddr,
-    /// `None`: it was made.
+    /// `None`: the connection was made.
     failed: Option<String>,
 }
 
-/// A peer that runs.
+/// A running peer.
 struct Peer {
     host: String,
     child: Child,
@@ -67,7 +67,7 @@ struct Peer {
     complaint: Receiver<String>,
 }
 
-/// What is found of these hosts, and of the connections between them.
+/// Findings about these hosts and the connections between them.
 pub fn findings(hosts: &[Host]) -> Vec<Finding> {
     let mut all = Vec::new();
     let started: Vec<_> = hosts.iter().map(|h| (h, Peer::start(&h.name))).collect();
@@ -100,7 +100,7 @@ fn ask(peers: &mut [(Peer, Introduction)]) -> Vec<Tried> {
         let lines =
             others.flat_map(|(host, at)| at.iter().map(move |a| format!("try {host} {a}\n")));
         let text: String = lines.chain(["go\n".to_string()]).collect();
-        // A peer that has gone has nothing to tell below.
+        // A peer that has exited reports nothing below.
         let _ = peer.to.write_all(text.as_bytes());
     }
     let mut all = Vec::new();
@@ -156,13 +156,13 @@ impl Peer {
         })
     }
 
-    /// The next line; `None` when there is none until then.
+    /// The next line; `None` if none arrives in time.
     fn line(&mut self, until: Instant) -> Option<String> {
         let left = until.saturating_duration_since(Instant::now());
         self.lines.recv_timeout(left).ok()
     }
 
-    /// Hears what it says of itself.
+    /// Reads the peer's report about itself.
     fn meet(&mut self) -> Result<Introduction, String> {
         let until = Instant::now() + PATIENCE;
         let mut said = Introduction::default();
@@ -183,13 +183,13 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It ends when its input ends; one that hangs is ended.
+        // A peer ends when its input ends; one that hangs is killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The lines that come, until there are no more.
+/// All lines until the end of the output.
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
     let (tell, hear) = mpsc::channel();
     std::thread::spawn(move || {
@@ -203,8 +203,8 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl Introduction {
-    /// Takes a line; whether it was the last one. What comes before the first is a greeting of
-    /// login scripts.
+    /// Handles a line; returns whether it was the last one. Lines before the first known one are
+    /// greetings of login scripts.
     fn hear(&mut self, line: &str) -> bool {
         let line = line.trim_end();
         if let Some((_, own)) = line.split_once(MAGIC) {
@@ -246,7 +246,7 @@ fn tried(from: &str, line: &str) -> Option<Tried> {
     })
 }
 
-/// What of a host that was reached is the same as here.
+/// Differences between a host that was reached and this one.
 fn of_host(host: &str, said: &Introduction) -> Finding {
     let what = format!("host {host}");
     let own = env!("CARGO_PKG_VERSION");
@@ -331,7 +331,7 @@ fn connection(what: &str, tried: &[&Tried]) -> Finding {
     }
 }
 
-/// Is a peer, on standard input and output, until its input ends.
+/// Runs as a peer, on standard input and output, until its input ends.
 pub fn serve() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -391,20 +391,20 @@ fn listen(facts: &Facts) -> std::io::Result<Vec<String>> {
     Ok(at.map(|at| format!("{at} {word}")).collect())
 }
 
-/// A word that nobody else says.
+/// A random word that identifies this listener.
 fn greeting() -> std::io::Result<String> {
     let mut bytes = [0u8; GREETING / 2];
     kw_sys::random::fill(&mut bytes)?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Addresses that need an interface beside them.
+/// Addresses that are valid only together with an interface.
 fn is_local(address: &IpAddr) -> bool {
     matches!(address, IpAddr::V6(a) if a.segments()[0] & 0xffc0 == 0xfe80)
 }
 
-/// Tries to connect, beside others; `place`: `HOST ADDRESS:PORT WORD`. Joined it gives the line to
-/// write.
+/// Tries to connect in a thread of its own; `place`: `HOST ADDRESS:PORT WORD`. The thread returns
+/// the line to write.
 fn attempt(place: &str) -> Option<std::thread::JoinHandle<String>> {
     let (place, word) = place.rsplit_once(' ')?;
     let (_, address) = place.split_once(' ')?;

@@ -1,5 +1,4 @@
-//! What follows from the facts of a machine: one finding for each matter. Pure; tests lie about the
-//! facts.
+//! Findings from the facts of a machine, one for each matter. Pure, so tests can make up the facts.
 
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use crate::ranks::RANK_FILES;
 
 /// Threads of a rank: the program's own, and the event thread.
 const RANK_THREADS: u64 = 2;
-/// Ranks for each processor that a machine should have room for: oversubscribed jobs are usual.
+/// Ranks per processor that a machine should have room for: oversubscribed jobs are usual.
 const RANKS_PER_PROCESSOR: u64 = 16;
 /// Bytes of shared memory below which only jobs of a few ranks have room.
 const LEAST_OF_FILE: u64 = 64 << 20;
@@ -20,7 +19,7 @@ const SLOW_CLOCK: u64 = 150;
 /// Bytes of a packet of ordinary Ethernet.
 const ETHERNET: usize = 1500;
 
-/// The findings, in the order that they are printed.
+/// The findings, in the order in which they are printed.
 pub fn all(facts: &Facts) -> Vec<Finding> {
     let one = [
         installation,
@@ -51,7 +50,7 @@ pub fn all(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The lines above the findings: what machine that is.
+/// The lines above the findings, which describe the machine.
 pub fn heading(f: &Facts) -> String {
     format!(
         "Kittiwake {} on {}: {}, {}, {}\n{}, {} MB of memory, program for {}",

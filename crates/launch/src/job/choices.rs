@@ -7,7 +7,7 @@ use crate::wanted;
 use kw_base::knobs::Knobs;
 
 impl Job {
-    /// Says it.
+    /// Prints them.
     pub(super) fn tell_choices(&mut self) {
         let text = match self.choices() {
             Ok(text) => format!("mpiexec: what the job chooses:\n{text}"),

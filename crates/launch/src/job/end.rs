@@ -1,4 +1,4 @@
-//! Signals, deaths, and what they mean for the job.
+//! Signals, deaths of processes, and their consequences for the job.
 
 use super::Job;
 use crate::ask::{QUESTION, Question};
@@ -9,7 +9,7 @@ use kw_start::pmi::Stage;
 use kw_sys::{clock, signals};
 use std::fmt::Display;
 
-/// A rank, for sentences.
+/// Name of a rank, for sentences.
 fn who(plan: &Plan, rank: u32) -> Who<'_> {
     let machine = plan.ranks[rank as usize].machine;
     Who {
@@ -19,7 +19,7 @@ fn who(plan: &Plan, rank: u32) -> Who<'_> {
 }
 
 impl Job {
-    /// Handles all signals that have come, and all deaths.
+    /// Handles all signals that have arrived, and all deaths.
     pub(super) fn take_signals(&mut self) {
         while let Some(came) = self.signals.poll_signal() {
             match came.number {
@@ -44,7 +44,7 @@ impl Job {
                 self.on_wire(rank);
                 self.on_ended(rank, ended);
             } else if let Some(at) = self.hosts.helper_of(pid) {
-                // what it had to say still lies in its pipes
+                // its last messages are still in its pipes
                 let machine = self.hosts.away[at].machine;
                 while self.hosts.away[at].has_words() {
                     self.on_helper(machine);
@@ -55,7 +55,7 @@ impl Job {
         }
     }
 
-    /// A helper is lost, and its ranks with it.
+    /// Handles the loss of a helper, and of its ranks.
     pub(super) fn on_lost(&mut self, at: usize, why: &HelperFailure) {
         let gathering = self.phases.is_gathering();
         let remote = &mut self.hosts.away[at];
@@ -74,14 +74,14 @@ impl Job {
         self.phases.on_lost(verdict, clock::now());
     }
 
-    /// A helper could not start its ranks, and has none left.
+    /// Handles a helper that could not start its ranks, and has none left.
     pub(super) fn on_failed(&mut self, at: usize, status: u32, sentence: String) {
         self.lose_ranks(at);
         let verdict = Verdict::new(status as u8, sentence);
         self.phases.fail(verdict, clock::now());
     }
 
-    /// The ends of this helper's ranks will not be reported.
+    /// Notes that the ends of this helper's ranks will not be reported.
     fn lose_ranks(&mut self, at: usize) {
         let machine = self.hosts.away[at].machine as usize;
         for rank in self.plan.on(machine) {
@@ -89,7 +89,7 @@ impl Job {
         }
     }
 
-    /// A rank has ended, and all that it said before is known.
+    /// Handles the end of a rank, when all its messages are known.
     pub(super) fn on_ended(&mut self, rank: u32, ended: Ended) {
         if self.ended[rank as usize].is_some() {
             return;
@@ -113,7 +113,7 @@ impl Job {
         self.carry_out();
     }
 
-    /// The first crash is the one to look at.
+    /// Handles a crash; the first one is the one to look at.
     fn keep_crash(&mut self, rank: u32) {
         if let (None, Some(crash)) = (&self.crash, self.hosts.here.crash(rank)) {
             self.crash = Some((rank, crash.clone()));
@@ -142,7 +142,7 @@ impl Job {
         self.phases.fail(verdict, clock::now());
     }
 
-    /// Whether there is nothing more to wait for.
+    /// Whether there is nothing left to wait for.
     pub(super) fn is_over(&self) -> bool {
         self.phases.gave_up(clock::now()) || self.ended.iter().all(Option::is_some)
     }

@@ -1,4 +1,4 @@
-//! What happens while a job runs.
+//! Events of a running job.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use kw_start::helper::Report;
 use kw_start::pmi::Effect;
 use kw_sys::clock;
 
-/// The longest wait, and the longest one while somebody is slow to read.
+/// The longest wait, and the longest one while a reader is slow.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 const SLOW_READER_WAIT: Duration = Duration::from_millis(5);
 
 impl Job {
-    /// Waits for events and handles them; signals (and so deaths) before what ranks say.
+    /// Waits for events and handles them; signals (and so deaths) before messages of the ranks.
     pub(super) fn turn(&mut self) -> Result<(), Verdict> {
         if self.relay.watch(&self.hosts.epoll) {
             self.on_input();
@@ -48,7 +48,7 @@ impl Job {
         Ok(())
     }
 
-    /// How long there is nothing to do without an event.
+    /// How long the loop may sleep without an event.
     fn patience(&self, now: Tick) -> Timespec {
         let slow = self.printing.is_blocked() || self.relay.is_pending();
         let look = now + if slow { SLOW_READER_WAIT } else { MAX_WAIT };
@@ -96,7 +96,7 @@ impl Job {
         self.plan.ranks[rank as usize].machine as u32
     }
 
-    /// A rank here said something to the PMI server, or can be told more.
+    /// Handles PMI input from a rank here, or room for more output to it.
     pub(super) fn on_wire(&mut self, rank: u32) {
         while let Heard::Bytes(bytes) = self.hosts.here.hear_wire(rank) {
             self.on_pmi(rank, &bytes);
@@ -109,7 +109,7 @@ impl Job {
         self.carry_out();
     }
 
-    /// Does what the PMI server wants.
+    /// Carries out the effects that the PMI server requests.
     pub(super) fn carry_out(&mut self) {
         for effect in std::mem::take(&mut self.effects) {
             match effect {
@@ -129,7 +129,7 @@ impl Job {
         }
     }
 
-    /// A rank here printed something; whether there was anything to read.
+    /// Handles output of a rank here; returns whether there was anything to read.
     pub(super) fn on_output(&mut self, rank: u32, which: usize) -> bool {
         match self.hosts.here.hear_output(rank, which) {
             Heard::Bytes(bytes) => self.on_printed(rank, which, &bytes),
@@ -142,13 +142,13 @@ impl Job {
         true
     }
 
-    /// A rank printed this.
+    /// Handles this output of a rank.
     fn on_printed(&mut self, rank: u32, which: usize, bytes: &[u8]) {
         self.printing.feed(rank, which, bytes, clock::now());
         self.note_output();
     }
 
-    /// Ranks wait with their output while nobody reads ours.
+    /// Pauses the output of ranks while the reader of our output is blocked.
     fn note_output(&mut self) {
         if let Some(wanted) = self.printing.changed() {
             self.hosts.want_output(wanted);
@@ -161,7 +161,7 @@ impl Job {
         }
     }
 
-    /// Something came from another host.
+    /// Handles a message from another host.
     pub(super) fn on_helper(&mut self, machine: u32) {
         let Some(at) = self.hosts.helper(machine) else {
             return;
@@ -202,7 +202,7 @@ impl Job {
             Report::AllCalls => self.on_all_calls(at),
             Report::Trace(rank, batch) if known(rank) => self.on_batch(at, rank, &batch),
             Report::Clock(asked, theirs) => self.on_clock(at, asked, theirs, clock::now()),
-            // what this version never says
+            // messages that this version never sends
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Why nothing moves: asks the ranks when it is time to, and says what follows.
+//! Hang reports: asks the ranks when it is time to, and prints the conclusions.
 
 use super::Job;
 use crate::ask::QUESTION;
@@ -16,37 +16,37 @@ use kw_sys::signals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Exit status when the time for the job was over, as that of `timeout`.
+/// Exit status when the time limit of the job is exceeded, as that of `timeout`.
 const TIMED_OUT: u8 = 124;
 /// Exit status of a job that was ended because it was proven to hang.
 const HUNG: u8 = 123;
-/// A second SIGQUIT within that time is for the ranks.
+/// A second SIGQUIT within this time is passed on to the ranks.
 const TWICE: Duration = Duration::from_secs(3);
-/// How long the answers may keep a job that is out of time.
+/// How long the answers may delay the end of a job that has exceeded its time limit.
 const LAST: Duration = Duration::from_secs(5);
 
-/// What is kept about a job that may hang.
+/// State of the hang reports of a job.
 #[derive(Debug, Default)]
 pub(super) struct Hang {
-    /// A deadlock that is proven ends the job.
+    /// Whether a proven deadlock ends the job.
     end_hung: bool,
-    /// When the time for the job is over.
+    /// Time limit of the job.
     until: Option<Tick>,
-    /// It is over: when the job is ended at the latest.
+    /// The time limit is exceeded: when the job is ended at the latest.
     over: Option<Tick>,
-    /// When SIGQUIT came last.
+    /// Time of the last SIGQUIT.
     quit: Option<Tick>,
     peeker: Peeker,
-    /// What each rank said when that was printed last.
+    /// Each rank's report at the time of the last printed page.
     printed: Vec<Option<u64>>,
-    /// What was left at MPI_Finalize: how often by which rank.
+    /// Objects left at MPI_Finalize: how often by which rank.
     left: BTreeMap<String, BTreeMap<u32, u64>>,
-    /// Accesses to windows that conflict.
+    /// Conflicting accesses to windows.
     conflicts: BTreeSet<String>,
 }
 
 impl Hang {
-    /// `end_hung`: a deadlock that is proven ends the job; `until`: when its time is over.
+    /// `end_hung`: a proven deadlock ends the job; `until`: time limit of the job.
     pub(super) fn new(end_hung: bool, until: Option<Tick>) -> Hang {
         Hang {
             end_hung,
@@ -57,7 +57,7 @@ impl Hang {
 }
 
 impl Job {
-    /// A rank says what it waits for.
+    /// Handles a rank's report about its wait.
     pub(super) fn on_waits(&mut self, rank: u32, line: &str) {
         match Left::decode(line) {
             Some(Ok(left)) => return self.on_left_over(rank, left),
@@ -75,20 +75,20 @@ impl Job {
         }
     }
 
-    /// A rank says what it has left at MPI_Finalize.
+    /// Handles a rank's report about objects left at MPI_Finalize.
     fn on_left_over(&mut self, rank: u32, mut left: Left) {
         if left.call.is_empty() && !left.frames.is_empty() {
             let inside = left.frames.remove(0);
             left.call = self.sites.function(&inside).unwrap_or_default();
         }
-        // Several places of a line are one line.
+        // Several places in a line count as one line.
         let count = std::mem::replace(&mut left.count, 1);
         let sentence = left.sentence(&self.sites.of(&left.frames));
         let of_rank = self.hang.left.entry(sentence).or_default();
         *of_rank.entry(rank).or_insert(0) += count;
     }
 
-    /// A rank has found accesses that conflict.
+    /// Handles a rank's report about conflicting accesses.
     fn on_conflict(&mut self, mut conflict: Conflict) {
         let mut site = |call: &mut CallSite| {
             if call.call.is_empty() && !call.frames.is_empty() {
@@ -102,7 +102,7 @@ impl Job {
         self.hang.conflicts.insert(sentence);
     }
 
-    /// Says at the end which accesses to windows conflict.
+    /// Prints at the end which accesses to windows conflict.
     pub(super) fn tell_conflicts(&mut self) {
         if self.hang.conflicts.is_empty() {
             return;
@@ -114,7 +114,7 @@ impl Job {
         self.printing.say(text);
     }
 
-    /// Says at the end what ranks have left at MPI_Finalize.
+    /// Prints at the end which objects ranks have left at MPI_Finalize.
     pub(super) fn tell_left(&mut self) {
         if self.hang.left.is_empty() {
             return;
@@ -133,7 +133,8 @@ impl Job {
         self.printing.say(text);
     }
 
-    /// Whether a signal is a question; of SIGQUIT, a second one soon is what it says.
+    /// Whether a signal is a question; a second SIGQUIT shortly after the first is an ordinary
+    /// signal.
     pub(super) fn is_question(&mut self, number: i32, now: Tick) -> bool {
         let soon = |at: Tick| now.since(at) < TWICE;
         match number {
@@ -153,8 +154,8 @@ impl Job {
         self.carry_out_inquiry(wanted, now);
     }
 
-    /// Goes on with what was begun; begins when every rank has waited for long, or when the time is
-    /// over.
+    /// Continues an inquiry in progress; starts one when every rank has waited for long, or when
+    /// the time limit is reached.
     pub(super) fn inquire(&mut self, now: Tick) {
         self.hang.peeker.let_go();
         if self.phases.has_failed() {
@@ -177,7 +178,7 @@ impl Job {
         self.inquiry.poll(now, |r| stands(server, ended, r))
     }
 
-    /// When there is something to do about it.
+    /// When the next action is due.
     pub(super) fn next_inquiry(&self) -> Tick {
         if self.phases.has_failed() {
             return Tick::NEVER;
@@ -228,7 +229,7 @@ impl Job {
         }
     }
 
-    /// A call that the rank could not name, by the first of its frames.
+    /// Names a call, which the rank could not name, by the first of its frames.
     fn name_call(&mut self, report: &mut Report) {
         if report.call.is_empty() && !report.frames.is_empty() {
             let inside = report.frames.remove(0);
@@ -269,7 +270,7 @@ impl Job {
     }
 }
 
-/// How a rank stands to us.
+/// State of a rank from our point of view.
 fn stands(server: &Server, ended: &[Option<Ended>], rank: u32) -> Stands {
     match server.stage(rank) {
         _ if ended[rank as usize].is_some() => Stands::Finished,
@@ -279,8 +280,8 @@ fn stands(server: &Server, ended: &[Option<Ended>], rank: u32) -> Stands {
     }
 }
 
-/// Whether what was found unasked is worth a page: not while messages are under way, or where ranks
-/// do something else beside.
+/// Whether an unrequested finding is worth a page: not while messages are in flight, or while ranks
+/// do something else at the same time.
 fn is_news(told: &[Told], proven: bool) -> bool {
     let waits = |t: &Told| {
         t.report()

@@ -1,4 +1,4 @@
-//! Where the ranks of a job are: on this machine, and on others through their helpers.
+//! The hosts of the ranks of a job: this machine, and others through their helpers.
 
 use std::os::fd::OwnedFd;
 
@@ -11,7 +11,7 @@ use kw_sys::signals;
 
 use super::phases::Action;
 
-/// All hosts, and the poller that watches what comes from them.
+/// All hosts, and the poller that watches their descriptors.
 pub(super) struct Hosts {
     pub(super) epoll: OwnedFd,
     /// The ranks on this machine.
@@ -49,7 +49,7 @@ impl Hosts {
         }
     }
 
-    /// Has all living ranks ended, or sent a signal.
+    /// Ends all living ranks, or sends them a signal.
     pub(super) fn carry_out(&mut self, action: Action) {
         match action {
             Action::Signal(number) => self.signal_all(number),
@@ -70,7 +70,7 @@ impl Hosts {
         self.order_all(&Order::Signal(number as u32));
     }
 
-    /// Stops all ranks, then ourselves; all go on when we do.
+    /// Stops all ranks, then this process; all continue when this process does.
     pub(super) fn pause(&mut self) {
         self.signal_all(signals::STOP);
         self.order_all(&Order::Hold);
@@ -78,23 +78,23 @@ impl Hosts {
         self.signal_all(signals::CONT);
     }
 
-    /// Kills what ranks have left on this machine.
+    /// Kills processes that ranks have left on this machine.
     pub(super) fn sweep(&self) {
         kw_sys::process::sweep(&self.tag);
     }
 
-    /// Processes that ranks have left on this machine, when none of them is there any more.
+    /// Processes that ranks have left on this machine, once no rank remains there.
     pub(super) fn left_behind(&self, guard: &Guard) -> Vec<i32> {
         kw_sys::process::left_behind(&self.tag, Some(guard.pid()))
     }
 
-    /// Whether what ranks print is wanted now.
+    /// Sets whether output of the ranks is read now.
     pub(super) fn want_output(&mut self, on: bool) {
         self.here.want_output(&self.epoll, on);
         self.order_all(&Order::Flow(on));
     }
 
-    /// Sends a rank of this machine bytes of PMI.
+    /// Sends PMI bytes to a rank of this machine.
     pub(super) fn tell(&mut self, machine: u32, rank: u32, bytes: Vec<u8>) {
         match self.helper(machine) {
             Some(at) => self.away[at].say(&self.epoll, &Order::Wire(rank, bytes)),
@@ -102,35 +102,35 @@ impl Hosts {
         }
     }
 
-    /// Sends rank 0, on another host, a piece of its standard input.
+    /// Sends a piece of standard input to rank 0 on another host.
     pub(super) fn pass_input(&mut self, machine: u32, piece: Vec<u8>) {
         if let Some(at) = self.helper(machine) {
             self.away[at].say(&self.epoll, &Order::Input(piece));
         }
     }
 
-    /// A helper can be sent more.
+    /// Handles room for more data to a helper.
     pub(super) fn push(&mut self, machine: u32) {
         if let Some(at) = self.helper(machine) {
             self.away[at].push(&self.epoll);
         }
     }
 
-    /// What the command that reaches a host has printed on standard error.
+    /// Reads what the command that reaches a host has printed on standard error.
     pub(super) fn hear_complaint(&mut self, machine: u32) -> Option<Vec<u8>> {
         let at = self.helper(machine)?;
         Some(self.away[at].hear_complaint())
     }
 
-    /// Asks helpers that were silent for long whether they are there; those that have not answered,
-    /// and why they are given up.
+    /// Asks helpers that were silent for long whether they are there; returns those that have not
+    /// answered, and why they are given up.
     pub(super) fn ask(&mut self, now: Tick) -> Vec<(usize, HelperFailure)> {
         let (away, epoll) = (self.away.iter_mut().enumerate(), &self.epoll);
         let asked = away.filter_map(|(at, r)| Some((at, r.on_time(now, epoll).err()?)));
         asked.collect()
     }
 
-    /// Tells helpers to end (`kill`: and all that is left of the job on their hosts).
+    /// Tells helpers to end (with `kill` also all remaining processes of the job on their hosts).
     pub(super) fn part(&mut self, kill: bool) {
         for remote in &mut self.away {
             remote.part(kill, &self.epoll);

@@ -1,5 +1,5 @@
-//! Ranks that do not come: when some have waited for others in MPI_Init for a minute, those who
-//! never came are named, once. The job goes on, for a rank may have good reason to come late.
+//! Ranks that do not arrive: when some have waited for others in MPI_Init for a minute, the missing
+//! ones are named, once. The job continues, because a rank may have good reason to come late.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use kw_base::Tick;
 use kw_base::knobs::{Id, Knobs};
 use kw_start::pmi::{Server, ranks};
 
-/// Between two looks.
+/// Time between two checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Since when some wait.
+/// Since when some ranks wait.
 #[derive(Debug)]
 pub(super) struct Late {
     wait: Duration,
@@ -20,7 +20,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Missing ranks are named after the seconds of `KW_RENDEZVOUS_WAIT`, of which this is the text; a
+    /// Missing ranks are named after the seconds of `KW_RENDEZVOUS_WAIT`, whose text this is; a
     /// text that is not a number is ignored.
     pub(super) fn new(text: Option<&str>) -> Late {
         let own = |name: &str| text.filter(|_| name == "KW_RENDEZVOUS_WAIT");
@@ -34,7 +34,7 @@ impl Late {
         }
     }
 
-    /// The sentence that is due now, if one is.
+    /// The sentence that is due now, if any.
     pub(super) fn due(&mut self, now: Tick, server: &Server) -> Option<String> {
         if self.said || now < self.look_at {
             return None;

@@ -1,5 +1,5 @@
-//! A job that processes of another one have spawned: it ends with them while something connects the
-//! two (see [`kw_base::spawned`]).
+//! A job spawned by processes of another one: it ends with them while the two are connected (see
+//! [`kw_base::spawned`]).
 
 use super::Job;
 use crate::ask::{QUESTION, Question};
@@ -12,18 +12,18 @@ use rustix::event::epoll;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
-/// Who has spawned this job; nobody has spawned most.
+/// The parent of this job; most jobs have none.
 #[derive(Debug, Default)]
 pub(super) struct Parent {
     /// `rank 0 of job kw-17-...`
     name: Option<String>,
 }
 
-/// Exit status of a job that its parent has given up, or taken with it.
+/// Exit status of a job that its parent has given up, or has ended together with itself.
 const WITH_PARENT: u8 = 1;
 
 impl Parent {
-    /// As the environment says.
+    /// Reads the parent from the environment.
     pub(super) fn of_environment() -> Parent {
         let name = kw_sys::environment::variable(PARENT);
         let spawned = kw_sys::environment::variable(PARENT_PORT).is_some();
@@ -32,12 +32,12 @@ impl Parent {
         }
     }
 
-    /// Whether our standard input is what the parent says.
+    /// Whether our standard input carries messages of the parent.
     pub(super) fn is_there(&self) -> bool {
         self.name.is_some()
     }
 
-    /// Has our standard input watched, if it is the parent's.
+    /// Watches our standard input, if it belongs to the parent.
     pub(super) fn watch(&self, epoll: &OwnedFd) -> rustix::io::Result<()> {
         match self.name {
             Some(_) => watch(epoll, rustix::stdio::stdin(), Source::Parent),
@@ -47,7 +47,7 @@ impl Parent {
 }
 
 impl Job {
-    /// What the job is called where there are several: empty for one that nobody has spawned.
+    /// Name of the job among several; empty for a job without a parent.
     pub(super) fn title(&self) -> String {
         match &self.parent.name {
             Some(parent) => format!("job {}, spawned by {parent}: ", self.name),
@@ -55,7 +55,7 @@ impl Job {
         }
     }
 
-    /// A program of this job, for a trace: of which job, where somebody has spawned it.
+    /// A program of this job, for a trace, with the name of the job if it was spawned.
     pub(super) fn program_title(&self, program: &str) -> String {
         match &self.parent.name {
             Some(parent) => format!("{program} of job {}, spawned by {parent}", self.name),
@@ -73,10 +73,10 @@ impl Job {
         launchers.map(|(pid, by)| (pid, pids[&by])).collect()
     }
 
-    /// Asks the jobs that ranks have spawned the same as this one was asked.
+    /// Passes a question to this job on to the jobs that its ranks have spawned.
     pub(super) fn ask_children(&self) {
         for (pid, _) in self.children() {
-            // One that has ended meanwhile has nothing to say.
+            // One that has ended meanwhile gives no answer.
             let _ = signals::send(pid as i32, QUESTION, Question::Ranks as i32);
         }
     }
@@ -89,7 +89,7 @@ impl Job {
         self.children().into_iter().map(line).collect()
     }
 
-    /// The parent has said something, or is gone.
+    /// Handles a message of the parent, or its end.
     pub(super) fn on_parent(&mut self, now: Tick) {
         let mut word = [0];
         let read = rustix::io::read(rustix::stdio::stdin(), &mut word);
@@ -99,7 +99,7 @@ impl Job {
         ) {
             return;
         }
-        // Whatever it said, it says nothing more.
+        // The message is the last one.
         let _ = epoll::delete(&self.hosts.epoll, rustix::stdio::stdin());
         let Some(parent) = &self.parent.name else {
             return;

@@ -1,9 +1,10 @@
-//! The last things: what is left is removed, then written out, and the verdict is said.
+//! The end of mpiexec: remaining processes are removed, remaining output is written out, and the
+//! verdict is printed.
 //!
 //! Neither the verdict nor a signal waits for a reader of our output. The sentence goes to standard
-//! error at once. After it we stay, without ranks, for as long as somebody may still read what they
-//! printed, like any program in a pipe. A signal ends that, and so does a standard error that
-//! nobody reads: then the status has to say it.
+//! error at once. After it mpiexec stays, without ranks, for as long as a reader may still take
+//! what they printed, like any program in a pipe. A signal ends that, and so does a blocked
+//! standard error: then only the exit status reports the verdict.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -20,30 +21,30 @@ use kw_base::sync::Arc;
 use kw_sys::signals::Signals;
 use kw_sys::{clock, signals};
 
-/// How long the verdict lets what ranks printed go first.
+/// How long the verdict waits for earlier output of ranks.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait without a look at the time.
+/// The longest wait without a check of the time.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Waiting for the readers of our output, when all ranks are gone.
+/// State of the wait for the readers of our output, when all ranks are gone.
 struct Last {
     printing: Printing,
     phases: Phases,
     signals: Signals,
-    /// Rings when an output is written out.
+    /// Signals that an output is written out.
     written: Arc<OwnedFd>,
     begin: Tick,
-    /// When something was last seen to be read, or a signal came.
+    /// Time of the last progress of a reader, or of the last signal.
     since: Tick,
-    /// What was left to write then.
+    /// Number of unwritten bytes then.
     left: usize,
-    /// Whether the verdict has been said.
+    /// Whether the verdict has been printed.
     said: bool,
 }
 
 impl Job {
-    /// Removes what is left, says the verdict, and writes out what is left; the status to exit
-    /// with.
+    /// Removes remaining processes, prints the verdict, and writes out the remaining output;
+    /// returns the status to exit with.
     pub(super) fn finish(mut self) -> u8 {
         let failed = self.phases.has_failed();
         self.part(failed);
@@ -81,21 +82,21 @@ impl Job {
         status
     }
 
-    /// Ends the helpers (`kill`: and all that is left of the job on their hosts), and waits for
-    /// them to go.
+    /// Ends the helpers (with `kill` also all remaining processes of the job on their hosts), and
+    /// waits until they are gone.
     pub(super) fn part(&mut self, kill: bool) {
         self.hosts.part(kill);
         let until = clock::now() + PARTING;
         self.phases.part(until);
         while !self.hosts.have_parted() && clock::now() < until {
-            // an error here is the end of the job's end
+            // an error here ends the shutdown of the job
             if self.turn().is_err() {
                 return;
             }
         }
     }
 
-    /// Reads what ended ranks have left in their pipes.
+    /// Reads the remaining contents of ended ranks' pipes.
     fn drain(&mut self) {
         for rank in self.plan.here() {
             for which in 0..2 {
@@ -108,7 +109,7 @@ impl Job {
 }
 
 impl Last {
-    /// Has all be written that was printed, the verdict among it; the status to exit with.
+    /// Waits until all output is written, the verdict included; returns the status to exit with.
     fn write_out(mut self) -> u8 {
         self.printing.close(0);
         let all = self.await_sink(0);
@@ -128,7 +129,8 @@ impl Last {
         self.phases.verdict().map_or(0, |v| v.status)
     }
 
-    /// Waits until a sink is written out, or nobody should wait any longer; whether it is.
+    /// Waits until a sink is written out, or the wait is given up; returns whether it is written
+    /// out.
     fn await_sink(&mut self, which: usize) -> bool {
         loop {
             let done = self.printing.is_done(which);
@@ -151,8 +153,7 @@ impl Last {
         }
     }
 
-    /// Whether a reader who reads nothing is not waited for: we were asked to end, or cannot say
-    /// the verdict.
+    /// Whether a blocked reader is given up: we were asked to end, or cannot print the verdict.
     fn is_hurried(&self) -> bool {
         let unsaid = self.phases.verdict().is_some() && self.printing.backlog(1) > 0;
         self.phases.asked().is_some() || unsaid
@@ -173,7 +174,7 @@ impl Last {
         }
     }
 
-    /// Until a sink is written out or a signal comes, but not for long.
+    /// Waits until a sink is written out or a signal comes, but not for long.
     fn await_bell(&self) {
         let mut fds = [
             PollFd::new(&self.signals, PollFlags::IN),
@@ -184,11 +185,11 @@ impl Last {
             tv_nsec: LOOK_EVERY.subsec_nanos() as _,
         };
         let _ = poll(&mut fds, Some(&most));
-        // does not block: the bell is there to be taken
+        // does not block: the eventfd is readable
         let _ = rustix::io::read(&*self.written, &mut [0u8; 8]);
     }
 
-    /// Handles signals now that there is nobody to pass them on to; whether one asks us to end.
+    /// Handles signals now that no rank can receive them; returns whether one asks us to end.
     fn take_signals(&mut self) -> bool {
         let mut asks = false;
         while let Some(came) = self.signals.poll_signal() {

@@ -1,4 +1,4 @@
-//! Which phase a job is in: whether it runs, who is to blame when it does not, and how it is
+//! Phase of a job: whether it runs, which rank or host is to blame when it does not, and how it is
 //! ended.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!    |                          --> Ending (SIGTERM) --> Killing (SIGKILL)
 //!    \--all ranks ended--> done <--all ranks ended--/
 //! ```
-//! It touches no process: what is to be done with the ranks comes out as an [`Action`].
+//! It touches no process: what must be done with the ranks is returned as an [`Action`].
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::verdict::{self, Ended, Verdict, Who};
 use kw_base::Tick;
 use kw_sys::signals;
 
-/// How long others may show that they, not the rank that called MPI_Abort, were the cause.
+/// How long others may show that they caused the end, not the rank that called MPI_Abort.
 const FAILING: Duration = Duration::from_millis(20);
 /// How long ranks have between SIGTERM and SIGKILL.
 const ENDING: Duration = Duration::from_millis(400);
@@ -24,7 +24,7 @@ const KILLING: Duration = Duration::from_secs(5);
 /// A second SIGINT counts as one only after this long: `timeout` and terminals may send one twice.
 const TWICE: Duration = Duration::from_millis(250);
 
-/// How far the job has come.
+/// Progress of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Gathering { until: Tick },
@@ -37,27 +37,27 @@ enum Phase {
 /// Action on all living ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// They get this signal.
+    /// Send this signal.
     Signal(i32),
-    /// They are told to end: SIGTERM.
+    /// Ask them to end: SIGTERM.
     End,
-    /// They are killed, and all that they have left.
+    /// Kill them, and all processes that they have left.
     Kill,
 }
 
-/// See the module.
+/// The state machine.
 #[derive(Debug)]
 pub(super) struct Phases {
     phase: Phase,
     verdict: Option<Verdict>,
-    /// Ranks that have aborted the job with the status and the words of the first of them.
+    /// Ranks that have aborted the job with the status and the message of the first of them.
     aborted: Vec<u32>,
-    /// The signal that we were asked to end by, and when.
+    /// The signal that asked us to end, and when.
     asked: Option<(i32, Tick)>,
 }
 
 impl Phases {
-    /// Of a job all of whose ranks are here.
+    /// Creates the state of a job whose ranks are all here.
     pub(super) fn new() -> Phases {
         Phases {
             phase: Phase::Running,
@@ -67,17 +67,17 @@ impl Phases {
         }
     }
 
-    /// Other hosts are reached; until when they may say that they are there.
+    /// Begins to reach other hosts; they must report by this time.
     pub(super) fn gather(&mut self, until: Tick) {
         self.phase = Phase::Gathering { until };
     }
 
-    /// They are there.
+    /// Notes that they are there.
     pub(super) fn run(&mut self) {
         self.phase = Phase::Running;
     }
 
-    /// All ranks have ended; until when helpers may take to go.
+    /// Notes that all ranks have ended; helpers must be gone by this time.
     pub(super) fn part(&mut self, until: Tick) {
         self.phase = Phase::Killing { until };
     }
@@ -86,12 +86,12 @@ impl Phases {
         matches!(self.phase, Phase::Gathering { .. })
     }
 
-    /// Whether the job is to be ended, or was.
+    /// Whether the job is being ended, or was.
     pub(super) fn has_failed(&self) -> bool {
         self.phase != Phase::Running
     }
 
-    /// Whether killed ranks have had their time to go.
+    /// Whether the time for killed ranks to go is over.
     pub(super) fn gave_up(&self, now: Tick) -> bool {
         matches!(self.phase, Phase::Killing { until } if until <= now)
     }
@@ -104,7 +104,7 @@ impl Phases {
         self.verdict.take()
     }
 
-    /// The signal that we were asked to end by.
+    /// The signal that asked us to end.
     pub(super) fn asked(&self) -> Option<i32> {
         self.asked.map(|(number, _)| number)
     }
@@ -120,7 +120,7 @@ impl Phases {
         }
     }
 
-    /// We are asked to end.
+    /// Handles a request to end.
     pub(super) fn on_signal(&mut self, number: i32, now: Tick) -> Option<Action> {
         if self.is_gathering() {
             self.remember(interrupted(number));
@@ -141,17 +141,17 @@ impl Phases {
         }
     }
 
-    /// We are asked to end when all ranks have.
+    /// Handles a request to end after all ranks have ended.
     pub(super) fn on_last_signal(&mut self, number: i32, now: Tick) {
         self.asked = Some((number, now));
     }
 
-    /// A verdict that does not end the job.
+    /// Notes a verdict that does not end the job.
     pub(super) fn remember(&mut self, verdict: Verdict) {
         self.verdict.get_or_insert(verdict);
     }
 
-    /// A verdict that ends the job; the first one stands.
+    /// Notes a verdict that ends the job; the first one counts.
     pub(super) fn fail(&mut self, verdict: Verdict, now: Tick) {
         if self.phase == Phase::Running {
             self.verdict = Some(verdict);
@@ -161,7 +161,7 @@ impl Phases {
         }
     }
 
-    /// A host cannot be reached, or is lost.
+    /// Handles a host that cannot be reached, or is lost.
     pub(super) fn on_lost(&mut self, verdict: Verdict, now: Tick) {
         match self.is_gathering() {
             true => self.remember(verdict),
@@ -169,7 +169,7 @@ impl Phases {
         }
     }
 
-    /// A rank has ended. `open`: it had not said that it would.
+    /// Handles the end of a rank. `open`: it had not announced its end.
     pub(super) fn on_ended(
         &mut self,
         who: Who,
@@ -189,7 +189,8 @@ impl Phases {
         None
     }
 
-    /// A rank was killed: that is a better cause than what others said just before, having lost it.
+    /// Handles the death of a rank by a signal: this is a better cause than an abort of ranks that
+    /// had just lost it.
     fn fail_for_sure(&mut self, verdict: Verdict, now: Tick) -> Option<Action> {
         match self.phase {
             Phase::Running => self.verdict = Some(verdict),
@@ -199,8 +200,8 @@ impl Phases {
         Some(self.end(now))
     }
 
-    /// A rank ends the job. Others that do so right after it with the same words are named beside
-    /// it. `verdict` makes the sentence of the first rank and the others.
+    /// Handles a rank that ends the job. Others that do so right after it with the same message are
+    /// named, too. `verdict` makes the sentence of the first rank and the others.
     pub(super) fn on_abort(
         &mut self,
         rank: u32,
@@ -297,7 +298,7 @@ mod tests {
         let killed = job.on_ended(who(2), Ended::Signal(signals::KILL, false), true, at(5));
         assert_eq!(killed, Some(Action::End));
         assert_eq!(status(&job), Some(128 + signals::KILL as u8));
-        // Now that all are told to end, who dies of it is not to blame.
+        // Now that all are told to end, ranks that die of it are not to blame.
         job.on_ended(who(3), Ended::Signal(signals::TERM, false), true, at(6));
         assert_eq!(status(&job), Some(128 + signals::KILL as u8));
     }

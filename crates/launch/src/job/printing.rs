@@ -6,12 +6,12 @@ use crate::output::{Sink, Splitter};
 use crate::verdict::Verdict;
 use kw_base::Tick;
 
-/// How long an unfinished line may stay unfinished before it is passed on.
+/// How long a line may stay unfinished before it is passed on.
 const UNFINISHED: Duration = Duration::from_millis(50);
-/// Output that may wait for a slow reader before ranks have to wait too.
+/// Output that may queue for a slow reader before ranks have to wait, too.
 const BACKLOG: usize = 4 << 20;
 
-/// The lines of each rank, and where they go.
+/// The lines of each rank, and their destinations.
 pub(super) struct Printing {
     splitters: Vec<[Splitter; 2]>,
     sinks: [Sink; 2],
@@ -21,7 +21,7 @@ pub(super) struct Printing {
 }
 
 impl Printing {
-    /// The output of this many ranks; `label`: their lines are prefixed with their number.
+    /// Creates the state for this many ranks; `label`: their lines are prefixed with their number.
     pub(super) fn new(ranks: usize, label: bool, sinks: [Sink; 2]) -> Printing {
         let splitters = |rank| {
             let label = label.then(|| format!("[{rank}] "));
@@ -35,7 +35,7 @@ impl Printing {
         }
     }
 
-    /// A rank printed this (`which`: 0 on its standard output, 1 on its standard error).
+    /// Handles output of a rank (`which`: 0 is its standard output, 1 its standard error).
     pub(super) fn feed(&mut self, rank: u32, which: usize, bytes: &[u8], now: Tick) {
         let Some(splitters) = self.splitters.get_mut(rank as usize) else {
             return;
@@ -48,14 +48,14 @@ impl Printing {
         self.sinks[which].push(out);
     }
 
-    /// Passes on the last line of a rank though it has no end.
+    /// Passes on the last line of a rank even without an end.
     pub(super) fn flush(&mut self, rank: u32, which: usize) {
         let mut out = Vec::new();
         self.splitters[rank as usize][which].flush(&mut out);
         self.sinks[which].push(out);
     }
 
-    /// Passes on lines that have no end yet.
+    /// Passes on lines that have stayed unfinished for too long.
     pub(super) fn flush_all(&mut self) {
         self.flush_at = None;
         for rank in 0..self.splitters.len() as u32 {
@@ -70,7 +70,7 @@ impl Printing {
         }
     }
 
-    /// When there is something to do without an event.
+    /// When the next action is due without an event.
     pub(super) fn next(&self) -> Tick {
         self.flush_at.unwrap_or(Tick::NEVER)
     }
@@ -89,7 +89,7 @@ impl Printing {
         self.blocked
     }
 
-    /// Says something on standard error.
+    /// Prints a message on standard error.
     pub(super) fn say(&self, text: impl Into<Vec<u8>>) {
         self.sinks[1].push(text.into());
     }
@@ -107,17 +107,17 @@ impl Printing {
         failed.into_iter().flatten()
     }
 
-    /// Unread bytes.
+    /// Number of unread bytes.
     pub(super) fn backlog(&self, which: usize) -> usize {
         self.sinks[which].backlog()
     }
 
-    /// Nothing more will be printed there.
+    /// Closes the output: nothing more is printed there.
     pub(super) fn close(&self, which: usize) {
         self.sinks[which].close();
     }
 
-    /// Whether all is written there that will be.
+    /// Whether all output is written.
     pub(super) fn is_done(&self, which: usize) -> bool {
         self.sinks[which].is_done()
     }
@@ -130,7 +130,7 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
     use std::io::{self, Write};
 
-    /// A reader that reads nothing until it is let.
+    /// A reader that reads nothing until it is allowed to.
     #[derive(Clone)]
     struct Gate(Arc<Mutex<Vec<u8>>>);
 

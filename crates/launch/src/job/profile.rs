@@ -1,4 +1,4 @@
-//! `--profile`: gathers the calls of the ranks, and prints them at the end or on request.
+//! `--profile`: collects the calls of the ranks, and prints them at the end or on request.
 
 use super::Job;
 use crate::profile::json::json;
@@ -10,14 +10,14 @@ use kw_start::profile::Calls;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How long other hosts may take to say what their ranks have called so far.
+/// How long other hosts may take to report their ranks' calls so far.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Known calls of the ranks.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     wanted: bool,
-    /// Of the ranks that have ended.
+    /// Calls of the ranks that have ended.
     ended: Table,
     /// Request of a user.
     asked: Option<Asked>,
@@ -26,9 +26,9 @@ pub(super) struct Profile {
 /// A request about running ranks.
 #[derive(Debug)]
 struct Asked {
-    /// All that is known so far.
+    /// All calls known so far.
     table: Table,
-    /// Helpers that have not said all.
+    /// Number of helpers whose answers are incomplete.
     awaited: HashSet<u32>,
     until: Tick,
 }
@@ -41,24 +41,24 @@ impl Profile {
         }
     }
 
-    /// When there is something to do although nothing comes.
+    /// When the next action is due without an event.
     pub(super) fn next(&self) -> Tick {
         self.asked.as_ref().map_or(Tick::NEVER, |a| a.until)
     }
 }
 
 impl Job {
-    /// A rank of this machine has ended.
+    /// Handles the end of a rank of this machine.
     pub(super) fn keep_calls(&mut self, rank: u32) {
         if let Some(calls) = self.hosts.here.calls(rank) {
             self.profile.ended.add(rank, &calls);
         }
     }
 
-    /// A helper says what a rank has called; `over`: until it ended.
+    /// Handles a helper's report of a rank's calls; `over`: the rank has ended.
     pub(super) fn on_calls(&mut self, rank: u32, over: bool, calls: &[u8]) {
         let Some(calls) = Calls::decode(calls) else {
-            return; // a helper of this version says nothing else
+            return; // a helper of this version sends nothing else
         };
         let asked = self.profile.asked.as_mut();
         let table = match over {
@@ -70,7 +70,7 @@ impl Job {
         }
     }
 
-    /// A helper has said all of its ranks that live.
+    /// Handles the end of a helper's answer about all its living ranks.
     pub(super) fn on_all_calls(&mut self, at: usize) {
         let machine = self.hosts.away[at].machine;
         if let Some(asked) = &mut self.profile.asked {
@@ -78,7 +78,7 @@ impl Job {
         }
     }
 
-    /// A user requests the calls so far.
+    /// Starts a user's request for the calls so far.
     pub(super) fn ask_for_calls(&mut self, now: Tick) {
         if !self.profile.wanted || self.profile.asked.is_some() {
             return;
@@ -99,7 +99,7 @@ impl Job {
         });
     }
 
-    /// Says what was asked for when all have answered, or long enough was waited.
+    /// Prints the requested page when all have answered, or the time limit has passed.
     pub(super) fn show_profile(&mut self, now: Tick) {
         let done = |a: &mut Asked| a.awaited.is_empty() || now >= a.until;
         if let Some(asked) = self.profile.asked.take_if(done) {
@@ -109,7 +109,7 @@ impl Job {
         }
     }
 
-    /// At the end: the page, and the file.
+    /// Prints the page and writes the file at the end.
     pub(super) fn tell_profile(&mut self) {
         if !self.profile.wanted {
             return;

@@ -49,7 +49,7 @@ fn sys<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Verdict {
     move |e| Verdict::system(what, e)
 }
 
-/// Starts everything. On an error nothing is left running.
+/// Starts everything. After an error nothing is left running.
 pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     let name = job_name().map_err(sys("name the job"))?;
     let machine = plan.machines.iter().position(|m| m.here).unwrap_or(0);
@@ -76,7 +76,7 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     Ok(job)
 }
 
-/// Chooses the processors of the ranks of this machine, and prints the map if it is asked for.
+/// Chooses the processors of the ranks of this machine, and prints the map if requested.
 fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
     let here = job.plan.here();
     let shares = claim::bind(&job.guard, job.plan.bind, here.len(), usable)?;
@@ -93,15 +93,15 @@ fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
     Ok(())
 }
 
-/// Where the limit of open files is too low for all ranks of this machine, helpers on it take some
-/// each.
+/// Distributes the ranks of this machine to helpers on it if the limit of open files is too low for
+/// all.
 fn make_room(job: &mut Job) -> Result<(), Verdict> {
     let here = job.plan.here();
     let room = job.hosts.here.room();
     if here.len() <= room {
         return Ok(());
     }
-    // What a helper has open itself is no more than what we have.
+    // A helper itself has no more files open than we have.
     if here.len() > room * room {
         return Err(too_many(here.len(), room * room));
     }
@@ -109,7 +109,7 @@ fn make_room(job: &mut Job) -> Result<(), Verdict> {
     Ok(())
 }
 
-/// Reaches the other hosts, all at once, before anything is started anywhere.
+/// Connects to all other hosts at once, before anything is started anywhere.
 fn gather(job: &mut Job) -> Result<(), Verdict> {
     for machine in 0..job.plan.machines.len() {
         if !job.plan.machines[machine].here && job.plan.on(machine).next().is_some() {

@@ -1,4 +1,4 @@
-//! `--trace`: takes what ranks have written down over time, and has it written to the file.
+//! `--trace`: takes the ranks' records over time, and has them written to the file.
 //!
 //! Records from another host wait until that host's clock was queried once more, so that their
 //! times lie between two known ones.
@@ -17,17 +17,17 @@ use kw_start::helper::Order;
 use kw_start::trace::Batch;
 use kw_sys::clock;
 
-/// How often a clock is asked in a row; the best of the answers counts.
+/// Number of questions to a clock in a row; the best of the answers counts.
 const QUESTIONS: u32 = 8;
-/// How long until it is asked again.
+/// Time until the next row of questions.
 const EVERY: Duration = Duration::from_secs(1);
-/// Records that wait to be written, at most: what comes beyond stays in the rings.
+/// Most records that wait to be written; further ones stay in the rings.
 const MOST: usize = 1 << 20;
-/// Records of which packets are made at a time.
+/// Number of records that are turned into packets at a time.
 const PIECE: usize = 1024;
-/// How long packets are made of them before the job is looked after again.
+/// Time spent on packets before other events are handled.
 const SLICE: Duration = Duration::from_millis(5);
-/// How long the last answers may take.
+/// Time limit for the last answers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Another host.
@@ -36,23 +36,23 @@ struct Away {
     clock: Remote,
     /// Records that wait for the clock.
     held: Vec<(u32, Batch)>,
-    /// Questions that are still to be asked in this row.
+    /// Remaining questions of this row.
     left: u32,
-    /// When the next row begins; not while one is under way.
+    /// When the next row begins; unused while one is in progress.
     ask_at: Option<Tick>,
 }
 
-/// See the module.
+/// State of the trace of a job.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     file: Option<TraceFile>,
     next: Option<Tick>,
     /// Records taken from ranks of this machine and not yet written, and their number.
     queue: VecDeque<(u32, Batch)>,
-    /// Records of the first of these that are written.
+    /// Number of records of the first of these that are already written.
     written: usize,
     queued: usize,
-    /// By machine.
+    /// Other hosts, by machine.
     away: HashMap<u32, Away>,
 }
 
@@ -73,14 +73,14 @@ impl Trace {
         })
     }
 
-    /// When there is something to do although nothing comes.
+    /// When the next action is due without an event.
     pub(super) fn next(&self) -> Tick {
         self.next.unwrap_or(Tick::NEVER)
     }
 }
 
 impl Job {
-    /// Takes what living ranks have written, asks clocks, and writes.
+    /// Takes the records of living ranks, asks clocks, and writes.
     pub(super) fn take_traces(&mut self, now: Tick) {
         if self.trace.next.is_none_or(|next| now < next) {
             return;
@@ -98,7 +98,7 @@ impl Job {
         });
     }
 
-    /// Makes packets of what waits, until then, and writes them.
+    /// Makes packets of the waiting records until this time, and writes them.
     fn write_queued(&mut self, until: Tick) {
         while let Some((rank, batch)) = self.trace.queue.pop_front() {
             let from = std::mem::take(&mut self.trace.written);
@@ -117,7 +117,7 @@ impl Job {
         self.write_trace();
     }
 
-    /// A rank of this machine has ended.
+    /// Handles the end of a rank of this machine.
     pub(super) fn keep_trace(&mut self, rank: u32) {
         if self.trace.file.is_some() {
             self.add_traces(&[rank], true);
@@ -131,7 +131,7 @@ impl Job {
         }
     }
 
-    /// Adds some of the records that were taken of a rank; of one on another machine, by its clock.
+    /// Adds some of the records taken from a rank; those of a rank on another machine by its clock.
     fn add_part(&mut self, rank: u32, batch: &Batch, part: Range<usize>, machine: Option<u32>) {
         if self.trace.file.is_none() {
             return;
@@ -162,7 +162,7 @@ impl Job {
         }
     }
 
-    /// A helper says what a rank has written.
+    /// Handles records of a rank that a helper sends.
     pub(super) fn on_batch(&mut self, at: usize, rank: u32, batch: &[u8]) {
         let machine = self.hosts.away[at].machine;
         if let (Some(batch), Some(_)) = (Batch::decode(batch), &self.trace.file) {
@@ -193,7 +193,7 @@ impl Job {
         }
     }
 
-    /// A helper says how late it is there.
+    /// Handles a helper's reading of its clock.
     pub(super) fn on_clock(&mut self, at: usize, asked: u64, theirs: u64, now: Tick) {
         let machine = self.hosts.away[at].machine;
         let Some(away) = self.trace.away.get_mut(&machine) else {
@@ -208,7 +208,7 @@ impl Job {
         self.let_go(machine);
     }
 
-    /// Adds what waits for a clock, as well as that is known.
+    /// Adds records that wait for a clock, with the best known offset.
     fn let_go(&mut self, machine: u32) {
         let Some(away) = self.trace.away.get_mut(&machine) else {
             return;
@@ -221,7 +221,8 @@ impl Job {
         }
     }
 
-    /// All ranks have ended: clocks are asked for the last time, and what waits is written.
+    /// Handles the end of all ranks: clocks are asked for the last time, and the waiting records
+    /// are written.
     pub(super) fn end_traces(&mut self) -> Result<(), Verdict> {
         if self.trace.file.is_none() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The memory that the recorders of this machine's ranks write to, and the variables that bring them
-//! there.
+//! The memory to which the recorders of this machine's ranks write, and the variables that tell the
+//! recorders about it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ use kw_sys::{clock, memfd, ticks};
 
 /// The recorder's file.
 const LIBRARY: &str = "libkw_profile.so";
-/// Libraries that the dynamic linker preloads, which the user may have set, too.
+/// The variable for libraries that the dynamic linker preloads; the user may have set it, too.
 const BEFORE: &str = "LD_PRELOAD";
 
 /// Recorded data.
@@ -39,12 +39,12 @@ pub struct Memory {
     ranks: BTreeMap<u32, usize>,
     /// Whether sums of calls are requested.
     counted: bool,
-    /// Where in the file the traces begin, if there are any.
+    /// Offset of the traces in the file, if there are any.
     traces: Option<usize>,
 }
 
 impl Memory {
-    /// Memory for this many ranks, with this recorded data.
+    /// Memory for this many ranks and this recorded data.
     pub fn new(ranks: usize, what: Recorded) -> Result<Memory, Verdict> {
         let option = if what.traced { "--trace" } else { "--profile" };
         let library = library(option)?;
@@ -72,13 +72,13 @@ impl Memory {
         })
     }
 
-    /// The descriptor that ranks get.
+    /// The descriptor that ranks inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Gives a rank its part, and puts into its environment what it needs to find it; what the user
-    /// has loaded before the program comes behind.
+    /// Gives a rank its part, and puts into its environment what it needs to find it; libraries
+    /// that the user preloads come after the recorder.
     pub fn give(&mut self, rank: u32, env: &mut Env) -> io::Result<()> {
         use std::os::fd::AsRawFd;
         let number = self.ranks.len();
@@ -109,25 +109,25 @@ impl Memory {
         self.counter
     }
 
-    /// Reads in a rank's table of calls.
+    /// Reads bytes of a rank's table of calls.
     pub fn counted(&self, rank: u32, at: usize, to: &mut [u8]) -> Option<()> {
         self.read(self.ranks.get(&rank)? * SIZE + at, to)
     }
 
-    /// Where a rank's trace begins.
+    /// Offset of a rank's trace.
     fn trace(&self, rank: u32) -> Option<usize> {
         Some(self.traces? + self.ranks.get(&rank)? * trace::SIZE)
     }
 
-    /// Reads in a rank's trace.
+    /// Reads bytes of a rank's trace.
     pub fn traced(&self, rank: u32, at: usize, to: &mut [u8]) -> Option<()> {
         self.read(self.trace(rank)? + at, to)
     }
 
-    /// Writes a word there.
+    /// Writes a word of a rank's trace.
     pub fn taken(&self, rank: u32, at: usize, word: u64) {
         if let Some(begin) = self.trace(rank) {
-            // memory that is there, or the rank finds its ring full
+            // the memory exists; otherwise the rank finds its ring full
             let _ = rustix::io::pwrite(&self.fd, &word.to_ne_bytes(), (begin + at) as u64);
         }
     }

@@ -7,12 +7,12 @@ use kw_hang::Frame;
 use kw_start::profile::NONE;
 use std::path::Path;
 
-/// Most rows of places; the others are one.
+/// Most rows of places; the remaining ones become one row.
 const MOST: usize = 30;
 /// Most ranks that a sentence names.
 const NAMED: usize = 8;
 
-/// The text; `size`: ranks of the job.
+/// The text; `size`: number of ranks.
 pub fn page(table: &Table, size: usize, sites: &mut Sites) -> String {
     let mut out = String::new();
     if table.ranks.is_empty() {
@@ -52,7 +52,7 @@ fn share(what: &str, s: Spread) -> String {
     )
 }
 
-/// How unequal the time outside MPI is: what the others have to wait for.
+/// Imbalance of the time outside MPI, which the other ranks have to wait for.
 fn imbalance(table: &Table) -> String {
     let s = table.spread(|r| r.outside() as f64 * 1e-9);
     let more = match s.mean > 0.0 {
@@ -155,7 +155,7 @@ const HEAD: [&str; 8] = [
     "function",
     "called from",
 ];
-/// Columns before those of texts.
+/// Columns before those with texts.
 const TEXTS: usize = 6;
 
 fn row(table: &Table, line: &Line, size: usize, function: &str, place: &str) -> [String; 8] {
@@ -172,12 +172,12 @@ fn row(table: &Table, line: &Line, size: usize, function: &str, place: &str) -> 
     ]
 }
 
-/// Where a call is.
+/// Place of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// `FILE:LINE`, the file without its directories; empty where it is not known.
+    /// `FILE:LINE`, the file without its directories; empty if unknown.
     pub line: String,
-    /// The function of the program; empty where it is not known.
+    /// The function of the program; empty if unknown.
     pub function: String,
     /// The program or library, and the offset in it.
     pub address: String,
@@ -207,7 +207,7 @@ pub fn place(table: &Table, site: &Site, sites: &mut Sites) -> Place {
             ..Place::default()
         };
     };
-    // The address is behind the call, which may be the last of its line.
+    // The return address is after the call, which may be the last instruction of its line.
     let frame = Frame {
         file: path.clone(),
         offset: site.offset.saturating_sub(1),
@@ -222,7 +222,7 @@ pub fn place(table: &Table, site: &Site, sites: &mut Sites) -> Place {
     }
 }
 
-/// Three figures.
+/// A number with three digits.
 fn seconds(s: f64) -> String {
     match s {
         _ if s >= 100.0 => format!("{s:.0}"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::function;
 use kw_start::profile::{Calls, NONE, Row};
 
-/// Most rows; the calls from further places are one row.
+/// Most rows; the calls from further places share one row.
 const ROWS: usize = 4096;
 
 /// A place that calls a function of MPI: the function, the program or library, and the offset in it.
@@ -15,29 +15,29 @@ pub struct Site {
     pub function: u32,
     /// Which of [`Table::files`], or [`NONE`].
     pub file: u32,
-    /// Where the call returns to.
+    /// Return address of the call.
     pub offset: u64,
 }
 
-/// The row of the calls for which there was no other.
+/// The row of the calls that had no room.
 const REST: Site = Site {
     function: NONE,
     file: NONE,
     offset: 0,
 };
 
-/// The calls of one place, of all ranks.
+/// The calls from one place, of all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Calls.
     pub count: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Nanoseconds of all ranks.
+    /// Nanoseconds, summed over the ranks.
     pub time: u64,
-    /// Those of the rank with most, and which that is.
+    /// The maximum over the ranks, and its rank.
     pub most: u64,
-    /// See above.
+    /// The rank with the maximum.
     pub rank: u32,
 }
 
@@ -52,7 +52,7 @@ impl Line {
         });
     }
 
-    /// Another line that becomes part of this one.
+    /// Merges another line into this one.
     pub fn join(&mut self, other: &Line) {
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -63,20 +63,20 @@ impl Line {
     }
 }
 
-/// A rank, in nanoseconds.
+/// Times of a rank in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankTimes {
-    /// Who.
+    /// The rank.
     pub rank: u32,
     /// From MPI_Init to MPI_Finalize, or to its end.
     pub run: u64,
     /// In calls of MPI.
     pub inside: u64,
-    /// In those that wait for others.
+    /// In calls that wait for other ranks.
     pub waiting: u64,
-    /// In those of files.
+    /// In calls for files.
     pub files: u64,
-    /// Access to files, also by threads beside the program.
+    /// Access to files, also by threads that run beside the program.
     pub file_access: u64,
     /// Communication of collective access to files, and waiting for other ranks.
     pub file_exchange: u64,
@@ -84,19 +84,19 @@ pub struct RankTimes {
     pub over: bool,
 }
 
-/// See the module.
+/// The calls of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Programs and libraries that call, by path.
+    /// Programs and libraries that make calls, by path.
     pub files: Vec<String>,
     numbers: HashMap<String, u32>,
     lines: HashMap<Site, Line>,
-    /// The ranks that have called anything.
+    /// The ranks that have made any call.
     pub ranks: Vec<RankTimes>,
 }
 
 impl Table {
-    /// Calls of a rank.
+    /// Adds the calls of a rank.
     pub fn add(&mut self, rank: u32, calls: &Calls) {
         let files: Vec<u32> = calls.files.iter().map(|f| self.file(f)).collect();
         let mut of = RankTimes {
@@ -134,7 +134,7 @@ impl Table {
         number
     }
 
-    /// The lines, those that took most time first.
+    /// The lines in descending order of time.
     pub fn sorted(&self) -> Vec<(Site, Line)> {
         let mut lines: Vec<_> = self.lines.iter().map(|(s, l)| (*s, *l)).collect();
         lines.sort_by_key(|(site, line)| (std::cmp::Reverse(line.time), *site));
@@ -146,7 +146,7 @@ impl Table {
         self.ranks.iter().map(|r| r.run).sum()
     }
 
-    /// Smallest (with its rank), mean and largest (with its rank) of what ranks have.
+    /// Minimum (with its rank), mean and maximum (with its rank) over the ranks.
     pub fn spread(&self, of: impl Fn(&RankTimes) -> f64) -> Spread {
         let values = self.ranks.iter().map(|r| (of(r), r.rank));
         let mut sum = 0.0;
@@ -171,19 +171,19 @@ impl Table {
     }
 }
 
-/// How a figure differs by rank.
+/// Spread of a figure over the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// The smallest, and whose that is.
+    /// The minimum, and its rank.
     pub least: (f64, u32),
     /// The mean of all ranks.
     pub mean: f64,
-    /// The largest, and whose that is.
+    /// The maximum, and its rank.
     pub most: (f64, u32),
 }
 
 impl RankTimes {
-    /// A part of its run, in percent.
+    /// A fraction of its run, in percent.
     pub fn share(&self, part: u64) -> f64 {
         percent(part, self.run)
     }
@@ -194,7 +194,7 @@ impl RankTimes {
     }
 }
 
-/// A part of a whole in percent.
+/// A fraction of a whole, in percent.
 pub fn percent(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,

@@ -1,30 +1,30 @@
-//! Times of a trace: the processor's ticks as nanoseconds of the machine's clock, and the clock of
-//! another machine as ours.
+//! Times of a trace: conversion of the processor's ticks to nanoseconds of the machine's clock, and
+//! of another machine's clock to ours.
 //!
-//! Both are pairs of times that were read at one moment, with straight lines between. Another
-//! machine's clock is asked again and again: of some answers the one that came back soonest says
-//! most, and it is wrong by no more than half of the time that it took (Cristian 1989).
+//! Both are pairs of times that were read at the same moment, with straight lines between. Another
+//! machine's clock is asked repeatedly: of several answers the one with the shortest round trip is
+//! the most accurate, and its error is at most half the round trip (Cristian 1989).
 
-/// Pairs of times, both rising.
+/// Pairs of times, both increasing.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     pairs: Vec<Pair>,
 }
 
-/// Two times of one moment.
+/// Two times of the same moment.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     from: u64,
     to: u64,
-    /// How much the other time goes on for each unit of this one, times 2^32, until the next pair.
+    /// Increase of the other time per unit of this one, times 2^32, until the next pair.
     slope: u64,
 }
 
-/// Pairs that are kept; beyond, every other one is forgotten.
+/// Number of pairs that are kept; when there are more, every second one is dropped.
 const MOST: usize = 1 << 16;
 
 impl Line {
-    /// Both were read now.
+    /// Adds a pair that was read now.
     pub fn add(&mut self, from: u64, to: u64) {
         if self.pairs.last().is_some_and(|last| from <= last.from) {
             return;
@@ -37,7 +37,7 @@ impl Line {
         self.join(self.pairs.len() - 1);
     }
 
-    /// Every other pair.
+    /// Drops every second pair.
     fn forget(&mut self) {
         let mut n = 0;
         self.pairs.retain(|_| {
@@ -47,7 +47,7 @@ impl Line {
         (1..self.pairs.len()).for_each(|at| self.join(at));
     }
 
-    /// The line from the pair before one to it, and on.
+    /// The line through a pair and its predecessor, extended.
     fn join(&mut self, at: usize) {
         let Some(before) = at.checked_sub(1) else {
             return;
@@ -61,7 +61,7 @@ impl Line {
 
     /// The other time.
     pub fn at(&self, from: u64) -> u64 {
-        // what is asked is mostly behind the last but one
+        // most queries are after the last pair but one
         let pairs = self.pairs.as_slice();
         let pair = match pairs {
             [] => return from,
@@ -83,7 +83,7 @@ fn rise(gone: u64, slope: u64) -> u64 {
     u64::try_from(rise).unwrap_or(u64::MAX)
 }
 
-/// The clock of another machine: answers to questions.
+/// The clock of another machine, from its answers to questions.
 #[derive(Clone, Debug, Default)]
 pub struct Remote {
     /// Theirs, ours.
@@ -95,8 +95,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// An answer: it was asked at `asked` and heard at `heard` by our clock, and their clock said
-    /// `theirs` in between.
+    /// Adds an answer: by our clock the question was sent at `asked` and the answer arrived at
+    /// `heard`; in between their clock showed `theirs`.
     pub fn answer(&mut self, asked: u64, theirs: u64, heard: u64) {
         let half = heard.saturating_sub(asked) / 2;
         if self.best.is_none_or(|b| half < b.0) {
@@ -104,7 +104,7 @@ impl Remote {
         }
     }
 
-    /// The answers so far are worth a pair.
+    /// Makes a pair of the best answer so far.
     pub fn settle(&mut self) {
         if let Some((half, theirs, ours)) = self.best.take() {
             self.line.add(theirs, ours);
@@ -118,12 +118,12 @@ impl Remote {
         self.known
     }
 
-    /// How far a time may be off, in nanoseconds.
+    /// Bound on the error of a time, in nanoseconds.
     pub fn error(&self) -> u64 {
         self.error
     }
 
-    /// A time of theirs by our clock.
+    /// Converts a time of theirs to our clock.
     pub fn ours(&self, theirs: u64) -> u64 {
         self.line.at(theirs)
     }

@@ -1,4 +1,4 @@
-//! Takes what the recorders of this machine's ranks have written into their rings.
+//! Takes the records that the recorders of this machine's ranks have written into their rings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use kw_start::profile::{
 use kw_start::trace::*;
 use kw_sys::{clock, ticks};
 
-/// The longest time between two looks, and the shortest, where rings fill soon.
+/// The longest interval between two reads, and the shortest, for rings that fill fast.
 const SELDOM: Duration = Duration::from_millis(50);
 const OFTEN: Duration = Duration::from_millis(1);
 
-/// No row of a ring.
+/// Value for no row of a ring.
 const NO_SITES: [u64; (ROWS + 1) / 64] = [0; (ROWS + 1) / 64];
 
 /// Records taken from a rank.
@@ -25,12 +25,12 @@ struct Taken {
     threads: usize,
     comms: u32,
     named: u64,
-    /// For each ring a bit for each row that was told of.
+    /// For each ring a bit per row, set if the row was reported.
     sites: Vec<[u64; NO_SITES.len()]>,
     modules: Vec<(u64, String)>,
 }
 
-/// See the module.
+/// State of the reader.
 #[derive(Debug)]
 pub struct Drain {
     line: Line,
@@ -40,7 +40,8 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Of ranks that start from now on. `counter`: whether ticks are those of the processor.
+    /// Creates a reader for ranks that start from now on. `counter`: whether ticks are those of the
+    /// processor.
     pub fn new(counter: bool) -> Drain {
         let mut drain = Drain {
             line: Line::default(),
@@ -52,7 +53,7 @@ impl Drain {
         drain
     }
 
-    /// How long until the next look.
+    /// Time until the next read.
     pub fn every(&self) -> Duration {
         self.every
     }
@@ -61,7 +62,7 @@ impl Drain {
         self.line.add(ticks::now(self.counter), clock::now().0);
     }
 
-    /// Takes what there is of some ranks. `over`: they have ended.
+    /// Takes the available records of some ranks. `over`: they have ended.
     pub fn take(&mut self, memory: &Memory, ranks: &[u32], over: bool) -> Vec<(u32, Batch)> {
         let mut all = Vec::new();
         let mut fullest = 0;
@@ -76,7 +77,7 @@ impl Drain {
             }
             all.push((*rank, batch));
         }
-        self.tick(); // behind all that was taken
+        self.tick(); // after all that was taken
         for (_, batch) in &mut all {
             batch.now = clock::now().0;
             for r in &mut batch.records {
@@ -116,7 +117,8 @@ impl Taken {
         }
     }
 
-    /// The records of all rings, and what they refer to; how many there were in the fullest ring.
+    /// The records of all rings, and what they refer to; and the number of records in the fullest
+    /// ring.
     fn rings(&mut self, memory: &Memory, rank: u32, batch: &mut Batch) -> Option<u64> {
         let mut head = [0; 64];
         memory.traced(rank, 0, &mut head)?;
@@ -209,7 +211,7 @@ impl Taken {
         self.comms = used;
     }
 
-    /// Places that records name and that were not told before.
+    /// Places that records name and that were not reported before.
     fn tell_sites(&mut self, memory: &Memory, rank: u32, batch: &mut Batch) {
         for r in &batch.records {
             let (ring, row) = (usize::from(r.thread), usize::from(r.row));
@@ -229,7 +231,7 @@ impl Taken {
     }
 }
 
-/// Where a row of the table of calls was called from.
+/// The return address in a row of the table of calls.
 fn site(
     memory: &Memory,
     rank: u32,

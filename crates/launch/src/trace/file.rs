@@ -1,4 +1,4 @@
-//! The file of a trace: what was taken of the ranks, as packets, appended while the job runs.
+//! The file of a trace: records of the ranks as packets, appended while the job runs.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,11 +19,11 @@ use kw_trace::write::{self, Call, Library, Received, Text, Writer};
 pub struct Who<'a> {
     /// Its number.
     pub rank: u32,
-    /// Where it runs.
+    /// Its host.
     pub host: &'a str,
     /// Its program.
     pub program: &'a str,
-    /// The name of its job, where another one has spawned that.
+    /// The name of its job, if that was spawned.
     pub job: Option<&'a str>,
 }
 
@@ -31,7 +31,7 @@ pub struct Who<'a> {
 #[derive(Debug, Default)]
 struct Known {
     begun: bool,
-    /// Bytes that receives have got.
+    /// Bytes received so far.
     received: u64,
     /// Last written value of each of [`COUNTERS`] and [`FILE_COUNTERS`].
     told: [Option<u64>; COUNTERS.len() + FILE_COUNTERS.len()],
@@ -41,7 +41,7 @@ struct Known {
     sites: Vec<Vec<Option<Text>>>,
 }
 
-/// Counters over time: the sums of a record, and what receives have got.
+/// Counters over time: the sums of a record, and received bytes.
 const COUNTERS: [(&str, Unit); SUMMED + 1] = [
     ("bytes sent", Unit::SizeBytes),
     ("unexpected messages", Unit::Count),
@@ -67,26 +67,25 @@ struct Function {
     mode: Option<Text>,
 }
 
-/// See the module.
+/// The writer of a trace.
 #[derive(Debug)]
 pub struct TraceFile {
     path: PathBuf,
     sharing: Sharing,
     /// The number of the job's first rank in the file.
     first: u32,
-    /// Nothing once it could not be written.
+    /// `None` after a failed write.
     file: Option<File>,
     writer: Writer,
     ranks: HashMap<u32, Known>,
-    /// By number.
+    /// Ranks, by number.
     functions: Vec<Option<Function>>,
-    /// Messages of the call that is told of now.
+    /// Messages of the current call.
     flows: Vec<u64>,
 }
 
 impl TraceFile {
-    /// Opens the file for a job of `ranks` ranks: the one of the job that has spawned it, or a new
-    /// one.
+    /// Opens the file for a job of `ranks` ranks: that of the parent job, or a new one.
     pub fn open(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<TraceFile> {
         let (file, first) = match sharing.joins {
             true => shared::join(path, sharing, ranks)?,
@@ -104,8 +103,8 @@ impl TraceFile {
         })
     }
 
-    /// Adds a part of the records that were taken of a rank, and with the first what they refer to.
-    /// `ours`: its times by our clock, which may be off by `error` nanoseconds.
+    /// Adds a part of a rank's records, preceded by new objects that they refer to. `ours`: its
+    /// times by our clock, with an error of at most `error` nanoseconds.
     pub fn add(
         &mut self,
         who: Who,
@@ -160,7 +159,7 @@ impl TraceFile {
         }
     }
 
-    /// Writes what was added. The sentence when that cannot be: the first time.
+    /// Writes the added packets. Returns the sentence about the first failure.
     pub fn write(&mut self) -> Option<String> {
         let written = match &mut self.file {
             Some(file) => {
@@ -184,7 +183,7 @@ impl TraceFile {
 }
 
 impl Who<'_> {
-    /// What the rank is called.
+    /// Name of the rank.
     fn title(&self) -> String {
         let Who { rank, host, .. } = self;
         match self.job {
@@ -198,7 +197,7 @@ fn number(n: u64) -> Option<u64> {
     (n != NONE).then_some(n)
 }
 
-/// How a send is one, by the name of its function.
+/// Kind of a send, from the name of its function.
 fn mode(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("MPI_")?.to_lowercase();
     let name = name.strip_prefix('i').unwrap_or(&name);
@@ -211,7 +210,7 @@ fn mode(name: &str) -> Option<&'static str> {
     found.map(|(_, mode)| *mode)
 }
 
-/// Puts a value at a place of a list that is as long as is needed.
+/// Stores a value at an index of a list, which grows as needed.
 fn put<T: Clone>(list: &mut Vec<Option<T>>, at: usize, value: T) {
     if list.len() <= at {
         list.resize(at + 1, None);
@@ -255,7 +254,7 @@ impl Known {
         *ring.get(usize::from(r.row))?
     }
 
-    /// The number of a message, where all of it is known.
+    /// The number of a message, if all its parts are known.
     fn flow(&self, r: &Record, source: i32, dest: i32) -> Option<u64> {
         self.flow_of(r, source, dest, r.tag)
     }
@@ -269,7 +268,7 @@ impl Known {
 
 /// `FILE:LINE (FUNCTION)`.
 fn place(s: &Site, sites: &mut Sites) -> String {
-    // The address is behind the call, which may be the last of its line.
+    // The return address is after the call, which may be the last instruction of its line.
     let frame = Frame {
         file: s.file.clone(),
         offset: s.offset.saturating_sub(1),
@@ -287,7 +286,7 @@ fn place(s: &Site, sites: &mut Sites) -> String {
     }
 }
 
-/// Tells of records of one rank.
+/// Writer of the records of one rank.
 struct Tell<'a, F> {
     writer: &'a mut Writer,
     functions: &'a mut Vec<Option<Function>>,
@@ -299,7 +298,8 @@ struct Tell<'a, F> {
 }
 
 impl<F: Fn(u64) -> u64> Tell<'_, F> {
-    /// The number in the file of a rank of the job; a negative number stands for several, or none.
+    /// The number in the file of a rank of the job; a negative number stands for several ranks, or
+    /// none.
     fn world(&self, rank: i32) -> Option<i64> {
         let first = if rank < 0 { 0 } else { i64::from(self.first) };
         (rank != ABSENT).then(|| first + i64::from(rank))
@@ -340,7 +340,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         }
     }
 
-    /// A long message was offered, by this rank or another.
+    /// Writes the offer of a long message, by this rank or to it.
     fn library(&mut self, r: &Record, name: &str, ours: bool) {
         let peer = self.world(r.peer);
         let did = Library {
@@ -368,7 +368,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         self.tell(r.begin, 0, &COUNTERS, all);
     }
 
-    /// Tells the values of counters that have changed; the first has number `first`.
+    /// Writes the values of counters that have changed; the first has number `first`.
     fn tell(
         &mut self,
         at: u64,

@@ -1,13 +1,13 @@
 //! One file for the traces of a job and of the jobs that its ranks spawn on the same host.
 //!
-//! All of them append to it; ranks of a spawned job have numbers behind those that are taken. The
-//! file begins with a packet of constant length, which readers of traces skip:
+//! All of them append to it; ranks of a spawned job get the next free numbers. The file begins with
+//! a packet of constant length, which readers of traces skip:
 //!
 //! ```text
 //! field 4001 of a packet   key (32 digits), number of the next rank (4 bytes, little-endian)
 //! ```
-//! The key is new for each file. Spawned jobs find it in their environment, behind it the kernel's
-//! boot id: a file of the same name on another host, or an older one, is not theirs.
+//! Each file has a new key. Spawned jobs find it in their environment, followed by the kernel's
+//! boot id, so they do not use a file of the same name on another host, or an older one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -23,17 +23,17 @@ const DIGITS: usize = 32;
 const NEXT_AT: usize = HEAD.len() + DIGITS;
 const LEN: usize = NEXT_AT + 4;
 
-/// Which file a job writes to.
+/// The file that a job writes to.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sharing {
     /// Key and boot id, for spawned jobs; empty if there is none.
     pub word: String,
-    /// Whether the file is that of the job that has spawned this one.
+    /// Whether the file belongs to the parent job.
     pub joins: bool,
 }
 
 impl Sharing {
-    /// Of a new file.
+    /// Describes a new file.
     pub fn fresh() -> Sharing {
         let mut key = [0; DIGITS / 2];
         let word = match kw_sys::random::fill(&mut key) {
@@ -78,7 +78,7 @@ fn key_of(word: &str) -> [u8; DIGITS] {
     first.copied().unwrap_or([b'0'; DIGITS])
 }
 
-/// The number of the next rank, if the file begins as one with this key does.
+/// The number of the next rank, if the file begins like one with this key.
 fn read_head(file: &File, word: &str) -> io::Result<u32> {
     let mut head = [0; LEN];
     file.read_exact_at(&mut head, 0)?;
@@ -92,11 +92,11 @@ fn read_head(file: &File, word: &str) -> io::Result<u32> {
     }
 }
 
-/// Begins a file for a job of `ranks` ranks; what stood there before is gone.
+/// Creates a file for a job of `ranks` ranks; an old file is overwritten.
 pub fn create(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<File> {
     let mut file = File::create(path)?;
     let head = [&HEAD[..], &sharing.key(), &ranks.to_le_bytes()].concat();
-    // On a disk that is full no job joins; that the trace cannot be written is said with its records.
+    // On a full disk no job joins; the failure is reported with its records.
     let _ = file.write_all(&head);
     append(&file);
     Ok(file)
@@ -114,7 +114,7 @@ pub fn join(path: &Path, sharing: &Sharing, ranks: u32) -> io::Result<(File, u32
     Ok((file, first))
 }
 
-/// Whatever is written goes to the end. A pipe has no other place.
+/// Each write goes to the end of the file. A pipe has no other position.
 fn append(file: &File) {
     let _ = fcntl_setfl(file, OFlags::APPEND);
 }

@@ -1,5 +1,5 @@
-//! What is timed to verify a calibration, and by which protocol or algorithm: the choices by some
-//! figures, and the settings that force each alternative.
+//! The cells of a verification and their protocols or algorithms: the choices by some figures, and
+//! the settings that force each alternative.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,14 +16,14 @@ use crate::wanted::Job;
 
 /// Smallest and largest message, bytes; the sizes between are powers of two.
 const MESSAGES: std::ops::RangeInclusive<u32> = 10..=22;
-/// Bytes of a collective, as the selection table counts them.
+/// Bytes of a collective, counted as in the selection table.
 const SIZES: [u64; 4] = [64, 4 << 10, 64 << 10, 512 << 10];
 /// The collectives: one from a root, one to a root, two among all.
 const COLLECTIVES: [Coll; 4] = [Coll::Bcast, Coll::Reduce, Coll::Allreduce, Coll::Alltoall];
 /// Alternatives of each collective that are forced, the cheapest by the prices first.
 const ALTERNATIVES: usize = 4;
 
-/// What is timed.
+/// Operation that is timed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// A message, one way.
@@ -32,17 +32,17 @@ pub enum What {
     Collective(Coll),
 }
 
-/// One line of the table: what is timed, and with how many bytes.
+/// One line of the table: an operation with its number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// See there.
+    /// The operation.
     pub what: What,
     /// Bytes.
     pub bytes: u64,
 }
 
 impl Cell {
-    /// Name of what is timed.
+    /// Name of the operation.
     pub fn name(self) -> &'static str {
         match self.what {
             What::Message => "message",
@@ -95,14 +95,14 @@ pub fn collectives() -> Vec<Cell> {
     COLLECTIVES.into_iter().flat_map(cells).collect()
 }
 
-/// How a message is sent.
+/// Protocol of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     /// At once.
     Eager,
-    /// After the receiver has answered an offer.
+    /// After the receiver has answered an RTS.
     Rendezvous,
-    /// After the receiver has announced where it goes.
+    /// After the receiver has announced its buffer.
     Announced,
     /// The receiver reads the sender's memory.
     Read,
@@ -127,8 +127,8 @@ impl Protocol {
         }
     }
 
-    /// The settings with which every message is sent so; that messages are read wherever they can
-    /// be takes the figures of [`always_read`] besides.
+    /// The settings that force this protocol for every message; for reading by the receiver
+    /// wherever it is possible, the job must also use the figures of [`always_read`].
     pub fn settings(self) -> [(&'static str, &'static str); 3] {
         let of = |eager, copy, write| {
             [
@@ -145,7 +145,7 @@ impl Protocol {
         }
     }
 
-    /// How a message of this many bytes is sent by these crossing points.
+    /// The protocol of a message of this many bytes by these crossing points.
     fn of(choice: &Choice, bytes: u64) -> Protocol {
         match bytes {
             n if n <= choice.eager_max => Protocol::Eager,
@@ -171,7 +171,7 @@ pub fn always_read(figures: &Calibration) -> Calibration {
     })
 }
 
-/// How messages are sent between two ranks of this host by these figures.
+/// The protocols of messages between two ranks of this host by these figures.
 pub fn protocol(figures: &Calibration, knobs: &Knobs, bytes: u64) -> Protocol {
     let lines = prices::shared_memory(figures, knobs.flag(Id::SingleCopy));
     let room = Room {
@@ -183,8 +183,8 @@ pub fn protocol(figures: &Calibration, knobs: &Knobs, bytes: u64) -> Protocol {
     Protocol::of(&choice, bytes)
 }
 
-/// What a collective is done by, according to these figures, as `name/number`; then its
-/// alternatives, the cheapest by the prices first, each with the best of its numbers.
+/// The algorithm of a collective according to these figures, as `name/number`; then its
+/// alternatives in ascending order of price, each with the best of its numbers.
 pub fn algorithms(figures: &Calibration, job: &Job, coll: Coll, bytes: u64) -> Vec<String> {
     let prices = job.prices(figures);
     let Ok(table) = Table::with("") else {
@@ -206,8 +206,8 @@ pub fn algorithms(figures: &Calibration, job: &Job, coll: Coll, bytes: u64) -> V
     all
 }
 
-/// `KW_COLL` that forces these algorithms, of which each is meant for one size of its collective;
-/// the cells in the order of their sizes.
+/// Value of `KW_COLL` that forces these algorithms, each for one size of its collective; the cells
+/// are in the order of their sizes.
 pub fn forced(cells: &[(Cell, String)]) -> String {
     let row = |(cell, algorithm): &(Cell, String)| {
         format!("{} {} - any any any {algorithm}", cell.name(), cell.bytes)

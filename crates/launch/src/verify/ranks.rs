@@ -1,8 +1,8 @@
 //! A measuring rank: what `mpiexec` starts to verify a calibration. Rank 0 prints a line for each
 //! cell, `NAME:BYTES NANOSECONDS`, the median of some batches.
 //!
-//! Memory is used as programs use it: whoever sends has written what it sends, on its own core, so
-//! the receiver finds it in no cache of its own.
+//! Memory is used as programs use it: the sender has written the data itself, on its own core, so
+//! the receiver does not find it in its caches.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,14 +12,14 @@ use kw_sys::standard_mpi::Rank;
 
 use super::cells::{Cell, What};
 
-/// Batches, after one that is not timed.
+/// Batches, in addition to one that is not timed.
 const BATCHES: usize = 5;
-/// Bytes that a batch moves, as far as that makes a sensible number of repetitions.
+/// Bytes that a batch moves, within the limits of the number of repetitions.
 const MOVED: u64 = 256 << 10;
 /// Repetitions of a batch, at least and at most.
 const REPETITIONS: (u64, u64) = (2, 64);
 
-/// Times these cells with the other ranks of the job; what rank 0 has to print.
+/// Times these cells with the other ranks of the job; returns the text that rank 0 prints.
 pub fn measure(words: &str, library: &Path) -> Result<String, String> {
     let cells = words.split(',').map(str::parse);
     let cells: Vec<Cell> = cells.collect::<Result<_, _>>()?;
@@ -36,7 +36,7 @@ pub fn measure(words: &str, library: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// The lines of [`measure`]; others are not meant.
+/// Reads the lines of [`measure`]; other lines are ignored.
 pub fn parse(text: &str) -> Vec<(Cell, f64)> {
     let line = |line: &str| {
         let (cell, nanos) = line.split_once(' ')?;
@@ -67,7 +67,7 @@ fn time(rank: &Rank, cell: Cell) -> f64 {
     times[BATCHES / 2]
 }
 
-/// What is repeated, with its memory.
+/// The repeated operation, with its memory.
 struct Repeated {
     what: What,
     given: Vec<u8>,
@@ -141,7 +141,7 @@ impl Repeated {
         }
     }
 
-    /// A root is done before the others: all wait for the last.
+    /// A root finishes before the others: all wait for the last rank.
     fn end(&self, rank: &Rank) {
         if let What::Collective(_) = self.what {
             rank.barrier();

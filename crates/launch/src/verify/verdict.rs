@@ -1,5 +1,5 @@
-//! The verdict on a calibration: what is slower than an alternative, and whether the built-in values
-//! choose better. Pure: times in, sentences and a table out.
+//! The verdict on a calibration: which choices are slower than an alternative, and whether the
+//! built-in values choose better. Pure: times in, sentences and a table out.
 //!
 //! A time is the median over the rounds, in which the contenders take turns. A cell that exceeds the
 //! limit counts only if it does so again when it is measured again ([`Verdict::repeat`]).
@@ -9,16 +9,16 @@ use crate::listing::Listing;
 
 /// Largest regret: time of the choice over that of the best alternative.
 pub const LIMIT: f64 = 1.15;
-/// How much longer, as a factor, the choices by a calibration may take than those by the built-in
-/// values: what is below is within the noise of a few rounds.
+/// Largest factor by which the choices of a calibration may be slower than those of the built-in
+/// values: smaller differences are within the noise of a few rounds.
 const LOSES: f64 = 1.05;
 
-/// Who is timed in a cell.
+/// Contender that is timed in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     /// The choice by the calibration.
     Chosen,
-    /// The choice by the built-in values, where it is another one.
+    /// The choice by the built-in values, if it differs.
     Start,
     /// An alternative that was forced.
     Forced,
@@ -29,7 +29,7 @@ pub enum By {
 pub struct Contender {
     /// What is timed.
     pub cell: Cell,
-    /// See there.
+    /// The contender.
     pub by: By,
     /// The protocol or the algorithm.
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Contender {
     pub rounds: Vec<f64>,
 }
 
-/// The median; `None` where nothing was timed.
+/// The median; `None` without times.
 fn median(rounds: &[f64]) -> Option<f64> {
     let mut sorted = rounds.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -58,9 +58,9 @@ pub struct Row {
     pub chosen: (String, f64),
     /// The best alternative, and its time.
     pub best: (String, f64),
-    /// The choice by the built-in values, where it is another one.
+    /// The choice by the built-in values, if it differs.
     start: Option<f64>,
-    /// It exceeded the limit and was measured again.
+    /// Whether it exceeded the limit and was measured again.
     again: bool,
 }
 
@@ -81,7 +81,8 @@ impl Row {
         })
     }
 
-    /// Time of the choice over that of the best alternative: below 1 where the choice is the best.
+    /// Time of the choice divided by that of the best alternative: below 1 if the choice is the
+    /// best.
     pub fn regret(&self) -> f64 {
         self.chosen.1 / self.best.1
     }
@@ -91,7 +92,7 @@ impl Row {
     }
 }
 
-/// What the times say.
+/// Results of the measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
     /// Each cell that was timed with an alternative.
@@ -99,7 +100,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Of these times.
+    /// Evaluates these times.
     pub fn of(all: &[Contender]) -> Verdict {
         let mut cells: Vec<Cell> = Vec::new();
         for contender in all {
@@ -113,14 +114,14 @@ impl Verdict {
         }
     }
 
-    /// The cells to measure again before they count.
+    /// The cells that must be measured again before they count.
     pub fn repeat(&self) -> Vec<Cell> {
         let loses = self.loses();
         let counts = |row: &&Row| row.exceeds() || loses.is_some() && row.start.is_some();
         self.rows.iter().filter(counts).map(|r| r.cell).collect()
     }
 
-    /// With cells that were measured again in place of the first ones.
+    /// Replaces cells by repeated measurements.
     pub fn repeated(mut self, again: &Verdict) -> Verdict {
         for row in &mut self.rows {
             if let Some(other) = again.rows.iter().find(|r| r.cell == row.cell) {
@@ -138,8 +139,8 @@ impl Verdict {
         self.rows.iter().filter(|row| row.exceeds())
     }
 
-    /// How many times as long the choices take as those by the built-in values, if it is too long:
-    /// the geometric mean of the cells in which they differ, and how many these are.
+    /// Slowdown of the choices relative to those by the built-in values, if it is too large: the
+    /// geometric mean over the cells in which they differ, and the number of these.
     pub fn loses(&self) -> Option<(f64, usize)> {
         let ratios = self.rows.iter();
         let ratios: Vec<f64> = ratios
@@ -149,7 +150,8 @@ impl Verdict {
         (mean > LOSES).then_some((mean, ratios.len()))
     }
 
-    /// Whether no choice exceeds the limit, and the calibration does not lose to the built-in values.
+    /// Whether no choice exceeds the limit, and the calibration does not lose to the built-in
+    /// values.
     pub fn is_good(&self) -> bool {
         self.exceeding().count() == 0 && self.loses().is_none()
     }
@@ -186,7 +188,7 @@ impl Verdict {
         }
     }
 
-    /// What follows, in sentences.
+    /// The conclusions, in sentences.
     pub fn sentences(&self) -> String {
         let exceeding = self.exceeding().count();
         let mut text = match exceeding {
@@ -243,8 +245,8 @@ mod tests {
         }
     }
 
-    /// A cell whose choice takes `chosen` and an alternative `other`, which the built-in values
-    /// choose where `start` says so.
+    /// A cell whose choice takes `chosen` and an alternative `other`; with `start`, the built-in
+    /// values choose the alternative.
     fn pair(bytes: u64, chosen: f64, other: f64, start: bool) -> Vec<Contender> {
         let mut all = vec![
             timed(bytes, By::Chosen, "read", &[chosen]),
@@ -265,7 +267,7 @@ mod tests {
             timed(8, By::Chosen, "read", &[300.0, 120.0, 118.0]),
             timed(8, By::Forced, "eager", &[100.0, 101.0, 7.0]),
             timed(8, By::Forced, "rendezvous", &[150.0, 150.0, 150.0]),
-            // the same code as the choice is no alternative
+            // the same protocol as the choice is not an alternative
             timed(8, By::Forced, "read", &[1.0, 1.0, 1.0]),
         ];
         let verdict = Verdict::of(&all);
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_calibration_that_loses_to_the_built_in_values_is_discarded() {
-        // Slower in three sizes and quicker in one; another one is the same for both.
+        // Slower in three sizes and faster in one; another one is the same for both.
         let all = [
             pair(8, 130.0, 100.0, true),
             pair(16, 130.0, 100.0, true),

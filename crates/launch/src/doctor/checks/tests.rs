@@ -1,4 +1,4 @@
-//! Findings of machines that are made up.
+//! Findings about invented machines.
 
 use super::super::Grade;
 use super::*;
@@ -60,7 +60,7 @@ fn sound() -> Facts {
     }
 }
 
-/// The findings that are not well of a sound machine with one change.
+/// The findings other than ok about a sound machine with one change.
 fn findings(change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
     let mut facts = sound();
     change(&mut facts);
@@ -68,8 +68,8 @@ fn findings(change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
     all.filter(|f| f.grade != Grade::Ok).collect()
 }
 
-/// The one finding that such a change leads to, which must be of this matter and grade and say these
-/// words.
+/// The only finding that such a change leads to; it must have this matter and grade, and contain
+/// these words.
 fn one(what: &str, grade: Grade, words: &[&str], change: impl FnOnce(&mut Facts)) {
     let found = findings(change);
     let [f] = &found[..] else {
@@ -79,7 +79,7 @@ fn one(what: &str, grade: Grade, words: &[&str], change: impl FnOnce(&mut Facts)
     for word in words {
         assert!(f.text.contains(word), "'{word}' in {f:?}");
     }
-    // what it costs stands before what to do
+    // the cost comes before the remedy
     assert!(f.text.contains([';', ',']), "{f:?}");
 }
 
