@@ -1,11 +1,12 @@
-//! How the ranks agree on what they must know alike: the key, who is on which host, which hosts are
-//! oversubscribed, and that the knobs which must be the same are. In `O(log n)` questions a rank: records
-//! up a tree of ranks through the launcher, and one verdict down.
+//! How the ranks agree on what they must know alike: the key, the host of each rank, which hosts
+//! are oversubscribed, and that the settings which must be the same are. It takes `O(log n)`
+//! questions per rank: records go up a tree of ranks through the launcher, and one verdict comes
+//! down.
 //!
 //! The lists of level 0 are the ranks' own records. At level `l` a rank that is a multiple of
 //! `RADIX^l` reads the lists of up to `RADIX - 1` others of the level before, joins them, and
-//! stores the longer list; then all fence. Rank 0 has the records of all in the end, judges them
-//! (`verdict`), and stores what it says, which all read. So all know the same, and all fail alike.
+//! stores the longer list; then all fence. In the end rank 0 has the records of all, makes the
+//! decision (`verdict`), and stores it for all to read. So all know the same, and all fail alike.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use super::verdict::{Agreed, Word, read, write};
 use super::{Ask, Heard, Mismatch, Talk, Turn, memory_key};
 use crate::pmi::Server;
 
-/// Lists that one rank joins at a level. One level does for 64 ranks, two do for 4096, three for
+/// Lists that one rank joins at a level. One level is enough for 64 ranks, two for 4096, three for
 /// 262,144.
 pub const RADIX: u32 = 64;
 /// Key of the verdict.
@@ -24,7 +25,7 @@ const VERDICT: &str = "kw_agreed";
 enum State {
     /// Its own record is stored and all have fenced.
     Opening,
-    /// Reads the lists of a level: the next one is that of this rank.
+    /// Reads the lists of a level; the next one is that of this rank.
     Reading(u32),
     /// Has stored a list, or the verdict.
     Stored,
@@ -34,14 +35,14 @@ enum State {
     Asked,
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Agree {
     rank: u32,
     size: u32,
     /// The first question.
     plan: VecDeque<Ask>,
-    /// Ranks that a list of the level before has.
+    /// Number of ranks in a list of the level before.
     span: u64,
     list: List,
     state: State,
@@ -66,8 +67,8 @@ pub fn agreed(server: &Server, size: u32) -> Option<Agreed> {
 }
 
 impl Agree {
-    /// `word`: at rank 0. `memory`: where the memory of this rank's host is, if it is the first
-    /// there by what the launcher says.
+    /// `word`: at rank 0. `memory`: where the memory of this rank's host is, if the rank is the
+    /// first there according to the launcher.
     pub fn new(
         (rank, size): (u32, u32),
         record: &Record,
@@ -104,7 +105,7 @@ impl Agree {
         self.span * u64::from(RADIX)
     }
 
-    /// The next list of this level that is ours to read.
+    /// The next list of this level that this rank must read.
     fn child(&self, next: u32) -> Option<u32> {
         let (rank, next) = (u64::from(self.rank), u64::from(next));
         let mine =
@@ -112,7 +113,7 @@ impl Agree {
         mine.then_some(next as u32)
     }
 
-    /// All lists of this level are read.
+    /// Continues when all lists of this level are read.
     fn joined(&mut self) -> Result<Ask, Mismatch> {
         let ranks = self.list.ranks();
         let due = self.wide().min(u64::from(self.size - self.rank));

@@ -1,9 +1,9 @@
 //! Messages between `mpiexec` and its helper on another host, as bytes.
 //!
-//! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Whatever a
-//! login script may print before is skipped: the first report stands behind [`MAGIC`]. After that a
-//! message is a length (4 bytes, little endian), a kind (1 byte) and a body; numbers have 4 bytes,
-//! texts and bytes a length before them.
+//! The helper's standard input carries [`Order`]s, its standard output [`Report`]s. Output of login
+//! scripts is skipped: the first report comes after [`MAGIC`]. After that a message is a length (4
+//! bytes, little endian), a kind (1 byte) and a body; numbers have 4 bytes, texts and bytes are
+//! preceded by a length.
 //!
 //! ```text
 //! mpiexec                              helper
@@ -13,14 +13,14 @@
 //!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
 //!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
 //! ```
-//! PMI-1 passes through both as it is, and with it the job's key, which therefore stands in no
+//! PMI-1 passes through both unchanged, and with it the job's key, which therefore is in no
 //! argument and in no file.
 
 use thiserror::Error;
 
 /// Preamble of the first report.
 pub const MAGIC: &[u8; 16] = b"\n\0kw-helper-1\0\r\n";
-/// Version of what is said here; both ends must have the same.
+/// Version of these messages; both ends must have the same.
 pub const VERSION: u32 = 6;
 /// Longest message that is read.
 const LONGEST: usize = 64 << 20;
@@ -28,10 +28,10 @@ const LONGEST: usize = 64 << 20;
 /// A message between mpiexec and its helper cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// It is shorter than what is in it.
+    /// It is shorter than its contents.
     #[error("a message of the helper ends in the middle")]
     Short,
-    /// It is nothing that this side is told.
+    /// It is not a message for this side.
     #[error("there is no {what} of kind {kind} between mpiexec and its helper")]
     Kind {
         /// Expected value.
@@ -39,7 +39,7 @@ pub enum Malformed {
         /// Reported value.
         kind: u8,
     },
-    /// It has no bytes, or more than any has.
+    /// It has no bytes, or more than any message has.
     #[error("a message between mpiexec and its helper has {0} bytes")]
     Length(usize),
 }
@@ -47,9 +47,9 @@ pub enum Malformed {
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Program {
-    /// Its name and arguments, as they were given to mpiexec.
+    /// Its name and arguments as given to mpiexec.
     pub words: Vec<Vec<u8>>,
-    /// Its environment, without what differs by rank.
+    /// Its environment, without the variables that differ by rank.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Its working directory.
     pub dir: Vec<u8>,
@@ -66,11 +66,11 @@ pub struct Task {
     pub local: u32,
     /// How many of them come before it.
     pub before: u32,
-    /// Processors that it is bound to, where mpiexec has chosen them: on its own host.
+    /// Processors to which it is bound, if mpiexec has chosen them: on its own host.
     pub cpus: Vec<u32>,
 }
 
-/// All that a helper has to start.
+/// Everything that a helper must start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Start {
     /// Name of the job.
@@ -81,13 +81,13 @@ pub struct Start {
     pub host: String,
     /// Ranks in the job.
     pub size: u32,
-    /// How ranks are bound, as the option says it.
+    /// Binding of the ranks, in the words of the option.
     pub bind: String,
     /// Whether to report which rank runs where.
     pub map: bool,
-    /// Whether ranks record what they call of MPI.
+    /// Whether ranks record their MPI calls.
     pub profile: bool,
-    /// Whether they record it over time, too.
+    /// Whether they also record them over time.
     pub trace: bool,
     /// Commands under which ranks are started, from the options of mpiexec.
     pub wraps: Vec<String>,
@@ -104,28 +104,28 @@ pub enum Order {
     Start(Start),
     /// Bytes of PMI for a rank.
     Wire(u32, Vec<u8>),
-    /// Standard input for rank 0; no bytes: its end.
+    /// Standard input for rank 0; empty at its end.
     Input(Vec<u8>),
     /// A signal for all ranks.
     Signal(u32),
     /// Whether output is wanted now.
     Flow(bool),
-    /// Say [`Report::Pong`].
+    /// Asks for [`Report::Pong`].
     Ping,
-    /// mpiexec is about to be stopped, so it will be silent until it says something again.
+    /// mpiexec is about to be stopped, so it will be silent until its next message.
     Hold,
-    /// Say what the ranks that live have called of MPI.
+    /// Asks for the MPI calls of the living ranks.
     Calls,
-    /// Say [`Report::Clock`]; it is so late here (nanoseconds).
+    /// Asks for [`Report::Clock`]; carries mpiexec's clock (nanoseconds).
     Clock(u64),
-    /// Kill all that is left (`true`), and end.
+    /// End; with `true` also kill all remaining processes.
     End(bool),
 }
 
 /// Messages of a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// It is there, with this version of these messages, and of the library.
+    /// The helper is there, with this version of these messages, and of the library.
     Ready(u32, String),
     /// Bytes of PMI from a rank.
     Wire(u32, Vec<u8>),
@@ -133,7 +133,7 @@ pub enum Report {
     Output(u32, u32, Vec<u8>),
     /// A rank ended: by exit (`signal` 0) or by a signal.
     Ended {
-        /// Who.
+        /// The rank.
         rank: u32,
         /// Exit status.
         status: u32,
@@ -146,14 +146,15 @@ pub enum Report {
     Failed(u32, String),
     /// The last [`Order::Input`] has been passed on.
     Taken,
-    /// A line for people, to standard error: which rank runs where, what was left behind.
+    /// A line for people, to standard error: which rank runs where, which processes were left
+    /// behind.
     Say(String),
     /// Still there.
     Pong,
     /// MPI calls of a rank until now, or (`over`) until it ended
     /// ([`crate::profile::Calls::encode`]).
     Calls {
-        /// Who.
+        /// The rank.
         rank: u32,
         /// Whether it has ended.
         over: bool,
@@ -304,11 +305,11 @@ fn read_start(r: &mut Reader) -> Result<Start, Malformed> {
     })
 }
 
-/// Something that is said in one direction.
+/// Messages of one direction.
 pub trait Message: Sized {
-    /// As bytes, length included.
+    /// Encodes a message, length included.
     fn encode(&self) -> Vec<u8>;
-    /// From its kind and its body.
+    /// Decodes a message from its kind and body.
     fn decode(kind: u8, body: &[u8]) -> Result<Self, Malformed>;
 }
 
@@ -430,17 +431,17 @@ impl Message for Report {
 #[derive(Debug, Default)]
 pub struct Messages {
     bytes: Vec<u8>,
-    /// Whether the magic has still to come; how much was skipped so far.
+    /// Whether the magic is still expected; number of bytes skipped so far.
     magic: bool,
 }
 
 impl Messages {
-    /// From a stream that carries nothing else.
+    /// A cutter for a stream that carries nothing else.
     pub fn new() -> Messages {
         Messages::default()
     }
 
-    /// From a stream in which anything may stand before [`MAGIC`].
+    /// A cutter for a stream with other text before [`MAGIC`].
     pub fn after_magic() -> Messages {
         Messages {
             bytes: Vec::new(),
@@ -448,7 +449,7 @@ impl Messages {
         }
     }
 
-    /// Takes bytes as they came.
+    /// Takes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         if !self.magic {
@@ -460,7 +461,7 @@ impl Messages {
                 self.bytes.drain(..at + MAGIC.len());
                 self.magic = false;
             }
-            // the magic may have come in part
+            // a part of the magic may have arrived
             None => {
                 let keep = self.bytes.len().min(MAGIC.len() - 1);
                 self.bytes.drain(..self.bytes.len() - keep);

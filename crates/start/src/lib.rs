@@ -1,10 +1,10 @@
-//! Protocols between a rank and its launcher until the rank knows the job and can be reached:
-//! machines that own nothing but their state.
+//! Protocols between a rank and its launcher until the rank knows the job and can be reached: state
+//! machines without I/O.
 //!
 //! ```text
 //! Agree:   [first of a host: put where its memory is, or that later] put own record, fence, records up a tree of ranks,
 //!            rank 0: put the verdict, fence, get the verdict
-//!            --here--> as the launcher told, all on one host: nobody fences again
+//!            --here--> as the launcher told, all on one host: no further fence
 //!            --map---> hosts as the launcher told
 //!            --else--> hosts by name
 //! Publish: [put where this rank listens] [put where the memory is, unless that is done] [fence] [get where the memory is]
@@ -18,7 +18,7 @@
 //! does. So a rank exchanges `O(log n)` messages at start, and one for each peer that it contacts
 //! first. The crate `sim`, which runs these machines, counts the cost with many ranks.
 //!
-//! The crate `boot` carries out what they ask over a launcher (`boot/talk.rs`); the crate `sim`
+//! The crate `boot` carries out these questions over a launcher (`boot/talk.rs`); the crate `sim`
 //! does it in virtual time.
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub use publish::{Joins, Publish, Publishing};
 pub use record::{Bound, Record, THE_LIBRARY};
 pub use verdict::{Agreed, Hosts, Load, Places, Word};
 
-/// Something to ask the launcher.
+/// A question to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Store a value for all ranks.
@@ -52,7 +52,7 @@ pub enum Ask {
     },
     /// Wait for all ranks.
     Fence,
-    /// Read what a rank has stored before the last fence.
+    /// Read a value that a rank has stored before the last fence.
     Get {
         /// The rank that stored it.
         from: u32,
@@ -61,12 +61,12 @@ pub enum Ask {
     },
 }
 
-/// Its result.
+/// Its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing yet, or what was asked is done.
+    /// No answer yet, or the request was carried out.
     Done,
-    /// To [`Ask::Get`]: the value. A value that is lost ends the conversation.
+    /// Answer to [`Ask::Get`]: the value. A lost value ends the conversation.
     Value(String),
 }
 
@@ -81,20 +81,20 @@ pub enum Turn<T> {
 
 /// One conversation.
 pub trait Talk {
-    /// Its purpose.
+    /// Result of the conversation.
     type Out;
     /// Takes the answer to the last question ([`Heard::Done`] before the first).
     fn next(&mut self, heard: Heard) -> Result<Turn<Self::Out>, Mismatch>;
 }
 
-/// Under which key a rank says where it listens on a path.
+/// Key of the address at which a rank listens on a path.
 pub fn address_key(path: &str, rank: u32) -> String {
     format!("kw_{path}_{rank}")
 }
 
-/// Under which key the first rank of a host says where its memory is: while all agree (`early`),
-/// when it is the first by what the launcher says, or afterwards. Two keys, because names may say
-/// otherwise, and no key is stored twice.
+/// Key of the location of the memory of a host's first rank: stored while all agree (`early`), if
+/// the rank is the first according to the launcher, or afterwards. There are two keys, because host
+/// names may contradict the launcher, and no key is stored twice.
 pub fn memory_key(lead: u32, early: bool) -> String {
     match early {
         true => format!("kw_mem_{lead}"),

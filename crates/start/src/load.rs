@@ -1,9 +1,9 @@
 //! Whether the ranks of a host have a CPU each.
 //!
-//! They have when every rank can be given a CPU of its own among those that it may run on (a
-//! matching; by Hall's theorem, no set of ranks may use fewer CPUs than it has members), and when
-//! no limit on their time is below their number: the quota of a control group counts for the ranks
-//! in it, `KW_CPUS` for all ranks of the host.
+//! They do if every rank can be given a CPU of its own among those that it may run on (a matching;
+//! by Hall's theorem, no set of ranks may use fewer CPUs than it has members), and if no limit on
+//! their time is below their number: the quota of a control group counts for the ranks in it,
+//! `KW_CPUS` for all ranks of the host.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -15,21 +15,22 @@ pub struct Cpus {
     pub set: Vec<u32>,
     /// The value of `KW_CPUS` for the host, if set.
     pub most: Option<u32>,
-    /// The tightest quota that it runs under.
+    /// The lowest quota that applies to it.
     pub quota: Option<Quota>,
 }
 
 /// A limit on the CPU time of a group of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Names the group: the same for all ranks of a host that are in it.
+    /// Name of the group: the same for all ranks of a host that are in it.
     pub group: u64,
-    /// Processors' worth of time, rounded up.
+    /// CPU time in processors, rounded up.
     pub cpus: u32,
 }
 
 impl fmt::Display for Cpus {
-    /// `0-3.8/MOST/GROUP.CPUS`, with `-` for what is not there; the set alone where neither is.
+    /// Format `0-3.8/MOST/GROUP.CPUS`, with `-` for missing parts; only the set if both parts are
+    /// missing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for &c in &self.set {
@@ -95,8 +96,8 @@ fn parse_set(text: &str) -> Option<Vec<u32>> {
     Some(set)
 }
 
-/// Whether these ranks of one host, so many of each kind, are more than their CPUs: then waiting
-/// means letting others run.
+/// Whether these ranks of one host (the number of each kind) outnumber their CPUs: then a waiting
+/// rank must let others run.
 pub fn is_oversubscribed(kinds: &[(&Cpus, u32)]) -> bool {
     let ranks: u64 = kinds.iter().map(|(_, n)| u64::from(*n)).sum();
     let mut groups: HashMap<u64, (u64, u32)> = HashMap::new();
@@ -122,7 +123,7 @@ struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    /// Whether all ranks find a CPU. Ranks bound to few CPUs get one first; an empty set means
+    /// Whether every rank gets a CPU. Ranks bound to few CPUs get one first; an empty set means
     /// unknown.
     fn assign_all(mut self, kinds: &[(&'a Cpus, u32)]) -> bool {
         let mut kinds: Vec<_> = kinds.iter().filter(|(c, _)| !c.set.is_empty()).collect();
@@ -136,7 +137,7 @@ impl<'a> Assignment<'a> {
                 .all(|(kind, (_, n))| (0..*n).all(|_| self.assign(kind, &mut HashSet::new())))
     }
 
-    /// Assigns one more of this kind: on a free CPU, or on one whose rank finds another (an
+    /// Assigns one more rank of this kind: to a free CPU, or to one whose rank gets another (an
     /// augmenting path).
     fn assign(&mut self, kind: usize, tried: &mut HashSet<u32>) -> bool {
         let set = self.sets[kind];
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_rule_is_that_of_hall() {
-        // every way that four ranks can be allowed on four CPUs
+        // all possible CPU sets of four ranks on four CPUs
         for bits in 0..1u32 << 16 {
             let set = |r: u32| (0..4).filter(|c| bits >> (4 * r + c) & 1 == 1).collect();
             let sets: Vec<Vec<u32>> = (0..4).map(set).collect();

@@ -1,9 +1,9 @@
 //! Why ranks do not form a job.
 
-/// Why a conversation ends without what it was for.
+/// Error that ends a conversation without a result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Mismatch {
-    /// Settings that must be the same are not: misuse, in the words of rank 0, which has seen all
+    /// Settings that must be the same differ: misuse, in the words of rank 0, which has seen all
     /// records.
     #[error("{0}")]
     Disagreement(String),
@@ -13,26 +13,26 @@ pub enum Mismatch {
         this = kw_base::LIBRARY
     )]
     List(String),
-    /// The lists of ranks do not have as many as there are.
+    /// The lists of ranks do not have the right number of ranks.
     #[error("the lists of ranks have {have}, not {due}")]
     Ranks {
-        /// Ranks of the lists.
+        /// Ranks in the lists.
         have: u64,
-        /// Ranks that there are.
+        /// Ranks of the job.
         due: u64,
     },
-    /// The launcher does not say of each rank where it is.
+    /// The launcher does not give the host of every rank.
     #[error("{ranks} ranks are on {places} places")]
     Places {
-        /// Ranks that there are.
+        /// Ranks of the job.
         ranks: u64,
-        /// Of how many the launcher says where they are.
+        /// Ranks with a host.
         places: usize,
     },
     /// A rank's CPU set cannot be parsed.
     #[error("'{0}' is not a set of CPUs")]
     Processors(String),
-    /// The launcher gives nothing for rank 0's verdict, which stands under this key.
+    /// The launcher has no value under the key of rank 0's verdict.
     #[error("'{0}' has no value")]
     NoVerdict(&'static str),
     /// Rank 0's verdict cannot be read.

@@ -1,13 +1,13 @@
-//! The table of a rank's calls of MPI, which the recorder (`crates/profile`) keeps in memory that its
-//! launcher gave it, and what the launcher reads out of that, at any time, however the rank ends.
+//! The table of a rank's MPI calls, which the recorder (`crates/profile`) keeps in memory provided
+//! by its launcher. The launcher reads it at any time, however the rank ends.
 //!
 //! ```text
 //! header (4096 bytes): words, see the constants     modules: base address, length of the path, path
 //! sheets, one for each thread: owner, rows used, the row of the call under way, since when; rows
 //! row (64 bytes): return address, function | module << 32, calls, ticks, bytes
 //! ```
-//! Words are u64 of the machine. The first row of a sheet takes the calls for which there is no room.
-//! Between hosts a table is what [`Calls::encode`] makes of it.
+//! Words are u64 of the machine. The first row of a sheet counts the calls for which there is no
+//! room. Between hosts a table is sent as [`Calls::encode`] encodes it.
 
 use std::collections::HashMap;
 
@@ -27,34 +27,34 @@ pub const BEGIN: usize = 32;
 pub const END: usize = 40;
 /// Modules in their table.
 pub const MODULES_USED: usize = 48;
-/// Where in the file the memory of [`crate::trace`] begins, or 0.
+/// Offset of the memory of [`crate::trace`] in the file, or 0.
 pub const TRACE: usize = 56;
-/// Whether no sums are requested: rows have function and address only.
+/// Whether sums are not requested: rows have only function and address.
 pub const UNCOUNTED: usize = 64;
-/// Nanoseconds of access to files, and behind it those of communication of collective access, or 0:
-/// as they were when MPI was last finalised.
+/// Nanoseconds of access to files at the last finalisation, followed by those of communication of
+/// collective access, or 0.
 pub const FILE_TIMES: usize = 72;
-/// Where modules begin.
+/// Offset of the modules.
 pub const MODULES_AT: usize = 4096;
 /// Bytes of a module.
 pub const MODULE: usize = 512;
 /// Most modules.
 pub const MODULES: usize = 256;
-/// Where the path of a module begins.
+/// Offset of the path in a module.
 pub const PATH_AT: usize = 16;
-/// Where sheets begin.
+/// Offset of the sheets.
 pub const SHEETS_AT: usize = MODULES_AT + MODULES * MODULE;
-/// Most sheets; of more threads, those to come share the last one.
+/// Most sheets; further threads share the last one.
 pub const SHEETS: usize = 32;
 /// Whether a thread has the sheet.
 pub const OWNER: usize = 0;
 /// Rows used.
 pub const ROWS_USED: usize = 8;
-/// Where in the sheet the row of the call in flight stands; 0: none is.
+/// Offset in the sheet of the row of the call in flight; 0: there is none.
 pub const UNDER_WAY: usize = 16;
-/// Ticks when that began.
+/// Ticks at the start of that call.
 pub const SINCE: usize = 24;
-/// Where rows begin in a sheet.
+/// Offset of the rows in a sheet.
 pub const ROWS_AT: usize = 64;
 /// Bytes of a row.
 pub const ROW: usize = 64;
@@ -62,12 +62,12 @@ pub const ROW: usize = 64;
 pub const ROWS: usize = 1023;
 /// Bytes of a sheet.
 pub const SHEET: usize = ROWS_AT + ROWS * ROW;
-/// Bytes of the longest ordinary pages (ARM has 4, 16 or 64 KB): what ranks map of the launcher's
-/// file begins at multiples of it.
+/// Bytes of the longest ordinary pages (ARM has 4, 16 or 64 KB): the parts of the launcher's file
+/// that ranks map begin at multiples of this.
 pub const PAGE: usize = 64 << 10;
-/// Bytes of all.
+/// Total bytes.
 pub const SIZE: usize = (SHEETS_AT + SHEETS * SHEET).next_multiple_of(PAGE);
-/// The function of a row for many, and the module of an address in none.
+/// The function of a row for several, and the module of an address outside all modules.
 pub const NONE: u32 = u32::MAX;
 
 /// The calls of one function from one place.
@@ -77,28 +77,28 @@ pub struct Row {
     pub function: u32,
     /// Which of [`Calls::files`], or [`NONE`].
     pub file: u32,
-    /// Where the call returns to, from the file's first byte in memory.
+    /// Return address, relative to the file's first byte in memory.
     pub offset: u64,
     /// Calls.
     pub count: u64,
     /// Nanoseconds in them.
     pub time: u64,
-    /// Bytes that they were about.
+    /// Bytes that they transferred.
     pub bytes: u64,
 }
 
 /// Calls of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Nanoseconds from MPI_Init to MPI_Finalize, or till now.
+    /// Nanoseconds from MPI_Init to MPI_Finalize, or until now.
     pub run: u64,
     /// Whether it has finalised.
     pub over: bool,
-    /// Nanoseconds of access to files, by whichever thread; known once it has finalised.
+    /// Nanoseconds of access to files, by any thread; known once it has finalised.
     pub file_access: u64,
-    /// Those of communication of collective access to files, and of waiting for other ranks.
+    /// Nanoseconds of communication of collective access to files, and of waiting for other ranks.
     pub file_exchange: u64,
-    /// Programs and libraries that have called, by path.
+    /// Programs and libraries that made calls, by path.
     pub files: Vec<String>,
     /// The calls.
     pub rows: Vec<Row>,
@@ -126,8 +126,8 @@ impl Clocks {
     }
 }
 
-/// Reads a rank's table. `read` fills a buffer with what stands at a place, `ticks` and
-/// `nanoseconds` are now. Nothing where the rank has called nothing.
+/// Reads a rank's table. `read` fills a buffer from an offset, `ticks` and `nanoseconds` are the
+/// present times. `None` if the rank has made no calls.
 pub fn read(
     mut read: impl FnMut(usize, &mut [u8]) -> Option<()>,
     ticks: u64,
@@ -179,7 +179,7 @@ fn module(bytes: &[u8]) -> (u64, String) {
     (word(bytes, 0), path.into_owned())
 }
 
-/// The sheets of a rank together; times in ticks.
+/// The merged sheets of a rank; times in ticks.
 struct Sum {
     bases: Vec<u64>,
     rows: HashMap<(u32, u64), Row>,
@@ -215,7 +215,7 @@ impl Sum {
 }
 
 impl Calls {
-    /// As bytes, for another host.
+    /// Encodes the calls for another host.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |n: u64| out.extend_from_slice(&n.to_le_bytes());
@@ -240,7 +240,7 @@ impl Calls {
         out
     }
 
-    /// Back again; nothing when it is damaged.
+    /// Decodes the calls; `None` if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Calls> {
         let mut rest = bytes;
         let mut take = || {
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A rank that has been at it for 100 ticks of 2 ns: two threads, one of which is in a call.
+    /// A rank that has run for 100 ticks of 2 ns: two threads, one of which is in a call.
     fn table() -> Vec<u8> {
         let mut t = vec![0; SIZE];
         put(&mut t, 0, &[MAGIC, 1, 1000, 5000, 1010, 0, 1]);

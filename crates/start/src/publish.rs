@@ -1,4 +1,4 @@
-//! How a rank says where it can be found, once it knows the job.
+//! How a rank publishes its addresses, once it knows the job.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use super::{Ask, Heard, Mismatch, Talk, Turn, address_key, memory_key};
 pub struct Publish<'a> {
     /// This rank.
     pub rank: u32,
-    /// Whether there are other ranks, and the first fence was not enough ([`super::Agreed::here`]).
+    /// Whether there are other ranks, and a second fence is needed ([`super::Agreed::here`]).
     pub fence: bool,
-    /// A path to other hosts, and where this rank listens there.
+    /// A path to other hosts, and the address of this rank on it.
     pub listens: Option<(&'a str, String)>,
     /// This rank is the first of its host and its memory is here, but not published yet.
     pub leads: Option<String>,
@@ -19,17 +19,17 @@ pub struct Publish<'a> {
     pub joins: Option<Joins>,
 }
 
-/// Whose memory a rank joins.
+/// The rank whose memory a rank joins.
 #[derive(Clone, Copy, Debug)]
 pub struct Joins {
-    /// The first of the host.
+    /// The first rank of the host.
     pub lead: u32,
-    /// Whether that has said so while all agreed.
+    /// Whether that rank has published it while all agreed.
     pub said: bool,
 }
 
 impl Publish<'_> {
-    /// The machine; what it is for is where the memory is, at a rank that joins it.
+    /// The state machine; its result is the location of the memory, at a rank that joins it.
     pub fn plan(self) -> Publishing {
         let memory = self.leads.map(|value| Ask::Put {
             key: memory_key(self.rank, false),
@@ -51,7 +51,7 @@ impl Publish<'_> {
     }
 }
 
-/// The machine.
+/// Creates the state.
 #[derive(Debug)]
 pub struct Publishing {
     plan: VecDeque<Ask>,

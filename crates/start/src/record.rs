@@ -1,27 +1,27 @@
-//! A rank's record that is exchanged when the job meets, and many ranks' records as a list.
+//! The record that each rank contributes when the job starts, and many ranks' records as a list.
 //!
-//! A list has four columns, each in runs of equal items over ranks in a row
-//! (`item:ranks,item,...`): hosts, CPUs, knobs, where ranks are bound to. Ranks of a host are
-//! mostly neighbours and knobs mostly the same everywhere, so lists are short.
+//! A list has four columns, each in runs of equal items over consecutive ranks
+//! (`item:ranks,item,...`): hosts, CPUs, settings, bindings. The ranks of a host are mostly
+//! consecutive and settings mostly the same everywhere, so lists are short.
 
 use super::Mismatch;
 use super::load::Cpus;
 use crate::pmi::text;
 
-/// Longest value of a knob that travels as it is, in bytes; of a longer one, its beginning and its
-/// hash.
+/// Longest value of a setting that is sent as it is, in bytes; of a longer one, the beginning and
+/// the hash are sent.
 const LONGEST: usize = 64;
-/// Among the knobs of a record: what the rank's library is ([`kw_base::LIBRARY`]).
+/// Pseudo-setting of a record: version of the rank's library ([`kw_base::LIBRARY`]).
 pub const THE_LIBRARY: &str = "the MPI library";
-/// The host is as the launcher says; nothing is known of where a rank is bound to.
+/// The host is the one that the launcher reports; the binding of a rank is unknown.
 pub(super) const TOLD: &str = "-";
 
 /// CPUs of a host to which a rank is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The number of the package that has all of them.
+    /// The number of the package that contains all of them.
     pub package: u32,
-    /// The last-level cache that all of them share, if they do.
+    /// The last-level cache that all of them share, if there is one.
     pub cache: Option<u32>,
 }
 
@@ -54,26 +54,27 @@ pub struct Record {
     pub host: Option<String>,
     /// CPUs that it may use.
     pub cpus: Cpus,
-    /// The knobs that must be the same on all ranks and are not at their defaults: name and value.
+    /// The settings that must be the same on all ranks and are not at their defaults: name and
+    /// value.
     pub knobs: Vec<(String, String)>,
-    /// Where it is bound to; `None`: it may move from package to package.
+    /// Its binding; `None`: it may move from package to package.
     pub bound: Option<Bound>,
 }
 
-/// Equal items of ranks in a row.
+/// Equal items of consecutive ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Runs(Vec<(String, u32)>);
 
-/// The records of ranks in a row.
+/// The records of consecutive ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
     /// Sixteen digits of the hash of each host's name, or [`TOLD`].
     pub hosts: Runs,
-    /// As [`Cpus`] is written.
+    /// Items in the format of [`Cpus`].
     pub cpus: Runs,
-    /// As [`knobs`] reads them.
+    /// Items that [`knobs`] reads.
     pub knobs: Runs,
-    /// As [`Bound`] is written, or [`TOLD`].
+    /// Items in the format of [`Bound`], or [`TOLD`].
     pub bound: Runs,
 }
 
@@ -85,7 +86,7 @@ impl Runs {
         }
     }
 
-    /// Ranks that it has.
+    /// Number of ranks.
     fn ranks(&self) -> u64 {
         self.0.iter().map(|(_, n)| u64::from(*n)).sum()
     }
@@ -109,7 +110,7 @@ impl Runs {
         self.iter().map(run).collect::<Vec<_>>().join(",")
     }
 
-    /// Runs of at most `most` ranks.
+    /// Reads runs of at most `most` ranks in total.
     pub fn parse(text: &str, most: u32) -> Option<Runs> {
         let mut runs = Runs::default();
         for run in text.split(',') {
@@ -134,12 +135,12 @@ impl List {
         list
     }
 
-    /// Ranks that it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u64 {
         self.hosts.ranks()
     }
 
-    /// Appends those that follow.
+    /// Appends the list of the following ranks.
     pub fn join(&mut self, next: &List) {
         for (all, more) in self.columns().into_iter().zip(next.clone().columns()) {
             more.iter().for_each(|(item, n)| all.push(item, n));
@@ -161,7 +162,7 @@ impl List {
         columns.map(Runs::write).join(" ")
     }
 
-    /// A list of at most `most` ranks.
+    /// Reads a list of at most `most` ranks.
     pub fn parse(text: &str, most: u32) -> Result<List, Mismatch> {
         let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
         let list = match <[Runs; 4]>::try_from(columns.unwrap_or_default()) {
@@ -182,7 +183,7 @@ impl List {
     }
 }
 
-/// Knobs as an item of a list.
+/// Settings as an item of a list.
 fn write_knobs(knobs: &[(String, String)]) -> String {
     let word = |text: &str| {
         let word = text::encode(text.as_bytes());
@@ -202,7 +203,7 @@ fn short(value: &str) -> String {
     format!("{begins}... ({hash})")
 }
 
-/// The knobs of an item of a list: name and value.
+/// The settings in an item of a list: name and value.
 pub(super) fn knobs(item: &str) -> Vec<(String, String)> {
     let pairs = item.split("@@").filter_map(|pair| pair.split_once('@'));
     let plain = |word| {

@@ -7,38 +7,38 @@
 //! record (64 bytes): 8 words, see [`Record`]
 //! ```
 //! Only the thread writes the head of its ring, only the launcher the tail. A record at the head is
-//! that of the call in flight, while its end is 0. Between hosts go what [`Batch::encode`] makes of
-//! the records, with times in nanoseconds.
+//! that of the call in flight, while its end is 0. Between hosts the records are sent as
+//! [`Batch::encode`] encodes them, with times in nanoseconds.
 
 /// Process number of the recorder.
 pub const PID: usize = 0;
-/// Communicators that were ever described; the first has number 1.
+/// Number of communicators described so far; the first has number 1.
 pub const COMMS_USED: usize = 8;
-/// How often a communicator was given a name.
+/// Number of times that a communicator was given a name.
 pub const COMMS_NAMED: usize = 16;
-/// Rings that were ever used.
+/// Number of rings used so far.
 pub const RINGS_USED: usize = 24;
-/// Where communicators begin.
+/// Offset of the communicators.
 pub const COMMS_AT: usize = 4096;
 /// Bytes of one.
 pub const COMM: usize = 128;
-/// Most communicators; what is made later is not described.
+/// Most communicators; later ones are not described.
 pub const COMMS: usize = 4095;
-/// Where the name of a communicator begins.
+/// Offset of the name in a communicator.
 pub const NAME_AT: usize = 16;
-/// Where rings begin.
+/// Offset of the rings.
 pub const RINGS_AT: usize = COMMS_AT + (COMMS + 1) * COMM;
-/// Most rings; threads beyond are not recorded.
+/// Most rings; further threads are not recorded.
 pub const RINGS: usize = crate::profile::SHEETS - 1;
 /// Records written so far.
 pub const HEAD: usize = 0;
 /// Events for which there was no room.
 pub const LOST: usize = 8;
-/// Number of the thread, as the system has it.
+/// Thread id of the system.
 pub const TID: usize = 16;
 /// Records that the launcher has taken.
 pub const TAIL: usize = 64;
-/// Where records begin in a ring.
+/// Offset of the records in a ring.
 pub const RECORDS_AT: usize = 4096;
 /// Bytes of a record.
 pub const RECORD: usize = 64;
@@ -46,7 +46,7 @@ pub const RECORD: usize = 64;
 pub const RECORDS: usize = 32768;
 /// Bytes of a ring.
 pub const RING: usize = RECORDS_AT + RECORDS * RECORD;
-/// Bytes of all.
+/// Total bytes.
 pub const SIZE: usize = (RINGS_AT + RINGS * RING).next_multiple_of(crate::profile::PAGE);
 
 /// Value of an unknown or meaningless rank or tag.
@@ -61,15 +61,16 @@ pub const NONE: u64 = u64::MAX;
 pub enum Kind {
     /// A call.
     Call,
-    /// A message that the call before has sent; its own `n` and those of further ones.
+    /// A message that the preceding call has sent; the record has its own `n` and those of further
+    /// messages.
     Sent,
-    /// A message that the call before has received.
+    /// A message that the preceding call has received.
     Received,
     /// A phase of the program (MPI_Pcontrol).
     Phase,
-    /// The library has offered a long message to `peer`.
+    /// The library has sent an RTS for a long message to `peer`.
     Offered,
-    /// A long message was offered by `peer`, and no receive is there for it.
+    /// An RTS of `peer` has arrived, and there is no receive for it.
     Awaited,
     /// Sums of the library: see [`Record::sums`].
     Sums,
@@ -80,7 +81,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As it stands in a record.
+    /// The number in a record.
     pub const fn number(self) -> u8 {
         match self {
             Kind::Call => 1,
@@ -95,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// Back again.
+    /// The kind with a number.
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
         let all = [
@@ -112,7 +113,7 @@ pub const ROOT: u8 = 2;
 /// Bit of a record's flags: the call has not returned.
 pub const UNDER_WAY: u8 = 4;
 /// Bit of a record's flags: the call has received a message, too. It came from `peer` with the tag
-/// `level` and has `requests` bytes, and `n` is its number among those of its kind.
+/// `level` and has `requests` bytes, and `n` is its number among messages of its kind.
 pub const TAKES: u8 = 8;
 /// Bit of a record's flags: the call has found a message, from `peer` with the tag `level`.
 pub const SEES: u8 = 16;
@@ -122,12 +123,12 @@ pub const PLACED: u8 = 32;
 pub const TARGET: u8 = 128;
 /// Bit of a record's flags: `begin` is in nanoseconds of the machine's clock instead of ticks.
 pub const NANOSECONDS: u8 = 64;
-/// How many sums of the library there are: bytes sent; messages that came before their receive,
-/// their bytes, and how many of them wait; how often the progress thread woke. Files have as many:
-/// bytes read and written; system calls; bytes accessed for other ranks; nanoseconds of access.
+/// Number of sums of the library: bytes sent; unexpected messages, their bytes, and how many of
+/// them are queued; wake-ups of the progress thread. Files have the same number: bytes read and
+/// written; system calls; bytes accessed for other ranks; nanoseconds of access.
 pub const SUMMED: usize = 5;
 
-/// Two halves of a word, as numbers stand in it.
+/// Combines two numbers into a word.
 #[inline(always)]
 pub const fn two(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -136,23 +137,23 @@ pub const fn two(low: u32, high: u32) -> u64 {
 /// A record. Ranks are those in MPI_COMM_WORLD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When the call began, or when the event was.
+    /// Start of the call, or time of the event.
     pub begin: u64,
-    /// When the call ended; of a message received, when its receive was posted. Not 0.
+    /// End of the call; for a received message, the time when its receive was posted. Not 0.
     pub end: u64,
     /// Number of the function.
     pub function: u16,
     /// A [`Kind::number`].
     pub kind: u8,
-    /// Bits.
+    /// Flags.
     pub flags: u8,
-    /// The row of the thread's sheet that has function and place of the call; 0: none.
+    /// The row of the thread's sheet with function and place of the call; 0: none.
     pub row: u16,
-    /// Which ring's thread it is about.
+    /// The ring of the thread that it describes.
     pub thread: u16,
-    /// Where to, or the root.
+    /// Destination, or the root.
     pub peer: i32,
-    /// Where from.
+    /// Source.
     pub source: i32,
     /// Tag.
     pub tag: i32,
@@ -160,11 +161,11 @@ pub struct Record {
     pub comm: u32,
     /// Bytes.
     pub bytes: u64,
-    /// Of a message: which of its kind; or which collective.
+    /// For a message: its number among those of its kind; or the number of a collective.
     pub n: u64,
-    /// Requests that the call is about.
+    /// Number of requests of the call.
     pub requests: u32,
-    /// Of a phase: its level.
+    /// For a phase: its level.
     pub level: i32,
 }
 
@@ -186,7 +187,7 @@ impl Record {
     /// The word of requests and level.
     pub const MORE: usize = 7;
 
-    /// Nothing known but when.
+    /// A record in which only the time is known.
     pub const EMPTY: Record = Record {
         begin: 0,
         end: 1,
@@ -205,7 +206,7 @@ impl Record {
         level: 0,
     };
 
-    /// Sums ([`Kind::Sums`] or [`Kind::Files`]) at a time, in nanoseconds.
+    /// A record of sums ([`Kind::Sums`] or [`Kind::Files`]) at a time, in nanoseconds.
     pub fn of_sums(kind: Kind, at: u64, sums: [u64; SUMMED]) -> Record {
         let mut words = Record {
             kind: kind.number(),
@@ -224,7 +225,7 @@ impl Record {
         std::array::from_fn(|n| words[Record::RANKS + n])
     }
 
-    /// As it stands in memory.
+    /// The words of the record in memory.
     #[inline(always)]
     pub fn words(&self) -> [u64; 8] {
         [
@@ -249,7 +250,7 @@ impl Record {
             | (self.thread as u64) << 48
     }
 
-    /// Back again.
+    /// Reads a record from its words.
     pub fn of(w: [u64; 8]) -> Record {
         Record {
             begin: w[0],
@@ -270,7 +271,7 @@ impl Record {
         }
     }
 
-    /// From the bytes of this machine's memory.
+    /// Reads a record from the bytes of this machine's memory.
     pub fn read(bytes: &[u8]) -> Option<Record> {
         let mut words = [0; 8];
         for (word, b) in words.iter_mut().zip(bytes.chunks(8)) {
@@ -280,16 +281,16 @@ impl Record {
     }
 }
 
-/// A thread that was not told of before.
+/// A thread that was not reported before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// Its ring.
     pub ring: u16,
-    /// Its number, as the system has it.
+    /// Its number in the system.
     pub tid: u32,
 }
 
-/// A communicator that was not told of before, or has got a name.
+/// A communicator that was not reported before, or has got a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comm {
     /// Its number in records.
@@ -300,16 +301,16 @@ pub struct Comm {
     pub name: String,
 }
 
-/// A place in the program that was not told of before.
+/// A place in the program that was not reported before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The ring, and the row there.
+    /// The ring.
     pub ring: u16,
     /// The row.
     pub row: u16,
     /// The program or library; empty: none.
     pub file: String,
-    /// Where in it the call returns to.
+    /// Return address of the call in it.
     pub offset: u64,
 }
 
@@ -318,11 +319,11 @@ pub struct Site {
 pub struct Batch {
     /// Process number, once there is one.
     pub pid: u32,
-    /// Events that had no room, so far.
+    /// Events for which there was no room so far.
     pub lost: u64,
     /// Whether the rank has ended: nothing follows.
     pub over: bool,
-    /// Nanoseconds when it was taken.
+    /// Time of the batch in nanoseconds.
     pub now: u64,
     /// New threads.
     pub threads: Vec<Thread>,
@@ -330,12 +331,12 @@ pub struct Batch {
     pub comms: Vec<Comm>,
     /// New places.
     pub sites: Vec<Site>,
-    /// The records, those of a thread in their order; times in nanoseconds.
+    /// The records, in order within each thread; times in nanoseconds.
     pub records: Vec<Record>,
 }
 
 impl Batch {
-    /// Whether there is nothing to tell.
+    /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         let told = self.threads.len() + self.comms.len() + self.sites.len() + self.records.len();
         told == 0 && !self.over
@@ -351,7 +352,7 @@ impl Batch {
         next.map_or(all, |n| from + records + n)
     }
 
-    /// As bytes, for another host.
+    /// Encodes the batch for another host.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.records.len() * RECORD + 256);
         let mut put = |n: u64| out.extend_from_slice(&n.to_le_bytes());
@@ -394,7 +395,7 @@ impl Batch {
         names.chain(self.sites.iter().map(|s| &s.file))
     }
 
-    /// Back again; nothing when it is damaged.
+    /// Decodes a batch; `None` if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Batch> {
         let mut rest = bytes;
         let mut take = || {

@@ -23,23 +23,23 @@ use kw_base::knobs::ALL;
 /// Rank 0's decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// A new key, where the launcher made none.
+    /// A new key, if the launcher made none.
     pub key: Option<[u8; 32]>,
     /// Hosts of the ranks as reported by the launcher to all ranks alike.
     pub told: Option<Vec<u32>>,
-    /// Hosts are told apart by name all the same.
+    /// Whether hosts are distinguished by name all the same.
     pub named: bool,
     /// According to the launcher, all ranks share the memory of one host: no rank listens for other
     /// hosts.
     pub here: bool,
-    /// The figures that choices are priced with.
+    /// The calibration values behind the choices.
     pub calibration: Calibration,
 }
 
 /// Hosts of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// As the launcher has said.
+    /// As reported by the launcher.
     Told,
     /// Host number of each rank.
     Named(Vec<u32>),
@@ -48,21 +48,22 @@ pub enum Hosts {
 /// The agreed settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
-    /// The job's key, where rank 0 made it.
+    /// The job's key, if rank 0 made it.
     pub key: Option<[u8; 32]>,
     /// Hosts of the ranks.
     pub hosts: Hosts,
-    /// Nothing is left to be stored: the first rank has said where its memory is.
+    /// Whether nothing remains to be stored: the first rank has published the location of its
+    /// memory.
     pub here: bool,
     /// Which ranks are on oversubscribed hosts.
     pub load: Load,
     /// The calibration used by all ranks.
     pub calibration: Calibration,
-    /// Where ranks are bound to.
+    /// Bindings of the ranks.
     pub bound: Places,
 }
 
-/// Where the ranks are bound to on hosts all of whose ranks are, and have a core each; runs of ranks.
+/// Bindings of the ranks on hosts whose ranks are all bound and have a core each; runs of ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(Option<Bound>, u32)>);
 
@@ -79,7 +80,7 @@ impl Places {
 pub struct Load(Vec<(bool, u32)>);
 
 impl Load {
-    /// This many ranks, whose hosts are all alike.
+    /// Describes this many ranks, whose hosts are all alike.
     pub fn even(oversubscribed: bool, ranks: u32) -> Load {
         Load(vec![(oversubscribed, ranks)])
     }
@@ -127,11 +128,11 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, Mismatch> {
     Ok(format!("ok {key} {by} {load} {figures} {bound}"))
 }
 
-/// Where ranks are bound to: of hosts that are not oversubscribed, if it is known of all ranks there; the
-/// caches, too, if those are.
+/// Bindings of the ranks on hosts that are not oversubscribed, if they are known for all ranks
+/// there; with the caches, if those are known, too.
 fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
     let all: Vec<Option<Bound>> = said.by_rank().map(Bound::parse).collect();
-    // By host: whether packages, and whether caches are known.
+    // By host: whether packages are known, and whether caches are.
     let mut known: HashMap<u32, (bool, bool)> = HashMap::new();
     for ((host, oversubscribed), bound) in hosts.iter().zip(load.by_rank()).zip(&all) {
         let host = known.entry(*host).or_insert((true, true));
@@ -150,7 +151,7 @@ fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
     runs
 }
 
-/// The host of each rank by its name, or by what the launcher told of a rank that gives no name.
+/// The host of each rank by its name, or as the launcher reported it for a rank that gives no name.
 fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
     let told = |rank: usize| told.and_then(|hosts| hosts.get(rank).copied());
     let name = |(rank, item): (usize, _)| match item == TOLD {
@@ -257,7 +258,7 @@ fn load(hosts: &[u32], cpus: &Kinds) -> Runs {
     runs
 }
 
-/// A sentence, if a knob is not the same on all ranks.
+/// A sentence, if a setting differs between ranks.
 fn differ(list: &List) -> Option<String> {
     if list.knobs.iter().count() < 2 {
         return None;
@@ -283,7 +284,7 @@ fn default_of(name: &str) -> String {
     format!("'{}' (the default)", row.map_or("", |k| k.default))
 }
 
-/// A sentence, if `KW_CPUS` is not the same on all ranks of some host.
+/// A sentence, if `KW_CPUS` differs between ranks of some host.
 fn differ_on_a_host(hosts: &[u32], cpus: &Kinds) -> Option<String> {
     if cpus.all.iter().all(|c| c.most == cpus.all[0].most) {
         return None;
@@ -303,7 +304,7 @@ fn differ_on_a_host(hosts: &[u32], cpus: &Kinds) -> Option<String> {
     })
 }
 
-/// The ranks with each value, if `among` differ.
+/// The ranks with each value, if the values in `among` differ.
 fn disagreement(
     name: &str,
     where_: &str,
@@ -373,7 +374,7 @@ mod tests {
             // Two ranks share a core.
             on("c", 0, bound(0, Some(0))),
             on("c", 0, bound(0, Some(0))),
-            // One may go where it likes.
+            // One is not bound.
             on("d", 0, bound(0, Some(0))),
             on("d", 1, None),
             on("a", 2, bound(1, Some(2))),

@@ -1,4 +1,4 @@
-//! Fuzz targets: what launchers, ranks and helpers say to each other, said wrongly.
+//! Fuzz targets: invalid messages between launchers, ranks and helpers.
 
 use kw_fuzz::{config, damaged, damaged_text, pieces};
 use kw_start::helper::{Message, Messages, Order, Report};
@@ -75,7 +75,8 @@ fn messages() -> Vec<Vec<u8>> {
 proptest! {
     #![proptest_config(config())]
 
-    /// However a stream of lines is cut, the launcher makes the same of it, and does not fall over.
+    /// However a stream of lines is cut, the launcher interprets it in the same way, and does not
+    /// panic.
     #[test]
     fn fuzz_pmi_server(bytes in damaged(said()), cuts in cuts()) {
         let server = || Server::new("kw-test", Some(&[7; 32]), &[0, 0], &[0, 1], 8);
@@ -99,7 +100,7 @@ proptest! {
         let _ = client.handle(&answer);
     }
 
-    /// The first answer, before anything is known of the other side.
+    /// The first answer, before anything is known about the other side.
     #[test]
     fn fuzz_pmi_greeting(answer in damaged_text(&ANSWERS)) {
         let mut client = Client::new();

@@ -1,4 +1,5 @@
-//! Messages between mpiexec and its helpers: what is written is read again, and nothing else is accepted.
+//! Messages between mpiexec and its helpers: a written message is read back, and nothing else is
+//! accepted.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,25 +1,25 @@
-//! A rank's end of PMI-1: what to say, and what the answer means.
+//! A rank's end of PMI-1: what to send, and what the answer means.
 //!
 //! ```text
 //! Fresh --Init--> Asked(Init) --answer--> Ready --ask--> Asked(..) --answer--> Ready --Finalize--> Asked --ack--> Gone
 //! ```
-//! `Abort` may be said in any state and has no answer.
+//! `Abort` may be sent in any state and has no answer.
 
 use super::line::{Line, short};
 use super::{PmiError, Spawn, text};
 
-/// Something to ask the launcher.
+/// A request to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Opens the conversation.
     Init,
-    /// How long names, keys and values may be.
+    /// Asks for the longest name, key and value.
     Maxes,
-    /// Which program of a multi-program start this is.
+    /// Asks which program of a multi-program start this is.
     Appnum,
-    /// How many processes the system could hold.
+    /// Asks how many processes the system could hold.
     Universe,
-    /// The name of the job's key-value space.
+    /// Asks for the name of the job's key-value space.
     Name,
     /// Stores a word (already safe, see [`text::encode`]) under a key.
     Put {
@@ -43,7 +43,7 @@ pub enum Ask {
     Spawn {
         /// Name of the key-value space.
         kvs: String,
-        /// Which.
+        /// The processes.
         wanted: Spawn,
     },
     /// Closes the conversation.
@@ -73,15 +73,15 @@ pub struct Maxes {
 pub enum Answer {
     /// Init, Put, Fence, Spawn or Finalize was done.
     Done,
-    /// To Spawn: it will not, and says why.
+    /// Answer to Spawn: an error with the launcher's reason.
     Refused(String),
-    /// To Maxes.
+    /// Answer to Maxes.
     Maxes(Maxes),
-    /// To Appnum and Universe; `None` when the launcher does not say.
+    /// Answer to Appnum and Universe; `None` if the launcher has no value.
     Number(Option<i32>),
-    /// To Name.
+    /// Answer to Name.
     Name(String),
-    /// To Get; `None` when nothing stands under the key.
+    /// Answer to Get; `None` if there is no value under the key.
     Value(Option<String>),
 }
 
@@ -124,7 +124,7 @@ impl Expect {
     }
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Client {
     state: State,
@@ -137,14 +137,14 @@ impl Default for Client {
 }
 
 impl Client {
-    /// Nothing said yet.
+    /// Creates the state before the first request.
     pub fn new() -> Client {
         Client {
             state: State::Fresh,
         }
     }
 
-    /// The line to send, newline included. One question at a time.
+    /// The line to send, newline included. One request at a time.
     pub fn ask(&mut self, ask: &Ask) -> Result<String, PmiError> {
         let line = line_of(ask)?;
         let Some(expect) = expected(ask) else {
@@ -166,7 +166,7 @@ impl Client {
         Ok(line)
     }
 
-    /// Takes the line that answers the last question.
+    /// Takes the line that answers the last request.
     pub fn handle(&mut self, text: &str) -> Result<Answer, PmiError> {
         let State::Asked(expect) = self.state else {
             return Err(PmiError::Unasked(short(text)));

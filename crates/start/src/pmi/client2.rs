@@ -1,30 +1,30 @@
-//! A rank's end of PMI-2: what to say, and what the answer means.
+//! A rank's end of PMI-2: what to send, and what the answer means.
 //!
 //! ```text
 //! Fresh --Greet (a line of PMI-1)--> Asked --line--> Greeted --Open--> Asked --frame--> Ready --ask--> Asked --frame--> Ready
 //!   Ready --Finalize--> Asked --frame--> Gone
 //! ```
-//! `Abort` may be said from `Greeted` on and has no answer.
+//! `Abort` may be sent from `Greeted` on and has no answer.
 
 use super::frame::{self, Frame};
 use super::line::{Line, short};
 use super::{PmiError, Spawn, text};
 
-/// Something to ask the launcher.
+/// A request to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask2 {
-    /// Says that PMI-2 will be spoken; answered by a line.
+    /// Announces PMI-2; answered by a line.
     Greet,
     /// Opens the conversation.
     Open {
-        /// The job's name, as the environment has it (may be empty).
+        /// The job's name from the environment (may be empty).
         job: String,
         /// This rank.
         rank: u32,
     },
-    /// The job's name.
+    /// Asks for the job's name.
     Name,
-    /// Something that the launcher knows of the job.
+    /// Asks for an attribute of the job.
     Attribute(String),
     /// Stores a word (already safe, see [`text::encode`]) under a key.
     Put {
@@ -42,7 +42,7 @@ pub enum Ask2 {
         /// Key.
         key: String,
     },
-    /// Waits for all ranks, and spreads what they have stored.
+    /// Waits for all ranks, and distributes the values that they have stored.
     Fence,
     /// Starts more processes.
     Spawn(Spawn),
@@ -57,18 +57,18 @@ pub enum Ask2 {
 pub enum Answer2 {
     /// It was done.
     Done,
-    /// To Spawn: it will not, and this is what it said.
+    /// Answer to Spawn: an error with the launcher's reason.
     Refused(String),
-    /// To Open.
+    /// Answer to Open.
     Opened {
         /// This rank.
         rank: u32,
         /// Ranks of the job.
         size: u32,
-        /// Which program of the start this is, if the launcher says.
+        /// Which program of the start this is, if the launcher gives it.
         appnum: Option<u32>,
     },
-    /// To Name, Attribute and Get; `None` when there is no such thing.
+    /// Answer to Name, Attribute and Get; `None` if there is no such value.
     Value(Option<String>),
 }
 
@@ -109,7 +109,7 @@ impl Expect {
     }
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Client2 {
     state: State,
@@ -124,7 +124,7 @@ impl Default for Client2 {
 }
 
 impl Client2 {
-    /// Nothing said yet.
+    /// Creates the state before the first request.
     pub fn new() -> Client2 {
         Client2::default()
     }
@@ -166,7 +166,7 @@ impl Client2 {
         Ok(())
     }
 
-    /// Takes the frame that answers the last question.
+    /// Takes the frame that answers the last request.
     pub fn handle(&mut self, frame: &Frame) -> Result<Answer2, PmiError> {
         let State::Asked(expect) = self.state else {
             return Err(PmiError::Unasked(frame.short()));
@@ -371,7 +371,8 @@ mod tests {
             values in proptest::collection::vec("[^\0]{0,30}", 1..5),
             cut in 1usize..40,
         ) {
-            // "a;" at the end of a word is what the doubling cannot tell from the end of the word
+            // the doubling of semicolons cannot tell "a;" at the end of a word from the end of the
+            // word
             let values: Vec<String> = values.iter().map(|v| format!("{}.", v.trim_end_matches(';'))).collect();
             let keys: Vec<String> = (0..values.len()).map(|i| format!("k{i}")).collect();
             let words: Vec<(&str, &str)> = keys.iter().zip(&values).map(|(k, v)| (&k[..], &v[..])).collect();

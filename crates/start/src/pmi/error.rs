@@ -4,7 +4,7 @@ use super::Stage;
 use super::line::short;
 use thiserror::Error;
 
-/// See the module.
+/// An error of PMI.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs)]
 pub enum PmiError {
@@ -20,7 +20,7 @@ pub enum PmiError {
     #[error("a PMI-2 frame takes {most} bytes, this one has {len}")]
     LongFrame { len: usize, most: usize },
 
-    // Lines and frames that are none.
+    // Invalid lines and frames.
     #[error("a PMI line has {len} bytes and no end; at most {most} are read")]
     LongLine { len: usize, most: usize },
     #[error("a PMI line is not text: '{0}'")]
@@ -36,7 +36,7 @@ pub enum PmiError {
     #[error("a PMI-2 frame has the word '{0}'")]
     Word(String),
 
-    // Words that are missing, or mean nothing.
+    // Missing or invalid words.
     #[error("PMI command '{command}' lacks '{key}='")]
     Lacks { command: String, key: String },
     #[error("PMI command '{command}' says {key}='{value}', which is not a number")]
@@ -52,7 +52,7 @@ pub enum PmiError {
     #[error("a PMI value was not stored by this library")]
     Foreign,
 
-    // A launcher that does not keep to the protocol.
+    // Protocol errors of a launcher.
     #[error("unexpected message '{0}' from the launcher")]
     Unasked(String),
     #[error("the launcher answered '{said}' instead of '{due}'")]
@@ -64,13 +64,13 @@ pub enum PmiError {
     #[error("the launcher does not speak PMI-2: '{0}'")]
     NoPmi2(String),
 
-    // A rank that does not.
+    // Protocol errors of a rank.
     #[error("PMI command '{command}' came in stage {stage:?}")]
     Stage { command: String, stage: Stage },
 }
 
 impl PmiError {
-    /// A word's value is not the number that it should be.
+    /// A word's value is not a number.
     pub(super) fn no_number(command: &str, key: &str, value: &str) -> PmiError {
         PmiError::NoNumber {
             command: command.into(),

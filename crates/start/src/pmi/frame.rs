@@ -1,12 +1,12 @@
-//! Frames of PMI-2: six characters that say how long the rest is, then `key=value;` words, of which
-//! the first is `cmd=`. A semicolon in a value is doubled.
+//! Frames of PMI-2: six characters with the length of the rest, then `key=value;` words, the first
+//! of which is `cmd=`. A semicolon in a value is doubled.
 
 use super::PmiError;
 use super::line::short;
 
 /// Characters that hold the length.
 const HEAD: usize = 6;
-/// Longest frame that they can announce.
+/// Longest frame that this length can announce.
 const FRAME_MAX: usize = 999_999;
 
 /// A frame with these words.
@@ -31,12 +31,12 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes bytes as they came.
+    /// Takes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole frame; `None` until there is one. After an error there is no next one.
+    /// The next whole frame; `None` until there is one. Nothing follows an error.
     pub fn poll_frame(&mut self) -> Option<Result<Frame, PmiError>> {
         let head = self.bytes.get(..HEAD)?;
         let Some(length) = length(head) else {
@@ -86,7 +86,7 @@ impl Frame {
         rest.find(|(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
-    /// A number that must be there.
+    /// A required number.
     pub fn number(&self, key: &str) -> Result<u32, PmiError> {
         let text = self.get(key).unwrap_or("");
         let number = text.trim().parse();
@@ -98,20 +98,20 @@ impl Frame {
         self.get("rc").is_none_or(|rc| rc.trim() == "0")
     }
 
-    /// Whether a word says yes.
+    /// Whether a word's value means yes.
     pub fn says(&self, key: &str) -> bool {
         self.get(key)
             .is_some_and(|v| v.eq_ignore_ascii_case("true"))
     }
 
-    /// As text, for messages.
+    /// The frame as text, for messages.
     pub fn short(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|(k, v)| format!("{k}={v}")).collect();
         short(&words.join(";"))
     }
 }
 
-/// At single semicolons.
+/// Splits at single semicolons.
 fn split(text: &str) -> Vec<&str> {
     let (mut words, mut from, mut at) = (Vec::new(), 0, 0);
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Lines out of a byte stream, and words out of a line.
+//! Cuts a byte stream into lines, and a line into words.
 //!
 //! Anything may arrive: half a line, garbage, a line without end. A line longer than the limit is
 //! an error, so a peer can never make the other end keep more than that.
@@ -12,7 +12,7 @@ pub const LINE_MAX: usize = 4 << 20;
 #[derive(Debug)]
 pub struct Lines {
     bytes: Vec<u8>,
-    /// Everything before this has been looked at and holds no newline.
+    /// The bytes before this position have been searched and contain no newline.
     seen: usize,
     max: usize,
 }
@@ -24,7 +24,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// A cutter that refuses lines longer than `max` bytes.
+    /// A cutter that rejects lines longer than `max` bytes.
     pub fn new(max: usize) -> Lines {
         Lines {
             bytes: Vec::new(),
@@ -33,7 +33,7 @@ impl Lines {
         }
     }
 
-    /// Takes bytes as they came.
+    /// Takes received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -104,7 +104,7 @@ impl Line {
         &self.words[0].1
     }
 
-    /// Whether the command goes on over several lines until `endcmd`.
+    /// Whether the command continues over several lines until `endcmd`.
     pub fn is_long(&self) -> bool {
         self.words[0].0 == "mcmd"
     }
@@ -117,7 +117,7 @@ impl Line {
             .map(|(_, v)| v.as_str())
     }
 
-    /// The value of a word that must be there.
+    /// The value of a required word.
     pub fn need(&self, key: &str) -> Result<&str, PmiError> {
         match self.get(key) {
             Some(v) => Ok(v),
@@ -141,7 +141,7 @@ impl Line {
     }
 }
 
-/// The beginning of a text from outside, for messages.
+/// The beginning of a received text, for messages.
 pub fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(60).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Host number of each of `size` ranks; `None` when the text says something else.
+/// Host number of each of `size` ranks; `None` if the text does not describe that.
 pub fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
     let inner = text.trim().strip_prefix("(vector,")?.strip_suffix(')')?;
     let mut blocks = Vec::new();
@@ -47,7 +47,8 @@ fn fill(hosts: &mut Vec<u32>, first: u32, count: u32, each: u32, size: usize) ->
     Some(())
 }
 
-/// The text for these hosts: one block for hosts in a row that have as many ranks in a row each.
+/// The text for these hosts: one block for consecutive hosts that have the same number of
+/// consecutive ranks each.
 pub fn write(hosts: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &h in hosts {
@@ -72,7 +73,7 @@ pub fn write(hosts: &[u32]) -> String {
     format!("(vector,{})", blocks.join(","))
 }
 
-/// Numbers hosts by what tells them apart, in the order of their first rank.
+/// Numbers hosts by their identities, in the order of their first rank.
 pub fn number<T: Eq + Hash>(hosts: &[T]) -> Vec<u32> {
     let mut known: HashMap<&T, u32> = HashMap::new();
     let number = |host| {

@@ -1,7 +1,7 @@
-//! PMI-1, the line protocol between a launcher and its ranks, as pure machines: client and server;
-//! and the client of PMI-2.
+//! PMI-1, the line protocol between a launcher and its ranks, as pure state machines: client and
+//! server; and the client of PMI-2.
 //!
-//! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line
+//! One request is one line of `key=value` words that begins with `cmd=`; the answer is one line,
 //! too. The launcher keeps one key-value space for the job. Bytes or lines go in, lines come out;
 //! this module owns no socket.
 //!
@@ -44,13 +44,13 @@ pub use server::{Effect, Server, Stage};
 pub use spawn::Spawn;
 pub use waits::{WAITS, ask, question};
 
-/// Key under which Kittiwake's launcher keeps the job's 256-bit key (64 hexadecimal digits).
+/// Key of the job's 256-bit key (64 hexadecimal digits) in Kittiwake's launcher.
 pub const JOB_KEY: &str = "kw_job_key";
 
-/// Key under which a launcher says which rank is on which host.
+/// Key of a launcher's mapping of ranks to hosts.
 pub const MAPPING_KEY: &str = "PMI_process_mapping";
 
-/// `rank 3`, `ranks 1, 2`: not more than twenty of them.
+/// `rank 3`, `ranks 1, 2`: at most twenty of them.
 pub fn ranks(list: &[u32]) -> String {
     let some: Vec<String> = list.iter().take(20).map(u32::to_string).collect();
     let more = match list.len().saturating_sub(20) {

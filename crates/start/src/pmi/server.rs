@@ -7,10 +7,10 @@
 //!   any --process ended ([`Server::left`])--> Left
 //! ```
 //!
-//! A rank that finalizes and opens again (two MPI programs one after the other in a script) speaks
-//! in the next *epoch*, which has its own key-value space; fences are among ranks of one epoch. A
-//! fence that can never be complete, because a rank has left or closed, is said at once
-//! ([`Effect::BrokenFence`]), never waited for.
+//! A rank that finalizes and opens again (two MPI programs one after the other in a script)
+//! continues in the next *epoch*, which has its own key-value space; fences are among ranks of one
+//! epoch. A fence that can never be complete, because a rank has left or closed, is reported at
+//! once ([`Effect::BrokenFence`]).
 
 use std::collections::HashMap;
 
@@ -22,18 +22,18 @@ const VALUE_MAX: usize = 65536;
 const KEY_MAX: usize = 256;
 const NAME_MAX: usize = 256;
 
-/// Where a rank stands.
+/// State of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Has said nothing yet.
+    /// It has sent nothing yet.
     Silent,
     /// Between init and finalize.
     Speaking,
     /// In a fence.
     Waiting,
-    /// Has said finalize.
+    /// It has sent finalize.
     Finalized,
-    /// Its process has ended; what it was before.
+    /// Its process has ended.
     Left {
         /// Whether it ended between init and finalize.
         open: bool,
@@ -52,30 +52,30 @@ pub enum Effect {
     },
     /// A rank called MPI_Abort.
     Abort {
-        /// Who.
+        /// The rank.
         rank: u32,
-        /// With what status.
+        /// Its exit status.
         status: i32,
-        /// Its sentence, empty when it gave none.
+        /// Its sentence, empty if it gave none.
         message: String,
     },
-    /// `waiting` stands in a fence that `missing` can never enter.
+    /// `waiting` is in a fence that `missing` can never enter.
     BrokenFence {
         /// The waiting rank.
         waiting: u32,
         /// Ranks that have left or finalized.
         missing: u32,
     },
-    /// A rank says what it waits for, in this line.
+    /// A rank reports in this line what it waits for.
     Waits {
-        /// Who.
+        /// The rank.
         rank: u32,
         /// The line, without its end.
         line: String,
     },
     /// A rank does not speak PMI-1; nothing more will be read from it.
     Garbage {
-        /// Who.
+        /// The rank.
         rank: u32,
         /// The error.
         error: PmiError,
@@ -90,12 +90,12 @@ struct Rank {
     /// Inside `mcmd=` until `endcmd`.
     long: Option<String>,
     deaf: bool,
-    /// It has asked for the job's key, so it runs this library.
+    /// Whether it has asked for the job's key, so it runs this library.
     ours: bool,
     appnum: i32,
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Server {
     job: String,
@@ -108,7 +108,7 @@ pub struct Server {
 
 impl Server {
     /// A job of `appnums.len()` ranks. `hosts[r]` is the host number of rank `r`; `universe` is
-    /// MPI_UNIVERSE_SIZE. `key` is the job's key, unless the ranks know it by other means.
+    /// MPI_UNIVERSE_SIZE. `key` is the job's key, unless the ranks get it by other means.
     pub fn new(
         job: &str,
         key: Option<&[u8; 32]>,
@@ -138,7 +138,7 @@ impl Server {
         }
     }
 
-    /// Where a rank stands.
+    /// State of a rank.
     pub fn stage(&self, rank: u32) -> Stage {
         self.ranks[rank as usize].stage
     }
@@ -148,7 +148,7 @@ impl Server {
         self.ranks[rank as usize].ours && matches!(self.stage(rank), Stage::Speaking)
     }
 
-    /// Ranks that wait in a fence of the first epoch, and those that have said nothing yet.
+    /// Ranks that wait in a fence of the first epoch, and those that have sent nothing yet.
     pub fn late(&self) -> (Vec<u32>, Vec<u32>) {
         let those = |stage| {
             let ranks = self.ranks.iter().zip(0..);
@@ -189,7 +189,7 @@ impl Server {
         }
     }
 
-    /// The process of a rank has ended.
+    /// Handles the end of a rank's process.
     pub fn left(&mut self, rank: u32, out: &mut Vec<Effect>) {
         let r = &mut self.ranks[rank as usize];
         let open = matches!(r.stage, Stage::Speaking | Stage::Waiting);
@@ -293,7 +293,7 @@ impl Server {
         Ok(())
     }
 
-    /// Lets everyone out of a complete fence, or says that it never will be.
+    /// Completes a fence that all have entered, or reports one that can never be complete.
     fn fence(&mut self, epoch: usize, out: &mut Vec<Effect>) {
         let in_it = |r: &Rank| r.epoch == epoch && r.stage == Stage::Waiting;
         let Some(waiting) = self.ranks.iter().position(in_it) else {

@@ -1,11 +1,10 @@
-//! How a rank asks its launcher to start more processes, as PMI-1 and PMI-2 say it. They form a job
-//! of their own.
+//! How a rank asks its launcher to start more processes in PMI-1 and PMI-2. They form a job of
+//! their own.
 
 use super::PmiError;
 use super::frame;
 
-/// Under which key a job that was started by another finds the name of that one's key-value space
-/// (PMI-1).
+/// Key under which a spawned job finds the name of its parent's key-value space (PMI-1).
 pub const PARENT_KEY: &str = "kw_parent";
 
 /// Processes to be started.
@@ -15,7 +14,7 @@ pub struct Spawn {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// How many processes.
+    /// Number of processes.
     pub count: u32,
 }
 

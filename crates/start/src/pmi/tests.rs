@@ -1,4 +1,4 @@
-//! Both machines against each other, and each against nonsense.
+//! Both machines against each other, and each against invalid input.
 
 use super::client::{Answer, Ask, Client};
 use super::server::{Effect, Server, Stage};
@@ -17,7 +17,7 @@ fn lines_to(rank: u32, effects: &[Effect]) -> Vec<String> {
     effects.iter().filter_map(mine).collect()
 }
 
-/// Asks and returns the answer, if it came at once.
+/// Sends a request and returns the answer, if it arrives at once.
 fn ask(s: &mut Server, c: &mut Client, rank: u32, what: Ask) -> Option<Answer> {
     let mut out = Vec::new();
     s.handle(rank, c.ask(&what).unwrap().as_bytes(), &mut out);

@@ -1,8 +1,8 @@
-//! Any bytes as a word that is safe on a PMI line, and values cut over several keys where the
-//! launcher limits them.
+//! Encodes any bytes as a word that is safe on a PMI line, and splits values over several keys if
+//! the launcher limits their length.
 //!
 //! Letters, digits and `-_.:,/()+@` stand for themselves, every other byte is `%XX`. A stored value
-//! begins with `s` (whole) or is `m<N>` (its N pieces stand under `key.0` ... `key.N-1`).
+//! begins with `s` (whole) or is `m<N>` (its N pieces are under `key.0` ... `key.N-1`).
 
 use super::PmiError;
 
@@ -29,7 +29,7 @@ fn digit(n: u8) -> char {
     char::from(b"0123456789ABCDEF"[n as usize & 15])
 }
 
-/// A safe word as the bytes it stands for.
+/// The bytes of a safe word.
 pub fn decode(word: &str) -> Result<Vec<u8>, PmiError> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word.bytes();
@@ -51,8 +51,8 @@ fn escaped(high: Option<u8>, low: Option<u8>) -> Result<u8, PmiError> {
     }
 }
 
-/// Pairs `(key, value)` to store so that `value` can be read back from pairs no longer than `max`
-/// bytes each, the named one last.
+/// Pairs `(key, value)` to store, with values of at most `max` bytes, from which `value` can be
+/// read back; the pair of the key itself comes last.
 pub fn split(key: &str, value: &[u8], max: usize) -> Vec<(String, String)> {
     let word = encode(value);
     let key = encode(key.as_bytes());
@@ -64,7 +64,7 @@ pub fn split(key: &str, value: &[u8], max: usize) -> Vec<(String, String)> {
         .as_bytes()
         .chunks(max)
         .enumerate()
-        // an encoded word is ASCII, so any cut is a character boundary
+        // an encoded word is ASCII, so it can be cut anywhere
         .map(|(i, c)| {
             (
                 format!("{key}.{i}"),
@@ -86,7 +86,7 @@ pub enum Stored {
     Pieces(usize),
 }
 
-/// Reads what stands under the named key itself.
+/// Reads the value of the key itself.
 pub fn stored(word: &str) -> Result<Stored, PmiError> {
     match word.split_at_checked(1) {
         Some(("s", rest)) => Ok(Stored::Whole(decode(rest)?)),
@@ -106,7 +106,7 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// 64 hexadecimal digits as a key.
+/// Reads a key from 64 hexadecimal digits.
 pub fn unhex(text: &str) -> Option<[u8; 32]> {
     let mut out = [0u8; 32];
     if text.len() != 64 || !text.is_ascii() {

@@ -1,5 +1,5 @@
 //! Wait reports of ranks while the job runs: a rank of this library sends one in a line of its own,
-//! unasked or because the launcher has asked. Neither has an answer in the sense of PMI-1, so they
+//! unasked or at the launcher's request. Neither line has an answer in the sense of PMI-1, so both
 //! may occur between any two other lines.
 
 /// Start of the line in which a rank reports what it waits for. PMI does not interpret the rest.
