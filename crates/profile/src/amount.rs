@@ -1,18 +1,19 @@
-//! The bytes that a call is about: a number of elements times the size of their datatype.
+//! The bytes that a call transfers: a number of elements times the size of their datatype.
 //!
-//! Called after a successful call. Arguments that the call did not look at (the datatype of no
-//! elements, for instance) are not looked at here either: MPI would call its error handler.
+//! These functions are called after a successful call. Arguments that the call did not examine (the
+//! datatype of no elements, for instance) are not examined here either: MPI would call its error
+//! handler.
 
 use crate::next::{Asked, asked};
 use crate::record::size_of;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 
-/// How often datatypes were freed: a size that was seen before may be another's.
+/// Number of freed datatypes: a known handle may belong to a new datatype.
 static FREED: AtomicU64 = AtomicU64::new(1);
 
-/// A datatype was freed.
+/// Notes that a datatype was freed.
 pub(crate) fn type_freed() {
-    // SYNC: who uses the handle anew has heard of it by other ways than this.
+    // SYNC: a thread that uses the handle again has been synchronised by other means.
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -41,14 +42,14 @@ impl Sizes {
 #[cold]
 fn ask_size(datatype: usize) -> u64 {
     let mut size = 0;
-    // SAFETY: the datatype was good enough for the call that has just ended.
+    // SAFETY: the call that has just ended has accepted the datatype.
     match asked().map(|a| unsafe { (a.type_size)(datatype, &mut size) }) {
         Some(0) => size.max(0) as u64,
         _ => 0,
     }
 }
 
-/// Where the buffer of the result is the data's, too: MPI_IN_PLACE is 1 or -1, by ABI.
+/// Whether the data are in the buffer of the result: MPI_IN_PLACE is 1 or -1, depending on the ABI.
 #[inline(always)]
 pub(crate) fn in_place(buffer: usize) -> bool {
     buffer == 1 || buffer == usize::MAX
@@ -65,14 +66,14 @@ pub(crate) fn of(count: i64, datatype: usize) -> u64 {
 
 fn int(f: unsafe extern "C-unwind" fn(usize, *mut i32) -> i32, comm: usize) -> usize {
     let mut answer = 0;
-    // SAFETY: the communicator was good enough for the call that has just ended.
+    // SAFETY: the call that has just ended has accepted the communicator.
     match unsafe { f(comm, &mut answer) } {
         0 => answer.max(0) as usize,
         _ => 0,
     }
 }
 
-/// How many processes a collective call gives data.
+/// Number of processes to which a collective call gives data.
 fn others(asked: &Asked, comm: usize) -> usize {
     match int(asked.is_inter, comm) {
         0 => int(asked.size, comm),
@@ -89,9 +90,9 @@ pub(crate) fn for_each(count: i64, datatype: usize, comm: usize) -> u64 {
 /// An element of an array of counts.
 ///
 /// # Safety
-/// The array has it.
+/// The array has this element.
 unsafe fn count(counts: usize, wide: bool, at: usize) -> i64 {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller's promise.
     unsafe {
         match wide {
             true => (counts as *const i64).add(at).read(),
@@ -100,7 +101,7 @@ unsafe fn count(counts: usize, wide: bool, at: usize) -> i64 {
     }
 }
 
-/// A number of elements of its own for each process.
+/// A separate number of elements for each process.
 pub(crate) fn sum(counts: usize, wide: bool, datatype: usize, comm: usize) -> u64 {
     let processes = asked().map_or(0, |a| others(a, comm));
     // SAFETY: the call has read one count for each process.
@@ -108,7 +109,7 @@ pub(crate) fn sum(counts: usize, wide: bool, datatype: usize, comm: usize) -> u6
     of(all.fold(0, i64::saturating_add), datatype)
 }
 
-/// A number of elements and a datatype of its own for each process.
+/// A separate number of elements and datatype for each process.
 pub(crate) fn sum_of_types(counts: usize, wide: bool, datatypes: usize, comm: usize) -> u64 {
     let Some(asked) = asked() else { return 0 };
     let each = (0..others(asked, comm)).map(|at| {

@@ -1,5 +1,5 @@
-//! From where the program called: of a call that the Fortran layer makes, further up the stack; of
-//! one in Java, where Java says.
+//! Place in the program from which MPI was called: for a call through the Fortran layer, further up
+//! the stack; for one in Java, as Java reports it.
 //!
 //! Each function of the layer has a frame of fixed size, so a return address inside it is always at
 //! the same distance below that of its own caller. The unwinder determines that distance once.
@@ -10,22 +10,22 @@ use crate::{language, next};
 
 /// Kind of a return address.
 pub(crate) enum Found {
-    /// The program's, or one that cannot be followed.
+    /// In the program, or in code that cannot be followed.
     Program,
-    /// The Fortran layer's: its caller's return address stands so far above this one's.
+    /// In the Fortran layer: its caller's return address is this far above.
     Through(usize),
-    /// Of code in no file: its language says for each call where that is.
+    /// In code outside all files, whose language reports the place of each call.
     Language,
 }
 
-/// The return address at a place of the stack.
+/// The return address at a place on the stack.
 pub(crate) fn at(stack: usize) -> usize {
     // SAFETY: a place inside this thread's stack, where the unwinder has found a return address in
     // a call with the same frames.
     unsafe { (stack as *const usize).read() }
 }
 
-/// Looks at a return address that stands at a place of the stack.
+/// Examines a return address at a place on the stack.
 pub(crate) fn find(site: usize, stack: usize) -> Found {
     if language::knows(site) {
         return Found::Language;
@@ -43,7 +43,7 @@ pub(crate) fn find(site: usize, stack: usize) -> Found {
         _Unwind_Backtrace(on_frame, (&raw mut walk).cast());
     }
     match walk.above.checked_sub(stack) {
-        // what the unwinder says is where the address stands
+        // the unwinder reports where the return address is
         Some(distance @ 1..) if distance < 1 << 20 => Found::Through(distance),
         _ => Found::Program,
     }
@@ -54,7 +54,7 @@ fn is_ours(address: usize) -> bool {
     let Some(info) = next::info(address).filter(|i| !i.dli_fname.is_null()) else {
         return false;
     };
-    // SAFETY: the dynamic linker's own name of what is loaded.
+    // SAFETY: the dynamic linker's own name of a loaded file.
     let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
     let name = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
     let layers: [&[u8]; 4] = [
@@ -66,7 +66,7 @@ fn is_ours(address: usize) -> bool {
     layers.iter().any(|layer| name.starts_with(layer))
 }
 
-/// From the frame whose return address stands at `stack` to the one above.
+/// Walks from the frame whose return address is at `stack` to the one above.
 struct Walk {
     stack: usize,
     found: bool,
@@ -87,10 +87,10 @@ unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut Context) -> usize;
 }
 
-/// A frame's address is the return address of what it has called; that stands below what the
+/// A frame's address is the return address of its callee, which is below the address that the
 /// unwinder calls the frame's CFA.
 extern "C" fn on_frame(context: *mut Context, state: *mut c_void) -> c_int {
-    // SAFETY: the unwinder hands over its context, and the walk that `find` gave it.
+    // SAFETY: the unwinder passes its context, and the walk that `find` gave it.
     let (address, place, walk) = unsafe {
         let place = _Unwind_GetCFA(context).wrapping_sub(size_of::<usize>());
         (_Unwind_GetIP(context), place, &mut *state.cast::<Walk>())

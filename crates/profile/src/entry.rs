@@ -1,5 +1,5 @@
-//! How a recorded function begins: Rust has no word for the address that a function returns to, so a
-//! few instructions before it keep that for it, in memory of the thread.
+//! Entry of a recorded function. Rust cannot name the address to which a function returns, so a few
+//! instructions before it save that address in memory of the thread.
 
 use crate::record::Thread;
 
@@ -7,15 +7,15 @@ use crate::record::Thread;
 /// two.
 #[repr(C)]
 pub(crate) struct Entered {
-    /// Where the call returns to.
+    /// Return address of the call.
     pub site: usize,
-    /// The stack when the function was entered. On x86-64 the address above stands there.
+    /// Stack pointer at entry. On x86-64 the return address is above it.
     pub stack: usize,
     /// Null before the thread's first call.
     pub thread: *mut Thread,
 }
 
-// Memory of the thread at a fixed distance: the library is there when the program starts.
+// Memory of the thread at a fixed distance: the library is loaded at program start.
 std::arch::global_asm!(
     ".pushsection .tbss.kw_profile_entered,\"awT\",%nobits",
     ".p2align 4",
@@ -27,8 +27,9 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// The body of a symbol: keeps who called and where the stack is, and continues what is behind it,
-/// as if that had been called. The registers are those that a call may change and no argument uses.
+/// Body of a symbol: saves the return address and the stack pointer, and continues with the
+/// function behind it, as if that had been called. It uses registers that a call may change and no
+/// argument uses.
 #[cfg(target_arch = "x86_64")]
 macro_rules! begins {
     ($inner:ident) => {
@@ -43,7 +44,7 @@ macro_rules! begins {
     };
 }
 
-/// See above.
+/// The same for this architecture.
 #[cfg(target_arch = "aarch64")]
 macro_rules! begins {
     ($inner:ident) => {

@@ -28,7 +28,7 @@ fn asked() -> Option<&'static (Place, Name)> {
     ASKED.get_or_init(find).as_ref()
 }
 
-/// Whether a language knows more than this address of a call under way.
+/// Whether a language knows more than the return address of the current call.
 pub(crate) fn knows(site: usize) -> bool {
     let of_bindings = match info(site) {
         None => true,
@@ -37,7 +37,7 @@ pub(crate) fn knows(site: usize) -> bool {
     of_bindings && place() != 0
 }
 
-/// The place of the call under way, or 0.
+/// The place of the current call, or 0.
 pub(crate) fn place() -> usize {
     asked().map_or(0, |(place, _)| place() as usize)
 }

@@ -1,12 +1,12 @@
-//! The functions behind the recorder's own: those of the program's MPI library, or of a tool that the
-//! user loads before it.
+//! The functions behind the recorder's own: those of the program's MPI library, or of a tool that
+//! the user loads before it.
 
 use std::ffi::{CStr, c_void};
 
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 
-/// The next function of a name, looked up when it is first wanted.
+/// The next function of a name, looked up on first use.
 pub(crate) struct Next {
     address: AtomicUsize,
     name: &'static str,
@@ -24,7 +24,7 @@ impl Next {
     /// Its address.
     #[inline(always)]
     pub fn get(&self) -> usize {
-        // SYNC: what is found is code that was there before.
+        // SYNC: the address found is that of code that existed before.
         match self.address.load(Ordering::Relaxed) {
             0 => self.look(),
             found => found,
@@ -47,8 +47,8 @@ impl Next {
     }
 }
 
-/// Libraries of MPI that were opened so that only who opened them finds their functions, as those of
-/// Python's extensions: of other ABIs first, for these stand on the standard one.
+/// MPI libraries that were opened with private symbols, for example by Python's extensions: those
+/// of other ABIs first, because they use the standard one.
 const OPENED: [&CStr; 3] = [c"libmpi.so.12", c"libmpi.so.40", c"libmpi_abi.so.1"];
 
 /// The address of the next symbol of a name, or 0.
@@ -71,7 +71,7 @@ pub(crate) fn find(name: &CStr) -> usize {
     opened.map(|p| p as usize).find(|p| *p != 0).unwrap_or(0)
 }
 
-/// The address of a function of this library, whichever ABI the program has; or 0.
+/// The address of a function of this library, for a program of any ABI; or 0.
 pub(crate) fn of_library(name: &CStr) -> usize {
     // SAFETY: texts that end with NUL; nothing is loaded, and what is found stays open.
     unsafe {
@@ -83,7 +83,7 @@ pub(crate) fn of_library(name: &CStr) -> usize {
     }
 }
 
-/// The address of an object of the MPI library: of the program's copy, where it has one.
+/// The address of an object of the MPI library: of the program's copy, if it has one.
 pub(crate) fn object(name: &CStr) -> usize {
     // SAFETY: a text that ends with NUL.
     match unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize {
@@ -139,16 +139,16 @@ fn ask() -> Option<Asked> {
     })
 }
 
-/// The program or library that an address is in.
+/// The program or library that contains an address.
 pub(crate) fn info(address: usize) -> Option<libc::Dl_info> {
-    // SAFETY: the structure is plain data, and dladdr fills it in or says that it has not.
+    // SAFETY: the structure is plain data; dladdr fills it in or reports that it has not.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         (libc::dladdr(address as *const c_void, &mut info) != 0).then_some(info)
     }
 }
 
-/// The file of the program or library that an address is in.
+/// The file of the program or library that contains an address.
 pub(crate) fn module_of(address: usize) -> Option<String> {
     let name = info(address).filter(|i| !i.dli_fname.is_null())?.dli_fname;
     // SAFETY: the dynamic linker's own name of a library that is loaded.

@@ -1,8 +1,8 @@
 //! Work before and after each call.
 //!
-//! A thread writes into a sheet of its own, so threads do not meet. The row of a call is found by the
-//! address that it returns to and the function's number, in an index of the thread's own. A call
-//! that another one makes (from a function of the program that MPI calls) belongs to that one.
+//! A thread writes into a sheet of its own, so threads do not contend. The row of a call is found
+//! by its return address and the function's number, in an index of the thread's own. A call made
+//! inside another one (by a function of the program that MPI calls) counts as part of that one.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,7 +20,7 @@ use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::profile::{BEGIN, END, FILE_TIMES, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
 use kw_sys::ticks;
 
-/// Places of a thread's index, a power of two; more than rows of a sheet.
+/// Slots of a thread's index, a power of two; more than the rows of a sheet.
 const PLACES: usize = 2048;
 
 /// Meaning of a call beyond itself.
@@ -28,41 +28,41 @@ const PLACES: usize = 2048;
 pub(crate) enum Event {
     /// Nothing.
     Passes,
-    /// MPI begins.
+    /// MPI_Init or its relatives.
     Begins,
-    /// MPI ends.
+    /// MPI_Finalize.
     Ends,
-    /// A datatype goes.
+    /// A datatype is freed.
     FreesType,
 }
 
-/// A place of the index: a return address with a function, and what is known of it.
+/// A slot of the index: a return address with a function, and what is known about it.
 #[derive(Clone, Copy, Default)]
 struct Place {
     key: u64,
-    /// Where the row stands in the table (a multiple of 8), or twice the distance to the caller's
-    /// own return address, and 1 more; [`ASKED`] where a language is asked.
+    /// Offset of the row in the table (a multiple of 8); or twice the distance to the caller's own
+    /// return address, plus 1; or [`ASKED`] if a language is asked.
     known: usize,
 }
 
-/// What is known of a call in a language: no distance is 0.
+/// Mark of a call whose place a language reports: no distance is 0.
 const ASKED: usize = 1;
 
-/// Where calls are summed up.
+/// Destination of a thread's sums.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sums {
     /// Nowhere: not requested.
     Nowhere,
     /// In a sheet of the thread's own.
     Own,
-    /// In a sheet where other threads write, too.
+    /// In a sheet that other threads use, too.
     Shared,
 }
 
 /// A thread's state. Only its thread uses it.
 pub(crate) struct Thread {
-    /// The stack of the call in flight, 0 when there is none; of a thread that records nothing the
-    /// highest address.
+    /// Stack pointer of the call in flight, 0 if there is none; in a thread that records nothing,
+    /// the highest address.
     outer: usize,
     table: Option<&'static Table>,
     sheet: usize,
@@ -70,13 +70,13 @@ pub(crate) struct Thread {
     used: usize,
     index: Box<[Place; PLACES]>,
     pub sizes: Sizes,
-    /// Null where calls are not traced.
+    /// Null if calls are not traced.
     tracer: *mut Tracer,
 }
 
 /// The state of threads that record nothing. It is never written.
 struct Off(Thread);
-// SAFETY: it is never changed: its `outer` says so before anything else is looked at.
+// SAFETY: it is never changed, because its `outer` is examined first and ends every access.
 unsafe impl Sync for Off {}
 // SAFETY: as above.
 unsafe impl Send for Off {}
@@ -101,15 +101,15 @@ fn off() -> *mut Thread {
 /// Bytes of an element of a datatype; 0 in a thread that records nothing.
 #[inline(always)]
 pub(crate) fn size_of(datatype: usize) -> u64 {
-    // SAFETY: the thread's own state, which nobody else has. The reference ends before this returns,
-    // and the only function that is called meanwhile is the library's PMPI_Type_size, which does not
-    // lead back into this crate.
+    // SAFETY: the thread's own state, which no other thread has. The reference ends before this
+    // returns, and the only function that is called meanwhile is the library's PMPI_Type_size,
+    // which does not lead back into this crate.
     let thread = unsafe { (*entered()).thread.as_mut() };
     let recording = thread.filter(|t| t.table.is_some());
     recording.map_or(0, |t| t.sizes.of(datatype))
 }
 
-/// The state goes with the thread; the sheet is the next one's.
+/// Frees the state at the end of the thread; the next thread gets the sheet.
 extern "C" fn thread_ends(state: *mut c_void) {
     // SAFETY: the state that `begin` made for this thread, and its tracer; from now on the thread has
     // none.
@@ -138,11 +138,11 @@ fn tracer(table: &Table, sheet: usize, shared: bool) -> *mut Tracer {
 
 /// A child of a fork is not the rank.
 extern "C" fn in_child() {
-    // SAFETY: the child's only thread; what it had before stays.
+    // SAFETY: this is the child's only thread; its former state remains.
     unsafe { (*entered()).thread = off() }
 }
 
-/// The first call of a thread.
+/// Handles the first call of a thread.
 #[cold]
 #[inline(never)]
 fn begin(here: *mut Entered) -> *mut Thread {
@@ -183,7 +183,7 @@ fn begin(here: *mut Entered) -> *mut Thread {
     thread
 }
 
-/// A call is in flight; whatever ends it, it is not any more.
+/// Marks a call as being in flight until this is dropped, however the call ends.
 struct UnderWay {
     thread: *mut Thread,
     table: &'static Table,
@@ -196,7 +196,7 @@ impl UnderWay {
         let thread = unsafe { &mut *self.thread };
         thread.outer = 0;
         if thread.sums == Sums::Own {
-            // SYNC: the launcher reads words as they are.
+            // SYNC: the launcher reads each word at any time.
             let word = self.table.word(thread.sheet + UNDER_WAY);
             word.store(0, Ordering::Relaxed);
         }
@@ -204,7 +204,7 @@ impl UnderWay {
 }
 
 impl Drop for UnderWay {
-    /// An exception of the program's passes.
+    /// Handles an exception of the program that passes through.
     fn drop(&mut self) {
         self.end();
         // SAFETY: the thread's own state and its tracer, which live as long as the thread.
@@ -215,10 +215,10 @@ impl Drop for UnderWay {
 }
 
 /// Records a call. `run` calls the next function at this address, with this place for statuses;
-/// `bytes` says what it was about, `act` what a trace tells of it.
+/// `bytes` returns the bytes it transfers, `act` what a trace records about it.
 ///
 /// # Safety
-/// The function was entered by its symbol.
+/// The function was entered through its symbol.
 #[inline(always)]
 pub(crate) unsafe fn call(
     function: u32,
@@ -242,7 +242,7 @@ pub(crate) unsafe fn call(
     let (false, Some(table)) = (stack < outer, table) else {
         return run(next, status);
     };
-    // SAFETY: as above; nobody else has a reference now.
+    // SAFETY: as above; there is no other reference now.
     let row = unsafe { (*thread).enter(site, stack, function) };
     // SAFETY: as above.
     let tracer = unsafe { (*thread).tracer };
@@ -304,7 +304,7 @@ pub(crate) unsafe fn call(
     code
 }
 
-/// The program says that a phase begins.
+/// Records the start of a phase of the program.
 pub(crate) fn phase(level: c_int) {
     let here = entered();
     // SAFETY: this thread's own memory; its state and its tracer live as long as the thread.
@@ -321,7 +321,7 @@ pub(crate) fn phase(level: c_int) {
 
 #[inline(always)]
 fn add(word: &AtomicU64, more: u64, shared: bool) {
-    // SYNC: sums, which the launcher reads at any time, each by itself.
+    // SYNC: each word is a sum, which the launcher reads at any time, by itself.
     match shared {
         false => word.store(
             word.load(Ordering::Relaxed).wrapping_add(more),
@@ -350,7 +350,8 @@ impl Thread {
             return;
         }
         let row = row - self.sheet;
-        // SYNC: the launcher reads words as they are; half of this is a wrong time for a moment.
+        // SYNC: the launcher reads each word at any time; between the two stores a time is wrong
+        // for a moment.
         table
             .word(self.sheet + SINCE)
             .store(begin, Ordering::Relaxed);
@@ -359,8 +360,8 @@ impl Thread {
             .store(row as u64, Ordering::Relaxed);
     }
 
-    /// The lookup if the first entry of the index does not match: for a call through the Fortran
-    /// layer, continues to the program, and for one in Java to its place.
+    /// The lookup if the first slot of the index does not match: follows a call through the Fortran
+    /// layer to the program, and one in Java to its place.
     #[inline(never)]
     fn look(&mut self, mut site: usize, mut stack: usize, function: u32) -> usize {
         loop {
@@ -391,7 +392,7 @@ impl Thread {
         }
     }
 
-    /// Fills a place of the index in; whether there was room.
+    /// Fills a slot of the index; returns whether there was room.
     #[cold]
     fn learn(&mut self, at: usize, site: usize, stack: usize, function: u32) -> bool {
         let Some(table) = self.table.filter(|_| self.used < PLACES / 4 * 3) else {
@@ -420,7 +421,7 @@ fn key(site: usize, function: u32) -> u64 {
     (site as u64) << 16 | u64::from(function) + 1
 }
 
-/// Where a key stands in the index, unless that is taken.
+/// The slot of a key in the index, unless all are taken.
 #[inline(always)]
 fn first(key: u64) -> usize {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % PLACES

@@ -1,5 +1,4 @@
-//! The rank's table in the memory that its launcher gave it; what stands where says
-//! `kw_start::profile`.
+//! The rank's table in memory provided by its launcher; `kw_start::profile` describes its layout.
 
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,30 +13,30 @@ use crate::trace::ring::Memory;
 use crate::{language, next};
 use kw_start::trace;
 
-/// The table; the mapping stays for as long as the process does.
+/// The table; the mapping exists as long as the process.
 #[derive(Debug)]
 pub(crate) struct Table {
     base: *mut u8,
-    /// Whether ticks are those of the counter.
+    /// Whether ticks are those of the CPU's counter.
     pub counter: bool,
     /// Whether sums of calls are requested.
     pub counts: bool,
-    /// Modules are added by one thread at a time, which knows their bases.
+    /// Modules are added under this lock, which holds their base addresses.
     modules: Mutex<Vec<usize>>,
-    /// Where records over time go, if they are wanted.
+    /// Memory for records over time, if they are requested.
     pub trace: Option<Memory>,
 }
 
-// SAFETY: an address range of words that are read and written as atomics only, or, as modules, under
-// the lock.
+// SAFETY: an address range of words that are only accessed as atomics or, as modules, under the
+// lock.
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
-/// Maps a part of a file, if it has it.
+/// Maps a part of a file, if it is long enough.
 fn map(fd: i32, at: usize, len: usize) -> Option<*mut u8> {
-    // SAFETY: the number may be any descriptor, or none: what is asked of it changes nothing. A
-    // fresh mapping overlaps nothing.
+    // SAFETY: the number may be any descriptor, or none: the queries change nothing. A fresh
+    // mapping overlaps nothing.
     let base = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         if libc::fstat(fd, &mut stat) != 0 || (stat.st_size as usize) < at + len {
@@ -76,21 +75,22 @@ impl Table {
             trace: None,
         };
         if table.word(0).load(Ordering::Relaxed) != MAGIC {
-            return None; // a file of the program's under this number
+            return None; // a file of the program with this number
         }
         table.counter = table.word(COUNTER).load(Ordering::Relaxed) != 0;
         table.counts = table.word(UNCOUNTED).load(Ordering::Relaxed) == 0;
         let traced = table.word(TRACE).load(Ordering::Relaxed) as usize;
         if traced != 0 {
             let base = map(fd, traced, trace::SIZE);
-            // SAFETY: it is as long, and nobody ends it.
+            // SAFETY: the mapping has this length, and is never unmapped.
             table.trace = base.map(|base| unsafe { Memory::new(base) });
         }
         table.begin();
         Some(table)
     }
 
-    /// The first call of a process; another one of the same rank may have been here before.
+    /// Handles the first call of a process; an earlier process of the same rank may have used the
+    /// table.
     fn begin(&self) {
         let now = ticks::now(self.counter);
         if self.word(TICKS).load(Ordering::Relaxed) == 0 {
@@ -103,15 +103,15 @@ impl Table {
     /// A word of the table.
     pub fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at + 8 <= SIZE);
-        // SAFETY: all places are those of the table's own description, inside the mapping, and
+        // SAFETY: all offsets are those of the table's own description, inside the mapping, and
         // multiples of 8; the word is only used as an atomic.
         unsafe { &*self.base.add(at).cast::<AtomicU64>() }
     }
 
-    /// A sheet for a thread, and whether others write there, too: the first free one.
+    /// A sheet for a thread, and whether other threads use it, too: the first free one.
     pub fn take_sheet(&self) -> (usize, bool) {
         let sheets = (0..SHEETS - 1).map(|n| SHEETS_AT + n * SHEET);
-        // SYNC: what the thread before has written there is seen by the one that takes it.
+        // SYNC: the thread that takes the sheet sees what its predecessor has written there.
         let free = |at: &usize| {
             let owner = self.word(at + OWNER);
             owner
@@ -125,7 +125,7 @@ impl Table {
             .map_or((last, true), |at| (at, false))
     }
 
-    /// A thread is done with its sheet; the one of many stays.
+    /// Releases a thread's sheet, unless it is the shared one.
     pub fn leave_sheet(&self, at: usize) {
         if at == SHEETS_AT + (SHEETS - 1) * SHEET {
             return;
@@ -133,8 +133,8 @@ impl Table {
         self.word(at + OWNER).store(0, Ordering::Release);
     }
 
-    /// The row of a sheet for a function and an address: the one that has both, a new one, or the
-    /// one for many.
+    /// The row of a sheet for a function and an address: the existing one, a new one, or the row
+    /// for several.
     pub fn row(&self, sheet: usize, function: u32, address: usize) -> usize {
         let module = self.module(address);
         let _one = self.modules.lock().unwrap_or_else(|e| e.into_inner());
@@ -167,7 +167,7 @@ impl Table {
         at(new)
     }
 
-    /// The number of the program or library that an address is in, or of a place's module.
+    /// The number of the program or library that contains an address, or of a place's module.
     fn module(&self, address: usize) -> u32 {
         let info = match is_place(address as u64) {
             true => None,
@@ -190,8 +190,8 @@ impl Table {
         let at = MODULES_AT + used * MODULE;
         self.word(at).store(base as u64, Ordering::Relaxed);
         self.word(at + 8).store(len as u64, Ordering::Relaxed);
-        // SAFETY: the module's place lies inside the mapping, and nobody else writes there: the lock
-        // is held, and the launcher reads what is used only.
+        // SAFETY: the module's place lies inside the mapping, and no other thread writes there: the
+        // lock is held, and the launcher reads only modules in use.
         unsafe {
             let to = self.base.add(at + PATH_AT);
             std::ptr::copy_nonoverlapping(path.as_ptr(), to, len);
@@ -202,7 +202,7 @@ impl Table {
         used as u32
     }
 
-    /// The number of this process's first module: one before it may have left some.
+    /// The number of this process's first module: an earlier process may have left some.
     fn first(&self, known: &[usize]) -> u32 {
         (self.word(MODULES_USED).load(Ordering::Relaxed) as usize - known.len()) as u32
     }
@@ -210,7 +210,7 @@ impl Table {
 
 /// The absolute path of a program or library.
 fn path(info: &libc::Dl_info) -> Vec<u8> {
-    // SAFETY: the program's headers are asked for where they are.
+    // SAFETY: the query takes the address of the program's own headers.
     let program = next::info(unsafe { libc::getauxval(libc::AT_PHDR) } as usize);
     if program.is_some_and(|p| p.dli_fbase == info.dli_fbase) {
         if let Ok(path) = std::fs::read_link("/proc/self/exe") {
@@ -220,7 +220,7 @@ fn path(info: &libc::Dl_info) -> Vec<u8> {
     if info.dli_fname.is_null() {
         return Vec::new();
     }
-    // SAFETY: the dynamic linker's own name of what is loaded.
+    // SAFETY: the dynamic linker's own name of a loaded file.
     let name = unsafe { CStr::from_ptr(info.dli_fname) }
         .to_bytes()
         .to_vec();

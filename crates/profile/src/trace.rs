@@ -4,9 +4,9 @@
 //! Before the call its arguments are examined ([`Tracer::prepare`]) and its record is started; just
 //! before it begins the record gets its time, which makes it visible ([`Tracer::open`]); after it
 //! the results are added ([`Tracer::close`]). Most calls of most programs are of few kinds, for
-//! which that is short; all others are [`general`]. A program that ignores the status does not get
-//! one, but the library writes one for the recorder. Unknown values are left out: a handle is never
-//! queried unless the call has accepted it.
+//! which this is quick; all others are [`general`]. If a program ignores a status, the library
+//! still writes one for the recorder. Unknown values are left out: a handle is never queried unless
+//! the call has accepted it.
 
 pub(crate) mod abi;
 pub(crate) mod act;
@@ -36,39 +36,38 @@ use ring::{Memory, Ring};
 pub(crate) struct Tracer {
     memory: Memory,
     ring: Ring,
-    /// The number of the thread, where it stands in a record.
+    /// The number of the thread, at its position in a record.
     thread: u64,
     abi: &'static Abi,
     seen: Seen,
-    /// Whether more is to be done for the call in flight when it has ended than what its kind
-    /// needs.
+    /// Whether the call in flight needs more work at its end than other calls of its kind.
     slow: bool,
     comm: Option<&'static Comm>,
-    /// Where its receive takes from: a rank in MPI_COMM_WORLD, or [`ANY`].
+    /// Source of its receive: a rank in MPI_COMM_WORLD, or [`ANY`].
     source: i32,
-    /// Where its receive stands, if others are posted.
+    /// Entry of its receive, if others are posted.
     posted: Option<u32>,
-    /// A message that it receives: what it is, and its number.
+    /// A message that it receives: its envelope and its number.
     message: Option<(Wanted, u64)>,
-    /// Its requests, as they were before.
+    /// Its requests as they were before the call.
     handles: Vec<usize>,
-    /// Where the receives stand of which they are, if all of them will have ended.
+    /// Entries of their receives, if all of them will have ended.
     places: Vec<Option<u32>>,
-    /// Whether they are looked up afterwards.
+    /// Whether they are looked up after the call.
     looked: bool,
     /// Where the library writes statuses.
     status: usize,
-    /// Statuses for a program that wants none.
+    /// Statuses for a program that ignores them.
     own: Vec<[u64; STATUS / 8]>,
     /// Records that follow that of the call.
     more: Vec<Record>,
     /// Sums of the library, in the thread that has initialised MPI.
     sums: Option<Box<Sums>>,
-    /// Ticks when they are to be looked at.
+    /// Ticks when they are next read.
     look_at: u64,
 }
 
-/// The ABI of the library that answers.
+/// The ABI of the library in use.
 #[cold]
 fn library() -> &'static Abi {
     static ABI: OnceLock<Abi> = OnceLock::new();
@@ -120,8 +119,8 @@ impl Tracer {
         }
     }
 
-    /// Looks at the arguments and begins the record; `what`: its word of this name. `status` is where
-    /// the program wants statuses; the answer, where the library is to write them.
+    /// Examines the arguments and begins the record; `what`: its word of this name. `status` is
+    /// where the program wants statuses; returns where the library must write them.
     #[inline(always)]
     pub fn prepare(&mut self, act: impl Fn() -> Act, what: u64, status: usize) -> usize {
         let a = act();
@@ -130,7 +129,7 @@ impl Tracer {
             What::Plain => self.plain(a.comm, NOBODY, what),
             What::Window => self.plain(0, a.dest as u32, what | u64::from(TARGET) << 24),
             What::Send => self.send(a.comm, a.dest, a.tag, what),
-            // a receive before which nothing is posted takes its message in its own record
+            // if no receive is posted, a receive has its message in its own record
             What::Recv if !receives::any() => {
                 return self.recv(a.comm, a.source, a.tag, what, status);
             }
@@ -139,7 +138,7 @@ impl Tracer {
         status
     }
 
-    /// The communicator of a call, if it has one and that is known.
+    /// The communicator of a call, if it has one and it is known.
     #[inline(always)]
     fn see(&mut self, comm: usize) -> Option<&'static Comm> {
         if comm == 0 {
@@ -228,13 +227,13 @@ impl Tracer {
         self.status
     }
 
-    /// The call begins.
+    /// Notes the start of the call.
     #[inline(always)]
     pub fn open(&mut self, begin: u64) {
         self.ring.set(Record::BEGIN, begin);
     }
 
-    /// The call has ended; `good`: well, so that there are `bytes`.
+    /// Notes the end of the call; `good`: it succeeded, so `bytes` can be asked.
     #[inline(always)]
     pub fn close(&mut self, act: impl Fn() -> Act, good: bool, end: u64, bytes: Option<u64>) {
         let bytes = bytes.unwrap_or(NONE);
@@ -247,14 +246,14 @@ impl Tracer {
         }
     }
 
-    /// The call was left by an exception of the program's.
+    /// Notes that an exception of the program has ended the call.
     #[cold]
     pub fn leave(&mut self, end: u64) {
         self.failed();
         self.finish(end, NONE);
     }
 
-    /// The record is whole.
+    /// Publishes the complete record.
     #[inline(never)]
     fn finish(&mut self, end: u64, bytes: u64) {
         self.ring.close(end, bytes);
@@ -278,7 +277,7 @@ impl Tracer {
         self.more.clear();
     }
 
-    /// Looks at the sums.
+    /// Reads the sums.
     fn look(&mut self, ticks: u64, always: bool) {
         let thread = self.number();
         if let Some(sums) = &mut self.sums {
@@ -288,14 +287,14 @@ impl Tracer {
         }
     }
 
-    /// A receive before which nothing is posted has ended.
+    /// Handles the end of a receive that no earlier receive precedes.
     #[inline(never)]
     fn took(&mut self, end: u64, bytes: u64) {
         let what = self.ring.get(Record::WHAT);
         let (true, Some(comm)) = (what & u64::from(TAKES) << 24 != 0, self.comm) else {
             return self.finish(end, bytes);
         };
-        // SAFETY: the call has done well, and this is where it has written.
+        // SAFETY: the call has succeeded, and has written here.
         let said = unsafe { self.abi.said(self.status) };
         let from = comm.world(said.source);
         let n = receives::number(comm, from, said.tag);
@@ -317,7 +316,7 @@ impl Tracer {
         self.finish(end, bytes);
     }
 
-    /// A message whose bytes have no room in the record of the call.
+    /// A message whose size does not fit into the record of the call.
     #[cold]
     fn took_much(&mut self, _: &Comm, got: Record) {
         let what = self.ring.get(Record::WHAT);
@@ -326,7 +325,7 @@ impl Tracer {
         self.more.push(got);
     }
 
-    /// When the call in flight began.
+    /// Start time of the call in flight.
     fn begin(&self) -> u64 {
         self.ring.get(Record::BEGIN)
     }
@@ -335,7 +334,7 @@ impl Tracer {
         (self.thread >> 48) as u16
     }
 
-    /// A phase of the program.
+    /// Records a phase of the program.
     pub fn phase(&mut self, level: c_int, now: u64) {
         let phase = Record {
             begin: now,
@@ -345,7 +344,7 @@ impl Tracer {
             ..Record::EMPTY
         };
         if self.ring.is_open() {
-            return self.more.push(phase); // said in a function that MPI has called
+            return self.more.push(phase); // inside a function that MPI has called
         }
         self.ring.push(&phase);
         self.ring.publish();

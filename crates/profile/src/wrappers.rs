@@ -24,7 +24,7 @@ macro_rules! word {
 macro_rules! record {
     ($number:literal, $symbol:ident, $inner:ident, ($($p:ident),*), [$($status:ident)?], $event:ident, $bytes:expr, $act:expr) => {
         // SAFETY (of all below): the program calls it with the parameters of MPI's function of this
-        // name, which are integers and pointers, a word each; they are passed on as they are.
+        // name, which are integers and pointers, a word each; they are passed on unchanged.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $symbol() {
@@ -40,8 +40,8 @@ macro_rules! record {
                     std::mem::transmute(next);
                 next($($p),*)
             };
-            // SAFETY: it was entered by the symbol; bytes are asked for where the call did well, so
-            // that the arguments are what they should be.
+            // SAFETY: it was entered by the symbol; bytes are asked for after a successful call, so
+            // the arguments are valid.
             unsafe {
                 let status = 0 $(+ $status)?;
                 call($number, Event::$event, &NEXT, status, run, || $bytes, || $act)
@@ -50,7 +50,8 @@ macro_rules! record {
     };
 }
 
-/// MPI_Pcontrol: takes whatever a tool wants behind the level; six words of it are passed on.
+/// MPI_Pcontrol: accepts all arguments that a tool wants after the level; six words of them are
+/// passed on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPI_Pcontrol(
     level: c_int,
@@ -62,7 +63,7 @@ pub unsafe extern "C-unwind" fn MPI_Pcontrol(
 ) -> c_int {
     static NEXT: Next = Next::new("MPI_Pcontrol\0");
     phase(level);
-    // SAFETY: the next function of this name takes any words behind the first.
+    // SAFETY: the next function of this name takes any words after the first.
     unsafe {
         let next: unsafe extern "C-unwind" fn(c_int, usize, usize, usize, usize, usize) -> c_int =
             std::mem::transmute(NEXT.get());

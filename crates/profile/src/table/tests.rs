@@ -1,12 +1,12 @@
-//! Rows and sheets of a table, and what the launcher reads out of it.
+//! Rows and sheets of a table, and how the launcher reads them.
 
 use super::*;
 
-/// A table in memory as the launcher gives it.
+/// A table in memory like the launcher's.
 fn table() -> Table {
     let layout = std::alloc::Layout::from_size_align(SIZE, 4096).unwrap();
     let table = Table {
-        // SAFETY: the layout has a size; nobody ends the memory.
+        // SAFETY: the layout has a size; the memory is never freed.
         base: unsafe { std::alloc::alloc_zeroed(layout) },
         counter: false,
         counts: true,
@@ -18,7 +18,7 @@ fn table() -> Table {
     table
 }
 
-/// What the launcher reads.
+/// The table as the launcher reads it.
 fn read_back(table: &Table) -> Calls {
     let copy = |at: usize, to: &mut [u8]| {
         // SAFETY: the table has `SIZE` bytes, and nothing writes there.

@@ -27,11 +27,11 @@ pub(super) struct Abi {
     multiple: c_int,
     /// MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH.
     pub topologies: [c_int; 3],
-    /// The bits of a word that are a handle.
+    /// The bits of a word that hold a handle.
     mask: usize,
 }
 
-/// Where in a status things stand.
+/// Layout of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Status {
     pub bytes: usize,
@@ -40,21 +40,21 @@ pub(super) struct Status {
     count: Count,
 }
 
-/// How a status says bytes and that it was cancelled.
+/// Where a status has the number of bytes and the cancelled flag.
 #[derive(Clone, Copy, Debug)]
 enum Count {
-    /// Two ints at 12, low and high; bit 0 of that at 20.
+    /// Two ints at 12, low and high; the flag is bit 0 of the int at 20.
     Standard,
-    /// Two ints at 0, low and high; of the second bit 0 is that it was cancelled.
+    /// Two ints at 0, low and high; the flag is bit 0 of the second.
     Mpich,
-    /// A word at 16; an int at 12.
+    /// A word at 16; the flag is an int at 12.
     OpenMpi,
 }
 
 /// Contents of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
-    /// The rank, as the communicator counts.
+    /// The rank in the communicator.
     pub source: c_int,
     pub tag: c_int,
     pub bytes: u64,
@@ -101,7 +101,7 @@ const MPICH: Abi = Abi {
     mask: u32::MAX as usize,
 };
 
-/// Without the addresses of its handles.
+/// An ABI without the addresses of its handles.
 const OPEN_MPI: Abi = Abi {
     handle: 8,
     status: Status {
@@ -138,13 +138,13 @@ impl Abi {
         }
     }
 
-    /// A handle that came as a word: above an int anything may stand.
+    /// The handle in a word: the upper half of the word of an int is undefined.
     #[inline(always)]
     pub fn handle(&self, word: usize) -> usize {
         word & self.mask
     }
 
-    /// Whether threads may call MPI at the same time; it has been initialised.
+    /// Whether threads may call MPI at the same time; MPI has been initialised.
     pub fn calls_at_once(&self) -> bool {
         let ask = next::find(c"PMPI_Query_thread");
         if ask == 0 {
@@ -158,16 +158,16 @@ impl Abi {
         }
     }
 
-    /// The handle at a place of an array; 0 where there is no array.
+    /// The handle at an index of an array; 0 without an array.
     ///
     /// # Safety
-    /// The array is null or has it.
+    /// The array is null or has this element.
     #[inline(always)]
     pub unsafe fn handle_at(&self, array: usize, at: usize) -> usize {
         if array == 0 {
             return 0;
         }
-        // SAFETY: the caller says so.
+        // SAFETY: the caller's promise.
         unsafe {
             match self.handle {
                 4 => (array as *const u32).add(at).read_unaligned() as usize,
@@ -198,10 +198,10 @@ impl Abi {
     /// Contents of a status.
     ///
     /// # Safety
-    /// There is one that MPI has written.
+    /// MPI has written a status there.
     #[inline(always)]
     pub unsafe fn said(&self, status: usize) -> Said {
-        // SAFETY: all places lie inside a status of this ABI.
+        // SAFETY: all offsets lie inside a status of this ABI.
         unsafe {
             let int = |at: usize| ((status + at) as *const c_int).read_unaligned();
             let word = |at: usize| u64::from(int(at) as u32);

@@ -8,7 +8,7 @@ use kw_start::trace::ABSENT;
 #[allow(missing_docs)]
 pub(crate) enum What {
     Plain,
-    /// Nothing; of its arguments ranks, tag or requests are told.
+    /// Nothing; ranks, tag or requests among its arguments are recorded.
     Named,
     /// Each member waits for those before it.
     Scan,
@@ -60,7 +60,7 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Act {
     pub what: What,
-    /// Whether all of the communicator have to call it, each as often.
+    /// Whether all members of the communicator must call it, each the same number of times.
     pub collective: bool,
     /// A handle, or 0.
     pub comm: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Act {
 }
 
 impl Act {
-    /// Of which nothing is told but that it was.
+    /// An action of which only the call itself is recorded.
     pub const PLAIN: Act = Act {
         what: What::Plain,
         collective: false,

@@ -1,8 +1,9 @@
-//! Communicators: what each is is asked once, when it is made or first seen, and kept.
+//! Communicators: the properties of each are queried once, when it is created or first seen, and
+//! kept.
 //!
-//! The number that is the same on all members is made of the ranks of the members in MPI_COMM_WORLD
-//! and of how many communicators with just these this process has seen before: making one is
-//! collective, so members agree on that.
+//! The number that is the same on all members is derived from the members' ranks in MPI_COMM_WORLD
+//! and the number of communicators with the same members that this process has seen before:
+//! creating one is collective, so members agree on that number.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
@@ -16,19 +17,20 @@ use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
 use kw_start::trace::*;
 
-/// How often a communicator was freed: a handle that was seen before may be another's.
+/// Number of freed communicators: a known handle may belong to a new communicator.
 static FREED: AtomicU64 = AtomicU64::new(1);
-/// Whether MPI_COMM_WORLD is there.
+/// Whether MPI_COMM_WORLD exists.
 static WORLD: AtomicBool = AtomicBool::new(false);
 
-/// A communicator. It is never given back, as there are few: no more than the launcher is told of.
+/// A communicator. It is never freed, because there are no more than the launcher is told of.
 #[derive(Debug)]
 pub(super) struct Comm {
     /// Its number in records.
     pub number: u32,
-    /// The ranks of those that ranks of calls mean; `None`: of all ranks their own.
+    /// Ranks in MPI_COMM_WORLD of the processes that arguments of calls name; `None`: every rank is
+    /// its own.
     ranks: Option<Vec<i32>>,
-    /// The calling process's own.
+    /// The calling process's rank.
     pub place: i32,
     collectives: AtomicU64,
     /// The hash of its members.
@@ -80,7 +82,7 @@ impl Comm {
         }
     }
 
-    /// Which collective the next one is.
+    /// Number of the next collective.
     #[inline(always)]
     pub fn next_collective(&self) -> u64 {
         counts::add_one(&self.collectives)
@@ -104,10 +106,10 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     handle: usize,
-    /// How often one had been freed.
+    /// Number of freed communicators at that time.
     then: u64,
     comm: Option<&'static Comm>,
-    /// To a multiple of two.
+    /// Rounds up to a multiple of two.
     _pad: usize,
 }
 
@@ -169,7 +171,7 @@ fn all() -> MutexGuard<'static, All> {
     all.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// MPI is there: its first two communicators, in an order that is that of all ranks.
+/// Describes the first two communicators once MPI is initialised, in the same order on all ranks.
 #[cold]
 pub(super) fn begin(memory: Memory, abi: &Abi) {
     let Some(ask) = ask() else { return };
@@ -185,7 +187,7 @@ pub(super) fn begin(memory: Memory, abi: &Abi) {
     made(memory, abi, abi.this);
 }
 
-/// Describes a communicator that was made, or is seen first.
+/// Describes a communicator that was created, or is seen for the first time.
 #[cold]
 pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static Comm> {
     if handle == abi.null || handle == 0 || !WORLD.load(Ordering::Relaxed) {
@@ -193,13 +195,13 @@ pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static 
     }
     let ask = ask()?;
     let world = all().world;
-    // SAFETY: MPI has made it just now, or has taken it just now.
+    // SAFETY: MPI has just created it, or has just accepted it.
     let told = unsafe { ask.members(abi, handle, world)? };
     let name = name(ask, handle);
     Some(all().add(memory, handle, told, &name))
 }
 
-/// Describes a copy of a communicator, which may not be asked yet.
+/// Describes a copy of a communicator, which cannot be queried yet.
 #[cold]
 pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) -> Option<&'static Comm> {
     let told = Told {
@@ -211,15 +213,15 @@ pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) -> Opt
     (handle != abi.null).then(|| all().add(memory, handle, told, b""))
 }
 
-/// A communicator was freed.
+/// Notes that a communicator was freed.
 #[cold]
 pub(super) fn freed(handle: usize) {
     all().known.remove(&handle);
-    // SYNC: who uses the handle anew has heard of it by other ways than this.
+    // SYNC: a thread that uses the handle again has been synchronised by other means.
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A communicator has got a name.
+/// Notes the name of a communicator.
 #[cold]
 pub(super) fn named(memory: Memory, handle: usize) {
     let Some(ask) = ask() else { return };
@@ -249,7 +251,7 @@ impl All {
         let before = self.made.entry(members).or_default();
         let id = mix(members ^ mix(*before + 1));
         *before += 1;
-        let mut number = 0; // described nowhere
+        let mut number = 0; // there is no room for its description
         if (self.used as usize) < COMMS {
             self.used += 1;
             number = self.used;
@@ -276,7 +278,7 @@ impl All {
     }
 }
 
-/// Placeholder for all communicators that are not described: no rank in it is known.
+/// Placeholder for all communicators without a description: no rank in it is known.
 fn nothing() -> &'static Comm {
     static NOTHING: OnceLock<Comm> = OnceLock::new();
     NOTHING.get_or_init(|| Comm {
@@ -355,7 +357,7 @@ fn ask() -> Option<&'static Ask> {
 }
 
 impl Ask {
-    /// The ranks that calls mean, the hash of all members, and the neighbours.
+    /// The ranks that arguments of calls name, the hash of all members, and the neighbours.
     ///
     /// # Safety
     /// `comm` is a communicator, `world` the group of MPI_COMM_WORLD.
@@ -375,7 +377,7 @@ impl Ask {
         };
         let mut members = hash(&own);
         if let Some(other) = &other {
-            // both sides find the same
+            // both sides compute the same
             let (a, b) = (members, hash(other));
             members = mix(a.min(b)) ^ a.max(b);
         }

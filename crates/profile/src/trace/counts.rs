@@ -1,30 +1,30 @@
-//! Which of its kind a message is: the first, second, ... that went from one process to another with
-//! one tag in one communicator. Both ends count alike, because messages of a kind are received in
-//! the order in which they were sent (MPI 5.0, 3.5).
+//! Number of a message of its kind: the first, second, ... from one process to another with one tag
+//! in one communicator. Both ends count alike, because messages of a kind are received in the order
+//! in which they were sent (MPI 5.0, 3.5).
 
 use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kw_start::trace::NONE;
 
-/// Kinds of messages that are counted, a power of two; messages of further ones have no number.
+/// Kinds of messages that are counted, a power of two; messages of further kinds have no number.
 const PLACES: usize = 1 << 16;
-/// Places that are looked at for a kind.
+/// Slots that are searched for a kind.
 const TRIES: usize = 64;
-/// The count of a kind of which something got lost: nothing more is said of it.
+/// The count of a kind that has lost a message: it gives no more numbers.
 const UNKNOWN: u64 = 1 << 63;
 
 /// Whether threads may call MPI at the same time, as far as is known.
 static THREADS: AtomicBool = AtomicBool::new(true);
 
-/// Says whether threads may call MPI at the same time.
+/// Notes whether threads may call MPI at the same time.
 pub(super) fn set_threads(threads: bool) {
-    // SYNC: threads that are not to call at the same time hear of each other's calls by other ways.
+    // SYNC: threads that may not call at the same time are synchronised by other means.
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Adds one to a sum; what it was.
+/// Adds one to a sum; returns the old value.
 #[inline(always)]
 pub(super) fn add_one(sum: &AtomicU64) -> u64 {
-    // SYNC: a sum; who sends after another one has heard of it by other ways.
+    // SYNC: a sum; a thread that sends after another one is synchronised by other means.
     match THREADS.load(Ordering::Relaxed) {
         true => sum.fetch_add(1, Ordering::Relaxed),
         false => {
@@ -50,7 +50,7 @@ impl Quintuple {
         Quintuple((b ^ b >> 29).wrapping_mul(0x94d0_49bb_1331_11eb) | 1)
     }
 
-    /// The number of the next one.
+    /// The number of the next message.
     #[inline(always)]
     pub fn next(self) -> u64 {
         match self.count() {
@@ -62,7 +62,7 @@ impl Quintuple {
         }
     }
 
-    /// One of them got lost, or its number did.
+    /// Notes that a message of this kind, or its number, was lost.
     #[cold]
     pub fn give_up(self) {
         if let Some(count) = self.count() {
@@ -79,7 +79,7 @@ impl Quintuple {
         }
     }
 
-    /// The lookup if another kind, or none, is in the first slot.
+    /// The lookup if the first slot is empty or holds another kind.
     #[inline(never)]
     fn look(self) -> Option<&'static AtomicU64> {
         let first = (self.0 >> 40) as usize;

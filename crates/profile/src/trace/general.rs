@@ -1,5 +1,5 @@
-//! Calls that do more than one thing with messages: receives while others are posted, completions,
-//! persistent and probed ones, communicators that come and go.
+//! Calls with several effects on messages: receives while others are posted, completions,
+//! persistent and probed messages, creation and end of communicators.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use super::{Tracer, library};
 use kw_start::trace::*;
 
 impl Tracer {
-    /// Looks at the arguments; where the library is to write statuses.
+    /// Examines the arguments; returns where the library must write statuses.
     #[inline(never)]
     pub(super) fn general(&mut self, act: &Act, what: u64, status: usize) -> usize {
         let abi = self.abi;
@@ -102,7 +102,7 @@ impl Tracer {
         self.room(abi, status, 1)
     }
 
-    /// Where the library writes statuses: at ours, where the program wants none.
+    /// Where the library writes statuses: into our own if the program ignores them.
     #[inline(always)]
     fn room(&mut self, abi: &Abi, status: usize, count: usize) -> usize {
         self.status = status;
@@ -126,7 +126,7 @@ impl Tracer {
         if array == 0 || count <= 0 {
             return status;
         }
-        // SAFETY: the program says that the array has so many; MPI reads them, too.
+        // SAFETY: the program passes the array with this length; MPI reads it, too.
         let each = (0..count as usize).map(|n| unsafe { abi.handle_at(array, n) });
         self.handles.extend(each);
         let mut all = receives::all();
@@ -185,7 +185,7 @@ impl Tracer {
         self.ring.set(Record::WHAT, what | u64::from(flags) << 24);
     }
 
-    /// The call has ended; `good`: well.
+    /// Notes the end of the call; `good`: it succeeded.
     #[cold]
     #[inline(never)]
     pub(super) fn close_general(&mut self, act: &Act, good: bool, end: u64, bytes: u64) {
@@ -217,7 +217,7 @@ impl Tracer {
         }
     }
 
-    /// A message, of which a status tells.
+    /// A message that a status describes.
     #[inline(always)]
     pub(super) fn got(&self, comm: &Comm, said: Said, end: u64) -> Record {
         Record {
@@ -238,7 +238,7 @@ impl Tracer {
         let Some(wanted) = self.wanted(abi, act) else {
             return;
         };
-        // SAFETY: the call has done well, and this is where it has written.
+        // SAFETY: the call has succeeded, and has written here.
         let said = unsafe { abi.said(self.status) };
         let mut got = self.got(wanted.comm, said, end);
         match self.posted {
@@ -261,7 +261,7 @@ impl Tracer {
             return;
         }
         let int = |at: usize| {
-            // SAFETY: null, or what the call has written.
+            // SAFETY: null, or written by the call.
             (at != 0).then(|| unsafe { (at as *const c_int).read() })
         };
         let [_, _, _, fourth, fifth] = act.words;
@@ -296,7 +296,7 @@ impl Tracer {
         }
     }
 
-    /// A request is complete, and this its status.
+    /// Handles a complete request with its status.
     fn completed(&mut self, all: &mut Receives, handle: usize, nth: usize, end: u64) {
         if let Some(at) = all.take(handle) {
             self.ended(all, at, nth, end);
@@ -305,7 +305,7 @@ impl Tracer {
 
     fn ended(&mut self, all: &mut Receives, at: u32, nth: usize, end: u64) {
         let abi = self.abi;
-        // SAFETY: the call has done well, and this is where it has written.
+        // SAFETY: the call has succeeded, and has written here.
         let said = unsafe { abi.said(self.status + nth * abi.status.bytes) };
         if said.cancelled {
             return all.cancelled(at, &mut self.more);
@@ -318,7 +318,7 @@ impl Tracer {
     #[inline(never)]
     fn afterwards(&mut self, abi: &Abi, act: &Act, end: u64) {
         let begin = self.begin();
-        // SAFETY: what the call has written; it has done well.
+        // SAFETY: written by the call, which has succeeded.
         let written = |word: usize| unsafe { abi.handle_at(word, 0) };
         match act.what {
             What::Irecv | What::Isendrecv => {
@@ -394,7 +394,7 @@ impl Tracer {
         let Some(comm) = self.comm.filter(|c| c.number != 0) else {
             return;
         };
-        // SAFETY: the call has done well.
+        // SAFETY: the call has succeeded.
         let request = unsafe { abi.handle_at(act.words[0], 0) };
         let what = match act.what {
             What::RecvInit => self.wanted(abi, act).map(Persistent::Receive),
@@ -443,12 +443,12 @@ impl Tracer {
     /// MPI_Probe and MPI_Iprobe.
     fn saw(&mut self, abi: &Abi, act: &Act) {
         let flag = act.words[2];
-        // SAFETY: null, or what the call has written.
+        // SAFETY: null, or written by the call.
         let found = flag == 0 || unsafe { (flag as *const c_int).read() } != 0;
         let Some(wanted) = self.wanted(abi, act).filter(|_| found) else {
             return;
         };
-        // SAFETY: the call has done well, and this is where it has written.
+        // SAFETY: the call has succeeded, and has written here.
         let said = unsafe { abi.said(self.status) };
         self.sees(wanted.comm, said);
     }
@@ -461,12 +461,12 @@ impl Tracer {
         self.flag(SEES);
     }
 
-    /// MPI_Mprobe and MPI_Improbe: what was found has its number now.
+    /// MPI_Mprobe and MPI_Improbe: the message that was found gets its number now.
     fn probed(&mut self, abi: &Abi, act: &Act, end: u64) {
         let [message, _, flag, ..] = act.words;
         let mut all = receives::all();
         let posted = self.posted.take();
-        // SAFETY: null, or what the call has written.
+        // SAFETY: null, or written by the call.
         let found = flag == 0 || unsafe { (flag as *const c_int).read() } != 0;
         let wanted = self.wanted(abi, act).filter(|_| found);
         let Some(wanted) = wanted else {
@@ -475,7 +475,7 @@ impl Tracer {
             }
             return;
         };
-        // SAFETY: the call has done well, and this is where it has written.
+        // SAFETY: the call has succeeded, and has written here.
         let (said, message) = unsafe { (abi.said(self.status), abi.handle_at(message, 0)) };
         if abi.is_nobody(said.source) {
             return;
@@ -490,7 +490,7 @@ impl Tracer {
         all.add_message(message, wanted, n);
     }
 
-    /// The call has failed: what it did before is not known.
+    /// Handles a failed call: its effects before the error are not known.
     #[cold]
     pub(super) fn failed(&mut self) {
         let what = self.ring.get(Record::WHAT) & !(u64::from(TAKES) << 24);
@@ -517,7 +517,7 @@ impl Tracer {
         }
     }
 
-    /// Where the call in flight sends to, or its root.
+    /// Destination of the call in flight, or its root.
     fn peer(&self) -> i32 {
         self.ring.get(Record::RANKS) as i32
     }

@@ -2,9 +2,9 @@
 //! that it has sent, or that arrived too early (events), and a few sums from time to time
 //! (performance variables).
 //!
-//! Events come in whatever thread the library hands them out, between two calls or inside of one; the
-//! next call of any thread that ends writes them down. Sums are read when a call of the first thread
-//! ends and the last look was [`EVERY`] ago.
+//! The library delivers events in any thread, between two calls or inside of one; the next call
+//! that ends, in any thread, writes them to its ring. Sums are read when a call of the first thread
+//! ends and the last read was [`EVERY`] ago.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -15,19 +15,19 @@ use kw_sys::clock;
 
 use crate::next;
 
-/// Nanoseconds between two looks at the sums.
+/// Nanoseconds between two reads of the sums.
 const EVERY: u64 = 10_000_000;
-/// Most events that wait for a call to end.
+/// Most events that wait for the end of a call.
 const MOST: usize = 1 << 16;
 
-/// Events that are not written down yet, and whether there are any.
+/// Events that are not written yet, and whether there are any.
 static EVENTS: Mutex<Vec<Record>> = Mutex::new(Vec::new());
 static PENDING: AtomicBool = AtomicBool::new(false);
 
-/// Whether there are events to write down.
+/// Whether there are events to write.
 #[inline(always)]
 pub(super) fn is_pending() -> bool {
-    // SYNC: whoever misses one that is being added leaves it to the next call.
+    // SYNC: a thread that misses one being added leaves it to the next call.
     PENDING.load(Ordering::Relaxed)
 }
 
@@ -83,7 +83,7 @@ type Variable =
 type Start = unsafe extern "C-unwind" fn(usize, usize) -> c_int;
 type Read = unsafe extern "C-unwind" fn(usize, usize, *mut c_void) -> c_int;
 
-/// A function of this library, whichever ABI the program has; of this type.
+/// A function of this library, for a program of any ABI; of this type.
 ///
 /// # Safety
 /// The function has this type.
@@ -91,7 +91,7 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     assert!(size_of::<F>() == size_of::<usize>());
     match next::of_library(name) {
         0 => None,
-        // SAFETY: the caller says so.
+        // SAFETY: the caller's promise.
         found => Some(unsafe { std::mem::transmute_copy::<usize, F>(&found) }),
     }
 }
@@ -105,7 +105,7 @@ struct Ask {
 
 static ASK: Mutex<Option<Ask>> = Mutex::new(None);
 
-/// A session of MPI_T, and what is asked in it.
+/// A session of MPI_T, and its queries.
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     index: ClassIndex,
@@ -141,7 +141,7 @@ impl Asking {
         unsafe {
             let good = (self.index)(name.as_ptr(), *class, &mut at) == 0
                 && (self.alloc)(self.session, at, no_object, &mut handle, &mut count) == 0;
-            // one that is never stopped says so
+            // a variable that is never stopped is marked as continuous
             let _ = good && *class != LEVEL && (self.start)(self.session, handle) == 0;
             good.then_some(handle)
         }
@@ -167,9 +167,9 @@ const FILE_TIMES: [(&CStr, c_int); 2] = [
 /// Their handles, once MPI is initialised.
 static WATCHED: Mutex<Option<(Asking, [Option<usize>; 2])>> = Mutex::new(None);
 
-/// MPI is initialised: the time spent on files counts from now on, if it did not before (a program
-/// may begin several sessions). Nothing if the library is another one, or the user has turned MPI_T
-/// off.
+/// Handles the initialisation of MPI: the time spent on files counts from now on, if it did not
+/// before (a program may begin several sessions). Without effect if the library is another one, or
+/// the user has turned MPI_T off.
 #[cold]
 pub(crate) fn watch_files() -> Option<()> {
     let mut watched = WATCHED.lock().unwrap_or_else(|e| e.into_inner());
@@ -206,17 +206,18 @@ pub(super) struct Sums {
     asking: Asking,
     handles: [Vec<usize>; SUMMED],
     files: [Vec<usize>; SUMMED],
-    /// When they were looked at last: ticks, nanoseconds.
+    /// Time of the last read: ticks, nanoseconds.
     at: (u64, u64),
-    /// Ticks when they are looked at next.
+    /// Ticks of the next read.
     pub next: u64,
 }
 
-/// MPI is initialised. Nothing if the library is another one, or the user has turned it off.
+/// Handles the initialisation of MPI. `None` if the library is another one, or the user has turned
+/// MPI_T off.
 #[cold]
 pub(super) fn begin(ticks: u64) -> Option<Box<Sums>> {
     // SAFETY: functions of these names have these types in the standard ABI, with handles as words;
-    // pointers are to what lives during the call.
+    // the pointers are to values that live during the call.
     unsafe {
         let init: Init = function(c"PMPI_T_init_thread")?;
         let mut provided = 0;
@@ -233,7 +234,7 @@ pub(super) fn begin(ticks: u64) -> Option<Box<Sums>> {
     }
 }
 
-/// Has events of a kind written down.
+/// Requests events of a kind.
 ///
 /// # Safety
 /// MPI_T has been initialised.
@@ -256,13 +257,14 @@ unsafe fn listen(name: &CStr, kind: Kind) -> Option<()> {
     }
 }
 
-/// An event, in any thread. Only of messages of the program: every fourth context is for these.
+/// Handles an event, in any thread. Only for messages of the program, which use every fourth
+/// context.
 unsafe extern "C-unwind" fn heard(event: usize, _: usize, _: c_int, kind: *mut c_void) {
     let Some(ask) = *ASK.lock().unwrap_or_else(|e| e.into_inner()) else {
         return;
     };
     let (mut ranks, mut bytes, mut time) = ([0 as c_int; 3], 0i64, 0i64);
-    // SAFETY: the events that were asked for have three ints and an MPI_Count.
+    // SAFETY: the requested events have three ints and an MPI_Count.
     let good = unsafe {
         let int =
             |n: usize, to: &mut c_int| (ask.element)(event, n as c_int, (&raw mut *to).cast());
@@ -295,7 +297,7 @@ fn keep(event: Record) {
 /// # Safety
 /// MPI_T has been initialised.
 unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller's promise.
     let asking = unsafe { Asking::new()? };
     let handle = |sum| asking.handle(sum);
     let handles = |sums: [Sum; SUMMED]| sums.map(|all| all.iter().filter_map(handle).collect());
@@ -309,13 +311,13 @@ unsafe fn sums(ticks: u64) -> Option<Box<Sums>> {
 }
 
 impl Sums {
-    /// Looks at them if it is time, or `always`; those of files are told once there are any.
+    /// Reads the sums if it is time, or `always`; those of files are recorded once there are any.
     #[cold]
     pub fn look(&mut self, ticks: u64, always: bool) -> [Option<Record>; 2] {
         let now = clock::now().0;
         let gone = now.saturating_sub(self.at.1);
         let ticked = ticks.saturating_sub(self.at.0);
-        // how many ticks there are in that time is seen between two looks
+        // the number of ticks in that time is known from two reads
         let more = u128::from(ticked) * u128::from(EVERY) / u128::from(gone.max(1));
         self.next = ticks.saturating_add((more as u64).clamp(EVERY / 64, EVERY * 64));
         if gone < EVERY / 2 && !always {

@@ -1,9 +1,9 @@
-//! Receives that are posted and not complete, and the numbers of what they get.
+//! Receives that are posted and not complete, and the numbers of their messages.
 //!
-//! Messages of a kind (source, tag, communicator) go to the receives that fit in the order in which
-//! these were posted (MPI 5.0, 3.5), so the number of a message is known once it is known what those
-//! got that were posted before and would have taken it, too. A receive that completes earlier than
-//! one of these waits here for it.
+//! Messages of a kind (source, tag, communicator) go to matching receives in the order in which
+//! these were posted (MPI 5.0, 3.5). So the number of a message is known once the messages of all
+//! earlier receives are known that would have accepted it, too. A receive that completes earlier
+//! than one of these waits here for it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,7 +14,7 @@ use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
 use kw_start::trace::{ANY, NONE, Record};
 
-/// How many receives before one are looked at; of what is behind more, no number is said.
+/// Number of earlier receives that are examined; messages after more of them have no number.
 const FAR: usize = 4096;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
@@ -23,10 +23,10 @@ const NOBODY: u32 = u32::MAX;
 /// uncertain: no lookup while it is 0.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether anything is to be looked up.
+/// Whether a lookup is needed.
 #[inline(always)]
 pub(super) fn any() -> bool {
-    // SYNC: who waits for a request has heard of it by other ways than this.
+    // SYNC: a thread that waits for a request has been synchronised by other means.
     OPEN.load(Ordering::Relaxed) != 0
 }
 
@@ -64,9 +64,9 @@ pub(super) enum Persistent {
 #[derive(Debug)]
 struct Entry {
     wanted: Wanted,
-    /// When it was posted.
+    /// Time when it was posted.
     posted: u64,
-    /// Its message had its number when it was probed for.
+    /// Whether its message got its number in a probe.
     matched: Option<u64>,
     /// Its message, once it has completed.
     got: Option<Record>,
@@ -96,7 +96,7 @@ impl Hasher for Mix {
 
 type Handles<T> = HashMap<usize, T, BuildHasherDefault<Mix>>;
 
-/// All of the process.
+/// All entries of the process.
 #[derive(Debug)]
 pub(super) struct Receives {
     entries: Vec<Entry>,
@@ -108,7 +108,7 @@ pub(super) struct Receives {
     messages: Handles<(Wanted, u64)>,
     /// Entries that have completed and wait for others.
     waiting: usize,
-    /// A receive has ended with an unknown message.
+    /// Whether a receive has ended with an unknown message.
     broken: bool,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn all() -> MutexGuard<'static, Receives> {
     all.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The number of a message of a receive before which nothing is posted.
+/// The number of a message of a receive that no earlier receive precedes.
 #[inline(always)]
 pub(super) fn number(comm: &Comm, source: i32, tag: i32) -> u64 {
     Quintuple::new(false, comm.number, source, tag).next()
@@ -145,7 +145,7 @@ impl Receives {
         OPEN.store(all, Ordering::Relaxed);
     }
 
-    /// A receive is posted; where it stands.
+    /// Adds a posted receive; returns its entry.
     pub fn post(&mut self, wanted: Wanted, posted: u64, matched: Option<u64>) -> u32 {
         let entry = Entry {
             wanted,
@@ -184,21 +184,21 @@ impl Receives {
     ) {
         let at = self.post(wanted, posted, matched);
         if let Some(old) = self.requests.insert(request, at) {
-            self.lose(old); // completed where we do not look
+            self.lose(old); // it was completed unobserved
         }
     }
 
-    /// The receive that a request stands for.
+    /// The receive of a request.
     pub fn take(&mut self, request: usize) -> Option<u32> {
         self.requests.remove(&request)
     }
 
-    /// Whether a request stands for one.
+    /// Whether a request has a receive.
     pub fn has(&self, request: usize) -> bool {
         self.requests.contains_key(&request)
     }
 
-    /// A receive has completed. Messages that are now known go to `out`.
+    /// Completes a receive. Messages that are now known go to `out`.
     pub fn complete(&mut self, at: u32, mut got: Record, out: &mut Vec<Record>) {
         let entry = &mut self.entries[at as usize];
         got.end = entry.posted.max(1);
@@ -213,19 +213,19 @@ impl Receives {
         }
     }
 
-    /// A receive was cancelled.
+    /// Handles a cancelled receive.
     pub fn cancelled(&mut self, at: u32, out: &mut Vec<Record>) {
         self.remove(at);
         self.tell_others(out);
     }
 
-    /// The message of a receive will remain unknown: numbers are no longer certain.
+    /// Handles a receive whose message will remain unknown: numbers are no longer certain.
     pub fn lose(&mut self, at: u32) {
         self.broken = true;
         self.remove(at);
     }
 
-    /// The end: who still waits has no number.
+    /// Handles the end: waiting entries get no number.
     pub fn end(&mut self, out: &mut Vec<Record>) {
         let mut at = self.first;
         while at != NOBODY {
@@ -239,7 +239,7 @@ impl Receives {
         }
     }
 
-    /// Those that the last one has held up, in their order.
+    /// Completed entries that the last one has delayed, in their order.
     fn tell_others(&mut self, out: &mut Vec<Record>) {
         let mut at = self.first;
         while self.waiting > 0 && at != NOBODY {
@@ -254,7 +254,7 @@ impl Receives {
         }
     }
 
-    /// Whether one before it may have taken an earlier message of the kind.
+    /// Whether an earlier receive may have taken an earlier message of the kind.
     fn is_held(&self, at: u32, got: &Record) -> bool {
         let this = &self.entries[at as usize];
         if this.matched.is_some() {
@@ -316,13 +316,13 @@ impl Receives {
         self.entries[at as usize].wanted.comm
     }
 
-    /// When a receive was posted, which was not known before.
+    /// Sets the time when a receive was posted, which was not known before.
     pub fn set_posted(&mut self, at: u32, posted: u64) {
         self.entries[at as usize].posted = posted;
     }
 
-    /// The number of a message that was found and not received yet; [`NONE`] where it depends on
-    /// receives before.
+    /// The number of a message that was found and not received yet; [`NONE`] if it depends on
+    /// earlier receives.
     pub fn number_of(&mut self, at: u32, got: Record, out: &mut Vec<Record>) -> u64 {
         let comm = self.comm(at);
         let kind = Quintuple::new(false, comm.number, got.source, got.tag);
@@ -338,7 +338,7 @@ impl Receives {
         n
     }
 
-    /// Nothing is certain any more.
+    /// Notes that no number is certain any more.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -352,7 +352,7 @@ impl Receives {
         self.persistent.get(&request).copied()
     }
 
-    /// A request is freed: whether a receive was in flight for it.
+    /// Handles a freed request: returns whether a receive was in flight for it.
     pub fn free_request(&mut self, request: usize) {
         if let Some(at) = self.requests.remove(&request) {
             self.lose(at);
@@ -361,7 +361,7 @@ impl Receives {
         self.count();
     }
 
-    /// A message was found that MPI_Mrecv will receive.
+    /// Notes a found message that MPI_Mrecv will receive.
     pub fn add_message(&mut self, message: usize, wanted: Wanted, n: u64) {
         self.messages.insert(message, (wanted, n));
         self.count();

@@ -9,22 +9,22 @@
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::trace::*;
 
-/// The memory of a rank's trace; the mapping stays for as long as the process does.
+/// The memory of a rank's trace; the mapping exists as long as the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     base: *mut u8,
 }
 
-// SAFETY: an address range of words that are read and written as atomics, or, as names, under a lock.
+// SAFETY: an address range of words that are accessed as atomics or, as names, under a lock.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Of a mapping of [`SIZE`] bytes.
+    /// Wraps a mapping of [`SIZE`] bytes.
     ///
     /// # Safety
-    /// The mapping is as long, and stays.
+    /// The mapping has this length, and is never unmapped.
     pub unsafe fn new(base: *mut u8) -> Memory {
         Memory { base }
     }
@@ -33,12 +33,12 @@ impl Memory {
     #[inline(always)]
     pub fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at + 8 <= SIZE);
-        // SAFETY: all places are those of the memory's own description, inside the mapping, and
+        // SAFETY: all offsets are those of the memory's own description, inside the mapping, and
         // multiples of 8; the word is only used as an atomic.
         unsafe { &*self.base.add(at).cast::<AtomicU64>() }
     }
 
-    /// Where the words of a record are.
+    /// The words of the record at an offset.
     #[inline(always)]
     fn record(&self, at: usize) -> *const Words {
         debug_assert!(at + RECORD <= SIZE);
@@ -49,7 +49,8 @@ impl Memory {
     /// Writes a text that no other thread writes.
     pub fn text(&self, at: usize, text: &[u8]) {
         debug_assert!(at + text.len() <= SIZE);
-        // SAFETY: inside the mapping; who calls this holds the lock of what it describes.
+        // SAFETY: inside the mapping; the caller holds the lock of the object that the text
+        // describes.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.base.add(at), text.len()) }
     }
 }
@@ -61,13 +62,13 @@ type Words = [AtomicU64; RECORD / 8];
 #[derive(Debug)]
 pub(super) struct Ring {
     memory: Memory,
-    /// Where it begins.
+    /// Its offset.
     at: usize,
-    /// Where the next record goes.
+    /// Position of the next record.
     next: u64,
-    /// The launcher's position at the last look.
+    /// The launcher's position when it was last read.
     taken: u64,
-    /// The record of the call in flight: at the head, or aside where there is no room.
+    /// The record of the call in flight: at the head, or outside the ring if that is full.
     open: *const Words,
     aside: Box<Words>,
 }
@@ -75,9 +76,9 @@ pub(super) struct Ring {
 impl Ring {
     pub fn new(memory: Memory, number: usize) -> Ring {
         let at = RINGS_AT + number * RING;
-        // SYNC: the thread that had it before has left it by the word of its sheet.
+        // SYNC: the previous thread has released the ring by the word of its sheet.
         let next = memory.word(at + HEAD).load(Ordering::Relaxed);
-        // SAFETY: it has no conditions.
+        // SAFETY: the call has no conditions.
         let tid = unsafe { libc::gettid() };
         // SYNC: the launcher reads rings up to here.
         memory
@@ -95,7 +96,7 @@ impl Ring {
         }
     }
 
-    /// Whether there is room for one more.
+    /// Whether there is room for another record.
     #[inline(always)]
     fn has_room(&mut self) -> bool {
         self.next.wrapping_sub(self.taken) < RECORDS as u64 || self.looks_again()
@@ -104,7 +105,7 @@ impl Ring {
     #[cold]
     #[inline(never)]
     fn looks_again(&mut self) -> bool {
-        // SYNC: what the launcher has taken it has read.
+        // SYNC: the launcher has read the records that it has taken.
         self.taken = self.memory.word(self.at + TAIL).load(Ordering::Acquire);
         self.next.wrapping_sub(self.taken) < RECORDS as u64
     }
@@ -119,7 +120,7 @@ impl Ring {
     /// The record of the call in flight.
     #[inline(always)]
     fn words(&self) -> &Words {
-        // SAFETY: words of the ring, or those aside, which live as long as this does.
+        // SAFETY: words of the ring, or those outside it, which live as long as this does.
         unsafe { &*self.open }
     }
 
@@ -134,14 +135,15 @@ impl Ring {
         self.words()[word].load(Ordering::Relaxed)
     }
 
-    /// Changes it.
+    /// Changes a word of the call in flight.
     #[inline(always)]
     pub fn set(&self, word: usize, value: u64) {
-        // SYNC: the head says when they are whole.
+        // SYNC: the head tells when the words are complete.
         self.words()[word].store(value, Ordering::Relaxed);
     }
 
-    /// Begins the record of a call: all but its times, by which who reads the head sees it.
+    /// Begins the record of a call: all but its times, which tell a reader of the head that it is
+    /// there.
     #[inline(always)]
     pub fn open(&mut self, what: u64, ranks: u64, tag: u64, n: u64, more: u64) {
         self.open = match self.has_room() {
@@ -159,12 +161,12 @@ impl Ring {
             (Record::N, n),
             (Record::MORE, more),
         ] {
-            // SYNC: the head says when they are whole.
+            // SYNC: the head tells when the words are complete.
             words[word].store(value, Ordering::Relaxed);
         }
     }
 
-    /// The call has ended; visible only after [`Ring::publish`].
+    /// Notes the end of the call; visible only after [`Ring::publish`].
     #[inline(always)]
     pub fn close(&mut self, end: u64, bytes: u64) {
         let words = self.words();
@@ -198,11 +200,11 @@ impl Ring {
         lost.store(lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// All that was added is there.
+    /// Makes all added records visible.
     #[inline(always)]
     pub fn publish(&self) {
         let head = self.memory.word(self.at + HEAD);
-        // SYNC: records before the head are whole.
+        // SYNC: records before the head are complete.
         head.store(self.next, Ordering::Release);
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int};
 use super::abi::Abi;
 use crate::next;
 
-/// Words of which a communicator, an int or where an int goes is each one, in every ABI.
+/// Words in each of which a communicator, an int or the address of an int is passed, in every ABI.
 type Of2 = unsafe extern "C-unwind" fn(usize, usize) -> c_int;
 type Of3 = unsafe extern "C-unwind" fn(usize, usize, usize) -> c_int;
 type Of4 = unsafe extern "C-unwind" fn(usize, usize, usize, usize) -> c_int;

@@ -1,8 +1,8 @@
-//! What a status of each ABI says.
+//! Contents of a status in each ABI.
 
 use super::*;
 
-/// A status of 32 bytes with ints at places.
+/// A status of 32 bytes with ints at these offsets.
 fn status(ints: &[(usize, u32)]) -> [u32; 8] {
     let mut words = [0; 8];
     for (at, int) in ints {
@@ -45,7 +45,7 @@ fn the_status_of_open_mpi() {
 fn handles_of_mpich_are_ints_whatever_stands_above_them() {
     assert_eq!(MPICH.handle(0xdead_beef_4400_0000), MPICH.world);
     let two = [0x4400_0000_u32, 0x4400_0001];
-    // SAFETY: the array has it.
+    // SAFETY: the array has this element.
     let second = unsafe { MPICH.handle_at(two.as_ptr() as usize, 1) };
     assert_eq!(second, MPICH.this);
     // SAFETY: there is no array.

@@ -1,4 +1,4 @@
-//! Numbers of messages: each kind has its own, and what got lost has none.
+//! Numbers of messages: each kind has its own, and kinds with a lost message have none.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which message a receive gets its number from, whatever order the receives complete in.
+//! Numbers of messages of receives that complete in any order.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn message(source: i32, tag: i32) -> Record {
     }
 }
 
-/// Completes a receive; source and number of the messages that are known by that.
+/// Completes a receive; returns source and number of the messages that become known.
 fn complete(all: &mut Receives, at: u32, source: i32, tag: i32) -> Vec<(i32, u64)> {
     let mut out = Vec::new();
     all.complete(at, message(source, tag), &mut out);

@@ -1,11 +1,11 @@
-//! A ring and who empties it: a call is seen whole or not at all, and what has no room is counted.
+//! A ring and its reader: a call is seen whole or not at all, and records without room are counted.
 
 use super::*;
 
-/// Memory as the launcher gives it.
+/// Memory like the launcher's.
 fn memory() -> Memory {
     let layout = std::alloc::Layout::from_size_align(SIZE, 4096).unwrap();
-    // SAFETY: the layout has a size; nobody ends the memory.
+    // SAFETY: the layout has a size; the memory is never freed.
     unsafe { Memory::new(std::alloc::alloc_zeroed(layout)) }
 }
 
