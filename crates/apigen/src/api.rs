@@ -4,7 +4,7 @@ use crate::Error;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Which way a parameter goes.
+/// Direction of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Read by MPI.
@@ -15,7 +15,7 @@ pub enum Direction {
     InOut,
 }
 
-/// May a pointer be null?
+/// Whether a pointer may be null.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Null {
     /// Not a pointer.
@@ -41,7 +41,7 @@ pub struct Param {
     pub direction: Direction,
     /// The parameter that counts the elements, for arrays that have one.
     pub length: Option<String>,
-    /// May it be null.
+    /// Whether it may be null.
     pub null: Null,
 }
 
@@ -56,11 +56,11 @@ pub struct Function {
     pub code: bool,
     /// Chapter of the standard.
     pub chapter: String,
-    /// May be called before initialisation and after finalisation.
+    /// Whether it may be called before initialisation and after finalisation.
     pub always: bool,
-    /// Its shell is inlined.
+    /// Whether its shell is inlined.
     pub hot: bool,
-    /// The function it shares its Rust function with.
+    /// The function with which it shares its Rust function.
     pub twin_of: Option<String>,
     /// Parameters in order.
     pub params: Vec<Param>,
@@ -101,7 +101,7 @@ pub struct Removed {
     pub successor: String,
 }
 
-/// MPI 5.0.
+/// The description of MPI 5.0.
 #[derive(Clone, Debug)]
 pub struct Api {
     /// Functions in the order of the table.
@@ -128,7 +128,7 @@ impl Param {
         rest.split([' ', '[']).next().unwrap_or(rest)
     }
 
-    /// How many pointers lead to a value of its base type; an array is one.
+    /// Number of pointers that lead to a value of its base type; an array is one.
     pub fn depth(&self) -> usize {
         self.c_type.matches('*').count() + usize::from(self.is_array())
     }
@@ -141,12 +141,12 @@ impl Function {
         self.chapter != "external"
     }
 
-    /// Whether it belongs to the tool interface (errors are returned, no error handler is asked).
+    /// Whether it belongs to the tool interface (errors are returned, no error handler is called).
     pub fn is_tool(&self) -> bool {
         self.name.starts_with("MPI_T_")
     }
 
-    /// The name of its Rust function: without `MPI_`, in small letters.
+    /// The name of its Rust function: without `MPI_`, in lower case.
     pub fn rust_name(&self) -> String {
         crate::built::rust_name(&self.name)
     }
@@ -158,7 +158,7 @@ impl Function {
 }
 
 impl Api {
-    /// The handle types without `MPI_`, but those of the tool interface.
+    /// The handle types without `MPI_`, except those of the tool interface.
     pub fn handles(&self) -> impl Iterator<Item = &str> {
         let handles = self.types.iter().filter(|t| t.form == "handle");
         handles
@@ -219,7 +219,7 @@ impl Api {
         self.functions.iter().find(|f| f.name == name)
     }
 
-    /// The form of a type, if it is in the table.
+    /// Form of a type, if it is in the table.
     pub fn form(&self, name: &str) -> Option<&str> {
         let old = self.removed.iter().find(|r| r.name == name);
         let name = old.map_or(name, |r| &r.definition);
@@ -230,7 +230,7 @@ impl Api {
     }
 }
 
-/// Functions with the parameters that stand in a table.
+/// Functions with their parameters from a table.
 fn with_params(
     dir: &Path,
     file: &str,

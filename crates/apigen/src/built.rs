@@ -1,7 +1,7 @@
 //! Implemented functions (`api/built.tsv`): the crate, and the module below its `calls`, that has
 //! the Rust function of an operation.
 //!
-//! [`built_module`] makes one list of those of a crate, which includes it: a row without a function
+//! [`built_module`] makes one list of those of a crate, which includes it. A row without a function
 //! is a compiler error there that quotes the row, and so is a function without a row, which could
 //! not be called.
 
@@ -45,7 +45,8 @@ impl Built {
         Built::default()
     }
 
-    /// Whether `f` is built: it, what it is a form or the large-count twin of.
+    /// Whether `f` is built: the function itself, the operation of which it is a form, or its
+    /// large-count base.
     pub fn has(&self, f: &Function) -> bool {
         self.using(f).is_some()
     }
@@ -56,23 +57,23 @@ impl Built {
         place.split_once("::").map_or(place, |(name, _)| name)
     }
 
-    /// The name of the Rust function that answers `f` and how it is called, if it is built.
+    /// The name of the Rust function for `f` and how it is called, if it is built.
     pub(crate) fn using<'a>(&'a self, f: &'a Function) -> Option<Use<'a>> {
         let mut using = self.forms.using(f);
         if self.modules.contains_key(&f.name) {
-            // a twin whose arguments are too different for one Rust function
+            // a twin whose arguments differ too much for a shared Rust function
             using.operation = &f.name;
         }
         self.modules.contains_key(using.operation).then_some(using)
     }
 }
 
-/// The name of a function's Rust function: without `MPI_`, in small letters.
+/// The name of a function's Rust function: without `MPI_`, in lower case.
 pub(crate) fn rust_name(c_name: &str) -> String {
     c_name["MPI_".len()..].to_ascii_lowercase()
 }
 
-/// Rust text for the crate `kw-NAME`: brings every function of it that is built into one module.
+/// Rust text for the crate `kw-NAME`: brings every built function of it into one module.
 pub fn built_module(built: &Built, name: &str) -> String {
     let mut out = String::new();
     for (operation, place) in &built.modules {

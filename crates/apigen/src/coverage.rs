@@ -44,7 +44,7 @@ pub fn coverage(api: &Api, fortran: &Fortran, built: &Built) -> Vec<Covered> {
         .collect()
 }
 
-/// Functions that answer no error code are written by hand in kw-abi, all of them.
+/// Functions that return no error code are written by hand in kw-abi, all of them.
 fn is_built(f: &Function, built: &Built) -> bool {
     !f.code || built.has(f)
 }
@@ -92,7 +92,7 @@ pub fn coverage_text(rows: &[Covered]) -> String {
     out
 }
 
-/// How many functions are built, of those that each interface has.
+/// Number of built functions, of those that each interface has.
 fn summary(out: &mut String, name: &str, rows: &[&Covered]) {
     let _ = write!(out, "{name:<16}");
     for interface in 0..INTERFACES.len() {

@@ -1,10 +1,10 @@
-//! Forms: functions that are one operation in another way (`api/forms.tsv`).
+//! Forms: functions that are variants of one operation (`api/forms.tsv`).
 //!
 //! MPI_Igather and MPI_Gather_init take MPI_Gather's arguments; they differ in when the operation
-//! happens and in how the caller learns of its end. All three have one Rust function, that of the
-//! operation MPI_Gather. It takes the arguments that the forms share, and then says which form it
-//! is: a [`Sort::Mode`] as an enum, a [`Sort::Way`] as a struct around the parameters that only
-//! this form has.
+//! happens and in how the caller learns of its end. All three share one Rust function, that of the
+//! operation MPI_Gather. It takes the arguments that the forms share, and then the form: a
+//! [`Sort::Mode`] as an enum, a [`Sort::Way`] as a struct around the parameters that only this form
+//! has.
 
 use crate::api::table;
 use crate::{Api, Error, Function, Param};
@@ -20,7 +20,7 @@ enum Sort {
     Mode,
 }
 
-/// The words of the column `form`, and what they are called in `kw_mpi::forms`.
+/// The words of the column `form`, and their names in `kw_mpi::forms`.
 const WORDS: [(&str, &str, Sort); 7] = [
     ("nonblocking", "Nonblocking", Sort::Way),
     ("persistent", "Persistent", Sort::Way),
@@ -62,9 +62,9 @@ pub(crate) struct Use<'a> {
     pub operation: &'a str,
     /// Argument passed to the Rust function unchanged.
     pub shared: Vec<&'a Param>,
-    /// The variant of `Mode`, where the operation has modes.
+    /// The variant of `Mode`, if the operation has modes.
     pub mode: Option<&'static str>,
-    /// The form, where the operation has several, and what it holds.
+    /// The form, if the operation has several, and its parameters.
     pub way: Option<(&'static str, Vec<&'a Param>)>,
 }
 
@@ -112,7 +112,8 @@ impl Forms {
         self.rows.contains_key(name)
     }
 
-    /// How `f` uses the Rust function of its operation. A large-count twin uses it like its base.
+    /// How `f` uses the Rust function of its operation. A large-count twin uses it in the same way
+    /// as its base.
     pub fn using<'a>(&'a self, f: &'a Function) -> Use<'a> {
         let (operation, mode, way) = self.resolve(f.twin_of.as_deref().unwrap_or(&f.name));
         let family = self.families.get(operation);
@@ -136,7 +137,7 @@ impl Forms {
         name: &'n str,
     ) -> (&'n str, Option<&'static str>, Option<&'static str>) {
         let (mut name, mut mode, mut way) = (name, None, None);
-        // a chain that is longer than the table goes in a circle
+        // a chain that is longer than the table is a cycle
         for _ in 0..=self.rows.len() {
             let Some(row) = self.rows.get(name) else {
                 break;
@@ -172,8 +173,8 @@ impl Forms {
         families
     }
 
-    /// A form passes what it shares with its operation in the operation's order, and can place the
-    /// rest.
+    /// Checks that a form passes the arguments that it shares with its operation in the operation's
+    /// order, and can place the others.
     fn check(&self, f: &Function, api: &Api) -> Result<(), Error> {
         let using = self.using(f);
         let Some(operation) = api.function(using.operation) else {

@@ -78,7 +78,7 @@ pub fn header(api: &Api, words: &Words) -> String {
     out
 }
 
-/// Attribute that makes the compiler warn of a deprecated function, on request.
+/// Attribute that makes the compiler warn of a deprecated function, if the user requests it.
 fn warning(f: &Function, words: &Words, prefix: &str) -> String {
     let of = |f: &Function| words.summaries.get(&f.name)?.see.first();
     match of(f).filter(|_| f.chapter == "deprecated") {

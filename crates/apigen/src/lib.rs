@@ -1,11 +1,11 @@
-//! Reads `api/`, the project's description of MPI 5.0, and writes what follows from it: the C
-//! header, the C shells of `kw-abi`, the lists of functions that each crate has built, the coverage
-//! table and the man pages.
+//! Reads `api/`, the project's description of MPI 5.0, and generates from it: the C header, the C
+//! shells of `kw-abi`, the lists of functions that each crate has built, the coverage table and the
+//! man pages.
 //!
 //! # What is written by hand, and what is not
 //!
 //! By hand: one Rust function for each *operation*, below `calls` of its crate, and its row in
-//! `built.tsv`. Everything else that is the same operation to MPI comes from here:
+//! `built.tsv`. Everything else that is the same operation for MPI is generated:
 //!
 //! - The large-count twin (`twin_of` in `functions.tsv`): its shell widens the integers, which the
 //!   types that the Rust function asks for decide (`kw_abi::arg`).
@@ -47,8 +47,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A crate that wants any of this takes this one as a build-dependency, writes it to `OUT_DIR` by
-//! [`build_script`], and includes it.
+//! A crate that needs any of this has this crate as a build-dependency, writes the output to
+//! `OUT_DIR` by [`build_script`], and includes it.
 #![forbid(unsafe_code)]
 
 mod abi;
@@ -100,7 +100,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// `api/`, seen from the folder of a crate of this workspace (`CARGO_MANIFEST_DIR`).
+/// `api/`, relative to the folder of a crate of this workspace (`CARGO_MANIFEST_DIR`).
 pub fn api_dir(crate_dir: &Path) -> PathBuf {
     crate_dir.join("../../api")
 }

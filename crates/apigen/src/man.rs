@@ -1,4 +1,4 @@
-//! Writes the man pages (section 3): what the function does, its parameters, what can go wrong, an
+//! Writes the man pages (section 3): the purpose of the function, its parameters, its errors, an
 //! example.
 
 use crate::roff::{program, text};
@@ -9,7 +9,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Kinds of results of the tool interface that need not be taken.
+/// Kinds of results of the tool interface that a caller may omit.
 const OPTIONAL: &[&str] = &[
     "BIND_TYPE",
     "STRING",
@@ -121,7 +121,7 @@ fn twin<'a>(f: &Function, api: &'a Api) -> Option<&'a Function> {
     api.functions.iter().find(twin)
 }
 
-/// The rest of SYNOPSIS: what Fortran has of the function, if it has any.
+/// The rest of SYNOPSIS: Fortran's interfaces of the function, if it has any.
 fn fortran_synopsis(out: &mut String, f: &Function, api: &Api, fortran: &Fortran) -> bool {
     let mut any = false;
     for (way, first) in [
@@ -318,7 +318,7 @@ fn status(f: &Function, summary: &Summary, built: bool) -> String {
     format!("{have}{old} {}", when(f))
 }
 
-/// When it may be called.
+/// Times when it may be called.
 fn when(f: &Function) -> &'static str {
     match f.name.as_str() {
         "MPI_Init" | "MPI_Init_thread" => {

@@ -1,16 +1,16 @@
-//! Writes what `mpiexec --profile` records: for the recorder (`kw-profile`) a function under the name
-//! of each of MPI's, for `mpiexec` the names behind their numbers.
+//! Generates the code of `mpiexec --profile`: for the recorder (`kw-profile`) a function under the
+//! name of each MPI function, for `mpiexec` the names of their numbers.
 //!
-//! The recorder passes arguments on as the words that they arrived in, so one function serves every
-//! ABI. It needs to know how many bytes the call is about, which follows from the kinds of the
-//! parameters: a number of elements and the datatype behind it; and, for a trace, the meaning of
-//! its arguments ([`crate::trace`]).
+//! The recorder passes arguments on as the words in which they arrived, so one function serves
+//! every ABI. It needs the number of bytes that the call transfers, which follows from the kinds of
+//! the parameters: a number of elements and the datatype after it; and, for a trace, the meaning of
+//! the arguments ([`crate::trace`]).
 
 use crate::trace;
 use crate::{Api, Direction, Function, Param, Who, Words};
 use std::fmt::Write;
 
-/// Functions that wait for others although not all of a communicator take part.
+/// Functions that wait for other ranks although not all of a communicator take part.
 const WAITING: [&str; 26] = [
     "MPI_Send",
     "MPI_Bsend",
@@ -41,14 +41,14 @@ const WAITING: [&str; 26] = [
 ];
 
 /// Recorded functions, in the order of their numbers: all that return an error code and take the
-/// declared arguments. Not those between the library and its Fortran layer.
+/// declared arguments, except those between the library and its Fortran layer.
 fn recorded(api: &Api) -> impl Iterator<Item = &Function> {
     let variadic = |f: &Function| f.params.iter().any(|p| p.c_type == "...");
     api.with_removed()
         .filter(move |f| f.code && !variadic(f) && f.chapter != "abi")
 }
 
-/// Rust text for the recorder: for each function its symbol and what is behind it.
+/// Rust text for the recorder: for each function its symbol and its description.
 pub fn profile_wrappers(api: &Api, words: &Words) -> String {
     let mut out = String::new();
     for (number, f) in recorded(api).enumerate() {
@@ -83,7 +83,7 @@ pub fn profile_names(api: &Api, words: &Words) -> String {
     out + "];\n"
 }
 
-/// The function that a large-count twin is one with.
+/// The function with which a large-count twin is counted.
 pub(crate) fn base(f: &Function) -> &str {
     f.name.strip_suffix("_c").unwrap_or(&f.name)
 }
@@ -133,14 +133,14 @@ fn data(f: &Function) -> Vec<Data<'_>> {
     .collect()
 }
 
-/// The Rust expression of the bytes that a call is about; it is asked after the call, which found
-/// its arguments right.
+/// The Rust expression of the bytes that a call transfers; it is evaluated after the call, which
+/// has accepted its arguments.
 fn bytes(f: &Function) -> String {
     let own = base(f).trim_start_matches("MPI_").to_lowercase();
     let without_i = own.strip_prefix('i').filter(|s| is_operation(s));
     let name = without_i.unwrap_or(&own);
     let data = data(f);
-    // what is begun later is not known; nor who the neighbours are
+    // the amount of operations that begin later is not known; nor are the neighbours
     let none = name.ends_with("_init")
         || name.starts_with("neighbor_alltoall")
         || f.name == "MPI_Status_set_elements";
@@ -153,14 +153,14 @@ fn bytes(f: &Function) -> String {
         _ => amount(first, name, false),
     };
     match f.params.iter().any(|p| p.name == "root") {
-        // in an intercommunicator, those who take no part or give their side's data
+        // in an intercommunicator, ranks that take no part or give their side's data
         true => format!("if (_root as i32) < 0 {{ 0 }} else {{ {amount} }}"),
         false => amount,
     }
 }
 
 /// Whether the second data is the same communication seen from the other side: the call is one of a
-/// whole communicator. Of a Sendrecv and of windows the first data is what is given.
+/// whole communicator. In a Sendrecv and in calls for windows the first data is the data given.
 fn takes_part(f: &Function, second: &Data) -> bool {
     let named = f
         .params
@@ -179,7 +179,7 @@ fn is_operation(name: &str) -> bool {
     HEADS.iter().any(|head| name.starts_with(head)) || name == "exscan"
 }
 
-/// The data of one buffer, or of the other where the first is where the result goes.
+/// The data of one buffer, or of the other one if the first receives the result.
 fn either(this: &Data, other: &Data, name: &str) -> String {
     format!(
         "if amount::in_place(_{}) {{ {} }} else {{ {} }}",
@@ -189,7 +189,7 @@ fn either(this: &Data, other: &Data, name: &str) -> String {
     )
 }
 
-/// The bytes of one buffer. `in_place`: its description is that of the other direction.
+/// The bytes of one buffer. `in_place`: the parameters of the other direction describe it.
 fn amount(d: &Data, name: &str, in_place: bool) -> String {
     let wide = d.count.base_type() != "int";
     let (count, datatype) = (&d.count.name, &d.datatype.name);

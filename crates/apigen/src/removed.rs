@@ -1,7 +1,7 @@
 //! The part of `mpi.h` for codes of MPI-1: what MPI 3.0 removed, when `MPI1_COMPAT` is defined.
 //!
-//! Whatever is used of it makes the compiler warn, and name the successor. A macro cannot be
-//! deprecated, so a handle stands on an enumerator that is.
+//! Each use of it makes the compiler warn, and name the successor. A macro cannot be deprecated, so
+//! a handle is defined by an enumerator, which can.
 
 use crate::{Api, Removed, prototype};
 use std::fmt::Write;

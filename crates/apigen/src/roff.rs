@@ -1,11 +1,12 @@
-//! Text as roff takes it.
+//! Text in the syntax of roff.
 
-/// A paragraph or a line: backslashes are escaped, and so is what would be a request.
+/// A paragraph or a line: backslashes are escaped, and so are lines that roff would take for
+/// requests.
 pub fn text(plain: &str) -> String {
     plain.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A program: also quotes, dashes and accents stay what they are, so that the page's text compiles.
+/// A program: quotes, dashes and accents also stay unchanged, so that the page's text compiles.
 pub fn program(plain: &str) -> String {
     let mut out = String::new();
     for plain in plain.lines() {

@@ -1,10 +1,10 @@
-//! Writes the C shells of `kw-abi`: for each function that answers an error code, `MPI_X` and
+//! Writes the C shells of `kw-abi`: for each function that returns an error code, `MPI_X` and
 //! `PMPI_X`.
 //!
 //! The text is included in a module of `kw-abi` that has in scope: the raw C types, the handle
 //! types of `kw_objects`, and `run`, `run_always`, `run_tool`, `arg`, `not_null`, `not_null_when`,
-//! `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function are definitions of
-//! their own, so that a tool may replace `MPI_X` and still call `PMPI_X`.
+//! `unbuilt`, `Scope`, and all of `kw_mpi::forms`. Both names of a function have separate
+//! definitions, so that a tool may replace `MPI_X` and still call `PMPI_X`.
 
 use crate::built::rust_name;
 use crate::forms::Use;
@@ -62,9 +62,9 @@ fn shell(out: &mut String, f: &Function, api: &Api, built: &Built) -> Result<(),
     Ok(())
 }
 
-/// The call of an operation's Rust function: what its forms share, then which form this is.
+/// The call of an operation's Rust function: the arguments that its forms share, then the form.
 fn call(using: &Use, of: &str) -> String {
-    // SAFETY comments are for hand-written text; the promise is the one at the head of
+    // SAFETY comments are for hand-written text; the promise is in the introduction of
     // `kw_sys::args`.
     let arg = |p: &&Param| format!("unsafe {{ arg({}) }}", ident(&p.name));
     let mut args = vec!["mpi".to_string()];
@@ -87,8 +87,8 @@ fn runner(f: &Function) -> &'static str {
 }
 
 /// The object whose error handler is called: the first communicator, window, file or session among
-/// the arguments, or the one that a new communicator or session is to have (MPI 5.0, 7.4.2 and
-/// 11.3.1). An error without an open file, including that of MPI_File_open, belongs to
+/// the arguments, or the object whose handler a new communicator or session gets (MPI 5.0, 7.4.2
+/// and 11.3.1). An error without an open file, including that of MPI_File_open, belongs to
 /// MPI_FILE_NULL (14.7).
 fn scope(f: &Function) -> String {
     if f.chapter == "io" && !f.fixed_params().any(|p| p.c_type == "MPI_File") {

@@ -1,11 +1,11 @@
-//! Writes what `mpiexec --trace` has to know of the arguments of each function: which words are
-//! ranks, tag, communicator, requests, and what the call does with messages. It follows from the
+//! Generates the description of each function's arguments for `mpiexec --trace`: which words are
+//! ranks, tag, communicator, requests, and the effect of the call on messages. It follows from the
 //! names and kinds of the parameters.
 
 use crate::profile::base;
 use crate::{Direction, Function, Param, Who, Words};
 
-/// The parameter that says where statuses go.
+/// The parameter with the address for statuses.
 pub(crate) fn status(f: &Function) -> &str {
     let is_it = |p: &&Param| p.kind == "STATUS" && p.direction == Direction::Out && p.depth() == 1;
     let takes = !matches!(what(f), "Plain" | "Scan" | "Send");
@@ -73,7 +73,7 @@ fn target(f: &Function) -> Option<&Param> {
     }
 }
 
-/// A parameter as a word; what is a number or no parameter stays a number.
+/// A parameter as a word; a number or a missing parameter stays a number.
 fn word(f: &Function, name: &str) -> String {
     match f.fixed_params().any(|p| p.name == name) {
         true => format!("_{name}"),
@@ -82,7 +82,7 @@ fn word(f: &Function, name: &str) -> String {
     }
 }
 
-/// Whether all members of the communicator call it, each as often as the others.
+/// Whether all members of the communicator call it, each the same number of times.
 fn is_collective(f: &Function, words: &Words) -> bool {
     let summary = words.summaries.get(base(f));
     let persistent = base(f).ends_with("_init");
@@ -131,7 +131,7 @@ fn makes_comm(f: &Function) -> Option<&Param> {
     f.fixed_params().find(made).filter(|p| p.depth() == 1)
 }
 
-/// The words that `What` says stand there, by the names of their parameters.
+/// The words listed in `What`, by the names of their parameters.
 fn pointers<'a>(f: &'a Function, what: &str) -> Vec<&'a str> {
     let one = base(f) == "MPI_Wait" || base(f) == "MPI_Test" || base(f) == "MPI_Start";
     let (count, requests) = match one {

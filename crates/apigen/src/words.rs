@@ -25,7 +25,7 @@ pub struct Summary {
     pub paragraph: String,
     /// Participants.
     pub who: Who,
-    /// Error classes beside those that follow from its parameters.
+    /// Error classes in addition to those that follow from its parameters.
     pub errors: Vec<String>,
     /// Related functions; the first of a deprecated function is its successor.
     pub see: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Text {
     pub example: String,
 }
 
-/// Everything that the pages say beside the prototypes.
+/// Additional information for the pages.
 #[derive(Clone, Debug)]
 pub struct Words {
     /// By function.

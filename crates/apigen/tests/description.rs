@@ -1,4 +1,4 @@
-//! The description is whole, and what is generated from it follows what is built.
+//! The description is complete, and the generated code follows `built.tsv`.
 
 use kw_apigen::{
     Api, Built, Fortran, Words, api_dir, built_module, coverage, coverage_text, header, man_pages,

@@ -30,7 +30,7 @@ fn shell(name: &str) -> String {
     let text = fortran_shells(&FortranAbi::standard(&api), &fortran).unwrap();
     let from = text
         .find(&format!(" fn {name}("))
-        // of two functions the one that takes sections, too
+        // of two functions, the one that also accepts sections
         .or_else(|| text.find(&format!(" fn {name}_any<")))
         .or_else(|| text.find(&format!(" fn {name}<")));
     let rest = &text[from.unwrap_or_else(|| panic!("there is no {name}"))..];
@@ -94,7 +94,7 @@ fn another_abi_has_its_names_blocks_and_values() {
         "common /mpipriv1/ MPI_BOTTOM,MPI_IN_PLACE,MPI_STATUS_IGNORE",
         "parameter (MPI_STATUS_SIZE=5)",
         "parameter (MPI_COMM_WORLD=1140850688)",
-        // C's is 0x64400001
+        // C's value is 0x64400001
         "parameter (MPI_TAG_UB=1681915906)",
         "parameter (MPI_FLOAT_INT=-1946157056)",
     ] {
@@ -236,7 +236,7 @@ fn declarations_are_those_of_the_standard() {
             "INTEGER :: IERROR",
         ]
     );
-    // what may be ignored has no intent: a constant cannot be written
+    // an argument that may be ignored has no intent: a constant cannot be written
     assert!(lines("MPI_Recv", Interface::F08).contains(&"type(MPI_Status) :: status".to_string()));
     assert_eq!(
         lines("MPI_Wtime", Interface::Mpi),
@@ -310,7 +310,7 @@ fn mpif_h_is_fixed_and_free_form() {
             "{line}"
         );
     }
-    // a text in Fortran has no zero at its end
+    // a text in Fortran has no final zero
     assert!(text.contains("parameter (MPI_MAX_PROCESSOR_NAME=255)"));
     assert!(text.contains("parameter (MPI_COMM_WORLD=257)"));
     assert!(!text.contains("MPI_T_"));
@@ -330,9 +330,9 @@ fn modules_are_standard_free_form() {
     }
 }
 
-/// gfortran forgets the interface of a procedure that is declared to be like another one once it
-/// was called, and the second call then passes an address, not a descriptor. It does not where the
-/// procedure is called through a pointer.
+/// gfortran forgets the interface of a procedure that is declared to be like another one after its
+/// first call, and the second call then passes an address instead of a descriptor. A call through a
+/// pointer is not affected.
 #[test]
 fn procedures_with_descriptors_have_interfaces_of_their_own_or_are_pointers() {
     for name in ["mpi.f90", "mpi_f08.f90"] {
@@ -395,7 +395,7 @@ fn large_counts_have_the_names_of_their_bases_where_a_compiler_can_tell() {
     };
     assert_eq!(generic("MPI_Send"), 2);
     assert_eq!(generic("MPI_Type_get_envelope"), 2);
-    // address and count are one kind
+    // address and count have the same kind
     assert_eq!(generic("MPI_Type_create_resized"), 1);
     assert_eq!(generic("MPI_Op_create"), 1);
     assert_eq!(generic("MPI_Op_create_c"), 1);

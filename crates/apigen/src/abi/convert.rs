@@ -1,9 +1,9 @@
 //! Conversions between the constants of another ABI and those of the standard one, as Rust text:
 //! an implementation of the trait that `groups.tsv` makes.
 //!
-//! Each group of constants is a permutation of the integers: where a constant of one side is none
-//! of the other, it becomes a number that no constant has there either. So what is wrong stays
-//! wrong, and whatever comes back is what was given.
+//! Each group of constants is a permutation of the integers: a value that is a constant on only one
+//! side becomes a number that is not a constant on the other side either. So invalid values stay
+//! invalid, and a value that MPI returns is the one that was given.
 
 use super::{Abi, CONSTANTS, Group, all_constants, groups, standard};
 use crate::{Api, Error};
@@ -22,7 +22,7 @@ fn rust_type(group: &Group) -> Result<&'static str, Error> {
     })
 }
 
-/// Name of its conversions: those of codes are only a part of the whole one, since the program's
+/// Name of its conversions: those of codes are only a part of the complete one, since the program's
 /// own error codes are not constants.
 fn method(group: &Group) -> String {
     match group.form.as_str() {
@@ -71,8 +71,8 @@ pub(super) fn conversions(api: &Api, abi: &Abi) -> Result<String, Error> {
     Ok(out + "}\n")
 }
 
-/// The values of a group's constants: of the other ABI, of the standard one. None where the other
-/// ABI has them elsewhere, as symbols.
+/// The values of a group's constants: in the other ABI, in the standard one. `None` if the other
+/// ABI has them as symbols instead.
 fn pairs(api: &Api, abi: &Abi, group: &Group) -> Result<Vec<(i64, i64)>, Error> {
     let belongs = |name: &str| {
         group
@@ -95,7 +95,7 @@ fn pairs(api: &Api, abi: &Abi, group: &Group) -> Result<Vec<(i64, i64)>, Error> 
     Ok(names.iter().filter_map(pair).collect())
 }
 
-/// Completes the pairs to a permutation, without what stays as it is.
+/// Completes the pairs to a permutation; values that stay the same are left out.
 fn permutation(mut pairs: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     let theirs: BTreeSet<i64> = pairs.iter().map(|p| p.0).collect();
     let ours: BTreeSet<i64> = pairs.iter().map(|p| p.1).collect();
@@ -192,8 +192,8 @@ pub(super) fn predefined_handles(api: &Api, abi: &Abi) -> Result<String, Error> 
     Ok(out)
 }
 
-/// From a predefined handle's value to the standard one; 0 for other values. Few are compared,
-/// many looked up where a product that meets none twice says.
+/// Conversion of a predefined handle's value to the standard one; 0 for other values. A few values
+/// are compared; many are looked up in a table, indexed by a product that differs for all of them.
 fn look_up(out: &mut String, name: &str, known: &[(u32, usize)]) -> Result<(), Error> {
     if known.len() <= 16 {
         let arms: String = known.iter().map(|(a, b)| format!(" {a} => {b},")).collect();

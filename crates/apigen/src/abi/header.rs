@@ -5,7 +5,7 @@ use crate::{Api, Constant, Words, header};
 
 const ENDING: &str = "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 
-/// The header: this library's, with the other ABI's types and values.
+/// The header: that of this library with the other ABI's types and values.
 pub fn abi_header(api: &Api, abi: &Abi, words: &Words) -> String {
     let text = header(&translated(api, abi), words);
     let mut more = String::new();
@@ -75,7 +75,7 @@ fn constant(c: &mut Constant, abi: &Abi, handles: &[String]) {
     }
     if let Some(f) = abi.of_form("value").find(|f| f.name == c.name) {
         c.value = f.value.clone();
-        // a number above an int's, which a cast to int makes negative
+        // a number above the maximum of int, which a cast to int makes negative
         if c.c_type == "int" && f.value.starts_with("0x") || handles.contains(&c.c_type) {
             c.value = format!("(int){}", f.value);
         }

@@ -1,4 +1,4 @@
-//! Other ABIs than the standard one: what their programs hold and what the standard ABI has for it.
+//! ABIs other than the standard one, and how their values correspond to those of the standard ABI.
 //!
 //! `api/abi/NAME.tsv` has the facts of one ABI (format: `api/README.md`), `groups.tsv` which
 //! constants may stand in which parameters, `exceptions.tsv` the functions that are written by hand.
@@ -47,15 +47,15 @@ pub(crate) struct Fact {
     pub value: String,
 }
 
-/// Constants that may stand in the same place, and how they stand there.
+/// Constants that may occur in the same place, and their representation there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Group {
     name: String,
     /// `values`, `codes`, `bits`, `addresses`, `offsets` or `words`.
     form: String,
-    /// Kinds, or `FUNCTION/parameter`; with `!` in front: not there.
+    /// Kinds, or `FUNCTION/parameter`; a leading `!` excludes one.
     places: Vec<String>,
-    /// Names; a `*` at the end stands for any.
+    /// Names; a final `*` matches any continuation.
     constants: Vec<String>,
 }
 
@@ -211,12 +211,13 @@ fn groups(dir: &Path) -> Result<Vec<Group>, Error> {
     Ok(rows.into_iter().map(group).collect())
 }
 
-/// The functions that the library has, but for those that answer a value.
+/// The functions that the library has, except those that return a value.
 fn functions(api: &Api) -> impl Iterator<Item = &Function> {
     api.with_removed().filter(|f| f.code)
 }
 
-/// The value of a constant of the standard ABI, of what MPI 3.0 removed, or of an enumerator.
+/// The value of a constant of the standard ABI, of a constant that MPI 3.0 removed, or of an
+/// enumerator.
 fn standard(api: &Api, name: &str) -> Option<i64> {
     if let Some(c) = api.constants.iter().find(|c| c.name == name) {
         return number(&c.value);

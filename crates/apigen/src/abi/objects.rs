@@ -5,10 +5,10 @@ use crate::api::number;
 use crate::{Api, Error};
 use std::fmt::Write;
 
-/// Rust text for a module with the macros `objects!`, which makes the symbols, and `kinds!`, which
-/// makes a type of each kind by its null handle and the function from Fortran's integers to the
-/// standard handles (0 for none); and with `Address`. `OBJECTS` has the standard handles
-/// and where their objects are, `INTEGERS` their integers in Fortran (-1 for none).
+/// Rust text for a module with `Address` and with the macros `objects!`, which makes the symbols,
+/// and `kinds!`, which makes a type of each kind from its null handle and the function from
+/// Fortran's integers to the standard handles (0 for none). `OBJECTS` has the standard handles and
+/// where their objects are, `INTEGERS` their integers in Fortran (-1 for none).
 pub(super) fn predefined_objects(api: &Api, abi: &Abi) -> Result<String, Error> {
     let mut out = String::from("objects! {\n");
     for (_, symbol, size) in abi.objects() {

@@ -1,8 +1,8 @@
-//! How one argument of another ABI goes to the standard function and back, as Rust text: by its
-//! kind, type and direction.
+//! How one argument of another ABI is passed to the standard function and back, as Rust text: by
+//! its kind, type and direction.
 //!
-//! The text is for a module with an ABI `Here`, its kinds of handles, `Status`, and what
-//! `kw-abi-face` has.
+//! The text is for a module with an ABI `Here`, its kinds of handles, `Status`, and the contents of
+//! `kw-abi-face`.
 
 use super::{Abi, Group, standard};
 use crate::shells::ident;
@@ -30,7 +30,7 @@ impl Pass {
         }
     }
 
-    /// Through a value that stands for the argument during the call.
+    /// Passes a value that stands for the argument during the call.
     fn through(takes: String, n: &str, made: String, arg: &str, after: String) -> Pass {
         Pass {
             takes,
@@ -160,8 +160,8 @@ fn callback(p: &Param, n: &str) -> Pass {
     }
 }
 
-/// How many bytes a text has room for, where programs of the other ABI have less, and how many the
-/// standard function may write.
+/// Size of a text buffer, if programs of the other ABI have less room, and the number of bytes that
+/// the standard function may write.
 fn bounded(abi: &Abi, p: &Param, api: &Api) -> Option<(i64, i64)> {
     let name = p.length.as_deref().filter(|_| p.kind == "STRING")?;
     let (theirs, most) = (abi.value(name)?, standard(api, name)?);
@@ -234,7 +234,7 @@ fn constant(f: &Function, p: &Param, n: &str, ty: String, group: &Group) -> Resu
     }
 }
 
-/// How many elements an array of handles has.
+/// Number of elements of an array of handles.
 fn length(f: &Function, p: &Param) -> String {
     match &p.length {
         Some(length) => {
@@ -244,8 +244,7 @@ fn length(f: &Function, p: &Param) -> String {
                 false => format!("{} as i64", ident(length)),
             }
         }
-        // one for each process, or for each neighbour; those of a buffer that is not there are
-        // not looked at
+        // one for each process, or for each neighbour; those of a missing buffer are not examined
         None => {
             let sends = p.name.starts_with("send");
             let of = match f.chapter == "topologies" {

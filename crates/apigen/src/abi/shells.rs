@@ -65,14 +65,14 @@ fn beyond(out: &mut String, name: &str, answer: &str) {
     );
 }
 
-/// Whether a function that answers a value is the same in every ABI: clocks, address arithmetic.
+/// Whether a function that returns a value is the same in every ABI: clocks, address arithmetic.
 fn speaks_of_numbers(f: &Function) -> bool {
     let numbers = |p: &crate::Param| p.c_type == "MPI_Aint";
     f.returns != "int" && !f.returns.starts_with("MPI_") || f.params.iter().all(numbers)
 }
 
-/// Options for a linker that give every function its name for tools, and functions beyond MPI that
-/// are others their names.
+/// Options for a linker that give every function its name for tools, and give functions beyond MPI
+/// that are aliases their names.
 pub fn abi_aliases(api: &Api, abi: &Abi) -> String {
     let refused = abi.of_form("refused").chain(abi.of_form("answers"));
     let more = refused.map(|f| f.name.clone());
@@ -91,7 +91,7 @@ pub fn abi_aliases(api: &Api, abi: &Abi) -> String {
         .collect()
 }
 
-/// From which language to which a status is copied: it is the same in all.
+/// The languages between which a status is copied: it is the same in all.
 const BETWEEN_LANGUAGES: [&str; 6] = ["c2f", "f2c", "c2f08", "f082c", "f2f08", "f082f"];
 
 /// The functions between C and Fortran, which the standard ABI has for handles under other names.

@@ -1,7 +1,7 @@
 //! The table through which libraries of other ABIs call the functions of this one.
 //!
 //! Such a library defines MPI_Send itself, so it cannot ask the dynamic linker for ours. The table
-//! is one symbol of `libmpi_abi`. Its first word says which functions it has.
+//! is one symbol of `libmpi_abi`. Its first word identifies its set of functions.
 
 use super::functions;
 use crate::{Api, Function};

@@ -1,7 +1,7 @@
-//! Procedures that a program hands to MPI: their interfaces, and the predefined ones.
+//! Procedures that a program passes to MPI: their interfaces, and the predefined ones.
 
-/// Copy and delete functions of attributes: the type's name in Fortran, of the handle, and the
-/// argument's.
+/// Copy and delete functions of attributes: the Fortran names of the handle's type and of the
+/// argument.
 const CACHED: [(&str, &str, &str); 3] = [
     ("Comm", "MPI_Comm", "comm"),
     ("Type", "MPI_Datatype", "datatype"),
@@ -127,7 +127,7 @@ pub fn predefined_interfaces(f08: bool) -> String {
     out + "end interface\n"
 }
 
-/// Names of the predefined procedures, and what each is to the library.
+/// Names of the predefined procedures, and their meaning to the library.
 pub fn predefined() -> Vec<(String, &'static str)> {
     let mut out = Vec::new();
     for up in ["COMM_", "TYPE_", "WIN_", ""] {

@@ -1,11 +1,11 @@
-//! Constants in Fortran: the C ones, those with an address, and what only Fortran has.
+//! Constants in Fortran: those of C, those with an address, and those that only Fortran has.
 
 use super::fortran_abi::FortranAbi;
 use crate::{Api, Constant};
 
-/// A constant with an address: name; the type in mpif.h and module mpi; its type in mpi_f08 when
-/// that is another one; dimension. Each is a common block of its own, and the library compares
-/// addresses (MPI 5.0, 2.5.4).
+/// A constant with an address: name; the type in mpif.h and module mpi; its type in mpi_f08 if it
+/// differs; dimension. Each is a separate common block, and the library compares addresses (MPI
+/// 5.0, 2.5.4).
 pub const ADDRESSES: [(&str, &str, Option<&str>, &str); 10] = [
     ("MPI_BOTTOM", "integer", None, ""),
     ("MPI_IN_PLACE", "integer", None, ""),
@@ -76,7 +76,7 @@ fn is_fortran(c: &Constant) -> bool {
 
 fn of_type(c: &Constant, value: i64, api: &Api) -> Option<Value> {
     match c.c_type.as_str() {
-        // a text in Fortran has no zero at its end
+        // a text in Fortran has no final zero
         "macro" if c.name.starts_with("MPI_MAX_") => Some(Value::Integer(value - 1)),
         "macro" | "int" => Some(Value::Integer(value)),
         "MPI_Offset" => Some(Value::Offset(value)),

@@ -1,4 +1,4 @@
-//! The ABI that the Fortran layer stands on: the standard one, or another (`api/abi/NAME.tsv`).
+//! The ABI below the Fortran layer: the standard one, or another (`api/abi/NAME.tsv`).
 //!
 //! There is one layer, `crates/fortran`. The differences are generated here for its modules
 //! `constants`, `handle` and `sentinels`: values, the conversion of a handle to an INTEGER, and the
@@ -27,12 +27,12 @@ pub(super) struct Block {
     pub members: Vec<&'static str>,
 }
 
-/// Type information by which gfortran knows a type of a module in a `class(*)`.
+/// Type information by which gfortran identifies a type of a module in a `class(*)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class<'a> {
-    /// Names begin so, then comes `__vtab`, `__def_init` or `__copy`.
+    /// Beginning of the names, followed by `__vtab`, `__def_init` or `__copy`.
     pub before: &'a str,
-    /// And end so.
+    /// End of the names.
     pub after: &'a str,
     hash: &'a str,
     bytes: &'a str,
@@ -44,7 +44,7 @@ impl<'a> FortranAbi<'a> {
         FortranAbi { api, abi: None }
     }
 
-    /// Another one.
+    /// Another ABI.
     pub fn of(api: &'a Api, abi: &'a Abi) -> FortranAbi<'a> {
         FortranAbi {
             api,
@@ -57,7 +57,7 @@ impl<'a> FortranAbi<'a> {
         OWN.into_iter().map(|(name, standard)| {
             let of_status = |abi: &Abi| match name {
                 "MPI_STATUS_SIZE" => abi.value("MPI_F_STATUS_SIZE"),
-                // places in an array count from 1
+                // indices of arrays count from 1
                 _ => Some(abi.value(&name.replace("MPI_", "MPI_F_"))? + 1),
             };
             (name, self.abi.and_then(of_status).unwrap_or(standard))
@@ -72,7 +72,7 @@ impl<'a> FortranAbi<'a> {
             return standard;
         };
         let value = in_fortran(abi, &c.name).or_else(|| abi.value(&c.name))?;
-        // handles and keys that C writes with the highest bit
+        // handles and keys whose highest bit is set in C
         Some(if c.c_type == "MPI_Offset" {
             value
         } else {
@@ -96,8 +96,8 @@ impl<'a> FortranAbi<'a> {
         Some(&of_f08.value)
     }
 
-    /// Whose descriptors the procedures of mpi_f08 take: those of C, or a compiler's own, which come
-    /// without descriptors of texts.
+    /// The descriptors that the procedures of mpi_f08 take: those of C, or a compiler's own, which
+    /// have no descriptors of texts.
     pub(super) fn descriptor(&self) -> &'a str {
         self.buffers().filter(|b| *b != "address").unwrap_or("c")
     }
@@ -107,7 +107,7 @@ impl<'a> FortranAbi<'a> {
         self.buffers() == Some("address")
     }
 
-    /// Whether the procedures of mpi_f08 take buffers as we know them.
+    /// Whether the procedures of mpi_f08 take buffers in a form that we know.
     pub(super) fn has_f08(&self) -> bool {
         self.abi.is_none() || self.buffers().is_some()
     }
@@ -137,12 +137,12 @@ impl<'a> FortranAbi<'a> {
         Some(fact.name.replace('*', &handle.to_lowercase()))
     }
 
-    /// Functions beyond MPI that are others of MPI: the name, the other's.
+    /// Functions beyond MPI that are aliases: the name, the MPI function.
     pub(super) fn beyond(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.facts("same").map(|f| (&*f.name, &*f.value))
     }
 
-    /// Rows of a form; none of the standard ABI.
+    /// Rows of a form; none for the standard ABI.
     fn facts(&self, form: &'static str) -> impl Iterator<Item = &'a Fact> + use<'a> {
         self.abi.into_iter().flat_map(move |abi| abi.of_form(form))
     }
@@ -222,7 +222,7 @@ impl<'a> FortranAbi<'a> {
     }
 }
 
-/// Symbols of a constant with an address beside its common block.
+/// Symbols of a constant with an address other than its common block.
 fn objects<'a>(abi: &FortranAbi<'a>, constant: &str) -> impl Iterator<Item = &'a str> {
     let all = abi.facts("f08").filter(move |f| f.name == constant);
     all.map(|f| f.value.as_str())
@@ -234,7 +234,7 @@ pub(super) fn shapes() -> impl Iterator<Item = String> {
     std::iter::once("scalar".to_string()).chain(ranks)
 }
 
-/// Fortran's form of a constant that differs from C's.
+/// Fortran's form of a constant, if it differs from C's.
 fn in_fortran(abi: &Abi, name: &str) -> Option<i64> {
     let mut own = abi.of_form("fortran").chain(abi.of_form("integer"));
     let fact = own.find(|f| f.name == name)?;
@@ -285,7 +285,7 @@ fn constants(abi: &FortranAbi) -> String {
     }
     let pointers = abi.api.constants.iter().filter(|c| c.c_type.ends_with('*'));
     for c in pointers.filter(|c| !c.name.starts_with("MPI_T_")) {
-        // of a constant that the ABI has not, nothing has the address
+        // no address is a constant that the ABI does not have
         let value = abi.address(c).unwrap_or_default();
         let _ = writeln!(out, "pub const {}: usize = {value}isize as usize;", c.name);
     }
@@ -299,9 +299,9 @@ fn constants(abi: &FortranAbi) -> String {
     )
 }
 
-/// Rust text of the kinds of handles, for a module that has the macros: `numbered!` where constants
-/// are the same in both languages and functions convert the others, `integers!` where handles are
-/// INTEGERs in C, too, `converted!` where functions convert all.
+/// Rust text of the kinds of handles, for a module that has these macros: `numbered!` if constants
+/// are the same in both languages and functions convert the others, `integers!` if handles are
+/// INTEGERs in C, too, `converted!` if functions convert all.
 fn handles(abi: &FortranAbi) -> String {
     let mut out = String::new();
     for name in abi.api.handles() {
@@ -329,7 +329,7 @@ fn handles(abi: &FortranAbi) -> String {
 
 /// Rust text of the common blocks, for a module that has the macros `commons!` (a block or another
 /// symbol, its bytes, and the character that fills it) and `addresses!` (a constant, its block and
-/// where in it, other symbols).
+/// its offset, other symbols).
 fn commons(abi: &FortranAbi) -> String {
     let (mut commons, mut addresses) = (String::new(), String::new());
     let mut symbol = |name: &str, bytes: i64, constant: &str| {
@@ -357,9 +357,9 @@ fn commons(abi: &FortranAbi) -> String {
     format!("commons! {{\n{commons}}}\naddresses! {{\n{addresses}}}\n")
 }
 
-/// Rust text of what gfortran's modules have as variables of the library, for a module that has the
-/// macros `numbers!` (a symbol and its INTEGER) and `classes!` (how names begin and end, the hash and
-/// the bytes of a type).
+/// Rust text of the library variables of gfortran's modules, for a module that has the macros
+/// `numbers!` (a symbol and its INTEGER) and `classes!` (beginning and end of the names, the hash
+/// and the bytes of a type).
 fn variables(abi: &FortranAbi) -> String {
     let (mut numbers, mut classes) = (String::new(), String::new());
     for (name, value) in abi.variables() {

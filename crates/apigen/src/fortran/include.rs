@@ -1,4 +1,5 @@
-//! `mpif.h`, valid in fixed and in free form: no line goes on, none is longer than 72 columns.
+//! `mpif.h`, valid in fixed and in free form: no line is continued, and none is longer than 72
+//! columns.
 
 use super::constants::{ADDRESSES, Value, values};
 use super::fortran_abi::FortranAbi;
@@ -11,7 +12,7 @@ const HEAD: &str = "\
 ! Generated from api/ by Kittiwake's apigen; do not edit.
 ";
 
-/// The whole file, of the standard ABI or of another.
+/// The whole file, for the standard ABI or another.
 pub fn include_file(abi: &FortranAbi, fortran: &Fortran) -> String {
     let mut out = String::from(HEAD);
     let mut line = |text: String| {

@@ -1,22 +1,22 @@
-//! The interface of one procedure, as the modules have it.
+//! The interface of one procedure in the modules.
 
 use super::names::linker;
 use super::{Binding, Fortran, by_value, is_choice, is_logical};
 use crate::{Api, Direction, Function, Param};
 
-/// Which module.
+/// The module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Module {
     /// Handles are integers.
     Mpi,
     /// Handles are types, `ierror` is optional.
     F08,
-    /// The interface of another ABI, whose buffers are passed by address; for gfortran.
+    /// Interfaces for another ABI, whose buffers are passed by address; for gfortran.
     F08ByAddress,
 }
 
 impl Module {
-    /// Whether it is a mpi_f08.
+    /// Whether it is a variant of mpi_f08.
     pub fn is_f08(self) -> bool {
         self != Module::Mpi
     }
@@ -50,7 +50,7 @@ pub fn named(name: &str, b: &Binding, api: &Api, module: Module) -> String {
     out + &format!("end {end}\n")
 }
 
-/// The call of a function and its arguments, as the standard's text has them: for manual pages.
+/// The call of a function and its arguments, in the notation of the standard: for manual pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interface {
     /// mpif.h.
@@ -146,7 +146,7 @@ pub fn signature(b: &Binding, api: &Api) -> Vec<String> {
     types.collect()
 }
 
-/// Arguments in lines that are not too long.
+/// Arguments, broken into lines that are not too long.
 fn wrap(args: &[String]) -> String {
     let mut out = String::new();
     let mut width = 0;
@@ -179,7 +179,7 @@ fn declare(p: &Param, b: &Binding, api: &Api, module: Module) -> String {
         || (p.c_type.contains('[')
             && !matches!(p.kind.as_str(), "STRING_ARRAY" | "STRING_2DARRAY"));
     if asynchronous && later {
-        // without `target` gfortran takes it that the address is forgotten when the call returns
+        // without `target` gfortran assumes that the address is forgotten when the call returns
         ty += ", asynchronous, target";
     }
     let checked = match is_choice(p) && module == Module::F08ByAddress {
@@ -194,7 +194,7 @@ pub fn unchecked(name: &str) -> String {
     format!("!GCC$ attributes no_arg_check :: {name}\n")
 }
 
-/// The name of a function, of that of its procedure in mpi_f08.
+/// The name of a function, derived from that of its procedure in mpi_f08.
 fn generic(specific: &str) -> &str {
     specific.strip_suffix("_f08").unwrap_or(specific)
 }
@@ -237,8 +237,8 @@ fn kind(p: &Param, api: &Api, module: Module) -> String {
     }
 }
 
-/// No intent for procedures, buffers that are written, and where a constant with an address may be
-/// passed to be written.
+/// Intent of an argument: none for procedures, for buffers that are written, and where a constant
+/// with an address may be passed to be written.
 fn has_intent(p: &Param, b: &Binding) -> bool {
     if is_choice(p) {
         return p.c_type.starts_with("const ");
@@ -249,7 +249,7 @@ fn has_intent(p: &Param, b: &Binding) -> bool {
     !ignored && !p.kind.contains("FUNCTION")
 }
 
-/// MPI_Status_set_...: a status that must be one.
+/// MPI_Status_set_...: the status must be a real one.
 fn set_by_hand(p: &Param, b: &Binding) -> bool {
     p.kind == "STATUS" && b.f.name.starts_with("MPI_Status_set")
 }

@@ -1,4 +1,4 @@
-//! Fortran's three interfaces: which functions they have, and under which names.
+//! Fortran's three interfaces: their functions, and the names of these.
 //!
 //! A function without choice buffers is one procedure under all its names: `mpi_x_` (mpif.h and
 //! module mpi), `mpi_x_f08_` (module mpi_f08) and both with `p` in front. One with choice buffers
@@ -56,7 +56,8 @@ impl Fortran {
         self.rows.contains(&(f.name.clone(), what.to_string()))
     }
 
-    /// The functions that Fortran has: not those of the tool interface, nor handles as integers.
+    /// The functions that Fortran has: neither those of the tool interface, nor conversions of
+    /// handles to integers.
     pub fn functions<'a>(&'a self, api: &'a Api) -> impl Iterator<Item = Binding<'a>> {
         let has = |f: &&Function| {
             let of_c =
@@ -82,20 +83,20 @@ impl Fortran {
 pub struct Binding<'a> {
     /// The function.
     pub f: &'a Function,
-    /// Its shell is written by hand, in `crates/fortran`.
+    /// Whether its shell is written by hand, in `crates/fortran`.
     pub by_hand: bool,
-    /// Module mpi_f08 has it.
+    /// Whether module mpi_f08 has it.
     pub f08: bool,
-    /// It has an `ierror`.
+    /// Whether it has an `ierror`.
     pub ierror: bool,
-    /// The function that this is the large-count twin of.
+    /// The function whose large-count twin it is.
     base: Option<&'a str>,
-    /// A large-count twin that does not share the generic name of its base.
+    /// Whether it is a large-count twin that does not share the generic name of its base.
     own_name: bool,
 }
 
 impl Binding<'_> {
-    /// It is a large-count twin: mpif.h and module mpi do not have it.
+    /// Whether it is a large-count twin: mpif.h and module mpi do not have it.
     pub fn is_large(&self) -> bool {
         self.base.is_some()
     }
@@ -105,8 +106,8 @@ impl Binding<'_> {
         self.f.params.iter().any(is_choice)
     }
 
-    /// Whether mpif.h and mpi_f08 differ in what they pass (beside descriptors: `buffer_addr` of a
-    /// detached buffer, which mpi and mpif.h declare wrongly and leave alone).
+    /// Whether mpif.h and mpi_f08 differ in what they pass, apart from descriptors: `buffer_addr`
+    /// of a detached buffer, which mpi and mpif.h declare wrongly and do not use.
     pub fn has_two_forms(&self) -> bool {
         self.has_choice() || self.f.params.iter().any(|p| p.kind == "C_BUFFER2")
     }
@@ -133,12 +134,12 @@ impl Binding<'_> {
     }
 }
 
-/// A choice buffer.
+/// Whether it is a choice buffer.
 fn is_choice(p: &Param) -> bool {
     p.kind == "BUFFER"
 }
 
-/// The command line, which Fortran does not pass.
+/// Whether it is the command line, which Fortran does not pass.
 fn is_argument(p: &Param) -> bool {
     matches!(p.kind.as_str(), "ARGUMENT_COUNT" | "ARGUMENT_LIST")
 }

@@ -1,11 +1,11 @@
 //! The sources of the modules mpi and mpi_f08, for any compiler of Fortran 2018.
 //!
-//! A module that is used is read by the compiler each time, so equal interfaces are written down
-//! once, and procedures are declared to be like others: all PMPI ones, and more. Of one with choice
-//! buffers that is like another gfortran (12.2) passes the second call an address instead of a
-//! descriptor, but not so where it is called through a pointer: PMPI procedures with choice buffers
-//! are constant pointers. gfortran compares each name that a module makes public with all public
-//! names before it, so what programs do not call by its own name is private.
+//! The compiler reads a used module each time, so equal interfaces are written only once, and other
+//! procedures are declared to be like them: all PMPI ones, and more. gfortran (12.2) has an error
+//! with procedures that have choice buffers and are declared to be like another one: to the second
+//! call it passes an address instead of a descriptor, but not in a call through a pointer. So PMPI
+//! procedures with choice buffers are constant pointers. gfortran compares each public name of a
+//! module with all public names before it, so names that programs do not call directly are private.
 
 use super::callbacks;
 use super::constants::{ADDRESSES, Value, values};
@@ -36,7 +36,7 @@ data sizes /of_logical, of_integer, of_real, of_double/, has /integer16, real2, 
 end block data
 ";
 
-/// Procedures that only Fortran has (and their p-names): linker name, name of what Rust defines.
+/// Procedures that only Fortran has (and their p-names): linker name, name of the Rust definition.
 const OWN_PROCEDURES: [(&str, &str); 10] = [
     ("mpi_sizeof_", "mpi_sizeof_"),
     ("mpi_sizeof_f08ts_", "mpi_sizeof_"),
@@ -73,8 +73,8 @@ pub fn module_files(api: &Api, fortran: &Fortran) -> Vec<(&'static str, String)>
     ]
 }
 
-/// Module mpi_f08 of another ABI, whose procedures take buffers by address, for gfortran: programs
-/// that use it want what those want that were compiled with that library's own module.
+/// Module mpi_f08 of another ABI, whose procedures take buffers by address, for gfortran. Programs
+/// that use it need the same symbols as programs compiled with that library's own module.
 pub fn foreign_module(abi: &FortranAbi, fortran: &Fortran) -> Result<String, Error> {
     if !abi.by_address() {
         let text = "only of an ABI whose mpi_f08 takes buffers by address is there a module";
@@ -130,7 +130,7 @@ fn types(abi: &FortranAbi) -> String {
     out + "end module\n"
 }
 
-/// A constant with an address, if the ABI has it: here each has a block of its own.
+/// A constant with an address, if the ABI has it: each has a separate block here.
 fn address(abi: &FortranAbi, name: &str, ty: &str, dimension: &str) -> String {
     let block = abi.blocks().into_iter().find(|b| b.members == [name]);
     block.map_or_else(String::new, |b| {
@@ -145,7 +145,7 @@ fn operators(abi: &FortranAbi) -> String {
     for (operator, end) in [("==", "eq"), ("/=", "ne")] {
         out += &format!("interface operator({operator})\n");
         for handle in abi.api.handles() {
-            // a name that is no Fortran name has to be bound
+            // a name that is not a Fortran name must be bound
             let (sort, bind) = match abi.comparison(end, handle) {
                 Some(name) => ("pure", format!(" bind(C, name=\"{name}\")")),
                 None => ("elemental", String::new()),
@@ -205,8 +205,8 @@ fn module(abi: &FortranAbi, fortran: &Fortran, module: Module) -> String {
     out + "end module\n"
 }
 
-/// Interfaces of procedures; then those that are like them, among which are all PMPI ones; then
-/// generic names.
+/// Interfaces of procedures; then procedures that are declared to be like them, all PMPI ones
+/// included; then generic names.
 fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
     let (f08, by_address) = (module.is_f08(), module == Module::F08ByAddress);
     let mut bindings: Vec<Binding> = fortran.functions(api).collect();
@@ -229,9 +229,9 @@ fn procedures(api: &Api, fortran: &Fortran, module: Module) -> String {
             pointers += &pointer_forms(b, api);
             continue;
         }
-        // a procedure whose linker name is told cannot be like another one
+        // a procedure with an explicit linker name cannot be like another one
         let is_bound = b.has_choice() || by_address && !b.is_plain_f08();
-        // what makes an interface, whatever its name
+        // contents of an interface, apart from its name
         let form = named("", b, api, module);
         for specific in [specific.clone(), format!("P{specific}")] {
             match known.get(&form).filter(|_| !is_bound) {
@@ -272,7 +272,7 @@ fn like(other: &str, name: &str) -> String {
     format!("procedure({other}) :: &\n{name}\n")
 }
 
-/// A PMPI procedure with choice buffers: a pointer at it, of the interface of its twin.
+/// A PMPI procedure with choice buffers: a pointer to it, with the interface of its twin.
 fn pointed(name: &str) -> String {
     let twin = &name[1..];
     let at = format!("{name}_at");
@@ -282,8 +282,8 @@ fn pointed(name: &str) -> String {
     target + &pointer + &private(&at)
 }
 
-/// A twin that no compiler could tell from its base: its counts are addresses or counts, which are
-/// of one kind here.
+/// Whether no compiler could distinguish a twin from its base: its counts are addresses or counts,
+/// which have the same kind here.
 fn is_ambiguous(b: &Binding, all: &[Binding], api: &Api) -> bool {
     let same = |other: &&Binding| other.f.name == b.generic() && other.f.name != b.f.name;
     all.iter()
@@ -347,7 +347,7 @@ fn own(module: Module) -> String {
         ),
     ];
     let mut out = String::new();
-    // where buffers come by address, the size is told by the type
+    // if buffers are passed by address, the type determines the size
     let procedures = procedures.into_iter().skip(usize::from(by_address));
     for (name, end, args, declarations) in procedures {
         let is_bound = end == choice && !by_address;
@@ -358,7 +358,7 @@ fn own(module: Module) -> String {
     out
 }
 
-/// The interface of one of these, and its generic name where the procedure has another.
+/// The interface of one of these, and its generic name if it differs from the procedure's.
 fn one(name: &str, end: &str, is_bound: bool, args: &str, declarations: &str) -> String {
     let specific = format!("{name}{end}");
     let bind = match is_bound {
@@ -374,7 +374,7 @@ fn one(name: &str, end: &str, is_bound: bool, args: &str, declarations: &str) ->
     )
 }
 
-/// Types that MPI_Sizeof knows, of gfortran: in the name of a procedure, and in its interface.
+/// Types that MPI_Sizeof accepts, for gfortran: in the name of a procedure, and in its interface.
 const SIZED: [(&str, &str); 12] = [
     ("character", "character"),
     ("logical", "logical"),

@@ -9,7 +9,7 @@ use crate::{Api, Function};
 pub struct Symbols {
     /// Procedures that Rust defines.
     pub defined: Vec<String>,
-    /// Further names of these: name, defined one.
+    /// Further names of these: name, name of the definition.
     pub aliases: Vec<(String, String)>,
 }
 
@@ -30,7 +30,7 @@ impl Symbols {
 }
 
 impl Binding<'_> {
-    /// Name in small letters.
+    /// Name in lower case.
     pub fn small(&self) -> String {
         self.f.name.to_ascii_lowercase()
     }
@@ -70,8 +70,8 @@ impl Binding<'_> {
         }
     }
 
-    /// The name in a library whose mpi_f08 passes buffers by address: it has no large counts, and
-    /// differs from mpif.h by the form of an address that MPI returns.
+    /// The name in a library whose mpi_f08 passes buffers by address; that library has no large
+    /// counts, and differs from mpif.h in the form of an address that MPI returns.
     pub(super) fn defined_by_address(&self) -> Vec<String> {
         match (self.is_large(), self.has_two_forms() && !self.has_choice()) {
             (true, _) => Vec::new(),
@@ -85,13 +85,13 @@ impl Binding<'_> {
         format!("{}_f08_", self.small())
     }
 
-    /// Whether such an mpi_f08 has it under a name of its own: not large counts, nor the clocks,
+    /// Whether such an mpi_f08 has it under a separate name: neither large counts, nor the clocks,
     /// which are C's.
     pub(super) fn is_plain_f08(&self) -> bool {
         self.f08 && !self.is_large() && (self.f.code || !self.f.params.is_empty())
     }
 
-    /// Its name in module mpi where memory is told by a C pointer, and what it is.
+    /// Its name in module mpi if memory is given by a C pointer, and the procedure.
     fn of_pointers(&self) -> Option<(String, String)> {
         let has = self.f.params.iter().any(|p| p.kind == "C_BUFFER");
         has.then(|| (format!("{}_cptr_", self.small()), self.plain()))
@@ -153,8 +153,8 @@ pub fn symbols(api: &Api, fortran: &Fortran) -> Symbols {
     out
 }
 
-/// Every name that a library of another ABI exports: those of mpif.h, as each compiler writes them,
-/// those of mpi_f08, what else its modules have, and the constants with an address.
+/// Every name that a library of another ABI exports: those of mpif.h in the spelling of each
+/// compiler, those of mpi_f08, the other symbols of its modules, and the constants with an address.
 pub fn foreign_symbols(abi: &FortranAbi, fortran: &Fortran) -> Symbols {
     let predefined = super::callbacks::predefined();
     let functions = || fortran.functions(abi.api).filter(|b| !b.is_large());
@@ -190,7 +190,7 @@ pub fn foreign_symbols(abi: &FortranAbi, fortran: &Fortran) -> Symbols {
     out
 }
 
-/// How compilers write the name of a procedure of mpif.h, and the p-name.
+/// Spellings of the name of a procedure of mpif.h by compilers, and of the p-name.
 fn written(linker: &str) -> Vec<String> {
     let plain = linker.trim_end_matches('_');
     let both = [plain.to_string(), format!("p{plain}")];
@@ -201,7 +201,7 @@ fn written(linker: &str) -> Vec<String> {
     each.collect()
 }
 
-/// The names of mpi_f08 where buffers come by address: most procedures are those of mpif.h.
+/// The names of mpi_f08 if buffers are passed by address: most procedures are those of mpif.h.
 fn addresses(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
     let mut add = |name: String, of: &str| {
         out.aliases.push((format!("p{name}"), of.to_string()));
@@ -219,11 +219,11 @@ fn addresses(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
     }
 }
 
-/// The names of mpi_f08 where buffers come by descriptors.
+/// The names of mpi_f08 if buffers are passed by descriptors.
 fn descriptors(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
     for b in fortran.functions(abi.api) {
         for (name, of) in b.all().into_iter().filter(|(n, _)| n.contains("_f08")) {
-            // another name of large-count twins: that of the base, and a word
+            // another name of large-count twins: that of the base, with a suffix
             let large = b.base.filter(|_| b.is_large());
             let large = large.map(|base| {
                 let end = if b.has_choice() { "ts" } else { "" };
@@ -241,7 +241,7 @@ fn descriptors(out: &mut Symbols, abi: &FortranAbi, fortran: &Fortran) {
     }
 }
 
-/// Procedures that no row of the description has: those that MPI 3.0 removed (module `removed` of
+/// Procedures without a row in the description: those that MPI 3.0 removed (module `removed` of
 /// `crates/fortran`), and one that only Fortran has.
 const MORE: [&str; 11] = [
     "mpi_f_sync_reg_",

@@ -1,4 +1,5 @@
-//! How one argument goes from Fortran to C and back, as Rust text: by its kind, type and direction.
+//! How one argument is passed from Fortran to C and back, as Rust text: by its kind, type and
+//! direction.
 //!
 //! The text calls the conversions of `kw_fortran::convert` and its neighbours.
 
@@ -8,15 +9,15 @@ use crate::{Api, Direction, Error, Function, Param};
 /// One argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pass {
-    /// Rust type of the Fortran argument; none where only C has it.
+    /// Rust type of the Fortran argument; none if only C has it.
     pub takes: Option<String>,
-    /// Fortran passes its length after all arguments.
+    /// Whether Fortran passes its length after all arguments.
     pub text: bool,
     /// Statements before the call.
     pub before: String,
     /// The C argument.
     pub arg: String,
-    /// Statements after the call, which see its error code as `code`.
+    /// Statements after the call, in which its error code is `code`.
     pub after: String,
 }
 
@@ -107,7 +108,7 @@ pub fn pass(f: &Function, p: &Param, api: &Api) -> Result<Pass, Error> {
     by_kind(f, p, n, &ty)
 }
 
-/// How an argument is passed that only its kind tells.
+/// How an argument is passed that is determined by its kind alone.
 fn by_kind(f: &Function, p: &Param, n: String, ty: &str) -> Result<Pass, Error> {
     Ok(match (p.kind.as_str(), ty) {
         ("C_BUFFER", _) => Pass::new("*mut *mut c_void", format!("{n}.cast()")),
@@ -122,7 +123,7 @@ fn by_kind(f: &Function, p: &Param, n: String, ty: &str) -> Result<Pass, Error> 
         ("INFO_VALUE_LENGTH", "c_int") => {
             Pass::new("*mut c_int", format!("text::value_length(*{n})"))
         }
-        // the length of a text with its room: C's has one more, for the zero
+        // the length of a text buffer: C's has one more, for the zero
         ("INFO_VALUE_LENGTH" | "STRING_LENGTH", _) if p.direction == Direction::InOut => {
             Pass::new("*mut c_int", format!("&raw mut {n}_"))
                 .before(format!("let mut {n}_ = text::room(*{n});"))
@@ -149,7 +150,7 @@ fn by_kind(f: &Function, p: &Param, n: String, ty: &str) -> Result<Pass, Error> 
     })
 }
 
-/// The parameter that says how many indices came.
+/// The parameter with the number of returned indices.
 fn counted(f: &Function) -> Option<&str> {
     let p = f.params.iter().find(|p| p.name == "outcount")?;
     Some(&p.name)
@@ -267,7 +268,7 @@ fn handles(f: &Function, p: &Param, n: &str, name: &str) -> Pass {
     }
 }
 
-/// How many elements an array has that is converted.
+/// Number of elements of a converted array.
 fn length(f: &Function, p: &Param) -> String {
     match &p.length {
         Some(length) => format!("*{length} as i64"),

@@ -79,9 +79,9 @@ fn shell(out: &mut String, b: &Binding, abi: &FortranAbi) -> Result<(), Error> {
     Ok(())
 }
 
-/// A function that is generic over the form of buffers. Most often buffers are contiguous and handles
-/// are constants, and then nothing has to be kept across C's function: what is not so is a function
-/// of its own.
+/// A function that is generic over the form of buffers. Most buffers are contiguous and most
+/// handles constants; then nothing must be kept across C's function. All other cases are in a
+/// function of their own.
 fn generic(
     out: &mut String,
     b: &Binding,
@@ -113,7 +113,7 @@ fn generic(
     Ok(())
 }
 
-/// The condition on which the arguments go to C as they are; none where some never do.
+/// The condition on which the arguments go to C unchanged; none if some never do.
 fn direct(b: &Binding, passes: &[(&Param, Pass)]) -> Option<String> {
     let converted =
         |(p, pass): &(&Param, Pass)| pass.text || pass.arg == format!("{}_.as_c()", ident(p));
@@ -131,8 +131,8 @@ fn direct(b: &Binding, passes: &[(&Param, Pass)]) -> Option<String> {
     Some(conditions.collect::<Vec<_>>().join(" && "))
 }
 
-/// The parameters of a procedure: arguments, ierror, lengths of texts. With C's descriptors of choice
-/// buffers come descriptors of texts (`described`), which know their length.
+/// The parameters of a procedure: arguments, ierror, lengths of texts. C's descriptors of choice
+/// buffers imply descriptors of texts (`described`), which contain their length.
 fn takes(passes: &[(&Param, Pass)], form: Option<&str>, described: bool) -> String {
     let mut params = Vec::new();
     let mut lengths = Vec::new();
@@ -173,7 +173,7 @@ fn given(passes: &[(&Param, Pass)], described: bool) -> Vec<String> {
     args
 }
 
-/// The conversions and C's function; `any`: of sections that are not contiguous, too.
+/// The conversions and C's function; `any`: also for sections that are not contiguous.
 fn body(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], any: bool) -> Result<(), Error> {
     out.push_str("    unsafe {\n");
     let mut args: Vec<String> = Vec::new();
@@ -213,12 +213,12 @@ fn is_begin(f: &crate::Function) -> bool {
     f.name.trim_end_matches("_c").ends_with("_begin")
 }
 
-/// The request that an operation gives.
+/// The request that an operation returns.
 fn is_request(p: &Param) -> bool {
     p.c_type == "MPI_Request *" && p.direction == Direction::Out
 }
 
-/// Arrays of datatypes, which C uses as long as an operation that gives a request is in flight.
+/// Arrays of datatypes, which C uses while an operation with a request is in flight.
 fn kept_arrays(b: &Binding, passes: &[(&Param, Pass)]) -> Vec<String> {
     if !b.f.params.iter().any(is_request) {
         return Vec::new();
@@ -280,7 +280,7 @@ fn take_sections(out: &mut String, b: &Binding, passes: &[(&Param, Pass)], args:
 }
 
 /// Whether only the address of the buffers matters: memory that is attached or freed, windows,
-/// single elements of other windows, the end of an access that was given them before.
+/// single elements of other windows, the end of an access that got them earlier.
 fn base_only(b: &Binding) -> bool {
     let f = b.f;
     let address = [
@@ -296,9 +296,9 @@ fn base_only(b: &Binding) -> bool {
     address.iter().any(|word| f.name.contains(word))
 }
 
-/// Places of the count and the datatype that describe all of the buffer at `at`. In collectives
-/// but MPI_Bcast the buffer holds blocks of several ranks, or what is reduced by operations that
-/// want no derived datatypes.
+/// Positions of the count and the datatype that describe the whole buffer at `at`. In collectives
+/// except MPI_Bcast the buffer holds blocks of several ranks, or operands of operations that accept
+/// no derived datatypes.
 fn message(f: &crate::Function, passes: &[(&Param, Pass)], at: usize) -> Option<(usize, usize)> {
     let chapters = [
         "point-to-point",
