@@ -1,5 +1,5 @@
-//! From raw C arguments to the safe values that `kw_mpi` and the chapters beside it take. The type that the called function
-//! wants decides.
+//! Converts raw C arguments to the safe values that `kw_mpi` and the chapters beside it take. The
+//! type that the called function requires decides.
 
 use kw_objects::handle::*;
 use kw_sys::args::{
@@ -24,7 +24,7 @@ pub trait Arg<C> {
     unsafe fn from_c(c: C) -> Self;
 }
 
-/// Turns a C argument into what the called function wants.
+/// Converts a C argument to the type that the called function requires.
 ///
 /// # Safety
 /// See [`Arg::from_c`].
@@ -39,7 +39,7 @@ macro_rules! args {
         impl<$($g)*> Arg<$c> for $t {
             #[inline(always)]
             unsafe fn from_c($x: $c) -> Self {
-                // SAFETY: the caller's promise is what the constructor asks for.
+                // SAFETY: the caller's promise is the one that the constructor requires.
                 #[allow(unused_unsafe)]
                 unsafe { $e }
             }

@@ -1,7 +1,7 @@
 //! Statuses between C and Fortran (MPI 5.0, 19.3.5), and handles under their names before MPI 5.0.
 //!
-//! Not in the standard ABI's list, but in the standard: a Fortran status is the same eight integers
-//! as a C one.
+//! These functions are not in the standard ABI's list, but in the standard: a Fortran status is the
+//! same eight integers as a C one.
 #![allow(non_snake_case)]
 
 use crate::shell::mpi;

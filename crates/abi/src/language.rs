@@ -1,6 +1,6 @@
-//! Functions that MPI does not define, for bindings of languages whose code is in no file, as Java's:
-//! the bindings register two functions that say which line of the program has called MPI, and the
-//! recorder of `mpiexec --profile` asks.
+//! Functions that MPI does not define, for bindings of languages whose code is in no file, such as
+//! Java's. The bindings register two functions that tell which line of the program has called MPI,
+//! and the recorder of `mpiexec --profile` asks them.
 #![allow(non_snake_case)]
 
 use kw_objects::Class;
@@ -8,14 +8,14 @@ use kw_sys::callback::{LanguagePlace, LanguagePlaceName};
 use kw_sys::language;
 use std::ffi::c_int;
 
-/// Registers `place()`, which answers where the program called the function of MPI that the thread
+/// Registers `place()`, which returns where the program called the function of MPI that the thread
 /// is in (`kw_base::place`; 0: unknown), and `name(place, to, room)`, which writes the name of that
-/// place's module and answers its length.
+/// place's module and returns its length.
 ///
 /// Both are called by any thread, inside of MPI: they must not call MPI, nor throw.
 ///
 /// # Safety
-/// They are such functions, and stay callable.
+/// They are such functions, and remain callable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_MPI_Language(place: usize, name: usize) -> c_int {
     // SAFETY: the caller's promise.
@@ -27,13 +27,13 @@ pub unsafe extern "C" fn kw_MPI_Language(place: usize, name: usize) -> c_int {
     0
 }
 
-/// Where the program called the function of MPI that this thread is in; 0 where no language knows.
+/// Where the program called the function of MPI that this thread is in; 0 if no language knows.
 #[unsafe(no_mangle)]
 pub extern "C" fn kw_MPI_Place() -> u64 {
     language::place()
 }
 
-/// Writes the name of a place's module; its length.
+/// Writes the name of a place's module; returns its length.
 ///
 /// # Safety
 /// `to` may be written for `room` bytes.

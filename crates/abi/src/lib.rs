@@ -1,11 +1,11 @@
 //! The C library: `libmpi_abi.so.1`, the standard ABI of MPI 5.0.
 //!
 //! [`shells`] is generated: one shell for each function, under its MPI_ and its PMPI_ name.
-//! [`shell`] is what each does around the call into `kw_mpi`; [`arg`] turns C arguments into safe
-//! values; [`report`] invokes error handlers; [`plain`] holds the functions that answer a value
-//! instead of an error code, [`fortran`] those between the languages; [`hook`] is the Fortran
-//! layer's, [`language`] that of Java's bindings; [`table`] has all functions for libraries of other ABIs. The only process global is in
-//! [`shell`].
+//! [`shell`] is the common work around the call into `kw_mpi`; [`arg`] converts C arguments to safe
+//! values; [`report`] invokes error handlers; [`plain`] has the functions that return a value
+//! instead of an error code, [`fortran`] those between the languages; [`hook`] is for the Fortran
+//! layer, [`language`] for Java's bindings; [`table`] has all functions for libraries of other
+//! ABIs. The only process global is in [`shell`].
 
 pub mod arg;
 pub mod fortran;

@@ -1,4 +1,4 @@
-//! Functions that answer a value instead of an error code: clocks, address arithmetic, handles as
+//! Functions that return a value instead of an error code: clocks, address arithmetic, handles as
 //! `int`.
 //!
 //! They may be called at any time, by any thread, and never fail.
@@ -40,7 +40,7 @@ macro_rules! ints {
         plain! {$(
             /// The handle as an `int`.
             $toint, $ptoint, (handle: $handle) -> c_int = to_int(handle.0);
-            /// The handle of an `int`; the null handle when nothing has it.
+            /// The handle of an `int`; the null handle if no object has it.
             $fromint, $pfromint, (value: c_int) -> $handle = from_int(mpi(), value);
         )*}
     };

@@ -1,14 +1,14 @@
-//! Errors on their way out: error handlers, the sentence on standard error, the end of the job (MPI
-//! 5.0, 9.3).
+//! Handling of errors: error handlers, the sentence on standard error, the end of the job (MPI 5.0,
+//! 9.3).
 
 use kw_objects::error::CLASSES;
 use kw_objects::error::ToolClass;
 use kw_objects::{Class, Fault, Handler, Mpi, Scope};
 use std::ffi::c_int;
 
-/// Asks the error handler of the fault's object, or of `scope` when the fault names none. Answers
-/// the code for the caller. A handler of the user's may not return: C++ programs throw exceptions
-/// there. Nothing is held meanwhile.
+/// Calls the error handler of the fault's object, or of `scope` if the fault names none. Returns
+/// the code for the caller. A user's handler may not return: C++ programs throw exceptions there.
+/// No lock is held meanwhile.
 #[cold]
 #[inline(never)]
 pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
@@ -35,9 +35,9 @@ pub fn failed(mpi: &Mpi, name: &str, scope: Scope, fault: Box<Fault>) -> c_int {
     }
 }
 
-/// A function that needs MPI was called before initialisation or after finalisation: the sentence,
-/// and the end of this process (the initial error handler is MPI_ERRORS_ARE_FATAL; there are no
-/// peers to tell).
+/// Handles the call of a function before initialisation or after finalisation that needs MPI:
+/// prints the sentence and ends this process (the initial error handler is MPI_ERRORS_ARE_FATAL;
+/// there are no peers to tell).
 #[cold]
 #[inline(never)]
 pub fn outside(name: &str) -> c_int {
@@ -52,8 +52,8 @@ pub fn outside(name: &str) -> c_int {
     kw_sys::host::leave(Class::Other as c_int)
 }
 
-/// A call in a child of fork: prints the error and ends the child. Buffers of standard streams are
-/// its parent's.
+/// Handles a call in a child of fork: prints the error and ends the child. Its buffers of standard
+/// streams are its parent's.
 fn forked(name: &str) -> ! {
     eprintln!(
         "process {} on {}: {name} was called in a child that a process of the job made with fork(), but only that process may \
@@ -76,7 +76,7 @@ pub fn tool_code(fault: &Fault) -> c_int {
     }
 }
 
-/// A panic of the library: its own message is on standard error already. Ends the job.
+/// Handles a panic of the library, whose message is on standard error already. Ends the job.
 #[cold]
 pub fn panicked(mpi: &Mpi, name: &str) {
     let text = format!("internal error of Kittiwake in {name}, described above; please report it");

@@ -35,7 +35,7 @@ extern "C" fn ended() {
     }
 }
 
-/// A function that needs MPI to be initialised and not finalised.
+/// Runs a function that needs MPI to be initialised and not finalised.
 #[inline(always)]
 pub fn run(name: &'static str, scope: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
     match MPI.get() {
@@ -44,7 +44,7 @@ pub fn run(name: &'static str, scope: Scope, body: impl FnOnce(&'static Mpi) -> 
     }
 }
 
-/// A function that may be called at any time.
+/// Runs a function that may be called at any time.
 #[inline(always)]
 pub fn run_always(
     name: &'static str,
@@ -54,7 +54,8 @@ pub fn run_always(
     guarded(mpi(), name, scope, body)
 }
 
-/// A function of the tool interface: its errors are returned, no handler is called (MPI 5.0, 15.3).
+/// Runs a function of the tool interface: its errors are returned, no handler is called (MPI 5.0,
+/// 15.3).
 pub fn run_tool(name: &'static str, _: Scope, body: impl FnOnce(&'static Mpi) -> Res) -> c_int {
     match watched(mpi(), name, body) {
         Ok(()) => 0,
@@ -97,7 +98,7 @@ fn watched(mpi: &'static Mpi, name: &'static str, body: impl FnOnce(&'static Mpi
     result
 }
 
-/// An output argument must have a place.
+/// Checks that an output argument has a place.
 #[inline(always)]
 pub fn not_null(address: usize, name: &'static str) -> Res {
     if address == 0 {
@@ -107,7 +108,7 @@ pub fn not_null(address: usize, name: &'static str) -> Res {
     }
 }
 
-/// An array with elements must have a place.
+/// Checks that an array with elements has a place.
 #[inline(always)]
 pub fn not_null_when(count: i64, address: usize, name: &'static str) -> Res {
     if address == 0 && count > 0 {
@@ -122,7 +123,7 @@ fn null(name: &str) -> Box<Fault> {
     Fault::new(Class::Arg, format!("{name} is a null pointer"))
 }
 
-/// The answer of a function that is not built.
+/// The result of a function that is not built.
 #[cold]
 pub fn unbuilt() -> Res {
     Err(Fault::new(

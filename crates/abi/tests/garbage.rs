@@ -1,5 +1,5 @@
-//! Handles that name nothing are errors of every function that takes one, never a crash and never
-//! success.
+//! Handles that name nothing are errors of every function that takes one; they never cause a crash
+//! or success.
 //!
 //! The C program is generated from the description: each function is called with all its handles
 //! garbage, and then with one handle garbage and the others valid.
@@ -9,7 +9,7 @@ mod common;
 use kw_apigen::{Api, Direction, Function, Param};
 use std::fmt::Write;
 
-/// These end the process or MPI, and are tested elsewhere.
+/// Functions that end the process or MPI, and are tested elsewhere.
 const NOT_HERE: &[&str] = &[
     "MPI_Abort",
     "MPI_Init",

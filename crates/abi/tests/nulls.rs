@@ -1,9 +1,10 @@
-//! A null pointer is an error of every function that must have a place there, and never a crash.
+//! A null pointer is an error of every function that must have a place there; it never causes a
+//! crash.
 //!
 //! The C program is generated from the description: each built function is called with one pointer
 //! null and the other arguments valid, for each of its pointers. Every function has a process of
-//! its own, so that one that crashes or hangs hides no other. Message buffers are left out: null is
-//! MPI_BOTTOM.
+//! its own, so that one that crashes or hangs does not hide others. Message buffers are left out:
+//! null is MPI_BOTTOM.
 
 mod common;
 
@@ -11,12 +12,12 @@ use kw_apigen::{Api, Built, Function, Null, Param, api_dir};
 use std::fmt::Write;
 use std::path::Path;
 
-/// These start and end MPI.
+/// Functions that start and end MPI.
 const NOT_HERE: &[&str] = &[
     "MPI_Init",
     "MPI_Init_thread",
     "MPI_Abort",
-    // They leave something behind: processes, and a name in the user's directory.
+    // These functions leave processes or a name in the user's directory behind.
     "MPI_Comm_spawn",
     "MPI_Comm_spawn_multiple",
     "MPI_Publish_name",
@@ -71,7 +72,7 @@ fn comm(f: &Function) -> &'static str {
     }
 }
 
-/// A valid argument, as far as one can be said for its kind.
+/// A valid argument, as far as the kind determines one.
 fn valid(f: &Function, p: &Param, api: &Api) -> String {
     let base = p.c_type.trim_start_matches("const ");
     let base = base.split([' ', '[']).next().unwrap_or_default();
@@ -103,7 +104,7 @@ fn valid(f: &Function, p: &Param, api: &Api) -> String {
     }
 }
 
-/// The call with the pointer at `null` null.
+/// The call in which the pointer at `null` is null.
 fn call(f: &Function, null: usize, api: &Api) -> String {
     let one = |(i, p): (usize, &Param)| match i == null {
         true => "0".to_string(),

@@ -1,4 +1,4 @@
-//! Calls before initialisation: a sentence and the end of the process, never a crash (MPI 5.0,
+//! Calls before initialisation print a sentence and end the process; they never crash (MPI 5.0,
 //! 11.4.1).
 
 mod common;

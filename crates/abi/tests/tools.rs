@@ -1,5 +1,5 @@
-//! Every function of the tool interface, outside its life and with no place for any result: the
-//! right class, no crash.
+//! Every function of the tool interface, outside initialisation and without places for results,
+//! returns the right class and does not crash.
 //!
 //! The C program is generated from the description.
 

@@ -31,7 +31,7 @@ pub fn library() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// Runs a command; its failure is the test's.
+/// Runs a command; its failure fails the test.
 pub fn run(command: &mut Command) -> Output {
     let out = command
         .output()
@@ -61,7 +61,7 @@ pub fn compile(dir: &Path, name: &str, source: &str) -> PathBuf {
     exe
 }
 
-/// A command that runs a compiled program with the library in its way.
+/// A command that runs a compiled program with the library on its search path.
 pub fn program(exe: &Path) -> Command {
     let mut command = Command::new(exe);
     command.env("LD_LIBRARY_PATH", exe.parent().unwrap());
