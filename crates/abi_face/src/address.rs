@@ -4,16 +4,16 @@
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Address(*const ());
-// SAFETY: an address, which nobody writes, nor what is there by it.
+// SAFETY: an address, which is never written, nor is the memory behind it.
 unsafe impl Sync for Address {}
 
 impl Address {
-    /// Of what stands there.
+    /// The address of this object.
     pub const fn of<T>(at: *const T) -> Address {
         Address(at.cast())
     }
 
-    /// As a number.
+    /// The address as a number.
     pub fn number(&self) -> usize {
         self.0 as usize
     }

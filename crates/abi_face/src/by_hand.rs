@@ -1,4 +1,5 @@
-//! Functions whose arguments do not say by themselves what they hold (`api/abi/exceptions.tsv`).
+//! Functions whose parameters do not determine the meaning of their values
+//! (`api/abi/exceptions.tsv`).
 #![allow(non_snake_case)]
 
 use crate::Abi;
@@ -33,7 +34,7 @@ fn constant<A: Abi>(keyval: c_int, value: c_int) -> c_int {
 /// Puts the value of such an attribute where the program finds it.
 ///
 /// # Safety
-/// `value` and `flag` are what the standard function wrote.
+/// `value` and `flag` were written by the standard function.
 unsafe fn attribute<A: Abi>(keyval: c_int, value: *mut c_void, flag: *mut c_int) {
     let known = PLACES.iter().find(|p| p.0 == keyval);
     // SAFETY: the caller's promise; values of these attributes are addresses of integers.
@@ -72,7 +73,7 @@ attributes! {
     MPI_Win_get_attr Win;
 }
 
-/// Turns the constants among the integers that made a datatype (MPI 5.0, 5.1.13). Constructors
+/// Converts the constants among the integers that made a datatype (MPI 5.0, 5.1.13). Constructors
 /// with large counts keep only these and a few others among the integers.
 ///
 /// # Safety
@@ -115,7 +116,7 @@ unsafe fn contents<A: Abi>(combiner: c_int, ints: *mut c_int, n: i64, large: boo
 /// Constructor of a datatype.
 ///
 /// # Safety
-/// The arrays have as many elements as is said.
+/// The arrays have the stated number of elements.
 pub unsafe fn MPI_Type_get_contents<A: Abi>(
     datatype: V<A::Datatype>,
     max_integers: c_int,
@@ -153,7 +154,7 @@ pub unsafe fn MPI_Type_get_contents<A: Abi>(
 /// Constructor of a datatype, with large counts.
 ///
 /// # Safety
-/// The arrays have as many elements as is said.
+/// The arrays have the stated number of elements.
 pub unsafe fn MPI_Type_get_contents_c<A: Abi>(
     datatype: V<A::Datatype>,
     max_integers: i64,
@@ -230,10 +231,10 @@ unsafe extern "C" {
     fn kw_MPI_Request_hook(request: usize, hook: usize, data: usize) -> c_int;
 }
 
-/// Passes on what the Fortran layer of this ABI says (`crates/abi/src/hook.rs`).
+/// Passes a hook of the Fortran layer of this ABI on (`crates/abi/src/hook.rs`).
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub unsafe fn request_hook<A: Abi>(request: V<A::Request>, hook: usize, data: usize) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { kw_MPI_Request_hook(A::Request::to_standard(request), hook, data) }

@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn operator<A: Abi, N, const WIDTH: usize, const SLOT: 
     len: *mut N,
     datatype: *mut usize,
 ) {
-    // SAFETY: the program gave this function as an operator, which takes these.
+    // SAFETY: the program registered this function as an operator, which takes these.
     unsafe {
         let call: unsafe extern "C-unwind" fn(
             *mut c_void,
@@ -62,13 +62,13 @@ unsafe extern "C-unwind" fn operator<A: Abi, N, const WIDTH: usize, const SLOT: 
     }
 }
 
-/// In front of an operator.
+/// Wraps an operator.
 pub fn user_function<A: Abi>(function: usize) -> Result<usize, c_int> {
     let all: [Operator<c_int>; SLOTS] = each_slot!(operator, A, c_int, 0);
     in_front::<A, _>(&OPERATORS[0], all, function, |f| f as usize)
 }
 
-/// In front of an operator with a large count.
+/// Wraps an operator with a large count.
 pub fn user_function_c<A: Abi>(function: usize) -> Result<usize, c_int> {
     let all: [Operator<i64>; SLOTS] = each_slot!(operator, A, i64, 1);
     in_front::<A, _>(&OPERATORS[1], all, function, |f| f as usize)
@@ -80,7 +80,7 @@ unsafe extern "C-unwind" fn handler<A: Abi, K: Kind, const OF: usize, const SLOT
     of: *mut usize,
     code: *mut c_int,
 ) {
-    // SAFETY: the program gave this function as an error handler, which takes these.
+    // SAFETY: the program registered this function as an error handler, which takes these.
     unsafe {
         let call: unsafe extern "C-unwind" fn(*mut V<K>, *mut c_int, ...) =
             std::mem::transmute(HANDLERS[OF].function(SLOT));
@@ -112,7 +112,7 @@ handlers! {
     session_errhandler_function Session 3;
 }
 
-/// In front of an error handler of MPI-1.
+/// Wraps an error handler of MPI-1.
 pub fn handler_function<A: Abi>(function: usize) -> Result<usize, c_int> {
     comm_errhandler_function::<A>(function)
 }
@@ -127,7 +127,7 @@ unsafe extern "C-unwind" fn event<A: Abi, const SLOT: usize>(
     safety: c_int,
     data: *mut c_void,
 ) {
-    // SAFETY: the program gave this function for events, which takes these.
+    // SAFETY: the program registered this function for events, which takes these.
     unsafe {
         let call: Event = std::mem::transmute(LISTENERS[0].function(SLOT));
         call(instance, registration, A::callback_safety_out(safety), data);
@@ -166,19 +166,19 @@ unsafe extern "C-unwind" fn event_dropped<A: Abi, const SLOT: usize>(
     }
 }
 
-/// In front of a tool's function for events.
+/// Wraps a tool's function for events.
 pub fn t_event_cb_function<A: Abi>(function: usize) -> Result<usize, c_int> {
     let all: [Event; SLOTS] = each_slot!(event, A);
     in_front::<A, _>(&LISTENERS[0], all, function, |f| f as usize)
 }
 
-/// In front of a tool's function for the end of a registration.
+/// Wraps a tool's function for the end of a registration.
 pub fn t_event_free_cb_function<A: Abi>(function: usize) -> Result<usize, c_int> {
     let all: [EventFree; SLOTS] = each_slot!(event_free, A);
     in_front::<A, _>(&LISTENERS[1], all, function, |f| f as usize)
 }
 
-/// In front of a tool's function for dropped events.
+/// Wraps a tool's function for dropped events.
 pub fn t_event_dropped_cb_function<A: Abi>(function: usize) -> Result<usize, c_int> {
     let all: [EventDropped; SLOTS] = each_slot!(event_dropped, A);
     in_front::<A, _>(&LISTENERS[2], all, function, |f| f as usize)

@@ -1,4 +1,4 @@
-//! Constants of an ABI and of the standard one, and where they stand.
+//! Constants of an ABI and of the standard one, and the places in which they occur.
 
 use crate::Abi;
 use crate::constants::{MPI_ERR_LASTCODE, MPI_IN_PLACE};
@@ -59,7 +59,7 @@ pub unsafe fn count_at(at: *mut c_int) -> i64 {
     i64::from(unsafe { *at })
 }
 
-/// Turns a result that the standard function has written.
+/// Converts a result that the standard function has written.
 ///
 /// # Safety
 /// `at` is null or points at an integer, which is written if the outcome is 0.
@@ -71,7 +71,7 @@ pub unsafe fn give(outcome: c_int, at: *mut c_int, out: fn(c_int) -> c_int) {
     }
 }
 
-/// Turns results that the standard function has written.
+/// Converts results that the standard function has written.
 ///
 /// # Safety
 /// `at` is null or has `n` integers, which are written if the outcome is 0.
@@ -82,7 +82,7 @@ pub unsafe fn give_all(outcome: c_int, at: *mut c_int, n: i64, out: fn(c_int) ->
     }
 }
 
-/// Turns an address that the standard function has written.
+/// Converts an address that the standard function has written.
 ///
 /// # Safety
 /// `at` is null or points at an address, which is written if the outcome is 0.
@@ -101,7 +101,7 @@ pub struct IntPlace {
 }
 
 impl IntPlace {
-    /// Of an integer of the program.
+    /// Reads an integer of the program.
     ///
     /// # Safety
     /// `user` is null or points at an integer.
@@ -122,7 +122,7 @@ impl IntPlace {
         }
     }
 
-    /// Gives the integer back.
+    /// Writes the integer back.
     ///
     /// # Safety
     /// The promise of [`IntPlace::read`].
@@ -141,7 +141,7 @@ pub struct Ints {
 }
 
 impl Ints {
-    /// Of `n` integers of the program.
+    /// Reads `n` integers of the program.
     ///
     /// # Safety
     /// `user` is null or has `n` integers, if `n` is positive.

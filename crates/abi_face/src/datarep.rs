@@ -1,5 +1,5 @@
-//! Data representations of the program (MPI 5.0, 14.5.3): MPI calls their functions with a word of
-//! state, which is ours, and names the program's functions and its own word.
+//! User-defined data representations (MPI 5.0, 14.5.3): MPI calls their functions with a state
+//! argument, which is ours, and refers to the program's functions and its own argument.
 #![allow(non_snake_case)]
 
 use crate::Abi;
@@ -9,7 +9,7 @@ use crate::handle::{Kind, V};
 use std::ffi::{c_int, c_void};
 
 /// The functions of a data representation. They live as long as the process: MPI has no call that
-/// takes a representation back.
+/// removes a representation.
 struct Representation {
     read: usize,
     write: usize,

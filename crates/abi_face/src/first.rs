@@ -1,10 +1,10 @@
-//! Errors in the set-up of a process are reported before MPI is used in it.
+//! Reports errors in the set-up of a process before MPI is used in it.
 
 use crate::Abi;
 use crate::functions::{STAMP, functions};
 use std::ffi::{CStr, c_int};
 
-/// Libraries of other ABIs: while one is in the process, some part of it calls that one.
+/// Libraries of other ABIs: if one is in the process, some part of it calls that library.
 const LIBRARIES: [&CStr; 6] = [
     c"libmpi.so.12",
     c"libmpich.so.12",
@@ -14,13 +14,13 @@ const LIBRARIES: [&CStr; 6] = [
     c"libmpi.so.1",
 ];
 
-/// Alternative name of an ABI's library, if a distribution gives it another.
+/// Alternative name of an ABI's library in some distributions.
 fn same(a: &CStr, b: &CStr) -> bool {
     let mpich = [c"libmpi.so.12", c"libmpich.so.12"];
     a == b || mpich.contains(&a) && mpich.contains(&b)
 }
 
-/// Before MPI is initialised: ends a process in which it cannot work.
+/// Called before MPI is initialised: ends a process in which it cannot work.
 pub fn first<A: Abi>() {
     let own = A::LIBRARY.to_string_lossy();
     if functions().stamp != STAMP {
@@ -40,13 +40,14 @@ pub fn first<A: Abi>() {
     }
 }
 
-/// Says a sentence and ends the process.
+/// Prints a sentence and ends the process.
 pub fn end(sentence: &str) -> ! {
     eprintln!("process {}: {sentence}", std::process::id());
     std::process::exit(1)
 }
 
-/// The answer of a function that the ABI's own libraries have beyond MPI, and this one has not.
+/// The result of a function that the ABI's own libraries have beyond MPI, and this one does not
+/// have.
 #[cold]
 pub fn refuse<A: Abi>(name: &str, code: c_int) -> c_int {
     eprintln!(

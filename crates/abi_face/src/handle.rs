@@ -1,4 +1,4 @@
-//! Handles: what programs of an ABI hold, and pointer-sized values in the standard one.
+//! Handles: the values of programs of an ABI, and pointer-sized values in the standard one.
 
 use std::ptr::null_mut;
 
@@ -7,20 +7,20 @@ pub type V<K> = <K as Kind>::Value;
 
 /// A kind of handle.
 pub trait Kind: Copy + 'static {
-    /// Handles of programs.
+    /// Type of the handles of programs.
     type Value: Copy;
     /// The null handle of the standard ABI.
     const NULL: usize;
-    /// The standard handle; one that names nothing, where the value is none of this kind.
+    /// The standard handle; an invalid one if the value is not of this kind.
     fn to_standard(value: Self::Value) -> usize;
     /// The program's handle.
     fn of_standard(handle: usize) -> Self::Value;
 }
 
-/// No standard handle has this bit: an invalid handle of a program is marked with it.
+/// Bit that no standard handle has: it marks an invalid handle of a program.
 pub const UNKNOWN: usize = 1 << 63;
 
-/// No handle: the standard function has not written there.
+/// Mark of a handle that the standard function has not written.
 const NOTHING: usize = 0;
 
 /// A handle behind a pointer.
@@ -30,10 +30,10 @@ pub struct Place<K: Kind> {
 }
 
 impl<K: Kind> Place<K> {
-    /// For a handle that the standard function gives.
+    /// Makes space for a handle that the standard function returns.
     ///
     /// # Safety
-    /// `user` is null or has room for a handle until the result is given.
+    /// `user` is null or has room for a handle until the result is written.
     #[inline(always)]
     pub unsafe fn new(user: *mut K::Value) -> Self {
         Place {
@@ -42,7 +42,7 @@ impl<K: Kind> Place<K> {
         }
     }
 
-    /// Of a handle that the program has.
+    /// Reads a handle of the program.
     ///
     /// # Safety
     /// `user` is null or points at a handle.
@@ -65,10 +65,10 @@ impl<K: Kind> Place<K> {
         }
     }
 
-    /// Gives the program its handle, if one came.
+    /// Writes the program's handle, if one was returned.
     ///
     /// # Safety
-    /// As of the function that made this.
+    /// The promise of the function that made this.
     #[inline(always)]
     pub unsafe fn give(&self) {
         if !self.user.is_null() && self.handle != NOTHING {
@@ -78,7 +78,7 @@ impl<K: Kind> Place<K> {
     }
 }
 
-/// Arrays up to this length take no memory but the stack's.
+/// Arrays up to this length need no memory but the stack.
 const FEW: usize = 8;
 
 /// An array of handles.
@@ -90,7 +90,7 @@ pub struct Handles<K: Kind> {
 }
 
 impl<K: Kind> Handles<K> {
-    /// Of `n` handles of the program.
+    /// Reads `n` handles of the program.
     ///
     /// # Safety
     /// `user` is null or has `n` handles, if `n` is positive.
@@ -108,7 +108,7 @@ impl<K: Kind> Handles<K> {
         Handles { user, few, many, n }
     }
 
-    /// For at most `n` handles that the standard function gives.
+    /// Makes space for at most `n` handles that the standard function returns.
     ///
     /// # Safety
     /// `user` is null or has room for `n` handles, if `n` is positive.
@@ -144,7 +144,7 @@ impl<K: Kind> Handles<K> {
         }
     }
 
-    /// Writes the handles that came.
+    /// Writes the returned handles.
     ///
     /// # Safety
     /// The promise of [`Handles::room`].

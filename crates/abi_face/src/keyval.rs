@@ -1,5 +1,6 @@
-//! Functions of the program that MPI calls with a word of state: those of attributes and of
-//! generalized requests. The word is ours, and names the program's functions and its own word.
+//! Functions of the program that MPI calls with a state argument: those of attributes and of
+//! generalized requests. The state is ours, and refers to the program's functions and its own
+//! argument.
 #![allow(non_snake_case)]
 
 use crate::Abi;
@@ -70,7 +71,7 @@ unsafe extern "C-unwind" fn delete<A: Abi, K: Kind>(
     }
 }
 
-/// Makes a keyval by the standard function `create`.
+/// Creates a keyval by the standard function `create`.
 ///
 /// # Safety
 /// The functions are null or of their types; `keyval` is null or has room for an integer.
@@ -109,7 +110,7 @@ unsafe fn make<A: Abi, K: Kind>(
 
 macro_rules! keyvals {
     ($($name:ident $kind:ident;)*) => {$(
-        /// Makes a keyval.
+        /// Creates a keyval.
         ///
         /// # Safety
         /// The functions are null or of their types; `keyval` is null or has room for an integer.
@@ -127,7 +128,7 @@ keyvals! {
     MPI_Win_create_keyval Win;
 }
 
-/// Copies an attribute as it is: MPI_DUP_FN and its relatives of other kinds of handles.
+/// Copies an attribute unchanged: MPI_DUP_FN and its relatives of other kinds of handles.
 ///
 /// # Safety
 /// `copied` and `flag` have room for their values.
@@ -162,7 +163,7 @@ unsafe extern "C-unwind" fn query<A: Abi>(state: *mut c_void, status: *mut Stand
 }
 
 unsafe extern "C-unwind" fn free<A: Abi>(state: *mut c_void) -> c_int {
-    // SAFETY: the state is a Grequest, which nobody uses after this call.
+    // SAFETY: the state is a Grequest, which is not used after this call.
     unsafe {
         let state = Box::from_raw(state.cast::<Grequest>());
         if state.free == 0 {

@@ -1,11 +1,11 @@
-//! How many elements an array has that no argument counts.
+//! Number of elements of an array that no argument counts.
 
 use crate::Abi;
 use crate::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
 use crate::functions::functions;
 use crate::handle::{Kind, V};
 
-/// Processes that a collective on a communicator exchanges blocks with.
+/// Number of processes with which a collective on a communicator exchanges blocks.
 ///
 /// # Safety
 /// MPI is initialised.
@@ -25,7 +25,7 @@ pub unsafe fn of<A: Abi>(comm: V<A::Comm>) -> i64 {
     i64::from(size)
 }
 
-/// Neighbours of this process that it sends to, or receives from.
+/// Numbers of neighbours that this process sends to, or receives from.
 ///
 /// # Safety
 /// MPI is initialised.

@@ -1,7 +1,7 @@
 //! Statuses: an ABI's own, and eight integers in the standard ABI.
 //!
-//! Kittiwake's standard status has the bytes received in the first two of its private integers (low,
-//! high), and in bit 0 of the third that the operation was cancelled.
+//! Kittiwake's standard status has the number of received bytes in the first two of its private
+//! integers (low, high), and the cancelled flag in bit 0 of the third.
 
 use crate::convert::{error_in, error_out};
 use crate::{Abi, Constants};
@@ -22,15 +22,15 @@ pub struct Standard {
 
 /// A status of an ABI.
 pub trait Status: Copy + 'static {
-    /// Whose it is.
+    /// Its ABI.
     type Abi: Abi;
     /// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
     const IGNORE: usize;
-    /// Its private part, and source, tag and error code as programs see them.
+    /// Creates it from its private part, and source, tag and error code in the program's values.
     fn of(public: [c_int; 3], private: [c_int; 3]) -> Self;
     /// The source of [`Status::of`].
     fn parts(&self) -> ([c_int; 3], [c_int; 3]);
-    /// Where its error code is.
+    /// Its error code.
     fn error(at: *mut Self) -> *mut c_int;
 
     /// The standard form.
@@ -46,7 +46,7 @@ pub trait Status: Copy + 'static {
     }
 }
 
-/// No source and no error code: the standard function has not written there.
+/// Mark of a source and error code that the standard function has not written.
 const UNTOUCHED: c_int = c_int::MIN + 0x5157;
 
 impl Standard {
@@ -59,17 +59,17 @@ impl Standard {
         S::of([source, tag, error], [low, high, cancelled & 1])
     }
 
-    /// Room for a status that may come.
+    /// Space for a status that may be returned.
     #[inline(always)]
     fn room(place: *mut Standard) {
-        // SAFETY: whoever calls this has room there.
+        // SAFETY: the caller has room there.
         unsafe {
             (&raw mut (*place).source).write(UNTOUCHED);
             (&raw mut (*place).error).write(UNTOUCHED);
         }
     }
 
-    /// Gives the program a status, if one came.
+    /// Writes the program's status, if one was returned.
     ///
     /// # Safety
     /// `place` was made by [`Standard::room`] and since then written as a whole, if at all; `user`
@@ -104,10 +104,10 @@ fn present<S: Status>(user: *mut S) -> *mut S {
 }
 
 impl<S: Status> StatusPlace<S> {
-    /// For a status that the standard function may write.
+    /// Makes space for a status that the standard function may write.
     ///
     /// # Safety
-    /// `user` is MPI_STATUS_IGNORE, null, or has room for a status until it is given.
+    /// `user` is MPI_STATUS_IGNORE, null, or has room for a status until it is written.
     #[inline(always)]
     pub unsafe fn new(user: *mut S) -> Self {
         let mut standard = MaybeUninit::uninit();
@@ -116,7 +116,7 @@ impl<S: Status> StatusPlace<S> {
         StatusPlace { user, standard }
     }
 
-    /// Of a status that the program has.
+    /// Reads a status of the program.
     ///
     /// # Safety
     /// `user` is MPI_STATUS_IGNORE, null, or points at a status.
@@ -141,10 +141,10 @@ impl<S: Status> StatusPlace<S> {
         }
     }
 
-    /// Gives the program what came.
+    /// Writes the returned status.
     ///
     /// # Safety
-    /// As of the function that made this.
+    /// The promise of the function that made this.
     #[inline(always)]
     pub unsafe fn give(&self) {
         if !self.user.is_null() {
@@ -154,7 +154,7 @@ impl<S: Status> StatusPlace<S> {
     }
 }
 
-/// As many statuses as need no memory but the stack's.
+/// Number of statuses that need no memory but the stack.
 const FEW: usize = 8;
 
 /// An array of statuses.
@@ -166,10 +166,10 @@ pub struct Statuses<S: Status> {
 }
 
 impl<S: Status> Statuses<S> {
-    /// For at most `n` statuses that the standard function may write.
+    /// Makes space for at most `n` statuses that the standard function may write.
     ///
     /// # Safety
-    /// `user` is MPI_STATUSES_IGNORE, null, or has room for `n` statuses until they are given.
+    /// `user` is MPI_STATUSES_IGNORE, null, or has room for `n` statuses until they are written.
     #[inline]
     pub unsafe fn new(user: *mut S, n: i64) -> Self {
         let user = present(user);
@@ -209,7 +209,7 @@ impl<S: Status> Statuses<S> {
         }
     }
 
-    /// Gives the program what came.
+    /// Writes the returned statuses.
     ///
     /// # Safety
     /// The promise of [`Statuses::new`].

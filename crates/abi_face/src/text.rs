@@ -1,9 +1,9 @@
-//! Texts that programs of an ABI have less room for than the standard one promises.
+//! Texts for which programs of an ABI have less room than the standard ABI requires.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Room for a text of as many bytes as the standard ABI asks for.
+/// Room for a text of the standard ABI's maximum length.
 #[derive(Debug)]
 pub struct Bounded<const MOST: usize> {
     user: *mut c_void,
@@ -12,10 +12,10 @@ pub struct Bounded<const MOST: usize> {
 }
 
 impl<const MOST: usize> Bounded<MOST> {
-    /// For a text of at most `limit` bytes with its zero.
+    /// Makes space for a text of at most `limit` bytes with its zero.
     ///
     /// # Safety
-    /// `user` is null or has room for `limit` bytes until the text is given.
+    /// `user` is null or has room for `limit` bytes until the text is written.
     pub unsafe fn new(user: *mut c_void, limit: usize) -> Self {
         Bounded {
             user,
@@ -32,7 +32,7 @@ impl<const MOST: usize> Bounded<MOST> {
         }
     }
 
-    /// Gives the program the text, and the length of what it got.
+    /// Writes the program's text, and the length of the written part.
     ///
     /// # Safety
     /// The promise of [`Bounded::new`]; `length` is null or has room for an integer.
