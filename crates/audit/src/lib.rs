@@ -1,11 +1,12 @@
-//! `libkw_audit.so`: what the dynamic linker asks, before it looks for a library (rtld-audit(7)).
+//! `libkw_audit.so`: functions that the dynamic linker calls before it looks for a library
+//! (rtld-audit(7)).
 //!
-//! mpiexec names it in LD_AUDIT for programs whose libraries find their MPI by a path of their own,
-//! which goes before LD_LIBRARY_PATH: Python's and R's extensions, Julia, programs with a DT_RPATH.
-//! Wherever such a program asks for `libmpi.so.12`, `libmpi.so.40` or another library that this
-//! installation has the like of, it gets ours. Everything else is found as ever.
+//! mpiexec names it in LD_AUDIT for programs whose libraries search their MPI in a path of their
+//! own before LD_LIBRARY_PATH: Python's and R's extensions, Julia, programs with a DT_RPATH. If
+//! such a program asks for `libmpi.so.12`, `libmpi.so.40` or another library of which this
+//! installation has its own, it gets ours. Everything else is found as usual.
 //!
-//! The linker gives such a library a C library of its own, and calls it with its lock held: no
+//! The linker gives such a library a C library of its own, and calls it with its lock held, so no
 //! state of the program is touched here.
 
 mod redirect;
@@ -17,14 +18,14 @@ use std::path::Path;
 use kw_base::sync::{Mutex, OnceLock};
 use redirect::Redirects;
 
-/// The newest interface with the dynamic linker that this file was written for.
+/// The newest interface with the dynamic linker for which this file was written.
 const LAV_CURRENT: c_uint = 2;
-/// The name is the one that was asked for, nothing was made of it yet.
+/// Flag: the name is the requested one, before any search.
 const LA_SER_ORIG: c_uint = 1;
 
 static REDIRECTS: OnceLock<Mutex<Redirects>> = OnceLock::new();
 
-/// The first call: which version of the interface is spoken. 0: none, this library is unloaded.
+/// The first call: returns the version of the interface. 0: none, this library is unloaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_version(offered: c_uint) -> c_uint {
     let own = std::env::var_os("LD_AUDIT").unwrap_or_default();
@@ -36,11 +37,11 @@ pub extern "C" fn la_version(offered: c_uint) -> c_uint {
     if first { offered.min(LAV_CURRENT) } else { 0 }
 }
 
-/// Which file is to be looked at instead of `name`.
+/// Returns the file to search for instead of `name`.
 ///
 /// # Safety
 ///
-/// `name` is the dynamic linker's, a text.
+/// `name` is a text of the dynamic linker.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn la_objsearch(
     name: *const c_char,
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn la_objsearch(
     if flag != LA_SER_ORIG || name.is_null() {
         return name;
     }
-    // SAFETY: a text of the dynamic linker, which stays for as long as this call takes.
+    // SAFETY: a text of the dynamic linker, which exists as long as this call lasts.
     let asked = unsafe { CStr::from_ptr(name) };
     let asked = Path::new(std::ffi::OsStr::from_bytes(asked.to_bytes()));
     let Some(Ok(mut redirects)) = REDIRECTS.get().map(Mutex::lock) else {

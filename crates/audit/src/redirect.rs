@@ -1,4 +1,4 @@
-//! Which of our libraries takes the place of which.
+//! Replacement of requested libraries by ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// standard ABI's, is below the others.
 pub struct Redirects {
     dirs: Vec<(PathBuf, Vec<String>)>,
-    /// The directory of the other ABI that the process was compiled for, where it is known by now.
+    /// The directory of the other ABI for which the process was compiled, if it is known by now.
     in_use: Option<usize>,
 }
 
@@ -36,13 +36,13 @@ impl Redirects {
         }
     }
 
-    /// Our file for a library that is asked for by name or by path, if we have the like of it.
+    /// Our file for a library that is requested by name or by path, if we have one.
     pub fn instead_of(&mut self, asked: &Path) -> Option<PathBuf> {
         let name = asked.file_name()?.to_str()?;
         if !name.starts_with("libmpi") && !name.starts_with("libopen-") {
             return None;
         }
-        // a name without a version says nothing of the ABI: the file that it leads to may
+        // a name without a version does not tell the ABI: the file behind it may
         let real = asked.canonicalize().ok().filter(|_| asked.is_absolute());
         let real = real.as_deref().and_then(Path::file_name);
         let real = real.and_then(|real| real.to_str());
@@ -62,7 +62,8 @@ impl Redirects {
         self.lookup(&name[..abi])
     }
 
-    /// The one that a process means by a name without a version: of the ABI that it uses already.
+    /// The library that a process means by a name without a version: that of the ABI that it uses
+    /// already.
     fn unversioned(&self, name: &str) -> Option<(usize, String)> {
         let found = self.dirs.get(self.in_use?)?.1.iter().find(|n| *n == name)?;
         Some((self.in_use?, found.clone()))
