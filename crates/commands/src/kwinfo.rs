@@ -17,7 +17,7 @@ use kw_launch::tuning;
 use kw_launch::verify::ranks;
 use kw_launch::wanted::Wanted;
 
-/// The status after a command line that is wrong.
+/// Exit status after a wrong command line.
 const MISUSE: u8 = 2;
 /// Largest job for which choices are shown.
 const MOST_RANKS: i64 = 1 << 20;
@@ -102,13 +102,13 @@ struct Options {
     doctor_reads: Option<String>,
 }
 
-/// Runs it with these arguments, of which the first is its name.
+/// Runs it with these arguments, the first of which is its name.
 pub fn main(words: Vec<OsString>) -> ExitCode {
     let options = Options::parse_from(words);
     if options.doctor_peer {
         return match doctor::between::serve() {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE, // nobody listens
+            Err(_) => ExitCode::FAILURE, // the reader has closed the pipe
         };
     }
     if let Some(cells) = &options.measure {
@@ -176,14 +176,14 @@ fn measure(cells: &str) -> ExitCode {
     }
 }
 
-/// The hosts that the doctor looks at.
+/// The hosts that the doctor examines.
 fn named(options: &Options) -> Result<Vec<hosts::Host>, String> {
     let list = options.hosts.as_deref().map(hosts::list).transpose();
     list.map(Option::unwrap_or_default)
         .map_err(|bad| bad.sentence)
 }
 
-/// How many hosts a job that is wanted has.
+/// Number of hosts of a requested job.
 fn how_many(options: &Options) -> Result<u32, String> {
     let text = options.hosts.as_deref().unwrap_or("1");
     text.parse()

@@ -139,7 +139,7 @@ struct Checked {
     of: Measured,
 }
 
-/// Runs it with these arguments, of which the first is its name.
+/// Runs it with these arguments, the first of which is its name.
 pub fn main(words: Vec<OsString>) -> ExitCode {
     match tell(Options::parse_from(words).what) {
         Ok((out, status)) => listing::print("kwsim", &out, status),
@@ -242,7 +242,7 @@ fn formed(of: &Formed) -> Said<(String, ExitCode)> {
         None => of.ranks.clone(),
     };
     let host = |n| (n, of.per_host.unwrap_or(n));
-    // Fewer are on one host, or in one domain.
+    // Fewer ranks are on one host, or in one domain.
     let near = of.per_host.or(of.domains.then(|| machine.cache_cores()));
     let apart = ranks
         .into_iter()

@@ -102,7 +102,7 @@ struct Made {
     ring: Option<u32>,
 }
 
-/// Runs it with these arguments, of which the first is its name.
+/// Runs it with these arguments, the first of which is its name.
 pub fn main(words: Vec<OsString>) -> ExitCode {
     match run(Options::parse_from(words).what) {
         // a reader that closes the pipe early is not an error
@@ -192,7 +192,7 @@ fn load(which: &Which) -> Result<(Trace, Analysis), Failure> {
 }
 
 fn wanted(which: &Which) -> Option<Part> {
-    // what is below zero or no number is 0, what is too large the largest there is
+    // a value below zero or not a number becomes 0, one that is too large the maximum
     let time = |seconds: f64| (seconds * 1e9) as u64;
     match (which.phase, which.from, which.to) {
         (Some(level), _, _) => Some(Part::Phase(level)),

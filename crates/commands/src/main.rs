@@ -1,9 +1,10 @@
-//! The commands `mpiexec`, `kwinfo`, `kwtrace` and `kwsim` in one program, which does what the name
-//! it was called by says: apart, they would hold the same code four times.
+//! The commands `mpiexec`, `kwinfo`, `kwtrace` and `kwsim` in one program, which acts as the
+//! command by whose name it was called: as separate programs, they would hold the same code four
+//! times.
 //!
-//! `make install` puts it into place as `mpiexec`, with a link for every other name. Where it has
-//! another name, it is `mpiexec`; the first words `--as NAME` say which command it is (a second
-//! process of `kwinfo`, the scripts of a wheel, which holds no links).
+//! `make install` installs it as `mpiexec`, with a link for every other name. Under an unknown name
+//! it is `mpiexec`; the first words `--as NAME` select a command (for a second process of `kwinfo`,
+//! and for the scripts of a wheel, which holds no links).
 #![forbid(unsafe_code)]
 
 mod kwinfo;
@@ -20,7 +21,7 @@ use kw_launch::libraries::AS;
 /// A command. Its arguments begin with its name.
 type Command = fn(Vec<OsString>) -> ExitCode;
 
-/// All of them, by name. The first is meant where no other one is.
+/// All of them, by name. The first is the default.
 const COMMANDS: [(&str, Command); 4] = [
     ("mpiexec", mpiexec::main),
     ("kwinfo", kwinfo::main),
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     command(words)
 }
 
-/// The command that a command line means, and its arguments.
+/// The command that a command line selects, and its arguments.
 fn meant(mut words: Vec<OsString>) -> (Command, Vec<OsString>) {
     let named = |word: &OsString| {
         let name = Path::new(word).file_name()?;
@@ -60,7 +61,7 @@ fn meant(mut words: Vec<OsString>) -> (Command, Vec<OsString>) {
 mod tests {
     use super::*;
 
-    /// The name of the command that these words mean, and its arguments.
+    /// The name of the command that these words select, and its arguments.
     fn of(line: &str) -> (&'static str, String) {
         let (command, words) = meant(line.split_whitespace().map(OsString::from).collect());
         let is = |(_, c): &&(&str, Command)| std::ptr::fn_addr_eq(*c, command);
@@ -91,7 +92,7 @@ mod tests {
             line("kwinfo", "kwinfo --doctor")
         );
         assert_eq!(of("kwinfo --as /b/kwtrace"), line("kwtrace", "kwtrace"));
-        // what mpiexec says of an option that it does not know
+        // mpiexec's message about an unknown option
         for other in ["mpiexec --as", "mpiexec --as a", "mpiexec -n 2 --as kwinfo"] {
             assert_eq!(of(other), line("mpiexec", other));
         }

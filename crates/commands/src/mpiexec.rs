@@ -9,12 +9,12 @@ use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
 use kw_launch::{helper, job, join, libraries, peer, plan};
 
-/// Runs it with these arguments, of which the first is its name.
+/// Runs it with these arguments, the first of which is its name.
 pub fn main(words: Vec<OsString>) -> ExitCode {
     match run(words) {
         Ok(status) => ExitCode::from(status),
         Err(verdict) => {
-            // standard error may be closed or full: then there is nobody to tell
+            // standard error may be closed or full: then the message is lost
             let _ = writeln!(std::io::stderr(), "mpiexec: {}", verdict.sentence);
             verdict.tell_parent();
             ExitCode::from(verdict.status)
@@ -22,7 +22,7 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// The status to exit with, when all that had to be said has been said.
+/// The exit status, after all messages have been printed.
 fn run(words: Vec<OsString>) -> Result<u8, Verdict> {
     let request = match args::parse(words.into_iter().skip(1).collect())? {
         Command::Run(request) => *request,
