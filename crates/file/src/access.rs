@@ -18,13 +18,13 @@ use kw_sys::buf::{Addr, Buf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes read with gaps from which on their time tells what such a byte costs.
+/// Bytes read with gaps from which on their time determines the cost of such a byte.
 const SIEVED: u64 = 256 << 10;
 
-/// Pieces that are accessed to measure what a call costs.
+/// Pieces that are accessed to measure the cost of a call.
 const PROBED: u64 = 32;
 
-/// Where in the view's data an access begins.
+/// Start of an access in the view's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// At an offset in elementary types.
@@ -37,12 +37,12 @@ pub enum Place {
     Ordered,
 }
 
-/// What is accessed how.
+/// Kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct How {
     /// Whether it writes.
     pub writes: bool,
-    /// Where it begins.
+    /// Its start.
     pub place: Place,
     /// Whether all ranks take part.
     pub collective: bool,
@@ -59,14 +59,14 @@ pub struct User {
     pub datatype: TypeH,
 }
 
-/// Where an access begins, as far as it is known before it runs.
+/// Start of an access, as far as it is known before it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Begin {
     /// At this byte of the view's data.
     Data(u64),
-    /// The shared file pointer says.
+    /// At the shared file pointer.
     Shared,
-    /// The shared file pointer and the other ranks say.
+    /// At the shared file pointer, after the other ranks.
     Ordered,
 }
 
@@ -81,12 +81,12 @@ pub struct Job {
     how: How,
     begin: Begin,
     data: Data,
-    /// The data as they lie in the file.
+    /// The data in their representation in the file.
     buf: Buf,
 }
 
 /// Checks the arguments of an access and moves the individual file pointer. `Err` here is known to
-/// this rank alone: a collective access goes on without its data ([`Job::refused`]).
+/// this rank alone: a collective access continues without its data ([`Job::refused`]).
 pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     let guard = mpi.lock();
     let open = open_file(&guard.above, fh)?;
@@ -152,7 +152,7 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     })
 }
 
-/// An offset in elementary types, in bytes of the view's data.
+/// Converts an offset in elementary types to bytes of the view's data.
 pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
     let at = u64::try_from(offset).map_err(|_| {
         Fault::new(
@@ -170,7 +170,7 @@ pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
 }
 
 impl Seen {
-    /// Refuses to write data where a file type without data shows no place for them.
+    /// Refuses to write data if a file type without data has no places for them.
     fn check_shows(&self, len: u64) -> Res {
         if len == 0 || !self.view.is_empty() {
             return Ok(());
@@ -181,7 +181,7 @@ impl Seen {
         )
     }
 
-    /// Refuses data that end behind what a file can hold.
+    /// Refuses data that end beyond the largest size of a file.
     pub fn check_reach(&self, at: u64, len: u64) -> Res {
         let end = at.checked_add(len).filter(|&end| end <= i64::MAX as u64);
         if end.is_some_and(|end| len == 0 || self.view.fits(end)) {
@@ -213,8 +213,8 @@ impl Job {
         }
     }
 
-    /// Bytes of data in memory of `moved` bytes in the file, which are converted where they were
-    /// read.
+    /// Bytes of data in memory that correspond to `moved` bytes in the file, and are converted
+    /// after a read.
     fn in_memory(&self, moved: u64) -> Res<u64> {
         match self.how.writes {
             true if self.seen.representation.is_native() => Ok(moved),
@@ -239,8 +239,8 @@ impl Job {
         self.finish(done)
     }
 
-    /// Moves the shared file pointer by this access. Returns where it begins. The pointer stays where
-    /// it is if the data would end behind what a file can hold.
+    /// Moves the shared file pointer by this access. Returns its old value. The pointer stays
+    /// unchanged if the data would end beyond the largest size of a file.
     fn at_shared(&self) -> Res<u64> {
         let (len, mpi) = (self.buf.len(), self.mpi);
         let at = match self.seen.capacity().checked_sub(len) {
@@ -262,7 +262,8 @@ impl Job {
         done
     }
 
-    /// Runs an access that sees what other ranks have written, and that they see, in atomic mode.
+    /// Runs an access in atomic mode that sees what other ranks have written, and whose data they
+    /// see.
     fn visibly(&self, at: u64, access: impl FnOnce() -> Res<Done>) -> Res<Done> {
         if !self.atomic || !self.open.host_caches {
             return access();
@@ -403,7 +404,7 @@ impl Job {
         };
         self.count(&done, exchanged);
         let accessed = done.took;
-        // Every rank hears what one could not do.
+        // Every rank gets the error of one that failed.
         let heard = talk.all_or_none(end.and_then(|()| self.finish(done)));
         let all = begun.elapsed().as_nanos() as u64;
         if let Some(engine) = &mut self.mpi.lock().engine {
@@ -424,8 +425,8 @@ impl Job {
         }
     }
 
-    /// Accesses the first pieces, at the same time as the other ranks, to measure what a call costs.
-    /// The access itself follows, and meets what may be wrong with the file.
+    /// Accesses the first pieces, at the same time as the other ranks, to measure the cost of a
+    /// call. The access itself follows, and reports any errors of the file.
     fn probe(&self, at: u64) {
         let (storage, view) = (&*self.open.storage, &self.seen.view);
         let each = (self.buf.len() / view.pieces_of(self.buf.len()).max(1)).max(1);
@@ -496,8 +497,8 @@ fn sum_of(turns: impl Iterator<Item = Turn>) -> Option<(u64, u64)> {
 }
 
 /// Moves the shared file pointer by the bytes of all ranks. Returns where those of this rank begin:
-/// behind those of lower ranks. The pointer stays where it is if a rank was refused or the data
-/// would end behind what a file can hold: then the access fails on all ranks.
+/// after those of lower ranks. The pointer stays unchanged if a rank was refused or the data would
+/// end beyond the largest size of a file: then the access fails on all ranks.
 fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
     let turns = |all: &[u8]| -> Vec<Turn> {
         let turns = all.chunks_exact(TURN_LEN);
@@ -516,9 +517,9 @@ fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
     Ok(before.fold(first, u64::saturating_add))
 }
 
-/// A rank whose arguments are wrong takes part in a collective access without data, so that no
-/// other rank waits for it; all hear of the fault. The caller has waited for the collective accesses
-/// before.
+/// Makes a rank with wrong arguments take part in a collective access without data, so that no
+/// other rank waits for it; all get the fault. The caller has waited for the earlier collective
+/// accesses.
 pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Box<Fault> {
     let talk = open.ranks.with(mpi);
     let took_part = || -> Res<u64> {

@@ -1,4 +1,4 @@
-//! The ranks of an open file, and how they agree: over the file's own communicator.
+//! The ranks of an open file, and how they agree over the file's own communicator.
 
 use crate::group::{Group, Way};
 use kw_base::{ContextId, Peer};
@@ -30,13 +30,13 @@ fn tag(way: Way) -> i32 {
 }
 
 impl Ranks {
-    /// The ranks, to talk with.
+    /// The ranks, for communication.
     pub fn with<'a>(&'a self, mpi: &'a Mpi) -> Talk<'a> {
         Talk { mpi, ranks: self }
     }
 }
 
-/// The ranks of an open file, to talk with.
+/// The ranks of an open file, for communication.
 #[derive(Clone, Copy, Debug)]
 pub struct Talk<'a> {
     mpi: &'a Mpi,
@@ -46,19 +46,19 @@ pub struct Talk<'a> {
 /// Bytes of a fault's code.
 const CODE: usize = 4;
 
-/// The code of a fault; 0 where there is none.
+/// The code of a fault; 0 for none.
 pub fn code_of<T>(mine: &Res<T>) -> i32 {
     mine.as_ref().err().map_or(0, |fault| fault.code.max(1))
 }
 
-/// The ranks tell each other whether they have a fault, and each a record. Where one has a fault, all
-/// have that of the first that has. Otherwise the records of all, in the order of ranks.
+/// Exchanges faults and records among the ranks. If a rank has a fault, all return the fault of the
+/// first such rank. Otherwise returns the records of all, in the order of ranks.
 pub fn all_tell<T>(members: &Members<'_>, mine: Res<T>, record: &[u8]) -> Res<(T, Vec<u8>)> {
     let (mine, records, []) = all_tell_and(members, mine, record, |_| Ok([]))?;
     Ok((mine, records))
 }
 
-/// The same, and bytes besides that rank 0 makes of the records where no rank has a fault.
+/// The same with additional bytes, which rank 0 makes from the records if no rank has a fault.
 pub fn all_tell_and<T, const N: usize>(
     members: &Members<'_>,
     mine: Res<T>,
@@ -77,7 +77,7 @@ pub fn all_tell_and<T, const N: usize>(
     }
 }
 
-/// Goes on only where the codes of all ranks are 0; otherwise all have the fault of the first rank
+/// Continues only if the codes of all ranks are 0; otherwise all return the fault of the first rank
 /// that has one.
 pub fn none_of<T>(members: &Members<'_>, mine: Res<T>, codes: &[u8]) -> Res<T> {
     match first_fault(codes, CODE) {
@@ -99,7 +99,7 @@ fn first_fault(all: &[u8], len: usize) -> Option<(u32, i32)> {
     (0..).zip(codes).find(|&(_, code)| code != 0)
 }
 
-/// The fault of this rank, as all ranks have it.
+/// The fault of this rank, as all ranks report it.
 fn fault_of<T>(members: &Members<'_>, mine: Res<T>, rank: u32, code: i32) -> Res<Box<Fault>> {
     let text = mine.as_ref().err().map_or("", |fault| &fault.text);
     let text = members.led_by(rank).hear_text(text)?;
@@ -109,7 +109,7 @@ fn fault_of<T>(members: &Members<'_>, mine: Res<T>, rank: u32, code: i32) -> Res
     })
 }
 
-/// Goes on only where rank 0 does: the others have its fault.
+/// Continues only if rank 0 does: otherwise the others return its fault.
 pub fn as_first<T>(members: &Members<'_>, mine: Res<T>) -> Res<T> {
     let mut code = code_of(&mine).to_le_bytes();
     members.bcast(&mut code)?;
@@ -137,18 +137,18 @@ pub fn bytes_of<const N: usize>(words: [u64; N]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The first record that differs from rank 0's, in all its bytes.
+/// The first record whose bytes differ from rank 0's.
 pub fn other_than_first(records: &[u8], len: usize) -> Option<usize> {
     let first = &records[..len];
     records.chunks_exact(len).position(|other| other != first)
 }
 
-/// A send or a receive that goes on.
+/// A pending send or receive.
 #[derive(Debug)]
 pub enum Pending {
     /// It has ended.
     Done,
-    /// It goes on; the peer that ends it.
+    /// It is pending; the peer that ends it.
     On(ReqId, Peer),
 }
 
@@ -165,13 +165,14 @@ impl Talk<'_> {
         }
     }
 
-    /// Goes on only where all ranks do: where one has a fault, all have the fault of the first
-    /// that has.
+    /// Continues only if all ranks do: if one has a fault, all return the fault of the first such
+    /// rank.
     pub fn all_or_none<T>(&self, mine: Res<T>) -> Res<T> {
         Ok(all_tell(&self.members(), mine, &[])?.0)
     }
 
-    /// All ranks must give the same `value` of an argument: otherwise a fault for all.
+    /// Checks that all ranks give the same `value` of an argument: otherwise returns a fault on
+    /// all.
     pub fn same<T: Copy + PartialEq + std::fmt::Display>(
         &self,
         class: Class,
@@ -186,7 +187,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have called this.
     pub fn barrier(&self) -> Res {
         self.members().all(true).map(drop)
     }

@@ -1,19 +1,19 @@
-//! What accesses to one file cost, as this rank has measured.
+//! Costs of accesses to one file, as measured by this rank.
 
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_io_plan::Cost;
 
-/// The highest cost of a call that is believed at once, nanoseconds: a device's seek.
+/// The highest cost of a call that is accepted at once, nanoseconds: a device's seek.
 const MOST_OF_CALL: u64 = 10_000_000;
-/// The highest cost of a byte that is believed, picoseconds: 1 MB/s.
+/// The highest cost of a byte that is accepted, picoseconds: 1 MB/s.
 const MOST_OF_BYTE: u64 = 1_000_000;
-/// Calls of an access from which on their mean is believed at once, up to twice what was believed
-/// before: a rank that had to wait for its processor measures many times the cost.
+/// Calls of an access from which on their mean is accepted at once, up to twice the present
+/// estimate: a rank that had to wait for its processor measures many times the cost.
 const MANY: u64 = 16;
-/// The part of it by which a cost is believed less with each access that does without it.
+/// The fraction by which an estimated cost is lowered with each access that avoids it.
 const DOUBT: u64 = 256;
 
-/// Costs that follow what is measured; 0 before that.
+/// Cost estimates that follow the measurements; 0 before the first.
 #[derive(Debug, Default)]
 pub struct Costs {
     call: AtomicU64,
@@ -23,7 +23,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The costs as they are believed now.
+    /// The present estimates.
     pub fn now(&self) -> Cost {
         Cost {
             call: self.call.load(Ordering::Relaxed),
@@ -33,8 +33,8 @@ impl Costs {
         }
     }
 
-    /// Learns from an access with this many calls, bytes, and nanoseconds: what a call costs if its
-    /// bytes cost less than that, otherwise what a byte costs.
+    /// Learns from an access with this many calls, bytes, and nanoseconds: the cost of a call if
+    /// its bytes cost less than that, otherwise the cost of a byte.
     pub fn learn(&self, calls: u64, bytes: u64, took: u64) {
         if calls == 0 {
             return;
@@ -53,8 +53,8 @@ impl Costs {
         }
     }
 
-    /// Learns from a call with this many bytes that typically took `took` nanoseconds. What it does
-    /// not tell is believed to be as at first, so that it is not measured again.
+    /// Learns from a call with this many bytes that typically took `took` nanoseconds. A cost that
+    /// it does not determine is set to the initial assumption, so that it is not measured again.
     pub fn learn_typical(&self, bytes: u64, took: u64) {
         let cost = self.now().or_first();
         if bytes <= cost.bytes_of_a_call() {
@@ -65,7 +65,7 @@ impl Costs {
         self.call.store(cost.call, Ordering::Relaxed);
     }
 
-    /// Learns from reading so many bytes with gaps, and taking the pieces out.
+    /// Learns from reading this many bytes with gaps, and taking the pieces out.
     pub fn learn_sieved(&self, bytes: u64, took: u64) {
         let measured = took.saturating_mul(1000) / bytes.max(1);
         if self.sieved.load(Ordering::Relaxed) == 0 {
@@ -75,34 +75,34 @@ impl Costs {
         follow(&self.sieved, measured, MOST_OF_BYTE);
     }
 
-    /// Learns what an exchange costs for each byte; `usual` is what was believed before the first.
+    /// Learns the cost of an exchange for each byte; `usual` is the estimate before the first.
     pub fn learn_exchange(&self, measured: u64, usual: u64) {
         let untold = self.exchange.load(Ordering::Relaxed) == 0;
         if untold {
             self.exchange.store(usual.max(1), Ordering::Relaxed);
         }
-        // Quickly: an exchange of sparse pieces may cost many times what was assumed.
+        // Quickly: an exchange of sparse pieces may cost many times the assumption.
         let old = self.exchange.load(Ordering::Relaxed);
         let believed = measured.min(old.saturating_mul(2)).min(MOST_OF_BYTE);
         let new = (old + believed) / 2;
         self.exchange.store(new.max(1), Ordering::Relaxed);
     }
 
-    /// The ranks have exchanged data: that accesses of their own cost more than at first is believed a
-    /// little less, so that they are tried again.
+    /// Handles an exchange of the ranks: lowers the estimated cost of own accesses, if it is higher
+    /// than the initial one, so that they are tried again.
     pub fn doubt_own(&self) {
         doubt(&self.call, Cost::default().or_first().call);
         doubt(&self.sieved, self.now().first_sieved_byte());
     }
 
-    /// The ranks have done without an exchange: that it costs more than `usual` is believed a little
-    /// less, so that it is tried again.
+    /// Handles an access without an exchange: lowers the estimated cost of an exchange, if it is
+    /// higher than `usual`, so that it is tried again.
     pub fn doubt_exchange(&self, usual: u64) {
         doubt(&self.exchange, usual);
     }
 }
 
-/// Believes a cost that is higher than `least` a little less.
+/// Lowers an estimate that is higher than `least` a little.
 fn doubt(cost: &AtomicU64, least: u64) {
     let old = cost.load(Ordering::Relaxed);
     if old > least {
@@ -111,7 +111,7 @@ fn doubt(cost: &AtomicU64, least: u64) {
     }
 }
 
-/// Believes the mean of many calls, up to twice what was believed before; follows others.
+/// Accepts the mean of many calls, up to twice the present estimate; follows others gradually.
 fn learn(cost: &AtomicU64, (measured, old): (u64, u64), most: u64, calls: u64) {
     if calls >= MANY {
         let believed = measured.min(old.saturating_mul(2) + 1);
@@ -121,8 +121,8 @@ fn learn(cost: &AtomicU64, (measured, old): (u64, u64), most: u64, calls: u64) {
     follow(cost, measured, most);
 }
 
-/// A rank that had to wait for its processor measures many times the cost: one such access moves
-/// what is believed by little.
+/// A rank that had to wait for its processor measures many times the cost: one such access changes
+/// the estimate only a little.
 fn follow(cost: &AtomicU64, measured: u64, most: u64) {
     let old = cost.load(Ordering::Relaxed);
     let believed = measured.min(most).min(old.saturating_mul(2) + 1);
@@ -149,7 +149,7 @@ mod tests {
         }
         let byte = costs.now().byte;
         assert!((9_900..=10_010).contains(&byte), "{byte}");
-        // The bytes of a piece of some KB are not taken for the call.
+        // The time for the bytes of a piece of some KB is not attributed to the call.
         costs.learn(20, 20 * 4000, 20 * 120_000);
         let call = costs.now().call;
         assert!((79_000..81_000).contains(&call), "{call}");

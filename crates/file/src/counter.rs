@@ -1,8 +1,8 @@
 //! The shared file pointer, and the lock of atomic mode. No hidden file, and no file lock.
 //!
-//! Where all ranks are on one host, the pointer lies in the memory that they share. Otherwise rank 0
-//! of the file's ranks keeps it, and answers whether or not its program is in MPI; so it does for
-//! the lock once atomic mode was asked for.
+//! If all ranks are on one host, the pointer is in memory that they share. Otherwise rank 0 of the
+//! file's ranks keeps it, and answers whether or not its program is in MPI; the same applies to the
+//! lock once atomic mode was requested.
 
 use crate::agree::Ranks;
 use kw_base::sync::{Mutex, MutexGuard};
@@ -15,10 +15,10 @@ use std::sync::PoisonError;
 
 /// The rank that keeps the number.
 const KEEPER: u32 = 0;
-/// Claimed by a keeper that has no memory to share.
+/// Claim of a keeper that has no memory to share.
 pub const NO_MEMORY: u32 = u32::MAX;
 
-/// Where the shared file pointer lies.
+/// Location of the shared file pointer.
 #[derive(Debug)]
 enum Number {
     /// With the only rank.
@@ -36,7 +36,7 @@ enum Number {
 pub struct Counter {
     ranks: Ranks,
     number: Mutex<Number>,
-    /// Where this rank keeps the pointer, or the lock.
+    /// Keeper of the pointer, or the lock, on this rank.
     kept: Mutex<Option<SharedCounterId>>,
 }
 
@@ -44,14 +44,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes memory of the host for the number. The keeper calls it, and tells the others.
+/// Claims memory of the host for the number. The keeper calls it, and tells the others.
 pub fn claim(mpi: &Mpi) -> Res<u32> {
     let mut guard = mpi.lock();
     let messages = &mut running(&mut guard)?.0.messages;
     Ok(HostCounter::claim(messages).unwrap_or(NO_MEMORY))
 }
 
-/// The number in the memory that the keeper has claimed, where there is some and this rank finds it.
+/// The number in the memory that the keeper has claimed, if there is any and this rank finds it.
 pub fn reach(mpi: &Mpi, claimed: u32, group: &Group) -> Res<Option<HostCounter>> {
     if claimed == NO_MEMORY {
         return Ok(None);
@@ -62,7 +62,7 @@ pub fn reach(mpi: &Mpi, claimed: u32, group: &Group) -> Res<Option<HostCounter>>
 }
 
 impl Counter {
-    /// The number, 0 at first, in the memory that all ranks have reached, or with the keeper.
+    /// The number, initially 0, in the memory that all ranks have reached, or with the keeper.
     pub fn new(mpi: &Mpi, ranks: &Ranks, reached: Option<HostCounter>) -> Res<Counter> {
         let number = match (ranks.group.size(), reached) {
             (1, _) => Number::Own(0),
@@ -81,7 +81,7 @@ impl Counter {
         Ok(counter)
     }
 
-    /// The keeper answers from now on. Questions that come earlier wait.
+    /// Makes the keeper answer from now on. Earlier questions wait.
     pub fn keep(&self, mpi: &Mpi) -> Res {
         let mut kept = locked(&self.kept);
         if self.ranks.rank != KEEPER || kept.is_some() {
@@ -96,7 +96,7 @@ impl Counter {
         Ok(())
     }
 
-    /// Nobody asks any more.
+    /// Ends the keeper, when all questions have been answered.
     pub fn close(&self, mpi: &Mpi) -> Res {
         let number = std::mem::replace(&mut *locked(&self.number), Number::Gone);
         if let Number::Host(counter) = number {
@@ -127,7 +127,7 @@ impl Counter {
             question,
             &answer,
         );
-        // Rank 0 answers itself in its next look.
+        // Rank 0 answers itself in its next poll.
         engine.look_after_sending();
         drop(guard);
         let keeper = Some(self.ranks.group.peer(KEEPER));
@@ -140,7 +140,7 @@ impl Counter {
         Ok(answer_of(&answer))
     }
 
-    /// What the number was, where nobody need be asked to change it.
+    /// The old value of the number, if it can be changed without a question to the keeper.
     fn change(
         &self,
         new: impl FnOnce(u64) -> u64,
@@ -162,7 +162,7 @@ impl Counter {
         self.fetch_add(mpi, 0, u64::MAX)
     }
 
-    /// Adds to the pointer if it is at most `highest`; returns what it was.
+    /// Adds to the pointer if it is at most `highest`; returns its old value.
     pub fn fetch_add(&self, mpi: &Mpi, more: u64, highest: u64) -> Res<u64> {
         let sum = |old: u64| match old <= highest {
             true => old.wrapping_add(more),
@@ -187,7 +187,7 @@ impl Counter {
         self.ask(mpi, Question::Lock).map(drop)
     }
 
-    /// Gives it back.
+    /// Releases the lock.
     pub fn unlock(&self, mpi: &Mpi) -> Res {
         self.ask(mpi, Question::Unlock).map(drop)
     }

@@ -1,10 +1,11 @@
 //! Collective access in two phases ([`kw_io_plan::collective`]): the ranks exchange data with
 //! aggregators, which access the file for them, window by window.
 //!
-//! In every round each rank tells each aggregator whose window it touches which bytes of the file it
-//! means (a *head*, with as many rows of runs as fit; the other rows follow), and the data go the
-//! way of the access. The next round's heads are under way while an aggregator accesses the file.
-//! An aggregator that cannot access the file goes on exchanging, and all hear of it at the end.
+//! In every round each rank tells each aggregator whose window it touches which bytes of the file
+//! it accesses (a *head*, with as many rows of runs as fit; the other rows follow), and the data go
+//! in the direction of the access. The next round's heads are in flight while an aggregator
+//! accesses the file. An aggregator that cannot access the file continues to exchange, and all are
+//! told at the end.
 
 use crate::group::{Group, Way};
 use crate::scratch::Scratch;
@@ -37,7 +38,7 @@ pub struct Access<'a> {
     pub writes: bool,
     /// How an aggregator reads.
     pub sieve: Sieve,
-    /// Memory for data of others.
+    /// Memory for data of other ranks.
     pub scratch: &'a Scratch,
 }
 
@@ -48,16 +49,16 @@ struct Part {
     rank: u32,
     /// Its bytes of the file.
     runs: RunList,
-    /// Its data: of a writer until it is written, for a reader from when it was read.
+    /// Its data: a writer's until it is written, a reader's after it was read.
     data: Buf,
-    /// The memory that they lie in, where it is the aggregator's.
+    /// The memory that contains it, if that is the aggregator's.
     memory: Option<Buf>,
 }
 
-/// What this rank has in a window of an aggregator.
+/// This rank's part of an aggregator's window.
 struct Mine {
     runs: RunList,
-    /// First byte in the buffer, and bytes.
+    /// First byte in the buffer, and number of bytes.
     from: u64,
     len: u64,
 }
@@ -98,8 +99,8 @@ pub fn gather<G: Group>(group: &G, mine: Request) -> Result<Vec<Request>, G::Err
         .collect())
 }
 
-/// Exchanges and accesses. Returns the bytes of this rank's data that were moved, and what this
-/// rank, as an aggregator, could not do.
+/// Exchanges and accesses. Returns the bytes of this rank's data that were moved, and the error of
+/// this rank as an aggregator.
 pub fn exchange<G: Group>(
     group: &G,
     access: &Access<'_>,
@@ -206,8 +207,8 @@ fn serve<G: Group>(
             runs: mine.runs,
         });
     }
-    // Where ranks write the same byte, the highest rank's stays, as in a program that writes in
-    // the order of ranks.
+    // If several ranks write the same byte, the value of the highest rank remains, as in a program
+    // that writes in the order of ranks.
     parts.sort_by_key(|p| p.rank);
     let others = parts.iter().filter(|p| p.rank != me);
     done.for_others += others.map(|p| p.runs.bytes()).sum::<u64>();
@@ -232,7 +233,7 @@ fn serve<G: Group>(
     Ok(())
 }
 
-/// The runs that a head and what follows it name. A list that is none counts as empty.
+/// The runs listed in a head and its continuation. An invalid list counts as empty.
 fn rest_of<G: Group>(
     group: &G,
     rank: u32,
@@ -294,8 +295,8 @@ fn put(access: &Access<'_>, window: &Range<u64>, parts: &[Part], done: &mut Done
     access.scratch.give(buf);
 }
 
-/// Reads the parts of a window: for each rank its data, which is less than it wants at the end of
-/// the file.
+/// Reads the parts of a window: for each rank its data, which is less than it requested at the end
+/// of the file.
 fn get(
     access: &Access<'_>,
     window: &Range<u64>,
@@ -304,7 +305,7 @@ fn get(
 ) -> Vec<(u32, Buf)> {
     let extents = cover(parts.iter().map(|p| &p.runs), access.sieve.gap);
     let buf = access.scratch.take(window.end - window.start);
-    // Position up to which all that was wanted has come.
+    // Position up to which all requested data has been read.
     let mut valid = window.end;
     for Extent { at, len } in extents {
         let read = transfer::read_all(access.storage, at, &buf, at - window.start, len);
@@ -318,7 +319,7 @@ fn get(
     }
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
-        // Bytes behind the end of the file are not data.
+        // Bytes beyond the end of the file are not data.
         let mut there = 0;
         for row in part.runs.rows() {
             let n = transfer::whole_before(row, valid);
@@ -340,7 +341,7 @@ fn get(
 }
 
 impl Access<'_> {
-    /// What this rank has in a window.
+    /// This rank's part of a window.
     fn part_in(&self, window: &Range<u64>) -> Mine {
         let end = self.data + self.buf.len();
         let place = |at| self.view.data_before(at).clamp(self.data, end);
@@ -352,7 +353,7 @@ impl Access<'_> {
         }
     }
 
-    /// What this rank asks for.
+    /// Request of this rank.
     pub fn request(&self, cost: Cost) -> Request {
         let len = self.buf.len();
         Request {
@@ -403,13 +404,13 @@ mod tests {
         )
     }
 
-    /// Mostly few ranks, sometimes up to 64.
+    /// Usually few ranks, sometimes up to 64.
     fn ranks() -> impl Strategy<Value = Vec<(View, u64, u64)>> {
         let of = |size| proptest::collection::vec(rank(), size);
         prop_oneof![19 => of(1..6), 1 => of(6..65)]
     }
 
-    /// As many as `PROPTEST_CASES` says, or a few.
+    /// `PROPTEST_CASES` cases if that is set, otherwise a few.
     fn cases() -> ProptestConfig {
         match std::env::var_os("PROPTEST_CASES") {
             Some(_) => ProptestConfig::default(),
@@ -434,7 +435,7 @@ mod tests {
         .decide()
     }
 
-    /// What each rank of a collective access has done, which exchanges data or has nothing to do.
+    /// Result of each rank in a collective access that exchanges data or has nothing to do.
     fn together(
         storage: &Simulated,
         ranks: &[(View, u64, u64)],
@@ -516,7 +517,7 @@ mod tests {
             prop_assert!(troubles.iter().all(|t| t.at >= fault && t.writes));
             let whole = expected.len().min(fault as usize);
             let bytes = storage.bytes.lock().expect("bytes");
-            // Behind the last byte that was written before the fault there are none.
+            // After the last byte that was written before the fault there are none.
             let there = bytes.len().min(whole);
             prop_assert_eq!(&bytes[..there], &expected[..there]);
             prop_assert!(expected[there..whole].iter().all(|&b| b == 0));

@@ -1,11 +1,11 @@
-//! What goes wrong with files, in one sentence and with the standard's class (MPI 5.0, 14.7).
+//! Errors of files, in one sentence and with the standard's class (MPI 5.0, 14.7).
 
 use crate::transfer::Trouble;
 use kw_objects::error::{Class, Fault};
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
-/// The class of what the system says.
+/// The class of an error of the system.
 pub fn class_of(error: &Error) -> Class {
     match error.kind() {
         ErrorKind::NotFound => Class::NoSuchFile,
@@ -24,7 +24,7 @@ pub fn class_of(error: &Error) -> Class {
     }
 }
 
-/// What the system says, without the number that Rust adds.
+/// The system's text of an error, without the number that Rust adds.
 fn reason(error: &Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -33,7 +33,7 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// An operation on a whole file that failed.
+/// The fault of a failed operation on a whole file.
 pub fn failed(rank: u32, what: &str, path: &Path, error: &Error) -> Box<Fault> {
     let text = format!(
         "rank {rank} cannot {what} '{}': {}",
@@ -43,7 +43,7 @@ pub fn failed(rank: u32, what: &str, path: &Path, error: &Error) -> Box<Fault> {
     Fault::new(class_of(error), text)
 }
 
-/// An access that failed.
+/// The fault of a failed access.
 pub fn access_failed(rank: u32, path: &Path, trouble: &Trouble) -> Box<Fault> {
     let Trouble {
         writes,

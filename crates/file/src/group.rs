@@ -3,7 +3,8 @@
 
 use kw_sys::buf::Buf;
 
-/// Which way a message goes: two between the same ranks that go different ways do not match.
+/// Direction of a message: two messages between the same ranks in different directions do not
+/// match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// To an aggregator.
@@ -14,9 +15,9 @@ pub enum Way {
 
 /// Communication among the ranks of one file.
 pub trait Group {
-    /// Why communication failed.
+    /// Reason why communication failed.
     type Error;
-    /// A send or a receive that goes on.
+    /// A pending send or receive.
     type Pending;
 
     /// This process's rank.
@@ -25,11 +26,11 @@ pub trait Group {
     fn size(&self) -> u32;
     /// The bytes of all ranks in their order. All give the same number of bytes.
     fn allgather(&self, mine: &[u8]) -> Result<Vec<u8>, Self::Error>;
-    /// Starts a send to another rank; nobody changes the buffer before it has ended.
+    /// Starts a send to another rank; the buffer must not change before it has ended.
     fn send(&self, to: u32, way: Way, buf: &Buf) -> Result<Self::Pending, Self::Error>;
     /// Starts a receive from another rank.
     fn recv(&self, from: u32, way: Way, buf: &Buf) -> Result<Self::Pending, Self::Error>;
-    /// Waits until it has ended; returns how many bytes a receive got.
+    /// Waits until it has ended; returns the number of bytes that a receive got.
     fn wait(&self, pending: Self::Pending) -> Result<u64, Self::Error>;
 }
 

@@ -21,7 +21,7 @@
 
 pub mod access;
 pub mod agree;
-// A function of MPI without a row in api/built.tsv is one that nobody can call.
+// A function of MPI without a row in api/built.tsv cannot be called.
 #[deny(dead_code)]
 mod calls;
 pub mod costs;

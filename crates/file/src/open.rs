@@ -1,4 +1,4 @@
-//! What an MPI_File names: an open file as one rank sees it.
+//! The object of an MPI_File: an open file as one rank sees it.
 
 use crate::agree::{Ranks, Talk, as_first};
 use crate::costs::Costs;
@@ -47,7 +47,7 @@ pub mod amode {
 /// A datatype of a view, kept after the user has freed the handle.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// The handle, where it names a predefined datatype.
+    /// The handle, if it names a predefined datatype.
     pub predefined: Option<TypeH>,
     /// The layout in memory.
     pub layout: Arc<Layout>,
@@ -73,16 +73,16 @@ impl Kept {
     }
 }
 
-/// A view, and the datatypes it was set with.
+/// A view, and the datatypes with which it was set.
 #[derive(Debug)]
 pub struct Seen {
-    /// What maps data to the file.
+    /// Mapping of data to the file.
     pub view: View,
     /// The elementary type.
     pub etype: Kept,
     /// The file type.
     pub filetype: Kept,
-    /// How data are represented in the file.
+    /// Representation of the data in the file.
     pub representation: Representation,
     /// Bytes of the data that a file can hold, once they were needed.
     capacity: OnceLock<u64>,
@@ -106,7 +106,7 @@ impl Seen {
     }
 }
 
-/// A split collective operation that was begun.
+/// A split collective operation in progress.
 #[derive(Debug)]
 pub struct Split {
     /// The function that ends it.
@@ -115,14 +115,14 @@ pub struct Split {
     pub request: RequestH,
 }
 
-/// What calls change.
+/// State that calls change.
 #[derive(Debug)]
 pub struct Cursor {
     /// The view.
     pub seen: Arc<Seen>,
     /// The individual file pointer, in bytes of the view's data.
     pub pointer: u64,
-    /// A split collective operation.
+    /// A split collective operation in progress.
     pub split: Option<Split>,
     /// The hints.
     pub hints: Hints,
@@ -137,7 +137,7 @@ pub struct Open {
     pub path: PathBuf,
     /// Its access mode.
     pub amode: i32,
-    /// The communicator of its own.
+    /// Its own communicator.
     pub comm: CommH,
     /// The ranks that have it open.
     pub ranks: Ranks,
@@ -145,9 +145,9 @@ pub struct Open {
     pub hosts: Vec<u32>,
     /// How many ranks of each host access the file for others.
     pub each: u32,
-    /// What communication costs.
+    /// Communication costs.
     pub prices: Prices,
-    /// Memory for data of others.
+    /// Memory for data of other ranks.
     pub scratch: Scratch,
     /// The file.
     pub storage: Arc<dyn Storage>,
@@ -159,16 +159,16 @@ pub struct Open {
     pub alone: Worker,
     /// Runs nonblocking and split collective operations.
     pub together: Worker,
-    /// What reads cost, as measured.
+    /// Measured costs of reads.
     pub reading: Costs,
-    /// What writes cost.
+    /// Measured costs of writes.
     pub writing: Costs,
-    /// What calls change.
+    /// State that calls change.
     cursor: Mutex<Cursor>,
 }
 
 impl Open {
-    /// A file that was opened.
+    /// Creates the state of an open file.
     pub fn new(
         path: PathBuf,
         amode: i32,
@@ -198,7 +198,7 @@ impl Open {
         }
     }
 
-    /// What calls change.
+    /// State that calls change.
     pub fn cursor(&self) -> MutexGuard<'_, Cursor> {
         self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -208,8 +208,8 @@ impl Open {
         self.cursor().seen.clone()
     }
 
-    /// The ranks, to talk with in this thread: once the collective operations that go on in the
-    /// background have ended, which talk over the same communicator.
+    /// The ranks, for communication in this thread: after the collective operations in the
+    /// background have ended, which use the same communicator.
     pub fn in_turn<'a>(&'a self, mpi: &'a Mpi) -> Talk<'a> {
         self.together.end();
         self.ranks.with(mpi)
@@ -237,7 +237,7 @@ impl Open {
         talk.all_or_none(refreshed)
     }
 
-    /// Refuses what the access mode does not allow.
+    /// Refuses operations that the access mode does not allow.
     pub fn check_direction(&self, writes: bool) -> Res {
         if writes && self.amode & amode::RDONLY != 0 {
             let path = self.path.display();
@@ -256,7 +256,7 @@ impl Open {
         Ok(())
     }
 
-    /// Refuses what must not happen between the two parts of a split collective operation.
+    /// Refuses operations between the two parts of a split collective operation.
     pub fn check_not_split(&self) -> Res {
         match &self.cursor().split {
             None => Ok(()),
@@ -270,7 +270,7 @@ impl Open {
         }
     }
 
-    /// Refuses what MPI_MODE_SEQUENTIAL does not allow.
+    /// Refuses operations that MPI_MODE_SEQUENTIAL does not allow.
     pub fn check_not_sequential(&self, what: &str) -> Res {
         if self.amode & amode::SEQUENTIAL == 0 {
             return Ok(());
@@ -284,7 +284,7 @@ impl Open {
         )
     }
 
-    /// What accesses of one kind cost.
+    /// Costs of accesses of one kind.
     pub fn costs(&self, writes: bool) -> &Costs {
         match writes {
             true => &self.writing,
@@ -292,7 +292,7 @@ impl Open {
         }
     }
 
-    /// How gaps are read along.
+    /// Limits for reading gaps together with pieces.
     pub fn sieve(&self, hints: &Hints) -> Option<Sieve> {
         use kw_io_plan::hints::Switch;
         let cost = self.reading.now();
@@ -320,7 +320,7 @@ pub fn open_file(tables: &Tables, handle: FileH) -> Res<Arc<Open>> {
     }
 }
 
-/// The open file of a handle, where the lock is not held.
+/// The open file of a handle, for a caller without the lock.
 pub fn find(mpi: &Mpi, handle: FileH) -> Res<Arc<Open>> {
     open_file(&mpi.lock().above, handle)
 }

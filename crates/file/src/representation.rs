@@ -1,4 +1,4 @@
-//! Data representations (MPI 5.0, 14.5): how data lie in the file.
+//! Data representations (MPI 5.0, 14.5): the form of data in the file.
 
 use crate::open::Kept;
 use kw_mpi::chapter::{from_external, made_again, to_external};
@@ -9,7 +9,7 @@ use kw_sys::callback::{DatarepConvert, DatarepConvertCount, DatarepExtent};
 use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
-/// A conversion function of the user.
+/// A user-defined conversion function.
 #[derive(Clone, Copy, Debug)]
 pub enum Convert {
     /// With an `int` count.
@@ -18,18 +18,18 @@ pub enum Convert {
     Count(DatarepConvertCount),
 }
 
-/// A representation of the user.
+/// A user-defined representation.
 #[derive(Clone, Debug)]
 pub struct Registered {
     /// Its name.
     pub name: String,
-    /// Converts what was read; `None`: nothing to convert.
+    /// Converts data that was read; `None`: nothing to convert.
     pub read: Option<Convert>,
-    /// Converts what will be written; `None`: nothing to convert.
+    /// Converts data to be written; `None`: nothing to convert.
     pub write: Option<Convert>,
     /// The extent of a datatype in the file.
     pub extent: Option<DatarepExtent>,
-    /// The user's word.
+    /// The user's argument.
     pub extra: usize,
 }
 
@@ -42,12 +42,12 @@ pub enum Representation {
     Internal,
     /// The standard's portable form.
     External32,
-    /// The user's.
+    /// A user-defined form.
     User(Arc<Registered>),
 }
 
 impl Representation {
-    /// The representation of this name.
+    /// The representation with this name.
     pub fn named(name: &str, registered: &[Arc<Registered>]) -> Res<Representation> {
         Ok(match name {
             "native" => Representation::Native,
@@ -77,7 +77,7 @@ impl Representation {
         }
     }
 
-    /// Whether data lie in the file as in memory.
+    /// Whether data have the same form in the file as in memory.
     pub fn is_native(&self) -> bool {
         match self {
             Representation::Native | Representation::Internal => true,
@@ -138,7 +138,7 @@ impl Representation {
         }
     }
 
-    /// The buffer that is read into for this many elements of a datatype.
+    /// The buffer for reading this many elements of a datatype.
     pub fn landing(&self, data: &Data) -> Res<Buf> {
         match self {
             Representation::External32 => room(
@@ -152,7 +152,7 @@ impl Representation {
         }
     }
 
-    /// Puts `came` bytes that were read into their place in memory; returns how many bytes they
+    /// Puts `came` bytes that were read into their places in memory; returns how many bytes they
     /// are there.
     pub fn from_file(&self, landed: &Buf, came: u64, data: &Data) -> Res<u64> {
         match self {
@@ -164,7 +164,7 @@ impl Representation {
                     &landed.slice(0, came),
                     &data.buf,
                 )?;
-                // Whole datatypes; of a part of one, what its share is.
+                // Whole datatypes; for a part of one, the proportional number.
                 let rest = came % each * data.of.layout.size() / each;
                 Ok(came / each * data.of.layout.size() + rest)
             }
@@ -185,15 +185,15 @@ impl Representation {
 /// Elements of a datatype in memory.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// As a buffer.
+    /// Makes a buffer of them.
     pub buf: Buf,
-    /// Where they begin.
+    /// Their address.
     pub addr: Addr,
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The datatype.
     pub handle: TypeH,
-    /// What it is.
+    /// Name of the argument.
     pub of: Kept,
 }
 
@@ -259,7 +259,7 @@ fn room(bytes: u64) -> Res<Buf> {
     })
 }
 
-/// An element that has so many bytes in the file.
+/// An element with this many bytes in the file.
 fn sized(layout: &Layout, bytes: u64) -> Res<Layout> {
     if bytes == layout.size() && layout.contiguous(2) == Some(0) {
         return Ok(layout.clone());

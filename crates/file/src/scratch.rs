@@ -1,4 +1,4 @@
-//! Memory for data on their way between the file and the user's buffer, or another rank: used again
+//! Memory for data on their way between the file and the user's buffer, or another rank: reused
 //! from step to step and from call to call, since new memory costs more than the data in it.
 
 use kw_base::sync::Mutex;
@@ -8,14 +8,14 @@ use std::sync::PoisonError;
 /// Buffers that are kept.
 const KEPT: usize = 8;
 
-/// Memory to be used again.
+/// Reusable memory.
 #[derive(Debug, Default)]
 pub struct Scratch {
     free: Mutex<Vec<Buf>>,
 }
 
 impl Scratch {
-    /// A buffer of at least this many bytes; its contents are meaningless.
+    /// A buffer of at least this many bytes, with undefined contents.
     pub fn take(&self, len: u64) -> Buf {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = free.iter().position(|b| b.len() >= len);
@@ -25,7 +25,7 @@ impl Scratch {
         }
     }
 
-    /// A buffer that is not used any more.
+    /// Takes back a buffer that is no longer used.
     pub fn give(&self, buf: Buf) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.len() < KEPT {

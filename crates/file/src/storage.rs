@@ -1,5 +1,5 @@
-//! What a file system does for one open file, real or simulated. A call may move less than it was
-//! asked to, and may be interrupted; [`crate::transfer`] goes on.
+//! Operations of a file system on one open file, real or simulated. A call may move less than
+//! requested, and may be interrupted; [`crate::transfer`] continues.
 
 use kw_sys::buf::Buf;
 use kw_sys::file::File;
@@ -8,10 +8,11 @@ use std::io;
 
 /// An open file.
 pub trait Storage: Debug + Send + Sync {
-    /// Reads from position `at` of the file into bytes `from..from+len` of a buffer; returns how
-    /// many came, 0 at the end of the file.
+    /// Reads from position `at` of the file into bytes `from..from+len` of a buffer; returns the
+    /// number of bytes read, 0 at the end of the file.
     fn read_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64>;
-    /// Writes bytes `from..from+len` of a buffer to position `at`; returns how many were written.
+    /// Writes bytes `from..from+len` of a buffer to position `at`; returns the number of bytes
+    /// written.
     fn write_at(&self, at: u64, buf: &Buf, from: u64, len: u64) -> io::Result<u64>;
     /// Bytes of the file.
     fn size(&self) -> io::Result<u64>;
@@ -21,10 +22,10 @@ pub trait Storage: Debug + Send + Sync {
     fn refresh(&self) -> io::Result<()>;
     /// Reserves storage for the first `len` bytes.
     fn reserve(&self, len: u64) -> io::Result<()>;
-    /// Waits until all that was written is on the storage device.
+    /// Waits until all written data is on the storage device.
     fn sync(&self) -> io::Result<()>;
-    /// What the file system says of what was written when a file is closed: on NFS and FUSE, that
-    /// the device was full.
+    /// Closes the file and returns the file system's delayed error of earlier writes: on NFS and
+    /// FUSE, that the device was full.
     fn flush(&self) -> io::Result<()>;
 }
 
@@ -74,15 +75,15 @@ pub(crate) mod simulated {
     pub(crate) struct Simulated {
         /// The file's bytes.
         pub(crate) bytes: Mutex<Vec<u8>>,
-        /// Where the device is full.
+        /// Position from which on the device is full.
         pub(crate) capacity: Option<u64>,
-        /// How it says so, where that is not with ENOSPC: a quota.
+        /// Its error for that, if it is not ENOSPC: a quota.
         pub(crate) full: Option<io::ErrorKind>,
-        /// From where on the device has faults (EIO).
+        /// Position from which on the device has faults (EIO).
         pub(crate) broken: Option<u64>,
-        /// Bytes that another program leaves of the file once it was read for the first time.
+        /// Length to which another program cuts the file once it was read for the first time.
         pub(crate) shrinks: Option<u64>,
-        /// Decides how short the next call is.
+        /// Source of random lengths of calls.
         pub(crate) calls: Mutex<u64>,
     }
 
@@ -94,7 +95,7 @@ pub(crate) mod simulated {
             }
         }
 
-        /// How many of these bytes lie before the first fault of the device.
+        /// Number of these bytes before the first fault of the device.
         fn whole(&self, at: u64, len: u64) -> io::Result<u64> {
             match self.broken {
                 Some(from) if at >= from => Err(io::Error::from_raw_os_error(5)),
@@ -103,7 +104,7 @@ pub(crate) mod simulated {
             }
         }
 
-        /// How many bytes a call may move, or that it is interrupted.
+        /// Number of bytes that a call may move, or that it is interrupted.
         fn allowed(&self, len: u64) -> io::Result<u64> {
             let mut calls = self.calls.lock().expect("the count");
             *calls = calls

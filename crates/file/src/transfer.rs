@@ -1,7 +1,7 @@
-//! Independent access: moves data between a buffer and the places of a file that a view shows.
+//! Independent access: moves data between a buffer and the parts of a file that a view shows.
 //!
-//! A write touches no byte that the view does not show. A read may read gaps between pieces along
-//! with them where that saves calls (data sieving).
+//! A write touches no byte that the view does not show. A read may include gaps between pieces if
+//! that saves calls (data sieving).
 
 use crate::scratch::Scratch;
 use crate::storage::Storage;
@@ -17,30 +17,30 @@ pub struct Trouble {
     pub writes: bool,
     /// Its first byte in the file.
     pub at: u64,
-    /// Its bytes.
+    /// Number of bytes.
     pub len: u64,
-    /// Why.
+    /// The error.
     pub error: io::Error,
 }
 
-/// What an access has done: bytes of data moved, in their order, and why it ended early.
+/// Result of an access: bytes of data moved, in their order, and why it ended early.
 #[derive(Debug, Default)]
 pub struct Done {
     /// Bytes of data.
     pub bytes: u64,
     /// Calls of the file system.
     pub calls: u64,
-    /// Bytes that these have moved, gaps included.
+    /// Bytes that these calls have moved, gaps included.
     pub passed: u64,
     /// Nanoseconds of access to the file.
     pub took: u64,
     /// Bytes of other ranks' data.
     pub for_others: u64,
-    /// Why no more.
+    /// Error that ended the access.
     pub trouble: Option<Trouble>,
 }
 
-/// How gaps are read along.
+/// Limits for reading gaps together with pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sieve {
     /// Bytes read at once at most.
@@ -66,8 +66,8 @@ pub fn write_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64)
     done
 }
 
-/// Reads from position `at` into bytes `from..from+len` of `buf`: all of them, or what there is
-/// before the end of the file.
+/// Reads from position `at` into bytes `from..from+len` of `buf`: all of them, or those up to the
+/// end of the file.
 pub fn read_all(storage: &dyn Storage, at: u64, buf: &Buf, from: u64, len: u64) -> Done {
     let mut done = Done::default();
     while done.bytes < len && done.trouble.is_none() {
@@ -159,17 +159,17 @@ struct Batch<'a> {
     buf: &'a Buf,
     scratch: &'a Scratch,
     sieve: Sieve,
-    /// Bytes of an access at most.
+    /// Most bytes of an access.
     room: u64,
-    /// Memory for an access, once there was one with several pieces.
+    /// Memory for an access, after the first with several pieces.
     memory: Option<Buf>,
     rows: Vec<Run>,
     done: Done,
     goes_on: bool,
 }
 
-/// How many runs of a row, which begins at most `room` bytes before the end of an access, are read
-/// with it.
+/// Number of runs that are read together with the present access, of a row that begins at most
+/// `room` bytes before its end.
 fn fitting(row: &Run, room: u64, gap: u64) -> u64 {
     match row.stride as u64 {
         _ if row.len > room => 0,
@@ -180,7 +180,7 @@ fn fitting(row: &Run, room: u64, gap: u64) -> u64 {
     }
 }
 
-/// The first `n` runs of a row, and the others.
+/// Splits a row into the first `n` runs and the others.
 fn cut(row: Run, n: u64) -> (Run, Run) {
     let (at, left) = (row.place(n), row.n - n);
     (Run { n, ..row }, Run { at, n: left, ..row })
@@ -191,7 +191,7 @@ impl Batch<'_> {
         self.rows.last().map_or(0, Run::end)
     }
 
-    /// Adds a row, and reads what is complete.
+    /// Adds a row, and reads complete accesses.
     fn add(&mut self, mut row: Run) {
         while row.n > 0 && self.goes_on {
             let n = match self.rows.first() {
@@ -215,7 +215,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Reads the pieces and what is between them.
+    /// Reads the pieces and the gaps between them.
     fn flush(&mut self) {
         match *self.rows.as_slice() {
             [] => {}
@@ -235,7 +235,7 @@ impl Batch<'_> {
         self.done.calls += came.calls;
         self.done.passed += came.passed;
         if came.trouble.is_some() {
-            // It may be that of a gap, which nobody wants.
+            // It may be that of a gap, which is not needed.
             return self.read_apart();
         }
         let valid = start + came.bytes;
@@ -267,7 +267,7 @@ impl Batch<'_> {
     }
 }
 
-/// How many runs of a row end at or before a position.
+/// Number of runs of a row that end at or before a position.
 pub fn whole_before(row: &Run, valid: u64) -> u64 {
     match valid.checked_sub(row.at + row.len) {
         None => 0,
@@ -276,7 +276,7 @@ pub fn whole_before(row: &Run, valid: u64) -> u64 {
     }
 }
 
-/// Where a row lies in memory that holds the file from byte `start` on.
+/// Location of a row in memory that holds the file from byte `start` on.
 pub fn in_memory(row: &Run, start: u64) -> Row {
     Row {
         at: row.at - start,
@@ -377,7 +377,7 @@ mod tests {
             ..Simulated::new(vec![1; 100])
         };
         let (buf, scratch) = (Buf::alloc(80), Scratch::default());
-        // The fault begins in a gap; the piece behind it is what cannot be read.
+        // The fault begins in a gap; the piece after it cannot be read.
         for sieve in [None, Some(Sieve { buffer: 50, gap: 9 })] {
             let view = view(0, &[(0, 4)], 4);
             let done = read(&broken, &view, 0, &buf, sieve, &scratch);

@@ -1,5 +1,5 @@
-//! A thread that runs nonblocking operations of one file in the order in which they were started.
-//! It is made with the first of them and ends with the file.
+//! A thread that runs nonblocking operations on one file in the order in which they were started.
+//! It is created for the first of them and ends with the file.
 
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 /// An operation.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread, once it is needed.
+/// A thread, created when it is needed.
 #[derive(Debug)]
 pub struct Worker {
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// No thread yet.
+    /// Creates the state without a thread.
     pub fn new(name: &'static str) -> Worker {
         Worker {
             name,
@@ -34,7 +34,7 @@ impl Worker {
         self.left.load(Ordering::Acquire) == 0
     }
 
-    /// Runs an operation after those before it. Where no thread can be made, it runs now.
+    /// Runs an operation after the earlier ones. If no thread can be created, runs it now.
     pub fn run(&self, job: Job) {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
@@ -74,7 +74,7 @@ impl Worker {
             .take();
         if let Some((sender, handle)) = thread {
             drop(sender);
-            // A panic has been told by the thread itself.
+            // The thread itself has reported a panic.
             let _ = handle.join();
         }
     }

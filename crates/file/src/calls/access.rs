@@ -11,7 +11,7 @@ use kw_objects::state::Mpi;
 use kw_sys::args::{Out, Status, StatusOut};
 use kw_sys::buf::Addr;
 
-/// A rank whose arguments are wrong takes part in a collective access all the same.
+/// Makes a rank with wrong arguments take part in a collective access nevertheless.
 fn refuse_now(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Box<Fault> {
     match find(mpi, fh) {
         Ok(open) if how.collective => {
@@ -34,11 +34,11 @@ fn refuse_later(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Bo
     fault
 }
 
-/// Accesses now.
+/// Makes the access now.
 fn now(mpi: &'static Mpi, fh: FileH, how: How, user: User, status: StatusOut) -> Res {
     let job = prepare(mpi, fh, how, user).map_err(|fault| refuse_now(mpi, fh, how, fault))?;
     let open = job.open().clone();
-    // Collective accesses of one file take their turns.
+    // Collective accesses to one file run one after the other.
     if how.collective && !open.together.is_idle() {
         let id = later(mpi, job)?;
         return settle(mpi, fh, id, status);
@@ -59,7 +59,7 @@ fn of_bytes(moved: u64) -> Status {
     kw_objects::status::received(0, 0, moved)
 }
 
-/// Has another thread access; returns what ends then.
+/// Makes another thread run the access; returns the operation that ends with it.
 fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
     let mut guard = mpi.lock();
     let id = running(&mut guard)?.0.open_request();
@@ -91,7 +91,7 @@ fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
     Ok(id)
 }
 
-/// Starts an access and gives its request.
+/// Starts an access and returns its request.
 fn start(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<RequestH> {
     let job = prepare(mpi, fh, how, user).map_err(|fault| refuse_later(mpi, fh, how, fault))?;
     let comm = job.open().comm;

@@ -1,4 +1,4 @@
-//! Data representations of the user (MPI 5.0, 14.5.3).
+//! User-defined data representations (MPI 5.0, 14.5.3).
 
 use crate::calls::view::registered;
 use crate::representation::{Convert, Registered};

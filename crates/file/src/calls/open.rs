@@ -19,7 +19,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A path that Fortran or ROMIO's users may have given with the name of a file system in front.
+/// Removes the name of a file system before a path, which Fortran programs or ROMIO's users may
+/// have given.
 pub(super) fn path_of(filename: Text) -> Res<PathBuf> {
     let bytes = filename.bytes().unwrap_or_default();
     if bytes.is_empty() {
@@ -56,7 +57,7 @@ pub(super) fn check_amode(mode: i32) -> Res {
     Ok(())
 }
 
-/// The hints with those of an info in their place.
+/// The hints, updated with those of an info.
 pub(super) fn with_info(mut hints: Hints, mpi: &Mpi, info: InfoH) -> Res<Hints> {
     let guard = mpi.lock();
     let info = guard.above.infos.get_or_null(info)?;
@@ -66,7 +67,7 @@ pub(super) fn with_info(mut hints: Hints, mpi: &Mpi, info: InfoH) -> Res<Hints> 
     Ok(hints)
 }
 
-/// A fault before there is a file is a matter of the handler of files to come.
+/// Makes a fault without an open file a matter of the handler for files opened later.
 fn early(mut fault: Box<Fault>) -> Box<Fault> {
     fault.scope = Scope::File(FileH::NULL);
     fault
@@ -116,7 +117,7 @@ fn open(mpi: &'static Mpi, comm: CommH, filename: Text, mode: i32, info: InfoH) 
     made
 }
 
-/// What the ranks share beside the file, once all have opened it.
+/// State that the ranks share in addition to the file, once all have opened it.
 fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks) -> Res<Open> {
     let cursor = Cursor {
         seen: Arc::new(Seen::bytes(mpi)?),
@@ -142,7 +143,7 @@ fn begin(mpi: &'static Mpi, opened: Opened, mode: i32, own: CommH, ranks: Ranks)
 }
 
 impl Seen {
-    /// The view that a file is opened with: bytes.
+    /// The initial view of a file: bytes.
     fn bytes(mpi: &Mpi) -> Res<Seen> {
         use kw_objects::handle::TypeH;
         use kw_types::layout::basic;
@@ -160,13 +161,13 @@ impl Seen {
     }
 }
 
-/// The hints that decide together must be the same on all ranks (MPI 5.0, 14.2.8).
+/// Checks that the hints for common decisions are the same on all ranks (MPI 5.0, 14.2.8).
 pub(super) fn same_hints(talk: &Talk<'_>, hints: &Hints) -> Res {
     let text = hints_text(hints);
     talk.members().alike("the list of hints", &text)
 }
 
-/// Hints, as they are compared.
+/// Hints in the form in which they are compared.
 pub(super) fn hints_text(hints: &Hints) -> String {
     let hints = hints.list();
     let words = hints.iter().map(|(k, v)| format!("{k}={v}"));
@@ -192,12 +193,12 @@ fn close(mpi: &'static Mpi, fh: Out<FileH>) -> Res {
     if open.amode & amode::RDONLY == 0 {
         stored = open.storage.flush().map_err(|e| failed("close", e));
     }
-    // One exchange tells both: a file between two parts of a split access stays open.
+    // One exchange checks both: a file between two parts of a split access stays open.
     let record = code_of(&stored).to_le_bytes();
     let ((), codes) = all_tell(&members, open.check_not_split(), &record)?;
     let mut ended = none_of(&members, stored, &codes);
     if open.amode & amode::DELETE_ON_CLOSE != 0 {
-        // Only now: on NFS another host cannot store its data in a file that was removed.
+        // Not earlier: on NFS another host cannot store its data in a file that was removed.
         let removed = match rank {
             0 => File::remove(&open.path).map_err(|e| failed("delete", e)),
             _ => Ok(()),

@@ -1,5 +1,5 @@
-//! Opening a file together. The ranks tell each other what they ask for, and what they have opened:
-//! two exchanges, and one message to each rank where rank 0 makes the file.
+//! Collective opening of a file. The ranks exchange their requests, and then what they have opened:
+//! two exchanges, and one message to each rank if rank 0 creates the file.
 
 use super::open::{check_amode, hints_text, path_of, with_info};
 use crate::agree::{Ranks, all_tell, all_tell_and, as_first, bytes_of, differ, other_than_first};
@@ -18,10 +18,10 @@ use kw_sys::file::{Access, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The most ranks of a host that access a file for others where the hint `cb_nodes` is not given: a
-/// file system of one host gains nothing from more. A starting value.
+/// Most ranks of a host that access a file for others if the hint `cb_nodes` is not given: a file
+/// system of one host gains nothing from more. A starting value.
 const MOST_EACH: u32 = 4;
-/// Permissions of a file that is made, without those that the umask takes.
+/// Permissions of a new file, except those that the umask removes.
 const PERMISSIONS: u32 = 0o666;
 
 /// Words in bytes of a message.
@@ -33,14 +33,14 @@ fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
     words
 }
 
-/// What a rank asks for.
+/// Request of a rank.
 #[derive(Debug)]
 struct Asked {
     path: PathBuf,
     hints: Hints,
 }
 
-/// The first exchange: what all ranks ask for.
+/// The first exchange: the requests of all ranks.
 #[derive(Debug)]
 pub(super) struct Wish {
     path: PathBuf,
@@ -49,7 +49,7 @@ pub(super) struct Wish {
     /// The host number of each rank.
     hosts: Vec<u32>,
     prices: Prices,
-    /// What rank 0 has claimed for the shared file pointer.
+    /// Memory that rank 0 has claimed for the shared file pointer.
     claimed: u32,
     /// The offer of a context by this rank, and rank 0's.
     pub offers: (u32, u32),
@@ -58,7 +58,7 @@ pub(super) struct Wish {
 /// Bytes of the lead.
 const LEAD: usize = 8 + PRICES_LEN;
 
-/// What rank 0 decides for all.
+/// Rank 0's decisions for all.
 struct Lead {
     offer: u32,
     claimed: u32,
@@ -66,7 +66,7 @@ struct Lead {
 }
 
 impl Lead {
-    /// Rank 0 offers a context, claims memory for the shared file pointer, and names the prices:
+    /// Rank 0 offers a context, claims memory for the shared file pointer, and sends its prices:
     /// ranks of different jobs may have different calibrations, but must decide alike.
     fn make(members: &Members<'_>, on_one_host: bool) -> Res<Lead> {
         let mpi = members.mpi;
@@ -104,8 +104,8 @@ impl Lead {
 }
 
 impl Wish {
-    /// All ranks must ask for the same: otherwise a fault for all. The ranks' files are compared
-    /// once they are open.
+    /// Checks that all ranks make the same request: otherwise returns a fault on all. The ranks'
+    /// files are compared once they are open.
     pub fn agree(members: &Members<'_>, (filename, info): (Text, InfoH), mode: i32) -> Res<Wish> {
         let asked = || -> Res<Asked> {
             check_amode(mode)?;
@@ -151,14 +151,14 @@ impl Wish {
         })
     }
 
-    /// The file is not opened after all.
+    /// Undoes the opening of the file.
     pub fn give_back(&self, members: &Members<'_>) {
         if let Ok(reached) = counter::reach(members.mpi, self.claimed, &members.group) {
             leave(reached);
         }
     }
 
-    /// What the system is asked for.
+    /// Flags for the system.
     fn access(&self) -> Access {
         let mode = self.mode;
         Access {
@@ -181,17 +181,17 @@ pub(super) struct Opened {
     pub hosts: Vec<u32>,
     /// How many ranks of each host access the file for others.
     pub each: u32,
-    /// What communication costs, the same on all ranks.
+    /// Communication costs, the same on all ranks.
     pub prices: Prices,
     /// Whether each host may keep data of the file that others have changed since.
     pub host_caches: bool,
-    /// Where MPI_MODE_APPEND was given: the end of the file, as rank 0 found it.
+    /// With MPI_MODE_APPEND: the end of the file found by rank 0.
     pub end: u64,
     /// The shared file pointer, in memory that all ranks have reached.
     pub reached: Option<HostCounter>,
 }
 
-/// What a rank has found in its own.
+/// Properties of the file that a rank has found.
 struct Found {
     file: File,
     host_caches: bool,
@@ -248,7 +248,7 @@ fn try_open(members: &Members<'_>, path: &Path, access: Access) -> Res<File> {
     File::open(path, access).map_err(|e| failed(members.rank, what, path, &e))
 }
 
-/// One rank makes the file; the others find it.
+/// Opens the file: one rank creates it; the others find it.
 fn make_first(members: &Members<'_>, wish: &Wish) -> Res<Option<File>> {
     let access = wish.access();
     if !access.create {
@@ -258,7 +258,7 @@ fn make_first(members: &Members<'_>, wish: &Wish) -> Res<Option<File>> {
     as_first(members, first.transpose())
 }
 
-/// What this rank finds, once the file is there.
+/// Opens the file on this rank, once it exists.
 fn find(members: &Members<'_>, wish: &Wish, made: Option<File>) -> Res<Found> {
     let path = &wish.path;
     let failed = |what, e| failed(members.rank, what, path, &e);
@@ -289,7 +289,7 @@ fn find(members: &Members<'_>, wish: &Wish, made: Option<File>) -> Res<Found> {
     })
 }
 
-/// What the ranks have told each other of what they have opened.
+/// The properties that the ranks have exchanged of their files.
 struct Compared {
     found: Found,
     end: u64,
@@ -297,10 +297,10 @@ struct Compared {
     all_reached: bool,
 }
 
-/// Words of what a rank tells of the file it has opened.
+/// Words of a rank's record about its file.
 const WORDS: usize = 6;
 
-/// The ranks compare what they have opened.
+/// Compares the files that the ranks have opened.
 fn compare(
     members: &Members<'_>,
     wish: &Wish,
@@ -330,8 +330,8 @@ fn compare(
     })
 }
 
-/// Ranks that name different files are told so. What a file is named by the system may differ from
-/// host to host; its path may differ from rank to rank. Where neither is the same, it is another one.
+/// Reports that ranks name different files. The system's identity of a file may differ from host to
+/// host; its path may differ from rank to rank. If neither is the same, it is a different file.
 fn same_file(all: &[[u64; WORDS]]) -> Res {
     let first = &all[0];
     let other = all
@@ -352,7 +352,7 @@ fn hosts_of(members: &Members<'_>) -> Res<Vec<u32>> {
     let hosts = engine.job.hosts();
     let host = |rank| hosts.get(members.group.peer(rank).idx()).copied();
     let all: Option<Vec<u32>> = (0..members.group.size()).map(host).collect();
-    // Nothing is known of the hosts of another job: each rank counts as on one of its own.
+    // The hosts of another job are unknown: each of its ranks counts as one on a host of its own.
     Ok(all.unwrap_or_else(|| (0..members.group.size()).collect()))
 }
 
@@ -363,8 +363,8 @@ fn processors() -> u64 {
     allowed.into_iter().fold(0, |bits, cpu| bits | bit(cpu))
 }
 
-/// How many ranks of each host access the file for others: as many as the processors that the ranks
-/// of a host may use, and no more than [`MOST_EACH`]. `processors` are those of each rank.
+/// How many ranks of each host access the file for others: the number of processors that the ranks
+/// of a host may use, but at most [`MOST_EACH`]. `processors` are those of each rank.
 fn aggregators_each(hosts: &[u32], processors: impl Iterator<Item = u64>) -> u32 {
     let mut of_host = std::collections::HashMap::new();
     for (host, bits) in hosts.iter().zip(processors) {

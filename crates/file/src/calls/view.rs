@@ -23,7 +23,7 @@ const SEEK_CUR: i32 = 401;
 const SEEK_END: i32 = 402;
 const SEEK_SET: i32 = 403;
 
-/// The representations that the user registered.
+/// User-defined representations.
 pub(crate) fn registered(tables: &Tables) -> Vec<Arc<Registered>> {
     let all = tables.representations.iter();
     all.filter_map(|r| r.clone().downcast::<Registered>().ok())
@@ -65,7 +65,7 @@ pub fn file_set_view(
     open.set_shared(mpi, &talk, 0)
 }
 
-/// What must be the same on all ranks of a view, one after the other.
+/// Values of a view that must be the same on all ranks, one after the other.
 fn compare(talk: &Talk<'_>, seen: &Seen, hints: &Hints) -> Res {
     same_hints(talk, hints)?;
     let etype = seen.view.etype();
@@ -141,7 +141,7 @@ pub fn file_get_view(
     Ok(())
 }
 
-/// A handle for a datatype of a view; of a derived one a new one.
+/// A handle for a datatype of a view; a new one if it is derived.
 fn give(tables: &mut Tables, kept: &Kept) -> TypeH {
     match (&kept.predefined, &kept.recipe) {
         (None, Some(recipe)) => {
@@ -153,7 +153,7 @@ fn give(tables: &mut Tables, kept: &Kept) -> TypeH {
     }
 }
 
-/// Where a seek leads, in bytes of the view's data.
+/// Target of a seek, in bytes of the view's data.
 fn seek(open: &Open, offset: i64, whence: i32, current: u64) -> Res<u64> {
     let seen = open.seen();
     let etype = seen.view.etype();
@@ -279,7 +279,7 @@ pub fn file_get_atomicity(mpi: &'static Mpi, fh: FileH, flag: Out<i32>) -> Res {
 pub fn file_sync(mpi: &'static Mpi, fh: FileH) -> Res {
     let open = find(mpi, fh)?;
     let synced = || -> Res {
-        // What was only read has nothing to be stored.
+        // Data that was only read need not be stored.
         match open.amode & crate::open::amode::RDONLY != 0 {
             true => Ok(()),
             false => open
