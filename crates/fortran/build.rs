@@ -1,4 +1,4 @@
-//! Generates the shells, and what differs by ABI, from `api/`.
+//! Generates the shells, and the parts that differ by ABI, from `api/`.
 
 use kw_apigen::{FortranAbi, build_script, fortran_layer};
 

@@ -2,8 +2,9 @@
 //!
 //! A value set by Fortran is an integer, and C gets a pointer to it: so it is kept in a cell of the
 //! library. A value set by C is a pointer, and Fortran gets its address. A value set by MPI is a
-//! pointer in C and a value in Fortran. Cells are known by their addresses; the delete function of
-//! a key created by Fortran frees them (those under keys of C stay: C may have copied the pointer).
+//! pointer in C and a value in Fortran. Cells are recognised by their addresses; the delete
+//! function of a key created by Fortran frees them (those under keys of C stay: C may have copied
+//! the pointer).
 
 use crate::constants::*;
 use crate::convert::answer;
@@ -34,7 +35,7 @@ fn is_cell(at: *mut c_void) -> bool {
 
 fn free_cell(at: *mut c_void) {
     if cells(|cells| cells.remove(&(at as usize))) {
-        // SAFETY: a box that `cell` made and nobody freed.
+        // SAFETY: a box that `cell` made and that has not been freed.
         drop(unsafe { Box::from_raw(at.cast::<i64>()) });
     }
 }
@@ -72,8 +73,8 @@ fn value_of(key: c_int, at: *mut c_void) -> i64 {
     }
 }
 
-/// A key that Fortran made: its functions and their state. It is never freed, for C may call them
-/// as long as there are attributes under the key.
+/// A key created by Fortran: its functions and their state. It is never freed, because C may call
+/// them as long as there are attributes under the key.
 struct Key {
     copy: usize,
     delete: usize,
@@ -93,7 +94,7 @@ type Copy = unsafe extern "C-unwind" fn(
 );
 type Delete = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut i64, *mut i64, *mut c_int);
 
-/// C's copy function of every key that Fortran made.
+/// C's copy function of every key created by Fortran.
 unsafe extern "C-unwind" fn copy<H: Handle>(
     old: H,
     mut keyval: c_int,
@@ -103,11 +104,11 @@ unsafe extern "C-unwind" fn copy<H: Handle>(
     flag: *mut c_int,
 ) -> c_int {
     let (mut code, mut copies, mut out) = (0, logical(0), 0i64);
-    // SAFETY: C passes what was given with the key; the program's function takes these.
+    // SAFETY: C passes the state that was given with the key; the program's function takes these.
     unsafe {
         let key = &*state.cast::<Key>();
         if DUPS.iter().any(|dup| *dup as usize == key.copy) {
-            // an address stays C's
+            // an address remains C's
             *val_out = if is_cell(val_in) {
                 cell(value(val_in))
             } else {
@@ -129,7 +130,7 @@ unsafe extern "C-unwind" fn copy<H: Handle>(
         );
         *flag = truth(&raw const copies);
         if code == 0 && *flag != 0 {
-            // the low half is what a function of default integers sets
+            // a function of default integers sets the low half
             *val_out = cell(if key.old {
                 i64::from(out as c_int)
             } else {
@@ -140,7 +141,7 @@ unsafe extern "C-unwind" fn copy<H: Handle>(
     code
 }
 
-/// C's delete function of every key that Fortran made.
+/// C's delete function of every key created by Fortran.
 unsafe extern "C-unwind" fn delete<H: Handle>(
     of: H,
     mut keyval: c_int,
@@ -169,7 +170,7 @@ unsafe extern "C-unwind" fn delete<H: Handle>(
 
 macro_rules! keys {
     ($($ty:ident: $create:ident $rust_create:ident, $set:ident $rust_set:ident, $get:ident $rust_get:ident;)*) => {$(
-        /// Makes a key.
+        /// Creates a key.
         ///
         /// # Safety
         /// Arguments of MPI's Fortran interface.
@@ -201,7 +202,7 @@ macro_rules! keys {
             }
         }
 
-        /// An attribute.
+        /// Returns an attribute.
         ///
         /// # Safety
         /// Arguments of MPI's Fortran interface.
@@ -227,7 +228,7 @@ keys! {
     Win: MPI_Win_create_keyval mpi_win_create_keyval_, MPI_Win_set_attr mpi_win_set_attr_, MPI_Win_get_attr mpi_win_get_attr_;
 }
 
-/// Makes a key whose attributes are default integers.
+/// Creates a key whose attributes are default integers.
 ///
 /// # Safety
 /// Arguments of MPI's Fortran interface.
@@ -274,7 +275,7 @@ pub unsafe extern "C-unwind" fn mpi_attr_put_(
     unsafe { mpi_comm_set_attr_(comm, keyval, &raw mut wide, ierror) };
 }
 
-/// An attribute as a default integer.
+/// Returns an attribute as a default integer.
 ///
 /// # Safety
 /// Arguments of MPI's Fortran interface.
@@ -309,7 +310,7 @@ macro_rules! predefined {
             }
         }
 
-        /// Copies an attribute as it is.
+        /// Copies an attribute unchanged.
         ///
         /// # Safety
         /// Arguments of a copy function.
@@ -323,7 +324,7 @@ macro_rules! predefined {
             }
         }
 
-        /// Deletes nothing more.
+        /// Deletes nothing.
         ///
         /// # Safety
         /// Arguments of a delete function.
@@ -333,7 +334,7 @@ macro_rules! predefined {
             unsafe { answer(ierror, 0) };
         }
     )*
-        /// Procedures that copy attributes as they are, as the program sees them.
+        /// Procedures that copy attributes unchanged, as the program sees them.
         static DUPS: [unsafe extern "C-unwind" fn(); 4] = [$(dup::$dup),*];
 
         /// Foreign values: their addresses are the program's.

@@ -1,4 +1,4 @@
-//! Procedures that `api/fortran.tsv` wants by hand, and those that only Fortran has.
+//! Procedures that `api/fortran.tsv` marks as written by hand, and those that only Fortran has.
 
 use crate::compiler::initialised;
 use crate::convert::{Status, answer};
@@ -136,7 +136,7 @@ pub unsafe extern "C-unwind" fn mpi_sizeof_(
 
 macro_rules! sizes {
     ($($name:ident $size:literal;)*) => {$(
-        /// MPI_SIZEOF where a module has a procedure for each type.
+        /// MPI_SIZEOF for modules that have a procedure for each type.
         ///
         /// # Safety
         /// Arguments of MPI's Fortran interface.
@@ -160,7 +160,7 @@ sizes! {
     kw_sizeof_32_ 32;
 }
 
-/// MPI_F_SYNC_REG: the call is all there is to it (MPI 5.0, 19.1.8).
+/// MPI_F_SYNC_REG: the call itself is the whole effect (MPI 5.0, 19.1.8).
 ///
 /// # Safety
 /// None.
@@ -204,8 +204,8 @@ pub unsafe extern "C-unwind" fn mpi_comm_ne_(x: *const c_int, y: *const c_int) -
     logical(c_int::from(unsafe { *x != *y }))
 }
 
-/// A generalized request's functions, and the program's own variable `extra_state`: a callback
-/// sees what it holds when it is called, and may change it, as with MPICH and Open MPI.
+/// A generalized request's functions, and the program's own variable `extra_state`: a callback sees
+/// the variable's value at the time of the call, and may change it, as with MPICH and Open MPI.
 struct Generalized {
     query: usize,
     free: usize,
@@ -215,7 +215,8 @@ struct Generalized {
 
 unsafe extern "C-unwind" fn query(state: *mut c_void, status: *mut Status) -> c_int {
     let mut code = 0;
-    // SAFETY: C passes what was given with the request; the program's function takes these.
+    // SAFETY: C passes the state that was given with the request; the program's function takes
+    // these.
     unsafe {
         let of = &mut *state.cast::<Generalized>();
         let call: unsafe extern "C-unwind" fn(*mut i64, *mut Status, *mut c_int) =
@@ -227,7 +228,7 @@ unsafe extern "C-unwind" fn query(state: *mut c_void, status: *mut Status) -> c_
 
 unsafe extern "C-unwind" fn free(state: *mut c_void) -> c_int {
     let mut code = 0;
-    // SAFETY: as for `query`; this is the last that C asks for.
+    // SAFETY: as for `query`; this is the last call of C.
     unsafe {
         let of = Box::from_raw(state.cast::<Generalized>());
         let call: unsafe extern "C-unwind" fn(*mut i64, *mut c_int) = std::mem::transmute(of.free);
@@ -285,7 +286,7 @@ pub unsafe extern "C-unwind" fn mpi_grequest_start_(
     }
 }
 
-/// A representation of data's functions and their state; it lives as long as MPI.
+/// The functions of a data representation and their state; it lives as long as MPI.
 struct Representation {
     read: usize,
     write: usize,
@@ -299,7 +300,7 @@ unsafe extern "C-unwind" fn extent(
     state: *mut c_void,
 ) -> c_int {
     let (mut code, mut datatype) = (0, to_fortran(datatype));
-    // SAFETY: C passes what was registered; the program's function takes these.
+    // SAFETY: C passes the registered state; the program's function takes these.
     unsafe {
         let of = &mut *state.cast::<Representation>();
         let call: unsafe extern "C-unwind" fn(*mut c_int, *mut i64, *mut i64, *mut c_int) =
@@ -382,7 +383,7 @@ representations! {
     mpi_register_datarep_c_f08_ MPI_Register_datarep_c i64;
 }
 
-/// MPI_CONVERSION_FN_NULL and MPI_CONVERSION_FN_NULL_C, which are known by their addresses.
+/// MPI_CONVERSION_FN_NULL and MPI_CONVERSION_FN_NULL_C, which are recognised by their addresses.
 pub mod null_conversions {
     macro_rules! null {
         ($($name:ident $code:literal;)*) => {$(
@@ -393,7 +394,7 @@ pub mod null_conversions {
             }
         )*};
     }
-    // they answer different values: equal functions may be made one
+    // they return different values: the linker may merge equal functions
     null! {
         mpi_conversion_fn_null_ 16;
         mpi_conversion_fn_null_c_ 17;

@@ -1,7 +1,7 @@
 //! Procedures of the program that MPI calls without a state argument: operators and error handlers.
 //!
-//! C's function has no place to say which Fortran procedure is meant, so each has one of its own
-//! ([`kw_base::slots`]).
+//! C's function cannot tell which Fortran procedure is meant, so each procedure has a C function of
+//! its own ([`kw_base::slots`]).
 
 use crate::constants::MPI_ERR_INTERN;
 use crate::convert::fault;
@@ -31,7 +31,7 @@ unsafe extern "C-unwind" fn operator<N, const K: usize, const I: usize>(
     datatype: *mut Datatype,
 ) {
     let procedure = OPERATORS[K].function(I);
-    // SAFETY: the program gave it as an operator, which takes these.
+    // SAFETY: the program registered it as an operator, which takes these.
     unsafe {
         let call: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut N, *mut c_int) =
             std::mem::transmute(procedure);
@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn handler<H: Handle, const K: usize, const I: usize>(
     code: *mut c_int,
 ) {
     let procedure = HANDLERS[K].function(I);
-    // SAFETY: the program gave it as an error handler, which takes these.
+    // SAFETY: the program registered it as an error handler, which takes these.
     unsafe {
         let call: unsafe extern "C-unwind" fn(*mut c_int, *mut c_int) =
             std::mem::transmute(procedure);

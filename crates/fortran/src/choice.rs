@@ -8,11 +8,11 @@ use std::ffi::c_void;
 #[repr(transparent)]
 pub struct Address(u8);
 
-/// A place for an address that MPI gives.
+/// A place for an address that MPI returns.
 #[repr(transparent)]
 pub struct Pointer(*mut c_void);
 
-/// How a choice buffer, or a place for a buffer's address, is passed.
+/// Form in which a choice buffer, or a place for a buffer's address, is passed.
 pub trait Choice {
     /// The C argument.
     ///
@@ -20,7 +20,7 @@ pub trait Choice {
     /// `at` is an argument of this form.
     unsafe fn address(at: *mut Self) -> *mut c_void;
 
-    /// Whether it is a section whose bytes do not lie side by side.
+    /// Whether it is a section whose bytes are not contiguous.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -29,8 +29,8 @@ pub trait Choice {
         false
     }
 
-    /// Whether it is quickly seen that it is no such section: with few registers, for what follows
-    /// has to pass them all on.
+    /// Whether a quick test shows that it is not such a section. The test uses few registers,
+    /// because the code after it must pass all arguments on.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -48,7 +48,7 @@ pub trait Choice {
         Section::new(0, [])
     }
 
-    /// Gives the address of a buffer that was detached.
+    /// Returns the address of a buffer that was detached.
     ///
     /// # Safety
     /// `at` is an argument of this form.

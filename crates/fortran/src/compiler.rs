@@ -21,7 +21,7 @@ unsafe extern "C-unwind" {
     ) -> c_int;
 }
 
-/// Keys of MPI's info about Fortran: place in the common block, key, whether it is a size in bytes
+/// Keys of MPI's info about Fortran: index in the common block, key, whether it is a size in bytes
 /// (otherwise it says whether there is such a type).
 const KEYS: [(usize, &CStr, bool); 9] = [
     (2, c"mpi_logical_size", true),
@@ -35,8 +35,9 @@ const KEYS: [(usize, &CStr, bool); 9] = [
     (8, c"mpi_complex32_supported", false),
 ];
 
-/// After MPI's initialisation: sets `ierror`, and reports the compiler's properties, unless that
-/// was done. (Not before: MPI may be asked at any time, but not every library knows.)
+/// Called after MPI's initialisation: sets `ierror`, and reports the compiler's properties, unless
+/// this was done before. (Not earlier: MPI can be queried at any time, but not every library knows
+/// the properties by then.)
 ///
 /// # Safety
 /// As for [`answer`].
@@ -49,7 +50,7 @@ pub unsafe fn initialised(ierror: *mut c_int, code: c_int) {
     let [mut yes, mut no] = booleans();
     let (mut had_yes, mut had_no, mut is_set) = (0, 0, 0);
     let size = size_of::<c_int>() as c_int;
-    // SAFETY: places of as many bytes as are said.
+    // SAFETY: places with the stated number of bytes.
     unsafe {
         let code = MPI_Abi_get_fortran_booleans(
             size,
@@ -64,7 +65,7 @@ pub unsafe fn initialised(ierror: *mut c_int, code: c_int) {
     }
 }
 
-/// Tells MPI the sizes and types of the compiler, if it thinks otherwise.
+/// Reports the sizes and types of the compiler to MPI, if it assumes others.
 ///
 /// # Safety
 /// MPI is initialised.

@@ -1,5 +1,5 @@
-//! The ABI's constants, generated (`kw_apigen::fortran_layer`): integers and handles as Fortran
-//! has them, addresses as C has them.
+//! The ABI's constants, generated (`kw_apigen::fortran_layer`): integers and handles with Fortran's
+//! values, addresses with C's.
 #![allow(missing_docs, clippy::match_single_binding)]
 
 use std::ffi::c_int;

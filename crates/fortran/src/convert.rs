@@ -1,4 +1,4 @@
-//! Answers and small conversions that every shell has in scope.
+//! Results and small conversions that every shell has in scope.
 
 use crate::constants::*;
 use crate::handle::{Comm, handle, to_c};
@@ -10,7 +10,7 @@ use crate::shells::{
 use kw_base::sync::Mutex;
 use std::ffi::{CStr, c_int};
 
-/// A status: as many INTEGERs in every language.
+/// A status: the same number of INTEGERs in every language.
 #[repr(C)]
 pub struct Status([c_int; MPI_STATUS_SIZE as usize]);
 
@@ -26,13 +26,13 @@ pub unsafe fn answer(ierror: *mut c_int, code: c_int) {
     }
 }
 
-/// An error that C never saw: asks the error handler of MPI_COMM_SELF (MPI 5.0, 9.3).
+/// Handles an error that C does not see: calls the error handler of MPI_COMM_SELF (MPI 5.0, 9.3).
 ///
 /// # Safety
 /// As for [`answer`].
 #[cold]
 pub unsafe fn fail(ierror: *mut c_int, code: c_int) {
-    // SAFETY: MPI_COMM_SELF takes errors at any time; for `ierror` the caller's promise.
+    // SAFETY: MPI_COMM_SELF accepts errors at any time; for `ierror` the caller's promise.
     unsafe {
         MPI_Comm_call_errhandler(to_c::<Comm>(MPI_COMM_SELF), code);
         answer(ierror, code);
@@ -41,7 +41,7 @@ pub unsafe fn fail(ierror: *mut c_int, code: c_int) {
 
 static SENTENCES: Mutex<Vec<(&CStr, c_int)>> = Mutex::new(Vec::new());
 
-/// The error code of a sentence of this library, which MPI_Error_string tells.
+/// The error code for a sentence of this library, which MPI_Error_string returns.
 #[cold]
 pub fn fault(class: c_int, sentence: &'static CStr) -> c_int {
     let mut known = SENTENCES.lock().unwrap_or_else(|e| e.into_inner());
@@ -61,7 +61,7 @@ pub fn fault(class: c_int, sentence: &'static CStr) -> c_int {
     code
 }
 
-/// The index of a request, from 1 (MPI 5.0, 3.7.5); none stays MPI_UNDEFINED.
+/// Converts the index of a request to count from 1 (MPI 5.0, 3.7.5); MPI_UNDEFINED stays.
 ///
 /// # Safety
 /// `index` points at an INTEGER.
@@ -74,7 +74,7 @@ pub unsafe fn index(index: *mut c_int) {
     }
 }
 
-/// The indices of requests, from 1.
+/// Converts the indices of requests to count from 1.
 ///
 /// # Safety
 /// `indices` has `count` elements, or `count` is negative (MPI_UNDEFINED).
@@ -85,7 +85,7 @@ pub unsafe fn indices(indices: *mut c_int, count: c_int) {
     }
 }
 
-/// Processes that a collective on a communicator exchanges blocks with.
+/// Number of processes with which a collective on a communicator exchanges blocks.
 ///
 /// # Safety
 /// MPI is initialised.
@@ -105,7 +105,7 @@ pub unsafe fn peers(comm: c_int) -> i64 {
     i64::from(size)
 }
 
-/// Neighbours of this process that it sends to, or receives from.
+/// Numbers of neighbours that this process sends to, or receives from.
 ///
 /// # Safety
 /// MPI is initialised.
@@ -135,7 +135,7 @@ pub unsafe fn neighbors(comm: c_int, outgoing: bool) -> i64 {
     i64::from(n)
 }
 
-/// Dimensions of a grid.
+/// Number of dimensions of a grid.
 ///
 /// # Safety
 /// MPI is initialised.

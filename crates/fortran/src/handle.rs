@@ -1,4 +1,4 @@
-//! Handles: an INTEGER in Fortran, what the ABI says in C (`kw_apigen::fortran_layer`).
+//! Handles: an INTEGER in Fortran, the ABI's type in C (`kw_apigen::fortran_layer`).
 
 use std::ffi::c_int;
 use std::hash::Hash;
@@ -6,19 +6,19 @@ use std::ops::{Deref, DerefMut};
 
 /// A C handle.
 pub trait Handle: Copy + Eq + Hash {
-    /// No handle: what C has not written.
+    /// The value of a handle that C has not written.
     const NONE: Self;
-    /// Of an INTEGER.
+    /// Converts from an INTEGER.
     fn to_c(i: c_int) -> Self;
-    /// The INTEGER.
+    /// Converts to an INTEGER.
     fn to_fortran(self) -> c_int;
-    /// Whether one that may be converted without a function is.
+    /// Whether this INTEGER can be converted without a function.
     fn is_direct(_: c_int) -> bool {
         true
     }
 }
 
-/// Handles below this are the standard ABI's constants, in C and Fortran the same (MPI 5.0, 20.4).
+/// Handles below this are the standard ABI's constants, the same in C and Fortran (MPI 5.0, 20.4).
 #[allow(dead_code)]
 const CONSTANTS: usize = 4096;
 
@@ -55,7 +55,7 @@ macro_rules! numbered {
                 if Self::is_direct(i) {
                     return $id(i as usize);
                 }
-                // SAFETY: takes any number.
+                // SAFETY: the function accepts any number.
                 unsafe { $fromint(i) }
             }
 
@@ -64,7 +64,7 @@ macro_rules! numbered {
                 if self.0 < CONSTANTS {
                     return self.0 as c_int;
                 }
-                // SAFETY: takes any handle that C gave.
+                // SAFETY: the function accepts any handle that C returned.
                 unsafe { $toint(self) }
             }
         }
@@ -109,13 +109,13 @@ macro_rules! converted {
 
             #[inline(always)]
             fn to_c(i: c_int) -> Self {
-                // SAFETY: takes any number.
+                // SAFETY: the function accepts any number.
                 unsafe { $f2c(i) }
             }
 
             #[inline(always)]
             fn to_fortran(self) -> c_int {
-                // SAFETY: takes any handle that C gave.
+                // SAFETY: the function accepts any handle that C returned.
                 unsafe { $c2f(self) }
             }
         }
@@ -146,7 +146,7 @@ pub unsafe fn handle<H: Handle>(at: *const c_int) -> H {
     to_c(unsafe { *at })
 }
 
-/// Whether an argument is converted without a function, if those of its kind ever are.
+/// Whether an argument is converted without a function, if that is possible for its kind.
 ///
 /// # Safety
 /// `at` points at an INTEGER.
@@ -156,7 +156,7 @@ pub unsafe fn is_direct<H: Handle>(at: *const c_int) -> bool {
     H::is_direct(unsafe { *at })
 }
 
-/// Gives an argument its handle.
+/// Stores a handle in an argument.
 ///
 /// # Safety
 /// `at` points at an INTEGER.
@@ -171,12 +171,12 @@ pub struct Handles<H: Handle> {
     few: [H; 8],
     many: Vec<H>,
     n: usize,
-    /// Where they are, once C has them for good.
+    /// The permanent array, once C uses it beyond the call.
     left: *mut H,
 }
 
 impl<H: Handle> Handles<H> {
-    /// Of `n` INTEGERs.
+    /// Reads `n` INTEGERs.
     ///
     /// # Safety
     /// `from` has `n` elements, if `n` is positive.
@@ -189,10 +189,10 @@ impl<H: Handle> Handles<H> {
         out
     }
 
-    /// For `n` handles that C will give: none yet.
+    /// Space for `n` handles that C will write.
     ///
     /// # Safety
-    /// None; it looks like [`Handles::read`].
+    /// None; the signature is that of [`Handles::read`].
     pub unsafe fn room(_: *const c_int, n: i64) -> Self {
         Self::empty(n)
     }
@@ -215,7 +215,7 @@ impl<H: Handle> Handles<H> {
         self.as_mut_ptr()
     }
 
-    /// Writes the handles that there are.
+    /// Writes the handles that C has written.
     ///
     /// # Safety
     /// `to` has the elements that were read.
@@ -226,7 +226,7 @@ impl<H: Handle> Handles<H> {
         }
     }
 
-    /// Puts the array where it can stay while C uses it: as long as what is returned lives.
+    /// Moves the array to memory that C can use as long as the returned value lives.
     pub fn leave(&mut self) -> Vec<H> {
         let mut place = self.to_vec();
         self.left = place.as_mut_ptr();

@@ -3,21 +3,20 @@
 //! `crates/mpich_fortran` for MPICH's (`libmpifort.so.12`, on this library's `libmpi.so.12`), in
 //! `crates/openmpi_fortran` for Open MPI's (`libmpi_mpifh.so.40`, on `libmpi.so.40`).
 //!
-//! A handle is an INTEGER, `ierror` may be absent (null), a text has its length behind all
-//! arguments, choice buffers are addresses (mpif.h) or C descriptors (both modules). So most
+//! A handle is an INTEGER, `ierror` may be absent (null), a text is passed with its length after
+//! all arguments, choice buffers are addresses (mpif.h) or C descriptors (both modules). So most
 //! procedures are one under all their names (`kw_apigen::fortran`); `shells` has them, generated.
 //! Conversions are by kind of argument: `handle`, `logical`, `text`, `sentinels` (constants with an
 //! address), `choice` (buffers, by `descriptor`). `section` is the arithmetic of array sections,
 //! `sections` sends and receives them, `pending` copies those of operations that are in flight.
-//! `callback` and `attribute` are what crosses between the languages; `compiler` is what MPI hears
-//! of the program's compiler; `by_hand` are the procedures of `api/fortran.tsv`, `removed` those
-//! that MPI 3.0 removed.
+//! `callback` and `attribute` connect the languages; `compiler` reports the program's compiler to
+//! MPI; `by_hand` has the procedures of `api/fortran.tsv`, `removed` those that MPI 3.0 removed.
 //!
 //! The differences between ABIs are generated (`kw_apigen::FortranAbi`): `constants`, the common
-//! blocks of `sentinels`, the kinds of `handle`, which `descriptor`, the `variables` of modules.
-//! Nothing else here depends on the ABI, nor on a compiler's run time, nor on this C library.
+//! blocks of `sentinels`, the kinds of `handle`, the choice of `descriptor`, the `variables` of
+//! modules. Nothing else here depends on the ABI, on a compiler's run time, or on this C library.
 //!
-//! The unit tests are those of what calls no C function: there is no C library to link with.
+//! The unit tests cover only code that calls no C function: there is no C library to link with.
 
 pub mod constants;
 pub mod logical;

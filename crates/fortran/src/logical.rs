@@ -3,16 +3,16 @@
 use crate::sentinels::kw_fortran_compiler_;
 use std::ffi::c_int;
 
-/// A logical that C has not set.
+/// Value of a logical that C has not set.
 pub const UNSET: c_int = c_int::MIN;
 
 /// `.true.` and `.false.` of the compiler.
 pub fn booleans() -> [c_int; 2] {
-    // SAFETY: nobody writes it.
+    // SAFETY: it is never written.
     unsafe { [kw_fortran_compiler_[0], kw_fortran_compiler_[1]] }
 }
 
-/// C's truth of a LOGICAL.
+/// The value of a LOGICAL as C's truth value.
 ///
 /// # Safety
 /// `at` points at a LOGICAL.
@@ -21,12 +21,12 @@ pub unsafe fn truth(at: *const c_int) -> c_int {
     unsafe { *at & 1 }
 }
 
-/// A LOGICAL of C's truth.
+/// The LOGICAL for C's truth value.
 pub fn logical(truth: c_int) -> c_int {
     booleans()[usize::from(truth == 0)]
 }
 
-/// Sets a LOGICAL, if C has set its own.
+/// Sets a LOGICAL, if C has set its value.
 ///
 /// # Safety
 /// `at` points at a LOGICAL.
@@ -41,7 +41,7 @@ pub unsafe fn set_logical(at: *mut c_int, truth: c_int) {
 pub struct Logicals(Vec<c_int>);
 
 impl Logicals {
-    /// Of `n` LOGICALs.
+    /// Reads `n` LOGICALs.
     ///
     /// # Safety
     /// `from` has `n` elements, if `n` is positive.
@@ -54,10 +54,10 @@ impl Logicals {
         )
     }
 
-    /// For `n` logicals that C will set.
+    /// Space for `n` logicals that C will set.
     ///
     /// # Safety
-    /// None; it looks like [`Logicals::read`].
+    /// None; the signature is that of [`Logicals::read`].
     pub unsafe fn room(_: *const c_int, n: i64) -> Logicals {
         Logicals(vec![UNSET; n.max(0) as usize])
     }
@@ -67,7 +67,7 @@ impl Logicals {
         self.0.as_mut_ptr()
     }
 
-    /// Writes what C has set.
+    /// Writes the values that C has set.
     ///
     /// # Safety
     /// `to` has as many elements.

@@ -1,8 +1,8 @@
 //! Copies of sections whose operations are in flight.
 //!
 //! Kittiwake's C library reports the begin and end of an operation, whichever thread completes its
-//! request ([`hook`]). Another one does not: there the copies are in a table by their requests, and
-//! the data received by a request that C functions complete stays in its copy.
+//! request ([`hook`]). Another library does not: there the copies are in a table by their requests,
+//! and the data received by a request that C functions complete stays in its copy.
 
 use crate::constants::{MPI_REQUEST_NULL, MPI_STATUS_IGNORE, REQUEST_HOOK};
 use crate::handle::{Datatype, Request, to_fortran};
@@ -21,12 +21,12 @@ struct Used {
 }
 
 impl Used {
-    /// Send data is read now.
+    /// Copies the data to send, now.
     fn starts(&mut self) {
         self.copies.iter_mut().for_each(Copied::gather);
     }
 
-    /// Received data goes into its section.
+    /// Copies received data into its section.
     fn ended(&self) {
         self.copies.iter().for_each(Copied::scatter);
     }
@@ -43,9 +43,9 @@ unsafe extern "C" {
 fn set_hook() -> Option<SetHook> {
     static FOUND: OnceLock<Option<SetHook>> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        // SAFETY: null: among the libraries that this one sees. The name ends with a zero.
+        // SAFETY: null means: among the libraries that this one sees. The name ends with a zero.
         let found = unsafe { dlsym(std::ptr::null_mut(), REQUEST_HOOK.as_ptr()) };
-        // SAFETY: only libraries of ours have the name, for a function of this type.
+        // SAFETY: only our libraries have the name, for a function of this type.
         (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, SetHook>(found) })
     })
 }
@@ -66,7 +66,7 @@ unsafe extern "C" fn hook(data: *mut c_void, event: c_int) {
     }
 }
 
-/// A request whose operation uses copies.
+/// Adds a request whose operation uses copies.
 pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, persistent: bool) {
     let used = Used {
         copies,
@@ -74,7 +74,7 @@ pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, pe
     };
     if let Some(set_hook) = set_hook() {
         let data = Box::into_raw(Box::new(used));
-        // SAFETY: it is the hook's now; the library says when it needs it no more.
+        // SAFETY: it belongs to the hook now; the library reports when it no longer needs it.
         unsafe { set_hook(request, hook, data.cast()) };
         return;
     }
@@ -89,12 +89,12 @@ pub fn add(request: Request, copies: Vec<Copied>, arrays: Vec<Vec<Datatype>>, pe
 struct Entry {
     used: Used,
     persistent: bool,
-    /// A persistent request was started, and is not known to be complete.
+    /// Whether a persistent request was started, and is not known to be complete.
     started: bool,
 }
 
 static ENTRIES: Mutex<Option<HashMap<Request, Entry>>> = Mutex::new(None);
-/// Their number: none with Kittiwake's C library, and then waits look no further.
+/// Their number: zero with Kittiwake's C library, and then waits search no further.
 static HOW_MANY: AtomicUsize = AtomicUsize::new(0);
 
 fn with<R>(work: impl FnOnce(&mut HashMap<Request, Entry>) -> R) -> R {
@@ -109,7 +109,7 @@ fn is_empty() -> bool {
     HOW_MANY.load(Ordering::Relaxed) == 0
 }
 
-/// Requests as they were, if it matters.
+/// Requests as they were before the call, if they matter.
 #[inline(always)]
 pub fn copy(requests: &[Request]) -> Vec<Request> {
     if is_empty() {
@@ -119,7 +119,7 @@ pub fn copy(requests: &[Request]) -> Vec<Request> {
     }
 }
 
-/// Persistent requests are about to start: what they send is read now.
+/// Handles persistent requests that are about to start: data to send is copied now.
 #[inline(always)]
 pub fn start(requests: &[Request]) {
     if !is_empty() {
@@ -139,7 +139,7 @@ fn start_some(requests: &[Request]) {
     });
 }
 
-/// Requests may be complete: what they received goes into its section.
+/// Handles requests that may be complete: received data goes into its section.
 #[inline(always)]
 pub fn settle(was: &[Request], is: &[Request]) {
     if !is_empty() {
@@ -176,7 +176,7 @@ fn is_complete(request: Request) -> bool {
     }
 }
 
-/// Requests are freed. Active operations keep their copies: MPI may use them to the end.
+/// Handles freed requests. Active operations keep their copies: MPI may use them to the end.
 #[inline(always)]
 pub fn forget(was: &[Request], _is: &[Request]) {
     if !is_empty() {

@@ -3,24 +3,24 @@
 //! A section is seen as one contiguous buffer, whose byte k lies somewhere in the section. The
 //! first elements of a section are a few [`Piece`]s, each of which is a nest of equal steps.
 
-/// Most dimensions that Fortran has.
+/// Most dimensions in Fortran.
 pub const RANKS: usize = 15;
 
-/// One dimension: how many, and how many bytes from one to the next.
+/// One dimension: number of elements, and bytes from one to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dim {
-    /// Elements.
+    /// Number of elements.
     pub count: i64,
-    /// Bytes; may be negative.
+    /// Stride in bytes; may be negative.
     pub stride: i64,
 }
 
-/// A section: elements of `element` bytes, the first dimension fastest.
+/// A section: elements of `element` bytes; the first dimension varies fastest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
     /// Bytes of an element.
     pub element: i64,
-    /// Dimensions; neighbours that lie as one are one.
+    /// Dimensions; adjacent ones that can be merged are merged.
     pub dims: Vec<Dim>,
 }
 
@@ -50,7 +50,7 @@ impl Section {
         }
     }
 
-    /// Whether its bytes lie side by side.
+    /// Whether its bytes are contiguous.
     pub fn is_contiguous(&self) -> bool {
         match self.dims.as_slice() {
             [] => true,
@@ -59,7 +59,7 @@ impl Section {
         }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn elements(&self) -> i64 {
         self.dims.iter().map(|dim| dim.count).product()
     }
@@ -71,8 +71,8 @@ impl Section {
 
     /// The first `n` elements.
     ///
-    /// The whole upper dimensions come first; what is left of one of them is a section of fewer
-    /// dimensions.
+    /// The complete slices of the highest dimension come first; the rest of one slice is a section
+    /// of fewer dimensions.
     pub fn first(&self, n: i64) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut left, mut offset) = (n.min(self.elements()), 0);
@@ -103,8 +103,8 @@ impl Section {
         pieces
     }
 
-    /// The first `n` parts of `of` elements each, if all lie alike: the first one, and the bytes
-    /// from one to the next.
+    /// The first `n` parts of `of` elements each, if all have the same layout: the first one, and
+    /// the bytes from one to the next.
     pub fn parts(&self, n: i64, of: i64) -> Option<(Piece, i64)> {
         if n.checked_mul(of)? > self.elements() {
             return None;
@@ -115,7 +115,8 @@ impl Section {
             if of % below != 0 || along == 0 {
                 return None;
             }
-            // so many of this dimension are a part, and the parts lie side by side along it
+            // this many elements of the dimension are a part, and the parts are consecutive along
+            // it
             if n * along <= dim.count {
                 let mut dims = self.dims[..top].to_vec();
                 dims.push(Dim {
@@ -129,7 +130,7 @@ impl Section {
         None
     }
 
-    /// Where the element of an index lies.
+    /// Offset of the element with an index.
     pub fn offset(&self, mut index: i64) -> i64 {
         let mut offset = 0;
         for dim in &self.dims {
@@ -139,7 +140,7 @@ impl Section {
         offset
     }
 
-    /// Calls `run` for each run of bytes that lie side by side: offset, bytes; in order.
+    /// Calls `run` for each run of contiguous bytes in order: offset, bytes.
     pub fn runs(&self, mut run: impl FnMut(i64, i64)) {
         // the first dimension is one run if its elements touch
         let (length, outer) = match self.dims.split_first() {
@@ -171,21 +172,21 @@ impl Section {
     }
 }
 
-/// Where the bytes of a datatype's elements lie: in the words of MPI 5.0, 5.1.7 and 5.1.8.
+/// Layout of the elements of a datatype, in the terms of MPI 5.0, 5.1.7 and 5.1.8.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Span {
     /// Lower bound.
     pub lb: i64,
-    /// From one element to the next.
+    /// Extent: bytes from one element to the next.
     pub extent: i64,
     /// The first byte.
     pub true_lb: i64,
-    /// From the first byte to behind the last.
+    /// True extent: bytes from the first byte to the end of the last.
     pub true_extent: i64,
 }
 
 impl Span {
-    /// How many elements of it an element of a section holds, if they fill it.
+    /// How many of its elements an element of a section holds, if they fill it.
     pub fn per_element(&self, element: i64) -> Option<i64> {
         let end = self.true_lb + self.true_extent;
         let inside = self.lb == 0 && self.true_lb >= 0 && end <= self.extent;
@@ -211,7 +212,7 @@ mod tests {
     fn naive(dims: &[Dim]) -> Vec<i64> {
         let mut out = vec![0];
         for dim in dims {
-            // what varies so far repeats along this dimension
+            // the pattern so far repeats along this dimension
             out = (0..dim.count)
                 .flat_map(|i| {
                     out.iter()
@@ -228,7 +229,7 @@ mod tests {
         prop::collection::vec(dim, 0..5)
     }
 
-    /// Dimensions of which some touch, as those of arrays do.
+    /// Dimensions some of which can be merged, as those of arrays can.
     fn touching() -> impl Strategy<Value = (i64, Vec<Dim>)> {
         (1i64..9, prop::collection::vec((1i64..5, 1i64..4), 0..5)).prop_map(|(element, shape)| {
             let mut stride = element;
@@ -334,7 +335,7 @@ mod tests {
             ],
         );
         assert!(!section.is_contiguous());
-        // one column's elements end where the next one's begin
+        // one column's elements end where those of the next begin
         assert_eq!(
             section.dims,
             [Dim {

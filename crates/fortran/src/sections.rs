@@ -1,9 +1,9 @@
-//! Sections that are not contiguous: what a call passes to C in their place.
+//! Sections that are not contiguous, and what a call passes to C in their place.
 //!
-//! Where a count and a datatype describe the whole buffer, C gets a datatype that picks the
-//! section's elements. Otherwise (blocks of several ranks, reductions, datatypes that do not fit
-//! the elements), and where that is cheaper, it gets a contiguous copy; what C writes there goes
-//! back when the operation is complete.
+//! If a count and a datatype describe the whole buffer, C gets a datatype that picks the section's
+//! elements. Otherwise (blocks of several ranks, reductions, datatypes that do not fit the
+//! elements), and if it is cheaper, C gets a contiguous copy; what C writes there is copied back
+//! when the operation is complete.
 
 use crate::choice::Choice;
 use crate::constants::*;
@@ -16,14 +16,14 @@ use std::ffi::{CStr, c_int, c_void};
 
 /// Bytes up to which a copy is cheaper than a datatype: copying this much takes as long as
 /// creating, committing and freeing a datatype, about 0.2 us (measured between two ranks: with a
-/// datatype 512 B take 1.6 times as long as with a copy, 4 KB as long, 16 KB 0.74 times).
+/// datatype 512 B take 1.6 times as long as with a copy, 4 KB the same time, 16 KB 0.74 times).
 const SHORT: i64 = 4 << 10;
 
 const TOO_FEW: &CStr = c"an array section has fewer elements than the count and the datatype say";
 const UNFIT: &CStr = c"the array section does not consist of whole elements of the datatype, and a copy would not last until the window's epoch ends: pass a contiguous array, or use the section's element type";
 const IRREGULAR: &CStr = c"the partitions of an array section differ in shape, or do not consist of whole elements: use whole rows or columns as partitions";
 
-/// When a call's operation is over.
+/// When a call's operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// When it returns.
@@ -34,11 +34,11 @@ pub enum Way {
     Persistent,
     /// When the `_end` function of a split collective access to a file returns.
     Split,
-    /// When the epoch of a window ends: no copy lives so long.
+    /// When the epoch of a window ends: no copy lives that long.
     OneSided,
 }
 
-/// Which way a buffer goes.
+/// Direction of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// MPI reads it.
@@ -58,11 +58,12 @@ pub struct Copied {
     before: Option<Vec<u8>>,
 }
 
-// SAFETY: the section is the program's, which leaves it to MPI until the operation is complete.
+// SAFETY: the section belongs to the program, which leaves it to MPI until the operation is
+// complete.
 unsafe impl Send for Copied {}
 
 impl Copied {
-    /// From the section into the copy.
+    /// Copies from the section.
     pub fn gather(&mut self) {
         let mut to = 0;
         let (base, memory) = (self.base.cast::<u8>(), &mut self.memory);
@@ -80,8 +81,8 @@ impl Copied {
         }
     }
 
-    /// From the copy into the section, what MPI has written: what else is in the section is the
-    /// program's, or another operation's, which may have changed it meanwhile.
+    /// Copies back to the section what MPI has written: other bytes of the section belong to the
+    /// program, or to another operation, which may have changed them meanwhile.
     pub fn scatter(&self) {
         let Some(before) = &self.before else { return };
         let mut from = 0;
@@ -101,7 +102,7 @@ impl Copied {
 /// Bytes of a piece that is compared as a whole.
 const PIECE: usize = 64;
 
-/// Writes those of some bytes that are not what they were.
+/// Writes those of some bytes that have changed.
 ///
 /// # Safety
 /// There is room for them at `to`.
@@ -118,9 +119,9 @@ unsafe fn put_changed(bytes: &[u8], before: &[u8], to: *mut u8) {
 
 /// A count of either width.
 pub trait Count: Copy {
-    /// As a number.
+    /// Converts it to a number.
     fn number(self) -> i64;
-    /// One.
+    /// The count one.
     const ONE: Self;
 }
 
@@ -138,7 +139,7 @@ impl Count for i64 {
     }
 }
 
-/// Objects that a call created for its sections: mostly none.
+/// Objects that a call created for its sections: usually none.
 pub struct Sections {
     way: Way,
     made: Option<Box<Made>>,
@@ -152,7 +153,7 @@ struct Made {
 }
 
 impl Sections {
-    /// Nothing yet.
+    /// Creates an empty set.
     #[inline(always)]
     pub fn new(way: Way) -> Sections {
         Sections { way, made: None }
@@ -162,7 +163,7 @@ impl Sections {
         self.made.get_or_insert_default()
     }
 
-    /// A section of which `count` elements of `datatype` are a message.
+    /// Prepares a section of which `count` elements of `datatype` are a message.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -179,7 +180,7 @@ impl Sections {
         // SAFETY: the caller's promise.
         let section = unsafe { B::section(at) };
         let n = count.number();
-        // what is wrong with these C will say
+        // C will report any error in these
         if section.is_contiguous() || n <= 0 || to_fortran(*datatype) == MPI_DATATYPE_NULL {
             return Ok(());
         }
@@ -200,9 +201,9 @@ impl Sections {
         Ok(())
     }
 
-    /// A section of `partitions` parts of `count` elements of `datatype`: each of these becomes one
-    /// element of another datatype. No copy can stand for them, for they are filled and emptied
-    /// while the operation is in flight.
+    /// Prepares a section of `partitions` parts of `count` elements of `datatype`: each of these
+    /// becomes one element of another datatype. A copy is not possible, because the parts are
+    /// filled and emptied while the operation is in flight.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -217,7 +218,7 @@ impl Sections {
     ) -> Result<(), c_int> {
         // SAFETY: the caller's promise.
         let section = unsafe { B::section(at) };
-        // what is wrong with these C will say
+        // C will report any error in these
         if section.is_contiguous()
             || partitions <= 0
             || *count <= 0
@@ -245,7 +246,7 @@ impl Sections {
         Ok(())
     }
 
-    /// A section of which C gets a contiguous copy.
+    /// Prepares a section of which C gets a contiguous copy.
     ///
     /// # Safety
     /// `at` is an argument of this form.
@@ -272,18 +273,18 @@ impl Sections {
             section,
             before: (direction != Direction::In).then(Vec::new),
         };
-        // what is only written may be written in part
+        // a buffer that is only written may be written in part
         copy.gather();
         *buffer = copy.memory.as_mut_ptr().cast();
         self.made().copies.push(copy);
     }
 
-    /// An array of datatypes that C uses until the operation is complete.
+    /// Prepares an array of datatypes that C uses until the operation is complete.
     pub fn keep(&mut self, array: &mut Handles<Datatype>) {
         self.made().arrays.push(array.leave());
     }
 
-    /// C has begun a split collective access to a file.
+    /// Notes that C has begun a split collective access to a file.
     #[inline(always)]
     pub fn begun(self, code: c_int, file: File) {
         let Some(made) = self.made else { return };
@@ -293,7 +294,7 @@ impl Sections {
         }
     }
 
-    /// C has returned.
+    /// Notes that C has returned.
     #[inline(always)]
     pub fn done(self, code: c_int, request: Option<Request>) {
         if let Some(made) = self.made {
@@ -331,7 +332,7 @@ fn settle(made: Made, way: Way, code: c_int, request: Option<Request>) {
     }
 }
 
-/// Where the bytes of a datatype's elements lie.
+/// Layout of a datatype's elements.
 fn span(datatype: Datatype) -> Result<Span, c_int> {
     let mut span = Span::default();
     // SAFETY: the results have places.
@@ -350,7 +351,7 @@ fn span(datatype: Datatype) -> Result<Span, c_int> {
     Ok(span)
 }
 
-/// A datatype of `n` elements of another, `per` of which are in each element of the section.
+/// A datatype of `n` elements of another one, `per` of which are in each element of the section.
 fn picked(section: &Section, per: i64, n: i64, of: Datatype) -> Result<Datatype, c_int> {
     let (whole, rest) = (n / per, n % per);
     if whole + i64::from(rest > 0) > section.elements() {
@@ -415,7 +416,7 @@ fn structure(parts: &[(i64, Datatype)]) -> Result<Datatype, c_int> {
     let mut offsets: Vec<i64> = parts.iter().map(|part| part.0).collect();
     let mut types: Vec<Datatype> = parts.iter().map(|part| part.1).collect();
     let mut made = Datatype(0);
-    // SAFETY: arrays of as many elements as are said.
+    // SAFETY: arrays with the stated numbers of elements.
     check(unsafe {
         MPI_Type_create_struct_c(
             parts.len() as i64,

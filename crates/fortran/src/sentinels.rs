@@ -1,7 +1,8 @@
 //! Constants with an address (MPI 5.0, 2.5.4): common blocks whose addresses are compared.
 //!
-//! They are defined here, but the program's own blocks of these names win. So they are declared to
-//! Rust as foreign, which reads their addresses from the global offset table.
+//! They are defined here, but the program's own blocks of the same names take precedence. So they
+//! are declared to Rust as foreign, which makes it read their addresses from the global offset
+//! table.
 
 use crate::constants::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -24,8 +25,8 @@ macro_rules! commons {
     };
 }
 
-/// Whether an address is that of a constant: its name, its symbols (none, where the ABI has not this
-/// constant), and where in them it lies.
+/// Whether an address is that of a constant: its name, its symbols (none, if the ABI does not have
+/// this constant), and the offset in them.
 macro_rules! addresses {
     ($($name:ident $($symbol:ident $at:literal),*;)*) => {
         #[allow(non_snake_case)]
@@ -44,7 +45,7 @@ unsafe extern "C" {
     pub(crate) static kw_fortran_compiler_: [c_int; 9];
 }
 
-// what `compiler` reads, as long as no compiler says more: `.true.` and `.false.`
+// values that `compiler` reads if no compiler supplies others: `.true.` and `.false.`
 std::arch::global_asm!(
     ".pushsection .data",
     ".balign 64",

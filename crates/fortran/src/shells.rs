@@ -2,8 +2,8 @@
 //! functions that they call.
 //!
 //! # Safety
-//! Each is called from Fortran under the promises of its interface in the modules: an argument
-//! that is not optional is there, arrays have the elements that their count says.
+//! Each is called from Fortran under the promises of its interface in the modules: an argument that
+//! is not optional is present, arrays have the number of elements that their count says.
 // not every C function is called: attributes under old keys are those under new ones; and not every
 // ABI has descriptors
 #![allow(

@@ -1,4 +1,4 @@
-//! Copies of array sections that split collective accesses to files use, from the `_begin` function
+//! Copies of array sections used by split collective accesses to files, from the `_begin` function
 //! to the `_end` function. A file has one such access at a time (MPI 5.0, 14.4.5).
 
 use crate::handle::File;
@@ -8,7 +8,7 @@ use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::c_int;
 
 static ENTRIES: Mutex<Vec<(File, Vec<Copied>)>> = Mutex::new(Vec::new());
-/// How many there are: mostly none, and then an `_end` function looks no further.
+/// Number of copies: usually none, and then an `_end` function searches no further.
 static HOW_MANY: AtomicUsize = AtomicUsize::new(0);
 
 fn with(work: impl FnOnce(&mut Vec<(File, Vec<Copied>)>)) {
@@ -17,8 +17,8 @@ fn with(work: impl FnOnce(&mut Vec<(File, Vec<Copied>)>)) {
     HOW_MANY.store(entries.len(), Ordering::Relaxed);
 }
 
-/// An access has begun. One that was begun before on the same file has ended: MPI would have refused
-/// this one.
+/// Notes that an access has begun. An earlier one on the same file has ended: otherwise MPI would
+/// have refused this one.
 #[inline(always)]
 pub fn begun(code: c_int, file: File) {
     if code == 0 && HOW_MANY.load(Ordering::Relaxed) > 0 {
@@ -26,16 +26,16 @@ pub fn begun(code: c_int, file: File) {
     }
 }
 
-/// It uses these copies.
+/// Adds copies that it uses.
 pub fn keep(file: File, copies: Vec<Copied>) {
     if !copies.is_empty() {
         with(|entries| entries.push((file, copies)));
     }
 }
 
-/// An `_end` function has returned: what was read goes into its section. After an error the copies
-/// stay until the next access of the file: it may be that this was not the function that ends this
-/// access, which goes on.
+/// Handles the return of an `_end` function: data that was read goes into its section. After an
+/// error the copies stay until the next access to the file, because this may not have been the
+/// function that ends this access, and the access continues then.
 #[inline(always)]
 pub fn ended(code: c_int, file: File) {
     if code == 0 && HOW_MANY.load(Ordering::Relaxed) > 0 {

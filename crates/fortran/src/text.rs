@@ -1,17 +1,17 @@
-//! Texts: padded with blanks in Fortran, with a zero at the end in C.
+//! Texts: padded with blanks in Fortran, terminated by a zero in C.
 
 use std::ffi::{c_char, c_int};
 
-/// The longest text that MPI gives, without its zero.
+/// The longest text that MPI returns, without its zero.
 const LONGEST: usize = {
     let version = crate::constants::MPI_MAX_LIBRARY_VERSION_STRING as usize;
     let port = crate::constants::MPI_MAX_PORT_NAME as usize;
     if version > port { version } else { port }
 };
-/// How many characters a text of Fortran has. Compilers pass 8 bytes, older ones 4 (gfortran before 8),
-/// whatever stands in the others.
+/// Length of a text of Fortran. Compilers pass 8 bytes, older ones 4 (gfortran before 8), with
+/// undefined contents in the others.
 pub type Length = u32;
-/// No text was written here.
+/// Mark of a text that C has not written.
 const UNWRITTEN: u8 = 1;
 
 /// A text for C.
@@ -21,7 +21,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Of `length` characters: without the blanks at the end.
+    /// Reads `length` characters, without the blanks at the end.
     ///
     /// # Safety
     /// `from` has `length` characters.
@@ -30,7 +30,7 @@ impl Text {
         Text::of(cut(unsafe { characters(from, length) }))
     }
 
-    /// A key or a value of an info object: without the blanks around (MPI 5.0, 10).
+    /// Reads a key or a value of an info object, without leading and trailing blanks (MPI 5.0, 10).
     ///
     /// # Safety
     /// `from` has `length` characters.
@@ -73,14 +73,14 @@ unsafe fn characters<'a>(from: *const c_char, length: Length) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(from.cast(), length as usize) }
 }
 
-/// Without blanks at the end, and up to the first zero (which a program may have put there).
+/// The part without trailing blanks, and up to the first zero (which a program may have put there).
 fn cut(text: &[u8]) -> &[u8] {
     let text = text.split(|c| *c == 0).next().unwrap_or(text);
     let end = text.iter().rposition(|c| *c != b' ').map_or(0, |at| at + 1);
     &text[..end]
 }
 
-/// Without blanks around it.
+/// The part without leading and trailing blanks.
 fn trimmed(text: &[u8]) -> &[u8] {
     let text = cut(text);
     let from = text.iter().position(|c| *c != b' ').unwrap_or(text.len());
@@ -91,7 +91,7 @@ fn trimmed(text: &[u8]) -> &[u8] {
 pub struct Room([u8; LONGEST + 1]);
 
 impl Room {
-    /// Nothing is written yet.
+    /// Creates a buffer without a text.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Room {
         let mut room = Room([0; LONGEST + 1]);
@@ -119,7 +119,7 @@ impl Room {
     }
 }
 
-/// A C text in Fortran's room.
+/// Copies a C text into Fortran's buffer.
 fn pad(text: &[u8], to: &mut [u8]) {
     let end = text.iter().position(|c| *c == 0).unwrap_or(text.len());
     let n = end.min(to.len());
@@ -127,12 +127,12 @@ fn pad(text: &[u8], to: &mut [u8]) {
     to[n..].fill(b' ');
 }
 
-/// How many characters of a value C may write, without its zero.
+/// Number of characters of a value that C may write, without its zero.
 pub fn value_length(length: c_int) -> c_int {
     length.min(LONGEST as c_int)
 }
 
-/// The room that C has for a text for which Fortran has `length` characters.
+/// C's buffer size for a text of `length` characters in Fortran.
 pub fn room(length: c_int) -> c_int {
     if length <= 0 {
         length
@@ -141,7 +141,7 @@ pub fn room(length: c_int) -> c_int {
     }
 }
 
-/// Several texts for C, with a null at the end.
+/// Several texts for C, with a final null.
 pub struct Words {
     /// The target of the pointers.
     _texts: Vec<Vec<u8>>,
@@ -170,7 +170,7 @@ impl Words {
         self.pointers.as_ptr().cast_mut()
     }
 
-    /// `n` texts.
+    /// Reads `n` texts.
     ///
     /// # Safety
     /// `from` has `n` texts of `length` characters.
@@ -182,7 +182,7 @@ impl Words {
         Words::of((0..n.max(0) as usize).map(text).collect())
     }
 
-    /// Texts every `step` characters, up to a blank one.
+    /// Reads texts every `step` characters, up to a blank one.
     ///
     /// # Safety
     /// There is a blank one.

@@ -1,5 +1,5 @@
-//! Library variables of gfortran's modules, in ABIs where they are not constants of the program:
-//! handles, and the type information of a `class(*)`. The others have none of these.
+//! Library variables of gfortran's modules, in ABIs in which they are not constants of the program:
+//! handles, and the type information of a `class(*)`. The other ABIs have none of these.
 
 /// Handles that are constants: name, the INTEGER.
 macro_rules! numbers {
@@ -15,9 +15,9 @@ macro_rules! numbers {
     )*};
 }
 
-/// Types: how the names of their two variables begin and end, a number that gfortran makes of its
-/// name, its bytes. The first variable has these, what a new one is filled with (the second one), and
-/// the function that copies one.
+/// Types: beginning and end of the names of their two variables, a number that gfortran derives
+/// from the type's name, and the type's size. The first variable has these, the initial value of an
+/// object (the second one), and the function that copies an object.
 macro_rules! classes {
     ($($before:literal $after:literal $hash:literal $bytes:literal;)*) => {$(
         std::arch::global_asm!(

@@ -1,4 +1,4 @@
-//! C's descriptors (Fortran 2018, 18.5.3), which procedures take that are bind(C).
+//! C's descriptors (Fortran 2018, 18.5.3), which bind(C) procedures take.
 
 use crate::choice::Choice;
 use crate::section::{Dim, RANKS, Section};
@@ -27,18 +27,18 @@ struct Bound {
 }
 
 impl Bound {
-    /// Whether it goes on somewhere else than where the elements below it end, whose bytes are
-    /// `next`; afterwards those of its own.
+    /// Whether the next element of this dimension is not where those of the dimensions below end,
+    /// whose bytes are `next`; updates `next` to include this dimension.
     #[inline(always)]
     fn leaves(&self, next: &mut isize) -> bool {
-        // a dimension of one element lies as any
+        // a dimension of one element fits any stride
         let leaves = self.stride != *next && self.extent > 1;
         *next *= self.extent;
         leaves
     }
 }
 
-/// Whether the bytes of an array of several dimensions do not lie side by side.
+/// Whether the bytes of an array of several dimensions are not contiguous.
 ///
 /// # Safety
 /// `at` is a descriptor.
@@ -53,7 +53,7 @@ unsafe fn is_scattered(at: *mut Descriptor) -> bool {
     dims.iter().any(|bound| bound.leaves(&mut next))
 }
 
-/// Dimensions of an array that are looked at without a call.
+/// Dimensions of an array that are examined inline.
 const LOOKED_AT: i8 = 3;
 
 impl Choice for Descriptor {

@@ -30,7 +30,7 @@ struct Bound {
 }
 
 impl Descriptor {
-    /// A dimension: how many elements, and bytes from one to the next.
+    /// A dimension: number of elements, and bytes from one to the next.
     ///
     /// # Safety
     /// `at` is a descriptor with more than `d` dimensions.
@@ -83,8 +83,7 @@ impl Choice for Descriptor {
     }
 }
 
-/// A program in mpi_f08 whose compiler is not the one that descriptors are known of: no buffer can be
-/// found.
+/// Error of a program in mpi_f08 whose compiler uses other descriptors: no buffer can be found.
 #[cold]
 fn of_another_compiler() -> ! {
     eprintln!(
