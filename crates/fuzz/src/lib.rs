@@ -1,11 +1,12 @@
 //! Common parts of the fuzz targets: inputs that are nearly valid, and the number of them that are
 //! tried.
 //!
-//! A target is a test whose name begins with `fuzz_`, beside what it feeds. It takes good inputs
-//! (its seeds, which it makes itself), has them damaged, and says what must hold whatever came of
-//! that. `cargo test` tries [`SMOKE`] inputs of each; `make fuzz` sets `PROPTEST_CASES` and tries
-//! more. An input that fails is made smaller, printed, and its seed added to a file
-//! `*.proptest-regressions` beside the target, which is committed and tried first from then on.
+//! A target is a test whose name begins with `fuzz_`, beside the code that it tests. It takes good
+//! inputs (its seeds, which it makes itself), damages them, and checks the properties that must
+//! hold for any input. `cargo test` tries [`SMOKE`] inputs of each; `make fuzz` sets
+//! `PROPTEST_CASES` and tries more. A failing input is made smaller, printed, and its seed added to
+//! a file `*.proptest-regressions` beside the target, which is committed and tried first from then
+//! on.
 #![forbid(unsafe_code)]
 
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ use proptest::test_runner::FileFailurePersistence;
 /// Inputs that each target tries in `cargo test`.
 pub const SMOKE: u32 = 2000;
 
-/// As many inputs as `PROPTEST_CASES` says, or [`SMOKE`].
+/// `PROPTEST_CASES` inputs if that is set, otherwise [`SMOKE`].
 pub fn config() -> ProptestConfig {
     let beside = FileFailurePersistence::WithSource("proptest-regressions");
     let mut config = ProptestConfig {
@@ -28,7 +29,7 @@ pub fn config() -> ProptestConfig {
     config
 }
 
-/// One thing that may happen to bytes.
+/// One kind of damage to bytes.
 #[derive(Clone, Debug)]
 enum Edit {
     Flip(Index, u8),
@@ -41,7 +42,7 @@ enum Edit {
     Append(Index),
 }
 
-/// Numbers at whose neighbours arithmetic goes wrong.
+/// Numbers near which arithmetic goes wrong.
 const EDGES: [u64; 10] = [
     0,
     1,
@@ -110,7 +111,7 @@ fn change(bytes: &mut [u8], at: usize, to: impl FnOnce(u8) -> u8) {
     }
 }
 
-/// One of the seeds, with up to six damages; now and then with none.
+/// One of the seeds, with up to six damages; sometimes with none.
 pub fn damaged(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let edits = prop::collection::vec(edit(), 0..7);
     (any::<Index>(), edits).prop_map(move |(which, edits)| {
