@@ -1,4 +1,4 @@
-//! Jobs that hang, and jobs that only seem to: what is said of each.
+//! Jobs that hang, and jobs that only seem to, with the conclusion about each.
 
 use crate::*;
 
@@ -41,7 +41,7 @@ fn step(peer: Rank, number: i32) -> Wait {
     }
 }
 
-/// A rank of three in a call that has made this many collective calls.
+/// A rank of three in a call, after this many collective calls.
 fn waits(call: &str, waits: &[Wait], calls: i32) -> Report {
     Report {
         waited: 10_000,
@@ -233,7 +233,7 @@ fn a_receive_from_a_rank_that_has_finished() {
         state: State::Finished,
         site: String::new(),
     };
-    // Its last messages may be under way; otherwise the library ends the receive.
+    // Its last messages may be in flight; otherwise the library ends the receive.
     let text = said(&[told(waits("MPI_Recv", &[recv(1, 0)], 0)), finished]);
     assert_eq!(text, "not proven to be a deadlock: rank 1 has finished.");
 }
@@ -321,7 +321,7 @@ fn locking(target: u32) -> Report {
     report
 }
 
-/// What a rank knows of the lock at rank 1.
+/// A rank's knowledge of the lock at rank 1.
 fn knows(count: Option<u32>, holders: &[Rank]) -> Lock {
     Lock {
         context: GRID,
@@ -331,7 +331,7 @@ fn knows(count: Option<u32>, holders: &[Rank]) -> Lock {
     }
 }
 
-/// What is said where ranks have told this of their locks.
+/// The conclusion if ranks have reported this about their locks.
 fn said_of_locks(reports: [Report; 3], locks: [Vec<Lock>; 3]) -> String {
     let told = reports.into_iter().zip(locks);
     let mut told = all(told.map(|(report, locks)| Report { locks, ..report }));
@@ -345,7 +345,7 @@ fn a_lock_that_is_held_by_who_waits_for_the_one_that_wants_it() {
     let held = knows(Some(1), &[0]);
     for locks in [
         [vec![], vec![held.clone()], vec![]],
-        // Rank 1 sees only that somebody does.
+        // Rank 1 only sees that some rank does.
         [vec![knows(None, &[0])], vec![knows(Some(1), &[])], vec![]],
     ] {
         assert_eq!(

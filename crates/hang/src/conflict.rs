@@ -1,5 +1,5 @@
-//! Two accesses of a program that contradict each other, for `KW_CHECK`: a line of text from the rank
-//! to its launcher, which knows files and lines, and back.
+//! Two accesses of a program that contradict each other, for `KW_CHECK`, as a line of text from the
+//! rank to its launcher, which knows files and lines, and back.
 //!
 //! ```text
 //! cmd=kw_waits conflict what=... first=CALL;FILE:OFFSET,... second=CALL;FILE:OFFSET,...
@@ -8,20 +8,20 @@
 use crate::Frame;
 use crate::text::{Malformed, decoded, encoded, frame_text, list, parse_frame, parse_list};
 
-/// The start of such a line: like all lines that a rank sends to the launcher unasked.
+/// Prefix of such a line, like that of all unsolicited lines of a rank.
 const BEGIN: &str = "cmd=kw_waits conflict ";
 
 /// A call of the program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallSite {
-    /// The MPI function; empty where only its frame is known, which comes first then.
+    /// The MPI function; empty if only its frame is known, which comes first then.
     pub call: String,
     /// Where the program called it, innermost first.
     pub frames: Vec<Frame>,
 }
 
 impl CallSite {
-    /// As a word.
+    /// Writes it as a word.
     pub fn encode(&self) -> String {
         let frames = list(&self.frames, ",", frame_text);
         format!("{};{frames}", encoded(&self.call))
@@ -37,7 +37,7 @@ impl CallSite {
     }
 }
 
-/// See the module.
+/// A conflict.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Conflict {
     /// The conflict as a sentence, with `{}` for each of the two calls.
@@ -47,7 +47,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// As a line, with its end.
+    /// Writes it as a line, with its end.
     pub fn encode(&self) -> String {
         let [first, second] = &self.calls;
         format!(
@@ -58,7 +58,7 @@ impl Conflict {
         )
     }
 
-    /// Reads a line, with or without its end; `None`: it is none of these.
+    /// Reads a line, with or without its end; `None` for another line.
     pub fn decode(line: &str) -> Option<Result<Conflict, Malformed>> {
         let rest = line.trim_end_matches('\n').strip_prefix(BEGIN)?;
         let words: Vec<&str> = rest.split(' ').collect();
@@ -78,7 +78,7 @@ impl Conflict {
         Some(read())
     }
 
-    /// The sentence about it; `sites`: file and line of each call, where they are known.
+    /// The sentence about it; `sites`: file and line of each call, if they are known.
     pub fn sentence(&self, sites: [&str; 2]) -> String {
         let mut text = self.what.clone();
         for (CallSite { call, .. }, site) in self.calls.iter().zip(sites) {

@@ -1,9 +1,9 @@
-//! The wait-for graph: who can never go on, and why.
+//! The wait-for graph: which ranks can never continue, and why.
 //!
-//! A node is a rank's call, or a collective that runs in the background of a rank. First the nodes
-//! are marked that may progress by themselves; then, until nothing changes, those whose waits a
-//! marked node may end: all of its waits, or one where one is enough. An unmarked node waits
-//! forever for unmarked nodes.
+//! A node is a rank's call, or a collective that runs in the background of a rank. First, nodes are
+//! marked that may progress by themselves; then, until nothing changes, nodes whose waits a marked
+//! node may end: all of its waits, or one if one is enough. An unmarked node waits forever for
+//! unmarked nodes.
 
 use crate::{Kind, Rank, Report, State, Told, Wait, communicator};
 use std::collections::{BTreeMap, HashSet};
@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashSet};
 /// Conclusions from the state of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
-    /// These ranks can never go on.
+    /// These ranks can never continue.
     Deadlock {
         /// All of them, in ascending order.
         stuck: Vec<Rank>,
-        /// Why, as far as one sentence says it.
+        /// The reason, as far as one sentence can tell it.
         why: Why,
     },
-    /// All may go on; these do by themselves, or may, and others may wait for them.
+    /// All may continue; these may do so by themselves, and others may wait for them.
     Open {
         /// In ascending order.
         free: Vec<Rank>,
@@ -28,8 +28,8 @@ pub enum Finding {
 /// Why ranks are stuck.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The ranks of a communicator have made different calls at the same place of its row of
-    /// collectives.
+    /// The ranks of a communicator have made different calls at the same position in its sequence
+    /// of collectives.
     Differ {
         /// The communicator's id.
         context: u32,
@@ -40,7 +40,7 @@ pub enum Why {
     Missing {
         /// The communicator's id.
         context: u32,
-        /// Which call they are in.
+        /// The call in which they wait.
         call: String,
         /// Waiting ranks.
         waiting: Vec<Rank>,
@@ -53,7 +53,7 @@ pub enum Why {
     Nobody(Rank),
 }
 
-/// Says what is proven of a job. `told[r]` is rank `r`.
+/// Returns what can be proven about a job. `told[r]` is rank `r`.
 pub fn analyze(told: &[Told]) -> Finding {
     let graph = Graph::new(told);
     let waits = |r: &Rank| told[*r as usize].report().is_some();
@@ -95,13 +95,13 @@ impl<'a> Graph<'a> {
         self.told.get(rank as usize)?.report()
     }
 
-    /// Whether it may go on whatever others do.
+    /// Whether it may continue whatever others do.
     fn is_free(&self, rank: Rank) -> bool {
         match self.told.get(rank as usize).map(|t| &t.state) {
             Some(State::Waits(r)) => r.threads || r.polls || !r.quiet || r.waits.is_empty(),
-            // Its last messages may be under way; who waits for more ends with an error.
+            // Its last messages may be in flight; a rank that waits for more ends with an error.
             Some(State::Finished) => true,
-            // Nothing is known of it.
+            // Its state is unknown.
             Some(State::NotWaiting(_) | State::Silent) | None => true,
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Graph<'a> {
         self.calls.get(rank as usize).is_none_or(|&may| may)
     }
 
-    /// Marks those that what is marked already may serve; whether there was one.
+    /// Marks nodes that a marked node may serve; returns whether there were any.
     fn mark(&mut self) -> bool {
         let mut more = false;
         for rank in 0..self.told.len() as Rank {
@@ -156,8 +156,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Whether a rank may do what is left of its part in a collective: in the background, or in a
-    /// call, now or later.
+    /// Whether a rank may do the rest of its part in a collective: in the background, or in a call,
+    /// now or later.
     fn may_take_part(&self, peer: Rank, wait: &Wait) -> bool {
         let runs = self.report(peer).map_or(&[][..], |r| &r.runs);
         let mut same = runs
@@ -214,7 +214,7 @@ impl<'a> Graph<'a> {
             match self.has_called(member, context, number, call) {
                 Some(true) => {}
                 Some(false) if !self.may_go_on(member) => missing.push(member),
-                // It may come, or it is unknown whether it has.
+                // It may arrive, or it is unknown whether it has.
                 Some(false) | None => return None,
             }
         }
@@ -237,8 +237,8 @@ impl<'a> Graph<'a> {
         let report = self.report(rank)?;
         match number {
             Some(number) => Some(report.comm(context)?.calls >= number),
-            // Ranks that have come and gone cannot be told from those that will not come, except
-            // for those that others wait for.
+            // Ranks that have arrived and left cannot be distinguished from those that will not
+            // arrive, except for those that others wait for.
             None => Some(report.call == call || !self.is_awaited(rank, context, call)),
         }
     }
@@ -251,7 +251,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// From stuck rank to stuck rank, until one comes again.
+    /// Follows the waits from stuck rank to stuck rank, until one occurs again.
     fn walk(&self, stuck: &[Rank]) -> Why {
         let mut way: Vec<Rank> = Vec::new();
         let mut rank = stuck[0];
@@ -303,7 +303,7 @@ enum Next {
     Several,
 }
 
-/// A communicator's id and the number of the call, where calls are counted.
+/// A communicator's id and the number of the call, if calls are counted.
 type Place = (u32, Option<i32>);
 type Calls = BTreeMap<String, Vec<Rank>>;
 

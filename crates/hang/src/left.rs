@@ -11,21 +11,21 @@ use crate::text::{Malformed, decoded, encoded, frame_text, list, number, parse_f
 /// Prefix of such a line, like that of all unsolicited lines of a rank.
 const BEGIN: &str = "cmd=kw_waits left ";
 
-/// Things that one line of the program has made, or one kind of message.
+/// Objects that one line of the program has created, or one kind of message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// Description of one of them; `{}` is replaced by the place of its creation.
     pub what: String,
-    /// The MPI function that made it; empty for messages.
+    /// The MPI function that created it; empty for messages.
     pub call: String,
-    /// Where the program called that, innermost first.
+    /// Where the program called the function, innermost frame first.
     pub frames: Vec<Frame>,
 }
 
 impl Left {
-    /// As a line, with its end.
+    /// Writes it as a line, with its end.
     pub fn encode(&self) -> String {
         format!(
             "{BEGIN}count={} what={} call={} frames={}\n",
@@ -36,7 +36,7 @@ impl Left {
         )
     }
 
-    /// Reads a line, with or without its end; `None`: it is none of these.
+    /// Reads a line, with or without its end; `None` for another line.
     pub fn decode(line: &str) -> Option<Result<Left, Malformed>> {
         let rest = line.trim_end_matches('\n').strip_prefix(BEGIN)?;
         let words: Vec<&str> = rest.split(' ').collect();

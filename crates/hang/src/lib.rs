@@ -1,8 +1,8 @@
-//! Why a job hangs: what each rank waits for, as one line of text between rank and launcher; what
-//! follows from that of all ranks; and the page that says so. Pure.
+//! Analysis of hangs: each rank's waits, as one line of text between rank and launcher; conclusions
+//! from the waits of all ranks; and the page that reports them. Pure.
 //!
 //! ```text
-//! rank:     what it waits for -> Report -> encode -> a line over the control connection
+//! rank:     its waits -> Report -> encode -> a line over the control connection
 //! launcher: decode -> a State for each rank -> analyze -> Finding -> page
 //! ```
 //!
@@ -10,8 +10,8 @@
 //! several, all of which it needs. A rank that is not known to wait may do anything. From these the
 //! ranks that may still progress are found repeatedly, until nothing changes ([`analyze`]); the
 //! remaining ranks can never progress, provided that all reports were true at one moment and that
-//! no message was in flight then. The launcher asks twice for that: what all ranks report twice in
-//! the same words, the second time after all had reported the first time, was true in between.
+//! no message was in flight then. For that the launcher asks twice: a report that all ranks repeat
+//! in the same words, the second time after all had reported the first time, was true in between.
 #![forbid(unsafe_code)]
 
 mod conflict;
@@ -46,7 +46,7 @@ pub fn communicator(context: u32) -> u32 {
     context - context % CONTEXTS
 }
 
-/// Whether messages of collectives, or those that make communicators, go by this context.
+/// Whether messages of collectives, or of the creation of communicators, use this context.
 pub fn is_collective(context: u32) -> bool {
     context % CONTEXTS != 0
 }
@@ -58,7 +58,7 @@ pub enum Kind {
     Receive,
     /// A message, for a probe.
     Probe,
-    /// A receive, for a message that was offered.
+    /// A receive, for an RTS that was sent.
     Send,
     /// The receive of an earlier message.
     Held,
@@ -68,9 +68,9 @@ pub enum Kind {
     PartReceive,
     /// The receive of a partitioned send.
     PartSend,
-    /// The program marking partitions of a send as ready.
+    /// The program, which must mark partitions of a send as ready.
     Ready,
-    /// The lock of a window, or that who holds it gives it back.
+    /// The lock of a window, or its release by the holder.
     Lock,
     /// MPI_Win_post.
     Post,
@@ -78,37 +78,37 @@ pub enum Kind {
     Complete,
     /// MPI_Win_fence.
     Fence,
-    /// Nothing, or something unknown.
+    /// None, or an unknown one.
     Other,
 }
 
-/// One thing that a rank waits for.
+/// One wait of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// The requirement.
     pub kind: Kind,
-    /// The rank; `None`: any that sends in this context.
+    /// The awaited rank; `None`: any that sends in this context.
     pub peer: Option<Rank>,
-    /// The rank of that one in the communicator, if it has one. Of a lock: the rank in the window of
-    /// whose memory it is.
+    /// Its rank in the communicator, if it has one. For a lock: the rank in the window whose memory
+    /// it protects.
     pub source: Option<u32>,
-    /// Tag; of a collective, which call of the communicator it is. `None`: any.
+    /// Tag; for a collective, the number of the communicator's call. `None`: any.
     pub tag: Option<i32>,
     /// Context.
     pub context: u32,
-    /// Bytes of the message, or room for it.
+    /// Bytes of the message, or of the receive buffer.
     pub bytes: u64,
 }
 
 impl Kind {
-    /// Whether it is of partitioned communication, of which nothing is proven.
+    /// Whether it belongs to partitioned communication, about which nothing is proven.
     pub(crate) fn is_partitioned(self) -> bool {
         matches!(self, Kind::PartReceive | Kind::PartSend | Kind::Ready)
     }
 }
 
 impl Wait {
-    /// One that ends by itself, or of which nothing is known.
+    /// A wait that ends by itself, or is unknown.
     pub const OTHER: Wait = Wait {
         kind: Kind::Other,
         peer: None,
@@ -119,18 +119,18 @@ impl Wait {
     };
 }
 
-/// A collective that goes on in the background.
+/// A collective that runs in the background.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
     /// Context of the communicator's collectives.
     pub context: u32,
-    /// Which call of the communicator.
+    /// Number of the communicator's call.
     pub number: i32,
     /// All its waits.
     pub waits: Vec<Wait>,
 }
 
-/// A message that came before its receive.
+/// An unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Early {
     /// The sender.
@@ -143,7 +143,7 @@ pub struct Early {
     pub context: u32,
     /// Bytes.
     pub bytes: u64,
-    /// It is a partitioned send, of which some may be here.
+    /// Whether it is a partitioned send, of which some partitions may have arrived.
     pub partitioned: bool,
 }
 
@@ -152,13 +152,13 @@ pub struct Early {
 pub struct Comm {
     /// Its id.
     pub context: u32,
-    /// Collective calls that were made on it here.
+    /// Number of collective calls on it here.
     pub calls: i32,
-    /// Its name, or what else tells it.
+    /// Its name, or another description.
     pub name: String,
-    /// Ranks that send in it to this rank; empty if that was left out.
+    /// Ranks that send in it to this rank; empty if they are omitted.
     pub senders: Vec<Rank>,
-    /// Ranks that take part in its collectives; empty if that was left out.
+    /// Ranks that take part in its collectives; empty if they are omitted.
     pub members: Vec<Rank>,
 }
 
@@ -167,30 +167,30 @@ pub struct Comm {
 pub struct Frame {
     /// Path of the program or library.
     pub file: String,
-    /// Bytes from where it was loaded.
+    /// Offset from its load address in bytes.
     pub offset: u64,
 }
 
 /// Report of a rank that waits inside MPI.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// The question that it answers; 0: it was not asked.
+    /// The number of the question that it answers; 0: unsolicited.
     pub round: u32,
-    /// How long it has waited, in milliseconds.
+    /// Duration of the wait, in milliseconds.
     pub waited: u64,
-    /// Changes whenever something has come or another call was made.
+    /// Value that changes whenever data has arrived or another call was made.
     pub mark: u64,
-    /// Nothing that it sends or receives is under way.
+    /// Whether none of its messages is in flight.
     pub quiet: bool,
-    /// Another of its threads may call MPI.
+    /// Whether another of its threads may call MPI.
     pub threads: bool,
-    /// It looks again and again instead of waiting (MPI_Test).
+    /// Whether it polls repeatedly instead of waiting (MPI_Test).
     pub polls: bool,
     /// The MPI function that its program called.
     pub call: String,
     /// Its waits.
     pub waits: Vec<Wait>,
-    /// Any of these ends the wait; else all are needed.
+    /// Whether any of these ends the wait; otherwise all are needed.
     pub any: bool,
     /// Collectives in the background.
     pub runs: Vec<Run>,
@@ -198,12 +198,12 @@ pub struct Report {
     pub early: Vec<Early>,
     /// Communicators.
     pub comms: Vec<Comm>,
-    /// Locks of windows, as far as it knows of them.
+    /// Locks of windows, as far as it knows about them.
     pub locks: Vec<Lock>,
-    /// Where the program called it, innermost first.
+    /// Where the program called the function, innermost frame first.
     pub frames: Vec<Frame>,
-    /// What it waits for that no message brings, as the beginning of a sentence that ends with how
-    /// long; mostly empty.
+    /// A wait that no message ends, as the beginning of a sentence that ends with its duration;
+    /// usually empty.
     pub waits_for: String,
     /// Processes of other jobs that are named above.
     pub others: Vec<Other>,
@@ -212,7 +212,7 @@ pub struct Report {
 /// A process of another job.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Other {
-    /// The number that the rank which tells of it gives it.
+    /// The number that the reporting rank gives it.
     pub number: Rank,
     /// Its rank in its job.
     pub rank: Rank,
@@ -221,14 +221,14 @@ pub struct Other {
 }
 
 impl Report {
-    /// Whether nothing has changed since an earlier one.
+    /// Whether nothing has changed since an earlier report.
     pub fn stands(&self, earlier: &Report) -> bool {
         let mut same = earlier.clone();
         (same.round, same.waited) = (self.round, self.waited);
         same == *self
     }
 
-    /// What people call a process that it tells of.
+    /// The name for people of a process in the report.
     pub(crate) fn named(&self, rank: Rank) -> String {
         match self.others.iter().find(|o| o.number == rank) {
             Some(other) => format!("rank {} of job {}", other.rank, other.job),
@@ -248,20 +248,20 @@ impl Report {
             .find(|c| c.context == communicator(context))
     }
 
-    /// The collective that the rank's call waits in: context and number, if it has one.
+    /// The collective in which the rank's call waits: context and number, if there is one.
     pub(crate) fn collective(&self) -> Option<(u32, Option<i32>)> {
         let mut inside = self.waits.iter().filter(|w| w.kind == Kind::Collective);
         inside.next().map(|w| (w.context, w.tag))
     }
 }
 
-/// Where a rank is.
+/// State of a rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
     /// It waits inside MPI.
     Waits(Box<Report>),
     /// It did not answer: it does not wait in MPI, but computes, or makes short calls one after
-    /// another. The system's information about its process.
+    /// another. Contains the system's information about its process.
     NotWaiting(String),
     /// It has not called MPI_Init yet, or its process was not started by this launcher.
     Silent,
@@ -269,12 +269,12 @@ pub enum State {
     Finished,
 }
 
-/// A rank, where it is, and where in its program as people want to read it.
+/// A rank with its state, and its place in the program for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Told {
-    /// Where it is.
+    /// Its state.
     pub state: State,
-    /// File and line of the call, or as much as is known of that; may be empty.
+    /// File and line of the call, as far as they are known; may be empty.
     pub site: String,
 }
 

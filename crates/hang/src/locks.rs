@@ -1,26 +1,26 @@
 //! The holders of window locks that other ranks wait for.
 //!
-//! No rank needs to know all of it: each holder of a lock reports it, and the rank that has the
-//! memory reports the number of holders, and their ranks as far as it knows them. So a wait for a
-//! lock becomes a wait for its holders here.
+//! No rank needs to know everything: each holder of a lock reports it, and the rank that has the
+//! memory reports the number of holders, and their ranks as far as it knows them. Here a wait for a
+//! lock becomes a wait for its holders.
 
 use crate::{Kind, Rank, Report, State, Told, Wait};
 
-/// What a rank knows about a lock of a window.
+/// A rank's knowledge of a lock of a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lock {
     /// Context of the window.
     pub context: u32,
-    /// The rank in the window of whose memory it is.
+    /// The rank in the window whose memory it protects.
     pub target: u32,
-    /// How many hold it, if that is known.
+    /// Number of holders, if it is known.
     pub count: Option<u32>,
-    /// The holders, as far as they are known: ranks of the job.
+    /// The known holders: ranks of the job.
     pub holders: Vec<Rank>,
 }
 
-/// Every wait for a lock becomes one for each rank that holds it. If a holder is not known, a wait
-/// for no particular rank is added.
+/// Replaces every wait for a lock by a wait for each rank that holds it. If a holder is not known,
+/// a wait for no particular rank is added.
 pub fn name_holders(told: &mut [Told]) {
     let settled: Vec<Option<Vec<Wait>>> = told.iter().map(|t| settle(told, t)).collect();
     for (told, waits) in told.iter_mut().zip(settled) {

@@ -1,21 +1,22 @@
-//! The page: ranks that are alike, what they wait for and what lies there; then the sentence.
+//! The page: groups of ranks in the same state, their waits and unexpected messages; then the
+//! sentence.
 
 use crate::graph::Finding;
 use crate::sentence::{comm_name, message, miss, sentence, wanted};
 use crate::{Early, Kind, Ranges, Rank, Report, State, Told, Wait, is_collective};
 
-/// Most groups, and most lines of waits and of messages of one.
+/// Most groups, and most lines of waits and of messages of one group.
 const GROUPS: usize = 24;
 const LINES: usize = 4;
 
-/// Ranks that are alike.
+/// Ranks in the same state.
 struct Group {
     ranks: Vec<Rank>,
     /// The shortest and the longest wait.
     waited: (u64, u64),
 }
 
-/// The page, all of its lines ended.
+/// The page, each line with its end.
 pub fn page(told: &[Told], finding: &Finding) -> String {
     let mut out = String::new();
     let groups = groups(told);
@@ -56,7 +57,7 @@ fn are_alike(a: &Told, b: &Told) -> bool {
     match (&a.state, &b.state) {
         (State::Waits(a), State::Waits(b)) => {
             let shape = |w: &Wait| match w.kind {
-                // Which step of it a rank is in says nothing to people.
+                // The number of a rank's step means nothing to people.
                 Kind::Collective => (w.kind, None, w.context, 0, false),
                 _ => (w.kind, w.tag, w.context, w.bytes, w.peer.is_some()),
             };
@@ -167,7 +168,7 @@ fn peers(told: &[Told], group: &Group, which: usize) -> String {
     format!(" (rank {}{more})", shown.join(", "))
 }
 
-/// The messages of users without a receive.
+/// The program's messages without a receive.
 fn relevant(report: &Report) -> Vec<&Early> {
     let early = report.early.iter();
     early.filter(|e| !is_collective(e.context)).collect()

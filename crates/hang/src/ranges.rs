@@ -1,4 +1,4 @@
-//! Sets of ranks as people write them: `0-3,7`.
+//! Sets of ranks in the notation for people: `0-3,7`.
 
 use crate::Rank;
 use std::fmt::{Display, Formatter, Result};
@@ -6,12 +6,12 @@ use std::fmt::{Display, Formatter, Result};
 /// Most ranges that are written.
 const MOST: usize = 8;
 
-/// Ranks in ascending order, as ranges; the ninth and those after it are counted only.
+/// Ranks in ascending order, as ranges; only the first eight are written, and the others counted.
 #[derive(Clone, Debug)]
 pub struct Ranges(Vec<(Rank, Rank)>);
 
 impl Ranges {
-    /// Of ranks in any order.
+    /// Ranges of ranks in any order.
     pub fn new(ranks: impl IntoIterator<Item = Rank>) -> Ranges {
         let mut all: Vec<Rank> = ranks.into_iter().collect();
         all.sort_unstable();
@@ -26,7 +26,7 @@ impl Ranges {
         Ranges(ranges)
     }
 
-    /// How many ranks there are.
+    /// Number of ranks.
     pub fn count(&self) -> u64 {
         let sizes = self.0.iter().map(|(a, b)| u64::from(b - a) + 1);
         sizes.sum()

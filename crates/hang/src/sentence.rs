@@ -5,7 +5,7 @@ use crate::{
     Comm, Early, Kind, Ranges, Rank, Report, State, Told, Wait, communicator, is_collective,
 };
 
-/// Most ranks of a cycle that are described one by one.
+/// Most ranks of a cycle that are described individually.
 const SHOWN: usize = 4;
 
 /// The sentence.
@@ -61,7 +61,7 @@ fn because(told: &[Told], why: &Why) -> String {
     }
 }
 
-/// Those who could serve a rank.
+/// The ranks that could serve a rank.
 fn others(told: &[Told], rank: Rank, report: &Report) -> String {
     let mut whom: Vec<Rank> = Vec::new();
     for wait in &report.waits {
@@ -78,7 +78,7 @@ fn others(told: &[Told], rank: Rank, report: &Report) -> String {
     }
 }
 
-/// `0 -> 1 -> 0, each in MPI_Recv, tag 7`, or what each does.
+/// `0 -> 1 -> 0, each in MPI_Recv, tag 7`, or a description of each.
 fn cycle(told: &[Told], ranks: &[Rank]) -> String {
     let shown = ranks.iter().take(2 * SHOWN).map(Rank::to_string);
     let mut way: Vec<String> = shown.collect();
@@ -220,7 +220,7 @@ pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
     }
 }
 
-/// Ranks that do not come, and where they are instead.
+/// Missing ranks, and where they are instead.
 fn absent(told: &[Told], missing: &[Rank]) -> String {
     let first = missing[0];
     let same = |r: &Rank| {
@@ -280,7 +280,7 @@ fn open(told: &[Told], free: &[Rank]) -> String {
     }
 }
 
-/// Why no rank is known to go on by itself, and nothing is proven all the same.
+/// Why nothing is proven although no rank is known to continue by itself.
 fn in_parts(told: &[Told]) -> String {
     let partitioned = |t: &Told| {
         t.report()
@@ -333,7 +333,7 @@ fn doubt(told: &[Told], rank: Rank) -> String {
     }
 }
 
-/// A message that almost fits what a stuck rank waits for.
+/// A message that almost matches a wait of a stuck rank.
 fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
     stuck.iter().find_map(|&rank| {
         let report = told[rank as usize].report()?;
@@ -388,7 +388,7 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
     }
 }
 
-/// ` at FILE:LINE`, if that is known.
+/// ` at FILE:LINE`, if it is known.
 pub(crate) fn site(told: &[Told], rank: Rank) -> String {
     match told.get(rank as usize).map_or("", |t| &t.site) {
         "" => String::new(),
@@ -400,7 +400,7 @@ fn named(ranks: &[Rank]) -> String {
     Ranges::new(ranks.iter().copied()).named()
 }
 
-/// The name of a communicator, as this rank knows it.
+/// The name of a communicator on this rank.
 pub(crate) fn comm_name(told: &[Told], rank: Rank, context: u32) -> String {
     let report = told.get(rank as usize).and_then(Told::report);
     match report.and_then(|r| r.comm(context)) {

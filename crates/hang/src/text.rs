@@ -5,8 +5,8 @@
 //!     runs=CONTEXT:NUMBER:WAIT;WAIT,... early=FROM:SOURCE:TAG:CONTEXT:BYTES:PARTITIONED,... comms=CONTEXT:CALLS:NAME:SENDERS:MEMBERS,...
 //!     locks=CONTEXT:TARGET:COUNT:HOLDERS,... frames=FILE:OFFSET,... for=TEXT others=NUMBER:RANK:JOB,...
 //! ```
-//! Names are percent-encoded, so that no separator stands in them; ranks are ranges; `*` is a
-//! wildcard. A line is never longer than [`MOST_BYTES`]: what is least needed is left out.
+//! Names are percent-encoded, so that they contain no separator; ranks are ranges; `*` is a
+//! wildcard. A line is never longer than [`MOST_BYTES`]: the least important parts are omitted.
 
 use crate::{Comm, Early, Frame, Kind, Lock, Other, Ranges, Rank, Report, Run, Wait};
 use std::fmt::Display;
@@ -54,7 +54,7 @@ const KINDS: [(Kind, char); 13] = [
 ];
 
 impl Report {
-    /// As a line, with its end.
+    /// Writes the report as a line, with its end.
     pub fn encode(&self) -> String {
         let mut shorter = self.clone();
         loop {
@@ -65,7 +65,7 @@ impl Report {
         }
     }
 
-    /// Leaves half of something out; whether there was anything.
+    /// Omits half of some part; returns whether there was any.
     fn shorten(&mut self) -> bool {
         let half = |n: usize| n / 2;
         let comms = self.comms.len();
@@ -76,12 +76,12 @@ impl Report {
         } else if self.frames.len() > 2 {
             self.frames.truncate(half(self.frames.len()));
         } else if self.locks.len() > 8 {
-            // Whose holders are not named cannot be proven to be stuck.
+            // A rank whose lock holders are not named cannot be proven to be stuck.
             self.locks.truncate(half(self.locks.len()));
         } else if comms > 8 {
             self.comms.truncate(half(comms));
         } else if self.runs.len() + self.waits.len() > 8 {
-            // Missing information cannot be proven.
+            // Omitted information cannot be used in a proof.
             self.runs.truncate(half(self.runs.len()));
             self.waits.truncate(half(self.waits.len()).max(1));
             self.quiet = false;
@@ -350,7 +350,7 @@ pub(crate) fn parse_frame(text: &str) -> Read<Frame> {
     })
 }
 
-/// Letters, digits and a few signs as they are, other bytes as `%xx`.
+/// Letters, digits and a few signs unchanged, other bytes as `%xx`.
 pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
