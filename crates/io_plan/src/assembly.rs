@@ -4,7 +4,7 @@
 use crate::runs::RunList;
 use std::ops::Range;
 
-/// Bytes of the file in a row.
+/// Contiguous bytes of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// Position of the first.
@@ -14,12 +14,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Position just behind the last byte.
+    /// Position of the first byte after them.
     pub fn end(&self) -> u64 {
         self.at + self.len
     }
 
-    /// Where these bytes lie in the buffer of a window that begins at `start`.
+    /// Range of these bytes in the buffer of a window that begins at `start`.
     pub fn in_buffer(&self, start: u64) -> Range<usize> {
         let at = (self.at - start) as usize;
         at..at + self.len as usize
@@ -27,8 +27,8 @@ impl Extent {
 }
 
 /// The bytes that the lists name, as extents in ascending order. Extents at most `gap` bytes apart
-/// are merged: 0 for a write, which must not touch other bytes; for a read, the bytes read in the
-/// time of one access.
+/// are merged: 0 for a write, which must not touch other bytes; for a read, the number of bytes
+/// read in the time of one access.
 pub fn cover<'a>(lists: impl IntoIterator<Item = &'a RunList>, gap: u64) -> Vec<Extent> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for list in lists {
@@ -38,7 +38,7 @@ pub fn cover<'a>(lists: impl IntoIterator<Item = &'a RunList>, gap: u64) -> Vec<
             _ => all.push((at, len)),
         });
     }
-    // The parts ascend each: a stable sort merges them.
+    // Each part is in ascending order, so a stable sort merges them.
     all.sort();
     let mut extents: Vec<Extent> = Vec::new();
     for (at, len) in all {

@@ -2,9 +2,9 @@
 //! which part of the file. All ranks have the same requests and so reach the same decision.
 //!
 //! Two-phase access: the range of the file that a call touches is cut into one *domain* for each
-//! *aggregator* rank. An aggregator goes through its domain in *windows* of a buffer's size. For
-//! each window the ranks send it their parts (or are sent them), so that many small pieces become
-//! few large accesses. This pays where the pieces of several ranks interleave; otherwise each rank
+//! *aggregator* rank. An aggregator processes its domain in *windows* of a buffer's size. For each
+//! window the ranks send it their parts (or are sent them), so that many small pieces become few
+//! large accesses. This pays if the pieces of several ranks interleave; otherwise each rank
 //! accesses its own bytes.
 
 use crate::cost::{Asked, Cost, Prices};
@@ -16,7 +16,7 @@ use std::ops::Range;
 pub struct Request {
     /// Position in the file of its first byte.
     pub first: u64,
-    /// Position just behind its last byte.
+    /// Position of the first byte after its data.
     pub end: u64,
     /// Bytes of data.
     pub bytes: u64,
@@ -24,9 +24,9 @@ pub struct Request {
     pub pieces: u64,
     /// Cost of accesses by this rank.
     pub cost: Cost,
-    /// Whether the view of this rank ascends, so that it can take part in an exchange.
+    /// Whether the view of this rank is ascending, so that it can take part in an exchange.
     pub ascends: bool,
-    /// Whether this rank has failed for a reason of its own: then no rank accesses the file.
+    /// Whether this rank has an error of its own: then no rank accesses the file.
     pub failed: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct Request {
 pub const REQUEST_LEN: usize = 72;
 
 impl Request {
-    /// That of a rank which has failed for a reason of its own.
+    /// The request of a rank that has an error of its own.
     pub fn failed() -> Request {
         Request {
             failed: true,
@@ -100,9 +100,9 @@ pub enum Decision {
 /// A collective call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What each rank asks for.
+    /// Requests of the ranks.
     pub requests: &'a [Request],
-    /// Which ranks may access the file for others, in ascending order, at least one.
+    /// Ranks that may access the file for others, in ascending order, at least one.
     pub aggregators: &'a [u32],
     /// Hints, the same on all ranks.
     pub hints: &'a Hints,
@@ -112,7 +112,7 @@ pub struct Call<'a> {
     pub writes: bool,
 }
 
-/// Pieces of a rank from which on it pays to measure what a call costs before the decision.
+/// Pieces of a rank from which on it pays to measure the cost of a call before the decision.
 const MANY: u64 = 64;
 
 impl Call<'_> {
@@ -147,7 +147,7 @@ impl Call<'_> {
         Domains::new(first..end, self.aggregators, self.hints)
     }
 
-    /// Whether each rank should first access a few of its pieces to measure what that costs: the
+    /// Whether each rank should first access a few of its pieces to measure their cost: the
     /// decision depends on it, and some rank does not know it yet.
     pub fn wants_probe(&self) -> bool {
         !self.is_nothing()
@@ -184,8 +184,8 @@ impl Call<'_> {
         self.asked().usual_exchange()
     }
 
-    /// Cost per byte of an exchange that took this many nanoseconds, in picoseconds; `None` if it was
-    /// too small to tell.
+    /// Cost per byte of an exchange that took this many nanoseconds, in picoseconds; `None` if it
+    /// was too small to tell.
     pub fn measured_exchange(&self, took: u64) -> Option<u64> {
         self.asked().measured_exchange(&self.domains(), took)
     }
@@ -204,7 +204,7 @@ fn interleave(requests: &[Request]) -> bool {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Domains {
     range: Range<u64>,
-    /// Where the first domain would begin, aligned.
+    /// Start of the first domain, aligned.
     base: u64,
     /// Bytes of a domain, aligned.
     domain: u64,
@@ -214,7 +214,7 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Cuts a range of the file, which is not empty.
+    /// Divides a nonempty range of the file.
     pub(crate) fn new(range: Range<u64>, aggregators: &[u32], hints: &Hints) -> Domains {
         let unit = hints.alignment.max(1);
         let base = range.start - range.start % unit;
@@ -243,7 +243,7 @@ impl Domains {
         &self.aggregators
     }
 
-    /// How many times the ranks exchange data.
+    /// Number of rounds in which the ranks exchange data.
     pub fn rounds(&self) -> u64 {
         self.domain.div_ceil(self.window)
     }
@@ -261,8 +261,8 @@ impl Domains {
     }
 }
 
-/// The ranks that access the file for others: the first `each` of each host, or as many as the hint
-/// `cb_nodes` says, spread over the hosts. `hosts`: the host number of each rank.
+/// The ranks that access the file for others: the first `each` of each host, or the number in the
+/// hint `cb_nodes`, spread over the hosts. `hosts`: the host number of each rank.
 pub fn aggregators(hosts: &[u32], each: u32, hints: &Hints) -> Vec<u32> {
     let mut of_host = std::collections::HashMap::new();
     // In each turn the next rank of every host.

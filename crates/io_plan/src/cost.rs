@@ -1,4 +1,4 @@
-//! What accesses and exchanges cost, and the estimates made of it. Costs of the file system are
+//! Costs of accesses and exchanges, and the estimates made from them. Costs of the file system are
 //! measured on the open file; prices of communication come from the calibration that the job uses
 //! (docs/install.md#calibrating), so that all ranks have the same.
 
@@ -9,7 +9,7 @@ use kw_base::calibration::{Calibration, Figure};
 /// Costs of file accesses. Zero: not measured yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cost {
-    /// One access beyond its bytes, nanoseconds.
+    /// One access without its bytes, nanoseconds.
     pub call: u64,
     /// A byte, picoseconds.
     pub byte: u64,
@@ -19,9 +19,9 @@ pub struct Cost {
     pub sieved: u64,
 }
 
-/// One access before any was measured, in nanoseconds: a call of the page cache.
+/// Cost of one access before any was measured, in nanoseconds: a call of the page cache.
 const FIRST_CALL: u64 = 500;
-/// A byte before any was measured, in picoseconds: the page cache's.
+/// Cost of a byte before any was measured, in picoseconds: the page cache's.
 const FIRST_BYTE: u64 = 100;
 /// Highest cost of a byte that comes out of the page cache, in picoseconds: 2 GB/s.
 const CACHED_BYTE: u64 = 500;
@@ -33,14 +33,14 @@ const CACHED_STEP: u64 = 256 << 10;
 const SIEVE_PER_PIECE: f64 = 4.0;
 /// Cost of describing one run to an aggregator and placing it there, in nanoseconds.
 const EXCHANGE_PER_PIECE: f64 = 8.0;
-/// Bytes of the rank that has most, from which on an exchange tells what a byte costs.
+/// Bytes of the rank that has most, from which on an exchange determines the cost of a byte.
 const TELLING: f64 = 1048576.0;
-/// Lines of cache that a message moves between two ranks of a host: the frame in the ring, the
-/// ring's two positions, and the same for what answers it.
+/// Cache lines that a message moves between two ranks of a host: the frame in the ring, the ring's
+/// two positions, and the same for the answer.
 const LINES: f64 = 8.0;
 
 impl Cost {
-    /// These costs, with those of the page cache in place of what was not measured.
+    /// These costs, with those of the page cache in place of costs that were not measured.
     pub fn or_first(self) -> Cost {
         let or = |measured, first| if measured == 0 { first } else { measured };
         Cost {
@@ -65,8 +65,9 @@ impl Cost {
         }
     }
 
-    /// Cost of a byte that is read with gaps, in picoseconds, before that was measured. Memory that
-    /// is in the processor's cache is filled in half the time. Measured as [`CACHED_STEP`].
+    /// Cost of a byte that is read with gaps, in picoseconds, before that was measured. Filling
+    /// memory that is in the processor's cache takes half the time. Measured in the same way as
+    /// [`CACHED_STEP`].
     pub fn first_sieved_byte(&self) -> u64 {
         match self.or_first().byte {
             byte if byte < CACHED_BYTE => byte.div_ceil(2),
@@ -74,7 +75,7 @@ impl Cost {
         }
     }
 
-    /// Nanoseconds of accesses.
+    /// Duration of accesses in nanoseconds.
     fn of(&self, calls: f64, bytes: f64) -> f64 {
         calls * self.call as f64 + bytes * self.byte as f64 / 1000.0
     }
@@ -83,24 +84,24 @@ impl Cost {
 /// Prices of communication between the ranks of a file, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prices {
-    /// A byte to another rank, and its copy to where it belongs.
+    /// A byte to another rank, and its copy to its destination.
     pub byte: f64,
-    /// The same where ranks take turns on processors: the data are not in their caches any more.
+    /// The same if ranks share processors: the data are not in their caches any more.
     pub crowded: f64,
     /// A message.
     pub message: f64,
-    /// Until a rank that sleeps runs.
+    /// Time until a sleeping rank runs.
     pub wake: f64,
     /// A copy of a byte within a processor's caches.
     pub copy: f64,
 }
 
 impl Prices {
-    /// Those of a job with this calibration. Ranks on several hosts use the network.
+    /// Prices of a job with this calibration. Ranks on several hosts use the network.
     pub fn of(calibration: &Calibration, several_hosts: bool) -> Prices {
         let get = |figure| calibration.get_or_start(figure);
         let copy = get(Figure::CopyNear);
-        // out of memory into the shared area, out of that, and to where it belongs
+        // from memory to the shared area, from there, and to the destination
         let crowded = 3.0 * get(Figure::Memory);
         let (through, message) = match several_hosts {
             false => (
@@ -155,7 +156,7 @@ impl Default for Prices {
     }
 }
 
-/// What ranks ask for in a collective call, together.
+/// Sum of the ranks' requests in a collective call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub requests: &'a [Request],
@@ -185,8 +186,8 @@ impl Asked<'_> {
         cost.or_first()
     }
 
-    /// When all ranks are done: as many as there are aggregators run at once; where there are more,
-    /// they take turns.
+    /// Time until all ranks are done: at most as many run at once as there are aggregators; further
+    /// ones take turns.
     fn time(&self, of: impl Fn(&Request) -> f64) -> f64 {
         let most = self.requests.iter().map(&of).fold(0.0, f64::max);
         most.max(self.requests.iter().map(&of).sum::<f64>() / self.aggregators as f64)
@@ -240,8 +241,9 @@ impl Asked<'_> {
         moved + self.beside(domains)
     }
 
-    /// Calls of all aggregators, and the bytes that they access. Where the pieces of all ranks leave
-    /// gaps, pieces stay apart: twice the gaps' part of the range, and all if half of it is gaps.
+    /// Calls of all aggregators, and the bytes that they access. If the pieces of all ranks leave
+    /// gaps, the fraction of pieces that stay apart is twice the gaps' fraction of the range, and
+    /// all if half of it is gaps.
     fn accesses(&self, domains: &Domains) -> (f64, f64) {
         let range = domains.len() as f64;
         let (bytes, pieces) = (self.sum(|r| r.bytes), self.sum(|r| r.pieces));
@@ -250,7 +252,7 @@ impl Asked<'_> {
         let along = match (self.writes, self.hints.sieve_reads) {
             (true, _) | (_, Switch::Disable) => 0.0,
             (_, Switch::Enable) => self.hints.sieve as f64,
-            // as much as the aggregator reads along that does it least
+            // at most what the most reluctant aggregator reads along
             (_, Switch::Automatic) => {
                 let each = self.requests.iter().map(|r| r.cost.bytes_of_a_call());
                 each.min().unwrap_or(0) as f64
@@ -262,7 +264,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What an exchange takes beside the moving of data: accesses, description of pieces, messages.
+    /// Costs of an exchange in addition to moving data: accesses, description of pieces, messages.
     fn beside(&self, domains: &Domains) -> f64 {
         let (calls, bytes) = self.accesses(domains);
         let accessed = self.cost().of(calls, bytes) / self.aggregators as f64;
@@ -291,8 +293,8 @@ mod tests {
     use super::*;
     use crate::collective::{Call, Decision};
 
-    /// Pieces of 4 ranks side by side, and a gap behind each four: `stride` bytes from one four to
-    /// the next.
+    /// Pieces of 4 ranks side by side, and a gap after each group of four: `stride` bytes from one
+    /// group to the next.
     fn fours(len: u64, stride: u64, n: u64, cost: Cost) -> Vec<Request> {
         let rank = |r: u64| Request {
             first: r * len,
@@ -317,7 +319,7 @@ mod tests {
         .decide()
     }
 
-    /// The cost of a piece that an aggregator must write by itself was left out: pieces with gaps
+    /// The cost of a piece that an aggregator must write by itself was ignored: pieces with gaps
     /// between them were sent to aggregators, which made as many calls.
     #[test]
     fn sparse_pieces_are_written_by_their_ranks() {

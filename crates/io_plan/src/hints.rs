@@ -1,10 +1,10 @@
-//! Info keys that influence how files are accessed (MPI 5.0, 14.2.8), with the names that ROMIO's
-//! users know. An unknown key, or a value that makes no sense, changes nothing.
+//! Info keys that influence how files are accessed (MPI 5.0, 14.2.8), under the names that ROMIO's
+//! users know. An unknown key, or an invalid value, changes nothing.
 
-/// Whether something is done.
+/// When something is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Switch {
-    /// Where it pays.
+    /// If it pays.
     #[default]
     Automatic,
     /// Always.
@@ -35,7 +35,8 @@ impl Switch {
 /// The hints of one open file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hints {
-    /// `cb_nodes`: how many ranks access the file for others; by default up to four of each host.
+    /// `cb_nodes`: number of ranks that access the file for others; by default up to four of each
+    /// host.
     pub aggregators: Option<u32>,
     /// `cb_buffer_size`: bytes that an aggregator accesses at once.
     pub buffer: u64,
@@ -47,11 +48,11 @@ pub struct Hints {
     pub exchange_reads: Switch,
     /// `romio_cb_write`: whether collective writes exchange data.
     pub exchange_writes: Switch,
-    /// `romio_ds_read`: whether gaps between pieces are read along with them.
+    /// `romio_ds_read`: whether gaps between pieces are read together with them.
     pub sieve_reads: Switch,
-    /// `ind_rd_buffer_size`: bytes that are read at once where gaps are read along.
+    /// `ind_rd_buffer_size`: bytes that are read at once if gaps are included.
     pub sieve: u64,
-    /// `file_perm`: permissions of a file that is created, as chmod has them; by default 0666 without the
+    /// `file_perm`: permissions of a new file in the notation of chmod; by default 0666 without the
     /// process's umask.
     pub permissions: Option<u32>,
 }
@@ -72,11 +73,11 @@ impl Default for Hints {
     }
 }
 
-/// The most bytes of a buffer that a hint can ask for.
+/// The largest buffer that a hint can request, in bytes.
 const MOST_BUFFER: u64 = 1 << 30;
 
 impl Hints {
-    /// Takes one key and its value; returns whether it means something here.
+    /// Takes one key and its value; returns whether it has a meaning here.
     pub fn set(&mut self, key: &str, value: &str) -> bool {
         let value = value.trim();
         let number = || value.parse::<u64>().ok().filter(|&n| n > 0);

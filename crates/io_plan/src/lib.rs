@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`view`] | a view: position in its data to position in the file, and back |
 //! | [`runs`] | what a view selects of a range of the file, in a form that travels in a message |
-//! | [`collective`] | whether a collective call exchanges data, and who accesses which bytes |
+//! | [`collective`] | whether a call exchanges data, and which rank accesses which bytes |
 //! | [`cost`] | what accesses and exchanges cost |
 //! | [`assembly`] | what an aggregator does with the parts that the ranks send or want |
 //! | [`hints`] | the info keys that influence this |

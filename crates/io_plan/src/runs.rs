@@ -1,9 +1,9 @@
-//! Rows of runs of bytes in a file, and how a list of them travels in a message.
+//! Rows of runs of bytes in a file, and their encoding in a message.
 
 use crate::view::View;
 use std::ops::Range;
 
-/// `n` runs of `len` bytes, each `stride` bytes behind the one before.
+/// `n` runs of `len` bytes, each `stride` bytes after the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// Position of the first byte in the file.
@@ -40,12 +40,12 @@ impl Run {
         self.len.saturating_mul(self.n)
     }
 
-    /// Position just behind the last run.
+    /// Position of the first byte after the last run.
     pub fn end(&self) -> u64 {
         self.place(self.n.saturating_sub(1)).wrapping_add(self.len)
     }
 
-    /// Whether all bytes lie in `range`, where the runs ascend without overlap.
+    /// Whether all bytes are in `range`, and the runs are ascending without overlap.
     fn lies_in(&self, range: &Range<u64>) -> bool {
         let apart = self.n <= 1 || self.stride > 0 && self.stride as u64 >= self.len;
         let far = (self.stride.max(0) as u64).checked_mul(self.n.saturating_sub(1));
@@ -62,7 +62,7 @@ pub struct RunList {
     bytes: u64,
 }
 
-/// Why bytes are not a list of runs in a range.
+/// Reason why bytes are not a list of runs in a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Malformed {
     /// They end inside of an item.
@@ -81,7 +81,7 @@ impl RunList {
         list
     }
 
-    /// Adds a row; one that continues the last becomes part of it.
+    /// Adds a row; one that continues the last row is merged with it.
     pub fn push(&mut self, run: Run) {
         self.bytes += run.bytes();
         if let Some(last) = self.rows.last_mut() {

@@ -5,7 +5,7 @@
 use crate::runs::Run;
 use kw_types::layout::{Layout, Visit};
 
-/// Why an elementary type and a file type make no view.
+/// Reason why an elementary type and a file type do not form a view.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unfit {
     /// The displacement is negative.
@@ -14,7 +14,7 @@ pub enum Unfit {
     /// The elementary type has no bytes.
     #[error("the elementary type has no bytes")]
     EmptyEtype,
-    /// The file type is not made of whole elementary types.
+    /// The file type does not consist of whole elementary types.
     #[error(
         "the file type has {filetype} bytes of data, which is not a multiple of the {etype} bytes of the elementary type"
     )]
@@ -27,14 +27,14 @@ pub enum Unfit {
     /// A byte of the file type lies before its start.
     #[error("the file type has data at displacement {0}, but must have none below 0")]
     Negative(i64),
-    /// The displacements of the file type go back.
+    /// The displacements of the file type decrease.
     #[error(
         "the displacements of the file type must not decrease, but {after} follows one that ends at {end}"
     )]
     Order {
         /// End of a run of bytes.
         end: i64,
-        /// Displacement of the run that follows.
+        /// Displacement of the next run.
         after: i64,
     },
 }
@@ -49,14 +49,14 @@ pub struct View {
     pieces: u64,
     /// Whether later data lie further back in the file, over all repetitions of the file type.
     ascending: bool,
-    /// Whether all data lie in a row.
+    /// Whether all data are contiguous.
     dense: bool,
 }
 
-/// How many repetitions of a file type there are: as many as a file can hold.
+/// Number of repetitions of a file type: the most that a file can hold.
 const ENDLESS: u64 = u64::MAX;
 
-/// Passes runs on, moved to their place in the file.
+/// Passes runs on, shifted to their place in the file.
 struct Placed<'a> {
     by: u64,
     run: &'a mut dyn FnMut(Run),
@@ -95,7 +95,7 @@ impl Check {
 
 impl Visit for Check {
     fn strided(&mut self, at: i64, len: u64, stride: i64, n: u64) {
-        // The end of a regular row follows from its first two and its last run.
+        // The first two runs of a regular row and its last one determine its end.
         let place = |i: u64| at.saturating_add(stride.saturating_mul(i as i64));
         for i in [0, 1].into_iter().filter(|&i| i < n) {
             self.run(place(i), len);
@@ -123,8 +123,9 @@ impl View {
                 etype: size,
             });
         }
-        // The standard wants a file type that is built from the elementary type. Programs (PnetCDF)
-        // give bytes as the elementary type of any other, and nothing depends on it.
+        // The standard requires a file type that is built from the elementary type. Programs
+        // (PnetCDF) combine bytes as the elementary type with any other file type, and nothing
+        // depends on it.
         let mut check = Check::default();
         filetype.walk(1, 0, filetype.size(), &mut check);
         if let Some(fault) = check.fault {
@@ -151,13 +152,13 @@ impl View {
         self.displacement
     }
 
-    /// Whether no data is seen: the file type has no bytes.
+    /// Whether the view shows no data: the file type has no bytes.
     pub fn is_empty(&self) -> bool {
         self.filetype.size() == 0
     }
 
     /// Whether later data never lie before earlier ones in the file, so that a part of the file
-    /// holds a part of the data in a row.
+    /// holds a contiguous part of the data.
     pub fn is_ascending(&self) -> bool {
         self.ascending
     }
@@ -176,14 +177,14 @@ impl View {
         self.filetype.walk(ENDLESS, from, to, &mut placed);
     }
 
-    /// The position in the file of a byte of the data. Where there is no data: the displacement.
+    /// The position in the file of a byte of the data. Without data: the displacement.
     pub fn offset_of(&self, data: u64) -> u64 {
         let mut at = self.displacement;
         self.runs(data, data.saturating_add(1), &mut |run| at = run.at);
         at
     }
 
-    /// The position in the file just behind data byte `to - 1`.
+    /// The position in the file of the first byte after data byte `to - 1`.
     pub fn end_of(&self, to: u64) -> u64 {
         match to {
             0 => self.displacement,
@@ -191,7 +192,7 @@ impl View {
         }
     }
 
-    /// Whether the data up to byte `to - 1` lie at positions that a file can have.
+    /// Whether the data up to byte `to - 1` are at positions that a file can have.
     pub fn fits(&self, to: u64) -> bool {
         let Some(last) = to.checked_sub(1).filter(|_| !self.is_empty()) else {
             return true;
@@ -206,12 +207,12 @@ impl View {
         let last = tile as i128 * self.filetype.extent() as i128 + at as i128;
         let by = self.displacement as i128;
         let fits = |(first, end): (i128, i128)| by + first >= 0 && by + end <= i64::MAX as i128;
-        // In a view that goes back, what comes before the last byte may reach further.
+        // In a view that is not ascending, earlier data may lie beyond the last byte.
         let before = self.filetype.reach(0, tile);
         fits((last, last + 1)) && before.is_none_or(fits)
     }
 
-    /// How many bytes of the data lie at positions that a file can have: the highest `to` for which
+    /// Number of bytes of the data at positions that a file can have: the highest `to` for which
     /// the data fit, at most `i64::MAX`.
     pub fn capacity(&self) -> u64 {
         let (mut low, mut high) = (0, i64::MAX as u64);
@@ -225,7 +226,7 @@ impl View {
         low
     }
 
-    /// How many bytes of the data lie before position `at` of the file, in an ascending view.
+    /// Number of bytes of the data before position `at` of the file, in an ascending view.
     pub fn data_before(&self, at: u64) -> u64 {
         let size = self.filetype.size();
         let first = self.displacement + self.filetype.true_lb().max(0) as u64;
@@ -250,7 +251,7 @@ impl View {
         low
     }
 
-    /// About how many runs of bytes hold `bytes` bytes of the data.
+    /// Approximate number of runs that hold `bytes` bytes of the data.
     pub fn pieces_of(&self, bytes: u64) -> u64 {
         if bytes == 0 || self.is_empty() {
             return 0;
