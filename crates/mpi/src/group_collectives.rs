@@ -1,5 +1,5 @@
-//! Small collectives among the members of a group, for making communicators and agreeing on context
-//! ids: blocking, on contexts of their own.
+//! Small collectives among the members of a group, for creating communicators and agreeing on
+//! context ids: blocking, on contexts of their own.
 //!
 //! [`Members`] are a communicating group; tag and context separate its messages from all others.
 //! Its members are identified by their ranks in a group that does not change from call to call, so
@@ -26,10 +26,11 @@ use kw_sys::buf::Buf;
 use kw_types::comm::Proposal;
 use std::sync::Arc;
 
-/// Where ranks share cores: with fewer of them the root talks to each by itself. A built-in value.
+/// Number of members, with shared cores, below which the root communicates with each directly. A
+/// built-in value.
 const FLAT: u32 = 128;
 
-/// Bytes of a broadcast of any length that go with the length.
+/// Bytes of a broadcast of any length that are sent together with the length.
 const SHORT: usize = 56;
 
 /// The FNV-1a hash of some bytes.
@@ -43,7 +44,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
 pub struct Members<'a> {
     /// MPI.
     pub mpi: &'a Mpi,
-    /// Where they talk.
+    /// Context of their messages.
     pub context: ContextId,
     /// Purpose.
     pub purpose: Purpose,
@@ -51,7 +52,7 @@ pub struct Members<'a> {
     pub group: Arc<Group>,
     /// This process's rank in `group`.
     pub rank: u32,
-    /// The group whose ranks the messages name their senders by.
+    /// The group in which the messages name their senders by rank.
     pub names: Arc<Group>,
 }
 
@@ -163,7 +164,7 @@ impl<'a> Members<'a> {
         let each = mine.len();
         let mut got = mine.to_vec();
         got.resize(each * self.size() as usize, 0);
-        // of no bytes, too: then this is a barrier
+        // also without bytes: then this is a barrier
         for from in 1..self.size() {
             self.recv(from, &mut got[each * from as usize..][..each])?;
         }
@@ -204,7 +205,7 @@ impl<'a> Members<'a> {
         Ok(all)
     }
 
-    /// As [`Members::allgather`], and bytes besides that rank 0 makes of what all have given.
+    /// [`Members::allgather`] with additional bytes that rank 0 makes from the data of all.
     pub fn allgather_and<const N: usize>(
         &self,
         mine: &[u8],
@@ -223,7 +224,7 @@ impl<'a> Members<'a> {
         Ok((all, made))
     }
 
-    /// Whether all members say yes.
+    /// Whether all members give yes.
     pub fn all(&self, yes: bool) -> Res<bool> {
         let votes = self.gather(&[yes as u8])?;
         let mut verdict = [votes.iter().all(|&v| v == 1) as u8];
@@ -231,13 +232,13 @@ impl<'a> Members<'a> {
         Ok(verdict[0] == 1)
     }
 
-    /// All members must say the same of `what`, of an info: otherwise an error for all of them, which
-    /// names two that differ.
+    /// Checks that all members give the same `what` of an info: otherwise returns an error for all
+    /// of them, which names two that differ.
     pub fn alike(&self, what: &str, mine: &str) -> Res {
         self.alike_or(Class::InfoValue, what, mine)
     }
 
-    /// The same, with an error of this class.
+    /// The same check, with an error of this class.
     pub fn alike_or(&self, class: Class, what: &str, mine: &str) -> Res {
         let own = hash(mine.as_bytes()).to_ne_bytes();
         let all = self.gather(&own)?;
@@ -273,9 +274,9 @@ impl<'a> Members<'a> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The bytes that rank 0 has, of any length.
+    /// Broadcasts the bytes of rank 0, of any length.
     pub fn bcast_any(&self, mine: Vec<u8>) -> Res<Vec<u8>> {
-        // Most are short, and there with the length.
+        // Most are short, and arrive with the length.
         let mut head = [0; 8 + SHORT];
         let first = mine.len().min(SHORT);
         head[..8].copy_from_slice(&(mine.len() as u64).to_ne_bytes());
@@ -291,8 +292,7 @@ impl<'a> Members<'a> {
         Ok(all)
     }
 
-    /// A word with which this process could lead a new communicator, to be told with something
-    /// else.
+    /// A word with which this process could lead a new communicator, to be sent with other data.
     pub fn offer(&self) -> u32 {
         match spans(self.mpi, &[&self.group]) {
             // Processes of several jobs have to agree.
@@ -343,7 +343,7 @@ impl<'a> Members<'a> {
 }
 
 impl Members<'_> {
-    /// The greatest of what the members say.
+    /// The maximum over the members.
     pub fn most(&self, mine: u32) -> Res<u32> {
         let mut word = self.most_at_leader(mine)?.to_ne_bytes();
         self.bcast(&mut word)?;
@@ -360,7 +360,7 @@ impl Members<'_> {
 }
 
 /// A context id on which processes of several jobs agree (see `kw_types::comm::SpanningPool`), by a
-/// maximum of all and by what all say.
+/// maximum and an exchange over all members.
 pub fn agree_among_jobs(
     mpi: &Mpi,
     parent: ContextId,
@@ -387,7 +387,7 @@ pub fn agree_among_jobs(
     )
 }
 
-/// A proposal as a word; all ones when there is none.
+/// A proposal as a word; all ones for none.
 fn propose(mpi: &Mpi) -> u32 {
     let mut guard = mpi.lock();
     let made = guard.above.contexts.as_mut().and_then(|p| p.propose());
@@ -457,7 +457,7 @@ fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut 
     received(source.1, outcome, &buf, bytes)
 }
 
-/// The bytes that came, which must be as many as were expected.
+/// The received bytes, whose number must be the expected one.
 fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
     if outcome.len != bytes.len() as u64 {
         return fail(
@@ -473,7 +473,7 @@ fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
     Ok(())
 }
 
-/// Waits for a request and takes its outcome.
+/// Waits for a request and takes its result.
 pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let on = WaitOn {
         requests: &[id],

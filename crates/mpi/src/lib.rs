@@ -2,7 +2,7 @@
 //! without `MPI_`, with the same parameters in the same order and then its
 //! [form](kw_objects::forms).
 //!
-//! The generated shells of `kw-abi` call [`built`]; a function that is not there answers
+//! The generated shells of `kw-abi` call [`built`]; a missing function returns
 //! MPI_ERR_UNSUPPORTED_OPERATION.
 #![forbid(unsafe_code)]
 

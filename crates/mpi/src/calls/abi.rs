@@ -1,5 +1,5 @@
-//! The ABI tells about itself, and is told about Fortran's (MPI 5.0, 20.2 and 20.5). Callable at
-//! any time.
+//! Queries of the ABI, and values of Fortran that its bindings report (MPI 5.0, 20.2 and 20.5).
+//! Callable at any time.
 
 use kw_objects::abi::sizes;
 use kw_objects::error::fail;
@@ -29,7 +29,7 @@ pub fn abi_get_fortran_info(mpi: &Mpi, info: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// A Fortran binding tells sizes and supported types, once.
+/// Takes sizes and supported types from a Fortran binding, once.
 pub fn abi_set_fortran_info(mpi: &Mpi, info: InfoH) -> Res {
     let mut guard = mpi.lock();
     let facts = guard.above.infos.get(info)?.clone();
@@ -43,7 +43,7 @@ pub fn abi_set_fortran_info(mpi: &Mpi, info: InfoH) -> Res {
     Ok(())
 }
 
-/// The bytes of `.TRUE.` and `.FALSE.`, if a Fortran binding has told.
+/// The bytes of `.TRUE.` and `.FALSE.`, if a Fortran binding has reported them.
 pub fn abi_get_fortran_booleans(
     mpi: &Mpi,
     size: i32,
@@ -69,7 +69,7 @@ pub fn abi_get_fortran_booleans(
     Ok(())
 }
 
-/// A Fortran binding tells the bytes of `.TRUE.` and `.FALSE.`, once.
+/// Takes the bytes of `.TRUE.` and `.FALSE.` from a Fortran binding, once.
 pub fn abi_set_fortran_booleans(mpi: &Mpi, size: i32, yes: Addr, no: Addr) -> Res {
     check_size(size)?;
     if yes == Addr::NULL || no == Addr::NULL {

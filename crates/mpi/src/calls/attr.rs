@@ -1,7 +1,7 @@
-//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of the
-//! same.
+//! Attributes of communicators, datatypes and windows (MPI 5.0, 7.7), and the older names of these
+//! functions.
 //!
-//! The user's copy and delete functions are called with the lock let go.
+//! The user's copy and delete functions are called with the lock released.
 
 use kw_objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
 use kw_objects::error::{Class, Fault, Res, Scope, fail};
@@ -253,7 +253,7 @@ fn ask_delete(owner: Owner, keyval: i32, kind: &Keyval, value: usize) -> Res {
     done.map_err(|code| refused(owner, code, "delete"))
 }
 
-/// The user's function answered with an error code, which becomes that of the call.
+/// Handles an error code of the user's function, which becomes that of the call.
 fn refused(owner: Owner, code: i32, what: &str) -> Box<Fault> {
     let text = format!("the {what} function of an attribute answered with the error code {code}");
     let scope = match owner {
@@ -266,8 +266,8 @@ fn refused(owner: Owner, code: i32, what: &str) -> Box<Fault> {
     fault
 }
 
-/// Gives `to` the attributes of `from`, as their copy functions say (duplication of communicators
-/// and datatypes).
+/// Gives `to` the attributes of `from` by calling their copy functions (duplication of
+/// communicators and datatypes).
 pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
     let all = mpi.lock().above.attributes.all(from);
     for (attribute, kind) in all {
@@ -285,7 +285,7 @@ pub(crate) fn copy_all(mpi: &Mpi, from: Owner, to: Owner) -> Res {
     Ok(())
 }
 
-/// Deletes all attributes of an object that goes away, the last one set first.
+/// Deletes all attributes of an object that is being freed, the last one set first.
 pub fn delete_all(mpi: &Mpi, owner: Owner) -> Res {
     loop {
         let last = mpi.lock().above.attributes.all(owner).pop();

@@ -10,12 +10,12 @@ use kw_objects::state::{Guard, Mpi};
 use kw_sys::args::{Out, OutInt};
 use kw_sys::buf::Addr;
 
-/// The communicator as owner of a buffer, if it lives.
+/// The communicator as owner of a buffer, if it exists.
 fn of_comm(guard: &Guard<'_>, comm: CommH) -> Res<Owner> {
     guard.above.comm(comm).map(|_| Owner::Comm(comm))
 }
 
-/// The session as owner of a buffer, if it lives.
+/// The session as owner of a buffer, if it exists.
 fn of_session(guard: &Guard<'_>, session: SessionH) -> Res<Owner> {
     guard
         .above
@@ -61,7 +61,7 @@ fn detach<'a>(
     Ok(())
 }
 
-/// An owner goes away: its buffer, if it has one, is empty and detached afterwards.
+/// Detaches the buffer of an owner that is being freed, after it is empty.
 pub(crate) fn let_go(mpi: &Mpi, owner: Owner) -> Res {
     let guard = mpi.lock();
     if !guard.above.buffers.is_attached(owner) {

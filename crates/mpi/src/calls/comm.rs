@@ -1,4 +1,4 @@
-//! Communicators: what can be asked of one, its hints, and how it goes (MPI 5.0, 7.4).
+//! Communicators: queries, hints, and freeing (MPI 5.0, 7.4).
 
 use crate::calls::attr::delete_all;
 use crate::calls::buffer::let_go;
@@ -47,7 +47,7 @@ pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
     Ok(())
 }
 
-/// MPI_Comm_set_info: hints that we do not know are left aside.
+/// MPI_Comm_set_info: unknown hints are ignored.
 pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let guard = mpi.lock();
     guard.above.comm(comm)?;
@@ -61,7 +61,7 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let comm = tables.comm_mut(comm)?;
     comm.info.get_or_insert_default().take_comm_hints(&new);
     comm.read_hints();
-    // They may choose other algorithms.
+    // They may select other algorithms.
     let plans = comm.plans.take();
     plans
         .into_iter()
@@ -77,13 +77,13 @@ pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// Hints by which ranks choose together must be the same on all of them.
+/// Checks that hints by which ranks choose together are the same on all of them.
 pub(crate) fn same_hints(members: &Members, hints: Option<&Info>) -> Res {
     let rows = hints.and_then(|h| h.get(ROWS_HINT));
     members.alike("the hint kw_coll", rows.unwrap_or_default())
 }
 
-/// The hints of a new communicator: what the caller gave, as far as we know it.
+/// The hints of a new communicator: those of the caller that we know.
 pub(crate) fn hints(info: Option<&Info>) -> Option<Box<Info>> {
     let mut known = Info::default();
     known.take_comm_hints(info?);
@@ -111,7 +111,7 @@ pub fn comm_disconnect(mpi: &Mpi, comm: Out<CommH>) -> Res {
     Ok(())
 }
 
-/// Puts a communicator into the table, and tells the engine who sends in it.
+/// Puts a communicator into the table, and tells the engine which processes send in it.
 pub fn add_comm(state: &mut State, mut comm: Comm) -> CommH {
     if let Some(engine) = &mut state.engine {
         if let Some(remote) = &comm.remote {
@@ -121,7 +121,7 @@ pub fn add_comm(state: &mut State, mut comm: Comm) -> CommH {
         let senders = comm.target();
         let others = senders.iter().any(|p| p.0 >= engine.job.size());
         let some = comm.remote.is_some() || senders.size() != engine.job.size() || others;
-        // one of MPI_Comm_idup has no context yet, and is taken for one of the whole job
+        // one of MPI_Comm_idup has no context yet, and is treated as one of the whole job
         if some && comm.context != UNKNOWN {
             engine.departed.set_senders(comm.context, senders.clone());
         }
@@ -129,7 +129,7 @@ pub fn add_comm(state: &mut State, mut comm: Comm) -> CommH {
     state.above.add_comm(comm)
 }
 
-/// Takes a communicator out of the table, and what the engine keeps for it.
+/// Removes a communicator from the table, and what the engine keeps for it.
 pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let mut guard = mpi.lock();
     let comm = guard.above.remove_comm(handle)?;

@@ -1,6 +1,6 @@
-//! Making communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
+//! Creates communicators from communicators and groups (MPI 5.0, 7.4.2 and 7.6).
 //!
-//! Duplicates and splits have files of their own; the rest, and what all of them share, is here.
+//! Duplicates and splits have files of their own; the rest, and their common parts, are here.
 
 pub mod dup;
 pub mod split;
@@ -19,13 +19,13 @@ use kw_sys::args::{Out, Text};
 use kw_types::comm::BOOTSTRAP;
 use std::sync::Arc;
 
-/// Properties that a new communicator takes from its parent.
+/// Properties that a new communicator inherits from its parent.
 pub struct Parent<'a> {
     /// The calling function.
     pub members: Members<'a>,
     /// The remote group, of an intercommunicator.
     pub remote: Option<Arc<Group>>,
-    /// The error handler that it takes over.
+    /// The inherited error handler.
     pub errhandler: ErrhandlerH,
     /// The session that it was derived from.
     pub session: Option<SessionH>,
@@ -60,7 +60,7 @@ impl<'a> Parent<'a> {
         self.members.mpi
     }
 
-    /// Data that KW_CHECK=1 compares for a group that is to be created from this one. None over an
+    /// Data that KW_CHECK=1 compares for a group that is to be created from this one. None for an
     /// intercommunicator.
     fn says(&self, group: &Group) -> Said {
         let all = &self.members.group;
@@ -99,7 +99,7 @@ impl<'a> Parent<'a> {
         self.heir(Comm::new(context, local.group, remote, local.rank))
     }
 
-    /// A communicator with what every descendant takes over.
+    /// A communicator with everything that a descendant inherits.
     pub fn heir(&self, mut comm: Comm) -> Comm {
         comm.errhandler = self.errhandler;
         comm.session = self.session;
@@ -169,8 +169,7 @@ pub fn comm_create_group(
     parent.give(made, newcomm)
 }
 
-/// MPI_Comm_create_from_group: there is no parent, so the messages go through a context of their
-/// own.
+/// MPI_Comm_create_from_group: there is no parent, so the messages use a context of their own.
 pub fn comm_create_from_group(
     mpi: &Mpi,
     group: GroupH,
@@ -270,7 +269,7 @@ fn check_subset(part: &Group, whole: &Group) -> Res {
     }
 }
 
-/// The members of a group as bytes, under the names by which every process knows them.
+/// Encodes the members of a group as bytes, under the names by which every process knows them.
 pub fn to_words(mpi: &Mpi, group: &Group) -> Res<Vec<u8>> {
     let guard = mpi.lock();
     let mut words = Vec::with_capacity(NAME * group.size() as usize);
@@ -288,7 +287,7 @@ pub fn to_words(mpi: &Mpi, group: &Group) -> Res<Vec<u8>> {
     Ok(words)
 }
 
-/// And back.
+/// Decodes the members of a group.
 pub fn from_words(mpi: &Mpi, bytes: &[u8]) -> Res<Group> {
     let guard = mpi.lock();
     let peer = |w: &[u8]| {
@@ -310,7 +309,7 @@ pub fn from_words(mpi: &Mpi, bytes: &[u8]) -> Res<Group> {
 /// Bytes of the name of a process.
 const NAME: usize = 12;
 
-/// Whether a process comes before another one wherever one of two must be the first.
+/// Whether a process comes before another one, if one of two must be the first.
 pub fn precedes(mpi: &Mpi, a: Peer, b: Peer) -> bool {
     let guard = mpi.lock();
     match &guard.engine {

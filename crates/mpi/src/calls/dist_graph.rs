@@ -1,4 +1,4 @@
-//! Virtual topologies (MPI 5.0, chapter 8): graphs of which each process knows its own edges only.
+//! Virtual topologies (MPI 5.0, chapter 8): graphs of which each process knows only its own edges.
 
 use crate::calls::coll::check::{self, Said};
 use crate::calls::comm_make::Parent;
@@ -20,8 +20,8 @@ const UNWEIGHTED: usize = 10;
 /// MPI_WEIGHTS_EMPTY
 const WEIGHTS_EMPTY: usize = 11;
 
-/// MPI_Dist_graph_create_adjacent: every process names its own edges, so nothing but the context id
-/// is agreed upon, unless ranks are reordered.
+/// MPI_Dist_graph_create_adjacent: every process names its own edges, so only the context id is
+/// agreed upon, unless ranks are reordered.
 pub fn dist_graph_create_adjacent(
     mpi: &Mpi,
     comm_old: CommH,
@@ -98,8 +98,8 @@ fn weighing(weighted: bool, reorder: i32) -> Said {
     said(&[weighted as i64], text.into(), reorder)
 }
 
-/// The edges that the arguments name, each from where, to where and with what weight; and whether
-/// weights were given.
+/// The edges that the arguments name, each with source, destination and weight; and whether weights
+/// were given.
 fn named(
     n: i32,
     (sources, degrees, destinations, weights): (Ints, Ints, Ints, Ints),
@@ -128,15 +128,15 @@ fn named(
     Ok((edges.collect(), weighted))
 }
 
-/// Side of an edge in a word: the edge leaves the process it is sent to.
+/// Side of an edge in a word: the edge leaves the receiver of the word.
 const OUT: i64 = 0;
-/// It comes in.
+/// The edge enters it.
 const IN: i64 = 1;
-/// In place of a side: the location of a process.
+/// Instead of a side: the location of a process.
 const LOCATION: i64 = 2;
 
-/// Tells every edge to both its ends. There the edges stand in the order of the ranks that named
-/// them, so that several edges between two processes have one order at both.
+/// Sends every edge to both its ends. There the edges are in the order of the ranks that named
+/// them, so that several edges between two processes have the same order at both.
 fn meet(parent: &Parent, named: &[[i64; 3]], weighted: bool) -> Res<Dist> {
     let me = parent.members.rank as i64;
     let numbered = (0..).zip(named);
@@ -163,7 +163,7 @@ fn from_words(words: &[Words], weighted: bool) -> Dist {
     }
 }
 
-/// Makes the communicator.
+/// Creates the communicator.
 fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH>) -> Res {
     let places = match reorder {
         true => arrange(parent, &dist)?,
@@ -184,7 +184,7 @@ fn finish(parent: &Parent, dist: Dist, reorder: bool, comm_dist_graph: Out<CommH
 }
 
 /// The new rank of every process; `None` if all run on one package, where every order is equally
-/// good. The first process sees the whole graph; without reordering none does.
+/// good. The first process gets the whole graph; without reordering none does.
 fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let (members, size) = (&parent.members, parent.members.group.size());
     let locations = mapping::locations(parent, size);
@@ -233,7 +233,7 @@ fn placed(heard: &[Words], size: u32) -> Vec<u32> {
 }
 
 /// Gives the edges that were named for this rank to the process that has this rank now, and takes
-/// those of its new one.
+/// those of its new rank.
 fn hand_over(parent: &Parent, dist: &Dist, places: &[u32]) -> Res<Dist> {
     let me = parent.members.rank;
     let heir = places.iter().position(|&p| p == me).unwrap_or(0) as i64;

@@ -26,9 +26,10 @@ const THREAD_MULTIPLE: i32 = 4096;
 const MAX_PROCESSOR_NAME: usize = 256;
 /// Tag of the library's own last synchronisation (negative: no receive of the user sees it).
 const FAREWELL: i32 = -7;
-/// Tag of what every rank says to every other before it tells what is left (KW_CHECK).
+/// Tag of the message that every rank sends to every other before it reports what is left
+/// (KW_CHECK).
 const MEETING: i32 = -9;
-/// Most ranks that do so.
+/// Largest number of ranks that do this.
 const MOST_THAT_MEET: u32 = 512;
 /// How long a thread that ends the job waits for the lock: its owner may never release it.
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
@@ -100,7 +101,7 @@ fn predefine(guard: &mut Guard<'_>) {
     guard.above.attributes.set_last_used_code(last);
 }
 
-/// Why no session can be opened any more.
+/// Reason why no session can be opened any more.
 const LOST: &str = "the launcher does not take this process back, which has left its job: open a session before MPI_Finalize is \
                     called, then further ones may follow";
 
@@ -163,7 +164,7 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     Ok(engine)
 }
 
-/// The knobs that are not as they are by default.
+/// The settings that are not at their defaults.
 fn say_what_is_set(knobs: &Knobs) {
     for (knob, at) in knobs::ALL.iter().zip(0..) {
         if knobs.at(at) != knob.default {
@@ -172,7 +173,7 @@ fn say_what_is_set(knobs: &Knobs) {
     }
 }
 
-/// Rank 0 says it for all.
+/// Rank 0 logs them for all.
 fn warn_of_misspelt() {
     for (name, _) in std::env::vars_os() {
         if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
@@ -181,7 +182,7 @@ fn warn_of_misspelt() {
     }
 }
 
-/// Why malloc of this process does not ask for huge pages, and gets none.
+/// Reason why malloc of this process does not ask for huge pages, and gets none.
 fn lacks_huge_pages() -> Option<&'static str> {
     let told = environment::variable(huge_pages::VARIABLE).unwrap_or_default();
     match Policy::here() {
@@ -196,7 +197,7 @@ fn lacks_huge_pages() -> Option<&'static str> {
     }
 }
 
-/// Our own mpiexec understands what a rank that crashes says on its socket.
+/// Only our own mpiexec understands a crash report on the rank's socket.
 fn who_hears(env: impl Fn(&str) -> Option<String>) -> crash::Tell {
     let socket = env("PMI_FD").and_then(|n| n.parse().ok());
     match (env("MPIEXEC_JOB"), socket) {
@@ -211,8 +212,8 @@ fn whoami(guard: &Guard<'_>) -> Res<(Peer, u32)> {
     Ok((engine.job.me, engine.job.size()))
 }
 
-/// One user of the engine less; the last one leaves the job. Collective over the job when it is the
-/// last.
+/// Removes a user of the engine; the last one leaves the job. Collective over the job when it is
+/// the last.
 pub(crate) fn leave(mpi: &Mpi) -> Res {
     let mut guard = mpi.lock();
     guard.above.life.users = guard.above.life.users.saturating_sub(1);
@@ -248,7 +249,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
         .map_err(|e| Fault::new(Class::Other, e.to_string()))
 }
 
-/// The process ends, and with it what was kept for sessions to come.
+/// Handles the end of the process: what was kept for later sessions ends as well.
 pub fn end_process(mpi: &Mpi) {
     // no lock is kept while MPI is up; a thread that calls exit then may hold it
     if mpi.is_active() {
@@ -260,7 +261,7 @@ pub fn end_process(mpi: &Mpi) {
     }
 }
 
-/// Objects of an engine that is gone: a later session starts another one.
+/// Drops the objects of an engine that is gone: a later session starts another one.
 fn forget(tables: &mut Tables) {
     let comms: Vec<Key> = tables.comms.iter().map(|(key, _)| key).collect();
     for key in comms {
@@ -281,8 +282,8 @@ fn print_counters(engine: &Engine) {
     eprintln!("rank {}: {}", engine.job.me, words.join(", "));
 }
 
-/// Everything this rank has sent is out, and every rank has come here: up a binomial tree to rank
-/// 0, and down again.
+/// Waits until everything this rank has sent is out, and every rank has called this: up a binomial
+/// tree to rank 0, and down again.
 fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
     let mut guard = last_words(mpi, guard);
     if let Some(engine) = &mut guard.engine {
@@ -311,7 +312,7 @@ fn farewell<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Res<Guard<'a>> {
     Ok(last_words(mpi, guard))
 }
 
-/// Waits until all that was sent has left.
+/// Waits until all sent messages have left.
 fn last_words<'a>(mpi: &'a Mpi, guard: Guard<'a>) -> Guard<'a> {
     let idle = |e: Option<&mut Engine>| e.is_none_or(|e| !e.messages.pending());
     mpi.lock
@@ -333,7 +334,7 @@ fn say(guard: &mut Guard<'_>, to: u32, tag: i32) {
     }
 }
 
-/// Waits for a rank's word; a rank that is gone says nothing more.
+/// Waits for a rank's message; a rank that is gone sends nothing more.
 fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32, tag: i32) -> Guard<'a> {
     let Some(engine) = guard.engine.as_mut() else {
         return guard;
@@ -375,8 +376,8 @@ pub fn finalize(mpi: &Mpi) -> Res {
     leave(mpi)
 }
 
-/// With KW_CHECK: says which objects the program has not freed and which messages it has not
-/// received. Where no launcher hears it, the rank says it itself.
+/// With KW_CHECK: reports which objects the program has not freed and which messages it has not
+/// received. Without a launcher that understands the report, the rank prints it itself.
 fn tell_what_is_left(mpi: &Mpi) {
     let guard = mpi.lock();
     if !guard.above.checking {
@@ -397,8 +398,8 @@ fn tell_what_is_left(mpi: &Mpi) {
     }
 }
 
-/// Every rank has come here, and all that others have sent to this one before has come. Of large
-/// jobs that is not waited for.
+/// Waits until every rank has called this, and all that others have sent to this one before has
+/// arrived. Large jobs skip this.
 fn meet<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
     let Ok((me, size)) = whoami(&guard) else {
         return guard;
@@ -407,7 +408,7 @@ fn meet<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
         return guard;
     }
     guard = last_words(mpi, guard);
-    // A rank that waits for this rank by mistake is told, as in a job without checks.
+    // A rank that waits for this rank by mistake gets an error, as in a job without checks.
     if let Some(engine) = &mut guard.engine {
         engine.messages.leave_job();
     }
@@ -419,8 +420,8 @@ fn meet<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
     guard
 }
 
-/// Every operation must have ended before (MPI 5.0, 11.2.2). MPI stays up when one has not: the
-/// caller may end it yet.
+/// Checks that every operation has ended before (MPI 5.0, 11.2.2). MPI stays up if one has not: the
+/// caller may still complete it.
 fn all_finished(mpi: &Mpi) -> Res {
     let mut guard = mpi.lock();
     let state = &mut *guard;
@@ -467,7 +468,7 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 
 /// MPI_Abort
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
-    // the lock may be held by the very thread that a signal has interrupted here
+    // the thread that a signal has interrupted here may itself hold the lock
     if let Some(guard) = mpi.lock.lock_within(LOCK_WAIT) {
         guard.above.comm(comm)?;
     }
@@ -484,12 +485,12 @@ pub fn end_job(mpi: &Mpi, code: i32, sentence: &str) -> ! {
     end_job_by(&mpi.lock, status, sentence)
 }
 
-/// The same from a thread of the library, which has the lock alone.
+/// Ends the job from a thread of the library, which holds the lock.
 pub fn end_job_by(lock: &ProgressLock<Tables>, status: i32, sentence: &str) -> ! {
     kw_sys::host::leave_after(status, || tell(lock, status, sentence))
 }
 
-/// Has the launcher say why the job ends; says it here when there is none.
+/// Makes the launcher report why the job ends; prints it here if there is no launcher.
 fn tell(lock: &ProgressLock<Tables>, status: i32, sentence: &str) {
     let mut guard = lock.lock_within(LOCK_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());

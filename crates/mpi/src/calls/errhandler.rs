@@ -1,4 +1,4 @@
-//! Error handlers: making, attaching and calling them (MPI 5.0, 9.3).
+//! Error handlers: creating, attaching and calling them (MPI 5.0, 9.3).
 
 use kw_objects::errhandler::Kind;
 use kw_objects::error::{Class, Fault, Handler, Res, Scope, fail};
@@ -60,7 +60,7 @@ pub fn errhandler_free(mpi: &Mpi, errhandler: Out<ErrhandlerH>) -> Res {
     Ok(())
 }
 
-/// Attaches `new` where `old` was.
+/// Attaches `new` in place of `old`.
 fn replace(tables: &mut Tables, old: ErrhandlerH, new: ErrhandlerH) {
     tables.errhandlers.hold(new);
     tables.errhandlers.release(old);
@@ -104,7 +104,7 @@ pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<Errh
     Ok(())
 }
 
-/// MPI_File_set_errhandler; for MPI_FILE_NULL the handler of files to come.
+/// MPI_File_set_errhandler; for MPI_FILE_NULL the handler of files opened later.
 pub fn file_set_errhandler(mpi: &Mpi, file: FileH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
     guard.above.file_errhandler(file)?;
@@ -173,7 +173,7 @@ fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
     drop(guard);
     let text = match text {
         Some(text) => text,
-        // Programs hand over codes of their own, as MPICH and Open MPI let them.
+        // Programs pass codes of their own; MPICH and Open MPI allow that.
         None if !strict => format!("error code {code} of the program"),
         None => {
             return fail(

@@ -134,7 +134,7 @@ fn neighbors_of(graph: &Graph, rank: i32) -> Res<&[i64]> {
     }
 }
 
-/// Writes as many values as there is room for.
+/// Writes as many values as fit.
 pub(crate) fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
     if room < 0 {
         return fail(

@@ -25,8 +25,8 @@ pub fn info_create_env(mpi: &Mpi, argc: i32, argv: Texts, info: Out<InfoH>) -> R
     Ok(())
 }
 
-/// MPI_Get_hw_resource_info: each key is a kind of hardware that MPI_Comm_split_type can be guided
-/// by, its value whether this process is bound to one of them.
+/// MPI_Get_hw_resource_info: each key is a kind of hardware that can guide MPI_Comm_split_type, its
+/// value whether this process is bound to one of them.
 pub fn get_hw_resource_info(mpi: &Mpi, hw_info: Out<InfoH>) -> Res {
     let mut known = Info::default();
     known.set("mpi_shared_memory", "true");

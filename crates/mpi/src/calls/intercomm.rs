@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// How a leader reaches the other one: context, own name, the other's name and peer.
 type Way = (ContextId, u32, (u32, Peer));
 
-/// MPI_Intercomm_create. `peer_comm` and `remote_leader` mean something at the local leader only,
-/// which tells the others whether they made sense.
+/// MPI_Intercomm_create. `peer_comm` and `remote_leader` are significant only at the local leader,
+/// which tells the others whether they are valid.
 pub fn intercomm_create(
     mpi: &Mpi,
     local_comm: CommH,
@@ -54,8 +54,8 @@ pub fn intercomm_create(
 }
 
 /// The leader finds a way to the other one, and tells the other processes of its group whether
-/// there is one, and which group is the first; `what`: the argument that is wrong otherwise, beside
-/// its own.
+/// there is one, and which group is the first; `what`: the invalid argument otherwise, apart from
+/// its own arguments.
 fn meet<'a>(
     local: Members<'a>,
     purpose: Purpose,
@@ -65,7 +65,7 @@ fn meet<'a>(
     let mine = local.group.peer(0);
     let way = match local.rank {
         0 => way(),
-        // The leader's alone is used.
+        // Only the leader's value is used.
         _ => Ok((BOOTSTRAP, 0, (0, Peer(0)))),
     };
     let found = way.as_ref().ok().filter(|_| local.rank == 0);
@@ -105,8 +105,8 @@ fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way>
     Ok((context, comm.rank, (remote_leader as u32, peer)))
 }
 
-/// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` mean something at the local
-/// leader only, which tells the others. An empty group makes nothing, without a message.
+/// MPI_Intercomm_create_from_groups. `remote_group` and `remote_leader` are significant only at the
+/// local leader, which informs the others. An empty group creates nothing, without a message.
 pub fn intercomm_create_from_groups(
     mpi: &Mpi,
     local_group: GroupH,
@@ -130,7 +130,7 @@ pub fn intercomm_create_from_groups(
     let tag = string_tag(stringtag)?;
     newintercomm.set(CommH::NULL);
     match (ours.is_empty(), &theirs) {
-        // Nothing but a group can stand there all the same.
+        // Even so it must be a group.
         (true, _) if remote_group != GroupH::NULL => return theirs.map(drop),
         (true, _) => return Ok(()),
         (false, Ok(theirs)) if theirs.is_empty() => return Ok(()),
@@ -175,8 +175,8 @@ fn leader_of(theirs: &Group, leader: i32, ours: &Group) -> Res<Peer> {
     Ok(theirs.peer(leader as u32))
 }
 
-/// MPI_Intercomm_merge: those who said `high` come last; if both or none did, the group of the
-/// first leader comes first.
+/// MPI_Intercomm_merge: the group that gave `high` comes last; if both or none did, the group of
+/// the first leader comes first.
 pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, intercomm)?;
     let Some(remote) = &parent.remote else {

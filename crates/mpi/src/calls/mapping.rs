@@ -1,5 +1,5 @@
-//! Process mapping (MPI_Cart_map, `reorder`): who takes which place of a new topology: what the
-//! processes know of where they run, given to `kw_types::comm::reorder`.
+//! Process mapping (MPI_Cart_map, `reorder`): places of the processes in a new topology. The known
+//! locations of the processes are passed to `kw_types::comm::reorder`.
 
 use crate::calls::comm_make::Parent;
 use kw_base::Peer;
@@ -8,8 +8,8 @@ use kw_objects::comm::UNDEFINED;
 use kw_objects::topology::{Cart, Graph};
 use kw_types::comm::reorder::{self, Link, Location};
 
-/// The locations of the first `n` processes of a communicator. The hosts of all are known to all;
-/// packages and cores only on the same host.
+/// The locations of the first `n` processes of a communicator. The hosts are known to all; packages
+/// and cores only on the same host.
 pub(crate) fn locations(parent: &Parent, n: u32) -> Vec<Location> {
     let peers: Vec<Peer> = parent.members.group.iter().take(n as usize).collect();
     let mut guard = parent.members.mpi.lock();
@@ -19,14 +19,14 @@ pub(crate) fn locations(parent: &Parent, n: u32) -> Vec<Location> {
     }
 }
 
-/// This process's place when ranks keep their order and there are `n` places; MPI_UNDEFINED for
-/// those left over.
+/// This process's place if ranks keep their order and there are `n` places; MPI_UNDEFINED for the
+/// remaining ranks.
 pub(crate) fn kept(parent: &Parent, n: i32) -> i32 {
     let rank = parent.members.rank as i32;
     if rank < n { rank } else { UNDEFINED }
 }
 
-/// The color of MPI_Comm_split that goes with a place.
+/// The color of MPI_Comm_split for a place.
 pub(crate) fn color(place: i32) -> i32 {
     if place == UNDEFINED { UNDEFINED } else { 0 }
 }

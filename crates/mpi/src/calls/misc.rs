@@ -20,7 +20,7 @@ pub fn get_library_version(_mpi: &Mpi, version: OutText, length: Out<i32>) -> Re
     Ok(())
 }
 
-/// Nothing to control: profiling is left to tools that replace MPI_Pcontrol.
+/// Without effect: profiling is left to tools that replace MPI_Pcontrol.
 pub fn pcontrol(_mpi: &Mpi, level: i32) -> Res {
     let _ = level;
     Ok(())

@@ -1,7 +1,7 @@
 //! Point-to-point communication (MPI 5.0, 3.2 to 3.7 and 3.10): sends, receives, and both at once.
 //!
-//! A blocking call that can end at once touches the lock once and allocates nothing; [`short`] is
-//! what it does then.
+//! A blocking call that can end at once takes the lock once and allocates nothing; [`short`] does
+//! this.
 
 pub(crate) mod form;
 mod short;
@@ -110,7 +110,7 @@ pub(crate) fn from(want: &Want) -> Option<Peer> {
     want.source.map(|(_, peer)| peer)
 }
 
-/// Waits until a part has ended; the guard comes back with what it left.
+/// Waits until a part has ended; returns the guard with the part's result.
 #[inline]
 pub fn settle<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, part: Part) -> Res<(Guard<'a>, Status, Res)> {
     if let Part::Flying(f) = part {
@@ -244,7 +244,7 @@ fn recv_slow(mpi: &Mpi, mut guard: Guard<'_>, comm: CommH, end: &End, status: St
     Blocking((status,)).receive(mpi, guard, Some(flight))
 }
 
-/// Starts a receive; none where it is from MPI_PROC_NULL.
+/// Starts a receive; none if it is from MPI_PROC_NULL.
 #[inline(never)]
 fn post(state: &mut State, comm: CommH, end: &End) -> Res<Option<Flight>> {
     let (engine, tables) = running(state)?;
@@ -255,7 +255,7 @@ fn post(state: &mut State, comm: CommH, end: &End) -> Res<Option<Flight>> {
     Ok(found.map(|(want, buf)| start_recv(engine, comm, want, buf)))
 }
 
-/// Starts a receive and a send, the receive first; nothing is started when an argument of either is
+/// Starts a receive and a send, the receive first; nothing is started if an argument of either is
 /// wrong.
 fn start_both(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {
     let (engine, tables) = running(state)?;
@@ -287,7 +287,7 @@ fn launch(
     [send, recv]
 }
 
-/// As [`start_both`], with one buffer for both: the data to send is copied aside first.
+/// [`start_both`] with one buffer for both: the data to send is copied aside first.
 fn start_replace(state: &mut State, comm: CommH, out: End, into: End) -> Res<[Part; 2]> {
     let (engine, tables) = running(state)?;
     let mut out = outgoing(tables, comm, &out)?;

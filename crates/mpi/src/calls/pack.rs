@@ -145,7 +145,8 @@ impl Source<'_> {
     }
 }
 
-/// One direction of conversion: bytes of an element there, and the conversion itself.
+/// One direction of conversion: bytes of an element in the converted form, and the conversion
+/// itself.
 struct Way {
     size: fn(Element) -> u64,
     convert: fn(Element, &[u8], &mut Vec<u8>) -> Result<(), OutOfRange>,
@@ -193,7 +194,7 @@ pub fn to_external(layout: &Layout, count: u64, data: &Buf, packed: &Buf) -> Res
     convert(layout, count, data, packed, way)
 }
 
-/// Converts up to `count` elements of a layout, as many as there are, from external32.
+/// Converts at most `count` elements of a layout, as many as there are, from external32.
 pub fn from_external(layout: &Layout, count: u64, packed: &Buf, data: &Buf) -> Res {
     let way = Way {
         size: |e| e.external as u64,

@@ -1,5 +1,5 @@
-//! Partitioned communication (MPI 5.0, 4.2): a buffer whose sender says partition by partition what
-//! is ready. How it travels is the engine's ([`kw_engine::PartId`]).
+//! Partitioned communication (MPI 5.0, 4.2): a buffer whose sender marks each partition as ready.
+//! The engine transfers it ([`kw_engine::PartId`]).
 
 use crate::calls::p2p::{End, end, incoming, outgoing, running};
 use crate::calls::request::doubt;

@@ -1,4 +1,5 @@
-//! Persistent requests (MPI 5.0, 3.9): arguments are checked and decoded once, and started often.
+//! Persistent requests (MPI 5.0, 3.9): arguments are checked and decoded once; the requests are
+//! started often.
 
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::RequestH;

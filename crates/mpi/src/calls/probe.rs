@@ -17,8 +17,8 @@ fn status_of(found: &Found) -> Status {
     received(found.source, found.tag, found.len)
 }
 
-/// Looks; progresses and looks again when nothing is there. An error when that has gone on for
-/// long, and the source has left.
+/// Probes; if nothing is there, progresses and probes again. Returns an error if the source has
+/// left and this has gone on for long.
 #[inline]
 fn look<T>(
     guard: &mut Guard<'_>,
@@ -31,7 +31,8 @@ fn look<T>(
     let found = guard.poll(
         |s| s.engine.as_mut().and_then(&mut find),
         |s| {
-            // From any source: the program may look until it has been quiet for a while.
+            // From any source: the program may continue to probe until no message has arrived for a
+            // while.
             if let (Some(engine), Some(_)) = (&mut s.engine, want.source) {
                 engine.doubt(on(want));
                 end = hopeless(engine, want, comm);
@@ -53,7 +54,7 @@ fn on(want: &Want) -> WaitOn<'_> {
     }
 }
 
-/// Why no message can arrive: all possible senders have left.
+/// Reason why no message can arrive: all possible senders have left.
 fn never_comes(engine: &Engine, want: &Want) -> Option<Failure> {
     engine.departed.never_comes(&engine.messages, want)
 }
@@ -112,7 +113,7 @@ pub fn iprobe(
     Ok(())
 }
 
-/// Hands a message taken off the queue to the caller.
+/// Returns a message taken off the queue to the caller.
 fn hand_over(
     state: &mut State,
     comm: CommH,
@@ -185,7 +186,7 @@ pub fn improbe(
     }
 }
 
-/// Starts to receive a matched message; its handle is dead from then on. `None` for
+/// Starts to receive a matched message; its handle is invalid from then on. `None` for
 /// MPI_MESSAGE_NO_PROC.
 fn start(
     state: &mut State,

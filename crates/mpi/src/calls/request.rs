@@ -46,7 +46,7 @@ pub(crate) fn has_ended(guard: &mut Guard<'_>, handle: RequestH) -> bool {
     guard.poll(ended, |s| doubt(s, handle)).is_some()
 }
 
-/// Ends a request that nothing else can end, because of ranks that have left.
+/// Completes a request that nothing else can complete, because ranks have left.
 pub(crate) fn doubt(state: &mut State, handle: RequestH) {
     if let Some(Pending::On(id, from)) = pending(state, handle)
         && let Some(engine) = &mut state.engine
@@ -59,7 +59,7 @@ pub(crate) fn doubt(state: &mut State, handle: RequestH) {
     }
 }
 
-/// Asks the user's functions, with the lock released, for what a generalized request left.
+/// Calls the user's functions of a generalized request, with the lock released, for its status.
 pub(crate) fn ask(ended: &mut Ended) {
     let Some(g) = ended.ask.take() else { return };
     let (status, asked) = g.ask();
@@ -89,8 +89,8 @@ pub(crate) fn conclude(
     ended.fault.map_or(Ok(()), Err)
 }
 
-/// The status of a null request is empty, its error included; any other keeps the error that is
-/// there.
+/// Writes a status. That of a null request is empty, its error included; any other keeps the
+/// previous error field.
 #[inline]
 fn put_at_once(handle: RequestH, ended: Status, status: StatusOut) {
     if handle.is_null() {
@@ -133,8 +133,8 @@ pub fn test(mpi: &Mpi, request: Out<RequestH>, flag: Out<i32>, status: StatusOut
     conclude(guard, handle, |null| request.set(null), status)
 }
 
-/// The status of a request that has ended, left in place; the user is asked for a generalized
-/// one's.
+/// The status of a request that has ended and stays in place; for a generalized one the user's
+/// function is called.
 pub(crate) fn look<'a>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,

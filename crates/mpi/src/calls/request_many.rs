@@ -1,8 +1,9 @@
 //! Completion of several requests (MPI 5.0, 3.7.5).
 //!
-//! An array is walked up to three times: are all handles good, have they ended, take what they
-//! left. To wait for all means to wait for one after the other and to take what it left, so a
-//! thread is woken no oftener than it must be and nothing is allocated.
+//! An array is traversed up to three times: to check that all handles are valid, to check whether
+//! they have ended, to take their results. To wait for all means to wait for one after the other
+//! and to take its result, so a thread is woken no more often than necessary and nothing is
+//! allocated.
 
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::request::{ask, conclude, doubt, look, wait_until_ended};
@@ -45,7 +46,8 @@ impl List {
         })
     }
 
-    /// How many are neither null nor inactive; an error for a handle that names no request.
+    /// Number of requests that are neither null nor inactive; an error for a handle that names no
+    /// request.
     fn active(self, tables: &Tables) -> Res<usize> {
         let mut active = 0;
         for i in 0..self.n {
@@ -69,7 +71,7 @@ impl List {
         (0..self.n).all(|i| pending(state, self.handles.get(i)).is_none())
     }
 
-    /// The requests to wait for until any has ended; empty when any event may end one.
+    /// The requests to wait for until any has ended; empty if any event may end one.
     fn ids(self, state: &State) -> Vec<ReqId> {
         let mut ids = Vec::with_capacity(self.n);
         for i in 0..self.n {
@@ -82,7 +84,7 @@ impl List {
         ids
     }
 
-    /// Ends those that nothing else can end, because of ranks that have left.
+    /// Completes those that nothing else can complete, because ranks have left.
     fn doubt_each(self, state: &mut State) {
         (0..self.n).for_each(|i| doubt(state, self.handles.get(i)));
     }
@@ -98,8 +100,7 @@ impl List {
         }
     }
 
-    /// One that is active and has ended (there must be one that is active): a form that waits,
-    /// waits for it.
+    /// One that is active and has ended (one must be active): a form that waits, waits for it.
     fn any<'a, F: Form>(self, mpi: &'a Mpi, mut guard: Guard<'a>) -> (Guard<'a>, Option<usize>) {
         if !F::WAITS {
             let found = guard.poll(|s| self.first(s), |s| self.doubt_all(s));
@@ -134,7 +135,7 @@ struct Harvest {
     statuses: Array<Status>,
     /// Position in `statuses` of the next result.
     at: usize,
-    /// Generalized requests to ask, with their positions.
+    /// Generalized requests whose functions must be called, with their positions.
     asks: Vec<(usize, Ended)>,
     failed: Option<Box<Fault>>,
 }
@@ -149,7 +150,7 @@ impl Harvest {
         }
     }
 
-    /// Takes the result of one operation that has ended well; whether it was that.
+    /// Takes the result of one operation that has succeeded; returns whether it was one.
     #[inline]
     fn take_plain(&mut self, state: &mut State, list: List, i: usize) -> bool {
         let Some(status) = finish_plain(state, list.handles.get(i)) else {
@@ -191,7 +192,7 @@ impl Harvest {
         self.tell(at, ended.status);
     }
 
-    /// Gives the caller a status.
+    /// Writes a status for the caller.
     #[inline]
     fn tell(&self, at: usize, status: Status) {
         if self.statuses.is_null() {
@@ -204,8 +205,7 @@ impl Harvest {
         self.statuses.set(at, Status { error, ..status });
     }
 
-    /// Remembers the first failure; from then on the statuses carry errors, those before it
-    /// MPI_SUCCESS.
+    /// Notes the first failure; from then on the statuses have errors, those before it MPI_SUCCESS.
     #[cold]
     fn fail(&mut self, fault: Box<Fault>) {
         if self.failed.is_some() {
@@ -221,7 +221,7 @@ impl Harvest {
         }
     }
 
-    /// Asks the user about generalized requests, with the lock released.
+    /// Calls the user's functions of generalized requests, with the lock released.
     fn done(mut self, guard: Guard<'_>) -> Res {
         drop(guard);
         for (at, mut ended) in std::mem::take(&mut self.asks) {
@@ -239,9 +239,9 @@ impl Harvest {
     }
 }
 
-/// Where a form says whether requests have ended: nowhere, or in a flag.
+/// Where a form reports whether requests have ended: nowhere, or in a flag.
 pub trait Flag {
-    /// Says it.
+    /// Reports it.
     fn say(&self, ended: bool);
 }
 
@@ -257,12 +257,12 @@ impl Flag for (Out<i32>,) {
 
 /// A form of MPI_Waitall, MPI_Waitany and MPI_Waitsome.
 pub trait Form {
-    /// Whether the call waits; else it looks once.
+    /// Whether the call waits; otherwise it checks once.
     const WAITS: bool;
-    /// Whether the call completes the requests; else it only looks at their statuses.
+    /// Whether the call completes the requests; otherwise it only reads their statuses.
     const TAKES: bool;
 
-    /// Says whether requests have ended.
+    /// Reports whether requests have ended.
     fn say(&self, ended: bool);
 }
 
@@ -298,8 +298,8 @@ fn lock<F: Form>(mpi: &Mpi) -> Guard<'_> {
     }
 }
 
-/// Returns the results of all requests; or, for the functions that return their number and indices,
-/// of those that have ended.
+/// Returns the results of all requests or, for the functions that return number and indices, of
+/// those that have ended.
 fn results<'a, F: Form>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,
@@ -328,7 +328,7 @@ fn results<'a, F: Form>(
     harvest.done(guard)
 }
 
-/// Waits for one after the other, and takes what each has left.
+/// Waits for one request after the other, and takes its result.
 fn wait_for_all<'a>(
     mpi: &'a Mpi,
     mut guard: Guard<'a>,

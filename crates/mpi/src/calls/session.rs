@@ -118,7 +118,7 @@ pub fn session_init(
     Ok(())
 }
 
-/// Thread levels that can be asked for; whatever it is, calls may come from any thread.
+/// Thread levels that can be requested; calls may come from any thread at each of them.
 const LEVELS: [&str; 4] = [
     "MPI_THREAD_SINGLE",
     "MPI_THREAD_FUNNELED",

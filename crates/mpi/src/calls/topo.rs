@@ -256,7 +256,7 @@ fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     Ok(values.to_vec(n as usize))
 }
 
-/// How many dimensions are asked for; fewer than there are is an error of the caller.
+/// Number of requested dimensions; fewer than there are is an error of the caller.
 fn room(maxdims: i32, cart: &Cart) -> Res<usize> {
     let n = cart.dims.len();
     if maxdims < 0 || (maxdims as usize) < n {

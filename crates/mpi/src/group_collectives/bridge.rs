@@ -1,4 +1,5 @@
-//! Small collectives among the members of two groups, of which only the leaders talk to each other.
+//! Small collectives among the members of two groups, of which only the leaders communicate with
+//! each other.
 
 use super::{
     Members, Purpose, agree_among_jobs, finish_all, offered, propose, recv, start_send, take_back,
@@ -11,23 +12,23 @@ use kw_objects::error::{Fault, Res};
 pub struct Bridge<'a> {
     /// This process's group, counted from its leader.
     pub local: Members<'a>,
-    /// Where the leaders talk.
+    /// Context of the leaders' messages.
     pub context: ContextId,
     /// Their tag.
     pub purpose: Purpose,
-    /// The leader's name. This and the next are read by the leader alone.
+    /// The leader's name. Only the leader reads this and the next field.
     pub mine: u32,
     /// The other leader's name and peer.
     pub other: (u32, Peer),
-    /// Whether this side goes first where one must.
+    /// Whether this side comes first, if one must.
     pub first: bool,
     /// Whether the processes of both groups belong to several jobs.
     pub spans: bool,
 }
 
 impl Bridge<'_> {
-    /// Both sides give bytes that only their leader needs to know; all members of both get those of
-    /// the other side. `theirs` says how many come.
+    /// Exchanges bytes of both sides, which only the leader needs to know; all members of both get
+    /// those of the other side. `theirs`: number of bytes to expect.
     pub fn swap(&self, mine: &[u8], theirs: usize) -> Res<Vec<u8>> {
         let mut got = vec![0; theirs];
         self.by_leader(&mut got, |got| self.exchange(mine, got))?;
@@ -67,7 +68,7 @@ impl Bridge<'_> {
         finish_all(mpi, sent.into_iter().collect())
     }
 
-    /// Like [`Bridge::swap`], of any length.
+    /// [`Bridge::swap`] for data of any length.
     pub fn swap_any(&self, mine: &[u8]) -> Res<Vec<u8>> {
         let len = self.swap(&(mine.len() as u64).to_ne_bytes(), 8)?;
         let mut word = [0; 8];
@@ -75,7 +76,7 @@ impl Bridge<'_> {
         self.swap(mine, u64::from_ne_bytes(word) as usize)
     }
 
-    /// The greatest of what the members of both groups say.
+    /// The maximum over the members of both groups.
     fn most(&self, mine: u32) -> Res<u32> {
         let ours = self.local.most_at_leader(mine)?;
         let mut word = [0; 4];
@@ -88,7 +89,7 @@ impl Bridge<'_> {
         Ok(u32::from_ne_bytes(word))
     }
 
-    /// Whether all members of both groups say yes.
+    /// Whether all members of both groups give yes.
     pub fn all(&self, yes: bool) -> Res<bool> {
         Ok(self.most(!yes as u32)? == 0)
     }

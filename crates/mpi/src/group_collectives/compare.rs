@@ -9,7 +9,7 @@ use kw_sys::buf::Buf;
 /// A message that another member owes.
 struct Owed {
     from: u32,
-    /// It is the other's first.
+    /// Whether it is the other member's first.
     first: bool,
     id: ReqId,
     buf: Buf,
@@ -103,7 +103,7 @@ impl Members<'_> {
         Ok((o.first, words))
     }
 
-    /// Nobody waits for these, and their memory lives as long as they do.
+    /// No thread waits for these, and their memory lives as long as they do.
     fn leave_receives(&self, owed: Vec<Owed>) {
         let mut guard = self.mpi.lock();
         let Some(engine) = &mut guard.engine else {

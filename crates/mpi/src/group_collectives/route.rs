@@ -5,7 +5,7 @@
 use super::{Members, finish_all};
 use kw_objects::error::Res;
 
-/// The rank that the words are for, and five of them.
+/// The destination rank of the words, and five words.
 pub type Words = [i64; 6];
 
 const BYTES: usize = size_of::<Words>();

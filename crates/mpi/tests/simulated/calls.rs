@@ -1,7 +1,7 @@
-//! MPI's functions as these tests call them: with slices, as the C shells do with pointers.
+//! MPI's functions in the form that these tests use: with slices, where the C shells have pointers.
 //!
-//! All `unsafe` of the tests is here. A slice that is lent to a call that goes on lives until its
-//! request has ended; each test sees to that as a C program would.
+//! All `unsafe` of the tests is here. A slice that is lent to a pending operation lives until its
+//! request has ended; each test ensures that as a C program would.
 
 use crate::job::Rank;
 use kw_mpi::built;
@@ -32,7 +32,7 @@ pub const UNDEFINED: i32 = -32766;
 
 /// A place for a result.
 pub fn out<T: Copy>(place: &mut T) -> Out<T> {
-    // SAFETY: a place that is borrowed for the call (see the head of the file).
+    // SAFETY: a place that is borrowed for the call (see the introduction of the file).
     unsafe { Out::new(place) }
 }
 
@@ -56,7 +56,7 @@ pub fn long(place: &mut i64) -> OutInt {
 
 /// Integers that a call reads.
 pub fn list(numbers: &[i32]) -> Ints {
-    // SAFETY: as above; each test gives as many as the call's other arguments say.
+    // SAFETY: as above; each test gives as many as the call's other arguments require.
     unsafe { Ints::new(numbers.as_ptr() as *const c_void, Width::Int) }
 }
 
@@ -111,7 +111,7 @@ pub fn room(values: &mut [i32]) -> Data {
 /// MPI_IN_PLACE, with the count and type that go with it.
 pub fn in_place() -> Data {
     Data {
-        // SAFETY: a constant that is no address.
+        // SAFETY: a constant, not an address.
         addr: unsafe { Addr::new(IN_PLACE as *const c_void) },
         count: 0,
         kind: INT,
@@ -164,7 +164,7 @@ extern "C-unwind" fn compose_all(
     }
 }
 
-/// How a collective is called.
+/// Forms in which a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     Blocking,
@@ -447,7 +447,7 @@ impl Rank {
         Ok((index, came))
     }
 
-    /// Indices and statuses of what ended; `None` when no request is active.
+    /// Indices and statuses of the requests that ended; `None` if no request is active.
     pub fn waitsome(&self, requests: &mut [RequestH]) -> Res<Option<Vec<(i32, Status)>>> {
         let mut came = vec![Status::default(); requests.len()];
         let (mut indices, mut some) = (vec![0; requests.len()], 0);

@@ -1,5 +1,5 @@
-//! Collectives in an intracommunicator, each in its three forms, against what the standard says in
-//! one line.
+//! Collectives in an intracommunicator, each in its three forms, compared with the definition of
+//! the standard in one line.
 
 use crate::calls::*;
 use crate::job::{Job, Rank};
@@ -10,11 +10,11 @@ use kw_path::sim::{Reach, SimOptions};
 
 /// Contents of memory that must not be written.
 const UNTOUCHED: i32 = -77;
-/// Lengths: of one cache line, of one that is sent eagerly, and of one that is announced or
-/// offered.
+/// Lengths: of one cache line, of a message that is sent eagerly, and of one that is sent by
+/// rendezvous.
 const LENGTHS: [usize; 3] = [1, 37, 700];
 
-/// `len` integers of a rank, unlike those of others.
+/// `len` integers of a rank, different from those of others.
 pub fn own(rank: i32, len: usize) -> Vec<i32> {
     (0..len as i32).map(|i| rank * 10_007 + i * 3 + 1).collect()
 }
@@ -24,8 +24,7 @@ fn all(n: i32, len: usize) -> Vec<i32> {
     (0..n).flat_map(|r| own(r, len)).collect()
 }
 
-/// Uneven parts, some of them empty, with a gap before each: counts and places, and how long that
-/// is.
+/// Uneven parts, some of them empty, with a gap before each: counts, places, and total length.
 fn uneven(n: i32, len: usize, salt: i32) -> (Vec<i32>, Vec<i32>, usize) {
     let counts: Vec<i32> = (0..n)
         .map(|r| (r + salt).rem_euclid(3) * len as i32 / 2)
@@ -39,7 +38,7 @@ fn uneven(n: i32, len: usize, salt: i32) -> (Vec<i32>, Vec<i32>, usize) {
     (counts, places, at as usize)
 }
 
-/// A reduction: what is given, what combines.
+/// A reduction: its operands, and its operation.
 #[derive(Clone, Copy)]
 pub struct Reduction {
     op: OpH,
@@ -49,7 +48,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// Two of the standard, and one of the user that does not commute.
+    /// Two operations of the standard, and one of the user that does not commute.
     pub fn some(rank: &Rank) -> [Reduction; 3] {
         let standard = |op| Reduction {
             op,
@@ -77,7 +76,7 @@ impl Reduction {
         own(rank, len * self.of)
     }
 
-    /// Those of some ranks combined, in their order.
+    /// The elements of some ranks combined, in their order.
     pub fn fold(&self, ranks: impl Iterator<Item = i32>, len: usize) -> Vec<i32> {
         let each = ranks.map(|r| self.own(r, len));
         each.reduce(|a, b| self.combine(&a, &b)).unwrap_or_default()
@@ -493,8 +492,8 @@ fn a_seed_gives_the_same_run_again() {
     assert_ne!(run(71), run(72));
 }
 
-/// On a ring of ranks, with one that is its own neighbour where there is only one (MPI 5.0, 8.6):
-/// the left one, then the right.
+/// On a ring of ranks, in which a single rank is its own neighbour (MPI 5.0, 8.6): the left
+/// neighbour, then the right one.
 #[test]
 fn neighbourhood_collectives_reach_both_sides_of_a_ring() {
     const LEN: usize = 200;

@@ -1,5 +1,5 @@
-//! Making communicators out of others: who is in them, in which order, and that messages stay apart
-//! (MPI 5.0, 7.4).
+//! Creating communicators from others: their members, the order of these, and the separation of
+//! messages (MPI 5.0, 7.4).
 
 use crate::calls::*;
 use crate::job::{Job, Rank};
@@ -70,7 +70,7 @@ fn only_members_of_a_group_make_its_communicator() {
             let world = rank.world();
             let group = rank.some_of(world.group(), &[4, 1, 2]);
             let place = [4, 1, 2].iter().position(|&r| r == rank.me);
-            // Collective over all: those who are in no group get none.
+            // Collective over all: ranks that are in no group get none.
             let all = world.create(group);
             assert_eq!(all.map(|c| c.me), place.map(|p| p as i32));
             // Collective over the group alone.
@@ -88,7 +88,7 @@ fn only_members_of_a_group_make_its_communicator() {
     }
 }
 
-/// Groups that overlap are made at the same time, by ranks that come in different order.
+/// Overlapping groups are created at the same time, by ranks that arrive in different orders.
 #[test]
 fn groups_that_overlap_make_communicators_at_the_same_time() {
     for seed in 130..136 {
@@ -159,7 +159,7 @@ fn messages_of_two_communicators_do_not_meet() {
             let (next, last) = ((rank.me + 1) % 3, (rank.me + 2) % 3);
             let mut came = [[0; 3]; 2];
             let [a, b] = &mut came;
-            // Received in the order that is not the order of sending.
+            // Received in a different order from that of sending.
             let mut requests = [
                 other.irecv(room(b), last, 5),
                 world.irecv(room(a), ANY_SOURCE, ANY_TAG),

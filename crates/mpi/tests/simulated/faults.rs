@@ -1,4 +1,5 @@
-//! Connections that are torn, and ranks that leave: what ends with an error, and what goes on.
+//! Broken connections, and ranks that leave: which operations end with an error, and which
+//! continue.
 
 use crate::calls::*;
 use crate::collectives::own;
@@ -8,7 +9,7 @@ use kw_mpi::built;
 const SHORT: usize = 10;
 const LONG: usize = 5000;
 
-/// The sentence of what failed.
+/// The sentence of the failure.
 fn why<T: std::fmt::Debug>(result: kw_objects::Res<T>) -> String {
     format!("{:?}", result.expect_err("the peer is gone"))
 }
@@ -44,7 +45,7 @@ fn a_torn_connection_ends_what_needs_it_and_nothing_else() {
     }
 }
 
-/// Wherever in the transfer it is torn: the receiver has all of the message, or an error.
+/// Wherever the transfer is interrupted, the receiver has the whole message, or an error.
 #[test]
 fn a_connection_torn_in_the_middle_of_a_message() {
     let (mut whole, mut torn) = (0, 0);
@@ -63,7 +64,7 @@ fn a_connection_torn_in_the_middle_of_a_message() {
                 },
                 1 => drop(world.send(ints(&own(1, LONG)), 0, 1)),
                 _ => {
-                    // Some moments pass, and then it happens.
+                    // The failure comes after some turns.
                     for _ in 0..rank.dice(seed).between(0, 6) {
                         let mut nothing = world.irecv(room(&mut came), 2, 1);
                         rank.test(&mut nothing).unwrap();
@@ -87,7 +88,7 @@ fn a_collective_over_a_torn_connection_ends_with_an_error() {
         Job::new(2, seed).run_to_the_end(|rank| {
             let world = rank.world();
             let (mine, mut came) = (own(rank.me, LONG), vec![0; LONG]);
-            // The other side may hear of the cut in the barrier, or in what follows.
+            // The other side may notice the broken connection in the barrier, or later.
             let mut result = world.barrier(Form::Blocking);
             if rank.me == 0 {
                 rank.cut(1);
@@ -101,7 +102,7 @@ fn a_collective_over_a_torn_connection_ends_with_an_error() {
     }
 }
 
-/// A rank that waits for one in MPI_Finalize asks it after a while, and is answered.
+/// A rank that waits for one in MPI_Finalize asks it after a while, and gets an answer.
 #[test]
 fn a_receive_from_a_rank_that_has_left_ends_with_an_error() {
     for seed in 470..474 {

@@ -55,7 +55,7 @@ impl Heard {
     }
 }
 
-/// Whether it is complete, which is asked until it is.
+/// Polls until it is complete.
 fn look(rank: &Rank, request: RequestH) {
     let mut flag = 0;
     while flag == 0 {
@@ -217,7 +217,7 @@ fn a_hook_of_a_collective_hears_of_its_end() {
     });
 }
 
-/// MPI_Isendrecv is two operations, and its hook hears of the end of both.
+/// MPI_Isendrecv is two operations, and its hook gets the end of both.
 #[test]
 fn a_hook_of_a_send_and_a_receive_hears_of_one_end() {
     Job::new(2, 660).run(|rank| {

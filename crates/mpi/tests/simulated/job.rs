@@ -11,10 +11,10 @@ use kw_objects::handle::CommH;
 use kw_path::sim::{Rng, SimNet, SimOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Turns after which a run is taken for one that never ends.
+/// Turns after which a run counts as one that never ends.
 const MOST_TURNS: u64 = 3_000_000;
 
-/// How a job is to run.
+/// Options of a job.
 #[derive(Clone)]
 pub struct Job {
     seed: u64,
@@ -24,7 +24,7 @@ pub struct Job {
     most_turns: u64,
 }
 
-/// One rank of a job that runs.
+/// One rank of a running job.
 pub struct Rank {
     pub mpi: Mpi,
     pub me: i32,
@@ -33,14 +33,14 @@ pub struct Rank {
 }
 
 impl Job {
-    /// `n` ranks of one host; messages of more than 512 bytes are announced or offered.
+    /// `n` ranks of one host; messages of more than 512 bytes are sent by rendezvous.
     pub fn new(n: usize, seed: u64) -> Job {
         let mut knobs = Knobs::defaults();
         for (id, text) in [
             (Id::Paths, "self"),
             (Id::EagerShm, "512"),
             (Id::EventThread, "no"),
-            // Nothing can wake a thread that sleeps: all of them poll forever.
+            // Nothing can wake a sleeping thread, so all of them poll forever.
             (Id::Spin, "1000000000000"),
         ] {
             knobs.set(id, text).expect("the knob takes it");
@@ -54,26 +54,26 @@ impl Job {
         }
     }
 
-    /// After this many turns the run is taken for one that never ends.
+    /// Sets the number of turns after which the run counts as one that never ends.
     pub fn most_turns(mut self, turns: u64) -> Job {
         self.most_turns = turns;
         self
     }
 
-    /// The ranks are distributed over this many hosts, in blocks.
+    /// Distributes the ranks over this many hosts, in blocks.
     pub fn hosts(mut self, hosts: usize) -> Job {
         let n = self.hosts.len();
         self.hosts = (0..n).map(|r| (r * hosts / n) as u32).collect();
         self
     }
 
-    /// A network as these options say.
+    /// A network with these options.
     pub fn net(mut self, options: SimOptions) -> Job {
         self.options = options;
         self
     }
 
-    /// Sets a knob.
+    /// Sets a setting.
     pub fn knob(mut self, id: Id, text: &str) -> Job {
         self.knobs.set(id, text).expect("the knob takes it");
         self

@@ -1,6 +1,6 @@
-//! Whole MPI values, many ranks in one process, over the simulated network in virtual time: what
-//! the functions of MPI do, whatever the network does with the order of messages of different
-//! ranks, with their pieces and their delays.
+//! Whole MPI values, many ranks in one process, over the simulated network in virtual time: the
+//! effects of MPI's functions, in whatever order the network delivers messages of different ranks
+//! and their pieces, and with whatever delays.
 //!
 //! A failure names its seed, and the seed gives the same run again.
 

@@ -38,7 +38,7 @@ fn traffic(seed: u64, options: SimOptions) {
             |from: i32, to: i32, i: usize| own(from * 100 + to * 10 + i as i32, len(from, i));
         let mut rooms: Vec<Vec<i32>> = vec![vec![0; LONG]; n * EACH];
         let mut receives = Vec::new();
-        // One half names its source, the other takes what comes first.
+        // One half names its source, the other takes the first message that arrives.
         let named = rank.me % 2 == 0;
         for (at, space) in rooms.iter_mut().enumerate() {
             let from = if named {
@@ -263,7 +263,7 @@ fn a_matched_probe_takes_its_message_away() {
             for _ in 0..3 {
                 taken.push(world.mprobe(ANY_SOURCE, 1));
             }
-            // The rest is received around them, then they are, the last first.
+            // The other messages are received around them, then they are, the last first.
             let mut seen = [0; 4];
             let mut came = vec![0; LONG];
             for _ in 0..3 {
@@ -307,7 +307,7 @@ fn buffered_sends_end_at_once_and_detaching_waits_for_them() {
             let (at, data) = (room(&mut space).addr, own(9, 6 * LONG));
             built::buffer_attach(mpi, at, bytes).unwrap();
             for i in 0..4 {
-                // Its memory is free for something else at once.
+                // Its memory can be used for something else at once.
                 let mut mine = own(i, LONG);
                 world.bsend(room(&mut mine), 1, 2).unwrap();
                 mine.fill(-1);
@@ -340,7 +340,7 @@ fn a_message_longer_than_its_room_is_an_error_and_harms_nothing_else() {
     }
 }
 
-/// MPI 5.0, 3.7.5: where one of several has failed, the statuses say which.
+/// MPI 5.0, 3.7.5: if one of several has failed, the statuses tell which.
 #[test]
 fn of_several_that_end_the_statuses_say_which_failed() {
     Job::new(2, 301).run(|rank| {

@@ -1,9 +1,9 @@
-//! Ranks are threads of which one runs at a time: before each poll of its path a rank passes the
+//! Ranks are threads, one of which runs at a time: before each poll of its path a rank passes the
 //! turn on.
 //!
-//! Dice decide who is next, mostly among the ranks that a poll would bring something; when there is
-//! none, virtual time goes on to what happens next. So a seed always gives the same run, however
-//! busy the machine is.
+//! Random numbers choose the next rank, mostly among those for which a poll would bring something;
+//! if there is none, virtual time advances to the next event. So a seed always gives the same run,
+//! however busy the machine is.
 
 use kw_base::Peer;
 use kw_base::sync::{Condvar, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ const NOTHING_UNDER_WAY: Duration = Duration::from_millis(1);
 /// Of 256 turns this many go to any rank, whether there is something for it or not.
 const ANYBODY: u32 = 48;
 
-/// Whose turn it is.
+/// The rank whose turn it is.
 pub struct Turns {
     net: SimNet,
     state: Mutex<State>,
@@ -27,7 +27,7 @@ struct State {
     turn: usize,
     alive: Vec<bool>,
     rng: Rng,
-    /// Turns until the run is taken for one that never ends.
+    /// Turns until the run counts as one that never ends.
     left: u64,
     failure: Option<String>,
 }
@@ -51,12 +51,12 @@ impl Turns {
         }
     }
 
-    /// A rank begins; it runs when this returns.
+    /// Starts a rank; it runs when this returns.
     pub fn begin(&self, me: usize) {
         self.await_turn(self.lock(), me);
     }
 
-    /// A rank is about to poll; it may do so when this returns.
+    /// Waits for the turn of a rank that is about to poll.
     pub fn pass(&self, me: usize) {
         if std::thread::panicking() {
             return;
@@ -72,14 +72,14 @@ impl Turns {
         self.await_turn(state, me);
     }
 
-    /// A rank has ended.
+    /// Notes the end of a rank.
     pub fn end(&self, me: usize) {
         let mut state = self.lock();
         state.alive[me] = false;
         self.hand_on(&mut state);
     }
 
-    /// A rank has failed; all others stop.
+    /// Notes the failure of a rank; all others stop.
     pub fn fail(&self, what: String) {
         let mut state = self.lock();
         state.failure.get_or_insert(what);

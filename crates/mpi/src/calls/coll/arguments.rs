@@ -1,4 +1,4 @@
-//! Checking the arguments of collective calls, and turning them into what a plan wants.
+//! Checks the arguments of collective calls, and converts them to the input of a plan.
 
 use super::plan::{ApartArgs, ListArgs};
 use kw_engine::Memory;
@@ -14,9 +14,9 @@ use kw_types::layout::basic;
 /// One buffer argument with its count and datatype.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
-    /// In elements.
+    /// Address, in elements.
     pub memory: Memory,
-    /// Elements; 0 when they have no data.
+    /// Number of elements; 0 if they have no data.
     pub count: u64,
     /// Packed bytes.
     pub bytes: u64,
@@ -37,7 +37,7 @@ impl Data {
         Data::named(tables, name, names, (addr, count, datatype))
     }
 
-    /// A buffer of a reduction: its count and datatype are named just that.
+    /// A buffer of a reduction, whose count and datatype arguments are named just so.
     #[inline]
     pub fn combined(
         tables: &Tables,
@@ -68,8 +68,8 @@ impl Data {
         })
     }
 
-    /// A buffer with `blocks` times as much; `memory` and `count` in bytes of packed data, `count`
-    /// and `bytes` of one block.
+    /// A buffer `blocks` times as large; `memory` and `count` in bytes of packed data, `count` and
+    /// `bytes` of one block.
     #[inline]
     pub fn packed(
         tables: &Tables,
@@ -98,7 +98,7 @@ struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    /// `filled`: whether the buffer has elements. One that has none needs no datatype.
+    /// `filled`: whether the buffer has elements. An empty one needs no datatype.
     #[inline]
     fn of(tables: &'a Tables, datatype: TypeH, filled: impl FnOnce() -> bool) -> Res<Units<'a>> {
         if let Some(size) = basic::plain_size(datatype.0) {
@@ -197,7 +197,7 @@ fn check_addr(name: &str, addr: Addr, bytes: u64, datatype: TypeH) -> Res {
     Ok(())
 }
 
-/// Send and receive buffer may not be the same memory; MPI_IN_PLACE is for that.
+/// Checks that send and receive buffer are not the same memory; MPI_IN_PLACE is for that.
 #[inline]
 pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
     if send == recv && bytes > 0 && send != Addr::NULL {
@@ -223,7 +223,7 @@ pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u3
 }
 
 /// The check for two buffers of blocks. Disjoint blocks may be counted from the same address; but
-/// block `i` of both being the same elements is certainly wrong.
+/// if block `i` of both has the same elements, the call is certainly wrong.
 pub(crate) fn refuse_same_blocks(s: ListArgs, r: ListArgs, n: u32) -> Res {
     let types = |t: TypeH| move |_| t;
     refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
@@ -276,8 +276,8 @@ pub(super) fn read_lists(
     Ok((units.memory(addr), lists))
 }
 
-/// Reads `n` counts of blocks that are in a row (MPI_Reduce_scatter), with the memory of lists that
-/// were.
+/// Reads `n` counts of consecutive blocks (MPI_Reduce_scatter), reusing the memory of earlier
+/// lists.
 pub(super) fn in_a_row(mut lists: Lists, size: u64, counts: Ints, n: u32) -> Res<Lists> {
     not_null(|| "recvcounts".into(), counts.is_null(), n)?;
     lists.counts.clear();

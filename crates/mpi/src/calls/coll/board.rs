@@ -1,4 +1,4 @@
-//! How the ranks of a communicator come to a board, and how they do without.
+//! How the ranks of a communicator agree on a board, and what they do without one.
 //!
 //! In the first blocking collective, which itself still uses messages, the leader of each node
 //! claims a board and sends its number to the node. With several nodes all ranks learn the result
@@ -16,7 +16,7 @@ use kw_objects::handle::CommH;
 use kw_objects::state::{Guard, Mpi, State};
 use std::sync::Arc;
 
-/// Said by a leader whose node has no board to give.
+/// Number sent by a leader whose node has no free board.
 const NO_BOARD: u32 = u32::MAX;
 
 /// Whether the communicator must still agree.
@@ -34,14 +34,14 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
     let board = negotiate(mpi, comm, |engine| engine.messages.boards()?.claim())?;
     let mut guard = mpi.lock();
     if let Some(board) = board {
-        // Plans that go by messages are for callers without a board: none is taken for this one.
+        // Plans that use messages are for callers without a board: none is taken for this one.
         guard.above.comm_mut(comm)?.board = Board::Some(board);
     }
     Ok(guard)
 }
 
-/// A board for one persistent collective. All ranks ask for it before they look at the arguments,
-/// so that those which find them right do not wait for one that does not.
+/// A board for one persistent collective. All ranks ask for it before they check the arguments, so
+/// that ranks with valid arguments do not wait for one whose arguments are invalid.
 pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<ChannelId>> {
     let guard = mpi.lock();
     let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
@@ -99,8 +99,8 @@ fn leader(rank: u32, nodes: Option<&Nodes>) -> u32 {
     nodes.map_or(0, |n| n.leader(n.of(rank)))
 }
 
-/// The number of this node's board, unless some node has none. Every rank says `mine`, which counts
-/// where it leads.
+/// The number of this node's board, unless some node has none. Every rank passes `mine`, which
+/// counts on the leader.
 fn spread(
     members: &Members,
     nodes: Option<&Arc<Nodes>>,

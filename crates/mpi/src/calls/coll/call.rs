@@ -1,5 +1,5 @@
-//! Common entry of all collective calls. A call on an intracommunicator goes on to its plan; one on
-//! an intercommunicator is distinguished here, and with KW_CHECK=1 the ranks compare their calls
+//! Common entry of all collective calls. A call on an intracommunicator proceeds to its plan; one
+//! on an intercommunicator is separated here, and with KW_CHECK=1 the ranks compare their calls
 //! first.
 
 use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
@@ -29,7 +29,7 @@ pub(super) enum Call {
     ReduceScatterBlock(ReduceArgs),
 }
 
-/// Plans a call. Where the variant is known, what is left of this is the test and the plan.
+/// Plans a call. If the variant is known at compile time, only the test and the plan remain.
 #[inline(always)]
 pub(super) fn make(state: &mut State, call: Call, comm: CommH) -> Plan {
     if is_special(&state.above, comm) {

@@ -13,7 +13,7 @@ use kw_sys::args::Out;
 
 /// A collective operation with its arguments.
 pub trait Operation: Copy {
-    /// Whether one that is persistent has a board of its own.
+    /// Whether a persistent one has a board of its own.
     const OWN_BOARD: bool;
 
     /// The schedule with its buffers.

@@ -1,5 +1,5 @@
-//! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the arguments that mean something
-//! at this rank, as a schedule of `kw_coll::inter` with its buffers.
+//! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the significant arguments of this
+//! rank, as a schedule of `kw_coll::inter` with its buffers.
 
 use super::arguments::{Data, apart, in_a_row, read_lists, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
@@ -49,7 +49,7 @@ pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
     }
 }
 
-/// The ranks of both groups in one row, and this rank among them.
+/// The ranks of both groups in one row, and this rank's place in it.
 pub(super) fn numbered(comm: &Comm) -> (bool, u32, [u32; 2]) {
     let (ours, theirs) = (&comm.local, comm.target());
     let sizes = [ours.size(), theirs.size()];
@@ -74,7 +74,7 @@ fn ask(comm: &Comm) -> InterAsk<'static> {
     }
 }
 
-/// The check with the root; and the size of the other group.
+/// Checks the root; returns the size of the remote group.
 fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u32)> {
     let comm = tables.comm(comm)?;
     let others = comm.target().size();

@@ -1,7 +1,7 @@
 //! Collective communication (MPI 5.0, chapter 6): blocking, non-blocking and persistent.
 //!
-//! All forms of a call make the same plan (`plan`), a schedule with its buffers; `form` is what
-//! each does with it.
+//! All forms of a call make the same plan (`plan`), a schedule with its buffers; `form` defines how
+//! each runs it.
 
 pub(crate) mod arguments;
 mod board;
@@ -28,13 +28,13 @@ use kw_sys::args::Out;
 use kw_sys::callback::sealed;
 use plan::Plan;
 
-/// Plans, and drives to the end.
+/// Plans, and runs the collective to its end.
 #[inline]
 fn block(mpi: &Mpi, comm: CommH, plan: impl FnOnce(&mut State) -> Plan) -> Res {
     block_as(mpi, mpi.lock(), comm, plan, None)
 }
 
-/// The plan; `like`: how later calls like this one find it at once.
+/// The plan; `like`: the key by which later equal calls find it at once.
 #[inline]
 fn block_as<'a>(
     mpi: &'a Mpi,
@@ -53,7 +53,7 @@ fn block_as<'a>(
     finish(mpi, guard, comm, run)
 }
 
-/// Drives a run to its end: here if it need not wait.
+/// Runs a collective to its end: here if it need not wait.
 fn finish<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Box<Run>) -> Res {
     let engine = guard.engine.as_mut().ok_or_else(not_running)?;
     if !engine
@@ -111,9 +111,9 @@ fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Bo
     }
 }
 
-/// Calls the user's function for a collective. When it throws an exception, the collective is
-/// finished before the exception goes on: other ranks take part, and what flies to the buffers must
-/// land. The data are then undefined.
+/// Calls the user's function for a collective. If it throws an exception, the collective is
+/// finished before the exception continues: other ranks take part, and data in flight to the
+/// buffers must arrive. The data are then undefined.
 #[cold]
 fn call_user(mpi: &Mpi, run: Box<Run>, step: Option<UserStep>) -> Box<Run> {
     let mut rest = Rest {
@@ -125,8 +125,8 @@ fn call_user(mpi: &Mpi, run: Box<Run>, step: Option<UserStep>) -> Box<Run> {
     rest.run.take().expect("the run is there")
 }
 
-/// A collective whose user's function is called; finished without further calls when an exception
-/// drops it.
+/// A collective whose user's function is being called; if an exception drops it, it is finished
+/// without further calls.
 struct Rest<'a> {
     mpi: &'a Mpi,
     run: Option<Box<Run>>,
@@ -157,7 +157,7 @@ impl Drop for Rest<'_> {
     }
 }
 
-/// `from`: the peer that ends it, which is then looked at first.
+/// `from`: the peer that ends it, which is polled first.
 fn wait_for_message<'a>(
     mpi: &'a Mpi,
     guard: Guard<'a>,
@@ -189,7 +189,7 @@ fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a>
     })
 }
 
-/// Plans, and hands over to progress.
+/// Plans, and leaves the rest to progress.
 fn begin(
     mpi: &Mpi,
     comm: CommH,
@@ -245,8 +245,8 @@ fn keep(
     Ok(())
 }
 
-/// As [`ProgressLock::wait`](kw_engine::ProgressLock::wait), and makes the calls of user functions
-/// that collectives in the background want meanwhile.
+/// [`ProgressLock::wait`](kw_engine::ProgressLock::wait) that also makes the calls of user
+/// functions that collectives in the background need meanwhile.
 #[inline]
 pub fn wait_serving<'a>(
     mpi: &'a Mpi,
@@ -275,7 +275,7 @@ fn wants_user(state: &State) -> bool {
         .is_some_and(|e| e.parts.collectives.running.wants_user())
 }
 
-/// Takes the lock, and makes the calls of user functions that collectives in the background want.
+/// Takes the lock, and makes the calls of user functions that collectives in the background need.
 #[inline]
 pub(crate) fn lock_serving(mpi: &Mpi) -> Guard<'_> {
     let guard = mpi.lock();
@@ -295,7 +295,7 @@ fn take_user_step(engine: &mut Engine) -> Option<(ReqId, UserStep)> {
 fn serve_users<'a>(mpi: &'a Mpi, mut guard: Guard<'a>) -> Guard<'a> {
     while let Some((req, step)) = guard.engine.as_mut().and_then(take_user_step) {
         drop(guard);
-        // whatever call this is, its own business would be left half done
+        // an exception would leave the work of the interrupted call half done
         sealed("the function of a reduction in the background", || {
             step.call()
         });

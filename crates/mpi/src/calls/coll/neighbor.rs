@@ -1,5 +1,5 @@
 //! Collectives along the edges of a virtual topology (MPI 5.0, 8.6 to 8.8): a block for each edge,
-//! in the order that the topology gives.
+//! in the order of the topology.
 
 use crate::calls::coll::arguments::{Data, apart, read_lists, refuse_same};
 use crate::calls::coll::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
@@ -55,7 +55,7 @@ exchanges!(
     neighbor_alltoallw
 );
 
-/// The edges of this process, which all ranks' topologies describe alike.
+/// The edges of this process, which the topologies of all ranks describe consistently.
 fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
     let c = tables.comm(comm)?;
     let Some(topology) = &c.topology else {
@@ -81,14 +81,14 @@ fn ask<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<Ask<'a
     })
 }
 
-/// A buffer of equal blocks; without blocks it is not looked at, but a negative count is still
+/// A buffer of equal blocks; without blocks it is not examined, but a negative count is still
 /// wrong.
 fn blocks(tables: &Tables, name: &str, (addr, count, datatype): Args, blocks: u32) -> Res<Data> {
     let count = if blocks == 0 { count.min(0) } else { count };
     Data::of(tables, name, addr, count, datatype)
 }
 
-/// With KW_CHECK=1 the ranks compare what goes along their edges first.
+/// With KW_CHECK=1 the ranks first compare the data along their edges.
 #[inline]
 fn checked(
     state: &mut State,

@@ -9,8 +9,8 @@ use kw_objects::state::Mpi;
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::Addr;
 
-/// A function for each operation: its parameters without the communicator, and the call that they
-/// make.
+/// Defines a function for each operation: its parameters without the communicator, and the
+/// resulting call.
 macro_rules! operations {
     ($($name:ident($($param:ident: $type:ty),*) = $call:expr;)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
@@ -22,7 +22,7 @@ macro_rules! operations {
 }
 pub(super) use operations;
 
-/// Operations that are there twice with the same parameters: of all ranks, and along the edges of a
+/// Operations that exist twice with the same parameters: of all ranks, and along the edges of a
 /// virtual topology.
 macro_rules! exchanges {
     ($call:ident, $allgather:ident, $allgatherv:ident, $alltoall:ident, $alltoallv:ident, $alltoallw:ident) => {

@@ -1,5 +1,5 @@
-//! Collectives that other chapters make on communicators of their own, which no program sees:
-//! nothing is checked, and what is in them belongs to the library.
+//! Collectives that other chapters make on internal communicators, which no program sees: nothing
+//! is checked, and their data belong to the library.
 
 use super::block;
 use super::call::Call;
@@ -10,7 +10,7 @@ use kw_objects::handle::CommH;
 use kw_objects::state::{Mpi, State};
 use kw_sys::buf::Buf;
 
-/// Waits until all ranks of the communicator are here.
+/// Waits until all ranks of the communicator have called this.
 #[inline]
 pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
     let plan = |state: &mut State| plan::barrier(state, comm);
@@ -20,7 +20,8 @@ pub fn barrier(mpi: &Mpi, comm: CommH) -> Res {
     }
 }
 
-/// The sum of what all ranks say of this one: each says a number of every rank.
+/// The sum of the numbers that all ranks give for this one; each rank gives a number for every
+/// rank.
 pub fn sum_of_each(mpi: &Mpi, comm: CommH, numbers: &[u64]) -> Res<u64> {
     if let [own] = numbers {
         return Ok(*own);

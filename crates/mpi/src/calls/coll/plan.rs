@@ -13,15 +13,15 @@ use kw_objects::state::{State, Tables};
 use kw_sys::args::{Array, Ints};
 use kw_sys::buf::{Addr, Buf};
 
-/// A plan, or what is wrong with the arguments.
+/// A plan, or the error in the arguments.
 pub(super) type Plan = Res<Box<Run>>;
 
-/// Bytes of a unit of the shelves, where a board may take part. All ranks judge alike.
+/// Bytes of a unit of the shelves, if a board may be used. All ranks decide alike.
 pub(super) type Unit = Option<u64>;
 
 /// Shelves in bytes.
 const BYTES: Unit = Some(1);
-/// Blocks whose lengths not every rank knows go by messages.
+/// Blocks whose lengths not every rank knows are sent in messages.
 pub(super) const NO_BOARD: Unit = None;
 
 /// Counts the call, chooses the algorithm and lays out the schedule, for a send and a receive
@@ -42,7 +42,7 @@ pub(super) fn lay_out(
     }
     let mut caller = caller(c);
     if checking {
-        // A call that the ranks disagree on must not have a place on the board.
+        // A call on which the ranks disagree must not have a place on the board.
         caller.board = None;
     }
     let Collectives {
@@ -65,8 +65,8 @@ pub(super) fn lay_out(
     Ok(run)
 }
 
-/// The plan for more buffers than two. Ranks have different blocks, so the table's bytes count as
-/// 0.
+/// The plan for more than two buffers. Ranks have different blocks, so the number of bytes for the
+/// table is 0.
 pub(super) fn lay_out_apart(
     state: &mut State,
     comm: CommH,
@@ -300,7 +300,7 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
         send = data(tables, "sendbuf", s)?;
         refuse_same_start(s.0, send.bytes, r, ask.size)?;
     }
-    // All ranks know all counts, so the mean block can choose.
+    // All ranks know all counts, so the mean block can determine the choice.
     let mean = recv.1.bytes / ask.size as u64;
     let ask = Ask {
         send: even(SEND, send.count),

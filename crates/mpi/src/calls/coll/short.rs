@@ -1,10 +1,10 @@
-//! The quick way to a plan: a blocking collective of predefined objects that is like one before it
+//! The quick way to a plan: a blocking collective of predefined objects that equals an earlier one
 //! (`kw_engine::Named`).
 //!
 //! The same arguments were valid before, except the addresses of the buffers. Anything else,
 //! including invalid arguments, is left to the ordinary path, which checks all arguments and
-//! reports errors: here nothing has happened then. Plans whose steps are all the executor's come
-//! from the communicator's table, others from that of all communicators; all are run in one way
+//! reports errors; this path has no effect then. Plans whose steps are all the executor's come from
+//! the communicator's table, others from that of all communicators; all are run in one way
 //! (`finish`).
 
 use super::call::Call;
@@ -19,7 +19,8 @@ use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
 use kw_types::layout::basic;
 
-/// A call with a list of counts has this and the first of them as its count, which no other has.
+/// Count of a call with a list of counts, together with the first of them; no other call has this
+/// value.
 const LISTED: i64 = i64::MIN;
 
 /// Key of a caller, except the communicator.
@@ -35,7 +36,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Key of a call, if calls like it may be short.
+    /// Key of a call, if such calls may be short.
     #[inline(always)]
     pub(super) fn of(call: &Call) -> Option<Asked> {
         Some(match *call {
@@ -123,7 +124,7 @@ impl Asked {
         }
     }
 
-    /// The call in its caller's words.
+    /// Description of the call in its caller's terms.
     #[inline(always)]
     fn named(&self) -> Named {
         let root = self.root as u32;
@@ -166,7 +167,7 @@ fn ordinary(
     block_as(mpi, guard, comm, plan, asked.lasting())
 }
 
-/// The plan of a call like it, if there is one.
+/// The plan of an equal call, if there is one.
 #[inline(always)]
 fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
     let engine = state.engine.as_mut()?;

@@ -53,8 +53,7 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
     let new = add_comm(&mut mpi.lock(), made);
     let copied = copy_all(mpi, Owner::Comm(old), Owner::Comm(new));
     if copied.is_err() {
-        // The copy function's code is what the caller must hear of; that of a delete function would
-        // hide it.
+        // The caller must get the copy function's code; that of a delete function would hide it.
         let _ = delete_all(mpi, Owner::Comm(new));
         forget(mpi, new)?;
         newcomm.set(CommH::NULL);

@@ -1,4 +1,4 @@
-//! Parts of communicators by color, and by what processes share (MPI 5.0, 7.4.2).
+//! Parts of communicators by color, and by shared resources of processes (MPI 5.0, 7.4.2).
 
 use super::{Parent, spans};
 use crate::calls::coll::check::{self, Said};
@@ -83,14 +83,14 @@ impl Parent<'_> {
     }
 }
 
-/// Bytes that a process says in a split: color, key, offer.
+/// Bytes that a process sends in a split: color, key, offer.
 const SAID: usize = 12;
 
 fn word_of(b: &[u8]) -> u32 {
     u32::from_ne_bytes([b[0], b[1], b[2], b[3]])
 }
 
-/// Those of `group` whose words say this color, in order.
+/// Members of `group` whose words have this color, in order.
 fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
     let choices: Vec<Choice> = words
         .chunks_exact(SAID)
@@ -131,8 +131,8 @@ pub fn comm_split_type(
     parent.give(made, newcomm)
 }
 
-/// Among processes of several jobs, colors of different jobs differ: they share nothing that a split
-/// type names.
+/// Makes the colors of different jobs differ: their processes share no resource that a split type
+/// names.
 fn apart(parent: &Parent, color: i32) -> i32 {
     let members = &parent.members;
     let remote = parent.remote.as_deref().unwrap_or(&members.group);
@@ -141,13 +141,13 @@ fn apart(parent: &Parent, color: i32) -> i32 {
     }
     let guard = members.mpi.lock();
     let world = guard.engine.as_ref().map_or(0, |e| e.job.worlds.own().id());
-    // The id is random in all its bits.
+    // All bits of the id are random.
     let mixed = world ^ (color as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 33) as i32
 }
 
-/// The color that a split type and its hints give this process; MPI_UNDEFINED where they ask for
-/// what we do not know.
+/// The color of this process for a split type and its hints; MPI_UNDEFINED if they name a resource
+/// that we do not know.
 fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32> {
     const SHARED: i32 = 221;
     const HW_UNGUIDED: i32 = 222;

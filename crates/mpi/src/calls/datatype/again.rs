@@ -1,6 +1,6 @@
-//! A derived datatype made once more from other predefined ones: how it lies in a file whose data
+//! A derived datatype rebuilt from other predefined ones: its layout in a file whose data
 //! representation gives elements another size (MPI 5.0, 14.3 and 14.5). Displacements that count
-//! extents follow the new elements, displacements in bytes stay as they are.
+//! extents follow the new elements, displacements in bytes stay the same.
 
 use super::array::{distribution, order};
 use super::combiner as made_by;
@@ -13,11 +13,11 @@ use kw_types::layout::{Layout, basic};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What gives a predefined datatype, with its layout in memory, another layout. The handle is null
-/// where it was made by MPI_Type_create_f90_...
+/// Function that returns another layout for a predefined datatype, given its layout in memory. The
+/// handle is null if it was made by MPI_Type_create_f90_...
 pub type Leaf<'a> = dyn Fn(TypeH, &Layout) -> Res<Layout> + 'a;
 
-/// A recipe whose parts are being made, and those that are.
+/// A recipe whose parts are being rebuilt, and the finished ones.
 struct Open {
     recipe: Arc<Recipe>,
     parts: Vec<Layout>,
@@ -32,8 +32,8 @@ impl Open {
     }
 }
 
-/// The datatype that has this layout in memory and was made by this recipe, of predefined ones as
-/// `leaf` gives them. Chains of recipes may be longer than the stack is deep.
+/// The datatype that has this layout in memory and was made by this recipe, built from the
+/// predefined ones that `leaf` returns. Chains of recipes may be longer than the stack is deep.
 pub fn made_again(layout: &Layout, recipe: &Arc<Recipe>, leaf: &Leaf<'_>) -> Res<Layout> {
     if is_f90(recipe) {
         return leaf(TypeH::NULL, layout);
@@ -82,7 +82,7 @@ fn named(handle: TypeH) -> Res<Layout> {
     }
 }
 
-/// The arguments of the constructor, in its order; those of a large-count one are counts.
+/// The arguments of the constructor, in its order; for a large-count constructor, the counts.
 struct Arguments<'a> {
     integers: &'a [i64],
     addresses: &'a [i64],
@@ -111,7 +111,7 @@ fn put_together(recipe: &Recipe, parts: &[Layout]) -> Res<Layout> {
         let none = || Fault::new(Class::Intern, "a datatype is made of no other");
         parts.first().ok_or_else(none)
     };
-    // Of arrays: how many elements they have.
+    // For arrays: the number of elements.
     let n = match recipe.counts.is_empty() {
         true => recipe.integers.first(),
         false => recipe.counts.first(),

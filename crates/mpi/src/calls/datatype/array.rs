@@ -47,7 +47,7 @@ pub fn type_create_subarray(
     oldtype: TypeH,
     newtype: Out<TypeH>,
 ) -> Res {
-    // MPICH and Open MPI take none for no data.
+    // MPICH and Open MPI take none to mean no data.
     let strict = mpi.lock().above.checking;
     let n = dimensions(ndims, strict as i32)?;
     let how = self::order(order)?;

@@ -78,7 +78,7 @@ fn room(name: &str, max: i64, n: usize) -> Res {
     Ok(())
 }
 
-/// Writes what does not depend on width, and the handles: derived parts get new ones.
+/// Writes the parts that do not depend on width, and the handles: derived parts get new ones.
 fn give(
     tables: &mut Tables,
     recipe: &Recipe,

@@ -41,8 +41,8 @@ const SIZES: &[(i32, i32, usize)] = &[
     (TYPECLASS_COMPLEX, 32, 0x2eb),
 ];
 
-/// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, there is one for each
-/// set of arguments.
+/// Whether MPI_Type_create_f90_... made it: such datatypes are predefined, and there is one for
+/// each set of arguments.
 pub(crate) fn is_f90(recipe: &Recipe) -> bool {
     (combiner::F90_REAL..=combiner::F90_INTEGER).contains(&recipe.combiner)
 }

@@ -17,7 +17,8 @@ pub fn type_commit(mpi: &Mpi, datatype: Out<TypeH>) -> Res {
     Ok(())
 }
 
-/// MPI_Type_dup: attributes are copied as their keyvals say; without them there is no duplicate.
+/// MPI_Type_dup: attributes are copied by their keyvals' functions; if one fails there is no
+/// duplicate.
 pub fn type_dup(mpi: &Mpi, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
     let mut guard = mpi.lock();
     let tables = &mut guard.above;
@@ -36,7 +37,7 @@ pub fn type_dup(mpi: &Mpi, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
     let new = TypeH::from_key(key);
     let copied = copy_all(mpi, Owner::Type(oldtype), Owner::Type(new));
     if copied.is_err() {
-        // The copy function's code is what the caller must hear of.
+        // The caller must get the copy function's code.
         let _ = delete_all(mpi, Owner::Type(new));
         mpi.lock().above.types.derived.remove(key);
         newtype.set(TypeH::NULL);

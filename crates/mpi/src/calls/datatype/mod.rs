@@ -1,8 +1,8 @@
-//! Datatypes (MPI 5.0, chapter 5): constructors, life, what they tell, names, addresses, counting
+//! Datatypes (MPI 5.0, chapter 5): constructors, life, queries, names, addresses, counting
 //! elements.
 //!
-//! A constructor and its large-count twin differ in what MPI_Type_get_contents tells later, so both
-//! exist here where the arguments alone do not say which one was called.
+//! A constructor and its large-count twin differ in the later result of MPI_Type_get_contents, so
+//! both exist here if the arguments alone do not show which one was called.
 
 pub mod again;
 pub mod array;
@@ -43,7 +43,7 @@ pub(crate) mod combiner {
     pub const RESIZED: i32 = 116;
 }
 
-/// The part of a recipe that an existing datatype is.
+/// An existing datatype as part of a recipe.
 fn part(tables: &Tables, handle: TypeH) -> Res<Part> {
     let of = tables.datatype(handle)?;
     Ok(match &of.recipe {
@@ -61,7 +61,7 @@ fn enter(tables: &mut Tables, layout: Layout, recipe: Recipe, newtype: Out<TypeH
     Ok(())
 }
 
-/// A non-negative argument of that name.
+/// A non-negative argument of this name.
 fn positive(name: &str, value: i64) -> Res<u64> {
     u64::try_from(value).map_err(|_| {
         Fault::new(
@@ -83,7 +83,7 @@ fn lengths(name: &str, array: Ints, n: usize) -> Res<Vec<i64>> {
     }
 }
 
-/// `n` elements of an array argument that must be there when `n` is not 0.
+/// `n` elements of an array argument that is required if `n` is not 0.
 fn some(name: &str, array: Ints, n: usize) -> Res<Vec<i64>> {
     if array.is_null() && n > 0 {
         return Err(Fault::new(

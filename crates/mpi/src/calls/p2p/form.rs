@@ -18,8 +18,8 @@ pub trait Send {
     fn send(self, mpi: &Mpi, comm: CommH, end: End, mode: Mode) -> Res;
 }
 
-/// How the engine sends. A ready send is a standard send (MPI 5.0, 3.4 permits it); a buffered one
-/// is one of the copy.
+/// Mode of the engine's send. A ready send is a standard send (MPI 5.0, 3.4 permits it); a buffered
+/// one is a standard send of the copy.
 #[inline(always)]
 fn engine_mode(mode: Mode) -> SendMode {
     match mode {
@@ -125,7 +125,7 @@ impl Recv for Persistent<(Out<RequestH>,)> {
 
 /// A form whose receive has been started.
 pub trait Started {
-    /// A receive; `None` where it is from MPI_PROC_NULL.
+    /// A receive; `None` if it is from MPI_PROC_NULL.
     fn receive(self, mpi: &Mpi, guard: Guard<'_>, flight: Option<Flight>) -> Res;
 
     /// A send and a receive.

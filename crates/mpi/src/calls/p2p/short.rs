@@ -1,9 +1,9 @@
-//! Short: sends and receives where nothing is out of the ordinary, past all that only other
-//! calls need.
+//! Quick paths of ordinary sends and receives, which skip everything that only other calls need.
 //!
-//! The data is a row of bytes of a predefined type, the message goes through shared memory, and the
-//! call ends without waiting. Whatever is not so, wrong arguments among it, is left to the ordinary
-//! way, which starts from the beginning and knows what to say: here nothing has happened then.
+//! The data is a contiguous range of bytes of a predefined type, the message goes through shared
+//! memory, and the call ends without waiting. All other calls, those with wrong arguments included,
+//! are left to the ordinary path, which starts from the beginning and reports errors; this path has
+//! no effect then.
 
 use super::{End, start_recv};
 use kw_base::Peer;
@@ -17,7 +17,7 @@ use kw_sys::buf::{Addr, Buf};
 use kw_sys::region::Region;
 use kw_types::layout::basic;
 
-/// Sends the message, if that is simple.
+/// Sends the message, if the call is simple.
 #[inline(always)]
 pub(super) fn send(state: &mut State, comm: CommH, end: &End) -> bool {
     try_send(state, comm, end).is_some()
@@ -40,7 +40,7 @@ fn try_send(state: &mut State, comm: CommH, end: &End) -> Option<()> {
     Some(())
 }
 
-/// Receives the message, if that is simple and it is there or comes within a moment.
+/// Receives the message, if the call is simple and the message is there or arrives within a moment.
 #[inline(always)]
 pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
     let engine = state.engine.as_mut()?;
@@ -51,7 +51,7 @@ pub(super) fn recv(state: &mut State, comm: CommH, end: &End) -> Option<Found> {
         .recv_at_once(want, into.len(), |body| into.write(body))
 }
 
-/// Starts the receive, if that is simple.
+/// Starts the receive, if the call is simple.
 #[inline(always)]
 pub(super) fn post(state: &mut State, comm: CommH, end: &End) -> Option<Flight> {
     if state.above.checking {
@@ -97,7 +97,7 @@ fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
     there.then(|| (c, group.peer(rank as u32)))
 }
 
-/// The bytes of the data, where it is a row of them.
+/// The bytes of the data, if they are contiguous.
 #[inline(always)]
 fn flat(end: &End) -> Option<u64> {
     let size = basic::plain_size(end.datatype.0)?;

@@ -3,7 +3,7 @@
 use super::record::{Amount, Record};
 use kw_objects::error::Class;
 
-/// A class and a sentence that names both sides, when not all records fit together.
+/// A class and a sentence that names both sides, if not all records match.
 pub(super) fn judge(records: &[u8], ranks: usize) -> Option<(i32, String)> {
     let each = records.len() / ranks.max(1);
     let all: Vec<Record> = records
@@ -21,7 +21,7 @@ pub(super) fn judge(records: &[u8], ranks: usize) -> Option<(i32, String)> {
         .or_else(|| pairs(&all))
 }
 
-/// Something that all ranks who say it must say alike.
+/// A value that must be the same on all ranks that give it.
 struct Aspect {
     class: Class,
     /// Description of the error, if the two calls do not show it.
@@ -105,7 +105,7 @@ fn calls(r: &Record) -> String {
     format!("{} calls {}{}", r.who, r.function(), r.detail)
 }
 
-/// Intercommunicators: the others take a rank for the root that does not.
+/// Intercommunicators: the remote group names a root that does not consider itself the root.
 fn missing_root(all: &[Record]) -> Option<(i32, String)> {
     let with = all.iter().find(|r| r.root.is_some())?;
     let root = all.get(with.root? as usize)?;

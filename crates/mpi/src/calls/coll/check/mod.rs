@@ -1,11 +1,11 @@
-//! KW_CHECK=1: before a collective the ranks compare what they say (`kw_engine::SignatureCheck`).
-//! `record` is what one rank says, `judge` finds two who contradict each other, `say` turns the
-//! arguments of a call into a record.
+//! KW_CHECK=1: before a collective the ranks compare their calls (`kw_engine::SignatureCheck`).
+//! `record` is the data of one rank, `judge` finds two ranks that contradict each other, `say`
+//! converts the arguments of a call to a record.
 //!
-//! Every collective call on a communicator is compared, those too that make, change or free one;
-//! persistent ones when they are started. In calls of a group without a communicator of its own
-//! (MPI_Comm_create_group, ..._from_group(s)) its members compare which group they mean, each with
-//! each (`among`); another tag makes another call, which is waited for.
+//! Every collective call on a communicator is compared, including those that create, change or free
+//! one; persistent ones when they are started. In calls of a group without a communicator of its
+//! own (MPI_Comm_create_group, ..._from_group(s)) every member compares its group with every other
+//! member (`among`); a different tag makes a different call, which is waited for.
 
 mod judge;
 mod record;
@@ -28,8 +28,8 @@ use kw_objects::state::{Mpi, State, Tables};
 use kw_sys::buf::Buf;
 use record::{Amount, Record};
 
-/// Puts the comparison before a planned call. A rank whose arguments were refused tells the others
-/// so, which would otherwise wait for it forever.
+/// Puts the comparison before a planned call. A rank whose arguments were refused reports this to
+/// the others, which would otherwise wait for it forever.
 #[cold]
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
     let says =
@@ -70,7 +70,7 @@ fn compare(
     }
 }
 
-/// Tells the others that this rank's arguments are refused.
+/// Reports to the others that this rank's arguments are refused.
 fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>) -> Box<Fault> {
     (record.refused, record.detail) = (fault.code, fault.text.clone());
     let told = alone(state, comm, &record).and_then(|run| {
@@ -86,13 +86,13 @@ fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>)
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     args: [u64; 3],
-    /// With each rank.
+    /// Data for each rank.
     pairs: Vec<(Amount, Amount)>,
     text: String,
 }
 
 impl Said {
-    /// Numbers that must be the same at all ranks, and the arguments as people read them.
+    /// Numbers that must be the same on all ranks, and the arguments as text for people.
     pub(crate) fn same(numbers: &[i64], text: String) -> Said {
         Said {
             args: [record::mix(numbers), 0, 0],
@@ -112,15 +112,15 @@ impl Said {
         }
     }
 
-    /// How many edges go to each rank, and how many come from it.
+    /// Number of edges to each rank, and from it.
     pub(crate) fn edges(self, edges: Vec<(usize, usize)>) -> Said {
         let amount = |(to, from)| (Amount::edges(to), Amount::edges(from));
         let pairs = edges.into_iter().map(amount).collect();
         Said { pairs, ..self }
     }
 
-    /// Checks that this rank will be in a group with exactly those members of the communicator that
-    /// are in it.
+    /// Checks that this rank will be in a group whose members are exactly the members of the
+    /// communicator that expect to be in it.
     pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
         let hash = members(&[group]);
         let ours = group.contains(me);
@@ -139,8 +139,8 @@ impl Said {
     }
 }
 
-/// A call that is not planned here, with its arguments if they are valid: all ranks say its name,
-/// and what must be the same.
+/// A call that is not planned here, with its arguments if they are valid: all ranks compare its
+/// name, and the arguments that must be the same.
 pub(crate) fn agree_on<T>(
     mpi: &Mpi,
     comm: CommH,
@@ -173,7 +173,7 @@ pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
     agree_on(mpi, comm, name, Ok(()), |()| Said::default())
 }
 
-/// Rank 0 (of both groups in a row) tells all others what is in `word`; with KW_CHECK=1 they
+/// Broadcasts `word` from rank 0 (of both groups in a row) to all others; with KW_CHECK=1 they
 /// compare the call of that name first.
 pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Plan {
     let (_, tables) = running(state)?;
@@ -185,7 +185,8 @@ pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Pl
     Ok(Box::new(run))
 }
 
-/// The members of a group that has no communicator yet: all mean the same groups, and say the same.
+/// Comparison among the members of a group that has no communicator yet: all must mean the same
+/// groups, and give the same values.
 pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) -> Res {
     if !all.mpi.lock().above.checking {
         return Ok(());
@@ -239,7 +240,7 @@ fn listed(groups: &[&Group]) -> String {
     groups.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
-/// A run of all ranks of the communicator that does nothing but compare.
+/// A run of all ranks of the communicator that only compares.
 fn alone(state: &mut State, comm: CommH, record: &Record) -> Plan {
     let (_, tables) = running(state)?;
     let mut run = Run::idle(circle(tables.comm_mut(comm)?));

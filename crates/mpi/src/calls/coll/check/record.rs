@@ -2,7 +2,7 @@
 
 use kw_types::layout::Layout;
 
-/// Position of the byte that says which form of the call this is.
+/// Position of the byte with the form of the call.
 pub(in crate::calls::coll) const FORM: usize = 0;
 /// Non-blocking.
 pub(in crate::calls::coll) const LATER: u8 = 1;
@@ -16,23 +16,23 @@ const TEXTS: [usize; 3] = [64, 48, 400];
 /// Words before the texts.
 const WORDS: usize = 11;
 
-/// How much data of which type.
+/// Amount and type of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Amount {
     /// Packed bytes; [`Amount::UNSAID`] has none.
     pub bytes: u64,
-    /// Of the type signature; 0 goes with any.
+    /// Hash of the type signature; 0 matches any.
     pub hash: u64,
 }
 
 impl Amount {
-    /// The rank says nothing of it.
+    /// The rank gives no amount.
     pub const UNSAID: Amount = Amount {
         bytes: u64::MAX,
         hash: 0,
     };
 
-    /// `count` elements of a datatype; `any`: of a type that goes with all others (MPI_PACKED).
+    /// `count` elements of a datatype; `any`: of a type that matches all others (MPI_PACKED).
     pub fn of(layout: &Layout, count: u64, any: bool) -> Amount {
         Amount {
             bytes: layout.size().saturating_mul(count),
@@ -72,8 +72,8 @@ impl Amount {
     /// The hash of [`Amount::edges`].
     pub const EDGES: u64 = u64::MAX;
 
-    /// Rather than data, the group in which two ranks are to be together: `members` is a hash of
-    /// it, 0: in none.
+    /// Instead of data, the group in which two ranks must be together: `members` is its hash, or 0
+    /// for none.
     pub fn together(members: u64) -> Amount {
         Amount {
             bytes: members,
@@ -100,33 +100,33 @@ pub(super) fn mix(list: &[i64]) -> u64 {
 pub(super) struct Record {
     /// Blocking (0), [`LATER`] or [`PERSISTENT`].
     pub form: u8,
-    /// Class of the error for which this rank refused the arguments; 0: it did not.
+    /// Class of the error for which this rank refused the arguments; 0 if it accepted them.
     pub refused: i32,
-    /// The root's place among the ranks that compare.
+    /// Number of the root among the ranks that compare.
     pub root: Option<u32>,
-    /// Where all or none must give MPI_IN_PLACE: whether this one does.
+    /// In calls in which all or none must give MPI_IN_PLACE: whether this rank does.
     pub in_place: Option<bool>,
-    /// The operation, where it can be told from others; 0: nothing said.
+    /// The operation, if it can be identified; 0: not given.
     pub op: u64,
     /// Data that must be the same on all ranks.
     pub same: Amount,
-    /// Hash of a list of counts that must be the same everywhere; 0: nothing said.
+    /// Hash of a list of counts that must be the same everywhere; 0: not given.
     pub list: u64,
-    /// Hash of other arguments that must be the same everywhere, or in the first group of an
-    /// intercommunicator, or in its second; 0: nothing said.
+    /// Hashes of other arguments that must be the same everywhere, or in the first group of an
+    /// intercommunicator, or in its second; 0: not given.
     pub args: [u64; 3],
     /// The call in lower case, without form and prefix.
     pub name: String,
     /// This rank.
     pub who: String,
-    /// Arguments, as people read them.
+    /// Arguments as text for people.
     pub detail: String,
-    /// For each rank, what this one gives it and what it takes from it.
+    /// For each rank, the data that this one gives it and takes from it.
     pub pairs: Vec<(Amount, Amount)>,
 }
 
 impl Record {
-    /// A record of a call among `n` ranks that says nothing yet.
+    /// A record of a call among `n` ranks without any values yet.
     pub fn new(name: &str, who: String, n: u32) -> Record {
         Record {
             form: 0,

@@ -37,7 +37,7 @@ pub(super) fn name(call: &Call) -> &'static str {
     }
 }
 
-/// A record that says who calls what on which communicator.
+/// A record with this rank, the call and the communicator.
 pub(super) fn head(comm: &Comm, name: &str) -> Record {
     let (who, n) = if comm.is_inter() {
         let process = comm.local.peer(comm.rank);
@@ -57,13 +57,13 @@ pub(super) fn head(comm: &Comm, name: &str) -> Record {
     record
 }
 
-/// This rank among those that data go to and come from.
+/// The ranks with which this one exchanges data.
 struct Says<'a> {
     tables: &'a Tables,
     record: &'a mut Record,
-    /// Place of the first of them in the record.
+    /// Index of the first of them in the record.
     base: u32,
-    /// How many there are.
+    /// Their number.
     n: u32,
     me: u32,
     inter: bool,
@@ -73,7 +73,7 @@ struct Says<'a> {
 /// Whether this rank is the root, and the root's number if it deals with it.
 type Rooted = (bool, Option<u32>);
 
-/// Says what the arguments of a call say; they have been found valid.
+/// Records the arguments of a call, which are valid.
 pub(super) fn arguments(tables: &Tables, comm: &Comm, call: &Call, record: &mut Record) -> Res {
     let n = comm.target().size();
     let (base, me) = match comm.is_inter() {
@@ -99,7 +99,7 @@ pub(super) fn arguments(tables: &Tables, comm: &Comm, call: &Call, record: &mut 
 }
 
 fn amount(tables: &Tables, count: i64, datatype: TypeH) -> Res<Amount> {
-    /// MPI_PACKED's name: what it holds is not known.
+    /// MPI_PACKED's name: its contents are unknown.
     const PACKED: &str = "MPI_PACKED";
     let any = type_name(tables, datatype) == PACKED;
     Ok(Amount::of(tables.layout(datatype)?, count as u64, any))
@@ -112,10 +112,10 @@ fn type_name(tables: &Tables, datatype: TypeH) -> String {
     }
 }
 
-/// How many elements of which datatype a block of a neighbourhood collective has.
+/// Number of elements and datatype of a block of a neighbourhood collective.
 pub(in crate::calls::coll) type Block = (i64, TypeH);
 
-/// Says what goes along the edges of this process; the arguments have been found valid.
+/// Records the data along the edges of this process; the arguments are valid.
 pub(super) fn along(
     tables: &Tables,
     around: &Neighborhood,
@@ -204,7 +204,7 @@ impl Says<'_> {
                 self.combined((count, count), datatype, op, s)
             }
             Call::Everywhere((s, _, count, datatype, op), coll) => {
-                // The standard wants MPI_IN_PLACE at all ranks of these, but of scans.
+                // The standard requires MPI_IN_PLACE on all ranks of these calls, except scans.
                 if coll == Coll::Allreduce {
                     self.in_place(s.is_in_place());
                 }
@@ -258,7 +258,7 @@ impl Says<'_> {
         Ok(())
     }
 
-    /// A block between all pairs of ranks; this one sends the same to all where it says which.
+    /// A block between all pairs of ranks; for some calls this rank sends the same block to all.
     fn exchange(&mut self, s: Side, r: Side, same: Option<u32>) -> Res {
         let own = if self.in_place(s.is_in_place()) { r } else { s };
         self.of(own);
@@ -277,7 +277,7 @@ impl Says<'_> {
         type_name(self.tables, datatype)
     }
 
-    /// " of 4 MPI_INT", or " of MPI_INT" where the blocks differ.
+    /// " of 4 MPI_INT", or " of MPI_INT" if the blocks differ.
     fn of(&mut self, side: Side) {
         let text = match side {
             Side::Even((_, count, datatype)) => format!(" of {count} {}", self.type_name(datatype)),
@@ -323,8 +323,8 @@ impl Says<'_> {
         &mut self.record.pairs[(self.base + i) as usize]
     }
 
-    /// " of 4 MPI_INT by MPI_SUM"; `all`: how many the ranks combine. Operations of the user have
-    /// other handles at other ranks.
+    /// " of 4 MPI_INT by MPI_SUM"; `all`: how many the ranks combine. User-defined operations have
+    /// different handles on different ranks.
     fn combined(&mut self, (count, all): (i64, i64), datatype: TypeH, op: OpH, s: Addr) -> Res {
         self.record.same = self.amount((all, datatype))?;
         let (word, name) = match Op::by_handle(op.0) {
