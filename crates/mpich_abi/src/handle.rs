@@ -1,11 +1,11 @@
-//! Handles: an `int` that says its kind here, a pointer-sized value in the standard ABI.
+//! Handles: an `int` that contains its kind here, a pointer-sized value in the standard ABI.
 //!
-//! In an `int` of MPICH the two highest bits say how the object is stored, the four below which
-//! kind it is, 26 are free for its place. What is made at run time has `11` on top, then 4 bits of
-//! the generation and 22 of the index that Kittiwake's handle has ([`Key`]). The rest of
-//! that handle stands at the index in the table of the kind, since it was given out. So the way
-//! there and back is one look into a table that is never searched, copied or locked, and a handle
-//! that was freed is found out like in the library itself.
+//! In an `int` of MPICH the two highest bits tell how the object is stored, the four below its
+//! kind, and 26 are free for its place. A handle created at run time has `11` on top, then 4 bits
+//! of the generation and 22 of the index of Kittiwake's handle ([`Key`]). The rest of that handle
+//! is at this index in the table of the kind, from the time when it was returned. So a conversion
+//! in either direction is one access to a table that is never searched, copied or locked, and a
+//! freed handle is detected as in the library itself.
 
 use kw_abi_face::Key;
 use kw_abi_face::constants::MPI_FILE_NULL;
@@ -33,7 +33,7 @@ fn unknown(value: u32) -> usize {
     UNKNOWN | value as usize
 }
 
-/// Index and lowest bits of the generation, as they stand in an `int`.
+/// Index and lowest bits of the generation, in their positions in an `int`.
 fn place(handle: usize) -> Option<u32> {
     let key = Key::from_bits(handle as u64);
     let generation = key.generation & ((1 << GENERATION_BITS) - 1);
@@ -58,10 +58,10 @@ impl Table {
         if chunk.is_null() {
             return unknown(value);
         }
-        // SAFETY: a chunk is whole when its pointer is there, and is never freed.
+        // SAFETY: a chunk is complete when its pointer is visible, and is never freed.
         let cell = unsafe { &(*chunk)[index % CHUNK] };
         let handle = cell.load(Ordering::Relaxed);
-        // what stands there has an index below 2^22, so its place is the sum of two fields
+        // entries have an index below 2^22, so their place is the sum of two fields
         let generation = (handle >> 32) as u32 & ((1 << GENERATION_BITS) - 1);
         let is_same = generation << INDEX_BITS | handle as u32 == value & ((1 << KIND_SHIFT) - 1);
         if handle == 0 || !is_same {
@@ -99,7 +99,7 @@ impl Table {
         match set {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: made above, and nobody has seen it.
+                // SAFETY: made above, and not yet visible to another thread.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
@@ -117,8 +117,8 @@ fn too_many() -> ! {
     std::process::abort()
 }
 
-/// Makes kinds: name, null handle of this ABI and of the standard one, and the function that knows
-/// the predefined handles.
+/// Makes kinds: name, null handle of this ABI and of the standard one, and the function for the
+/// predefined handles.
 macro_rules! kinds {
     ($name:ident $theirs:literal $null:literal $known:ident) => {
         #[doc = concat!("Handles of this kind: ", stringify!($name), ".")]

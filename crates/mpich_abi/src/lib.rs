@@ -1,11 +1,12 @@
-//! `libmpi.so.12`: programs compiled for MPICH or Intel MPI run on this library (`kw_abi_face` says
-//! how, and has what other faces have, too).
+//! `libmpi.so.12`: programs compiled for MPICH or Intel MPI run on this library (`kw_abi_face`
+//! describes how, and has the common parts of all shims).
 //!
-//! Handles of this ABI are integers that say their kind. Predefined ones are known from the table
-//! of the ABI; behind one that was made at run time stands the index that the library's own handle
-//! has, so there is no table to search and no lock ([`handle`]).
+//! Handles of this ABI are integers that contain their kind. Predefined ones are found in the table
+//! of the ABI; a handle created at run time contains the index of the library's own handle, so
+//! there is no table to search and no lock ([`handle`]).
 //!
-//! The unit tests are those of what calls no standard function: there is no library to link with.
+//! The unit tests cover only code that calls no standard function: there is no library to link
+//! with.
 
 pub mod handle;
 pub mod status;

@@ -1,6 +1,7 @@
 //! Handles as Fortran's integers, statuses between languages, and copies of attributes.
 //!
-//! A handle of this ABI is an integer already, and a status has the same five in every language.
+//! A handle of this ABI is an integer already, and a status has the same five integers in every
+//! language.
 #![allow(non_snake_case, non_upper_case_globals)]
 
 use crate::handle::File;
@@ -39,7 +40,7 @@ macro_rules! files {
         pub extern "C-unwind" fn $toint(file: usize) -> c_int {
             match file {
                 0 => 0,
-                // SAFETY: takes any handle.
+                // SAFETY: the function accepts any handle.
                 _ => unsafe { (functions().MPI_File_toint)(File::to_standard(file)) },
             }
         }
@@ -48,7 +49,7 @@ macro_rules! files {
         pub extern "C-unwind" fn $fromint(value: c_int) -> usize {
             match value {
                 0 => 0,
-                // SAFETY: takes any number.
+                // SAFETY: the function accepts any number.
                 _ => File::of_standard(unsafe { (functions().MPI_File_fromint)(value) }),
             }
         }
@@ -64,7 +65,7 @@ static IGNORED: [c_int; 10] = [0; 10];
 
 macro_rules! ignored {
     ($($name:ident)*) => {$(
-        /// A status or statuses that Fortran programs do not want.
+        /// A status or statuses that Fortran programs ignore.
         #[unsafe(no_mangle)]
         pub static $name: Address = Address::of(&raw const IGNORED);
     )*};
@@ -72,7 +73,7 @@ macro_rules! ignored {
 
 ignored! { MPI_F_STATUS_IGNORE MPI_F_STATUSES_IGNORE MPI_F08_STATUS_IGNORE MPI_F08_STATUSES_IGNORE }
 
-/// Copies an attribute as it is: MPI_DUP_FN and its relatives of other kinds of handles.
+/// Copies an attribute unchanged: MPI_DUP_FN and its relatives of other kinds of handles.
 ///
 /// # Safety
 /// `copied` and `flag` have room for their values.
@@ -89,10 +90,10 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     unsafe { by_hand::copy_as_it_is(value, copied, flag) }
 }
 
-/// For the Fortran layer of this ABI: it hears of a request's operations.
+/// Registers a hook of the Fortran layer of this ABI for a request's operations.
 ///
 /// # Safety
-/// As of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
+/// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_face_Request_hook(request: c_int, hook: usize, data: usize) -> c_int {
     // SAFETY: the caller's promise.

@@ -92,7 +92,7 @@ mod tests {
             (3, 8, 7)
         );
         assert_eq!(theirs[1], theirs[9]);
-        // SAFETY: none is looked at.
+        // SAFETY: none is accessed.
         let mut none =
             unsafe { Statuses::<Status>::new(std::ptr::without_provenance_mut(1), 1000) };
         assert!(none.place().is_null());
