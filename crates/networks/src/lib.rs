@@ -1,23 +1,23 @@
-//! The networks that `KW_PATHS` can name, and how each is opened. Nothing below this crate names
-//! one: the engine is handed what [`open`] returns.
+//! The networks that `KW_PATHS` can name, and how each is opened. No crate below this one names a
+//! network: the engine gets the result of [`open`].
 #![forbid(unsafe_code)]
 
 use kw_path::{CannotOpen, Network, Open, Opening};
 
-/// All of them, a line each, by their word in `KW_PATHS`.
+/// All networks, one per line, by their word in `KW_PATHS`.
 const ALL: [(&str, Open); 2] = [
     ("tcp", kw_path::tcp::open), //
     ("udp", kw_path::udp::open),
 ];
 
-/// Opens the network that a rank needs; none where it needs none.
+/// Opens the network that a rank needs; none if it needs none.
 pub fn open(opening: Option<Opening<'_>>) -> Result<Option<Box<dyn Network>>, CannotOpen> {
     let Some(opening) = opening else {
         return Ok(None);
     };
     match ALL.iter().find(|(name, _)| *name == opening.name) {
         Some((_, open)) => open(opening).map(Some),
-        // The settings know no other names than these, says the test below.
+        // The test below ensures that the settings accept only these names.
         None => Ok(None),
     }
 }
