@@ -1,11 +1,11 @@
 //! Properties of a Fortran compiler's ABI that MPI must know (MPI 5.0, 20.5).
 //!
-//! A Fortran binding may tell us sizes and logical values before initialisation; until then the
-//! usual ones hold.
+//! A Fortran binding may report sizes and logical values before initialisation; until then the
+//! usual ones apply.
 
 use crate::info::Info;
 
-/// Facts about Fortran that a binding has told us.
+/// Facts about Fortran that a binding has reported.
 #[derive(Clone, Debug, Default)]
 pub struct Fortran {
     /// Bytes of `.TRUE.` and `.FALSE.`.
@@ -22,7 +22,7 @@ const SIZES: &[(&str, &str)] = &[
     ("mpi_double_precision_size", "8"),
 ];
 
-/// Optional types, and whether there are such.
+/// Optional types, and whether they exist.
 const SUPPORTED: &[(&str, bool)] = &[
     ("mpi_logical1_supported", true),
     ("mpi_logical2_supported", true),

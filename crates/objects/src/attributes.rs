@@ -1,8 +1,8 @@
 //! Attributes and keyvals, for communicators, datatypes and windows (MPI 5.0, 7.7).
 //!
 //! Attributes are kept beside the objects, by handle, since most objects have none and predefined
-//! ones may have some. A keyval that was freed lives on until the last attribute with it is
-//! deleted, and until then names it in every call but another free.
+//! ones may have some. A freed keyval lives on until the last attribute with it is deleted, and
+//! until then names it in every call except another free.
 
 use crate::codes::LASTCODE;
 use crate::comm::{ANY_SOURCE, PROC_NULL};
@@ -106,12 +106,12 @@ struct Predefined {
 /// Bits of a generation in the `int` form of a keyval.
 const GENERATION: u32 = 0x3f;
 
-/// `int` form of a keyval of the library's: bit 30, six bits of generation, 24 bits of index.
+/// `int` form of a keyval of the library: bit 30, six bits of generation, 24 bits of index.
 fn to_int(key: Key) -> i32 {
     (1 << 30 | (key.generation & GENERATION) << 24 | (key.index & 0x00ff_ffff)) as i32
 }
 
-/// Index and generation of a keyval of the library's.
+/// Index and generation of a keyval of the library.
 fn split(keyval: i32) -> Option<(u32, u32)> {
     let bits = keyval as u32;
     (keyval > 0 && keyval & (1 << 30) != 0).then_some((bits & 0x00ff_ffff, bits >> 24 & GENERATION))
@@ -142,7 +142,7 @@ impl Attributes {
         (to_int(key) == keyval).then_some(key)
     }
 
-    /// The keyval, if it is one the user made for this kind of object; freed or not, as long as an
+    /// The keyval, if the user made it for this kind of object; freed or not, as long as an
     /// attribute has it (MPI 5.0, 7.7.2, MPI_COMM_FREE_KEYVAL).
     pub fn keyval(&self, keyval: i32, kind: Kind) -> Res<&Keyval> {
         let found = self.key(keyval).and_then(|k| self.keyvals.get(k));
@@ -152,13 +152,13 @@ impl Attributes {
         }
     }
 
-    /// The keyval of an attribute that is set, freed or not.
+    /// The keyval of an existing attribute, freed or not.
     fn of_set(&self, keyval: i32) -> Option<&Keyval> {
         self.key(keyval).and_then(|k| self.keyvals.get(k))
     }
 
-    /// MPI_*_free_keyval. A keyval may have been freed before, for instance by a callback, as with
-    /// MPICH; not if `strict`.
+    /// MPI_*_free_keyval. As with MPICH, a keyval may have been freed before, for instance by a
+    /// callback; not if `strict`.
     pub fn free(&mut self, keyval: i32, kind: Kind, strict: bool) -> Res {
         if !strict && self.was_freed(keyval) {
             return Ok(());
@@ -181,7 +181,7 @@ impl Attributes {
         let Some((index, generation)) = split(keyval) else {
             return false;
         };
-        // A vacant entry has the generation that its next keyval will have.
+        // A vacant entry has the generation of its next keyval.
         let now = self.keyvals.generation_at(index);
         now.is_some_and(|now| now & GENERATION != generation)
     }
@@ -243,7 +243,7 @@ impl Attributes {
     /// Sets the predefined attributes of communicators, from MPI_TAG_UB to MPI_UNIVERSE_SIZE;
     /// `None` is not set.
     pub fn predefine(&mut self, values: [Option<i32>; 7]) {
-        // The addresses that callers have stay what they are when MPI starts again.
+        // The addresses that callers have remain the same when MPI starts again.
         let before = self.predefined.take().map(|p| p.ints);
         let ints = before.unwrap_or_else(|| Buf::alloc(4 * values.len()));
         let mut present = [false; 7];

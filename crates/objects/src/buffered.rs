@@ -1,8 +1,8 @@
 //! Buffers attached for buffered sends (MPI 5.0, 3.6), and the messages in them.
 //!
-//! A buffered message is copied into memory of our own, and what it would take of the attached
-//! buffer is accounted: so the attached buffer never fragments, and its size is the bound that the
-//! user chose. A message that left at once takes nothing.
+//! A buffered message is copied into memory of our own, and its space is deducted from the attached
+//! buffer: so the attached buffer never fragments, and its size is the limit that the user chose. A
+//! message that left at once takes nothing.
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, SessionH};
@@ -53,7 +53,7 @@ impl Attached {
         self.automatic() || self.used + cost <= self.size
     }
 
-    /// Drops the messages that have left; the first failure is returned.
+    /// Drops the messages that have left; returns the first failure.
     fn sweep(&mut self, engine: &mut Engine) -> Option<Box<Fault>> {
         let mut lost = None;
         let used = &mut self.used;
@@ -82,7 +82,7 @@ impl Attached {
 #[derive(Debug, Default)]
 pub struct Buffers {
     attached: Vec<Attached>,
-    /// Messages have the types of their data, which are compared with those of the receive
+    /// Whether messages have the types of their data, which are compared with those of the receive
     /// (KW_CHECK).
     pub types: bool,
 }
@@ -132,7 +132,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Takes all buffers away (the engine is gone, and with it every message in them).
+    /// Removes all buffers (the engine is gone, and with it every message in them).
     pub fn clear(&mut self) {
         self.attached.clear();
     }
@@ -142,7 +142,7 @@ impl Buffers {
         self.attached.iter().any(|a| a.owner == owner)
     }
 
-    /// Takes an (empty) buffer away; address and size as they were given.
+    /// Removes an (empty) buffer; returns address and size as they were given.
     pub fn detach(&mut self, owner: Owner) -> Option<(usize, u64)> {
         let i = self.attached.iter().position(|a| a.owner == owner)?;
         let a = self.attached.swap_remove(i);

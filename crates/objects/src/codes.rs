@@ -1,8 +1,8 @@
 //! Error codes that the user added (MPI 5.0, 9.5): classes, codes of classes, and their texts.
 //!
-//! MPI_Error_string gives, behind the text of a class, the sentence of the last error if it was of
-//! that class. Codes above MPI_ERR_LASTCODE are the user's. A class is a code too. The value of
-//! MPI_LASTUSEDCODE never falls.
+//! MPI_Error_string returns the text of a class, followed by the sentence of the last error if it
+//! was of that class. Codes above MPI_ERR_LASTCODE are the user's. A class is a code, too. The
+//! value of MPI_LASTUSEDCODE never decreases.
 
 use crate::error::{CLASSES, Class, Res, TOOL_CLASSES, fail};
 use std::collections::BTreeMap;
@@ -41,12 +41,12 @@ impl Codes {
         self.last
     }
 
-    /// A new class.
+    /// Adds a class.
     pub fn add_class(&mut self) -> i32 {
         self.add(self.last + 1)
     }
 
-    /// A new code of a class, which may be a class of the standard.
+    /// Adds a code of a class, which may be a class of the standard.
     pub fn add_code(&mut self, class: i32) -> Res<i32> {
         if self.class(class) != Some(class) {
             return fail(
@@ -63,14 +63,14 @@ impl Codes {
         self.last
     }
 
-    /// Gives a code its text; the empty text takes it away.
+    /// Sets the text of a code; the empty text removes it.
     pub fn set_text(&mut self, code: i32, text: &str) -> Res {
         let entry = self.mine(code)?;
         entry.text = (!text.is_empty()).then(|| text.to_string());
         Ok(())
     }
 
-    /// Takes the text of a code away.
+    /// Removes the text of a code.
     pub fn remove_text(&mut self, code: i32) -> Res {
         let entry = self.mine(code)?;
         if entry.text.take().is_none() {
@@ -114,7 +114,7 @@ impl Codes {
         self.remove(code, "errorcode")
     }
 
-    /// Only what has no text any more may go (MPI 5.0, 9.5).
+    /// Checks that it has no text any more: only then it may be removed (MPI 5.0, 9.5).
     fn remove(&mut self, code: i32, name: &str) -> Res {
         if self.mine(code)?.text.is_some() {
             return fail(
@@ -126,7 +126,7 @@ impl Codes {
         Ok(())
     }
 
-    /// The class of a code; `None` when there is no such code.
+    /// The class of a code; `None` for an unknown code.
     pub fn class(&self, code: i32) -> Option<i32> {
         match code {
             0..=LASTCODE => standard(code).map(|_| code),
@@ -134,7 +134,7 @@ impl Codes {
         }
     }
 
-    /// The text of a code; `None` when there is no such code.
+    /// The text of a code; `None` for an unknown code.
     pub fn text(&self, code: i32) -> Option<String> {
         match code {
             0..=LASTCODE => Some(standard(code)? + &self.said_of(code)),
@@ -145,7 +145,7 @@ impl Codes {
         }
     }
 
-    /// Remembers what was wrong, for MPI_Error_string.
+    /// Keeps the sentence of an error, for MPI_Error_string.
     pub fn note(&mut self, code: i32, sentence: &str) {
         self.said = Some((code, sentence.into()));
     }

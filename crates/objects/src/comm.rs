@@ -1,7 +1,7 @@
-//! Communicators: what one keeps, how it is made and how it goes.
+//! Communicators: their contents, how they are created and freed.
 //!
 //! An operation that is in flight names contexts and peers, never a [`Comm`]; so MPI_Comm_free
-//! takes the object away at once, and what is pending completes (MPI 5.0, 7.4.3).
+//! removes the object at once, and pending operations complete (MPI 5.0, 7.4.3).
 
 use crate::error::{Class, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
@@ -28,17 +28,17 @@ pub const UNDEFINED: i32 = -32766;
 pub struct Comm {
     /// Its handle (for error scopes).
     pub handle: CommH,
-    /// Context id, a multiple of four: its collectives use the odd one above, and the next two make
-    /// communicators from it.
+    /// Context id, a multiple of four: its collectives use the odd one above, and communicators are
+    /// created from it over the next two.
     pub context: ContextId,
     /// The group this process is in.
     pub local: Arc<Group>,
     /// The other group of an intercommunicator.
     pub remote: Option<Arc<Group>>,
-    /// Of an intercommunicator: whether the local group comes first where one must; both groups know
-    /// it alike.
+    /// In an intercommunicator: whether the local group comes first, if one must; both groups agree
+    /// on it.
     pub first: bool,
-    /// Both groups in one row, once a collective of an intercommunicator has wanted them.
+    /// Both groups in one row, once a collective of an intercommunicator has needed them.
     pub both: Option<Arc<Group>>,
     /// This process's rank in `local`.
     pub rank: u32,
@@ -46,15 +46,15 @@ pub struct Comm {
     pub errhandler: ErrhandlerH,
     /// Name given by MPI_Comm_set_name.
     pub name: String,
-    /// Hints that the user gave and we know.
+    /// The user's hints that we know.
     pub info: Option<Box<Info>>,
-    /// The hint `kw_coll`, read: rows that choose algorithms for this communicator.
+    /// The hint `kw_coll`, decoded: rows that choose algorithms for this communicator.
     pub rows: Option<Arc<Table>>,
     /// Virtual topology.
     pub topology: Option<Arc<Topology>>,
-    /// Collective calls made on it, which is the tag of the last one.
+    /// Number of collective calls made on it, which is the tag of the last one.
     pub collectives: i32,
-    /// The session it was made from, if it was.
+    /// The session from which it was made, if any.
     pub session: Option<crate::handle::SessionH>,
     /// Its board.
     pub board: Board,
@@ -69,12 +69,12 @@ pub struct Comm {
 /// The memory that a communicator's ranks on one node share for collectives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Board {
-    /// Not agreed upon; the first blocking collective does that.
+    /// Not agreed upon yet; the first blocking collective does that.
     #[default]
     Unknown,
     /// There is none, on any rank.
     None,
-    /// All ranks have one, this one's engine by that name.
+    /// All ranks have one; the engine has this name for this rank's.
     Some(ChannelId),
 }
 
@@ -126,20 +126,20 @@ impl Comm {
         }
     }
 
-    /// The group that ranks of point-to-point calls count in.
+    /// The group in which point-to-point calls count ranks.
     #[inline]
     pub fn target(&self) -> &Arc<Group> {
         self.remote.as_ref().unwrap_or(&self.local)
     }
 
-    /// Makes what follows from the hints.
+    /// Updates the values that depend on the hints.
     pub fn read_hints(&mut self) {
         let text = self.info.as_deref().and_then(|i| i.get(ROWS_HINT));
-        // Hints that cannot be read are not taken over (`Info::take_comm_hints`).
+        // Invalid hints are not taken over (`Info::take_comm_hints`).
         self.rows = text.and_then(|t| Table::only(t).ok()).map(Arc::new);
     }
 
-    /// Counts a collective call; its tag.
+    /// Counts a collective call; returns its tag.
     #[inline]
     pub fn next_collective(&mut self) -> i32 {
         self.collectives = self.collectives.wrapping_add(1) & i32::MAX;
@@ -152,7 +152,7 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// Which of its ranks share a machine; `None` when all do.
+    /// Which of its ranks share a machine; `None` if all do.
     #[inline]
     pub fn nodes(&mut self, agreed: &Agreed) -> Option<&Arc<Nodes>> {
         let local = &self.local;
@@ -160,7 +160,7 @@ impl Comm {
         self.nodes.get_or_insert_with(nodes).as_ref()
     }
 
-    /// Which of its ranks are close to each other, where all share a machine and are bound.
+    /// Which of its ranks are close to each other, if all share a machine and are bound.
     #[inline]
     pub fn levels(&mut self, agreed: &Agreed) -> Option<&Arc<Levels>> {
         let many = self.nodes(agreed).is_some();
@@ -172,7 +172,7 @@ impl Comm {
         self.levels.get_or_insert_with(levels).as_ref()
     }
 
-    /// Context of the messages that make communicators from this one.
+    /// Context of the messages that create communicators from this one.
     pub fn making(&self) -> ContextId {
         ContextId(self.context.0 | 2)
     }
@@ -203,8 +203,8 @@ fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
 }
 
 impl Tables {
-    /// Makes MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and what communicators
-    /// need. Called once, by initialisation.
+    /// Creates MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and the state that
+    /// communicators need. Called once, by initialisation.
     pub fn open_world(&mut self, me: Peer, size: u32) {
         self.open_contexts(me, size);
         let world = Arc::new(Group::range(Peer(0), size));
@@ -218,13 +218,13 @@ impl Tables {
         self.itself = Some(comm);
     }
 
-    /// Makes this process's share of the context ids, unless a session has done so before.
+    /// Creates this process's share of the context ids, unless a session has done so before.
     pub fn open_contexts(&mut self, me: Peer, size: u32) {
         self.contexts
             .get_or_insert_with(|| ContextPool::new(me, size));
     }
 
-    /// Takes MPI_COMM_WORLD and MPI_COMM_SELF away. Their attributes must be deleted before
+    /// Removes MPI_COMM_WORLD and MPI_COMM_SELF. Their attributes must be deleted before
     /// (`calls::attr::close_world`).
     pub fn shut_world(&mut self) {
         self.world = None;
@@ -238,7 +238,7 @@ impl Tables {
         self.comms.iter().any(|(_, c)| has(&c.local) || remote(c))
     }
 
-    /// Whether anything here names this process of another job.
+    /// Whether any object here names this process of another job.
     pub fn is_in_use(&self, peer: Peer) -> bool {
         let has = |group: &Group| group.rank_of(peer).is_some();
         self.is_connected(peer)
@@ -253,8 +253,8 @@ impl Tables {
                 .has_orphans(|comm| self.find_comm(comm).is_some())
     }
 
-    /// Lets the jobs go that this process has spawned and that no communicator connects with it any
-    /// more.
+    /// Releases the jobs that this process has spawned and that no communicator connects with it
+    /// any more.
     pub fn part_from_spawned(&mut self) {
         let mut jobs = std::mem::take(&mut self.spawned);
         jobs.part_unless(|peer| self.is_connected(peer));
@@ -275,8 +275,7 @@ impl Tables {
         handle
     }
 
-    /// Forgets a communicator that the user made, and lets its context id be used again. Returns
-    /// it.
+    /// Removes a communicator that the user made, and releases its context id. Returns it.
     pub fn remove_comm(&mut self, handle: CommH) -> Res<Comm> {
         self.comm(handle)?;
         let gone = handle.key().and_then(|k| self.comms.remove(k));

@@ -1,4 +1,5 @@
-//! Conflicting accesses to windows, for `KW_CHECK`: the call that makes one, and what is said of two.
+//! Conflicting accesses to windows, for `KW_CHECK`: the call behind each access, and the report of
+//! two that conflict.
 
 use crate::error::{Class, Fault};
 use kw_engine::Engine;
@@ -7,7 +8,7 @@ use kw_hang::{CallSite, Conflict};
 use kw_sys::callers;
 use std::collections::HashMap;
 
-/// Most return addresses that are looked at.
+/// Most return addresses that are examined.
 const ADDRESSES: usize = 32;
 
 /// Calls that were looked up, by their return addresses.
@@ -17,7 +18,7 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// The call of the program that goes on.
+    /// The current call of the program.
     #[cold]
     pub fn here(&mut self) -> Site {
         let addresses = callers::addresses(ADDRESSES);
@@ -35,8 +36,8 @@ fn here(addresses: &[usize]) -> CallSite {
     CallSite { call, frames }
 }
 
-/// Tells the launcher of conflicts, which knows files and lines; the fault of the first. `title`:
-/// the window, or nothing.
+/// Reports conflicts to the launcher, which knows files and lines; returns the fault of the first.
+/// `title`: the window, or nothing.
 #[cold]
 pub fn report(engine: &mut Engine, title: &str, found: &[FoundConflict]) -> Box<Fault> {
     let told: Vec<Conflict> = found.iter().map(|f| conflict(title, f)).collect();
@@ -55,7 +56,7 @@ pub fn report(engine: &mut Engine, title: &str, found: &[FoundConflict]) -> Box<
 
 fn conflict(title: &str, found: &FoundConflict) -> Conflict {
     let call = |bytes: &[u8]| match bytes {
-        // The call that goes on.
+        // The current call.
         [] => here(&callers::addresses(ADDRESSES)),
         _ => CallSite::decode(&String::from_utf8_lossy(bytes)).unwrap_or_default(),
     };

@@ -1,8 +1,8 @@
 //! Datatype objects: layout, contents for MPI_Type_get_contents, name, attributes.
 //!
 //! Predefined datatypes are found by handle without lock or hash; derived ones live in a slab.
-//! Operations in flight keep the [`Layout`] itself alive, so MPI_Type_free only takes the handle
-//! away (MPI 5.0, 5.1.9).
+//! Operations in flight keep the [`Layout`] itself alive, so MPI_Type_free only removes the handle
+//! (MPI 5.0, 5.1.9).
 
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::TypeH;
@@ -12,7 +12,7 @@ use kw_sys::buf::{Addr, Buf};
 use kw_types::layout::{Layout, basic};
 use std::sync::Arc;
 
-/// How a derived datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell.
+/// How a derived datatype was made: the results of MPI_Type_get_envelope and MPI_Type_get_contents.
 #[derive(Debug, Default)]
 pub struct Recipe {
     /// MPI_COMBINER_...
@@ -21,7 +21,7 @@ pub struct Recipe {
     pub integers: Vec<i64>,
     /// `array_of_addresses`
     pub addresses: Vec<i64>,
-    /// `array_of_large_counts`; used only by what a large-count constructor made.
+    /// `array_of_large_counts`; used only for large-count constructors.
     pub counts: Vec<i64>,
     /// `array_of_datatypes`
     pub types: Vec<Part>,
@@ -32,17 +32,17 @@ pub struct Recipe {
 pub enum Part {
     /// A predefined one.
     Named(TypeH),
-    /// A derived one; its handle may be freed long since.
+    /// A derived one; its handle may have been freed long ago.
     Derived(Arc<Layout>, Origin),
 }
 
-/// A recipe within another. The last owner of a chain of them takes it apart link by link: a chain
-/// may be longer than the stack is deep.
+/// A recipe within another. The last owner of a chain of recipes takes it apart link by link,
+/// because a chain may be longer than the stack is deep.
 #[derive(Clone, Debug)]
 pub struct Origin(Arc<Recipe>);
 
 impl Origin {
-    /// Of this recipe.
+    /// Wraps this recipe.
     pub fn new(recipe: Arc<Recipe>) -> Origin {
         Origin(recipe)
     }
@@ -64,7 +64,7 @@ impl Drop for Origin {
     }
 }
 
-/// Contents of a recipe that no other handle has.
+/// Contents of a recipe without another owner.
 fn take_parts(recipe: &mut Arc<Recipe>) -> Vec<Part> {
     Arc::get_mut(recipe).map_or(Vec::new(), |r| std::mem::take(&mut r.types))
 }
@@ -72,7 +72,7 @@ fn take_parts(recipe: &mut Arc<Recipe>) -> Vec<Part> {
 /// One datatype.
 #[derive(Debug)]
 pub struct Datatype {
-    /// Where its data lies.
+    /// Its layout.
     pub layout: Arc<Layout>,
     /// Whether MPI_Type_commit was called.
     pub committed: bool,
@@ -80,7 +80,7 @@ pub struct Datatype {
     pub recipe: Option<Arc<Recipe>>,
     /// Name given by MPI_Type_set_name, or the predefined one's.
     pub name: String,
-    /// MPI_Type_free is not allowed (predefined, or made by MPI_Type_create_f90_...).
+    /// Whether MPI_Type_free is not allowed (predefined, or made by MPI_Type_create_f90_...).
     pub lasting: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Types {
     named: Vec<Datatype>,
     /// MPI_LB and MPI_UB.
     markers: [Datatype; 2],
-    /// Those the user made.
+    /// Derived datatypes.
     pub derived: Slab<Datatype>,
     /// Results of MPI_Type_create_f90_...: combiner and arguments, handle.
     pub f90: Vec<([i32; 3], TypeH)>,
@@ -148,7 +148,7 @@ impl Types {
         }
     }
 
-    /// The datatype of a handle, to change.
+    /// The datatype of a handle, for changes.
     pub fn get_mut(&mut self, handle: TypeH) -> Option<&mut Datatype> {
         match basic::place(handle.0) {
             Some(i) => self.named.get_mut(i),
@@ -167,7 +167,7 @@ impl Tables {
         self.types.get(handle).ok_or_else(|| unknown(handle))
     }
 
-    /// The datatype of a handle, to change.
+    /// The datatype of a handle, for changes.
     pub fn datatype_mut(&mut self, handle: TypeH) -> Res<&mut Datatype> {
         self.types.get_mut(handle).ok_or_else(|| unknown(handle))
     }
@@ -182,8 +182,8 @@ impl Tables {
         Ok(&found.layout)
     }
 
-    /// Whether this is MPI_DATATYPE_NULL, which a buffer of no elements may have, as with MPICH,
-    /// unless KW_CHECK is set.
+    /// Whether this is MPI_DATATYPE_NULL, which is accepted for a buffer of no elements, as with
+    /// MPICH, unless KW_CHECK is set.
     pub fn may_be_null(&self, datatype: TypeH) -> bool {
         datatype.is_null() && !self.checking
     }
@@ -271,7 +271,7 @@ fn uncommitted(handle: TypeH) -> Box<Fault> {
     )
 }
 
-/// Checks a count argument of that name.
+/// Checks a count argument of this name.
 pub fn checked_count(name: &str, count: i64) -> Res<u64> {
     if count < 0 {
         return fail(

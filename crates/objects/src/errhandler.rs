@@ -34,7 +34,7 @@ impl Kind {
     }
 }
 
-/// A handler that the user made.
+/// A user-defined handler.
 #[derive(Clone, Debug)]
 pub struct Errhandler {
     kind: Kind,
@@ -45,7 +45,7 @@ pub struct Errhandler {
 /// All error handlers.
 #[derive(Debug)]
 pub struct Errhandlers {
-    /// Those that the user made.
+    /// User-defined handlers.
     pub made: Slab<Errhandler>,
     /// Default handler of files; MPI_ERRORS_RETURN unless MPI_File_set_errhandler changed it for
     /// MPI_FILE_NULL.
@@ -95,14 +95,14 @@ impl Errhandlers {
         Ok(())
     }
 
-    /// One more reference.
+    /// Adds a reference.
     pub fn hold(&mut self, handle: ErrhandlerH) {
         if let Some(e) = handle.key().and_then(|k| self.made.get_mut(k)) {
             e.references += 1;
         }
     }
 
-    /// One reference less; the last one takes the handler away.
+    /// Removes a reference; without references the handler is removed.
     pub fn release(&mut self, handle: ErrhandlerH) {
         let Some(key) = handle.key() else { return };
         if let Some(e) = self.made.get_mut(key) {
@@ -113,8 +113,8 @@ impl Errhandlers {
         }
     }
 
-    /// The user gives a handle back. The predefined ones may be given, since
-    /// MPI_Comm_get_errhandler returns them.
+    /// Handles a free by the user. Predefined handlers may be freed, since MPI_Comm_get_errhandler
+    /// returns them.
     pub fn free(&mut self, handle: ErrhandlerH) -> Res {
         if is_standard(handle) {
             return Ok(());
@@ -144,7 +144,7 @@ impl Errhandlers {
 }
 
 impl Tables {
-    /// The handler attached to what an error concerns, and the handle of that object.
+    /// The handler of the object that an error concerns, and the handle of that object.
     fn attached(&self, scope: Scope) -> (ErrhandlerH, usize) {
         match scope {
             Scope::Comm(c) if self.comm(c).is_ok() => (

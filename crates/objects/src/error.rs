@@ -109,23 +109,23 @@ classes! {
     PvarNoAtomic = 1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "the performance variable cannot be read and reset at once";
 }
 
-/// Whose error handler is asked.
+/// Object whose error handler is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// The object that the function's first handle argument names, or MPI_COMM_SELF's handler (MPI
     /// 5.0, 9.3).
     Call,
-    /// This communicator's.
+    /// This communicator.
     Comm(CommH),
-    /// This window's.
+    /// This window.
     Win(WinH),
-    /// This file's.
+    /// This file.
     File(FileH),
-    /// This session's.
+    /// This session.
     Session(SessionH),
-    /// The one that a call was given for the communicator it makes.
+    /// The handler given to a call for the communicator that it makes.
     NewComm(ErrhandlerH),
-    /// The one that a call was given for the session it makes.
+    /// The handler given to a call for the session that it makes.
     NewSession(ErrhandlerH),
 }
 
@@ -154,10 +154,10 @@ pub struct Fault {
     pub code: i32,
     /// One sentence: which argument, which value, what to do.
     pub text: String,
-    /// Whose handler.
+    /// Object whose handler is called.
     pub scope: Scope,
-    /// The caller asks for the handler (MPI_Comm_call_errhandler), and gets MPI_SUCCESS when it
-    /// returns.
+    /// Whether the caller asks for the handler (MPI_Comm_call_errhandler), and gets MPI_SUCCESS
+    /// when it returns.
     pub asked_for: bool,
 }
 
@@ -172,14 +172,14 @@ impl Fault {
         })
     }
 
-    /// A fault of a class or code that is known by its number.
+    /// A fault of a class or code given by its number.
     pub fn of_code(code: i32, text: impl Into<String>) -> Box<Fault> {
         let mut fault = Fault::new(Class::Other, text);
         fault.code = code;
         fault
     }
 
-    /// A fault of the tool information interface, whose functions ask no handler.
+    /// A fault of the tool information interface, whose functions call no handler.
     pub fn tool(class: ToolClass, text: impl Into<String>) -> Box<Fault> {
         Box::new(Fault {
             code: class as i32,

@@ -1,5 +1,5 @@
-//! Files, as far as all calls know them: a handle, an error handler, and what the files chapter
-//! keeps.
+//! Files, as far as all calls know them: a handle, an error handler, and the state of the files
+//! chapter.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::{ErrhandlerH, FileH};
@@ -23,7 +23,7 @@ impl Tables {
         found.ok_or_else(|| unknown(handle))
     }
 
-    /// The place of the error handler of a file; of MPI_FILE_NULL that of files to come.
+    /// The place of the error handler of a file; for MPI_FILE_NULL, of files opened later.
     pub fn file_errhandler(&mut self, handle: FileH) -> Res<&mut ErrhandlerH> {
         if handle.is_null() {
             return Ok(&mut self.errhandlers.of_files);
@@ -35,14 +35,14 @@ impl Tables {
         }
     }
 
-    /// Enters an open file, which takes over the error handler of files to come.
+    /// Adds an open file, which inherits the error handler for new files.
     pub fn add_file(&mut self, core: Arc<dyn Any + Send + Sync>) -> FileH {
         let errhandler = self.errhandlers.of_files;
         self.errhandlers.hold(errhandler);
         FileH::from_key(self.files.insert(File { errhandler, core }))
     }
 
-    /// Takes a file out of the table.
+    /// Removes a file from the table.
     pub fn remove_file(&mut self, handle: FileH) -> Res<File> {
         let removed = handle.key().and_then(|k| self.files.remove(k));
         let file = removed.ok_or_else(|| unknown(handle))?;

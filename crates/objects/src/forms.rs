@@ -1,6 +1,6 @@
 //! Forms of one operation: how the caller learns that it is complete. The Rust function of an
-//! operation takes the form as its last argument (`api/forms.tsv`); what a form does is with the
-//! operations: `calls/coll/form`, `calls/p2p/form` and `calls/request_many`.
+//! operation takes the form as its last argument (`api/forms.tsv`); the forms are implemented with
+//! the operations: `calls/coll/form`, `calls/p2p/form` and `calls/request_many`.
 //!
 //! Each holds, as a tuple in C's order, the parameters that only this form has.
 
@@ -8,19 +8,19 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<O>(pub O);
 
-/// The call starts the operation and gives a request for it.
+/// The call starts the operation and returns a request for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Nonblocking<O>(pub O);
 
-/// The call gives a request that MPI_Start starts, any number of times.
+/// The call returns a request that MPI_Start starts, any number of times.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<O>(pub O);
 
-/// The call completes only what has ended.
+/// The call completes only requests that have ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Testing<O>(pub O);
 
-/// The call only says what has ended, and completes nothing.
+/// The call only reports which requests have ended, and completes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Peeking<O>(pub O);
 
@@ -33,6 +33,6 @@ pub enum Mode {
     Buffered,
     /// The receive has begun.
     Synchronous,
-    /// As standard; the program says that the receive is posted.
+    /// As standard; the program promises that the receive is posted.
     Ready,
 }

@@ -6,7 +6,7 @@ use crate::handle::*;
 use crate::state::{Mpi, Tables};
 use kw_base::Key;
 
-/// A kind of handle whose number can be turned back.
+/// A kind of handle that can be recovered from its number.
 pub trait FromInt: Sized {
     /// The key of the live object at this index of its table.
     fn key_at(tables: &Tables, index: u32) -> Option<Key>;
@@ -18,7 +18,7 @@ pub trait FromInt: Sized {
     fn null() -> Self;
 }
 
-/// The handle of a number; the null handle when nothing that lives has it.
+/// The handle of a number; the null handle if no live object has it.
 pub fn from_int<H: FromInt>(mpi: &Mpi, value: i32) -> H {
     let (index, low) = match split_int(value) {
         Ok(predefined) => return H::predefined(predefined),
@@ -49,7 +49,7 @@ macro_rules! from_int {
     )*};
 }
 
-// A room that adds a table of objects names it here.
+// A crate that adds a table of objects names it here.
 from_int! {
     CommH: |t, i| t.comms.key_at(i);
     GroupH: |t, i| t.groups.key_at(i);

@@ -15,7 +15,7 @@ fn failed(code: i32, what: &str) -> Box<Fault> {
 }
 
 impl Generalized {
-    /// Asks the user for the status.
+    /// Calls the user's function for the status.
     pub fn ask(&self) -> (Status, Res) {
         let mut status = EMPTY;
         let end = match self.query {
@@ -25,7 +25,7 @@ impl Generalized {
         (status, end.map_err(|code| failed(code, "query")))
     }
 
-    /// Tells the user that the request is gone.
+    /// Calls the user's function that frees the request.
     pub fn tell_gone(&self) -> Res {
         match self.free {
             Some(free) => free.call(self.extra).map_err(|code| failed(code, "free")),
@@ -33,7 +33,7 @@ impl Generalized {
         }
     }
 
-    /// Asks the user to cancel.
+    /// Calls the user's function that cancels.
     pub fn tell_cancel(&self) -> Res {
         match self.cancel {
             Some(cancel) => cancel

@@ -1,4 +1,4 @@
-//! Groups: ordered sets of processes, and the table of those that the user holds.
+//! Groups: ordered sets of processes, and the table of the groups that the user holds.
 
 use crate::error::{Class, Fault, Res};
 use crate::handle::{GroupH, SessionH};
@@ -36,7 +36,7 @@ impl Tables {
         found.cloned().ok_or_else(|| unknown_group(handle))
     }
 
-    /// A handle for a group; MPI_GROUP_EMPTY when it has no members.
+    /// A handle for a group; MPI_GROUP_EMPTY if it has no members.
     pub fn add_group(&mut self, group: Arc<Group>, session: Option<SessionH>) -> GroupH {
         if group.is_empty() {
             return GroupH::EMPTY;
@@ -46,7 +46,7 @@ impl Tables {
         handle
     }
 
-    /// Forgets a handle. MPI_GROUP_EMPTY may be given, since constructors return it.
+    /// Removes a handle. MPI_GROUP_EMPTY is accepted, since constructors return it.
     pub fn free_group(&mut self, handle: GroupH) -> Res {
         if handle == GroupH::EMPTY {
             return Ok(());
@@ -70,7 +70,7 @@ fn unknown_group(handle: GroupH) -> Box<Fault> {
     Fault::new(Class::Group, format!("group is {what}"))
 }
 
-/// The fault of a group constructor whose arguments are wrong.
+/// The fault of a group constructor with wrong arguments.
 pub fn group_fault(e: GroupError) -> Box<Fault> {
     let class = match e {
         GroupError::Rank { .. } | GroupError::Twice { .. } => Class::Rank,

@@ -1,8 +1,9 @@
-//! Handles: what the caller holds.
+//! Handles: the values that the caller holds.
 //!
-//! A handle is 64 bits wide. Values below 4096 are the ABI's predefined ones. Ours carry `kind <<
-//! 56 | generation << 32 | index`, so that a freed, foreign or garbage handle is found out at
-//! look-up. The `int` form for Fortran (MPI 5.0, 20.4) is the predefined value itself, or `1 << 30
+//! A handle is 64 bits wide. Values below 4096 are the ABI's predefined ones. Ours have the form
+//! `kind << 56 | generation << 32 | index`, so that a freed, foreign or garbage handle is detected
+//! at look-up. The `int` form for Fortran (MPI 5.0, 20.4) is the predefined value itself, or `1 <<
+//! 30 | generation(4 bits) << 26 | index(26 bits)`.
 //! | generation(4 bits) << 26 | index(26 bits)`.
 
 use kw_base::Key;
@@ -26,7 +27,7 @@ macro_rules! handles {
                 $id(($kind as usize) << 56 | key.to_bits() as usize)
             }
 
-            /// The key of our table, when the handle is of this kind and not predefined.
+            /// The key of our table, if the handle is of this kind and not predefined.
             #[inline]
             pub fn key(self) -> Option<Key> {
                 (self.0 >> 56 == $kind).then(|| Key::from_bits(self.0 as u64))
@@ -117,10 +118,10 @@ impl MessageH {
     pub const NO_PROC: MessageH = MessageH(0x129);
 }
 
-/// Hint about an invalid handle, as a clause of the error; `gone` says how a handle of the
-/// library's becomes invalid. MPICH's constants are 32 bits wide with the kind of the object above
-/// bit 26, which the library's never are. A handle of another ABI that its shim could not translate
-/// has the highest bit and the program's value.
+/// Hint about an invalid handle, as a clause of the error; `gone` says how a handle of the library
+/// becomes invalid. MPICH's constants are 32 bits wide with the kind of the object above bit 26,
+/// which the library's never are. A handle of another ABI that its shim could not translate has the
+/// highest bit and the program's value.
 pub fn amiss(handle: usize, gone: &str) -> String {
     if handle >> 63 != 0 {
         let given = handle & (usize::MAX >> 1);

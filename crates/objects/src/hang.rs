@@ -1,9 +1,9 @@
 //! Reports of long waits to this rank's launcher ([`kw_hang`]): unasked once a wait has lasted for
 //! `KW_HANG` seconds, and whenever the launcher asks.
 //!
-//! Called in the thread that waits, with the lock held, a few times a second at most
-//! ([`kw_engine::Lasting`]). Where no launcher hears that, the rank says it in its log
-//! (`KW_LOG=info`).
+//! Called in the waiting thread, with the lock held, a few times a second at most
+//! ([`kw_engine::Lasting`]). Without a launcher that understands the report, the rank writes it to
+//! its log (`KW_LOG=info`).
 
 use crate::comm::Comm;
 use crate::handle::CommH;
@@ -17,31 +17,32 @@ use kw_sys::callers::{self, Caller};
 use kw_types::comm::Group;
 use std::time::Duration;
 
-/// How soon the thread that waits looks for a question, after it has told something: the launcher
-/// asks again before it says anything.
+/// How soon the waiting thread looks for a question after it has sent a report: the launcher asks
+/// again before it prints anything.
 const SOON: Duration = Duration::from_millis(50);
-/// For how long.
+/// How long it does so.
 const ATTENTIVE: Duration = Duration::from_secs(3);
-/// Unsuccessful polls further apart than this are not one series.
+/// Largest interval between unsuccessful polls of the same series.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Most communicators and most calls of the program that are told of.
+/// Most communicators and most calls of the program in a report.
 const MOST_COMMS: usize = 64;
 const MOST_FRAMES: usize = 8;
 
 /// The reports.
 #[derive(Debug, Default)]
 pub struct Teller {
-    /// The wait that was told of unasked, by when it began.
+    /// The wait that was reported unasked, identified by its start.
     told: Option<Tick>,
-    /// When something was told last.
+    /// Time of the last report.
     last: Option<Tick>,
     /// Start and last time of the program's series of unsuccessful polls.
     looks: Option<(Tick, Tick)>,
-    /// What the thread waits for that waits for no message.
+    /// What the thread waits for when no message can end the wait.
     waits_for: Option<String>,
 }
 
-/// A thread has waited for long; how long it may sleep until it looks here again.
+/// Handles a thread that has waited for long; returns how long it may sleep until it calls this
+/// again.
 #[cold]
 pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
     let Some(engine) = &mut state.engine else {
@@ -71,7 +72,7 @@ pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
 }
 
 impl Teller {
-    /// A thread waits for something that no message brings, or does so no more.
+    /// Notes that a thread waits for something that no message brings, or no longer does.
     pub fn waits_for(&mut self, what: Option<String>) {
         self.waits_for = what;
     }
@@ -86,7 +87,7 @@ impl Teller {
     }
 }
 
-/// Tells what the wait is for.
+/// Reports the wait.
 fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     let mut report = Report {
         round,
@@ -140,7 +141,7 @@ fn others(report: &Report, state: &State) -> Vec<Other> {
         .collect()
 }
 
-/// Nobody hears it but who reads the log.
+/// Writes the report to the log, because there is no launcher to send it to.
 fn say(engine: &mut Engine, report: &Report) {
     if !engine.launcher().listens() {
         let text = kw_hang::line(engine.job.me.0, report);
@@ -148,9 +149,9 @@ fn say(engine: &mut Engine, report: &Report) {
     }
 }
 
-/// The function of MPI that the program has called, and where it did. A function that leaves all to
-/// another is not among the callers: then the name is empty, and the library's last frame comes
-/// first of all.
+/// The function of MPI that the program has called, and where it did. A function that leaves all
+/// work to another one is not among the callers: then the name is empty, and the library's last
+/// frame comes first.
 pub(crate) fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
     // Calls of the recorder of `mpiexec --profile` do not count.
     let recorder = |c: &Caller| c.file.ends_with("/libkw_profile.so");
@@ -172,16 +173,15 @@ pub(crate) fn program(callers: Vec<Caller>) -> (String, Vec<kw_hang::Frame>) {
     (named.unwrap_or_default(), frames.collect())
 }
 
-/// The name of a function of MPI, without the letters that tell its forms for tools and for large
-/// counts.
+/// The name of a function of MPI, without the letters for tools and for large counts.
 fn function(name: &str) -> Option<String> {
     let name = name.strip_prefix('P').unwrap_or(name);
     let rest = name.strip_prefix("MPI_")?;
     Some(format!("MPI_{}", rest.strip_suffix("_c").unwrap_or(rest)))
 }
 
-/// Which call of its communicator a blocking collective is: by that the launcher tells who has come
-/// to it.
+/// Number of a blocking collective among its communicator's calls, from which the launcher finds
+/// out which ranks have arrived.
 fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
     for wait in report
         .waits
@@ -207,7 +207,8 @@ fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
     }
 }
 
-/// Whether collective calls, which are numbered, go by this context, not what makes communicators.
+/// Whether collective calls, which are numbered, use this context, rather than the creation of
+/// communicators.
 fn is_of_calls(context: u32) -> bool {
     ContextId(communicator(context)).collective().0 == context
 }
@@ -221,7 +222,7 @@ fn of_context(tables: &Tables, context: u32) -> Option<&Comm> {
     all(tables).find(|c| c.context.0 == communicator(context))
 }
 
-/// The communicators: those that the wait and the messages are about with all that is known.
+/// The communicators: those of the wait and the messages with all that is known.
 fn comms(report: &Report, tables: &Tables) -> Vec<kw_hang::Comm> {
     let waits = report.waits.iter().map(|w| w.context);
     let runs = report.runs.iter().map(|r| r.context);

@@ -25,7 +25,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// For the data at this address.
+    /// A hook for the data at this address.
     pub fn new(function: RequestHook, data: usize) -> Arc<Hook> {
         Arc::new(Hook { function, data })
     }
@@ -71,7 +71,7 @@ impl Hooked {
     }
 }
 
-/// Until all parts have ended.
+/// Keeps the hook until all parts have ended.
 fn keep(engine: &mut Engine, parts: &[Part], hook: &Arc<Hook>) {
     let under_way: CompletionGuard = Arc::new(UnderWay(hook.clone()));
     for part in parts {
@@ -81,8 +81,8 @@ fn keep(engine: &mut Engine, parts: &[Part], hook: &Arc<Hook>) {
     }
 }
 
-/// Gives a request a hook, for all its operations. Where there is an error, the hook has heard that
-/// it is gone.
+/// Gives a request a hook, for all its operations. After an error the hook has already been told
+/// that the request is gone.
 pub fn attach(state: &mut State, handle: RequestH, hook: Arc<Hook>) -> Res {
     if handle.is_null() {
         return Err(unknown(handle));

@@ -11,7 +11,7 @@ pub const MAX_KEY: usize = 256;
 /// MPI_MAX_INFO_VAL, final zero included.
 pub const MAX_VALUE: usize = 1024;
 
-/// Hints about a communicator that we know and give back with MPI_Comm_get_info (MPI 5.0, 7.4.4).
+/// Known hints about a communicator, which MPI_Comm_get_info returns (MPI 5.0, 7.4.4).
 const COMM_HINTS: &[&str] = &[
     "mpi_assert_no_any_tag",
     "mpi_assert_no_any_source",
@@ -22,7 +22,7 @@ const COMM_HINTS: &[&str] = &[
     ROWS_HINT,
 ];
 
-/// Our own hint: rows of the selection table of collectives (as KW_COLL takes them) for one
+/// Our own hint: rows of the selection table of collectives (in the format of KW_COLL) for one
 /// communicator, the same on all ranks.
 pub const ROWS_HINT: &str = "kw_coll";
 
@@ -47,7 +47,7 @@ impl Info {
         }
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns whether it was there.
     pub fn delete(&mut self, key: &str) -> bool {
         let before = self.pairs.len();
         self.pairs.retain(|(k, _)| k != key);
@@ -59,7 +59,7 @@ impl Info {
         self.pairs.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no keys.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
@@ -74,7 +74,7 @@ impl Info {
         self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 
-    /// Takes over those hints about communicators that we know.
+    /// Takes over the known hints about communicators.
     pub fn take_comm_hints(&mut self, from: &Info) {
         for (key, value) in from.iter() {
             let readable = key != ROWS_HINT || Table::only(value).is_ok();
@@ -127,7 +127,7 @@ fn level_name(level: i32) -> &'static str {
 /// All info objects.
 #[derive(Debug, Default)]
 pub struct Infos {
-    /// Those that the user made.
+    /// User-created objects.
     pub made: Slab<Info>,
     /// MPI_INFO_ENV.
     pub env: Info,
@@ -151,7 +151,7 @@ impl Infos {
         self.get(handle).map(Some)
     }
 
-    /// The info object of a handle, to change.
+    /// The info object of a handle, for changes.
     pub fn get_mut(&mut self, handle: InfoH) -> Res<&mut Info> {
         if handle == InfoH::ENV {
             return fail(Class::Info, "info is MPI_INFO_ENV, which cannot be changed");
@@ -165,7 +165,7 @@ impl Infos {
         InfoH::from_key(self.made.insert(info))
     }
 
-    /// Forgets an info object.
+    /// Removes an info object.
     pub fn free(&mut self, handle: InfoH) -> Res {
         if handle == InfoH::ENV {
             return fail(Class::Info, "info is MPI_INFO_ENV, which cannot be freed");

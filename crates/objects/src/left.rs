@@ -1,8 +1,9 @@
 //! Objects left at MPI_Finalize, for `KW_CHECK`: the call that created each object that a program
 //! must free, to report those that it has not.
 //!
-//! Noted when an object is made, by the place of its handle in its table: a later object there takes
-//! the note over, so there are no more notes than objects have lived at a time.
+//! A note is made when an object is created, at the index of its handle in its table. A later
+//! object there replaces the note, so there are never more notes than objects that existed at the
+//! same time.
 
 use crate::handle::{CommH, GroupH, OpH, RequestH, TypeH, WinH};
 use crate::state::{State, Tables};
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 
 /// Most return addresses that are kept of a call.
 const ADDRESSES: usize = 32;
-/// Most kinds of things that a rank tells of.
+/// Most kinds of objects that a rank reports.
 const MOST: usize = 32;
 
 /// An object that must be freed.
@@ -65,7 +66,7 @@ pub struct Makers {
 }
 
 impl Tables {
-    /// An object was made by the call that goes on.
+    /// Notes that the current call has created an object.
     #[inline]
     pub fn note_made(&mut self, made: Made) {
         if self.checking {
@@ -78,7 +79,7 @@ impl Tables {
             return false;
         };
         match made {
-            // A window's own communicator goes with it.
+            // A window's own communicator is freed with it.
             Made::Comm(h) => {
                 let of_window = self.windows.iter().any(|(_, window)| window.comm == h);
                 let found = self.comms.get(key).filter(|_| !of_window);
@@ -106,7 +107,7 @@ impl Tables {
         }
         let mut told: Vec<Left> = Vec::new();
         for one in left.into_iter().map(told_of) {
-            // Calls of one line may go different ways inside of the library.
+            // Calls from one line may take different paths inside the library.
             let alike = |l: &&mut Left| {
                 (&l.what, &l.call, &l.frames) == (&one.what, &one.call, &one.frames)
             };

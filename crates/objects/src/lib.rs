@@ -1,7 +1,7 @@
-//! The objects that handles name: what each keeps, and how it is looked up. No pointer, no C, no
-//! global: [`Mpi`] is a value.
+//! The objects that handles name: their contents, and their look-up. No pointer, no C, no global:
+//! [`Mpi`] is a value.
 //!
-//! The calls (`kw-mpi` and the crates of the chapters beside it) work on these.
+//! The calls (`kw-mpi` and the crates of the chapters beside it) use these.
 #![forbid(unsafe_code)]
 
 pub mod abi;

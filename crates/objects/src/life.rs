@@ -1,4 +1,4 @@
-//! Where this process stands between initialisation and finalisation, and what its threads may do.
+//! State of this process between initialisation and finalisation, and the rights of its threads.
 
 use crate::error::Res;
 use crate::state::Mpi;
@@ -6,7 +6,7 @@ use kw_boot::{Again, Launcher};
 use kw_engine::Engine;
 use std::thread::ThreadId;
 
-/// The world model's life (MPI 5.0, 11.2).
+/// State of the world model (MPI 5.0, 11.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum World {
     /// MPI_Init has not been called.
@@ -27,28 +27,29 @@ pub struct Life {
     pub level: i32,
     /// The thread that initialised MPI.
     pub main: Option<ThreadId>,
-    /// How many use the engine: the world and each session. The last one to go leaves the job.
+    /// Number of users of the engine: the world and each session. The last one to go leaves the
+    /// job.
     pub users: u32,
-    /// An engine that was made beforehand ([`crate::Mpi::over`]): initialisation takes it instead
-    /// of starting one.
+    /// An engine that was created beforehand ([`crate::Mpi::over`]): initialisation takes it
+    /// instead of starting one.
     pub ready: Option<Engine>,
-    /// The job was left, once at least. A session may rejoin it.
+    /// Whether the job was left at least once. A session may rejoin it.
     pub left: bool,
-    /// Its launcher was told so, and does not take this process back.
+    /// Whether its launcher was told so, and does not take this process back.
     pub lost: bool,
-    /// A session was opened.
+    /// Whether a session was opened.
     pub sessions: bool,
     /// Hook of the layer above at the end of MPI_Init, when everything else can be called.
     pub when_open: Option<fn(&Mpi) -> Res>,
-    /// The launcher, for sessions to come, where it would not take this process back.
+    /// The launcher, kept for later sessions if it would not take this process back.
     pub kept: Option<Kept>,
 }
 
-/// A launcher that has not heard yet that this process has finished.
+/// A launcher that has not been told yet that this process has finished.
 pub struct Kept {
     /// The process's launcher.
     pub launcher: Box<dyn Launcher>,
-    /// A child that was forked does not speak for this process.
+    /// A forked child does not speak for this process.
     process: u32,
 }
 
@@ -59,7 +60,7 @@ impl std::fmt::Debug for Kept {
 }
 
 impl Kept {
-    /// After the ranks have left.
+    /// Called after the ranks have left.
     pub fn new(mut launcher: Box<dyn Launcher>) -> Kept {
         if !launcher.next_round() {
             launcher = Box::new(Again::new(launcher));
@@ -70,10 +71,10 @@ impl Kept {
         }
     }
 
-    /// The process ends: says so to its launcher.
+    /// Tells the launcher that the process ends.
     pub fn finish(mut self) {
         if self.process == std::process::id() {
-            // there is no handler left for an error
+            // no handler is left for an error
             let _ = self.launcher.finalize();
         }
     }

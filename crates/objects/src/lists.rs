@@ -5,7 +5,7 @@
 pub struct Lists {
     /// Elements of each block.
     pub counts: Vec<u64>,
-    /// Where each begins.
+    /// Displacement of each.
     pub at: Vec<i64>,
     /// Packed bytes of all.
     pub bytes: u64,

@@ -11,7 +11,7 @@ use kw_engine::MessageId;
 pub struct Message {
     /// The engine's name for it.
     pub id: MessageId,
-    /// The communicator it came in.
+    /// The communicator in which it arrived.
     pub comm: CommH,
     /// The sender.
     pub from: Peer,

@@ -1,7 +1,7 @@
-//! Reduction operations: the predefined ones, which are constants of the ABI, and those that the
-//! user made.
+//! Reduction operations: the predefined ones, which are constants of the ABI, and user-defined
+//! ones.
 //!
-//! A collective in flight keeps the function itself, so MPI_Op_free only takes the handle away (MPI
+//! A collective in flight keeps the function itself, so MPI_Op_free only removes the handle (MPI
 //! 5.0, 6.9.5).
 
 use crate::error::{Class, Fault, Res, fail};
@@ -11,21 +11,21 @@ use kw_engine::{Combining, UserFunction};
 use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::{Basic, Layout, basic};
 
-/// An operation that the user made.
+/// A user-defined operation.
 #[derive(Clone, Copy, Debug)]
 pub struct UserMade {
     /// Kind of operation.
     pub function: UserFunction,
-    /// Whether the user says that it commutes.
+    /// Whether it commutes according to the user.
     pub commutes: bool,
 }
 
 /// The operation of a handle.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
-    /// One of the standard.
+    /// A predefined operation.
     Predefined(Op),
-    /// One of the user.
+    /// A user-defined operation.
     User(UserMade),
 }
 
@@ -42,7 +42,7 @@ impl Operation {
 /// All operations.
 #[derive(Debug, Default)]
 pub struct Ops {
-    /// Those that the user made.
+    /// User-defined operations.
     pub made: Slab<UserMade>,
     /// Whether operations on MPI_CHAR are refused, which the standard does not define (KW_CHECK).
     pub strict: bool,
@@ -79,8 +79,8 @@ impl Ops {
         }
     }
 
-    /// How it combines them in a collective reduction, which MPI_REPLACE and MPI_NO_OP are not for
-    /// (MPI 5.0, 12.3.4).
+    /// How it combines them in a collective reduction, for which MPI_REPLACE and MPI_NO_OP are
+    /// invalid (MPI 5.0, 12.3.4).
     #[inline]
     pub fn collective_combining(
         &self,
@@ -100,12 +100,12 @@ impl Ops {
         self.combining(op, datatype, layout)
     }
 
-    /// A handle for an operation of the user.
+    /// A handle for a user-defined operation.
     pub fn add(&mut self, op: UserMade) -> OpH {
         OpH::from_key(self.made.insert(op))
     }
 
-    /// Forgets an operation of the user.
+    /// Removes a user-defined operation.
     pub fn free(&mut self, handle: OpH) -> Res {
         if let Some(op) = Op::by_handle(handle.0) {
             return fail(

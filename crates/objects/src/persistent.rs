@@ -1,5 +1,5 @@
-//! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): what is kept to start an operation
-//! again and again.
+//! Persistent and partitioned requests (MPI 5.0, 3.9 and 4.2): the data needed to start an
+//! operation repeatedly.
 //!
 //! All functions here are called by the owner of the lock.
 
@@ -25,7 +25,7 @@ pub enum Start {
     Buffered(Outgoing, Option<SessionH>),
     /// A receive.
     Recv(Want, Buf),
-    /// A collective operation: runs its schedule once more.
+    /// A collective operation: runs its schedule again.
     Collective(Pattern),
     /// A partitioned send to this process.
     PartSend(PartId, Peer),
@@ -59,16 +59,16 @@ pub struct Persistent {
     pub start: Start,
     /// Its state while active.
     pub active: Option<Part>,
-    /// Of a partitioned send or receive (MPI 5.0, 4.2).
+    /// State of a partitioned send or receive (MPI 5.0, 4.2).
     pub partitions: Option<Partitions>,
 }
 
-/// The partitions of a partitioned operation, as its user counts them.
+/// The partitions of a partitioned operation, as counted by its user.
 #[derive(Debug)]
 pub struct Partitions {
-    /// Which the program has said to be ready; `None` for a receive.
+    /// Those that the program has marked as ready; `None` for a receive.
     pub ready: Option<Vec<bool>>,
-    /// How many there are.
+    /// Their number.
     pub count: usize,
 }
 
@@ -105,8 +105,8 @@ pub fn start(state: &mut State, handle: RequestH) -> Res {
     Ok(())
 }
 
-/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none where
-/// one must not be.
+/// Marks partitions `low..=high` of an active partitioned send as ready: all of them, or none if
+/// one cannot be marked.
 pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> Res {
     let engine = state.engine.as_mut().ok_or_else(not_running)?;
     let Some(Kind::Persistent(p)) = state.above.requests.get_mut(handle) else {
@@ -145,7 +145,7 @@ pub fn make_ready(state: &mut State, handle: RequestH, low: i64, high: i64) -> R
     Ok(())
 }
 
-/// A request that is not a partitioned one.
+/// The fault of a request that is not partitioned.
 #[cold]
 pub fn not_partitioned(handle: RequestH) -> Box<Fault> {
     Fault::new(
@@ -169,7 +169,7 @@ fn not_startable(handle: RequestH) -> Box<Fault> {
 }
 
 impl Start {
-    /// The request is gone.
+    /// Handles the end of the request.
     pub fn forget(&self, engine: &mut Engine) {
         match self {
             Start::Collective(pattern) => {

@@ -1,7 +1,7 @@
-//! Tags of the messages with which communicators are made.
+//! Tags of the messages that create communicators.
 
-/// Purpose of a message: its tag, in the contexts for creating communicators. User tags, which
-/// MPI_Comm_create_group and MPI_Intercomm_create pass, are nonnegative.
+/// Purpose of a message, which determines its tag in the contexts for creating communicators. User
+/// tags, which MPI_Comm_create_group and MPI_Intercomm_create pass, are nonnegative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// Within one group.

@@ -1,8 +1,8 @@
-//! Request objects: what an MPI_Request names, when it has ended, and what it leaves behind.
+//! Request objects: the meaning of an MPI_Request, when it has ended, and its result.
 //!
-//! A request that ended before its handle was given out needs no entry of its own: two entries at
-//! the head of the table ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of them,
-//! so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lock.
+//! A request that ended before its handle was returned needs no entry of its own: two entries at
+//! the beginning of the table ([`RequestH::DONE`], [`RequestH::DONE_PROC_NULL`]) stand for all of
+//! them, so an eager MPI_Isend allocates nothing and its MPI_Wait does not even take the lock.
 //!
 //! ```text
 //! inactive --start--> active --ended--> complete --finish--> gone      (persistent: back to inactive)
@@ -27,8 +27,8 @@ use kw_sys::callback::{GrequestCancel, GrequestFree, GrequestQuery};
 pub use outcome::{explain, fault_of, land};
 use outcome::{scoped, status_of};
 
-/// With KW_CHECK, refuses a `what` ("send" or "receive") whose memory a receive that has not ended
-/// writes (MPI 5.0, 3.7.2 and 3.7.3), or an operation on a window uses (12.7).
+/// With KW_CHECK, refuses a `what` ("send" or "receive") in memory that a pending receive writes
+/// (MPI 5.0, 3.7.2 and 3.7.3), or that an operation on a window uses (12.7).
 #[inline]
 pub fn refuse_shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
     match engine.job.agreed().checks() {
@@ -39,7 +39,7 @@ pub fn refuse_shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
 
 #[cold]
 fn shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
-    // A get is a receive as well, which the program knows nothing of.
+    // A get is a receive as well, but the program does not know that.
     if let Some(found) = engine.parts.windows.misuse(buf, what == "receive") {
         return Err(crate::conflicts::report(engine, "", &[found]));
     }
@@ -54,16 +54,16 @@ fn shared(engine: &mut Engine, what: &str, buf: &Buf) -> Res {
     Err(Fault::new(Class::Buffer, text))
 }
 
-/// An operation of the engine that goes on.
+/// A pending operation of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
     /// The engine's request.
     pub id: ReqId,
-    /// The communicator whose error handler hears of a failure.
+    /// The communicator whose error handler is called after a failure.
     pub comm: CommH,
-    /// The only peer it can be completed by, if known.
+    /// The only peer that can complete it, if known.
     pub from: Option<Peer>,
-    /// Whether the status tells of a message received (otherwise it is empty).
+    /// Whether the status describes a received message (otherwise it is empty).
     pub receives: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Flight {
 pub enum Part {
     /// Ended at once, with this status.
     Ended(Status),
-    /// Goes on.
+    /// Pending.
     Flying(Flight),
 }
 
@@ -81,7 +81,7 @@ pub enum Part {
 pub struct Outgoing {
     /// The destination.
     pub to: Peer,
-    /// In which context.
+    /// Its context.
     pub context: ContextId,
     /// This process's rank in the communicator.
     pub source: u32,
@@ -114,15 +114,15 @@ impl Outgoing {
 pub struct Generalized {
     /// Fills the status.
     pub query: Option<GrequestQuery>,
-    /// Frees what belongs to it.
+    /// Frees its data.
     pub free: Option<GrequestFree>,
     /// Cancels it.
     pub cancel: Option<GrequestCancel>,
-    /// The user's.
+    /// The user's state.
     pub extra: usize,
-    /// MPI_Grequest_complete was called.
+    /// Whether MPI_Grequest_complete was called.
     pub complete: bool,
-    /// MPI_Request_free was called.
+    /// Whether MPI_Request_free was called.
     pub freed: bool,
 }
 
@@ -132,20 +132,20 @@ pub type Then = Box<dyn FnOnce(&mut State) -> Res + Send>;
 
 /// Operation of a request.
 pub enum Kind {
-    /// Nothing any more.
+    /// None any more.
     Ended(Status),
     /// One operation of the engine: a send, a receive, a collective schedule.
     Flight(Flight),
-    /// A send and a receive (MPI_Isendrecv); the second gives the status.
+    /// A send and a receive (MPI_Isendrecv); the second determines the status.
     Pair(Box<[Part; 2]>),
-    /// An operation of the engine, and something to do when it has ended (MPI_Comm_idup), until
-    /// that was done.
+    /// An operation of the engine, and an action when it has ended (MPI_Comm_idup), until that was
+    /// executed.
     Then(Flight, Option<Then>),
-    /// One operation whose failure is a matter of a window or a file.
+    /// One operation whose failure concerns a window or a file.
     Scoped(Flight, Scope),
     /// A persistent operation.
     Persistent(Box<Persistent>),
-    /// The user's own.
+    /// A generalized request.
     Generalized(Box<Generalized>),
     /// Buffered sends up to a number (MPI_Buffer_iflush).
     Flush(Owner, u64),
@@ -189,14 +189,14 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Whether a persistent request is there whose communicator is not: which processes it names is
-    /// known to itself alone.
+    /// Whether there is a persistent request whose communicator no longer exists: only the request
+    /// itself knows which processes it names.
     pub fn has_orphans(&self, is_there: impl Fn(CommH) -> bool) -> bool {
         let orphan = |kind: &Kind| matches!(kind, Kind::Persistent(p) if !is_there(p.comm));
         self.slab.iter().any(|(_, kind)| orphan(kind))
     }
 
-    /// What a handle names.
+    /// The request of a handle.
     #[inline]
     pub fn get(&self, handle: RequestH) -> Option<&Kind> {
         self.slab.get(handle.key()?)
@@ -208,7 +208,7 @@ impl Requests {
         self.slab.get_mut(handle.key()?)
     }
 
-    /// Takes it out of the table.
+    /// Removes it from the table.
     #[inline]
     pub fn remove(&mut self, handle: RequestH) -> Option<Kind> {
         match at_once(handle) {
@@ -228,13 +228,13 @@ impl Requests {
         self.slab.key_at(index)
     }
 
-    /// Forgets all requests: the engine that they are of is gone.
+    /// Removes all requests: their engine is gone.
     pub fn clear(&mut self) {
         let fixed = [RequestH::DONE.key(), RequestH::DONE_PROC_NULL.key()];
         self.slab.retain(|k| fixed.contains(&Some(k)));
     }
 
-    /// Operations of requests that the user still holds and that have not ended.
+    /// Pending operations of requests that the user still holds.
     pub fn unfinished(&self, engine: &Engine) -> usize {
         let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
         let count = |kind: &Kind| match kind {
@@ -256,7 +256,7 @@ pub fn at_once(handle: RequestH) -> Option<Status> {
     }
 }
 
-/// A handle that names no request.
+/// The fault of a handle that names no request.
 #[cold]
 pub fn unknown(handle: RequestH) -> Box<Fault> {
     let what = if handle.is_null() {
@@ -271,7 +271,7 @@ pub fn unknown(handle: RequestH) -> Box<Fault> {
     Fault::new(Class::Request, format!("request is {what}"))
 }
 
-/// MPI is not initialised, or finalised.
+/// The fault if MPI is not initialised, or finalised.
 #[cold]
 pub fn not_running() -> Box<Fault> {
     Fault::new(
@@ -289,8 +289,8 @@ impl Tables {
         handle
     }
 
-    /// A handle for what has ended already. With KW_CHECK it has an entry of its own, so that it is
-    /// known whether the program completes it.
+    /// A handle for an operation that has already ended. With KW_CHECK it has an entry of its own,
+    /// so that it is known whether the program completes it.
     #[inline]
     pub fn ended_request(&mut self, handle: RequestH) -> RequestH {
         match at_once(handle).filter(|_| self.checking) {
@@ -309,7 +309,7 @@ impl Tables {
     }
 }
 
-/// The part that a started send is.
+/// The part for a started send.
 #[inline]
 pub fn part(started: Started, comm: CommH, to: Peer) -> Part {
     match started {
@@ -328,7 +328,7 @@ pub fn part(started: Started, comm: CommH, to: Peer) -> Part {
 pub enum Pending {
     /// This operation, which that peer ends (if known).
     On(ReqId, Option<Peer>),
-    /// Something another thread does.
+    /// An action of another thread.
     Anything,
 }
 
@@ -362,7 +362,7 @@ pub fn pending(state: &State, handle: RequestH) -> Option<Pending> {
     }
 }
 
-/// Whether waiting for the handle means anything: it is neither null nor an inactive persistent
+/// Whether it makes sense to wait for the handle: it is neither null nor an inactive persistent
 /// request. `Err` for a handle that names no request.
 #[inline]
 pub fn is_active(tables: &Tables, handle: RequestH) -> Res<bool> {
@@ -383,9 +383,9 @@ pub struct Ended {
     pub status: Status,
     /// The error.
     pub fault: Option<Box<Fault>>,
-    /// Whether the handle is dead now (a persistent request's lives on).
+    /// Whether the handle is invalid now (a persistent request's remains valid).
     pub gone: bool,
-    /// The user's functions that must be asked for the status, with the lock released.
+    /// The user's functions that must be called for the status, with the lock released.
     pub ask: Option<Box<Generalized>>,
 }
 
@@ -415,8 +415,8 @@ impl Ended {
     }
 }
 
-/// Takes the status of one operation that has ended well, and frees its request: what most are.
-/// `None`: it is another one, or has not; nothing has happened then.
+/// Takes the status of a single operation that has succeeded, the usual case, and frees its
+/// request. `None` if it is another kind of request, or has not ended; then this has no effect.
 #[inline]
 pub fn finish_plain(state: &mut State, handle: RequestH) -> Option<Status> {
     if let Some(status) = at_once(handle) {
@@ -492,13 +492,13 @@ fn finish_kind(state: &mut State, kind: Kind) -> Res<Ended> {
             let lost = state.above.buffers.sweep(owner, engine);
             Ended::from((EMPTY, lost), true)
         }
-        // `finish` has dealt with it.
+        // `finish` has handled it.
         Kind::Persistent(_) => Ended::well(EMPTY, true),
     })
 }
 
-/// A request that has ended is tested, not completed: its final action is executed now, because the
-/// caller may continue with its result.
+/// Handles a test of a request that has ended: its final action is executed now, because the caller
+/// may continue with its result.
 pub fn do_then(state: &mut State, handle: RequestH) -> Res {
     let Some(Kind::Then(flight, then)) = state.above.requests.get_mut(handle) else {
         return Ok(());
@@ -511,7 +511,7 @@ pub fn do_then(state: &mut State, handle: RequestH) -> Res {
     }
 }
 
-/// The status of a request that has ended, left in place (MPI_Request_get_status).
+/// The status of a request that has ended and stays in place (MPI_Request_get_status).
 pub fn peek(state: &State, handle: RequestH) -> Res<Status> {
     if let Some(status) = at_once(handle) {
         return Ok(status);

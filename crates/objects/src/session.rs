@@ -1,5 +1,5 @@
 //! Sessions (MPI 5.0, 11.3): a handle to MPI's resources, from whose process sets communicators are
-//! made.
+//! created.
 
 use crate::Group;
 use crate::error::{Class, Fault, Res, fail};
@@ -19,7 +19,7 @@ pub struct Session {
     pub errhandler: ErrhandlerH,
     /// Its creation arguments, as far as known.
     pub info: Info,
-    /// Sets that the launcher made and that this process is in.
+    /// Sets of the launcher that contain this process.
     sets: Vec<ProcessSet>,
 }
 
@@ -35,7 +35,7 @@ impl Session {
         }
     }
 
-    /// Names of all process sets that this process is in.
+    /// Names of all process sets that contain this process.
     pub fn psets(&self) -> Vec<&str> {
         let more = self.sets.iter().map(|s| s.name.as_str());
         PSETS.into_iter().chain(more).collect()
@@ -70,7 +70,7 @@ impl Tables {
         found.ok_or_else(|| unknown_session(handle))
     }
 
-    /// The session of a handle, to change.
+    /// The session of a handle, for changes.
     pub fn session_mut(&mut self, handle: SessionH) -> Res<&mut Session> {
         let found = handle.key().and_then(|k| self.sessions.get_mut(k));
         found.ok_or_else(|| unknown_session(handle))

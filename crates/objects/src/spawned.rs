@@ -1,10 +1,10 @@
-//! Jobs that this process has spawned: what connects each with this one, and what follows when one
+//! Jobs that this process has spawned: their connections with this one, and the consequences if one
 //! of them fails.
 //!
 //! ```text
 //! Starting --it was met--> Connected --no communicator has processes of both--> Apart
 //! ```
-//! Any thread may call these.
+//! Any thread may call these functions.
 
 use kw_base::Peer;
 use kw_base::spawned::{DISCONNECTED, GIVEN_UP, SENTENCE};
@@ -14,19 +14,19 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitStatus;
 use std::sync::PoisonError;
 
-/// How such a job and this one stand to each other.
+/// State of the connection between such a job and this one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Stand {
-    /// Its processes have not been met yet.
+    /// Its processes have not connected yet.
     #[default]
     Starting,
-    /// They have; the name of the job.
+    /// They have connected; the name of the job.
     Connected(String),
     /// Nothing connects them any more, or it was given up.
     Apart,
 }
 
-/// What the thread that waits for the job's mpiexec shares with those that call MPI.
+/// State shared by the thread that waits for the job's mpiexec and those that call MPI.
 #[derive(Debug)]
 pub struct Spawned {
     state: Mutex<State>,
@@ -35,11 +35,11 @@ pub struct Spawned {
 #[derive(Debug)]
 struct State {
     stand: Stand,
-    /// What its mpiexec hears this process by, while something connects the jobs.
+    /// The pipe to its mpiexec, while something connects the jobs.
     line: Option<UnixStream>,
-    /// How its mpiexec has ended.
+    /// Exit status of its mpiexec.
     ended: Option<ExitStatus>,
-    /// Why, in the words of its mpiexec.
+    /// Reason, in the words of its mpiexec.
     why: Option<String>,
 }
 
@@ -61,17 +61,17 @@ impl Spawned {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How its mpiexec has ended, if it has.
+    /// Exit status of its mpiexec, if it has ended.
     pub fn ended(&self) -> Option<ExitStatus> {
         self.state().ended
     }
 
-    /// Why its mpiexec has ended, if it has said so.
+    /// Reason for the end of its mpiexec, if it has given one.
     pub fn why(&self) -> Option<String> {
         self.state().why.clone()
     }
 
-    /// Its mpiexec has ended; how the jobs stood then.
+    /// Notes the end of its mpiexec; returns the state of the connection then.
     pub fn on_ended(&self, status: ExitStatus) -> Stand {
         let mut state = self.state();
         state.ended = Some(status);
@@ -84,17 +84,17 @@ impl Spawned {
         state.stand.clone()
     }
 
-    /// Its processes have been met.
+    /// Notes that its processes have connected.
     pub fn on_met(&self, name: &str) {
         self.state().stand = Stand::Connected(name.into());
     }
 
-    /// Nothing connects the jobs any more: neither ends with the other.
+    /// Notes that nothing connects the jobs any more: neither ends with the other.
     pub fn part(&self) {
         self.say(DISCONNECTED);
     }
 
-    /// The job shall end.
+    /// Ends the job.
     pub fn give_up(&self) {
         self.say(GIVEN_UP);
     }
@@ -103,30 +103,31 @@ impl Spawned {
         let mut state = self.state();
         state.stand = Stand::Apart;
         if let Some(line) = state.line.take() {
-            // An mpiexec that has ended needs no word, and must not end this process by SIGPIPE.
+            // An mpiexec that has ended needs no message, and a write must not end this process by
+            // SIGPIPE.
             let _ = kw_sys::fd::send_now(&line, &[word]);
         }
     }
 }
 
-/// Those that something connects with this one, each with the numbers of its processes.
+/// The connected jobs, each with the numbers of its processes.
 #[derive(Debug, Default)]
 pub struct SpawnedJobs(Vec<(Range<u32>, Arc<Spawned>)>);
 
 impl SpawnedJobs {
-    /// A job was met.
+    /// Adds a job that has connected.
     pub fn add(&mut self, peers: Range<u32>, job: Arc<Spawned>) {
-        // Those that have ended need no word any more.
+        // Those that have ended need no message any more.
         self.0.retain(|(_, job)| job.ended().is_none());
         self.0.push((peers, job));
     }
 
-    /// Whether there is any.
+    /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Lets those go of whose processes none is in use.
+    /// Releases those of whose processes none is in use.
     pub fn part_unless(&mut self, in_use: impl Fn(Peer) -> bool) {
         self.0.retain(|(peers, job)| {
             let stays = peers.clone().any(|p| in_use(Peer(p)));
@@ -137,7 +138,7 @@ impl SpawnedJobs {
         });
     }
 
-    /// MPI is over here: lets all of them go.
+    /// Releases all of them at the end of MPI.
     pub fn part_all(&mut self) {
         self.part_unless(|_| false);
     }
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(job.why().as_deref(), Some("there is no program"));
     }
 
-    /// A process that says what it is told.
+    /// A process that prints its input.
     fn echo() -> (std::process::Child, Arc<Spawned>) {
         let (line, theirs) = UnixStream::pair().unwrap();
         let child = Command::new("cat")

@@ -33,7 +33,7 @@ use std::collections::HashMap;
 pub struct Mpi {
     /// The lock: engine and tables.
     pub lock: ProgressLock<Tables>,
-    /// Memory of windows that calls reach without the lock, by the handle of the window.
+    /// Memory of windows that calls access without the lock, by the handle of the window.
     pub reachable: Published<Reachable>,
     /// Whether calls that need MPI may be made; see [`Mpi::is_active`].
     active: AtomicBool,
@@ -41,35 +41,36 @@ pub struct Mpi {
     forked: AtomicBool,
 }
 
-/// Tables of objects that handles name. A table that needs no other is a type of its own, beside
-/// its object (`objects/*.rs`); look-ups that need several are methods here, written there as well.
+/// Tables of the objects that handles name. A table that needs no other is a type of its own,
+/// beside its object (`objects/*.rs`); look-ups that need several are methods of this type, written
+/// there as well.
 #[derive(Debug, Default)]
 pub struct Tables {
     /// Datatypes.
     pub types: Types,
-    /// Communicators that the user made.
+    /// User-created communicators.
     pub comms: Slab<Comm>,
     /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
     pub world: Option<Comm>,
     /// MPI_COMM_SELF.
     pub itself: Option<Comm>,
-    /// This process's share of the context ids; there once the world is open.
+    /// This process's share of the context ids; present once the world is open.
     pub contexts: Option<ContextPool>,
     /// Context ids of communicators with processes of several jobs.
     pub spanning: SpanningPool,
-    /// The communicator with those who have spawned this process, if any have.
+    /// The communicator with the parent processes, if this process was spawned.
     pub parent: Option<CommH>,
-    /// Ports that are open, by name.
+    /// Open ports, by name.
     pub ports: HashMap<String, std::sync::Arc<kw_boot::port::Port>>,
-    /// Jobs that this process has spawned, and that something connects with this one.
+    /// Spawned jobs that are connected with this one.
     pub spawned: crate::spawned::SpawnedJobs,
-    /// KW_CHECK: the ranks compare their collective calls.
+    /// KW_CHECK: whether the ranks compare their collective calls.
     pub checking: bool,
     /// Creators of objects that must be freed, if that is checked.
     pub makers: crate::left::Makers,
     /// Calls that access windows, for `KW_CHECK`.
     pub call_sites: crate::conflicts::CallSites,
-    /// Lists of an earlier call, for the memory they have.
+    /// Lists of an earlier call, whose memory is reused.
     pub lists: crate::lists::Lists,
     /// Reduction operations.
     pub ops: Ops,
@@ -79,7 +80,7 @@ pub struct Tables {
     pub windows: Slab<Window>,
     /// Open files.
     pub files: Slab<File>,
-    /// Data representations that the user registered; an item is what `kw-file` keeps of one.
+    /// User-defined data representations; an item is the state of one in `kw-file`.
     pub representations: Vec<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
     /// Info objects.
     pub infos: Infos,
@@ -89,7 +90,7 @@ pub struct Tables {
     pub sessions: Slab<Session>,
     /// Keyvals and attributes.
     pub attributes: Attributes,
-    /// Error codes that the user added.
+    /// User-defined error codes.
     pub codes: Codes,
     /// Values reported by the Fortran bindings.
     pub fortran: Fortran,
@@ -126,7 +127,7 @@ impl Tables {
         self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
     }
 
-    /// The communicator of a handle, to change.
+    /// The communicator of a handle, for changes.
     #[inline(always)]
     pub fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
         match handle {
@@ -136,7 +137,7 @@ impl Tables {
         }
     }
 
-    /// The communicator of a handle, to change.
+    /// The communicator of a handle, for changes.
     pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
         let found = self.find_comm_mut(handle);
         found.ok_or_else(|| unknown_comm(handle))
@@ -174,7 +175,7 @@ impl Mpi {
         }
     }
 
-    /// MPI before initialisation, which will take this engine (tests: over the simulated network).
+    /// MPI before initialisation, which will use this engine (tests: over the simulated network).
     pub fn over(engine: Engine) -> Mpi {
         let mpi = Mpi::new();
         mpi.lock.look().above.life.ready = Some(engine);
@@ -188,7 +189,7 @@ impl Mpi {
         self.active.load(Ordering::Acquire)
     }
 
-    /// Initialisation and finalisation say so here, as the last and the first thing they do.
+    /// Sets this, as the last action of initialisation and the first of finalisation.
     pub fn set_active(&self, yes: bool) {
         self.active.store(yes, Ordering::Release);
     }
@@ -203,7 +204,7 @@ impl Mpi {
         }
     }
 
-    /// Whether MPI was up when this process was forked from another.
+    /// Whether MPI was initialised when this process was forked from another.
     pub fn is_forked(&self) -> bool {
         self.forked.load(Ordering::Acquire)
     }

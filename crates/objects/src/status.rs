@@ -40,7 +40,7 @@ pub fn is_cancelled(status: &Status) -> bool {
     status.internal[2] & 1 != 0
 }
 
-/// Says whether the operation was cancelled.
+/// Sets whether the operation was cancelled.
 #[inline]
 pub fn set_cancelled(status: &mut Status, cancelled: bool) {
     status.internal[2] = status.internal[2] & !1 | cancelled as i32;

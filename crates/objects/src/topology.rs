@@ -1,4 +1,4 @@
-//! Virtual topologies (MPI 5.0, chapter 8): what a communicator keeps about one.
+//! Virtual topologies (MPI 5.0, chapter 8): a communicator's data about one.
 
 use crate::error::{Class, Res, fail};
 use crate::handle::CommH;
@@ -9,7 +9,7 @@ use kw_coll::Neighbors;
 pub enum Topology {
     /// A grid.
     Cart(Cart),
-    /// A graph that every process knows whole.
+    /// A graph that every process knows completely.
     Graph(Graph),
     /// A graph of which this process knows its own edges.
     Dist(Dist),
@@ -25,7 +25,7 @@ impl Topology {
         }
     }
 
-    /// Along which edges a process communicates in neighbourhood collectives; `None` for graphs
+    /// The edges along which a process communicates in neighbourhood collectives; `None` for graphs
     /// without that meaning.
     pub fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
         match self {
@@ -53,7 +53,7 @@ impl Neighborhood {
         destinations: impl ExactSizeIterator<Item = i64>,
     ) -> Neighborhood {
         let (from, to) = (sources.len(), destinations.len());
-        // Ranks were checked when the graph was made.
+        // Ranks were checked when the graph was created.
         let rank = |r: i64| r as u32;
         Neighborhood {
             edges: Neighbors::of_graph(sources.map(rank), destinations.map(rank)),
@@ -129,16 +129,17 @@ pub struct Edge {
 /// One process's edges of a distributed graph.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Dist {
-    /// Edges that come in.
+    /// Incoming edges.
     pub sources: Vec<Edge>,
-    /// Edges that go out.
+    /// Outgoing edges.
     pub destinations: Vec<Edge>,
     /// Whether the weights were given.
     pub weighted: bool,
 }
 
 impl Dist {
-    /// Edges from a process to itself must be in both its lists; that much it can see alone.
+    /// Checks that edges from a process to itself are in both its lists; it can check only these
+    /// alone.
     fn neighborhood(&self, rank: u32) -> Option<Neighborhood> {
         let own = |edges: &[Edge]| edges.iter().filter(|e| e.rank == rank as i64).count();
         if own(&self.sources) != own(&self.destinations) {
@@ -151,12 +152,12 @@ impl Dist {
     }
 }
 
-/// A grid; ranks count through the last dimension first.
+/// A grid; consecutive ranks differ in the last dimension first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     /// Processes in each dimension.
     pub dims: Vec<i64>,
-    /// Whether the dimension closes to a ring.
+    /// Whether the dimension is periodic.
     pub periods: Vec<bool>,
 }
 
@@ -166,7 +167,7 @@ impl Cart {
         self.dims.iter().product()
     }
 
-    /// Where a rank lies.
+    /// Coordinates of a rank.
     pub fn coords(&self, rank: i64) -> Vec<i64> {
         let mut rest = rank;
         let mut coords = vec![0; self.dims.len()];
@@ -177,8 +178,8 @@ impl Cart {
         coords
     }
 
-    /// The rank at these coordinates, wrapped around where the dimension is a ring; `None` outside
-    /// the grid.
+    /// The rank at these coordinates, wrapped around in periodic dimensions; `None` outside the
+    /// grid.
     pub fn rank(&self, coords: &[i64]) -> Option<i64> {
         let mut rank = 0;
         for (i, &c) in coords.iter().enumerate() {
@@ -192,7 +193,7 @@ impl Cart {
         Some(rank)
     }
 
-    /// The rank that lies `by` places from `rank` along a dimension.
+    /// The rank `by` places from `rank` along a dimension.
     pub fn shifted(&self, rank: i64, dim: usize, by: i64) -> Option<i64> {
         let mut at = self.coords(rank);
         at[dim] += by;

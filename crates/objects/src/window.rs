@@ -1,5 +1,5 @@
-//! Windows (MPI 5.0, chapter 12): what an MPI_Win names. What goes on in one belongs to the engine,
-//! which has its own name for it.
+//! Windows (MPI 5.0, chapter 12): the object of an MPI_Win. The engine, which has its own name for
+//! it, performs its operations.
 
 use crate::Group;
 use crate::attributes::Owner;
@@ -19,7 +19,7 @@ pub const MODEL: i32 = 605;
 /// MPI_WIN_UNIFIED
 const UNIFIED: i32 = 321;
 
-/// How a window was made: the value of MPI_WIN_CREATE_FLAVOR.
+/// How a window was created: the value of MPI_WIN_CREATE_FLAVOR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum Flavor {
@@ -34,7 +34,7 @@ pub enum Flavor {
 }
 
 impl Flavor {
-    /// The function that makes such a window.
+    /// The function that creates such a window.
     pub fn maker(self) -> &'static str {
         match self {
             Flavor::Create => "MPI_Win_create",
@@ -45,14 +45,15 @@ impl Flavor {
     }
 }
 
-/// Whose memory the ranks of a window load from and store to themselves. All ranks say the same.
+/// Ranks whose memory the ranks of a window access directly, with loads and stores. The value is
+/// the same on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Each its own.
+    /// Only its own.
     Own,
-    /// Some that of others, too.
+    /// Also that of some others.
     Some,
-    /// All that of all.
+    /// That of all.
     All,
 }
 
@@ -63,9 +64,9 @@ pub struct Window {
     pub errhandler: ErrhandlerH,
     /// Name given by MPI_Win_set_name.
     pub name: String,
-    /// The communicator of its own.
+    /// Its own communicator.
     pub comm: CommH,
-    /// The ranks that have it.
+    /// Its ranks.
     pub group: Arc<Group>,
     /// This process's rank among them.
     pub rank: u32,
@@ -73,12 +74,12 @@ pub struct Window {
     pub id: WinId,
     /// Its hints.
     pub info: Info,
-    /// How it was made.
+    /// How it was created.
     pub flavor: Flavor,
-    /// The ranks that share its memory with this one, each with its part and its unit; empty where
-    /// no memory is shared.
+    /// The ranks that share its memory with this one, each with its part and its unit; empty if no
+    /// memory is shared.
     pub shared: Vec<Part>,
-    /// Whose memory its ranks load from and store to themselves.
+    /// Ranks whose memory its ranks access directly.
     pub reach: Reach,
     /// Its predefined attributes.
     pub attributes: Predefined,
@@ -105,7 +106,7 @@ impl Window {
         }
     }
 
-    /// A fault of a call on this window, which says so, and is for its handler.
+    /// A fault of a call on this window, which names it, and is for its handler.
     #[cold]
     pub fn fault(&self, handle: WinH, mut fault: Box<Fault>) -> Box<Fault> {
         fault.text = format!("{}: {}", self.title(), fault.text);
@@ -114,12 +115,12 @@ impl Window {
     }
 }
 
-/// What a rank of a window has of the memory that is shared.
+/// A rank's part of the shared memory of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Its rank in the window.
     pub rank: u32,
-    /// Where the part begins in this process.
+    /// Address of the part in this process.
     pub base: usize,
     /// Its bytes.
     pub size: u64,
@@ -135,7 +136,7 @@ pub struct Predefined {
 }
 
 impl Predefined {
-    /// For a window of these properties.
+    /// Attributes of a window with these properties.
     pub fn new(base: usize, size: u64, unit: u64, flavor: Flavor) -> Predefined {
         let values = Buf::alloc(24);
         values.write(0, &(size as i64).to_ne_bytes());
@@ -166,7 +167,7 @@ impl Tables {
         found.ok_or_else(|| unknown(handle))
     }
 
-    /// The window of a handle, to change.
+    /// The window of a handle, for changes.
     pub fn window_mut(&mut self, handle: WinH) -> Res<&mut Window> {
         let found = handle.key().and_then(|k| self.windows.get_mut(k));
         found.ok_or_else(|| unknown(handle))
@@ -181,7 +182,7 @@ impl Tables {
         }
     }
 
-    /// What an operation failed of that was issued before: a target refuses only what lies outside
+    /// The fault of an operation that was issued earlier: a target refuses only operations outside
     /// its memory.
     #[cold]
     pub fn operation_fault(&self, handle: WinH, mut fault: Box<Fault>) -> Box<Fault> {
@@ -199,14 +200,14 @@ impl Tables {
         }
     }
 
-    /// A handle for a window that was made.
+    /// A handle for a new window.
     pub fn add_window(&mut self, window: Window) -> WinH {
         let handle = WinH::from_key(self.windows.insert(window));
         self.note_made(Made::Win(handle));
         handle
     }
 
-    /// Takes a window out of the table.
+    /// Removes a window from the table.
     pub fn remove_window(&mut self, handle: WinH) -> Res<Window> {
         let removed = handle.key().and_then(|k| self.windows.remove(k));
         let window = removed.ok_or_else(|| unknown(handle))?;

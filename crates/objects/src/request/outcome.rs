@@ -1,4 +1,4 @@
-//! What an operation of the engine leaves for a request: its status and its error.
+//! Status and error of an engine's operation for its request.
 
 use super::{Flight, Part};
 use crate::error::{Class, Fault, Scope};
@@ -7,7 +7,7 @@ use crate::status::{self, EMPTY};
 use kw_engine::{Engine, Failure, MessageFailure, Outcome};
 use kw_sys::args::Status;
 
-/// The fault of an operation on another object than a communicator.
+/// The fault of an operation on an object other than a communicator.
 #[cold]
 pub(super) fn scoped(tables: &Tables, mut fault: Box<Fault>, scope: Scope) -> Box<Fault> {
     if let Scope::Win(win) = scope {

@@ -50,7 +50,7 @@ fn named(name: &str, help: &str) -> Category {
     }
 }
 
-/// A category below the first one, with one below itself for each component that has rows.
+/// A category below the first one, with a subcategory for each component that has rows.
 fn branch(
     all: &mut Vec<Category>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Knobs as control variables (MPI 5.0, 15.3.6).
+//! Settings as control variables (MPI 5.0, 15.3.6).
 //!
 //! A switch or a choice is an `int` with an enumeration, a number an `MPI_Count` in which -1 means
 //! `auto`, everything else text. Values set before MPI is initialised are kept here and override
@@ -16,15 +16,15 @@ pub const TEXT_ROOM: usize = 4096;
 /// A handle of a control variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Cvar {
-    /// Position of its knob.
+    /// Position of its setting.
     pub knob: usize,
 }
 
-/// Handles, and what was set before the start.
+/// Handles, and the values set before the start.
 #[derive(Debug, Default)]
 pub struct Cvars {
     handles: Slab<Cvar>,
-    /// By position of the knob; empty until something is set.
+    /// By position of the setting; empty until one is set.
     early: Vec<Option<String>>,
     /// Values when the job was left.
     last: Option<Knobs>,
@@ -50,7 +50,7 @@ impl Cvars {
             .ok_or_else(|| unknown(CvarH::WHAT, handle.0))
     }
 
-    /// The last user of the tool interface is gone.
+    /// Handles the end of the last user of the tool interface.
     pub fn forget(&mut self) {
         let keys: Vec<_> = self.handles.iter().map(|(k, _)| k).collect();
         keys.into_iter().for_each(|k| {
@@ -58,8 +58,8 @@ impl Cvars {
         });
     }
 
-    /// The environment with what was set here laid over it. A text in the environment that cannot
-    /// be read is not our business: starting MPI will say so.
+    /// The environment overlaid with the values set here. An invalid text in the environment is
+    /// ignored here: the start of MPI will report it.
     pub fn before_start(&self, env: impl Fn(&str) -> Option<String>) -> Knobs {
         let mut knobs = Knobs::defaults();
         for (i, knob) in ALL.iter().enumerate() {
@@ -71,23 +71,23 @@ impl Cvars {
         knobs
     }
 
-    /// Lays what was set here over the knobs that MPI starts with.
+    /// Applies the values set here to the settings with which MPI starts.
     pub fn lay_over(&self, knobs: &mut Knobs) {
         for (i, text) in self.early.iter().enumerate() {
             if let Some(text) = text {
-                // It was looked at when it was set.
+                // It was checked when it was set.
                 let _ = knobs.set_at(i, text);
             }
         }
     }
 
-    /// Sets a knob for the start to come.
+    /// Sets a value for the next start.
     pub fn set_early(&mut self, knob: usize, text: String) {
         self.early.resize(ALL.len(), None);
         self.early[knob] = Some(text);
     }
 
-    /// Keeps what held when the job was left.
+    /// Keeps the values in use when the job was left.
     pub fn leave(&mut self, knobs: &Knobs) {
         self.last = Some(knobs.clone());
     }
@@ -98,7 +98,7 @@ impl Cvars {
     }
 }
 
-/// Datatype and number of elements of a knob's value.
+/// Datatype and number of elements of a setting's value.
 pub fn shape(knob: &Knob) -> (TypeH, i32) {
     match knob.kind {
         Kind::Bool | Kind::Choice(_) => (MPI_INT, 1),
@@ -109,7 +109,7 @@ pub fn shape(knob: &Knob) -> (TypeH, i32) {
     }
 }
 
-/// Bytes of a knob's value.
+/// Bytes of a setting's value.
 pub fn size(knob: &Knob) -> usize {
     match knob.kind {
         Kind::Bool | Kind::Choice(_) => 4,
@@ -128,7 +128,7 @@ pub fn scope(knob: &Knob) -> i32 {
     }
 }
 
-/// A knob's text as the C value.
+/// Converts a setting's text to the C value.
 pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
     let int = |n: usize| (n as i32).to_ne_bytes().to_vec();
     match knob.kind {
@@ -146,8 +146,8 @@ pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
     }
 }
 
-/// A C value as the knob's text; `bytes` are [`size`] of them, or for text as many as the caller
-/// has.
+/// Converts a C value to the setting's text; `bytes` are [`size`] of them, or for text as many as
+/// the caller has.
 pub fn from_c(knob: &Knob, bytes: &[u8]) -> Res<String> {
     let word = |words: &[&str]| {
         let i = bytes.first_chunk().map_or(-1, |b| i32::from_ne_bytes(*b));

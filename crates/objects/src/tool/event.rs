@@ -33,7 +33,7 @@ pub fn level(value: i32) -> Res<usize> {
     }
 }
 
-/// A function of a tool, and its own word.
+/// A function of a tool, and its argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
     /// The callback.
@@ -46,10 +46,10 @@ pub struct Function {
 #[derive(Debug)]
 struct Registration {
     event: Event,
-    /// By level.
+    /// Callbacks, by level.
     functions: [Option<Function>; LEVELS.len()],
     dropped: Option<ToolEventDropped>,
-    /// The tool freed it.
+    /// Whether the tool has freed it.
     freed: Option<Farewell>,
 }
 
@@ -61,10 +61,10 @@ pub struct Farewell {
     data: usize,
 }
 
-/// An event while tools are told of it.
+/// An event while tools are notified.
 #[derive(Clone, Copy, Debug)]
 pub struct Instance {
-    /// When.
+    /// Time.
     pub at: Tick,
     /// Kind of event.
     pub record: EventRecord,
@@ -75,7 +75,7 @@ pub struct Instance {
 pub struct Events {
     registrations: Slab<Registration>,
     instances: Slab<Instance>,
-    /// A thread calls functions of tools now.
+    /// Whether a thread is calling functions of tools.
     telling: bool,
 }
 
@@ -92,7 +92,7 @@ impl Registration {
         last.filter(|_| self.freed.is_none()).map(|i| LEVELS[i].1)
     }
 
-    /// The function that promises enough for a place, and no more than needed.
+    /// The function whose promise is sufficient for a place, and no stronger than needed.
     fn function(&self, place: Safety) -> Option<Function> {
         let enough = LEVELS.iter().zip(&self.functions);
         let mut enough = enough.filter(|(l, _)| l.1 >= place);
@@ -141,14 +141,14 @@ impl Events {
         Ok(self.registration(handle)?.functions[level].is_some())
     }
 
-    /// Sets or removes the function that hears of dropped events.
+    /// Sets or removes the function for dropped events.
     pub fn set_dropped(&mut self, handle: RegistrationH, f: Option<ToolEventDropped>) -> Res {
         self.registration(handle)?.dropped = f;
         Ok(())
     }
 
     /// Frees a registration. Returns the callback to call now; none while a tool's callback runs:
-    /// its caller does the rest.
+    /// the caller of that callback does the rest.
     pub fn free(
         &mut self,
         handle: RegistrationH,
@@ -171,7 +171,7 @@ impl Events {
         }
     }
 
-    /// The last user of the tool interface is gone.
+    /// Handles the end of the last user of the tool interface.
     pub fn forget(&mut self) {
         let keys: Vec<_> = self.registrations.iter().map(|(k, _)| k).collect();
         keys.into_iter().for_each(|k| {
@@ -197,7 +197,7 @@ impl Events {
         wanted
     }
 
-    /// Common promise of all tools.
+    /// The weakest promise of all tools.
     fn promise(&self) -> Safety {
         let all = self.registrations.iter().filter_map(|(_, r)| r.promise());
         all.min().unwrap_or(Safety::SignalSafe)
@@ -225,7 +225,7 @@ impl Events {
 }
 
 impl Farewell {
-    /// Tells the tool. Without the lock.
+    /// Notifies the tool. Without the lock.
     pub fn say(self) {
         if let Some(f) = self.call {
             f.call(self.handle.0, LEVELS[0].0, self.data);
@@ -233,14 +233,15 @@ impl Farewell {
     }
 }
 
-/// Has the engine notice what some tool wants to hear of. Call when a function was set or removed.
+/// Makes the engine record the events that some tool wants. Called when a function was set or
+/// removed.
 pub fn ask(guard: &mut Guard<'_>) {
     let events = &guard.above.tool.events;
     let (wanted, promise) = (events.wanted(), events.promise());
     guard.set_tools(wanted, promise, hand_out);
 }
 
-/// Tells the tools of all that was noticed. Without the lock, in one thread at a time.
+/// Notifies the tools of all recorded events. Without the lock, in one thread at a time.
 fn hand_out(lock: &ProgressLock<Tables>, place: Safety) {
     lock.look().above.tool.events.telling = true;
     while tell_next(lock, place) {}
@@ -255,7 +256,7 @@ fn hand_out(lock: &ProgressLock<Tables>, place: Safety) {
     gone.into_iter().for_each(Farewell::say);
 }
 
-/// The oldest event; `false` when there is none.
+/// Handles the oldest event; returns `false` if there is none.
 fn tell_next(lock: &ProgressLock<Tables>, place: Safety) -> bool {
     let mut guard = lock.look();
     let Some((at, record)) = guard.event_queue().and_then(|n| n.pop()) else {
@@ -279,7 +280,7 @@ fn tell_next(lock: &ProgressLock<Tables>, place: Safety) -> bool {
     true
 }
 
-/// A function that was called just before may have freed this registration.
+/// Whether a function that was called just before has freed this registration.
 fn is_live(lock: &ProgressLock<Tables>, call: &Call) -> bool {
     let mut guard = lock.look();
     let events = &mut guard.above.tool.events;

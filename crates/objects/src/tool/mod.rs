@@ -1,9 +1,9 @@
-//! The tool information interface (MPI 5.0, 15.3): what stands behind its handles. It lives beside
-//! the engine and works without one: what the tables of `kw_base` declare is always there, its
-//! values come and go with the engine.
+//! The tool information interface (MPI 5.0, 15.3): the objects behind its handles. It lives beside
+//! the engine and works without one: the variables declared in the tables of `kw_base` always
+//! exist, their values come and go with the engine.
 //!
-//! [`cvar`]: knobs as control variables. [`pvar`]: counters as performance variables. [`category`]:
-//! the tree of both. [`event`]: who wants to hear of events, and telling them.
+//! [`cvar`]: settings as control variables. [`pvar`]: counters as performance variables.
+//! [`category`]: the tree of both. [`event`]: registrations for events, and their delivery.
 
 pub mod category;
 pub mod cvar;
@@ -27,10 +27,10 @@ pub const MPI_CHAR: TypeH = TypeH(0x243);
 /// MPI_T_BIND_NO_OBJECT
 pub const NO_OBJECT: i32 = 1;
 
-/// All that the tool information interface keeps.
+/// State of the tool information interface.
 #[derive(Debug, Default)]
 pub struct Tool {
-    /// MPI_T_init_thread without its MPI_T_finalize.
+    /// Number of calls of MPI_T_init_thread without a matching MPI_T_finalize.
     pub users: u32,
     /// Control variables.
     pub cvars: cvar::Cvars,
@@ -41,7 +41,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Forgets every handle: MPI_T_finalize was called as often as MPI_T_init_thread.
+    /// Removes every handle: MPI_T_finalize was called as often as MPI_T_init_thread.
     pub fn forget(&mut self) {
         self.cvars.forget();
         self.pvars.forget();
@@ -89,7 +89,7 @@ const SWITCH: Enumeration = Enumeration {
     items: &["no", "yes"],
 };
 
-/// The enumeration of a knob.
+/// The enumeration of a setting.
 pub fn of_knob(knob: &'static knobs::Knob) -> Option<Enumeration> {
     match knob.kind {
         Kind::Bool => Some(SWITCH),
@@ -112,7 +112,7 @@ pub fn of_counter(row: &'static counters::Row) -> Option<Enumeration> {
     }
 }
 
-/// Every enumeration; the handle says the position here.
+/// All enumerations; a handle contains the position here.
 fn enumerations() -> Vec<Enumeration> {
     let knobs = knobs::ALL.iter().filter_map(of_knob);
     let counters = counters::ALL.iter().filter_map(of_counter);
@@ -143,7 +143,7 @@ pub fn enumeration(handle: EnumH) -> Res<Enumeration> {
     found.ok_or_else(|| unknown(EnumH::WHAT, handle.0))
 }
 
-/// A handle that names nothing.
+/// The fault of a handle that names nothing.
 #[cold]
 pub fn unknown(what: &str, bits: usize) -> Box<Fault> {
     Fault::tool(

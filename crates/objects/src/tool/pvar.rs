@@ -22,7 +22,7 @@ use kw_engine::Inner;
 pub trait Values {
     /// The value of a counter.
     fn now(&self, c: Counter) -> u64;
-    /// The largest value of a level since this was asked last, for a row of [`Class::Peak`].
+    /// The largest value of a level since the last query, for a row of [`Class::Peak`].
     fn peak(&mut self, c: Counter) -> u64;
 }
 
@@ -76,7 +76,8 @@ pub fn class(row: &Row) -> i32 {
     }
 }
 
-/// Whether a variable cannot be started and stopped; such a one cannot be written or reset either.
+/// Whether a variable cannot be started and stopped; such a variable cannot be written or reset
+/// either.
 pub fn is_continuous(row: &Row) -> bool {
     matches!(row.class, Class::Level | Class::State(_))
 }
@@ -101,7 +102,7 @@ impl Pvars {
         Ok(())
     }
 
-    /// The last user of the tool interface is gone.
+    /// Handles the end of the last user of the tool interface.
     pub fn forget(&mut self) {
         let keys: Vec<_> = self.handles.iter().map(|(k, _)| k).collect();
         keys.into_iter().for_each(|k| {
@@ -180,7 +181,7 @@ impl Pvars {
         Ok(())
     }
 
-    /// Starts a variable, or all of the session that can be.
+    /// Starts a variable, or all of the session that can be started.
     pub fn start(&mut self, v: &mut impl Values, session: PvarSessionH, handle: PvarH) -> Res {
         let fits = |p: &Pvar| !is_continuous(p.counter.row()) && !p.started;
         self.start_stop(v, session, handle, fits, Pvar::start)
@@ -248,7 +249,7 @@ impl Pvars {
         Ok((counter, value))
     }
 
-    /// Sets a variable to its built-in value, or all of the session that can be.
+    /// Sets a variable to its built-in value, or all of the session that can be set.
     pub fn reset(&mut self, values: &mut impl Values, session: PvarSessionH, handle: PvarH) -> Res {
         let fits = |p: &Pvar| !is_continuous(p.counter.row());
         for key in self.some(session, handle, fits)? {
@@ -262,13 +263,13 @@ impl Pvars {
         Ok(())
     }
 
-    /// Whether a variable may be written; the caller has its value only then.
+    /// Checks whether a variable may be written, before the caller has its value.
     pub fn check_write(&self, session: PvarSessionH, handle: PvarH) -> Res {
         let key = self.one(session, handle)?;
         self.writable(key).map(drop)
     }
 
-    /// Writes what a handle shows.
+    /// Writes the value that a handle shows.
     pub fn write(
         &mut self,
         values: &mut impl Values,
@@ -297,7 +298,7 @@ impl Pvars {
         }
     }
 
-    /// Gives the largest levels since the last time to all handles that are started.
+    /// Gives the largest levels since the last call to all started handles.
     fn hand_out_peaks(&mut self, values: &mut impl Values) {
         for c in (0..ALL.len())
             .filter_map(Counter::at)
@@ -316,7 +317,8 @@ impl Pvars {
         }
     }
 
-    /// A counter, which does not fall back to zero when the engine is gone: another one counts on.
+    /// A counter, which does not return to zero when the engine is gone: the next engine continues
+    /// it.
     fn now(&self, values: &impl Values, c: Counter) -> u64 {
         let before = self.last.get(c as usize).copied().unwrap_or(0);
         match c.row().class {
@@ -334,7 +336,7 @@ impl Pvars {
         }
     }
 
-    /// The job is left: keeps what the counters say.
+    /// Keeps the values of the counters when the job is left.
     pub fn leave(&mut self, values: &mut impl Values) {
         self.hand_out_peaks(values);
         let all = (0..ALL.len()).filter_map(Counter::at);
@@ -377,16 +379,16 @@ impl Pvar {
 
 /// Does something with the variables while the counters can be read.
 pub fn with<R>(guard: &mut Guard<'_>, f: impl FnOnce(&mut Pvars, &mut State) -> Res<R>) -> Res<R> {
-    // Both live behind the lock; the variables step out of it for the while.
+    // Both are behind the lock; the variables are taken out of it meanwhile.
     let mut pvars = std::mem::take(&mut guard.above.tool.pvars);
     let done = f(&mut pvars, guard);
     guard.above.tool.pvars = pvars;
     done
 }
 
-/// The job is left: what tools see stays as it is.
+/// Freezes the values that tools see when the job is left.
 pub fn leave(guard: &mut Guard<'_>) {
-    // Nothing here can fail.
+    // This cannot fail.
     let _ = with(guard, |p, v| {
         p.leave(v);
         Ok(())
