@@ -1,8 +1,8 @@
-//! What programs and libraries want of `libmpi_cxx.so.40` that were compiled as C++ with Open MPI
-//! 4's mpi.h: functions of the C++ bindings that are not in line there. Nearly nobody calls them;
-//! all such files have these names.
+//! Functions of the C++ bindings for programs and libraries that were compiled as C++ with Open MPI
+//! 4's mpi.h: those of `libmpi_cxx.so.40` that are not inline there. They are hardly ever called,
+//! but all such files refer to them.
 //!
-//! An object of the bindings is the address of its class's functions, then the handle.
+//! An object of the bindings is the address of its class's functions, followed by the handle.
 
 use crate::objects::ompi_mpi_comm_null;
 use crate::shells::{MPI_Type_free, MPI_Win_free};
@@ -17,7 +17,7 @@ pub struct Object {
     handle: usize,
 }
 
-/// MPI::Comm::Comm(): no communicator. The class is set by what derives from it.
+/// MPI::Comm::Comm(): no communicator. The derived class sets the class.
 ///
 /// # Safety
 /// There is room for an object.
@@ -47,11 +47,12 @@ pub unsafe extern "C-unwind" fn win_free(this: *mut Object) {
     let _ = unsafe { MPI_Win_free(&raw mut (*this).handle) };
 }
 
-/// What MPI::Op::Init gives MPI_Op_create: it would call the program's C++ function.
+/// The function that MPI::Op::Init passes to MPI_Op_create: it would call the program's C++
+/// function.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_mpi_cxx_op_intercept() {}
 
-/// By this MPI::Op::Init says which function that is.
+/// Function by which MPI::Op::Init tells which C++ function that is.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_op_set_cxx_callback(_op: usize, _function: usize) {
     end(

@@ -1,17 +1,17 @@
 //! Handles: pointers here, pointer-sized values in the standard ABI.
 //!
-//! The library's handles that are made at run time have their kind in the eight highest bits, which
-//! no address has. So they are the program's handles as they are. All others are addresses of
+//! The library's handles that are created at run time have their kind in the eight highest bits,
+//! which no address has. So they are the program's handles unchanged. All others are addresses of
 //! predefined objects ([`crate::objects`]).
 
 use crate::objects::{INTEGERS, address_of, handle_at};
 use kw_abi_face::handle::{Kind, UNKNOWN};
 use std::ffi::c_int;
 
-/// No address has a bit from here on.
+/// Lowest bit that no address has.
 const KIND_SHIFT: u32 = 56;
 
-/// What a kind of handle is in Fortran.
+/// Representation of a kind of handle in Fortran.
 pub trait Fortran {
     /// The null handle of the standard ABI.
     const NULL: usize;
@@ -56,7 +56,7 @@ fn to_standard(value: usize) -> usize {
     }
 }
 
-/// What a standard handle is in Fortran, where it is predefined.
+/// The Fortran integer of a standard handle, if it is predefined.
 pub fn integer_of(handle: usize) -> Option<c_int> {
     let integer = c_int::from(*INTEGERS.get(handle)?);
     (integer >= 0).then_some(integer)

@@ -1,10 +1,11 @@
-//! `libmpi.so.40`: programs compiled for Open MPI 4 or 5 run on this library (`kw_abi_face` says
-//! how, and has what other faces have, too).
+//! `libmpi.so.40`: programs compiled for Open MPI 4 or 5 run on this library (`kw_abi_face`
+//! describes how, and has the common parts of all shims).
 //!
 //! Handles of this ABI are pointers. Predefined ones are addresses of objects that the library
-//! exports; what is made at run time is the library's own handle, as it is ([`handle`]).
+//! exports; a handle created at run time is the library's own, unchanged ([`handle`]).
 //!
-//! The unit tests are those of what calls no standard function: there is no library to link with.
+//! The unit tests cover only code that calls no standard function: there is no library to link
+//! with.
 
 pub mod handle;
 pub mod objects;

@@ -1,21 +1,22 @@
-//! The predefined objects: symbols whose addresses are the handles, and what these addresses are.
+//! The predefined objects: symbols whose addresses are the handles, and the values of these
+//! addresses.
 //!
 //! A program that was not compiled as position-independent has a copy of each object that it names:
-//! the dynamic linker reserves as many bytes as the symbol has here, and the symbol's address is
-//! the copy's for everybody. So addresses are taken through the dynamic linker (each object is a
-//! symbol that others may define, and [`OBJECTS`] has a relocation for it), and sizes are those of
-//! the original. Nobody reads what is there.
+//! the dynamic linker reserves as many bytes as the symbol has here, and the copy's address becomes
+//! that of the symbol for all libraries. So addresses are obtained through the dynamic linker (each
+//! object is a symbol that others may define, and [`OBJECTS`] has a relocation for it), and sizes
+//! are those of the original. The contents are never read.
 
 use kw_abi_face::Address;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 
-/// What a symbol names.
+/// An object behind a symbol.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
-// SAFETY: nobody reads or writes it.
+// SAFETY: it is never read or written.
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 macro_rules! objects {
@@ -53,12 +54,12 @@ const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
 /// Standard handles below this are constants.
 const CONSTANTS: usize = INTEGERS.len();
 
-/// Standard handles by addresses: a handle stands in the first free cell from its place on.
+/// Standard handles by addresses: a handle is in the first free cell from its place on.
 static HANDLES: [AtomicUsize; CELLS] = [const { AtomicUsize::new(0) }; CELLS];
 /// Addresses by standard handles.
 static ADDRESSES: [AtomicUsize; CONSTANTS] = [const { AtomicUsize::new(0) }; CONSTANTS];
 
-/// When the library is loaded, before any function of it is called.
+/// Called when the library is loaded, before any other function of it.
 extern "C" fn fill() {
     for (handle, address) in &OBJECTS {
         let address = address.number();
@@ -75,7 +76,7 @@ extern "C" fn fill() {
 #[unsafe(link_section = ".init_array")]
 static FILL: extern "C" fn() = fill;
 
-/// The standard handle of an object; none if the address is not an object's.
+/// The standard handle of an object; none if the address is not that of an object.
 #[inline(always)]
 pub fn handle_at(address: usize) -> Option<usize> {
     let mut at = address / GRAIN % CELLS;
@@ -91,8 +92,8 @@ pub fn handle_at(address: usize) -> Option<usize> {
     }
 }
 
-/// The address of a predefined standard handle; 0 where this ABI has no object for it, and none
-/// where the handle is not predefined.
+/// The address of a predefined standard handle; 0 if this ABI has no object for it, and none if the
+/// handle is not predefined.
 #[inline(always)]
 pub fn address_of(handle: usize) -> Option<usize> {
     Some(ADDRESSES.get(handle)?.load(Ordering::Relaxed))

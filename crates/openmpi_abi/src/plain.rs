@@ -18,16 +18,16 @@ macro_rules! integers {
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $c2f(handle: usize) -> c_int {
             let handle = $kind::to_standard(handle);
-            // SAFETY: takes any handle.
+            // SAFETY: the function accepts any handle.
             integer_of(handle).unwrap_or_else(|| unsafe { (functions().$toint)(handle) })
         }
         /// The handle of an integer of Fortran.
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $f2c(value: c_int) -> usize {
             let handle = match $kind::of_integer(value) {
-                // A constant of the standard ABI, which numbers none here.
+                // A constant of the standard ABI, which is not a number here.
                 0 if address_of(value as usize).is_some() => UNKNOWN | value as usize,
-                // SAFETY: takes any number.
+                // SAFETY: the function accepts any number.
                 0 => unsafe { (functions().$fromint)(value) },
                 predefined => predefined,
             };
@@ -62,7 +62,7 @@ integers! {
 
 macro_rules! ignored {
     ($($name:ident $block:ident;)*) => {$(
-        /// A status or statuses that Fortran programs do not want.
+        /// A status or statuses that Fortran programs ignore.
         #[unsafe(no_mangle)]
         pub static $name: Address = Address::of(&raw const $block);
     )*};
@@ -94,7 +94,7 @@ macro_rules! attributes {
             unsafe { *flag = 0 };
             0
         }
-        /// Copies an attribute as it is.
+        /// Copies an attribute unchanged.
         ///
         /// # Safety
         /// `copied` and `flag` have room for their values.
@@ -110,7 +110,7 @@ macro_rules! attributes {
             // SAFETY: the caller's promise.
             unsafe { by_hand::copy_as_it_is(value, copied, flag) }
         }
-        /// Lets an attribute go.
+        /// Deletes nothing.
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $no_delete(
             _of: usize,
@@ -130,10 +130,10 @@ attributes! {
     OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
 }
 
-/// For the Fortran layer of this ABI: it hears of a request's operations.
+/// Registers a hook of the Fortran layer of this ABI for a request's operations.
 ///
 /// # Safety
-/// As of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
+/// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_face_Request_hook(request: usize, hook: usize, data: usize) -> c_int {
     // SAFETY: the caller's promise.

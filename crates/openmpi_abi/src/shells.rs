@@ -1,8 +1,8 @@
 //! The generated functions (`kw_apigen::abi_shells`, run by the build script).
 //!
 //! # Safety
-//! Each is called from C under the promises of its prototype: a pointer that may not be null
-//! points at what MPI says, arrays have the elements that their count says.
+//! Each is called from C under the promises of its prototype: a pointer that may not be null points
+//! to the object that MPI requires, arrays have the number of elements that their count says.
 #![allow(
     missing_docs,
     non_snake_case,
