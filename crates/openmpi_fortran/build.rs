@@ -1,4 +1,4 @@
-//! Generates the shells from `api/`, and what differs by ABI from `api/abi/openmpi.tsv`.
+//! Generates the shells from `api/`, and the parts that differ by ABI from `api/abi/openmpi.tsv`.
 
 use kw_apigen::{FortranAbi, abi_build_script, fortran_layer};
 
