@@ -1,4 +1,4 @@
-//! What the processes of one side tell the other side of themselves.
+//! Description of the processes of one side for the other side.
 //!
 //! All integers are little-endian; texts and byte strings are preceded by their length (u32).
 //!
@@ -14,9 +14,9 @@ use kw_base::reader::Reader;
 pub struct WorldCard {
     /// Its name.
     pub name: String,
-    /// What proves that others were introduced to it.
+    /// Key that proves an introduction to it.
     pub foreign_key: [u8; 32],
-    /// What its ranks agreed on (`kw_boot::Agreed`).
+    /// The settings on which its ranks agreed (`kw_boot::Agreed`).
     pub agreed: Vec<u8>,
 }
 
@@ -31,13 +31,13 @@ impl std::fmt::Debug for WorldCard {
 /// A process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProcessCard {
-    /// Which of the worlds it belongs to.
+    /// Index of its world.
     pub world: u32,
     /// Its rank there.
     pub rank: u32,
-    /// By which network it is reached.
+    /// The network by which it is reached.
     pub network: String,
-    /// Where.
+    /// Its address there.
     pub address: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// The card as bytes.
+    /// Encodes the card as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         number(&mut out, self.worlds.len() as u32);
@@ -70,7 +70,7 @@ impl Card {
         out
     }
 
-    /// The card in some bytes; `None` when they are none.
+    /// Decodes a card; `None` if the bytes are not one.
     pub fn decode(bytes: &[u8]) -> Option<Card> {
         let mut reader = Reader::new(bytes);
         let mut card = Card::default();

@@ -1,14 +1,15 @@
-//! What an Info object says of a program that is to be started (MPI 5.0, 11.8.4): the standard's
-//! keys, and those of Open MPI and MPICH that say the same as an option of this `mpiexec`.
+//! Info keys about a program to be started (MPI 5.0, 11.8.4): the standard's, and those of Open MPI
+//! and MPICH that mean the same as an option of this `mpiexec`.
 //!
-//! The file of the key `file` has a line `key = value` for each of these keys; `#` starts a comment.
-//! What the Info object says itself counts more. `env` may stand there once for each variable.
+//! The file of the key `file` has a line `key = value` for each of these keys; `#` starts a
+//! comment. Values in the Info object itself take precedence. `env` may occur there once for each
+//! variable.
 
 use crate::start::Program;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::info::Info;
 
-/// Keys that say the same as an option of mpiexec, the best-known first.
+/// Keys that mean the same as an option of mpiexec, the best-known first.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("--host", &["host", "add-host", "hosts"]),
     ("--hostfile", &["hostfile", "add-hostfile"]),
@@ -22,7 +23,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
 /// The keys of one program, with their values.
 struct Keys<'a> {
     info: Option<&'a Info>,
-    /// Those of the file.
+    /// Those in the file.
     file: Vec<(String, String)>,
 }
 
@@ -44,7 +45,7 @@ impl Keys<'_> {
     }
 }
 
-/// Completes a program, whose count is the most that may be started.
+/// Completes a program, whose count is the maximum that may be started.
 pub fn apply(program: &mut Program, info: Option<&Info>) -> Res {
     let file = match info.and_then(|i| i.get("file")) {
         Some(name) => read(name)?,
@@ -103,7 +104,7 @@ fn lines(text: &str, name: &str) -> Res<Vec<(String, String)>> {
     Ok(pairs)
 }
 
-/// The largest number of a set that is positive and not above `most`. The set is a list of triplets
+/// The largest number in a set that is positive and at most `most`. The set is a list of triplets
 /// `a`, `a:b` or `a:b:c`, as in Fortran.
 fn largest(set: &str, most: u32) -> Res<u32> {
     let mut best = None;
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Every small triplet, beside what its definition says.
+    /// Every small triplet, compared with its definition.
     #[test]
     fn the_largest_of_a_triplet_is_that_of_its_numbers() {
         for (first, last, most) in

@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod card;
-// A function of MPI without a row in api/built.tsv is one that nobody can call.
+// A function of MPI without a row in api/built.tsv cannot be called.
 #[deny(dead_code)]
 mod calls;
 pub mod hints;

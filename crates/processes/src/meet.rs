@@ -26,12 +26,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the processes of a communicator are introduced to those of another job.
+/// Introduction of the processes of a communicator to those of another job.
 pub struct Introduction<'a> {
     parent: &'a Parent<'a>,
     /// The processes, counted from the root.
     members: Members<'a>,
-    /// The root's.
+    /// State of the root.
     channel: RefCell<Option<Channel>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Introduction<'a> {
         self.members.mpi
     }
 
-    /// What the root does; all hear what came of it.
+    /// Runs the root's part; all get its result.
     fn told(&self, act: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
         let mine = match self.members.rank == 0 {
             true => act(),
@@ -71,7 +71,7 @@ impl<'a> Introduction<'a> {
         }
     }
 
-    /// Numbers that the root has, everywhere.
+    /// Broadcasts numbers of the root.
     pub fn numbers_of_root(&self, mine: &[u32]) -> Res<Vec<u32>> {
         let mine = match self.members.rank {
             0 => mine.iter().flat_map(|n| n.to_ne_bytes()).collect(),
@@ -93,7 +93,7 @@ impl<'a> Introduction<'a> {
         channel.hear(None).map_err(broken)
     }
 
-    /// The greatest of what the members of both sides say.
+    /// The maximum over the members of both sides.
     fn most(&self, mine: u32) -> Res<u32> {
         let all = self.members.gather(&mine.to_le_bytes())?;
         let all = all.as_chunks().0.iter();
@@ -106,7 +106,7 @@ impl<'a> Introduction<'a> {
         number(&said)
     }
 
-    /// The other side's card. The root opens its channel when it knows where each member is reached.
+    /// The other side's card. The root opens its channel when it knows how each member is reached.
     fn card_of_others(&self, open: impl FnOnce() -> Res<Channel>) -> Res<Vec<u8>> {
         let mine = address(self.mpi());
         let (mut open, mut width) = (Some(open), USUAL_ADDRESS);
@@ -223,7 +223,7 @@ fn number(said: &[u8]) -> Res<u32> {
     }
 }
 
-/// The length of an address, and as much of it as there is room for.
+/// The length of an address, and as much of it as fits.
 fn record(address: Option<&str>, width: usize) -> Vec<u8> {
     let text = address.unwrap_or("").as_bytes();
     let len = address.map_or(NO_ADDRESS, |text| text.len() as u32);
@@ -233,7 +233,7 @@ fn record(address: Option<&str>, width: usize) -> Vec<u8> {
     out
 }
 
-/// The addresses in such records; one that is cut off is as long as it should be.
+/// The addresses in such records; an incomplete one still has its full length.
 fn addresses(records: &[u8], width: usize) -> Res<Vec<String>> {
     let one = |record: &[u8]| match number(record)? {
         NO_ADDRESS => fail(
@@ -253,8 +253,8 @@ fn addresses(records: &[u8], width: usize) -> Res<Vec<String>> {
     records.chunks_exact(4 + width).map(one).collect()
 }
 
-/// By which network this process is reached, and where: `tcp 192.0.2.7:4711`. It opens one where it
-/// has none yet.
+/// The network and address of this process: `tcp 192.0.2.7:4711`. Opens a network if it has none
+/// yet.
 fn address(mpi: &Mpi) -> Res<String> {
     let mut guard = mpi.lock();
     let other = |e: &dyn std::fmt::Display| Fault::new(Class::Other, e.to_string());
@@ -276,7 +276,7 @@ fn address(mpi: &Mpi) -> Res<String> {
     }
 }
 
-/// Joins the jobs of a card and is introduced to its members: the other group.
+/// Joins the jobs of a card and is introduced to its members; returns the other group.
 fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
@@ -339,12 +339,12 @@ fn forget_ended(state: &mut State) {
     }
 }
 
-/// What went wrong with a port, as a root tells it.
+/// The error of a port, as a root reports it.
 pub fn port_fault(class: Class, what: &str, e: PortError) -> Box<Fault> {
     Fault::new(class, format!("{what}: {e}"))
 }
 
-/// At the end of MPI_Init: processes that were spawned meet those who have spawned them.
+/// Connects spawned processes with their parents, at the end of MPI_Init.
 pub fn meet_parent(mpi: &Mpi) -> Res {
     let _ = kw_sys::environment::take(PARENT);
     let Some(name) = kw_sys::environment::take(PARENT_PORT) else {
@@ -364,7 +364,7 @@ pub fn meet_parent(mpi: &Mpi) -> Res {
     Ok(())
 }
 
-/// Seconds that the other side has to answer (`KW_CONNECT_WAIT`).
+/// Seconds until the other side must have answered (`KW_CONNECT_WAIT`).
 pub fn wait(mpi: &Mpi) -> u64 {
     use kw_base::knobs::Id;
     let guard = mpi.lock();

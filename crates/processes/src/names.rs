@@ -1,5 +1,5 @@
-//! Names of services (MPI_Publish_name): a file for each in a directory that only its user can read,
-//! with the name of the port. Where the directory is shared by hosts, as a home directory is, they
+//! Names of services (MPI_Publish_name): a file for each in a directory that only its user can
+//! read, with the name of the port. Hosts that share the directory, for example a home directory,
 //! share the names.
 
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -7,22 +7,22 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest name of a service, in bytes: the name of a file takes twice as many.
+/// Longest name of a service, in bytes: the name of the file is twice as long.
 const LONGEST: usize = 120;
 
-/// Why a name cannot be published, looked up or taken back.
+/// Reason why a name cannot be published, looked up or unpublished.
 #[derive(Debug, thiserror::Error)]
 pub enum NameError {
     /// No such name.
     #[error("no service of this name is published")]
     Unknown,
-    /// It is there already.
+    /// The name exists already.
     #[error("a service of this name is published already")]
     Taken,
     /// Invalid name.
     #[error("a service name must have 1 to {LONGEST} bytes, not {0}")]
     Length(usize),
-    /// The directory.
+    /// An error of the directory.
     #[error("{0}: {1} (KW_NAMES sets the directory of service names)")]
     System(PathBuf, io::Error),
 }
@@ -32,7 +32,7 @@ pub enum NameError {
 pub struct Names(PathBuf);
 
 impl Names {
-    /// Those in this directory; `None`: in the user's own.
+    /// Names in this directory; `None`: in the user's own.
     pub fn new(dir: Option<&str>) -> Names {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty());
         Names(match (dir, home) {
@@ -60,7 +60,7 @@ impl Names {
         let mut dirs = DirBuilder::new();
         dirs.recursive(true).mode(0o700);
         dirs.create(&self.0).map_err(|e| self.fault(e))?;
-        // It appears with all that is in it, or not at all.
+        // It appears with its whole contents, or not at all.
         let new = file.with_extension(std::process::id().to_string());
         let written = OpenOptions::new()
             .write(true)
@@ -85,7 +85,7 @@ impl Names {
         })
     }
 
-    /// Takes a name back, if it stands for this port.
+    /// Unpublishes a name, if it stands for this port.
     pub fn take_back(&self, service: &str, port: &str) -> Result<(), NameError> {
         if self.look_up(service)? != port {
             return Err(NameError::Unknown);

@@ -1,5 +1,5 @@
-//! How an mpiexec is started for processes that are spawned: the one that belongs to this library,
-//! on the host of the root.
+//! How an mpiexec is started for processes that are spawned: the one of this library, on the host
+//! of the root.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -17,21 +17,21 @@ pub struct Program {
     pub command: String,
     /// Arguments.
     pub args: Vec<String>,
-    /// How many processes are started.
+    /// Number of processes that are started.
     pub count: u32,
-    /// How many the program wants at most (`maxprocs`); `soft` can make `count` smaller.
+    /// Number that the program requests at most (`maxprocs`); `soft` can make `count` smaller.
     pub most: u32,
     /// Working directory.
     pub wdir: Option<String>,
-    /// Directories where the program is looked for.
+    /// Directories in which the program is searched.
     pub path: Option<String>,
     /// Variables of the environment.
     pub env: Vec<(String, String)>,
-    /// Options of mpiexec, each with its value, that hold for the whole job.
+    /// Options of mpiexec for the whole job, each with its value.
     pub options: Vec<(&'static str, String)>,
 }
 
-/// Variables that an mpiexec, or another launcher, gave to this process alone.
+/// Variables that an mpiexec, or another launcher, set for this process alone.
 const OWN: [&str; 12] = [
     "PMI_",
     "PMIX_",
@@ -53,12 +53,12 @@ pub fn arguments(programs: &[Program]) -> Vec<OsString> {
     let options = || programs.iter().flat_map(|p| &p.options);
     let binding = ["--host", "--hostfile", "--bind", "--map-by"];
     if !options().any(|(name, _)| binding.contains(name)) {
-        // They share the processors with their parents, and have them while those wait.
+        // They share the processors with their parents, and have them while the parents wait.
         args.extend(["--bind".into(), "none".into()]);
     }
     let mut given = Vec::new();
     for (name, value) in options() {
-        // Of several programs the first that says something of the job is heard.
+        // Of several programs the first that gives an option for the job determines it.
         if !given.contains(name) {
             args.extend([name.into(), value.into()]);
             given.push(*name);
@@ -81,7 +81,7 @@ pub fn arguments(programs: &[Program]) -> Vec<OsString> {
     args
 }
 
-/// The program, looked for where `path` says.
+/// The program, searched in `path`.
 fn command(program: &Program) -> OsString {
     let dirs = program.path.iter().flat_map(|p| p.split([':', ';', ',']));
     let mut found = dirs.map(|dir| Path::new(dir).join(&program.command));
@@ -91,7 +91,7 @@ fn command(program: &Program) -> OsString {
     }
 }
 
-/// The mpiexec beside this library, or the one that PATH has.
+/// The mpiexec beside this library, or the one on PATH.
 fn mpiexec() -> PathBuf {
     let library = PathBuf::from(kw_sys::callers::own_file());
     let beside = library.parent().and_then(Path::parent);
@@ -126,7 +126,7 @@ pub fn start(
         .args(arguments(programs))
         .env(PARENT_PORT, port)
         .env(PARENT, parent)
-        // An interrupt from a terminal or of a notebook's cell is for the parent, with which they end.
+        // An interrupt from a terminal or of a notebook's cell is for the parent; they end with it.
         .process_group(0)
         .stdin(OwnedFd::from(theirs));
     Ok((command.spawn().map_err(failed)?, line))

@@ -41,7 +41,7 @@ pub fn unpublish_name(mpi: &Mpi, service_name: Text, info: InfoH, port_name: Tex
     let port = port_name.to_text().unwrap_or_default();
     let taken = names(mpi).take_back(&service, port.trim_end());
     match taken {
-        // The standard has a class of its own for this one.
+        // The standard has a separate class for this one.
         Err(NameError::Unknown) => fail(
             Class::Service,
             format!("service_name is '{service}': no service of this name and port is published"),

@@ -29,8 +29,8 @@ pub(crate) fn open(mpi: &Mpi) -> Res<Port> {
     port.map_err(|e| Fault::new(Class::Port, e.to_string()))
 }
 
-/// Waits until `done` says something, while messages go on; hang reports say what for (`what`, which
-/// ends before "for 12 s").
+/// Waits until `done` returns a value, while messages progress; hang reports contain the reason
+/// (`what`, which ends before "for 12 s").
 pub(crate) fn wait_for<T>(
     mpi: &Mpi,
     what: String,
@@ -61,7 +61,7 @@ pub fn open_port(mpi: &Mpi, info: InfoH, port_name: OutText) -> Res {
 pub fn close_port(mpi: &Mpi, port_name: Text) -> Res {
     let name = port_name.to_text().unwrap_or_default();
     let port = mpi.lock().above.ports.remove(name.trim_end());
-    // Threads that wait there hear of it, and drop it without the lock.
+    // Threads that wait there are told, and drop it without the lock.
     mpi.wake_all();
     match port {
         Some(_) => Ok(()),
@@ -71,7 +71,7 @@ pub fn close_port(mpi: &Mpi, port_name: Text) -> Res {
 
 const NOT_OPEN: &str = "port_name names no port that this process has open";
 
-/// MPI_Comm_accept. `port_name` and `info` mean something at the root only.
+/// MPI_Comm_accept. `port_name` and `info` are significant only at the root.
 pub fn comm_accept(
     mpi: &Mpi,
     port_name: Text,
@@ -96,7 +96,7 @@ pub fn comm_accept(
     })
 }
 
-/// MPI_Comm_connect. `port_name` and `info` mean something at the root only.
+/// MPI_Comm_connect. `port_name` and `info` are significant only at the root.
 pub fn comm_connect(
     mpi: &Mpi,
     port_name: Text,
@@ -111,7 +111,7 @@ pub fn comm_connect(
     })
 }
 
-/// Calls a port in a thread of its own, while messages go on.
+/// Connects to a port in a thread of its own, while messages progress.
 fn call(mpi: &Mpi, name: String, patience: Duration) -> Res<Channel> {
     let what = format!(
         "waits for port {}; it has not been accepted",
@@ -141,7 +141,7 @@ pub(crate) fn same_root(parent: &Parent<'_>, root: i32) -> Res<u32> {
     checked_root(root, members.group.size())
 }
 
-/// The intercommunicator with whoever is at the other end of the root's channel.
+/// The intercommunicator with the processes at the other end of the root's channel.
 fn meet(
     mpi: &Mpi,
     (info, root, comm): (InfoH, i32, CommH),

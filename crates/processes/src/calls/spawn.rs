@@ -19,7 +19,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Arguments of a program at most.
+/// Most arguments of a program.
 const MOST_ARGUMENTS: usize = 1 << 20;
 /// MPI_ERR_SPAWN
 const ERR_SPAWN: i32 = 53;
@@ -48,7 +48,7 @@ fn program(command: Text, args: Texts, maxprocs: i64, info: Option<&Info>) -> Re
     Ok(program)
 }
 
-/// MPI_Comm_spawn. All but the last four mean something at the root only.
+/// MPI_Comm_spawn. All but the last four are significant only at the root.
 pub fn comm_spawn(
     mpi: &Mpi,
     command: Text,
@@ -67,7 +67,7 @@ pub fn comm_spawn(
     })
 }
 
-/// MPI_Comm_spawn_multiple. All but the last four mean something at the root only.
+/// MPI_Comm_spawn_multiple. All but the last four are significant only at the root.
 pub fn comm_spawn_multiple(
     mpi: &Mpi,
     count: i32,
@@ -109,7 +109,7 @@ pub fn comm_spawn_multiple(
     })
 }
 
-/// Starts what the root wants; all hear how many there are.
+/// Starts the processes that the root requests; all are told how many there are.
 fn spawn(
     mpi: &Mpi,
     root: i32,
@@ -143,8 +143,8 @@ fn spawn(
     Ok(())
 }
 
-/// A code for each process that was wanted, of each program those that were started first. `numbers`
-/// are how many were started and wanted of each.
+/// A code for each requested process; within each program the started ones come first. `numbers`
+/// are the numbers of started and requested processes of each.
 fn error_codes(numbers: &[u32], made: bool) -> impl Iterator<Item = i32> {
     let programs = numbers.as_chunks::<2>().0.iter();
     programs.flat_map(move |&[started, wanted]| {
@@ -152,7 +152,7 @@ fn error_codes(numbers: &[u32], made: bool) -> impl Iterator<Item = i32> {
     })
 }
 
-/// The job was met, or is to end.
+/// Notes that the job has connected, or ends it.
 fn connect(mpi: &Mpi, job: Arc<Spawned>, made: Option<&CommH>) -> Res {
     let Some(&made) = made else {
         job.give_up();
@@ -199,13 +199,13 @@ fn run(mpi: &Mpi, programs: &[Program]) -> Res<(Channel, Arc<Spawned>)> {
         (None, None) => None,
     });
     if came.is_err() {
-        // Its processes go with it.
+        // Its processes end with it.
         job.give_up();
     }
     Ok((came?, job))
 }
 
-/// This process, for the job that it spawns.
+/// Describes this process to the job that it spawns.
 fn own_name(mpi: &Mpi) -> String {
     let guard = mpi.lock();
     guard.engine.as_ref().map_or(String::new(), |engine| {
@@ -214,8 +214,8 @@ fn own_name(mpi: &Mpi) -> String {
     })
 }
 
-/// Waits for an mpiexec in the background, so that nothing is left of it when it has ended. Where it
-/// fails while its job is connected with this one, this one fails as well.
+/// Waits for an mpiexec in the background, so that it leaves no zombie. If it fails while its job
+/// is connected with this one, this one fails as well.
 fn look_after(mpi: &Mpi, (mut child, line): (Child, UnixStream), names: &str) -> Arc<Spawned> {
     let job = Arc::new(Spawned::new(line));
     let (lock, theirs) = (mpi.lock.share(), job.clone());
