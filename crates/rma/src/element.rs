@@ -1,5 +1,5 @@
-//! Which elements an accumulate combines: datatypes all of whose basic components are of one
-//! predefined datatype (MPI 5.0, 12.3.4).
+//! Elements that an accumulate combines: datatypes whose basic components are all of one predefined
+//! datatype (MPI 5.0, 12.3.4).
 
 use kw_objects::datatype::{Part, Recipe};
 use kw_objects::error::{Class, Fault, Res, fail};
@@ -10,7 +10,7 @@ use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::{Basic, basic};
 use std::sync::Arc;
 
-/// The element that all of a datatype's are; `None` where it has none at all.
+/// The common element of a datatype; `None` if it has none at all.
 pub fn of(tables: &Tables, which: &str, datatype: TypeH) -> Res<Option<Basic>> {
     let found = tables.datatype(datatype)?;
     if let Some(basic) = found.layout.basic() {
@@ -31,7 +31,7 @@ pub fn of(tables: &Tables, which: &str, datatype: TypeH) -> Res<Option<Basic>> {
     }
 }
 
-/// The predefined datatype that all components of a derived one are, as it looks in memory.
+/// The common predefined datatype of all components of a derived one, as it looks in memory.
 fn only_component(recipe: &Arc<Recipe>) -> Option<Basic> {
     let mut found = None;
     let mut left = vec![recipe.clone()];
@@ -67,7 +67,7 @@ pub fn operation(tables: &Tables, op: OpH) -> Res<Op> {
     }
 }
 
-/// Refuses an operation on elements that it is not defined for.
+/// Refuses an operation that is not defined for these elements.
 #[inline]
 pub fn check_defined(tables: &Tables, op: Op, basic: Basic, datatype: TypeH) -> Res {
     let moves = matches!(op, Op::Replace | Op::NoOp);

@@ -1,15 +1,15 @@
-//! Info keys of windows (MPI 5.0, 12.2.1 and 12.2.3): those that are known, with their defaults. A
-//! value that cannot be read is left aside, as the standard says of all hints.
+//! Info keys of windows (MPI 5.0, 12.2.1 and 12.2.3): the known ones, with their defaults. An
+//! invalid value is ignored, as the standard requires for all hints.
 
 use kw_objects::info::Info;
 use kw_objects::window::Flavor;
 
-/// How the value of a key is read.
+/// Format of a key's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// `true` or `false`.
     Truth,
-    /// `none`, or some of rar, raw, war and waw with commas between them.
+    /// `none`, or some of rar, raw, war and waw, separated by commas.
     Ordering,
     /// `same_op` or `same_op_no_op`.
     Operations,
@@ -25,11 +25,11 @@ enum Form {
 struct Key {
     name: &'static str,
     form: Form,
-    /// The value where none is given; empty: it is not given back then.
+    /// The default value; if it is empty, an unset key is not returned.
     default: &'static str,
-    /// Only windows of memory that MPI allocates have it.
+    /// Whether only windows with memory allocated by MPI have it.
     allocated: bool,
-    /// A window's hint can be changed after it was made.
+    /// Whether the hint can be changed after the creation of the window.
     changes: bool,
 }
 
@@ -113,7 +113,7 @@ fn is_allocated(flavor: Flavor) -> bool {
 }
 
 impl Hints {
-    /// The defaults of a window that is made so.
+    /// The defaults of a window of this kind.
     pub fn new(flavor: Flavor) -> Hints {
         let mut info = Info::default();
         let known = KEYS.iter().filter(|k| !k.allocated || is_allocated(flavor));
@@ -123,7 +123,7 @@ impl Hints {
         Hints { info }
     }
 
-    /// Takes over what the program says when the window is made.
+    /// Takes over the hints given at creation.
     pub fn take(&mut self, given: &Info) {
         self.take_where(given, |_| true);
     }
@@ -143,7 +143,7 @@ impl Hints {
         self.info.get(name) == Some("true")
     }
 
-    /// The alignment that is asked for memory.
+    /// The requested alignment of memory.
     pub fn alignment(&self) -> u64 {
         let asked = self.info.get("mpi_minimum_memory_alignment");
         asked.and_then(|a| a.parse().ok()).unwrap_or(1)
@@ -155,7 +155,7 @@ impl Hints {
     }
 }
 
-/// Takes over what the program says of a window that is there already.
+/// Takes over hints for an existing window.
 pub fn change(hints: &mut Info, given: &Info) {
     let mut changed = Hints {
         info: std::mem::take(hints),

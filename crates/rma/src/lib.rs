@@ -10,11 +10,11 @@
 //! | [`make`] | what the ranks tell each other when they make a window |
 //!
 //! The state of a window (epochs, locks, operations in progress) belongs to the engine
-//! ([`kw_engine::windows`]). Here are the checks of arguments, and the steps that all ranks take
+//! ([`kw_engine::windows`]). This crate checks arguments, and makes the steps that all ranks take
 //! together.
 #![forbid(unsafe_code)]
 
-// A function of MPI without a row in api/built.tsv is one that nobody can call.
+// A function of MPI without a row in api/built.tsv cannot be called.
 #[deny(dead_code)]
 mod calls;
 pub mod element;

@@ -1,9 +1,9 @@
-//! Making a window: what the ranks of a communicator tell each other, all at once, and what each
-//! makes of it.
+//! Creation of a window: data that the ranks of a communicator exchange all at once, and its use on
+//! each rank.
 //!
-//! One exchange is enough: it carries a proposal for the context of the window's own communicator,
-//! the size of each rank's memory, where those of its host find the memory that they share and,
-//! where an argument of a rank is wrong, its error; then no rank has a window, and all have that
+//! One exchange is enough. It carries a proposal for the context of the window's own communicator,
+//! the size of each rank's memory, the place where the ranks of a host find their shared memory
+//! and, if an argument of a rank is wrong, its error; then no rank has a window, and all have that
 //! error.
 
 use crate::hints::Hints;
@@ -37,11 +37,12 @@ const SAID: usize = 40;
 struct Said {
     /// Its error; 0 for none.
     code: i32,
-    /// A context that it could lead the window's communicator with.
+    /// A context with which it could lead the window's communicator.
     offer: u32,
     /// Its memory.
     extent: Extent,
-    /// Where others of its host find the memory that it makes for all of them; zeros for nowhere.
+    /// Where other ranks of its host find the memory that it creates for all of them; zeros for
+    /// nowhere.
     name: [u8; 16],
 }
 
@@ -71,8 +72,8 @@ impl Said {
     }
 }
 
-/// Makes a window of a communicator's ranks, and says where this rank's memory begins. `share`: what
-/// this rank gives, or what is wrong with its arguments.
+/// Creates a window over a communicator's ranks, and returns the address of this rank's memory.
+/// `share`: this rank's part, or the error in its arguments.
 pub fn window(
     mpi: &Mpi,
     (comm, info): (CommH, InfoH),
@@ -114,8 +115,8 @@ pub fn window(
     }
 }
 
-/// Exchanges the hints and this rank's part. A rank that allocates memory for its host says where
-/// it is.
+/// Exchanges the hints and this rank's part. A rank that allocates memory for its host tells the
+/// others where it is.
 fn prepare(
     mpi: &Mpi,
     info: InfoH,
@@ -154,7 +155,8 @@ fn own_comm(mpi: &Mpi, parent: &Parent<'_>, offer: u32, leaders: u32) -> Res<Com
     Ok(add_comm(&mut mpi.lock(), parent.heir(comm)))
 }
 
-/// Goes on only where all ranks can; the others' fault is that of the first who cannot.
+/// Continues only if all ranks can; otherwise the fault of the others is that of the first failing
+/// rank.
 fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
     let Some(first) = all.iter().position(|said| said.code != 0) else {
         return mine;
@@ -170,7 +172,7 @@ fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
     }
 }
 
-/// The promises made by hints must hold on all ranks.
+/// Checks that the promises made by hints are the same on all ranks.
 fn check_promises(hints: &Hints, all: &[Said]) -> Res {
     let first = all[0].extent;
     let other_size = all.iter().position(|s| s.extent.size != first.size);
@@ -195,7 +197,7 @@ fn check_promises(hints: &Hints, all: &[Said]) -> Res {
     }
 }
 
-/// Enters the window, for the engine and for the program.
+/// Registers the window, for the engine and for the program.
 fn enter(
     mpi: &Mpi,
     comm: CommH,
@@ -234,7 +236,7 @@ fn enter(
         info: hints.info(),
         flavor,
         shared: made.parts,
-        // A check sees what is sent, so ranks reach no memory but their own.
+        // A check sees only messages, so ranks directly access no memory but their own.
         reach: if checks { Reach::Own } else { made.reach },
         attributes,
     });

@@ -1,5 +1,5 @@
 //! The memory of a window: the program's, memory that the ranks of a host share, or memory of this
-//! rank alone where they cannot share any.
+//! rank alone if they cannot share any.
 
 use crate::hints::Hints;
 use crate::make::Share;
@@ -14,12 +14,12 @@ use kw_sys::buf::{Addr, Buf};
 use kw_sys::mem::usable;
 use std::sync::Arc;
 
-/// The memory that a rank asks for.
+/// The memory that a rank requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// The program's, at this address.
     Lent(Addr),
-    /// Allocated, shared where that can be.
+    /// Allocated, shared if possible.
     Allocated,
     /// Allocated and shared with all ranks.
     Shared,
@@ -29,7 +29,7 @@ pub enum Wish {
 
 /// A rank that is ready to get memory from a socket.
 enum Ready {
-    /// It makes the memory.
+    /// It creates the memory.
     Gives(SharedMemoryLead),
     /// It is connected to the rank that does.
     Takes(SharedMemoryJoin),
@@ -46,12 +46,12 @@ pub struct Neighbours {
     /// Ranks of the communicator.
     size: u32,
     key: [u8; 32],
-    /// Where this rank makes the memory: the file, and its name.
+    /// The memory that this rank creates: the file, and its name.
     file: Option<(SharedMemoryFile, Name)>,
 }
 
 impl Neighbours {
-    /// Of these members.
+    /// Creates the state of these members.
     pub fn of(mpi: &Mpi, members: &Members<'_>) -> Res<Neighbours> {
         let mut guard = mpi.lock();
         let engine = running(&mut guard)?.0;
@@ -81,7 +81,7 @@ impl Neighbours {
         }
     }
 
-    /// The first of several gets ready to make the memory. It is an error that it cannot where memory
+    /// Prepares the memory on the first of several ranks. It is an error if it cannot and memory
     /// `must` be shared.
     pub fn make_file(&mut self, must: bool) -> Res {
         if !self.leads() {
@@ -96,22 +96,22 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Where the others find the memory that this rank makes; zeros for nowhere.
+    /// Where the others find the memory that this rank creates; zeros for nowhere.
     pub fn name(&self) -> Name {
         self.file.as_ref().map_or(NOWHERE, |(_, name)| *name)
     }
 
-    /// Whether this rank makes the memory of several.
+    /// Whether this rank creates the memory of several.
     fn leads(&self) -> bool {
         self.ranks.len() > 1 && self.ranks[0] == self.me
     }
 
-    /// The name that the first of these ranks has said.
+    /// The name sent by the first of these ranks.
     fn found<'a>(&self, names: &'a [Name]) -> &'a Name {
         &names[self.ranks[0] as usize]
     }
 
-    /// The memory of the file that the first of them has made.
+    /// The memory of the file created by the first of them.
     fn open(
         &self,
         names: &[Name],
@@ -124,7 +124,7 @@ impl Neighbours {
         }
     }
 
-    /// Gets ready to hand the memory out, or to take it from the first of them.
+    /// Prepares to hand the memory out, or to take it from the first of them.
     fn get_ready(&self, lead: Lead, names: &[Name]) -> Result<Ready, ShmError> {
         match lead? {
             _ if self.ranks.len() == 1 => Ok(Ready::Alone),
@@ -146,7 +146,8 @@ impl Neighbours {
     }
 }
 
-/// What the first of several ranks of a host hands memory out with; none of the others has one.
+/// The socket with which the first of several ranks of a host hands out memory; the others have
+/// none.
 type Lead = Result<Option<SharedMemoryLead>, ShmError>;
 
 /// Tells ranks of a host where memory is.
@@ -167,8 +168,8 @@ fn too_much(bytes: u64) -> Box<Fault> {
     )
 }
 
-/// Memory up to this many bytes is not compared with what the host has: to ask for that takes longer
-/// than to make a window.
+/// Memory up to this many bytes is not compared with the memory of the host: the query takes longer
+/// than the creation of a window.
 const UNCHECKED: u64 = 4 << 20;
 
 /// Refuses more memory than there is.
@@ -179,8 +180,8 @@ pub fn check_size(size: u64) -> Res {
     Ok(())
 }
 
-/// Refuses more memory of a host than there is: a program would only learn of it when it touches
-/// the memory.
+/// Refuses more memory of a host than there is: otherwise a program would notice it only when it
+/// touches the memory.
 fn check_sizes(sizes: &[u64]) -> Res {
     check_size(sizes.iter().fold(0, |sum: u64, &s| sum.saturating_add(s)))
 }
@@ -188,25 +189,26 @@ fn check_sizes(sizes: &[u64]) -> Res {
 /// The memory of a new window.
 #[derive(Debug)]
 pub struct Made {
-    /// For the engine.
+    /// The memory for the engine.
     pub memory: Memory,
-    /// The ranks whose memory this rank loads from and stores to: always its own, but of a dynamic
+    /// The ranks whose memory this rank accesses directly: always its own, except for a dynamic
     /// window.
     pub parts: Vec<Part>,
-    /// Whose memory the ranks load from and store to themselves.
+    /// Ranks whose memory the ranks access directly.
     pub reach: Reach,
     me: u32,
 }
 
 impl Made {
-    /// Where this rank's memory begins.
+    /// Address of this rank's memory.
     pub fn own_base(&self) -> usize {
         let own = self.parts.iter().find(|part| part.rank == self.me);
         own.map_or(0, |part| part.base)
     }
 }
 
-/// Makes the memory that all ranks have agreed to make. All call it, with what each has said.
+/// Creates the memory on which all ranks have agreed. All call it, with the data that each has
+/// sent.
 pub fn make(
     members: &Members<'_>,
     near: Neighbours,
@@ -230,7 +232,7 @@ pub fn make(
     }
 }
 
-/// Memory that the ranks of each host share; each rank's own where that is none.
+/// Memory that the ranks of each host share; each rank's own if that is not possible.
 fn allocated(
     members: &Members<'_>,
     near: Neighbours,
@@ -264,8 +266,8 @@ fn allocated(
     all_or_none(members, Class::NoMem, own())?
 }
 
-/// Memory that a socket hands out: a rank may not open files of another, perhaps. No rank waits for
-/// another before all are connected.
+/// Memory that a socket hands out, because a rank may not be allowed to open files of another one.
+/// No rank waits for another before all are connected.
 fn handed_out(
     members: &Members<'_>,
     near: &Neighbours,
@@ -289,7 +291,7 @@ fn handed_out(
     all_or_none(members, Class::RmaShared, made)
 }
 
-/// The first rank of each host listens for the others; where each does.
+/// The first rank of each host listens for the others; returns the address of each.
 fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Lead, Vec<Name>)> {
     let lead = near
         .leads()
@@ -305,8 +307,8 @@ fn listen(members: &Members<'_>, near: &Neighbours) -> Res<(Lead, Vec<Name>)> {
     Ok((lead, names.collect()))
 }
 
-/// What all ranks have; an error on all ranks if one has none, with the reason of the first such
-/// rank.
+/// The memory of all ranks; an error on all ranks if one has none, with the reason of the first
+/// such rank.
 fn all_or_none<T>(members: &Members<'_>, class: Class, mine: Res<T>) -> Res<Res<T>> {
     if members.all(mine.is_ok())? {
         return Ok(mine);
@@ -359,7 +361,7 @@ fn shared(
     })
 }
 
-/// The least alignment of memory that a window comes with: a cache line.
+/// The minimum alignment of a window's memory: a cache line.
 const ALIGN: u64 = 64;
 
 /// Zeroed memory of this rank alone, which is freed with the window.

@@ -1,5 +1,5 @@
-//! A call on a window: the engine's part of it, the fault that names it, waiting for what the
-//! engine started.
+//! A call on a window: the engine's part of it, the fault that names it, waiting for an operation
+//! that the engine started.
 
 use kw_base::Peer;
 use kw_engine::windows::{WinId, Windows};
@@ -13,7 +13,7 @@ use kw_objects::request::explain;
 use kw_objects::state::{Guard, Mpi, State, Tables};
 use kw_objects::window::Window;
 
-/// What a call on a window works with, while it holds the lock.
+/// Objects that a call on a window uses, while it holds the lock.
 pub struct WindowCall<'a> {
     /// The window.
     pub window: &'a Window,
@@ -54,7 +54,7 @@ fn no_such_rank(rank: i32, size: u32) -> Res<Option<u32>> {
     )
 }
 
-/// Does something with a window. A fault says which rank and which window.
+/// Does something with a window. A fault names the rank and the window.
 #[inline]
 pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(WindowCall<'_>) -> Res<R>) -> Res<R> {
     let (engine, tables) = running(state)?;
@@ -74,8 +74,8 @@ pub fn with<R>(state: &mut State, win: WinH, act: impl FnOnce(WindowCall<'_>) ->
     })
 }
 
-/// With KW_CHECK: where the call that goes on accesses memory, for those who see the access.
-/// `has_request`: it has one.
+/// With KW_CHECK: the place of the current call that accesses memory, for ranks that see the
+/// access. `has_request`: it has a request.
 #[cold]
 fn note_call(state: &mut State, win: WinH, has_request: bool) -> Res {
     let site = state.above.call_sites.here();
@@ -97,7 +97,7 @@ fn conflict(state: &mut State, win: WinH) -> Res<Option<Box<Fault>>> {
     })
 }
 
-/// With KW_CHECK: fails where conflicting accesses have been found.
+/// With KW_CHECK: fails if conflicting accesses have been found.
 fn check_conflicts(state: &mut State, win: WinH) -> Res {
     match state.above.checking {
         false => Ok(()),
@@ -125,7 +125,7 @@ pub fn on<R>(
     Ok((guard, done))
 }
 
-/// As [`on`], for an operation on memory; `has_request`: it has one.
+/// [`on`] for an operation on memory; `has_request`: it has a request.
 #[inline]
 pub fn accessing<R>(
     mpi: &Mpi,
@@ -141,7 +141,8 @@ pub fn accessing<R>(
     Ok((guard, done))
 }
 
-/// As [`on`], and waits for what that started. `from`: the rank that ends it, where it is one.
+/// [`on`], followed by a wait for the started operation. `from`: the rank that ends it, if it is a
+/// single one.
 #[inline]
 pub fn through(
     mpi: &Mpi,

@@ -21,7 +21,7 @@ pub trait Form {
     /// Whether an operation that has ended at once needs nothing more.
     const ENDS: bool;
 
-    /// Starts the operation on a target's memory; nothing where the target is MPI_PROC_NULL.
+    /// Starts the operation on a target's memory; nothing if the target is MPI_PROC_NULL.
     fn access(
         self,
         mpi: &Mpi,
@@ -139,14 +139,14 @@ struct Place<'a> {
     disp: i64,
     count: u64,
     layout: &'a Arc<Layout>,
-    /// Bytes of data.
+    /// Number of bytes.
     len: u64,
 }
 
 impl TargetElements {
     #[inline]
     fn place<'a>(&self, tables: &'a Tables) -> Res<Place<'a>> {
-        // The count and the datatype are checked as those of a buffer are.
+        // The count and the datatype are checked like those of a buffer.
         let checked = self.checked(tables);
         let (layout, len) = checked.map_err(|f| named("target", f))?;
         Ok(Place {
@@ -192,7 +192,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Data of `from` bytes must fit where `room` bytes are described.
+/// Checks that data of `from` bytes fit into the `room` bytes that the target describes.
 #[inline]
 fn check_fits(from: (&str, u64), room: (&str, u64)) -> Res {
     if from.1 > room.1 {
@@ -289,7 +289,7 @@ fn there(disp: i64, count: i64, datatype: TypeH) -> TargetElements {
 }
 
 /// The operation and the element of an accumulate on a target's datatype. `None`: there are no
-/// elements. Then the operation need not be defined, but with KW_CHECK.
+/// elements. Then the operation need not be defined, except with KW_CHECK.
 fn combining(tables: &Tables, op: OpH, target: TypeH, len: u64) -> Res<(Op, Option<Basic>)> {
     let op = operation(tables, op)?;
     let basic = of(tables, "target_datatype", target)?;
@@ -299,7 +299,7 @@ fn combining(tables: &Tables, op: OpH, target: TypeH, len: u64) -> Res<(Op, Opti
     Ok((op, basic.filter(|_| len > 0)))
 }
 
-/// The elements of a side must be those of the target, and as many.
+/// Checks that the elements of a side are those of the target, and have the same number.
 fn check_alike(
     tables: &Tables,
     side: &LocalElements,
@@ -424,7 +424,7 @@ pub fn get_accumulate<F: Form>(
     })
 }
 
-/// Buffers that are read and written at once must be different memory.
+/// Checks that buffers which are read and written at the same time are different memory.
 fn check_apart(a: (&str, Addr), b: (&str, Addr), len: u64) -> Res {
     if len > 0 && a.1 == b.1 && a.1 != Addr::NULL {
         return fail(
@@ -527,7 +527,7 @@ pub fn compare_and_swap(
     })
 }
 
-/// Whether elements are compared: integers, logicals and bytes are (MPI 5.0, 12.3.4).
+/// Whether elements can be compared: integers, logicals and bytes can (MPI 5.0, 12.3.4).
 pub(super) fn compares(basic: Basic) -> bool {
     use kw_types::layout::basic::Class as Kind;
     matches!(

@@ -1,4 +1,4 @@
-//! Making and freeing windows, memory of dynamic windows (MPI 5.0, 12.2).
+//! Creating and freeing windows, memory of dynamic windows (MPI 5.0, 12.2).
 
 use crate::make::{self, Share};
 use crate::memory::Wish;
@@ -30,7 +30,7 @@ fn extent(size: i64, disp_unit: i64) -> Res<Extent> {
     }
 }
 
-/// Refuses memory that is not there.
+/// Refuses missing memory.
 fn check_memory(base: Addr, size: u64) -> Res {
     if base == Addr::NULL && size > 0 {
         return fail(
@@ -160,7 +160,7 @@ fn barrier(mpi: &Mpi, comm: CommH) -> Res {
     members.all(true).map(drop)
 }
 
-/// Only a dynamic window has memory that comes and goes.
+/// Checks that the window is dynamic: only then memory can be attached and detached.
 fn check_dynamic(flavor: Flavor) -> Res {
     if flavor == Flavor::Dynamic {
         return Ok(());

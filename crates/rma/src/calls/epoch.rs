@@ -64,12 +64,12 @@ fn ordinary_fence(mpi: &Mpi, assert: i32, win: WinH) -> Res {
     })?;
     match reach {
         Reach::Own => Ok(()),
-        // Operations on memory that is directly accessible are not counted.
+        // Operations on directly accessible memory are not counted.
         Reach::Some | Reach::All => together(mpi, win, barrier(mpi, comm)),
     }
 }
 
-/// The fault of what all ranks do together is the window's.
+/// Assigns the fault of a collective step to the window.
 fn together<T>(mpi: &Mpi, win: WinH, done: Res<T>) -> Res<T> {
     done.map_err(|fault| mpi.lock().above.window_fault(win, fault))
 }

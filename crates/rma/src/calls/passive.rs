@@ -12,7 +12,7 @@ use kw_objects::state::Mpi;
 const LOCK_EXCLUSIVE: i32 = 301;
 const LOCK_SHARED: i32 = 302;
 
-/// A call about the memory of one rank; nothing to do where that is MPI_PROC_NULL.
+/// Makes a call about the memory of one rank; does nothing for MPI_PROC_NULL.
 #[inline]
 fn of_rank(
     mpi: &Mpi,
@@ -27,7 +27,7 @@ fn of_rank(
     })
 }
 
-/// A window that was created with the promise (`no_locks`) not to lock it cannot be locked.
+/// Refuses to lock a window that was created with the promise (`no_locks`) not to lock it.
 fn check_lockable(on: &WindowCall<'_>) -> Res {
     if on.window.info.get("no_locks") == Some("true") {
         return fail(

@@ -19,8 +19,7 @@ pub fn win_get_group(mpi: &Mpi, win: WinH, group: Out<GroupH>) -> Res {
     Ok(())
 }
 
-/// MPI_Win_set_info: hints that are not known, or that only count when a window is made, are left
-/// aside.
+/// MPI_Win_set_info: unknown hints, and hints that only count at creation, are ignored.
 pub fn win_set_info(mpi: &Mpi, win: WinH, info: InfoH) -> Res {
     let (mut guard, given) = on(mpi, win, |on| Ok(on.tables.infos.get(info)?.clone()))?;
     hints::change(&mut guard.above.window_mut(win)?.info, &given);
@@ -34,8 +33,8 @@ pub fn win_get_info(mpi: &Mpi, win: WinH, info_used: Out<InfoH>) -> Res {
     Ok(())
 }
 
-/// MPI_Win_shared_query: where the memory of that rank cannot be loaded from and stored to, it has
-/// no bytes and no address.
+/// MPI_Win_shared_query: memory of a rank that cannot be accessed directly has no bytes and no
+/// address.
 pub fn win_shared_query(
     mpi: &Mpi,
     win: WinH,
@@ -74,7 +73,7 @@ pub fn win_shared_query(
     .map(drop)
 }
 
-/// The lowest rank that has memory; rank 0 where none has.
+/// The lowest rank that has memory; rank 0 if none has.
 fn lowest_with_memory(windows: &mut Windows, window: &Window) -> u32 {
     let has = |&rank: &u32| windows.extent(window.id, rank).is_some_and(|e| e.size > 0);
     (0..window.group.size()).find(has).unwrap_or(0)

@@ -1,8 +1,9 @@
-//! Operations where nothing is out of the ordinary, without the lock of the library.
+//! Quick paths of ordinary operations, without the lock of the library.
 //!
-//! The data is a row of bytes of a predefined datatype, the target's memory is in reach, and the
-//! epoch is open. Whatever is not so, wrong arguments among it, is left to the ordinary way, which
-//! starts from the beginning and knows what to say: here nothing has happened then.
+//! The data is a contiguous range of bytes of a predefined datatype, the target's memory is
+//! directly accessible, and the epoch is open. All other calls, those with wrong arguments
+//! included, are left to the ordinary path, which starts from the beginning and reports errors;
+//! this path has no effect then.
 
 use super::access::{LocalElements, TargetElements, compares};
 use crate::window::on;
@@ -24,7 +25,7 @@ fn row_len(count: i64, datatype: TypeH) -> Option<u64> {
 }
 
 impl LocalElements {
-    /// The row of bytes that these elements are.
+    /// The contiguous bytes of these elements.
     #[inline(always)]
     fn row(&self) -> Option<Region<'static>> {
         let len = row_len(self.count, self.datatype)?;
@@ -66,8 +67,8 @@ pub fn get(
     reachable.get(into.row()?, (rank, there.disp), there.row_len()?)
 }
 
-/// An accumulate of elements of one datatype; what it finds goes `into` memory that is not its
-/// operand's. `op` is not MPI_NO_OP where there is none.
+/// An accumulate of elements of one datatype; the old value is written `into` memory other than its
+/// operand's. `op` must not be MPI_NO_OP without an operand.
 #[inline(always)]
 pub fn accumulate(
     mpi: &Mpi,
@@ -126,7 +127,7 @@ pub fn compare_and_swap(
     }
 }
 
-/// The same of an element of so many bytes.
+/// The compare-and-swap of an element with this many bytes.
 #[inline(always)]
 fn swap<const N: usize>(
     reachable: &Reachable,
@@ -154,13 +155,13 @@ pub fn flush_local(mpi: &Mpi, win: WinH, rank: Option<i32>) -> Option<()> {
     mpi.reachable.get(win.0)?.flush(rank)
 }
 
-/// MPI_Win_lock, where no epoch is open and the lock is free.
+/// MPI_Win_lock, if no epoch is open and the lock is free.
 #[inline(always)]
 pub fn lock(mpi: &Mpi, win: WinH, rank: i32, mode: LockMode) -> Option<()> {
     mpi.reachable.get(win.0)?.lock(rank, mode)
 }
 
-/// MPI_Win_unlock of what [`lock`] locked.
+/// MPI_Win_unlock of a lock taken by [`lock`].
 #[inline(always)]
 pub fn unlock(mpi: &Mpi, win: WinH, rank: i32) -> Option<Res> {
     let reachable = mpi.reachable.get(win.0)?;
@@ -170,7 +171,7 @@ pub fn unlock(mpi: &Mpi, win: WinH, rank: i32) -> Option<Res> {
     })
 }
 
-/// Tells a rank that somebody waits for the lock that was given back.
+/// Tells a rank that another one waits for the released lock.
 #[cold]
 fn wake(mpi: &Mpi, win: WinH, rank: i32) -> Res {
     on(mpi, win, |on| {
@@ -180,7 +181,8 @@ fn wake(mpi: &Mpi, win: WinH, rank: i32) -> Res {
     .map(drop)
 }
 
-/// MPI_Win_fence between two fences, where all memory is in reach: the ranks still have to meet.
+/// MPI_Win_fence between two fences, if all memory is directly accessible: the ranks still have to
+/// synchronise.
 #[inline(always)]
 pub fn fence(mpi: &Mpi, win: WinH) -> Option<CommH> {
     mpi.reachable.get(win.0)?.fence().map(CommH)
