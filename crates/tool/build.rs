@@ -1,4 +1,4 @@
-//! Lists the functions that are built, as `api/built.tsv` says.
+//! Lists the built functions, from `api/built.tsv`.
 
 use kw_apigen::{build_script, built_module};
 

@@ -80,7 +80,7 @@ pub fn t_category_get_categories(mpi: &Mpi, cat_index: i32, len: i32, indices: A
     list(&at(mpi, cat_index)?.below, len, indices)
 }
 
-/// As many as there is room for.
+/// Writes as many as fit.
 fn list(rows: &[usize], len: i32, indices: Array<i32>) -> Res {
     let Ok(room) = usize::try_from(len) else {
         return refuse(ToolClass::Invalid, format!("len is {len}"));

@@ -1,4 +1,4 @@
-//! Control variables (MPI 5.0, 15.3.6): the knobs of `kw_base`.
+//! Control variables (MPI 5.0, 15.3.6): the settings of `kw_base`.
 
 use super::{by_name, give, memory, need, open, say};
 use kw_base::knobs::{ALL, Id, Knobs, When};
@@ -53,7 +53,7 @@ pub fn t_cvar_get_index(mpi: &Mpi, name: Text, cvar_index: Out<i32>) -> Res {
     Ok(())
 }
 
-/// MPI_T_cvar_handle_alloc: no knob is bound to an object, so `obj_handle` does not matter.
+/// MPI_T_cvar_handle_alloc: no setting is bound to an object, so `obj_handle` does not matter.
 pub fn t_cvar_handle_alloc(
     mpi: &Mpi,
     cvar_index: i32,
@@ -88,7 +88,7 @@ pub fn t_cvar_read(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     Ok(())
 }
 
-/// The knobs as they are now: of the engine, of the one that was, or of the one to come.
+/// The present settings: of the engine, of the last one, or of the next one.
 fn current(guard: &Guard<'_>) -> Knobs {
     let cvars = &guard.above.tool.cvars;
     match (&guard.engine, cvars.last()) {
@@ -122,7 +122,7 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     Ok(())
 }
 
-/// Whether a knob may be set now.
+/// Whether a setting may be set now.
 fn may_set(guard: &Guard<'_>, position: usize) -> Res {
     let knob = &ALL[position];
     let running = guard.engine.is_some();

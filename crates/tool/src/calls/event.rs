@@ -1,5 +1,4 @@
-//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key means anything to
-//! us.
+//! Events and their sources (MPI 5.0, 15.3.8). There is one source; no info key has a meaning here.
 
 use super::{by_name, give, memory, need, open, opened, say};
 use kw_base::events::{ALL, Element, Event, Row};
@@ -60,14 +59,14 @@ pub fn t_source_get_timestamp(mpi: &Mpi, source_index: i32, timestamp: Out<i64>)
     Ok(())
 }
 
-/// A new info object without a key; the caller frees it.
+/// A new info object without keys; the caller frees it.
 fn no_hints(guard: &mut Guard<'_>, info: Out<InfoH>) {
     if !info.is_null() {
         info.set(guard.above.infos.add(Info::default()));
     }
 }
 
-/// Hints: no key has a meaning here, but it must be an info object.
+/// Checks hints: no key has a meaning here, but it must be an info object.
 fn hints(guard: &Guard<'_>, info: InfoH) -> Res {
     let known = guard.above.infos.get_or_null(info);
     known
@@ -123,7 +122,7 @@ pub fn t_event_get_info(
     Ok(())
 }
 
-/// As many elements as the caller has room for; it learns how many there are.
+/// Writes as many elements as fit; the caller learns how many there are.
 fn elements(found: &Row, types: Array<TypeH>, places: Array<i64>, num: Out<i32>) -> Res {
     if num.is_null() {
         return Ok(());
@@ -228,7 +227,7 @@ pub fn t_event_register_callback(
     Ok(())
 }
 
-/// Whether there is a function of that level.
+/// Whether there is a function of this level.
 fn has_function(guard: &mut Guard<'_>, handle: RegistrationH, safety: i32) -> Res {
     let events = &mut guard.above.tool.events;
     events.check(handle)?;
@@ -277,8 +276,8 @@ pub fn t_event_set_dropped_handler(
     events.set_dropped(event_registration, dropped_cb_function)
 }
 
-/// The instance of a handle; it names one only while a function of a tool is told of it. To look at
-/// it does not count as entering MPI: the progress thread may be the one that asks.
+/// The instance of a handle, which exists only while a function of a tool is notified of it. To
+/// read it does not count as entering MPI, because the progress thread may be the one that asks.
 fn instance(mpi: &Mpi, handle: InstanceH) -> Res<Instance> {
     opened(mpi.lock.look())?.above.tool.events.instance(handle)
 }

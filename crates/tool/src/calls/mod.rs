@@ -1,5 +1,5 @@
 //! The tool information interface (MPI 5.0, 15.3). Its functions may be called before
-//! initialisation and after finalisation of MPI, by any thread, and ask no error handler.
+//! initialisation and after finalisation of MPI, by any thread, and call no error handler.
 
 pub mod category;
 pub mod cvar;
@@ -56,7 +56,7 @@ fn opened(guard: Guard<'_>) -> Res<Guard<'_>> {
     Ok(guard)
 }
 
-/// Writes a result that the caller may not want.
+/// Writes a result that the caller may omit.
 fn give<T: Copy>(place: Out<T>, value: T) {
     if !place.is_null() {
         place.set(value);
@@ -80,8 +80,8 @@ fn memory(address: Addr, len: usize, name: &str) -> Res<Buf> {
 }
 
 /// A string result (MPI 5.0, 15.3.3): at most `len - 1` characters and a zero are written, and
-/// `len` becomes the length of the whole string with its zero. Without `len` nothing is written,
-/// without a string or with zero in `len` only that.
+/// `len` becomes the length of the whole string with its zero. Without `len` nothing is written;
+/// without a string, or if `len` is zero, only `len`.
 fn say(text: &str, place: OutText, len: Out<i32>) -> Res {
     if len.is_null() {
         return Ok(());
@@ -97,7 +97,7 @@ fn say(text: &str, place: OutText, len: Out<i32>) -> Res {
     Ok(())
 }
 
-/// The position of the row that has this name.
+/// The position of the row with this name.
 fn by_name(name: Text, find: impl Fn(&str) -> Option<usize>) -> Res<i32> {
     let Some(text) = name.to_text() else {
         return refuse(ToolClass::Invalid, "name is a null pointer");

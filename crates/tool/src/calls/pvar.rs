@@ -90,7 +90,7 @@ pub fn t_pvar_handle_alloc(
     let mut guard = open(mpi)?;
     let position = row(pvar_index, ALL.len())?;
     let place = need(handle, "handle")?;
-    // `row` has looked.
+    // `row` has checked it.
     let Some(counter) = Counter::at(position) else {
         return Ok(());
     };
