@@ -19,17 +19,17 @@ pub const KINDS: [(&str, &str); 11] = [
     ("late neighbour", "#885500"),
     ("wait at barrier", MARK),
 ];
-/// Lines, arrows, and what is black on a light ground and white on a dark one.
+/// Lines, arrows, and everything that is black on a light background and white on a dark one.
 pub const MARK: &str = "mark";
 /// Category of time in MPI that is not a wait.
 pub const INSIDE: usize = 1;
 
-/// The place of a class in [`KINDS`].
+/// The index of a class in [`KINDS`].
 pub fn place(class: Class) -> usize {
     (class as usize + INSIDE).min(KINDS.len() - 1)
 }
 
-/// The time of a call by kind: (from, to, place in [`KINDS`]), first its wait, then the rest.
+/// The time of a call by kind: (from, to, index in [`KINDS`]), first its wait, then the rest.
 pub fn parts(begin: u64, end: u64, wait: Option<&Wait>) -> [(u64, u64, usize); 2] {
     let middle = wait.map_or(begin, |w| w.end.clamp(begin, end));
     let kind = wait.map_or(INSIDE, |w| place(w.class));

@@ -1,4 +1,4 @@
-//! Traces that are made up: of programs whose losses are known by construction. Tests and the hidden
+//! Artificial traces: of programs whose losses are known by construction. Tests and the hidden
 //! command `kwtrace example` use them.
 
 use prost::Message;
@@ -9,12 +9,12 @@ use crate::perfetto::{
     TrackEvent, Value,
 };
 
-/// Where calls of a rank lie.
+/// Source file of the calls.
 fn process(rank: u32) -> u64 {
     (u64::from(rank) + 1) << 16
 }
 
-/// One call, as it will be written.
+/// One call that will be written.
 #[derive(Debug, Clone, Default)]
 pub struct Made {
     function: &'static str,
@@ -37,28 +37,28 @@ impl Made {
         made.text("at", at)
     }
 
-    /// With a number for an argument.
+    /// Adds a number as an argument.
     #[must_use]
     pub fn int(mut self, name: &'static str, value: i64) -> Made {
         self.args.push((name, Value::Int(value)));
         self
     }
 
-    /// With a text for an argument.
+    /// Adds a text as an argument.
     #[must_use]
     pub fn text(mut self, name: &'static str, value: &str) -> Made {
         self.args.push((name, Value::String(value.to_string())));
         self
     }
 
-    /// As collective number `coll` of MPI_COMM_WORLD.
+    /// Makes it collective number `coll` of MPI_COMM_WORLD.
     #[must_use]
     pub fn collective(self, coll: u64, bytes: u64) -> Made {
         let made = self.text("comm", "MPI_COMM_WORLD").int("comm_id", 1);
         made.int("coll", coll as i64).int("bytes", bytes as i64)
     }
 
-    /// As the beginning of message `flow` to a rank.
+    /// Makes it the start of message `flow` to a rank.
     #[must_use]
     pub fn sends(mut self, flow: u64, dest: u32, tag: i64, bytes: u64) -> Made {
         self.sends.push(flow);
@@ -67,7 +67,8 @@ impl Made {
         made.int("bytes", bytes as i64)
     }
 
-    /// As the one that completes message `flow` of a rank, whose receive was posted at this time.
+    /// Makes it the completion of message `flow` from a rank, whose receive was posted at this
+    /// time.
     #[must_use]
     pub fn receives(mut self, flow: u64, source: u32, tag: i64, bytes: u64, posted: u64) -> Made {
         let args = vec![
@@ -83,7 +84,7 @@ impl Made {
     }
 }
 
-/// A trace that is being made.
+/// A trace under construction.
 #[derive(Debug, Default)]
 pub struct Maker {
     trace: Trace,
@@ -99,7 +100,7 @@ fn annotations(args: &[(&'static str, Value)]) -> Vec<DebugAnnotation> {
 }
 
 impl Maker {
-    /// A job of this many ranks.
+    /// Creates a job of this many ranks.
     pub fn new(ranks: u32) -> Maker {
         let mut maker = Maker::default();
         for rank in 0..ranks {
@@ -156,7 +157,7 @@ impl Maker {
         });
     }
 
-    /// A call of this rank; its calls come in the order of their times, and in none another.
+    /// Adds a call of this rank; its calls must be in the order of their times, and not nested.
     pub fn call(&mut self, rank: u32, made: Made) {
         let track_uuid = Some(process(rank) + 1);
         let begin = TrackEvent {
@@ -189,7 +190,7 @@ impl Maker {
         self.event(rank, made.end, end);
     }
 
-    /// A value of the counter of this rank.
+    /// Adds a value of this rank's counter.
     pub fn counter(&mut self, rank: u32, time: u64, value: i64) {
         let event = TrackEvent {
             r#type: Some(EventType::Counter.into()),
@@ -200,7 +201,7 @@ impl Maker {
         self.event(rank, time, event);
     }
 
-    /// MPI_Pcontrol of this rank.
+    /// Adds an MPI_Pcontrol of this rank.
     pub fn phase(&mut self, rank: u32, time: u64, level: i64) {
         let event = TrackEvent {
             r#type: Some(EventType::Instant.into()),
@@ -213,7 +214,7 @@ impl Maker {
         self.event(rank, time, event);
     }
 
-    /// In the topology of MPI_COMM_WORLD this rank receives from another one.
+    /// Makes this rank receive from another one in the topology of MPI_COMM_WORLD.
     pub fn neighbor(&mut self, rank: u32, source: u32) {
         let args = [
             ("comm_id", Value::Uint(1)),
@@ -235,16 +236,16 @@ impl Maker {
         self.trace.encode_to_vec()
     }
 
-    /// The trace as it is read again.
+    /// Reads the trace from the bytes.
     pub fn trace(&self) -> crate::model::Trace {
-        // what was just made is whole
+        // a trace that was just made is whole
         crate::read::read(self.bytes().as_slice()).expect("a trace that was made is a trace")
     }
 }
 
-/// A ring: in each round every rank computes 100 us, sends to the next, receives from the one
-/// before. Rank 0 computes 400 us instead, so rank 1 waits 300 us more in each round, and all behind
-/// it when the delay has come round. At the end a reduction.
+/// A ring: in each round every rank computes 100 us, sends to the next rank, and receives from the
+/// previous one. Rank 0 computes 400 us instead, so rank 1 waits 300 us more in each round, and all
+/// ranks after it when the delay has gone round. At the end there is a reduction.
 pub fn ring(ranks: u32, rounds: u32) -> Vec<u8> {
     let mut maker = Maker::new(ranks);
     let n = ranks as usize;
@@ -281,7 +282,7 @@ pub fn ring(ranks: u32, rounds: u32) -> Vec<u8> {
 }
 
 /// A stencil on a grid of ranks: in each step four halos, every fourth step a reduction, every 32nd
-/// a broadcast of rank 0, which writes a file before. One rank has more work than the others.
+/// step a broadcast of rank 0, which first writes a file. One rank has more work than the others.
 #[derive(Debug, Clone, Copy)]
 pub struct Stencil {
     /// Ranks: columns times rows.
@@ -290,13 +291,13 @@ pub struct Stencil {
     pub steps: u32,
     /// Nanoseconds of work in a step.
     pub work: u64,
-    /// Which rank has more work.
+    /// The rank with more work.
     pub slow: u32,
-    /// How much more, in percent.
+    /// Additional work in percent.
     pub more: u64,
 }
 
-/// A sequence of numbers that look random, the same every time.
+/// A sequence of pseudorandom numbers, the same every time.
 struct Noise(u64);
 
 impl Noise {
@@ -365,7 +366,7 @@ impl Stencil {
         maker.bytes()
     }
 
-    /// Rank 0 writes, then all hear the parameters.
+    /// Rank 0 writes, then broadcasts the parameters.
     fn parameters(&self, maker: &mut Maker, now: &mut [u64], coll: &mut u64, step: u32) {
         maker.phase(0, now[0], i64::from(step / 32));
         now[0] += self.work * 2;
@@ -415,7 +416,7 @@ impl Stencil {
                     "stencil.c:121 (exchange)",
                 );
                 let flow = self.flow(step, r, side);
-                // what goes to the left arrives from the right
+                // data sent to the left arrives from the right
                 maker.call(r as u32, call.sends(flow, to, (side ^ 1) as i64, HALO));
                 now[r] += 1_700;
             }
@@ -444,7 +445,7 @@ impl Stencil {
         1 + (u64::from(step) * ranks + rank as u64) * 4 + side as u64
     }
 
-    /// A collective that all leave together.
+    /// A collective that all leave at the same time.
     fn together(
         &self,
         maker: &mut Maker,

@@ -11,9 +11,9 @@ pub enum Pattern {
     ToRoot,
     /// The others for the root.
     FromRoot,
-    /// Each for those before it.
+    /// Each for lower ranks.
     Scan,
-    /// Each for those that it receives from in the communicator's topology.
+    /// Each for the ranks from which it receives in the communicator's topology.
     Neighbors,
     /// Cannot be derived from the entry times alone: some ranks wait for some, or no rank waits in
     /// this call.
@@ -26,7 +26,7 @@ pub enum Pattern {
 pub enum Class {
     /// Begins a send.
     Send = 1,
-    /// Begins or is a receive, or looks for a message.
+    /// Begins a receive, receives, or looks for a message.
     Receive,
     /// Completes requests.
     Completion,
@@ -38,11 +38,11 @@ pub enum Class {
     OneSided,
     /// Files.
     File,
-    /// All else.
+    /// All others.
     Other,
 }
 
-/// The name without `MPI_` and the ending of large counts, in small letters.
+/// The name without `MPI_` and the suffix of large counts, in lower case.
 fn stem(function: &str) -> String {
     let name = function.to_ascii_lowercase();
     let name = name.strip_prefix("mpi_").unwrap_or(&name);
@@ -63,7 +63,7 @@ pub fn pattern(function: &str) -> Pattern {
     }
 }
 
-/// Does this one return before what it begins is done?
+/// Whether this function may return before its operation is complete.
 fn is_immediate(stem: &str) -> bool {
     stem.starts_with('i')
         && !stem.starts_with("init")
@@ -74,18 +74,17 @@ fn is_immediate(stem: &str) -> bool {
         || stem == "comm_idup_with_info"
 }
 
-/// Does this function wait for a message without receiving it?
+/// Whether this function waits for a message without receiving it.
 pub fn is_probe(function: &str) -> bool {
     matches!(stem(function).as_str(), "probe" | "mprobe")
 }
 
-/// Does this function begin a transfer without waiting for it?
+/// Whether this function begins a transfer without waiting for it.
 pub fn immediate(function: &str) -> bool {
     is_immediate(&stem(function)) || stem(function).starts_with("start")
 }
 
-/// The class of a function; `collective` says that the call has a place among those of its
-/// communicator.
+/// The class of a function; `collective`: the call has a number among those of its communicator.
 pub fn class(function: &str, collective: bool) -> Class {
     let name = stem(function);
     let plain = if is_immediate(&name) && name.len() > 1 {

@@ -1,9 +1,9 @@
-//! Traces of MPI programs: what is in the file, and what it says about where the time went.
+//! Traces of MPI programs: the contents of the file, and where the time went.
 //!
-//! Pure: bytes in, values and text out. The command `kwtrace` stands on it. A file becomes packets
+//! Pure: bytes in, values and text out. The command `kwtrace` uses it. A file becomes packets
 //! (`read`), packets become calls, messages and collectives (`model`), these become figures
-//! (`analysis`), and the figures sentences (`summary`), a page (`page`), a picture (`picture`) or tables
-//! for other programs (`export`). A part of a trace is a trace (`part`).
+//! (`analysis`), and the figures sentences (`summary`), a page (`page`), a picture (`picture`) or
+//! tables for other programs (`export`). A part of a trace is a trace (`part`).
 #![forbid(unsafe_code)]
 
 pub mod analysis;

@@ -1,8 +1,8 @@
 //! The contents of a trace as values: ranks, threads, calls, messages, collectives, counters,
 //! phases.
 //!
-//! Times are nanoseconds of the trace's clock. Things refer to each other by their places in the
-//! lists of [`Trace`]; texts are kept once, as a [`Name`]. `calls` is sorted by thread and beginning.
+//! Times are nanoseconds of the trace's clock. Objects refer to each other by their indices in the
+//! lists of [`Trace`]; texts are kept once, as a [`Name`]. `calls` is sorted by thread and start.
 
 mod arguments;
 mod build;
@@ -23,13 +23,13 @@ pub struct Trace {
     pub ranks: Vec<Rank>,
     /// Threads that called MPI, by rank.
     pub threads: Vec<Thread>,
-    /// All calls, by thread and beginning.
+    /// All calls, by thread and start.
     pub calls: Vec<Call>,
     /// Arguments of a call that have no field in [`Args`].
     pub others: BTreeMap<u32, Vec<(Name, Name)>>,
-    /// Messages of which both ends are known, by the time they were sent.
+    /// Messages of which both ends are known, by the time of sending.
     pub messages: Vec<Message>,
-    /// Collectives, by the beginning of their first member.
+    /// Collectives, by the start of their first member.
     pub collectives: Vec<Collective>,
     /// The ranks from which a rank receives in the topology of a communicator, by the rank's number
     /// and the communicator's `comm_id`.
@@ -59,37 +59,38 @@ pub struct Rank {
     pub labels: Vec<String>,
     /// Its threads, in `Trace::threads`.
     pub threads: Vec<u32>,
-    /// From the beginning of its first call to the end of its last.
+    /// From the start of its first call to the end of its last.
     pub span: Range<u64>,
-    /// Events that had no room.
+    /// Events without room.
     pub lost: u64,
-    /// How far its clock may be off, in nanoseconds.
+    /// Largest error of its clock, in nanoseconds.
     pub clock_error: u64,
 }
 
 /// A thread that called MPI.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
-    /// In `Trace::ranks`.
+    /// Index in `Trace::ranks`.
     pub rank: u32,
     /// Its name.
     pub name: String,
-    /// In `Trace::calls`.
+    /// Its calls in `Trace::calls`.
     pub calls: Range<usize>,
 }
 
 /// A call of MPI.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
-    /// In `Trace::threads`.
+    /// Index in `Trace::threads`.
     pub thread: u32,
-    /// How many calls of this thread it is in.
+    /// Number of calls of this thread in which it is nested.
     pub depth: u16,
-    /// It had not ended when the recording did; `end` is the end of its thread's recording.
+    /// Whether it had not ended when the recording did; `end` is the end of its thread's recording
+    /// then.
     pub open: bool,
-    /// When it was entered.
+    /// Time of entry.
     pub begin: u64,
-    /// When it was left.
+    /// Time of return.
     pub end: u64,
     /// `MPI_Send`.
     pub function: Name,
@@ -100,13 +101,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// How long it took, in nanoseconds.
+    /// Its duration in nanoseconds.
     pub fn time(&self) -> u64 {
         self.end - self.begin
     }
 }
 
-/// Arguments of a call; what has no meaning in it is not there.
+/// Arguments of a call; those without a meaning in it are missing.
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     /// Destination in MPI_COMM_WORLD.
@@ -117,33 +118,33 @@ pub struct Args {
     pub tag: Option<i32>,
     /// Root in MPI_COMM_WORLD.
     pub root: Option<i32>,
-    /// Whose memory is accessed, locked or completed: a rank of the window.
+    /// Rank of a window whose memory is accessed, locked or completed.
     pub target: Option<i32>,
     /// The communicator's name.
     pub comm: Name,
     /// A number that is the same on all its members.
     pub comm_id: Option<u64>,
-    /// Which collective of that communicator this is.
+    /// Number of this collective in that communicator.
     pub coll: Option<u64>,
     /// Bytes.
     pub bytes: Option<u64>,
-    /// The caller's rank in the communicator, where that matters.
+    /// The caller's rank in the communicator, if it matters.
     pub place: Option<i32>,
-    /// How many requests.
+    /// Number of requests.
     pub requests: Option<u64>,
     /// The operation.
     pub op: Name,
     /// The mode of a send.
     pub mode: Name,
-    /// When the receive was posted; of a message that was received.
+    /// When the receive of a received message was posted.
     pub posted: Option<u64>,
     /// The place of the call.
     pub at: Name,
-    /// Of MPI_Pcontrol.
+    /// Level of MPI_Pcontrol.
     pub level: Option<i64>,
-    /// Of the end of a recording.
+    /// At the end of a recording.
     pub lost: Option<u64>,
-    /// Of the end of a recording.
+    /// At the end of a recording.
     pub clock_error: Option<u64>,
     /// Arguments without a field above.
     pub others: Vec<(Name, Name)>,
@@ -166,40 +167,40 @@ pub struct Message {
     pub comm: Name,
     /// Its length.
     pub bytes: u64,
-    /// When the call that began it was entered.
+    /// Time of entry of the call that began it.
     pub sent: u64,
-    /// When its receive was complete.
+    /// Time when its receive was complete.
     pub received: u64,
-    /// When its receive was posted, where that is known.
+    /// Time when its receive was posted, if known.
     pub posted: Option<u64>,
-    /// Its sender could not go on before the receive was posted.
+    /// Whether its sender could not continue before the receive was posted.
     pub rendezvous: bool,
 }
 
 /// A collective: the calls of its members, by rank.
 #[derive(Debug, Clone, Default)]
 pub struct Collective {
-    /// In `Trace::calls`.
+    /// Indices in `Trace::calls`.
     pub members: Vec<u32>,
 }
 
 /// A counter of a rank.
 #[derive(Debug, Clone)]
 pub struct Counter {
-    /// In `Trace::ranks`.
+    /// Index in `Trace::ranks`.
     pub rank: u32,
     /// Its name.
     pub name: String,
-    /// When, and which value.
+    /// Times and values.
     pub values: Vec<(u64, f64)>,
 }
 
-/// Something without duration.
+/// An event without duration.
 #[derive(Debug, Clone)]
 pub struct Mark {
-    /// In `Trace::ranks`.
+    /// Index in `Trace::ranks`.
     pub rank: u32,
-    /// When.
+    /// Time.
     pub time: u64,
     /// `user` or `library`.
     pub category: Name,
@@ -215,7 +216,7 @@ impl Trace {
         self.span.end - self.span.start
     }
 
-    /// The time of all ranks together, in nanoseconds: what losses are shares of.
+    /// The total time of all ranks, in nanoseconds: the reference for losses.
     pub fn rank_time(&self) -> u64 {
         self.time().saturating_mul(self.ranks.len() as u64)
     }
@@ -230,12 +231,12 @@ impl Trace {
         self.names.text(self.calls[call as usize].function)
     }
 
-    /// The place of a call in the program; empty where it is not known.
+    /// The place of a call in the program; empty if unknown.
     pub fn place(&self, call: u32) -> &str {
         self.names.text(self.calls[call as usize].at)
     }
 
-    /// The last call of a thread that is in no other and begins before this time.
+    /// The last outermost call of a thread that begins before this time.
     pub fn before(&self, thread: u32, time: u64) -> Option<u32> {
         let range = self.threads[thread as usize].calls.clone();
         let calls = &self.calls[range.clone()];
@@ -244,7 +245,7 @@ impl Trace {
         Some((range.start + found) as u32)
     }
 
-    /// Calls of a thread that are in no other and have a part between two times.
+    /// Outermost calls of a thread that overlap an interval.
     pub fn calls_in(&self, thread: u32, begin: u64, end: u64) -> impl Iterator<Item = u32> {
         let range = self.threads[thread as usize].calls.clone();
         let first = self.before(thread, begin.saturating_add(1));

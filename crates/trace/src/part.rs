@@ -1,11 +1,11 @@
-//! A part of a trace as a trace of its own, so that everything which is said of a run can be said of
-//! one phase of it.
+//! A part of a trace as a trace of its own, so that each analysis of a run can also be made for one
+//! of its phases.
 
 use std::ops::Range;
 
 use crate::model::{Collective, Message, Trace};
 
-/// Which part of a run.
+/// Selection of a part of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Part {
     /// From the first `MPI_Pcontrol(level)` of each rank to its next `MPI_Pcontrol`.
@@ -14,7 +14,7 @@ pub enum Part {
     Between(u64, u64),
 }
 
-/// Why there is no such part.
+/// Reason why there is no such part.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// No rank has begun this phase.
@@ -25,8 +25,8 @@ pub enum Fault {
     Empty(String),
 }
 
-/// This part of the trace. Calls that extend beyond it are cut off there; messages and collectives
-/// that lie partly outside are left out, so no rank appears to wait for something invisible.
+/// This part of the trace. Calls that extend beyond it are cut off; messages and collectives that
+/// are partly outside are left out, so no rank appears to wait for something invisible.
 pub fn part(trace: Trace, part: Part) -> Result<Trace, Fault> {
     let range = match part {
         Part::Phase(level) => phase(&trace, level)?,
@@ -65,7 +65,7 @@ fn phases(trace: &Trace) -> impl Iterator<Item = (u32, u64, i64)> {
     marks.filter_map(|m| Some((m.rank, m.time, m.args.level?)))
 }
 
-/// Which phases there are.
+/// The levels of all phases.
 fn levels(trace: &Trace) -> String {
     let mut all: Vec<i64> = phases(trace).map(|p| p.2).collect();
     all.sort_unstable();
@@ -108,7 +108,7 @@ fn cut(mut trace: Trace, range: &Range<u64>) -> Trace {
     trace
 }
 
-/// Keeps the calls of the part; the new place of each.
+/// Keeps the calls of the part; returns the new index of each.
 fn cut_calls(trace: &mut Trace, range: &Range<u64>) -> Vec<Option<u32>> {
     let mut kept = Vec::with_capacity(trace.calls.len());
     let mut count = 0;

@@ -26,10 +26,10 @@ pub struct TracePacket {
     /// Nanoseconds on the trace's clock.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Which row of packets this belongs to; interned names hold within one.
+    /// The sequence of packets to which this belongs; interned names are valid within one.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// Something that happened.
+    /// An event.
     #[prost(message, optional, tag = "11")]
     pub track_event: Option<TrackEvent>,
     /// Names that later packets of this sequence refer to by number.
@@ -38,7 +38,7 @@ pub struct TracePacket {
     /// [`SEQ_INCREMENTAL_STATE_CLEARED`] and [`SEQ_NEEDS_INCREMENTAL_STATE`].
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// Which clock; unset is the trace's own.
+    /// The clock; unset is the trace's own.
     #[prost(uint32, optional, tag = "58")]
     pub timestamp_clock_id: Option<u32>,
     /// A track: a process, a thread, a counter, or a row of events below one of these.
@@ -52,7 +52,7 @@ pub struct TrackDescriptor {
     /// Its number in the whole trace.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// Its name, where process, thread or counter do not say it.
+    /// Its name, if process, thread or counter do not give it.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
     /// Set for the track of a process.
@@ -61,7 +61,7 @@ pub struct TrackDescriptor {
     /// Set for the track of a thread.
     #[prost(message, optional, tag = "4")]
     pub thread: Option<ThreadDescriptor>,
-    /// The track that this one is below.
+    /// The parent track.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     /// Set for the track of a counter.
@@ -72,7 +72,7 @@ pub struct TrackDescriptor {
 /// A process.
 #[derive(Clone, PartialEq, Message)]
 pub struct ProcessDescriptor {
-    /// Its number, which no two processes of a trace share.
+    /// Its number, which is unique in a trace.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
     /// The words of its command line.
@@ -81,7 +81,7 @@ pub struct ProcessDescriptor {
     /// Its name.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
-    /// Whatever else is to be shown of it.
+    /// Other labels to be shown.
     #[prost(string, repeated, tag = "8")]
     pub process_labels: Vec<String>,
 }
@@ -106,10 +106,10 @@ pub struct CounterDescriptor {
     /// A [`Unit`].
     #[prost(enumeration = "Unit", optional, tag = "3")]
     pub unit: Option<i32>,
-    /// How the unit is spelt, where it is none of [`Unit`].
+    /// Name of a unit that is not in [`Unit`].
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
-    /// Values are differences to the one before.
+    /// Values are differences to the previous one.
     #[prost(bool, optional, tag = "5")]
     pub is_incremental: Option<bool>,
 }
@@ -118,17 +118,17 @@ pub struct CounterDescriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Unit {
-    /// Not said.
+    /// Unspecified.
     Unspecified = 0,
     /// Nanoseconds.
     TimeNs = 1,
-    /// Things.
+    /// A number of objects.
     Count = 2,
     /// Bytes.
     SizeBytes = 3,
 }
 
-/// Something that happened on a track.
+/// An event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
     /// Its categories, as numbers of [`InternedData::event_categories`].
@@ -170,15 +170,15 @@ pub struct TrackEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum EventType {
-    /// Not said.
+    /// Unspecified.
     Unspecified = 0,
-    /// Something begins.
+    /// Start of an event.
     SliceBegin = 1,
     /// End of the last event begun on this track.
     SliceEnd = 2,
-    /// Something without duration.
+    /// An event without duration.
     Instant = 3,
-    /// A counter has a new value.
+    /// A new value of a counter.
     Counter = 4,
 }
 
@@ -199,10 +199,10 @@ pub struct DebugAnnotation {
 /// The value of an argument.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Value {
-    /// Yes or no.
+    /// A truth value.
     #[prost(bool, tag = "2")]
     Bool(bool),
-    /// A number that is never negative.
+    /// A nonnegative number.
     #[prost(uint64, tag = "3")]
     Uint(u64),
     /// A number.
@@ -236,7 +236,7 @@ pub struct InternedData {
     pub debug_annotation_string_values: Vec<InternedName>,
 }
 
-/// A number and what it stands for. (Perfetto has messages for each kind; all look like this one.)
+/// A number and its meaning. (Perfetto has messages for each kind; all have this form.)
 #[derive(Clone, PartialEq, Message)]
 pub struct InternedName {
     /// The number; 0 is none.

@@ -1,8 +1,8 @@
-//! The time line of a trace as a picture (SVG) for pages and papers: what the page (`page/draw.js`)
-//! shows of the whole run, in the same colours, without its hands.
+//! The timeline of a trace as a picture (SVG) for pages and papers: the page's (`page/draw.js`)
+//! view of the whole run, in the same colours, without interaction.
 //!
-//! Each row is a thread, and a column of half a pixel or more is divided as its time is: waits below,
-//! the rest of MPI above them, computation on top.
+//! Each row is a thread, and a column of half a pixel or more is divided in proportion to its time:
+//! waits below, the rest of MPI above them, computation on top.
 
 mod columns;
 
@@ -21,18 +21,18 @@ const AXIS: f64 = 24.0;
 const EDGE: f64 = 10.0;
 const LINE: f64 = 20.0;
 const PLOT: f64 = WIDE - LABELS - EDGE;
-/// Columns of all rows together, at most and about: what makes the file large.
+/// Approximate maximum of columns in all rows together, which determines the size of the file.
 const COLUMNS: usize = 9000;
 /// Above this number of messages, arrows would hide the calls below them.
 const ARROWS: usize = 150;
-/// Calls that are drawn with their names and edges, at most.
+/// Most calls that are drawn with their names and edges.
 const NAMED: usize = 400;
 const TEXT: &str = "#1c2126";
 const SOFT: &str = "#5b646d";
 const GROUND: &str = "#fbfbf9";
 const STRONG: &str = "#111111";
 
-/// The picture; `title` is what it is called for those who cannot see it.
+/// The picture; `title` is its name for people who cannot see it.
 pub fn svg(trace: &Trace, analysis: &Analysis, title: &str) -> String {
     let mut picture = Picture::new(trace, analysis);
     picture.rows();
@@ -88,7 +88,7 @@ impl<'a> Picture<'a> {
         AXIS + self.row * thread as f64
     }
 
-    /// How high a row is drawn: a gap stays between rows.
+    /// Height of a row: a gap remains between rows.
     fn bar(&self) -> f64 {
         self.row - if self.row > 9.0 { 2.0 } else { 1.0 }
     }
@@ -194,7 +194,7 @@ impl<'a> Picture<'a> {
         ));
     }
 
-    /// Messages, from the call that sent to the end of their receive, as long as they are few.
+    /// Messages, from the call that sent to the end of their receive, if there are few.
     fn arrows(&mut self) {
         let messages = &self.trace.messages;
         if messages.len() > ARROWS || messages.is_empty() {
@@ -261,7 +261,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The colours that are in the picture.
+    /// The colours in the picture.
     fn legend(&mut self) {
         let top = self.y(self.trace.threads.len()) + 10.0;
         let mut x = LABELS;
@@ -295,9 +295,9 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The path of each kind in a row: one field for each run of columns that are alike.
+/// The path of each kind in a row: one rectangle for each run of equal columns.
 fn paths(columns: &Columns, left: f64, top: f64, wide: f64, high: f64) -> Vec<(usize, String)> {
-    let grain = (2.0 * high).clamp(6.0, 24.0); // no finer than half a pixel, so that low rows are small
+    let grain = (2.0 * high).clamp(6.0, 24.0); // at least half a pixel, so that low rows are small
     let mut paths = vec![String::new(); KINDS.len()];
     for (from, to, stack) in columns.runs(grain as u32) {
         let (x, run) = (left + from as f64 * wide, (to - from) as f64 * wide);
@@ -333,7 +333,7 @@ fn arrow(lines: &mut String, heads: &mut String, from: (f64, f64), to: (f64, f64
     heads.push('z');
 }
 
-/// A step of the axis: 1, 2 or 5 of a power of ten, at least 90 pixels.
+/// A step of the axis: 1, 2 or 5 times a power of ten, at least 90 pixels.
 fn step(time: u64) -> u64 {
     let least = time as f64 * 90.0 / PLOT;
     let mut scale = 1;
@@ -393,7 +393,7 @@ mod tests {
         }
         let svg = drawn(&maker.trace());
         assert!(svg.contains("<title>a &lt;b> &amp; c</title>"), "{svg}");
-        // half of rank 0's row waits, and all of what is left is in MPI
+        // half of rank 0's row is waiting, and the rest is in MPI
         let wait = format!("fill=\"#e69f00\" d=\"M74.0 24.0h{:.1}v24.0", PLOT / 2.0);
         assert!(svg.contains(&wait), "{svg}");
         assert!(svg.contains(">Allreduce</text>") && svg.contains(">wait at n-to-n</text>"));

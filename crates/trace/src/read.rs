@@ -1,4 +1,5 @@
-//! Reads a trace packet by packet: whole ones up to a tear, which is told in one sentence.
+//! Reads a trace packet by packet: whole ones up to a damaged place, which is reported in one
+//! sentence.
 //!
 //! A file is a sequence of packets, each with a tag, its length and its bytes. Its writer may be
 //! killed at any byte, so the end of the last whole packet is the end of the trace.
@@ -10,7 +11,7 @@ use prost::Message;
 use crate::model::{Builder, Trace};
 use crate::perfetto::TracePacket;
 
-/// Field 1 of a trace, of bytes: how each packet begins.
+/// Tag of field 1 of a trace, of bytes, with which each packet begins.
 const PACKET: u8 = 0x0a;
 /// Beginning of the packet for jobs that share a file (field 4001), which tells nothing of a rank.
 const SHARED: [u8; 3] = [0x8a, 0xfa, 0x01];
@@ -20,10 +21,10 @@ const LONGEST: u64 = 1 << 24;
 /// Reason why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Nothing is in it.
+    /// It is empty.
     #[error("it is empty: the program wrote no trace, or was killed before it could")]
     Empty,
-    /// It begins like something else.
+    /// It has a different beginning.
     #[error("it is not a trace but {0}; kwtrace reads traces written by mpiexec --trace")]
     Other(&'static str),
     /// Its packets contain no MPI calls.
@@ -31,7 +32,7 @@ pub enum Fault {
         "it is a Perfetto trace without MPI calls; kwtrace reads traces written by mpiexec --trace"
     )]
     NoCalls,
-    /// The system.
+    /// An error of the system.
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -88,7 +89,7 @@ fn head(bytes: usize) -> u64 {
     1 + prost::length_delimiter_len(bytes) as u64
 }
 
-/// Is this the beginning of a trace?
+/// Whether this is the beginning of a trace.
 fn kind(first: &[u8]) -> Result<(), Fault> {
     Err(match first {
         [] => Fault::Empty,
@@ -133,8 +134,8 @@ fn byte(input: &mut impl BufRead) -> io::Result<Option<u8>> {
     Ok(first)
 }
 
-/// A number of seven bits a byte; none when the file ends inside it. One that is too long is a very
-/// large one.
+/// A number of seven bits per byte; none if the file ends inside it. One that is too long becomes a
+/// very large one.
 fn varint(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     let mut value = 0u64;
     for shift in (0..63).step_by(7) {

@@ -8,17 +8,17 @@ use crate::analysis::{Analysis, balance};
 use crate::model::{Name, Trace};
 use crate::words;
 
-/// How many losses are told.
+/// Number of losses that are reported.
 const LOSSES: usize = 5;
 /// Losses of less than a thousandth of the run are not reported.
 const SMALL: u64 = 1000;
 /// Columns of the text.
 const WIDTH: usize = 92;
 
-/// One loss, as it is told.
+/// The report of one loss.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// One line: what, how long, which share.
+    /// One line: function, duration, percentage.
     pub head: String,
     /// Description of the loss.
     pub what: String,
@@ -165,7 +165,7 @@ fn numbers(trace: &Trace, places: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Ranks that were waited for: one that stands out, or all.
+/// Awaited ranks: one that stands out, or all.
 fn causes(trace: &Trace, loss: &Loss) -> String {
     let all = trace.ranks.len();
     let Some((first, time, count)) = loss.causes.first().copied() else {
@@ -243,7 +243,8 @@ fn slow(loss: &Loss) -> Option<(u32, u64)> {
         .filter(|o| o.1.saturating_mul(2) > loss.time)
 }
 
-/// A rank that computes more than twice as much of a loss as the others do on average, and its part.
+/// A rank whose part of the computation during a loss is more than twice the average of the others,
+/// and that part.
 fn standing_out(trace: &Trace, loss: &Loss) -> Option<(u32, String)> {
     let all: u64 = loss.origins.iter().map(|o| o.1).sum();
     let (rank, time) = loss.origins.first().copied()?;
@@ -257,8 +258,7 @@ fn after(trace: &Trace, loss: &Loss) -> String {
         .map_or(String::new(), |b| format!(" after {}", site(trace, b)))
 }
 
-/// Activity meanwhile of the ranks that were waited for, or of those that they waited for
-/// themselves.
+/// Activity meanwhile of the awaited ranks, or of those that they waited for themselves.
 fn meanwhile(trace: &Trace, loss: &Loss) -> String {
     let share = words::share(loss.outside, loss.time);
     let after = after(trace, loss);
@@ -403,7 +403,7 @@ fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
     }
 }
 
-/// Words in lines, each behind `indent`.
+/// Words broken into lines, each after `indent`.
 fn wrap(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::from(indent);

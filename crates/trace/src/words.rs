@@ -1,4 +1,4 @@
-//! How figures are spelt: times, bytes, shares, lists of ranks.
+//! Figures as text: times, bytes, percentages, lists of ranks.
 
 /// Nanoseconds with a unit, three figures.
 pub fn time(ns: u64) -> String {
@@ -31,7 +31,7 @@ fn three(value: f64) -> String {
     }
 }
 
-/// A part of a whole, in percent.
+/// A fraction of a whole, in percent.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".into();
@@ -86,7 +86,7 @@ pub fn several(n: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(n))
 }
 
-/// A number of things, with groups of thousands.
+/// A number with its noun, with groups of thousands.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

@@ -1,9 +1,10 @@
 //! Encodes the activity of ranks as packets, for a recorder while the job runs.
 //!
-//! Names and texts that come again are interned ([`texts`]) for each sequence of packets, which is a
-//! thread of a rank (and one more for the rank as a whole). A sequence begins with a packet that says
-//! that nothing is interned yet, so files may be put behind each other. Packets are put down as bytes
-//! ([`encode`]); descriptions of tracks, of which there are few, are messages of `perfetto`.
+//! Names and texts that occur repeatedly are interned ([`texts`]) for each sequence of packets,
+//! which is a thread of a rank (and one more for the rank as a whole). A sequence begins with a
+//! packet which says that nothing is interned yet, so files may be concatenated. Packets are
+//! written directly as bytes ([`encode`]); descriptions of tracks, of which there are few, are
+//! messages of `perfetto`.
 
 mod encode;
 mod texts;
@@ -29,7 +30,7 @@ const COUNTERS: u64 = 0x100;
 pub struct Call<'a> {
     pub name: Text,
     pub begin: u64,
-    /// Nothing: it has not returned.
+    /// `None`: it has not returned.
     pub end: Option<u64>,
     pub dest: Option<i64>,
     pub source: Option<i64>,
@@ -39,13 +40,13 @@ pub struct Call<'a> {
     pub tag: Option<i64>,
     pub comm: Option<Comm>,
     pub bytes: Option<u64>,
-    /// Which collective of the communicator.
+    /// Number of the collective in the communicator.
     pub coll: Option<u64>,
     /// The caller's number in the communicator.
     pub place: Option<i64>,
     pub requests: Option<u64>,
     pub mode: Option<Text>,
-    /// Where in the program.
+    /// Place in the program.
     pub at: Option<Text>,
     /// Source and tag of a message that it has found without receiving it.
     pub saw: Option<(i64, i64)>,
@@ -54,7 +55,7 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// One of which nothing is known but this.
+    /// A call of which only this is known.
     pub fn new(name: Text, begin: u64) -> Self {
         Call {
             name,
@@ -83,11 +84,11 @@ impl Call<'_> {
 pub struct Comm {
     /// Its name.
     pub name: Text,
-    /// See above.
+    /// Its number.
     pub id: u64,
 }
 
-/// A message that came.
+/// A message that was received.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Received {
@@ -112,8 +113,8 @@ pub struct Library {
     pub bytes: u64,
 }
 
-/// The number of a message: of the communicator, the ranks in MPI_COMM_WORLD, the tag, and which of
-/// its kind it is.
+/// The number of a message, made of the communicator, the ranks in MPI_COMM_WORLD, the tag, and its
+/// number among messages of its kind.
 pub fn flow(comm: u64, source: i32, dest: i32, tag: i32, n: u64) -> u64 {
     let ranks = u64::from(source as u32) | u64::from(dest as u32) << 32;
     let all = [comm, ranks, u64::from(tag as u32), n];
@@ -127,13 +128,13 @@ fn mix(n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// See the module.
+/// The writer.
 #[derive(Debug, Default)]
 pub struct Writer {
     texts: Texts,
     sequences: HashMap<u32, usize>,
     told: Vec<Told>,
-    /// The last sequence that was used, and where it stands.
+    /// The last sequence that was used, and its index.
     last: Option<(u32, usize)>,
     threads: HashSet<(u32, u32)>,
     counters: HashSet<(u32, u32)>,
@@ -154,7 +155,7 @@ fn sequence(rank: u32, thread: u32) -> u32 {
     1 + rank * 256 + thread
 }
 
-/// An event while it is put down.
+/// An event under construction.
 struct Event<'a> {
     texts: &'a Texts,
     told: &'a mut Told,
@@ -207,7 +208,7 @@ impl Event<'_> {
         }
     }
 
-    /// A call begins.
+    /// Begins a call.
     fn call(&mut self, track: u64, call: &Call) {
         self.head(EventType::SliceBegin, track, texts::MPI, call.name);
         self.int(texts::DEST, call.dest);
@@ -229,7 +230,7 @@ impl Event<'_> {
 }
 
 impl Writer {
-    /// All that was made since it was last cleared.
+    /// All bytes since the last clear.
     pub fn bytes(&self) -> &[u8] {
         &self.out
     }
@@ -244,7 +245,7 @@ impl Writer {
         self.texts.text(text)
     }
 
-    /// A rank begins, which people know by this name.
+    /// Adds a rank, with its name for people.
     pub fn process(&mut self, rank: u32, name: &str, program: &str, pid: u32) {
         self.track(
             sequence(rank, WHOLE),
@@ -270,10 +271,10 @@ impl Writer {
         );
     }
 
-    /// A thread of a rank is seen first.
+    /// Adds a thread of a rank.
     pub fn thread(&mut self, rank: u32, thread: u32, tid: u32) {
         if !self.threads.insert((rank, thread)) {
-            return; // a later thread in the place of an earlier one
+            return; // a later thread in place of an earlier one
         }
         let name = match thread {
             0 => "main".to_string(),
@@ -294,7 +295,7 @@ impl Writer {
         );
     }
 
-    /// A call.
+    /// Adds a call.
     pub fn call(&mut self, rank: u32, thread: u32, call: &Call) {
         let sequence = sequence(rank, thread);
         let track = thread_track(rank, thread);
@@ -311,7 +312,7 @@ impl Writer {
         }
     }
 
-    /// A message that came.
+    /// Adds a received message.
     pub fn received(&mut self, rank: u32, thread: u32, m: &Received) {
         let track = thread_track(rank, thread);
         self.event(sequence(rank, thread), m.at, |e| {
@@ -327,7 +328,7 @@ impl Writer {
         });
     }
 
-    /// The program begins a phase.
+    /// Adds the start of a phase of the program.
     pub fn phase(&mut self, rank: u32, thread: u32, at: u64, level: i64) {
         let track = thread_track(rank, thread);
         self.event(sequence(rank, thread), at, |e| {
@@ -336,7 +337,7 @@ impl Writer {
         });
     }
 
-    /// The library has done something.
+    /// Adds an action of the library.
     pub fn library(&mut self, rank: u32, did: &Library) {
         let track = process_track(rank);
         self.event(sequence(rank, WHOLE), did.at, |e| {
@@ -348,7 +349,7 @@ impl Writer {
         });
     }
 
-    /// A rank receives from another one in the topology of a communicator.
+    /// Adds that a rank receives from another one in the topology of a communicator.
     pub fn neighbor(&mut self, rank: u32, at: u64, comm: Comm, source: i64) {
         self.event(sequence(rank, WHOLE), at, |e| {
             let track = process_track(rank);
@@ -358,7 +359,7 @@ impl Writer {
         });
     }
 
-    /// A counter of a rank has this value: the one with this number and name.
+    /// Adds a value of a rank's counter with this number and name.
     pub fn counter(&mut self, rank: u32, index: u32, name: &str, unit: Unit, at: u64, value: u64) {
         let uuid = process_track(rank) + COUNTERS + u64::from(index);
         let sequence = sequence(rank, WHOLE);
@@ -385,7 +386,7 @@ impl Writer {
         });
     }
 
-    /// The recording of a rank ends.
+    /// Adds the end of a rank's recording.
     pub fn end(&mut self, rank: u32, at: u64, lost: u64, clock_error: u64) {
         self.event(sequence(rank, WHOLE), at, |e| {
             e.head(
@@ -417,7 +418,7 @@ impl Writer {
         self.body = body;
     }
 
-    /// Where what a sequence has been told of stands.
+    /// Index of a sequence's interned texts.
     #[inline(always)]
     fn sequence(&mut self, sequence: u32) -> usize {
         match self.last {
@@ -435,7 +436,7 @@ impl Writer {
         at
     }
 
-    /// A packet with this field.
+    /// Adds a packet with this field.
     fn packet(&mut self, sequence: u32, time: Option<u64>, field: u32, body: &[u8]) {
         let at = self.sequence(sequence);
         let told = &mut self.told[at];

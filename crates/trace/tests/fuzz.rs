@@ -1,5 +1,5 @@
-//! Damaged traces: whatever the bytes are, there is a trace or a sentence, and everything that can be
-//! made of a trace can be made of this one.
+//! Damaged traces: any bytes yield a trace or a sentence, and every analysis and export of the
+//! trace succeeds.
 
 use kw_fuzz::{config, damaged};
 use kw_trace::analysis::analyse;

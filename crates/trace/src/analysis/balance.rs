@@ -1,4 +1,4 @@
-//! How each rank spent its time: outside MPI, waiting in it, and at work in it.
+//! Time of each rank: outside MPI, waiting in it, and working in it.
 
 use super::waits::Wait;
 use crate::model::Trace;
@@ -6,7 +6,7 @@ use crate::model::Trace;
 /// The time of one rank, in nanoseconds; the three together are the time of the whole trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rank {
-    /// Outside MPI, before its first call and after its last, too.
+    /// Outside MPI, also before its first call and after its last.
     pub outside: u64,
     /// In MPI, without a known wait.
     pub inside: u64,
@@ -14,7 +14,7 @@ pub struct Rank {
     pub waiting: u64,
 }
 
-/// The balance of every rank. Of a rank with several threads the first counts, the one that called
+/// The balance of every rank. If a rank has several threads, the first counts, the one that called
 /// MPI_Init.
 pub fn balance(trace: &Trace, waits: &[Wait]) -> Vec<Rank> {
     let mut all: Vec<Rank> = trace.ranks.iter().map(|_| Rank::default()).collect();
@@ -41,7 +41,7 @@ pub fn balance(trace: &Trace, waits: &[Wait]) -> Vec<Rank> {
     all
 }
 
-/// The mean over the largest of the time outside MPI: 1 is perfect balance.
+/// Mean divided by maximum of the time outside MPI: 1 is perfect balance.
 pub fn evenness(ranks: &[Rank]) -> f64 {
     let most = ranks.iter().map(|r| r.outside).max().unwrap_or(0);
     let sum: f64 = ranks.iter().map(|r| r.outside as f64).sum();

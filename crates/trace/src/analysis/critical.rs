@@ -1,8 +1,8 @@
-//! The critical path: what the end of the run depended on.
+//! The critical path: the chain of events on which the end of the run depended.
 //!
-//! From the last end backwards: along a thread to the end of its last wait, from there to the rank
-//! that was waited for, at the moment when it came, and so on to the beginning. Shortening
-//! something on this path shortens the run; shortening anything else does not.
+//! It is followed from the last end backwards: along a thread to the end of its last wait, from
+//! there to the awaited rank, at the moment when that rank came, and so on to the beginning.
+//! Shortening something on this path shortens the run; shortening anything else does not.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::model::{Name, Trace};
 /// A piece of the path, on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// In `Trace::threads`.
+    /// Index in `Trace::threads`.
     pub thread: u32,
-    /// From here,
+    /// Start.
     pub begin: u64,
-    /// to here.
+    /// End.
     pub end: u64,
 }
 
-/// The path, and what is on it.
+/// The path, and its contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path {
     /// Its pieces, in the order of time.
@@ -108,8 +108,8 @@ fn pieces(trace: &Trace, waits: &[Wait]) -> Vec<Piece> {
     pieces
 }
 
-/// Where the waits of each thread are in the list. Along a thread they end one after another, because
-/// calls do; calls in calls may not, and are then passed over.
+/// Where the waits of each thread are in the list. Along a thread they end one after another,
+/// because calls do; nested calls may not, and are skipped then.
 fn waits_of_threads(trace: &Trace, waits: &[Wait]) -> Vec<std::ops::Range<usize>> {
     let of = |t: &crate::model::Thread| {
         let place = |c: usize| waits.partition_point(|w| (w.call as usize) < c);

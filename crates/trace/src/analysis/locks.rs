@@ -1,10 +1,11 @@
 //! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. A trace
-//! does not tell of which window a lock is, so the two need not have to do with each other.
+//! does not contain the window of a lock, so the two may be unrelated.
 
 use super::losses::Site;
 use crate::model::{Call, Trace};
 
-/// Whether a call ends when a target has answered, which it does only when it has granted the lock.
+/// Whether a call ends when a target has answered, which the target does only after it has granted
+/// the lock.
 pub fn waits_for_lock(function: &str) -> bool {
     const CALLS: [&str; 8] = [
         "MPI_Win_lock",
@@ -24,15 +25,16 @@ pub fn waits_for_lock(function: &str) -> bool {
 pub struct Held {
     /// The rank, in `Trace::ranks`.
     pub rank: u32,
-    /// Where it was taken.
+    /// Place where it was acquired.
     pub from: Site,
-    /// Where it was given back.
+    /// Place where it was released.
     pub to: Site,
     /// Nanoseconds of the wait.
     pub time: u64,
 }
 
-/// The lock of another rank that was held for most of a call, if one was for at least half of it.
+/// The lock of another rank that was held for the longest part of a call, if that is at least half
+/// of it.
 pub fn held_meanwhile(trace: &Trace, call: u32) -> Option<Held> {
     let waits = &trace.calls[call as usize];
     let own = trace.rank_of(call);
@@ -42,7 +44,7 @@ pub fn held_meanwhile(trace: &Trace, call: u32) -> Option<Held> {
     (most.time > 0 && most.time >= waits.time() / 2).then_some(most)
 }
 
-/// The locks of a thread, with the time that each has in common with a call.
+/// The locks of a thread, with the time that each overlaps a call.
 fn held(trace: &Trace, calls: &[Call], waits: &Call) -> Vec<Held> {
     let (mut all, mut taken) = (Vec::new(), None);
     // MPI_Win_lock_all has no target.

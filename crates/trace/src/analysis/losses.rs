@@ -1,4 +1,4 @@
-//! Where time was lost: waits by place of both sides, and what MPI took otherwise, largest first.
+//! Lost time: waits by the places of both sides, and other time in MPI, largest first.
 
 mod origins;
 
@@ -13,7 +13,7 @@ use crate::model::{Name, Trace};
 pub enum Cost {
     /// A wait for another rank.
     Wait(Class),
-    /// Time in MPI without a wait that is known: data was moved, or there were many calls.
+    /// Time in MPI without a known wait: data was moved, or there were many calls.
     Inside,
 }
 
@@ -25,11 +25,11 @@ pub type Site = (Name, Name);
 pub struct Loss {
     /// Kind.
     pub cost: Cost,
-    /// Where it was lost.
+    /// Place of the loss.
     pub site: Site,
-    /// Place at which the rank that was waited for finally came.
+    /// Place at which the awaited rank finally came.
     pub cause: Option<Site>,
-    /// In how many calls.
+    /// Number of calls.
     pub count: u64,
     /// Nanoseconds of all ranks together.
     pub time: u64,
@@ -37,20 +37,20 @@ pub struct Loss {
     pub bytes: u64,
     /// Ranks (in `Trace::ranks`) that lost the time.
     pub ranks: Vec<u32>,
-    /// Ranks that were waited for, with nanoseconds and how often, the longest first.
+    /// Awaited ranks, with nanoseconds and number of waits, the longest first.
     pub causes: Vec<(u32, u64, u64)>,
-    /// Of the time: what those that were waited for spent outside MPI meanwhile.
+    /// Part of the time that the awaited ranks spent outside MPI meanwhile.
     pub outside: u64,
     /// Ranks that computed meanwhile, at the end of the chain of waits, with nanoseconds, the
     /// longest first.
     pub origins: Vec<(u32, u64)>,
-    /// The call after which most of that was computed.
+    /// The call after which most of that computation happened.
     pub before: Option<Site>,
     /// The call with the largest part, in `Trace::calls`.
     pub longest: u32,
 }
 
-/// A loss while it is summed.
+/// A loss while it is summed up.
 struct Sum {
     loss: Loss,
     ranks: BTreeMap<u32, ()>,

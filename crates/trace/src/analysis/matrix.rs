@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::model::Trace;
 
-/// The messages of a pair, one way.
+/// The messages of a pair in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
     /// Sender, in `Trace::ranks`.
     pub from: u32,
     /// Receiver, in `Trace::ranks`.
     pub to: u32,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// How much.
+    /// Number of bytes.
     pub bytes: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Analyses of a trace: figures of calls and messages, waits, the critical path.
 //!
-//! Each is a function of the trace, and knows nothing of how it is shown.
+//! Each is a function of the trace, independent of its presentation.
 
 pub mod balance;
 pub mod critical;
@@ -13,16 +13,16 @@ pub mod waits;
 
 use crate::model::Trace;
 
-/// All of it.
+/// All analyses.
 #[derive(Debug)]
 pub struct Analysis {
     /// Per rank and function.
     pub statistics: Vec<statistics::Row>,
     /// Messages and bytes for each pair of ranks.
     pub matrix: Vec<matrix::Pair>,
-    /// How long messages were.
+    /// Lengths of messages.
     pub sizes: Vec<sizes::Bin>,
-    /// How each rank spent its time.
+    /// Time of each rank.
     pub balance: Vec<balance::Rank>,
     /// Every wait with its cause.
     pub waits: Vec<waits::Wait>,
@@ -32,7 +32,7 @@ pub struct Analysis {
     pub losses: Vec<losses::Loss>,
 }
 
-/// Everything that can be said of a trace.
+/// All analyses of a trace.
 pub fn analyse(trace: &Trace) -> Analysis {
     let waits = waits::waits(trace);
     Analysis {

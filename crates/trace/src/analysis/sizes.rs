@@ -1,4 +1,4 @@
-//! How long messages were: a histogram by powers of two.
+//! Lengths of messages: a histogram by powers of two.
 
 use crate::model::Trace;
 
@@ -6,11 +6,11 @@ use crate::model::Trace;
 /// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bin {
-    /// The shortest length that belongs here.
+    /// The shortest length in this bin.
     pub from: u64,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// How much.
+    /// Number of bytes.
     pub bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Calls by rank and function: how often, how long, how much.
+//! Calls by rank and function: number, duration, bytes.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use crate::model::{Name, Trace};
 /// The calls of one function by one rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// In `Trace::ranks`.
+    /// Index in `Trace::ranks`.
     pub rank: u32,
     /// The function.
     pub function: Name,
-    /// How many calls.
+    /// Number of calls.
     pub count: u64,
-    /// Nanoseconds in them, with calls that are in them.
+    /// Nanoseconds in them, nested calls included.
     pub time: u64,
-    /// Bytes that they named.
+    /// Bytes in their arguments.
     pub bytes: u64,
     /// The longest, in nanoseconds.
     pub longest: u64,
-    /// The part of the rank's time, from 0 to 1.
+    /// Fraction of the rank's time, from 0 to 1.
     pub share: f64,
 }
 
-/// Statistics of every rank and function, by rank and falling time.
+/// Statistics of every rank and function, by rank and descending time.
 pub fn statistics(trace: &Trace) -> Vec<Row> {
     let mut rows: BTreeMap<(u32, Name), Row> = BTreeMap::new();
     for call in &trace.calls {

@@ -1,8 +1,8 @@
 //! Waits, by the classes of Scalasca's documentation.
 //!
-//! A wait begins when the call is entered, and ends at the event waited for: the send was begun,
-//! the receive was posted, the last member entered the collective. The rest of the call moved data.
-//! Two waits of a call count as one, the longer.
+//! A wait begins when the call is entered, and ends at the awaited event: the send was begun, the
+//! receive was posted, the last member entered the collective. The rest of the call moved data. Two
+//! waits of a call count as one, the longer.
 
 mod probes;
 
@@ -15,21 +15,21 @@ use crate::model::{Call, Message, Name, Trace};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {
-    /// The receiver was there before the sender.
+    /// The receiver came before the sender.
     LateSender = 1,
     /// Late sender, while another message that was sent earlier was queued and received later.
     WrongOrder,
-    /// The sender could not go on before the receive was posted.
+    /// The sender could not continue before the receive was posted.
     LateReceiver,
-    /// The root of a collective was there before those that send to it.
+    /// The root of a collective came before the ranks that send to it.
     EarlyReduce,
-    /// A rank was in a scan before those that stand before it.
+    /// A rank came to a scan before a lower rank.
     EarlyScan,
-    /// Those that receive from the root of a collective were there before it.
+    /// Ranks that receive from the root of a collective came before it.
     LateBroadcast,
     /// Members of a collective in which all wait for all.
     AllToAll,
-    /// A rank was in a neighbourhood collective before one that it receives from there.
+    /// A rank came to a neighbourhood collective before one that it receives from there.
     LateNeighbor,
     /// Members of a barrier.
     Barrier,
@@ -68,22 +68,22 @@ impl Class {
 /// One wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// Why.
+    /// Class.
     pub class: Class,
-    /// The call that waited, in `Trace::calls`.
+    /// The waiting call, in `Trace::calls`.
     pub call: u32,
-    /// When it began to wait: when the call was entered.
+    /// Start of the wait: the time when the call was entered.
     pub begin: u64,
     /// Time at which the awaited rank came.
     pub end: u64,
-    /// The call that was waited for, in `Trace::calls`.
+    /// The awaited call, in `Trace::calls`.
     pub cause: u32,
     /// Its message, in `Trace::messages`.
     pub message: Option<u32>,
 }
 
 impl Wait {
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     pub fn time(&self) -> u64 {
         self.end - self.begin
     }
@@ -146,8 +146,8 @@ fn late_senders(trace: &Trace) -> Vec<Wait> {
         .collect()
 }
 
-/// For each message: was another one to the same rank sent before it, and its receive posted only
-/// after this one's was complete?
+/// For each message: whether another one to the same rank was sent before it, and its receive
+/// posted only after this one's was complete.
 fn passed_over(trace: &Trace) -> Vec<bool> {
     let mut by_receiver: HashMap<u32, Vec<u32>> = HashMap::new();
     for (i, m) in trace.messages.iter().enumerate() {
@@ -170,7 +170,7 @@ fn passed_over(trace: &Trace) -> Vec<bool> {
                 earliest = earliest.min(later.sent);
                 at += 1;
             }
-            // it has to be there while this one is waited for
+            // it must be there while this one is waited for
             passed[i as usize] = earliest < m.sent;
         }
     }
@@ -206,8 +206,8 @@ fn late_receivers(trace: &Trace) -> Vec<Wait> {
     all
 }
 
-/// The call of the sender that waited for a send that was begun without waiting: the one in which
-/// the receive was posted at last, and that does not just look.
+/// The call of the sender that waited for a nonblocking send: the one during which the receive was
+/// finally posted, and which does not merely test.
 fn completion(trace: &Trace, m: &Message, posted: u64) -> Option<u32> {
     let thread = trace.calls[m.send as usize].thread;
     let call = trace.before(thread, posted)?;
@@ -309,17 +309,17 @@ fn is_root(trace: &Trace, member: u32) -> bool {
 /// Waits of one class, of one rank, in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Why.
+    /// Class.
     pub class: Class,
     /// The waiting rank, in `Trace::ranks`.
     pub rank: u32,
-    /// In which function.
+    /// Function.
     pub function: Name,
-    /// In which place.
+    /// Place.
     pub at: Name,
-    /// How often.
+    /// Number of waits.
     pub count: u64,
-    /// How long, in nanoseconds.
+    /// Duration in nanoseconds.
     pub time: u64,
     /// The longest, in `Trace::calls`.
     pub longest: u32,

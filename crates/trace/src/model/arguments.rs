@@ -44,7 +44,7 @@ impl Interned {
         }
     }
 
-    /// Its arguments, over those that are known already.
+    /// Its arguments, added to those that are known already.
     pub(super) fn arguments(&self, list: &[DebugAnnotation], names: &mut Names, into: &mut Args) {
         for annotation in list {
             let name = match &annotation.name {

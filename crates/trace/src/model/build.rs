@@ -1,5 +1,5 @@
-//! Makes a [`Trace`] of packets, in whatever order the ranks' packets come; those of one thread come
-//! in their order.
+//! Makes a [`Trace`] of packets. The ranks' packets may come in any order; those of one thread must
+//! be in their order.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -9,18 +9,18 @@ use crate::perfetto::{
     EventType, SEQ_INCREMENTAL_STATE_CLEARED, TracePacket, TrackDescriptor, TrackEvent,
 };
 
-/// A track, as its description says.
+/// A track, from its description.
 #[derive(Debug, Clone)]
 enum Track {
     Process(u32),
-    /// A thread: its place in `Builder::threads`.
+    /// A thread: its index in `Builder::threads`.
     Thread(usize),
     Counter(usize),
     /// A row of marks of this rank.
     Row(u32),
 }
 
-/// A receive that is complete.
+/// A complete receive.
 #[derive(Debug)]
 struct Received {
     flow: u64,
@@ -41,13 +41,13 @@ struct Reading {
     latest: u64,
 }
 
-/// Takes packets, gives the trace of them.
+/// Takes packets, and makes the trace.
 #[derive(Debug, Default)]
 pub struct Builder {
     trace: Trace,
     sequences: HashMap<u32, Interned>,
     tracks: HashMap<u64, Track>,
-    /// By number.
+    /// Tracks, by number.
     ranks: BTreeMap<u32, Rank>,
     threads: Vec<Reading>,
     /// Calls that begin a message, by flow, in their order.
@@ -56,11 +56,11 @@ pub struct Builder {
     strays: u64,
 }
 
-/// Numbers of ranks are in the numbers of tracks above this bit.
+/// Track numbers contain the numbers of ranks above this bit.
 const RANK_SHIFT: u32 = 16;
 
 impl Builder {
-    /// One more packet.
+    /// Adds a packet.
     pub fn packet(&mut self, packet: TracePacket) {
         let sequence = packet.trusted_packet_sequence_id.unwrap_or(0);
         let mut interned = self.sequences.remove(&sequence).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Builder {
     fn track(&mut self, track: TrackDescriptor) {
         let uuid = track.uuid.unwrap_or(0);
         if self.tracks.contains_key(&uuid) {
-            return; // a file that was put behind another one
+            return; // a file that was appended to another one
         }
         let Some(number) = (uuid >> RANK_SHIFT)
             .checked_sub(1)
@@ -264,7 +264,7 @@ impl Builder {
         self.trace
     }
 
-    /// Unfinished calls last until the end of the record of their thread.
+    /// Extends unfinished calls to the end of the record of their thread.
     fn close_open_calls(&mut self) {
         for thread in &self.threads {
             for call in &thread.stack {
@@ -274,7 +274,7 @@ impl Builder {
         }
     }
 
-    /// Ranks without gaps in their numbers' order, and where each thread goes.
+    /// Ranks without gaps, in the order of their numbers, and the new index of each thread.
     fn places(&mut self) -> (Vec<Rank>, Vec<u32>) {
         let mut ranks: Vec<Rank> = std::mem::take(&mut self.ranks).into_values().collect();
         let place: HashMap<u32, u32> = (0..).zip(&ranks).map(|(i, r)| (r.number, i)).collect();
@@ -303,7 +303,7 @@ impl Builder {
         (ranks, new)
     }
 
-    /// Calls by thread and beginning; messages with the new places of their calls.
+    /// Sorts calls by thread and start; messages get the new indices of their calls.
     fn sort(&mut self, threads: &[u32]) {
         let calls = &mut self.trace.calls;
         for call in calls.iter_mut() {
@@ -392,7 +392,7 @@ impl Builder {
     }
 }
 
-/// Which messages the library has sent by rendezvous, as its marks say.
+/// Messages that the library has sent by rendezvous, according to its marks.
 fn messages_rendezvous(trace: &mut Trace) {
     let mut seen: HashMap<(u32, u32, i32), Vec<u64>> = HashMap::new();
     for mark in &trace.marks {
@@ -413,8 +413,8 @@ fn messages_rendezvous(trace: &mut Trace) {
     }
 }
 
-/// Brings the calls of one collective together. A rank that comes to the same one again (in a file
-/// that was put behind another) begins a new one.
+/// Collects the calls of one collective. If a rank has the same one again (in a file that was
+/// appended to another), it begins a new one.
 fn collectives(trace: &mut Trace) {
     let mut rounds: HashMap<(u32, u64, u64), u32> = HashMap::new();
     let mut places: HashMap<(u64, u64, u32), usize> = HashMap::new();
@@ -442,10 +442,10 @@ fn collectives(trace: &mut Trace) {
     trace.collectives = all;
 }
 
-/// Spawned jobs that are named, at most.
+/// Most spawned jobs that are named.
 const MOST_JOBS: usize = 5;
 
-/// Which ranks are those of spawned jobs (`rank 0 of job kw-17-... on host`).
+/// Notes which ranks are those of spawned jobs (`rank 0 of job kw-17-... on host`).
 fn spawned(trace: &Trace) -> Vec<String> {
     let mut jobs: Vec<(u32, u32, &str)> = Vec::new();
     for rank in trace.ranks.iter().filter(|r| r.name.contains(" of job ")) {
@@ -499,7 +499,7 @@ fn notes(trace: &Trace, strays: u64) -> Vec<String> {
 }
 
 impl Name {
-    /// Is there a text?
+    /// Whether there is a text.
     pub fn is_known(self) -> bool {
         self != Name::default()
     }

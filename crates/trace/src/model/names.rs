@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A text of a trace. The first one is empty: what is not known.
+/// A text of a trace. The first one is empty, for unknown texts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Name(pub u32);
 
@@ -25,7 +25,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The name of a text.
+    /// Adds a text, and returns its name.
     pub fn name(&mut self, text: &str) -> Name {
         if let Some(name) = self.known.get(text) {
             return *name;

@@ -1,8 +1,9 @@
-//! One page of HTML with the time line of a trace: all of it in one file, no network.
+//! One page of HTML with the timeline of a trace: everything in one file, no network.
 //!
-//! The figures are in the page as columns (`pack`), which its script makes typed arrays of. The
+//! The figures are in the page as columns (`pack`), from which its script makes typed arrays. The
 //! script is in pieces: `data.js` unpacks, `lod.js` sums time by pixel, `draw.js` draws,
-//! `panels.js` has the tables, `main.js` hands and keys, `selftest.js` tests it in a browser.
+//! `panels.js` has the tables, `main.js` handles mouse and keys, `selftest.js` tests it in a
+//! browser.
 
 mod pack;
 
@@ -27,7 +28,7 @@ const SCRIPTS: [&str; 6] = [
     include_str!("selftest.js"),
 ];
 
-/// The page of a trace; `title` is what it is called, a file's name.
+/// The page of a trace; `title` is its name, that of a file.
 pub fn page(trace: &Trace, analysis: &Analysis, title: &str) -> String {
     let mut out = String::new();
     for part in HTML.split_inclusive("}}") {
@@ -54,7 +55,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// The parts of the object with which the page begins.
+/// The parts of the object at the beginning of the page.
 struct Object(String);
 
 impl Object {
@@ -131,7 +132,7 @@ impl Used {
     }
 }
 
-/// The class of a name, were it a function's.
+/// The class of a name, if it is taken as a function's.
 fn classed(trace: &Trace, name: Name) -> u8 {
     let text = trace.names.text(name);
     let other = functions::Pattern::AllToAll;
@@ -306,7 +307,7 @@ fn counters(object: &mut Object, trace: &Trace) {
     );
 }
 
-/// Phases of the program; what the library says is too much for a picture.
+/// Phases of the program; the library's events are too many for a picture.
 fn marks(object: &mut Object, trace: &Trace) {
     let user = |m: &&crate::model::Mark| trace.names.text(m.category) == "user";
     let mark = |m: &crate::model::Mark| {

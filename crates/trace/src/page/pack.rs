@@ -1,6 +1,6 @@
 //! Columns of numbers as text: differences or values of seven bits a byte, in base64.
 
-/// Bytes of a column while it is made.
+/// Bytes of a column under construction.
 #[derive(Debug, Default)]
 pub(super) struct Column {
     bytes: Vec<u8>,
@@ -9,7 +9,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// A number that is never negative.
+    /// Adds a nonnegative number.
     pub(super) fn push(&mut self, mut value: u64) {
         // the page holds numbers as doubles
         value = value.min(1 << 53);
@@ -21,7 +21,7 @@ impl Column {
         self.bytes.push(value as u8);
     }
 
-    /// A number, as its difference to the one before.
+    /// Adds a number as its difference to the previous one.
     pub(super) fn push_delta(&mut self, value: u64) {
         let value = value.min(1 << 53) as i64;
         let difference = value - self.last;
@@ -30,13 +30,13 @@ impl Column {
         self.used = true;
     }
 
-    /// A number or none: one more than twice its size, with the sign in the last bit.
+    /// Adds a number or none (0): 1 plus twice its absolute value, plus 1 if it is negative.
     pub(super) fn push_option(&mut self, value: Option<i64>) {
         let coded = value.map_or(0, |v| 1 + (v.unsigned_abs() << 1 | u64::from(v < 0)));
         self.push(coded);
     }
 
-    /// The text; empty where all numbers are 0.
+    /// The text; empty if all numbers are 0.
     pub(super) fn text(&self) -> String {
         if self.used {
             base64(&self.bytes)

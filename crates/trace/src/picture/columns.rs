@@ -1,4 +1,4 @@
-//! How the time of a thread is divided, by columns of the picture.
+//! Distribution of a thread's time, by columns of the picture.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ impl Columns {
         }
     }
 
-    /// From one time to another the thread does this.
+    /// Notes the thread's activity from one time to another.
     pub(super) fn add(&mut self, from: u64, to: u64, kind: usize) {
         let place = |t: u64| t.saturating_sub(self.start) as f64 / self.width;
         let (from, to) = (place(from), place(to).min(self.sums.len() as f64));
@@ -39,7 +39,7 @@ impl Columns {
         }
     }
 
-    /// Columns side by side that are alike: from, to, what is in them.
+    /// Runs of equal columns: from, to, contents.
     pub(super) fn runs(&self, grain: u32) -> Vec<(usize, usize, Stack)> {
         let mut runs: Vec<(usize, usize, Stack)> = Vec::new();
         for (at, sums) in self.sums.iter().enumerate() {
@@ -53,7 +53,8 @@ impl Columns {
     }
 }
 
-/// Rounded so that the edges between kinds are where they belong, and the parts are a whole at most.
+/// Rounded so that the edges between kinds are in the right places, and the sum of the parts is at
+/// most a whole.
 fn stack(sums: &[f64; KINDS.len()], grain: u32) -> Stack {
     let mut stack = Stack::default();
     let (mut sum, mut below) = (0.0, 0);

@@ -1,4 +1,4 @@
-//! Bytes of packets: what Protocol Buffers makes of the messages in `perfetto`, put down at once.
+//! Bytes of packets: the Protocol Buffers encoding of the messages in `perfetto`, written directly.
 //!
 //! One event of a trace is some dozen numbers. Building it as a value with lists and encoding that
 //! costs ten times as much, and the recorder has no CPU of its own.
@@ -12,8 +12,8 @@ pub(super) fn varint(out: &mut Vec<u8>, n: u64) {
     }
 }
 
-/// One of several bytes: as many are put down as it can have, and the rest is taken back, which needs
-/// no copying of an unknown length.
+/// A varint of several bytes: the maximum number is written, and the rest is taken back, which
+/// avoids copying an unknown length.
 #[inline]
 fn long(out: &mut Vec<u8>, n: u64) {
     let len = length(n);
@@ -49,7 +49,7 @@ pub(super) fn bytes(out: &mut Vec<u8>, field: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// How many bytes a varint has.
+/// Number of bytes of a varint.
 #[inline(always)]
 pub(super) fn length(n: u64) -> usize {
     (70 - (n | 1).leading_zeros() as usize) / 7

@@ -1,5 +1,5 @@
-//! Texts of a trace: each has one number in all sequences of packets, and each sequence says once
-//! what that stands for.
+//! Texts of a trace: each has one number in all sequences of packets, and each sequence defines the
+//! number once.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ macro_rules! fixed {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Fixed { $($id),* }
         $(pub(super) const $id: Text = Text(Fixed::$id as u32);)*
-        /// Those that every writer knows, by their numbers.
+        /// Texts that every writer knows, by their numbers.
         const FIXED: &[&str] = &[$($text),*];
     };
 }
@@ -89,13 +89,13 @@ const FIELDS: [u32; 4] = [1, 2, 3, 29];
 pub(super) struct Told {
     /// A bit for each text.
     told: [Vec<u64>; 4],
-    /// Fields of interned data that go with the next packet.
+    /// Fields of interned data for the next packet.
     pub new: Vec<u8>,
     pub begun: bool,
 }
 
 impl Told {
-    /// The number of a text, which the sequence knows from now on.
+    /// The number of a text, which the sequence defines from now on.
     #[inline(always)]
     pub fn number(&mut self, texts: &Texts, used: Use, text: Text) -> u64 {
         let (word, bit) = (text.0 as usize / 64, 1 << (text.0 % 64));

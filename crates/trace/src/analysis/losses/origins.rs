@@ -7,7 +7,7 @@ use crate::analysis::critical::Piece;
 use crate::analysis::waits::Wait;
 use crate::model::Trace;
 
-/// Waits that are followed from one wait.
+/// Number of waits that are followed from one wait.
 const STEPS: usize = 48;
 
 /// The wait of a call; `waits` are sorted by call.
@@ -16,7 +16,7 @@ fn of_call(waits: &[Wait], call: u32) -> Option<&Wait> {
     Some(&waits[found])
 }
 
-/// The parts of a wait that the ranks waited for, directly or not, spent outside MPI.
+/// The parts of a wait that the awaited ranks, directly or indirectly, spent outside MPI.
 pub(super) fn computing(trace: &Trace, waits: &[Wait], wait: &Wait) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut open = vec![Piece {

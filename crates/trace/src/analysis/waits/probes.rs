@@ -1,5 +1,5 @@
 //! Waits of calls that look for a message without receiving it (MPI_Probe, MPI_Mprobe): for a late
-//! sender, as those of the receive would be.
+//! sender, as in a receive.
 
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::example::{Made, Maker};
 
-/// Class, rank that waits, rank that is waited for, time.
+/// Class, waiting rank, awaited rank, time.
 fn found(maker: &Maker) -> Vec<(Class, u32, u32, u64)> {
     let trace = maker.trace();
     let one = |w: &Wait| {
