@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Idle --all ranks have told that they wait, or somebody asks--> First --all answered--> Second --all answered--> Idle: conclude
-//!   ^----a rank does not answer, and nobody has asked-----------/
+//!   ^----a rank does not answer, and no user has asked----------/
 //! ```
 //! If a rank's answer changes, the second round is repeated a few times.
 //!
