@@ -189,9 +189,9 @@ def beside_best(of):
 
 
 def means(cells):
-    """Of cells {library: time}: each library's geometric mean of its time over the quickest
-    library's, and of ours over the best peer's (`mean_of`). A library without a figure in a cell
-    counts in the others."""
+    """For cells {library: time}: each library's geometric mean of its time over the fastest
+    library's, and of our time over the best peer's (`mean_of`). A library without a figure in a
+    cell counts in the others."""
     found, ours = {}, []
     for of in cells:
         shares, ratio = beside_best(of)
@@ -407,8 +407,8 @@ def findings(coll_fits):
 
 def detours(found):
     """Where a longer message takes less time, by more than a tenth: (cell, bytes, us, the longer
-    message's bytes, its us), the worst of each curve. Whoever has a shorter one could send a
-    longer: a library that has such sizes has a badly chosen algorithm there."""
+    message's bytes, its us), the worst of each curve. A program could send the longer message
+    instead: a library with such sizes has a badly chosen algorithm there."""
     rows = []
     for cell, one in found.items():
         sizes = sorted(one.curve)

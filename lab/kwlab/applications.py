@@ -7,7 +7,7 @@ start, and what in its output is the time, the rate and the word that the result
 
     [run]                                   # library -> command; {name} and {ranks} are replaced. A
     kittiwake = "kittiwake/{name}"          # program with a slash that is not absolute is looked
-    openmpi = ["/opt/npb/ompi/{name}"]      # for beside the plan. Who has no command is left out
+    openmpi = ["/opt/npb/ompi/{name}"]      # for beside the plan. Without one it is left out
     [read]                                  # regular expressions; what their brackets hold is the
     seconds = 'Time in seconds = +(\\S+)'    # figure, and the last line counts
     rate = 'Mop/s total = +(\\S+)'           # may be left out,
@@ -17,14 +17,14 @@ start, and what in its output is the time, the rate and the word that the result
     name = "cg.W"                           # what tables call it
     args = []                               # further words of the command
     ranks = [2, 4]                          # and network, only, variants, as in [[work]]
-    run = { kittiwake = "./cg -q" }         # its own, in place of those above; read likewise
+    run = { kittiwake = "./cg -q" }         # its own, in place of those above; also read
 
     [[application]]
     name = "cg"                             # a program of apps/nas, built for each library; without
     args = ["W"]                            # `read` it is read by what the NAS kernels print
     build = "nas"
 
-A result that is not verified is no figure."""
+A result that is not verified does not count."""
 
 import os
 import re
@@ -104,7 +104,7 @@ def built():
 
 
 def kernels(directory):
-    """The programs of a directory of apps/: the sources that are no parts of them."""
+    """The programs of a directory of apps/: the sources that are not parts of them."""
     place = ROOT / "apps" / directory
     parts = (place / "modules").read_text().split()
     return sorted(

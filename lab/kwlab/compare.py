@@ -3,7 +3,7 @@ confidence.
 
 The unit is a run, not a repetition within one: repetitions of one run share its luck (memory
 placement, neighbours on the machine), so their spread says too little. A pair is a run of each, in
-an order drawn anew each time; pairs share the machine's drift. The ratio is the geometric mean of
+an order drawn again each time; pairs share the machine's drift. The ratio is the geometric mean of
 the pairs' ratios without a fifth of them at either end, which something outside may have hit; its
 interval is that of the trimmed mean (Yuen, Biometrika 61, 1974) of their logarithms, as wide as the
 machine is restless. (To leave out just the pairs that look hit makes the interval too narrow: on a

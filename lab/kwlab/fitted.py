@@ -46,7 +46,7 @@ def law(fit, op):
 
 def two_models(book):
     """The paper's Figure 1: bandwidth by Hockney's model and by that of three parameters, in the
-    paper and of ours today, of a message and of a broadcast."""
+    paper and in our measurements, of a message and of a broadcast."""
     paper, panels = papers.seed("002"), {}
     by_name, told = {one["library"]: one for one in paper["model"]}, paper["figure1"]
     for library, op in FIGURE_1:

@@ -351,7 +351,7 @@ def hosts_of(text):
 
 def reach(hosts):
     """Whether ssh reaches every one of them without a question, as launchers want it. Raises
-    Unavailable, which names those that it does not. In an allocation of Slurm nobody needs ssh."""
+    Unavailable, which names those that it does not. An allocation of Slurm needs no ssh."""
     names = list(dict.fromkeys(hosts_of(hosts)))
     with ThreadPoolExecutor(PROBES) as pool:
         deaf = {name: why for name, why in zip(names, pool.map(unreachable, names)) if why}
@@ -442,7 +442,7 @@ def here(dist, peers):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     intel = {"LD_LIBRARY_PATH": ":".join(places_of_intel(impi)), "I_MPI_ROOT": str(impi)}
     return [
-        # No run has later ones choose otherwise, unless who asks wants what was measured.
+        # No run changes the choices of later ones, unless the caller wants calibrated values.
         Library(
             OURS,
             dist / "bin/mpicc",

@@ -2,7 +2,7 @@
 that the library's own calibration measured there, what is chosen by them, and all that the plan
 measured. `kwlab run machine` writes it, `kwlab report FILE ...` and `kwlab check FILE ...` read it.
 
-The file is JSON in gzip. It says who has sent it no more than needed: no name of a host, no
+The file is JSON in gzip. It reveals as little as possible about its sender: no name of a host, no
 address, no user, no path, no command and no words of programs that failed, unless its owner asks
 for them (`--names`). What it says is what `zcat FILE | less` shows. It comes from strangers: all of
 it is data, checked word by word as it is read."""

@@ -309,7 +309,7 @@ def reach(ratio):
 
 
 def rows_of(groups, most):
-    """In pictures of so many groups, which are about equally full."""
+    """Rows of at most this many groups, which are about equally full."""
     names, count = list(groups), -(-len(groups) // most)
     each = -(-len(names) // count)
     return [

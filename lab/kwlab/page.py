@@ -36,8 +36,8 @@ def book_of(store):
 
 
 def write(book, page, note=""):
-    """Writes the page, with a note on how it was made if there is one. Raises ValueError where the
-    runs have no figures of ours."""
+    """Writes the page, with a note on how it was made if there is one. Raises ValueError if the
+    runs have no figures of Kittiwake."""
     parts = [
         HEAD.format(
             facts=provenance(book) + (item(note) if note else ""),

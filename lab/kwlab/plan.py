@@ -39,7 +39,7 @@
     launcher = "mpiexec.mvapich -n {ranks}"  # in PATH, or with a slash beside the plan
     env = { MVP_DEBUG_SHOW = "0" }   # what launcher and ranks find in their environment
     shm = ["MVP_USE_SHARED_MEM=1"]   # what makes it use that network: NAME=VALUE, or options of
-    tcp = ["FI_PROVIDER=tcp"]        # the launcher, behind its name; likewise lab, besides tcp in
+    tcp = ["FI_PROVIDER=tcp"]        # the launcher, behind its name; also lab, added to tcp in
                                      # the host lab, and cluster, in which {hosts} may stand
     mpicc = "/opt/mvapich/bin/mpicc" # and mpifort: for what has to be built
 
@@ -298,8 +298,8 @@ def parse_library(where, table, place):
 
 
 def own_name(name):
-    """A name that tells a library from the four; raises ValueError. What begins with ours is a
-    variant of ours wherever figures are compared."""
+    """A name that tells a library from the four; raises ValueError. What begins with
+    `kittiwake` is a variant of Kittiwake wherever figures are compared."""
     if not re.fullmatch(r"[\w.+-]+", name):
         raise ValueError("takes letters, digits and . + - _")
     if name.startswith(OURS) or name in NAMED:
@@ -500,7 +500,7 @@ def on_cluster(plan):
 
 
 def grown(plan, processors):
-    """The same plan with the ranks that those of its parts that grow have on a machine of so many
+    """The same plan, in which the parts that grow have their ranks for a machine with this many
     processors."""
     return replace(
         plan,

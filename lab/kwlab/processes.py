@@ -32,7 +32,7 @@ class Output(threading.Thread):
                     end(self.running)
                     return
         except (OSError, ValueError):
-            pass  # closed by whoever ended the program
+            pass  # closed by the code that ended the program
 
     def text(self):
         """So far."""

@@ -1,14 +1,15 @@
 """Regret: how much longer a collective takes with the algorithm that Kittiwake chooses than with
 the best of all, each forced by KW_COLL and measured in the same turn (`tune.every_algorithm`).
 
-A cell is a collective on so many ranks of a network with so many bytes. The best is the algorithm
-with the least median over the rounds. What was chosen is measured by itself, and its ranks say
-which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran twice, and a
-round's figure is the mean of both. So a regret is above 1 only where another algorithm was quicker.
-Boards that differ in the length of pieces are one algorithm where all fits into one (`whole`).
-Trees of a board are for short data, and what is longer is done as chosen (`is_passed_over`).
-It is still a little too large: the least of many restless figures is luck, too. Two rounds that
-disagree (`trust`) count for nothing, and a cell is stable when it has two that agree."""
+A cell is a collective on a number of ranks of a network with a number of bytes. The best is the
+algorithm with the least median over the rounds. What was chosen is measured by itself, and its
+ranks say which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran
+twice, and a round's figure is the mean of both. So a regret is above 1 only where another algorithm
+was quicker. Boards that differ in the length of pieces are one algorithm where all fits into one
+(`whole`). Trees of a board are for short data, and what is longer is done as chosen
+(`is_passed_over`). It is still a little too large: the least of many restless figures is luck, too.
+Two rounds that disagree (`trust`) count for nothing, and a cell is stable when it has two that
+agree."""
 
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ KNOB = "KW_COLL="
 CHOICE = "choice"  # the measurements that say what was chosen
 USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
-SPARE = 4  # all that ranks give fits into one piece for sure when it is so much shorter
+SPARE = 4  # all data of the ranks certainly fits into one piece if it is shorter by this factor
 
 SHORT = 4096  # most bytes that a board's short shelf holds, as crates/base/src/boards.rs has it
 TREES = ("board_tree", "board_levels")  # reductions by these go through short shelves alone
@@ -85,14 +86,14 @@ def cells(data):
 
 
 def is_passed_over(op, label, bytes_):
-    """Whether a forced algorithm cannot do so many bytes: then the call is done as it is chosen."""
+    """Whether a forced algorithm cannot do this many bytes: then the usual choice is made."""
     name = label.partition("/")[0]
     long = bytes_ > SHORT
     return long and name in TREES and (op, name) != ("bcast", "board_levels")
 
 
 def whole(label, bytes_):
-    """The same label for all lengths of a piece into which so many bytes fit."""
+    """The same label for all lengths of a piece into which this many bytes fit."""
     name, _, number = label.partition("/")
     fits = name == PIECES and SPARE * bytes_ <= int(number or USUAL) << 10
     return f"{PIECES}/whole" if fits else label
@@ -108,8 +109,8 @@ def ran_by(data):
 
 
 def among(chosen, labels):
-    """The algorithm among those that were forced; None where it was not, or nobody said. Those that
-    do not look at a number are forced without one, and so is the usual one."""
+    """The chosen algorithm among those that were forced; None if it was not forced, or is unknown.
+    Algorithms without a number are forced without one, and so is the usual number."""
     name, _, number = (chosen or "").partition("/")
     usual = number == USUAL or not any(label.startswith(f"{name}/") for label in labels)
     return next((label for label in (chosen, name if usual else None) if label in labels), None)

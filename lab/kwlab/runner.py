@@ -33,7 +33,7 @@ SETTLED = ("ok", "slow")  # how a run ends that is not tried again
 ENDLESS = ("hung", "late")
 HOPELESS = (*ENDLESS, "missing")
 PAUSE = 0.2  # of its limit a program may be silent before it is taken to hang,
-PAUSES = 4  # or so many times as long as it was before, between two lines
+PAUSES = 4  # or this many times its longest earlier pause between two lines
 WIDTH = shutil.get_terminal_size(
     (160, 25)
 ).columns  # of lines; what goes into a file or a pipe need not be narrow
@@ -65,8 +65,8 @@ def not_again(status):
 
 def ended(late):
     """How a run ended that was ended after its limit (`libraries.Late`). A program that prints
-    lines until the end is slow, one that has stopped hangs, and of one that has printed none nobody
-    can tell."""
+    lines until the end is slow, one that has stopped hangs, and for one that has printed none it
+    is unknown."""
     lines = tuple(whole(late.output))
     had = f"with {len(lines)} measurements"
     if not late.pauses:
@@ -338,8 +338,8 @@ class Runner:
         return outcome
 
     def run(self, seconds=math.inf):
-        """Runs what is left, with a progress bar, and begins nothing after so many seconds. Says
-        what went wrong; the number of runs that did, and of those that are left."""
+        """Runs what is left, with a progress bar, and begins nothing after this many seconds.
+        Prints what went wrong; returns the number of failed runs, and of those that are left."""
         left, wrong, until = self.left(), 0, time.monotonic() + seconds
         columns = [
             SpinnerColumn(),

@@ -2,12 +2,12 @@
 
 A run that failed is a row like any other; `status` is `ok`, `missing` (the library is not
 installed), `failed` (it ended with an error), `slow` (it was ended after its limit and was still
-printing), `hung` (likewise, but it had stopped), `late` (likewise, and it had printed nothing by
-which to tell), `nonsense` (its output could not be read) or `unverified` (an application's result
-is wrong), and `message` says the rest. What it had measured is kept. `others` is the share of the
-processors that others used meanwhile (null: nobody has looked), `command` what started it.
-`profile` has what else is known of a machine, as JSON under a name (`machine`), `timeline` what
-traced runs look like (`timelines`)."""
+printing), `hung` (ended after its limit, but it had stopped printing), `late` (ended after its
+limit, and it had printed nothing), `nonsense` (its output could not be read) or `unverified` (an
+application's result is wrong), and `message` says the rest. What it had measured is kept. `others`
+is the share of the processors that others used meanwhile (null: not measured), `command` what
+started it. `profile` has what else is known of a machine, as JSON under a name (`machine`),
+`timeline` what traced runs look like (`timelines`)."""
 
 import json
 import math
@@ -21,7 +21,7 @@ import pandas
 from .timelines import MADE, Outcome
 
 VERSION = 3  # of the tables below
-MEMORY = ":memory:"  # the path of a dataset that is no file
+MEMORY = ":memory:"  # the path of a dataset that is not a file
 
 SCHEMA = """
 create table if not exists machine (id integer primary key, facts text unique not null);
@@ -243,7 +243,7 @@ class Store:
 
 def measurements(run, line):
     """The rows of one JSON line: one for each metric in it. Raises ValueError, KeyError or
-    TypeError when it is none of ours."""
+    TypeError if it is not a measurement."""
     text = json.dumps(line)
     if not isinstance(line["bench"], str):
         raise ValueError("bench")

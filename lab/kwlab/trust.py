@@ -61,7 +61,7 @@ CELL = [
 
 def settled(data, cell=CELL):
     """Measurements (or runs, with what their `cell` is) without those of disturbed runs, where the
-    cell has others; `disturbed`: it has none. What nobody has watched is taken for undisturbed."""
+    cell has others; `disturbed`: it has none. Runs that were not watched count as undisturbed."""
     data = data.assign(disturbed=data.others.fillna(0) > DISTURBED)
     if data.empty:
         return data

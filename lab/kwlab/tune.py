@@ -46,7 +46,7 @@ OPS = [
     "exscan",
 ]
 # Algorithms that look at the number behind the slash of their row, and the numbers that are tried
-# besides the usual one.
+# in addition to the usual one.
 FANS = {
     "tree": [8, 16, 32],
     "gather_bcast": [32],
@@ -89,8 +89,8 @@ def algorithms(dist):
 
 
 def usable(need, ranks, network, hosts=1):
-    """Whether an ordinary call of so many ranks, on one host or round several, meets an algorithm's
-    need."""
+    """Whether an ordinary call of this many ranks, on one host or over several in turn, meets an
+    algorithm's need."""
     several = network == CLUSTER and ranks > hosts > 1
     if need.startswith("MPI_IN_PLACE"):
         return False
@@ -111,7 +111,7 @@ def forced(op, label):
 def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1):
     """Every algorithm of a collective that an ordinary call can use there, as a variant of
     Kittiwake; the libraries by themselves are measured beside them. `known`: see `algorithms`;
-    `more`: for whom."""
+    `more`: the work on which it is based."""
     labels = [label for label, need in known[op] if usable(need, ranks, network, hosts)]
     return replace(
         more,
@@ -198,7 +198,7 @@ def results(data, machine, plan):
 
 
 def by_place(rows, cores):
-    """The same of measurements of forced algorithms on a machine of so many processors."""
+    """The same from measurements of forced algorithms on a machine with this many processors."""
     found = {}
     for row in rows:
         place = (row.op, "shm" if row.network == "shm" else "net", row.ranks, row.ranks > cores)
@@ -270,8 +270,8 @@ def crossing(a, b, low, high):
 
 
 def winners(measured):
-    """[(largest size, label)] of one collective in one place; a winner stays as long as nobody is
-    12 % quicker."""
+    """[(largest size, label)] of one collective in one place; a winner stays as long as no other
+    is 12 % faster."""
     sizes = sorted({n for times in measured.values() for n in times})
     fitted = {label: fit(times) for label, times in measured.items()}
     rows, kept = [], None

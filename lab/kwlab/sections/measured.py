@@ -200,7 +200,7 @@ SHARES = {"p50_us": "half", "p99_us": "99 %", "p999_us": "99.9 %", "most_us": "a
 
 
 def tails(book):
-    """The times that so many of the operations do not exceed."""
+    """The times that a given fraction of the operations does not exceed."""
     parts = [beside(book, "tails", metric, f"{share} of them") for metric, share in SHARES.items()]
     return "".join(parts) and paragraph(
         "Every operation timed by itself: microseconds that a share of them does not exceed. "
