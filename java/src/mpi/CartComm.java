@@ -18,7 +18,7 @@ public class CartComm extends Intracomm {
         return dimensions;
     }
 
-    /** The most even grid of so many ranks; dimensions that are not 0 stay as they are. */
+    /** The most even grid of this many ranks; dimensions that are not 0 stay unchanged. */
     public static void createDims(int nodes, int[] dims) throws MPIException {
         Native c = MPI.live();
         Frame frame = Frame.get();

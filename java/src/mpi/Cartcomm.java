@@ -6,7 +6,7 @@ public final class Cartcomm extends CartComm {
         super(handle);
     }
 
-    /** The most even grid of so many ranks. */
+    /** The most even grid of this many ranks. */
     public static int[] Dims_create(int nodes, int[] dims) throws MPIException {
         createDims(nodes, dims);
         return dims;

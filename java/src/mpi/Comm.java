@@ -161,12 +161,12 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         free();
     }
 
-    /** Whether this is no communicator. */
+    /** Whether this is the null communicator. */
     public final boolean isNull() {
         return handle == NULL;
     }
 
-    /** Whether this is no communicator (mpiJava). */
+    /** Whether this is the null communicator (mpiJava). */
     public final boolean Is_null() {
         return isNull();
     }
@@ -483,12 +483,12 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         return iProbe(source, tag);
     }
 
-    /** {@code MPI_Mprobe}: a message that nobody else receives. */
+    /** {@code MPI_Mprobe}: a message that only its handle can receive. */
     public final Message mProbe(int source, int tag) throws MPIException {
         return Message.probe(this, source, tag, true);
     }
 
-    /** {@code MPI_Improbe}: a message that nobody else receives, or null. */
+    /** {@code MPI_Improbe}: a message that only its handle can receive, or null. */
     public final Message imProbe(int source, int tag) throws MPIException {
         return Message.probe(this, source, tag, false);
     }

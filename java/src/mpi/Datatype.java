@@ -483,7 +483,7 @@ public class Datatype implements Freeable, Cloneable {
         free();
     }
 
-    /** Whether this is no datatype: it was freed. */
+    /** Whether this is the null datatype: it was freed. */
     public boolean isNull() {
         return handle == NULL && base != BASE_OBJECT && single == null;
     }

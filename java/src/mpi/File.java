@@ -62,7 +62,7 @@ public final class File extends FileCalls implements Freeable {
         MPI.check(MPI.live().MPI_File_set_size(handle, size));
     }
 
-    /** Reserves room for so many bytes. */
+    /** Reserves room for this many bytes. */
     public void preallocate(long size) throws MPIException {
         MPI.check(MPI.live().MPI_File_preallocate(handle, size));
     }

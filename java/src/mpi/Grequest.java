@@ -77,7 +77,7 @@ public final class Grequest extends Request {
         return done || !active;
     }
 
-    /** Whoever waits in MPI drives what others want of this process. */
+    /** A thread that waits in MPI also serves the requests of other processes. */
     private static void progress(Native c) {
         Frame frame = Frame.get();
         int mark = frame.mark();

@@ -162,7 +162,7 @@ public final class Group implements Freeable {
         return rangeExcl(ranges);
     }
 
-    /** Whether this is no group. */
+    /** Whether this is the null group. */
     public boolean isNull() {
         return handle == NULL;
     }

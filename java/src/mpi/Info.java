@@ -78,7 +78,7 @@ public final class Info implements Freeable {
         return new Info(MPI.large((c, r) -> c.MPI_Info_dup(handle, r)));
     }
 
-    /** Whether this is no info. */
+    /** Whether this is the null info object. */
     public boolean isNull() {
         return handle == NULL;
     }

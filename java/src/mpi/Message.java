@@ -2,7 +2,7 @@ package mpi;
 
 import mpi.internal.Native;
 
-/** A message that was probed so that nobody else receives it. */
+/** A message that was probed so that only this handle can receive it. */
 public final class Message {
     private static final long NULL = 0x128;
     private static final long NO_PROC = 0x129;
@@ -38,12 +38,12 @@ public final class Message {
         }
     }
 
-    /** {@code MPI_Mprobe}: waits for a message that nobody else receives, which this is then; its status. */
+    /** {@code MPI_Mprobe}: waits for a message that only this handle can receive from then on; returns its status. */
     public Status mProbe(int source, int tag, Comm comm) throws MPIException {
         return take(comm.mProbe(source, tag));
     }
 
-    /** {@code MPI_Improbe}: the status of a message that nobody else receives, which this is then, or null. */
+    /** {@code MPI_Improbe}: the status of a message that only this handle can receive from then on, or null. */
     public Status imProbe(int source, int tag, Comm comm) throws MPIException {
         Message found = comm.imProbe(source, tag);
         return found == null ? null : take(found);

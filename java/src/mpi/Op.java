@@ -175,7 +175,7 @@ public final class Op implements Freeable {
         }
     }
 
-    /** Whether this is no operation: it was freed. */
+    /** Whether this is the null operation: it was freed. */
     public boolean isNull() {
         return handle == NULL;
     }

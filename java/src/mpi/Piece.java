@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 
-/** Memory outside the heap for copies of arrays, used again: of powers of two, so many are kept and no more. */
+/** Memory outside the heap for copies of arrays, which is reused: sizes are powers of two, and the number of kept pieces is limited. */
 final class Piece {
     private static final int SMALLEST = 8;
     private static final int LARGEST = 31;

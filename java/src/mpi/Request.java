@@ -156,7 +156,7 @@ public class Request implements Freeable {
         cancel();
     }
 
-    /** Frees the request; an operation that still goes on keeps its buffers for ever, because nobody hears of its end. */
+    /** Frees the request; a pending operation keeps its buffers for ever, because its end is not reported. */
     @Override
     public void free() throws MPIException {
         live();

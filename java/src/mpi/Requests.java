@@ -29,7 +29,7 @@ final class Requests {
         return handles;
     }
 
-    /** The outcome of all; null if not all have completed and nobody waits. */
+    /** The outcome of all; null if the call does not wait and not all have completed. */
     static Status[] all(Request[] requests, boolean wait) {
         if (hasJava(requests) || requests.length > MOST) {
             return oneByOne(requests, wait);
@@ -107,7 +107,7 @@ final class Requests {
         return all;
     }
 
-    /** The outcome of one of them, with its place; null if none has completed and nobody waits. */
+    /** The outcome of one of them, with its index; null if the call does not wait and none has completed. */
     static Status any(Request[] requests, boolean wait) {
         if (!hasJava(requests)) {
             return anyOfC(requests, wait);

@@ -14,7 +14,7 @@ public final class Callbacks {
 
     private Callbacks() {}
 
-    /** Enters a function; its number is below {@code limit}, or -1 when so many are in use. */
+    /** Adds a function; returns its number, which is below {@code limit}, or -1 if all numbers are in use. */
     public static synchronized int enter(Reduction reduction, int limit) {
         int free = REDUCTIONS.indexOf(null);
         if (free >= 0) {

@@ -34,7 +34,7 @@ final class Linkage {
 
     private Linkage() {}
 
-    /** Loads libmpi_abi; throws what java.lang.foreign throws where that is missing or the file is no library. */
+    /** Loads libmpi_abi; throws the exception of java.lang.foreign if the file is missing or not a library. */
     static void open(String path) {
         library = call(LOOKUP, "libraryLookup", null, new Class<?>[] {String.class, ARENA}, path, GLOBAL);
         Object standard = call(LINKER, "defaultLookup", NATIVE);

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where the program called MPI, for who asks during the call: reports of hangs, KW_CHECK, profiles and traces. A place is a
- * number for a method and a line (crates/base/src/place.rs). The stack is looked at when somebody asks and never else.
+ * Where the program called MPI, for queries during the call: hang reports, KW_CHECK, profiles and traces. A place is a
+ * number for a method and a line (crates/base/src/place.rs). The stack is examined only for such a query.
  */
 final class Places {
     private static final long FIRST = 1L << 47;
