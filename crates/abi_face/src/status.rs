@@ -30,7 +30,7 @@ pub trait Status: Copy + 'static {
     fn of(public: [c_int; 3], private: [c_int; 3]) -> Self;
     /// The source of [`Status::of`].
     fn parts(&self) -> ([c_int; 3], [c_int; 3]);
-    /// Its error code.
+    /// Address of its error code.
     fn error(at: *mut Self) -> *mut c_int;
 
     /// The standard form.
