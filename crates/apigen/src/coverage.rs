@@ -92,7 +92,7 @@ pub fn coverage_text(rows: &[Covered]) -> String {
     out
 }
 
-/// Number of built functions, of those that each interface has.
+/// Writes the number of built functions, of those that each interface has.
 fn summary(out: &mut String, name: &str, rows: &[&Covered]) {
     let _ = write!(out, "{name:<16}");
     for interface in 0..INTERFACES.len() {
