@@ -96,7 +96,7 @@ impl Counter {
         Ok(())
     }
 
-    /// Ends the keeper, when all questions have been answered.
+    /// Closes the pointer, when no rank uses it any more.
     pub fn close(&self, mpi: &Mpi) -> Res {
         let number = std::mem::replace(&mut *locked(&self.number), Number::Gone);
         if let Number::Host(counter) = number {

@@ -185,7 +185,7 @@ impl Representation {
 /// Elements of a datatype in memory.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// Makes a buffer of them.
+    /// Their buffer.
     pub buf: Buf,
     /// Their address.
     pub addr: Addr,
