@@ -252,7 +252,7 @@ impl Asked<'_> {
         let along = match (self.writes, self.hints.sieve_reads) {
             (true, _) | (_, Switch::Disable) => 0.0,
             (_, Switch::Enable) => self.hints.sieve as f64,
-            // at most what the most reluctant aggregator reads along
+            // the minimum over the ranks of the gap that is read along
             (_, Switch::Automatic) => {
                 let each = self.requests.iter().map(|r| r.cost.bytes_of_a_call());
                 each.min().unwrap_or(0) as f64
