@@ -28,7 +28,7 @@ pub(super) struct Profile {
 struct Asked {
     /// All calls known so far.
     table: Table,
-    /// Number of helpers whose answers are incomplete.
+    /// Helpers whose answers are incomplete.
     awaited: HashSet<u32>,
     until: Tick,
 }

@@ -78,7 +78,7 @@ pub struct TraceFile {
     file: Option<File>,
     writer: Writer,
     ranks: HashMap<u32, Known>,
-    /// Ranks, by number.
+    /// Functions, by number.
     functions: Vec<Option<Function>>,
     /// Messages of the current call.
     flows: Vec<u64>,
