@@ -173,7 +173,7 @@ fn say_what_is_set(knobs: &Knobs) {
     }
 }
 
-/// Rank 0 logs them for all.
+/// Warns of unknown settings; rank 0 does it for all.
 fn warn_of_misspelt() {
     for (name, _) in std::env::vars_os() {
         if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
