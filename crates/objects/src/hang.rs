@@ -180,8 +180,8 @@ fn function(name: &str) -> Option<String> {
     Some(format!("MPI_{}", rest.strip_suffix("_c").unwrap_or(rest)))
 }
 
-/// Number of a blocking collective among its communicator's calls, from which the launcher finds
-/// out which ranks have arrived.
+/// Adds the number of a blocking collective among its communicator's calls, from which the launcher
+/// finds out which ranks have arrived.
 fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
     for wait in report
         .waits

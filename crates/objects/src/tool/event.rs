@@ -49,7 +49,7 @@ struct Registration {
     /// Callbacks, by level.
     functions: [Option<Function>; LEVELS.len()],
     dropped: Option<ToolEventDropped>,
-    /// Whether the tool has freed it.
+    /// Final callback, once the tool has freed it.
     freed: Option<Farewell>,
 }
 
