@@ -66,7 +66,7 @@ struct Entry {
     wanted: Wanted,
     /// Time when it was posted.
     posted: u64,
-    /// Whether its message got its number in a probe.
+    /// Number of its message, if a probe has determined it.
     matched: Option<u64>,
     /// Its message, once it has completed.
     got: Option<Record>,
