@@ -68,7 +68,7 @@ pub fn get(
 }
 
 /// An accumulate of elements of one datatype; the old value is written `into` memory other than its
-/// operand's. `op` must not be MPI_NO_OP without an operand.
+/// operand's. `op` must not be MPI_NO_OP if there is no `into`.
 #[inline(always)]
 pub fn accumulate(
     mpi: &Mpi,
