@@ -51,7 +51,7 @@ impl Publish<'_> {
     }
 }
 
-/// Creates the state.
+/// The state machine.
 #[derive(Debug)]
 pub struct Publishing {
     plan: VecDeque<Ask>,
