@@ -122,7 +122,7 @@ pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     Ok(())
 }
 
-/// Whether a setting may be set now.
+/// Checks whether a setting may be set now.
 fn may_set(guard: &Guard<'_>, position: usize) -> Res {
     let knob = &ALL[position];
     let running = guard.engine.is_some();

@@ -227,7 +227,7 @@ pub fn t_event_register_callback(
     Ok(())
 }
 
-/// Whether there is a function of this level.
+/// Checks that there is a function of this level.
 fn has_function(guard: &mut Guard<'_>, handle: RegistrationH, safety: i32) -> Res {
     let events = &mut guard.above.tool.events;
     events.check(handle)?;
