@@ -47,7 +47,7 @@ pub struct Builder {
     trace: Trace,
     sequences: HashMap<u32, Interned>,
     tracks: HashMap<u64, Track>,
-    /// Tracks, by number.
+    /// Ranks, by number.
     ranks: BTreeMap<u32, Rank>,
     threads: Vec<Reading>,
     /// Calls that begin a message, by flow, in their order.
