@@ -25,6 +25,7 @@ use kw_base::knobs::{Id, Knobs};
 use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::{CannotOpen, Down, Network, Opening};
 use kw_sys::siblings::Siblings;
+use kw_waiting::constants::other_programs::MOST_RANKS;
 use std::cell::OnceCell;
 use std::time::Duration;
 
@@ -89,10 +90,12 @@ impl Engine {
         }
     }
 
-    /// Total CPU time of the ranks of this host, if it can be read.
+    /// Total CPU time of the ranks of this host, if there are few and it can be read.
     pub(crate) fn used_by_host_ranks(&self) -> Option<Duration> {
-        let ranks = || local(self.job.me, self.job.hosts()).peers.len();
-        let found = self.host_ranks.get_or_init(|| Siblings::find(ranks()));
+        let found = self.host_ranks.get_or_init(|| {
+            let ranks = local(self.job.me, self.job.hosts()).peers.len();
+            (ranks <= MOST_RANKS).then(|| Siblings::find(ranks))?
+        });
         found.as_ref()?.used()
     }
 

@@ -104,12 +104,20 @@ pub fn launchers_of(starters: &[u32]) -> Vec<(u32, u32)> {
     found
 }
 
-/// This process and those with the same parent.
+/// This process and those with the same parent; none if the system does not list children (kernels
+/// without CONFIG_PROC_CHILDREN).
 pub(crate) fn siblings() -> Vec<u32> {
-    let parent = rustix::process::getppid().map_or(0, |p| p.as_raw_nonzero().get() as u32);
-    let all = processes().into_iter();
-    let of = |(pid, p): (u32, Process)| (p.parent == parent).then_some(pid);
-    all.filter_map(of).collect()
+    let parent = rustix::process::getppid().map_or(0, |p| p.as_raw_nonzero().get());
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{parent}/task")) else {
+        return Vec::new();
+    };
+    let children = |thread: std::fs::DirEntry| std::fs::read(thread.path().join("children")).ok();
+    let lists: Vec<_> = threads.flatten().filter_map(children).collect();
+    let pids = |list: &Vec<u8>| -> Vec<u32> {
+        let list = String::from_utf8_lossy(list);
+        list.split_whitespace().flat_map(str::parse).collect()
+    };
+    lists.iter().flat_map(pids).collect()
 }
 
 /// This process as a launcher.
