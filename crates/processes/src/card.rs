@@ -3,11 +3,16 @@
 //! All integers are little-endian; texts and byte strings are preceded by their length (u32).
 //!
 //! ```text
-//! card     worlds u32, then of each: name, foreign key (32 bytes), what its ranks agreed on
+//! card     the number of the protocol u32
+//!          worlds u32, then of each: name, foreign key (32 bytes), what its ranks agreed on
 //!          members u32, then of each: world u32, rank u32, network, address
 //! ```
 
 use kw_base::reader::Reader;
+
+/// Number of the protocol by which two sides meet; another one is refused. It changes with the card
+/// and with the messages that follow it.
+const PROTOCOL: u32 = 2;
 
 /// A job of some of the processes.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,6 +59,7 @@ impl Card {
     /// Encodes the card as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        number(&mut out, PROTOCOL);
         number(&mut out, self.worlds.len() as u32);
         for world in &self.worlds {
             text(&mut out, world.name.as_bytes());
@@ -70,9 +76,12 @@ impl Card {
         out
     }
 
-    /// Decodes a card; `None` if the bytes are not one.
+    /// Decodes a card; `None` if the bytes are not one of this protocol.
     pub fn decode(bytes: &[u8]) -> Option<Card> {
         let mut reader = Reader::new(bytes);
+        if reader.u32()? != PROTOCOL {
+            return None;
+        }
         let mut card = Card::default();
         for _ in 0..reader.u32()? {
             card.worlds.push(WorldCard {
@@ -134,6 +143,9 @@ mod tests {
         for end in 0..bytes.len() {
             assert_eq!(Card::decode(&bytes[..end]), None, "cut at {end}");
         }
+        let mut newer = bytes.clone();
+        newer[0] += 1;
+        assert_eq!(Card::decode(&newer), None, "another protocol");
         let mut other = bytes;
         let world = other.len() - 4 - 4 - 3 - 4 - 11 - 4;
         other[world] = 1;
