@@ -1,4 +1,5 @@
-//! Copies from another process's memory to this one's with one system call (process_vm_readv).
+//! Copies between another process's memory and this one's with one system call (process_vm_readv,
+//! process_vm_writev).
 
 use crate::buf::Buf;
 
@@ -100,6 +101,26 @@ fn once(pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> Result<u64
         0 => Err(libc::EFAULT),
         _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
     }
+}
+
+/// Copies `len` bytes at address `from` of this process to address `into` of process `pid`. The
+/// error is an errno: the kernel checks both ranges, so no address does harm here.
+pub fn store(pid: i32, from: u64, into: u64, len: u64) -> Result<(), i32> {
+    let mut done = 0;
+    while done < len {
+        let runs = [from, into].map(|address| libc::iovec {
+            iov_base: (address + done) as *mut libc::c_void,
+            iov_len: (len - done) as usize,
+        });
+        // SAFETY: the call reads this process's memory, which the kernel checks, and changes none.
+        let n = unsafe { libc::process_vm_writev(pid, &runs[0], 1, &runs[1], 1, 0) };
+        match n {
+            1.. => done += n as u64,
+            0 => return Err(libc::EFAULT),
+            _ => return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+        }
+    }
+    Ok(())
 }
 
 /// Reads a word of another process, to see whether we may. The error is an errno.

@@ -142,6 +142,14 @@ fn identity(segment: &Segment, i: u32) -> Option<Identity> {
     })
 }
 
+/// Whether the process of a rank that has joined still runs, as far as can be known.
+pub(super) fn still_runs(segment: &Segment, i: usize) -> bool {
+    let (Some(who), Ok(mut ends)) = (identity(segment, i as u32), Ends::new()) else {
+        return true;
+    };
+    ends.watch(0, who) != Watched::Ended && ends.take_ended().is_none()
+}
+
 fn has_left(segment: &Segment, i: u32) -> bool {
     // SYNC: left.
     segment.rank_info(i as usize).left.load(Ordering::Acquire) != 0

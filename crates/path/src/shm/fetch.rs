@@ -21,6 +21,21 @@ impl Fetcher {
         self.works != Some(false)
     }
 
+    /// Finds out whether they work, if that is not known yet.
+    pub fn check(&mut self, peer: &RankInfo) -> Result<(), Refused> {
+        match self.works {
+            Some(true) => Ok(()),
+            Some(false) => Err(Refused::Unsupported),
+            None => self.try_word(peer),
+        }
+    }
+
+    /// The kernel has refused one.
+    pub fn refused(&mut self, errno: i32) -> Refused {
+        self.works = Some(false);
+        Refused::Denied(errno)
+    }
+
     /// Copies `len` bytes at `address` of the peer's memory to packed byte `at` of `buf`. Once
     /// refused it is always refused.
     pub fn fetch(
@@ -30,16 +45,9 @@ impl Fetcher {
         (buf, at): (&Buf, u64),
         len: u64,
     ) -> Result<(), Refused> {
-        match self.works {
-            Some(true) => {}
-            Some(false) => return Err(Refused::Unsupported),
-            None => self.try_word(peer)?,
-        }
+        self.check(peer)?;
         let pid = peer.pid.load(Ordering::Relaxed) as i32;
-        process_vm::fetch(pid, address, buf, at, len).map_err(|errno| {
-            self.works = Some(false);
-            Refused::Denied(errno)
-        })
+        process_vm::fetch(pid, address, buf, at, len).map_err(|errno| self.refused(errno))
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! One peer: the lane to it, the lane from it, and the frames that wait for space.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use kw_base::Peer;
 use kw_proto::wire::{HEADER_LEN, Header};
@@ -28,6 +29,8 @@ const WHOLE: u8 = 1;
 const LONG: u8 = 2;
 /// The peer will send nothing more.
 const BYE: u8 = 3;
+/// The peer copies a message from this rank's memory, and wants help; the number of its job.
+const COPY: u8 = 4;
 
 /// Bytes of frames handled from one peer before other peers get their turn, and before a waiting
 /// call checks whether its message has arrived: unexpected messages stay in shared memory, where
@@ -100,6 +103,8 @@ pub struct Link {
     pub gone: bool,
     /// Copies straight from the peer's memory.
     pub fetcher: Fetcher,
+    /// The peer, too, may copy long messages that this rank receives from it (`shared_copy`).
+    pub shares_copies: bool,
 }
 
 impl Link {
@@ -116,6 +121,7 @@ impl Link {
             active: false,
             gone: false,
             fetcher: Fetcher::default(),
+            shares_copies: false,
         }
     }
 
@@ -207,6 +213,19 @@ impl Link {
         true
     }
 
+    /// Asks the peer to help with a copy, if that can be said at once.
+    pub fn ask_for_copy(&mut self, number: u64) {
+        let slot = match self.queue.is_empty() {
+            true => self.out.reserve(1),
+            false => None,
+        };
+        let Some(slot) = slot else { return };
+        let cell = self.out.memory().cell(slot.cell);
+        // SAFETY: as in `put_whole`.
+        unsafe { cell.add(FRONT).cast::<u64>().write(number) };
+        self.out.publish(slot, 8, COPY);
+    }
+
     /// Fills the part of a long payload that fits and queues the rest.
     fn begin(&mut self, buf: &Buf, from: u64, len: u64, cookie: u64) -> Sent {
         let done = self.fill(buf, from, len);
@@ -261,6 +280,7 @@ impl Link {
     /// Sets how many slots long payload to this peer goes round, and whether ranks share cores.
     pub fn spread_out(&mut self, slots: usize, oversubscribed: bool) {
         self.filler.spread_out(slots, oversubscribed);
+        self.shares_copies = !oversubscribed;
     }
 
     /// The peer's process has ended: nothing waits for it any more, and nothing more comes.
@@ -453,6 +473,10 @@ impl Link {
                 let len = body.first_chunk().copied().map_or(0, u64::from_ne_bytes);
                 self.arrive(&head, len, inbound)
             }
+            (COPY, _) => {
+                let number = body.first_chunk().copied().map_or(0, u64::from_ne_bytes);
+                self.help_to_copy(number)
+            }
             _ => self.end(found.mark, inbound),
         }
     }
@@ -463,6 +487,17 @@ impl Link {
             done: 0,
             len,
         });
+        self.inn.release(1)
+    }
+
+    /// Writes pieces of a message that the peer receives.
+    #[cold]
+    fn help_to_copy(&mut self, number: u64) -> bool {
+        let peer = self.out.memory().receiver();
+        if self.fetcher.check(peer).is_ok() {
+            let pid = peer.pid.load(Ordering::Relaxed) as i32;
+            self.out.memory().copy_job().send(number, pid);
+        }
         self.inn.release(1)
     }
 

@@ -36,6 +36,7 @@ mod ranks;
 mod rebalance;
 pub mod ring;
 mod segment;
+mod shared_copy;
 pub mod window;
 
 use std::sync::Arc;
@@ -46,6 +47,7 @@ use kw_proto::p2p::prices;
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
+use kw_sys::process_vm;
 use kw_waiting::placement::Comparisons;
 
 use crate::{Body, Down, Inbound, Lines, Path, Refused, Sent};
@@ -56,6 +58,7 @@ pub use join::{Lead, Local};
 use link::Link;
 pub use ranks::Ranks;
 use segment::Segment;
+use shared_copy::{Copied, Outcome};
 
 /// Keeps the segment mapped for a doorbell.
 #[derive(Debug)]
@@ -96,6 +99,8 @@ pub struct ShmPath {
     comparisons: Comparisons,
     /// Ranks whose process has ended.
     ended: Ended,
+    /// Number of the last message that this rank copied together with its sender.
+    copies: u64,
 }
 
 impl ShmPath {
@@ -128,6 +133,7 @@ impl ShmPath {
             closed: false,
             comparisons: Comparisons::default(),
             ended,
+            copies: 0,
             // Last: from here on the others may write to this rank, and fetch.
             ranks: Ranks::new(local, segment.clone(), own)?,
             segment,
@@ -350,6 +356,43 @@ impl ShmPath {
         any
     }
 
+    /// Copies a message to contiguous memory together with its sender ([`shared_copy`]). Returns
+    /// whether it is there.
+    fn copy_together(
+        &mut self,
+        i: usize,
+        address: u64,
+        (into, at): (&Buf, u64),
+        len: u64,
+    ) -> Result<bool, Refused> {
+        let Some(base) = into.contiguous() else {
+            return Ok(false);
+        };
+        let (link, peer) = (&mut self.links[i], self.ranks.info(i));
+        let job = self.segment.copy_job(self.me);
+        self.copies += 1;
+        let copied = Copied {
+            from: address,
+            into: base as u64 + at,
+            len,
+        };
+        job.open(self.copies, copied);
+        // A sender that sleeps is not woken: its part would have been copied before it runs.
+        link.ask_for_copy(self.copies);
+        let pid = peer.pid.load(Ordering::Relaxed) as i32;
+        let read = |from, len| process_vm::fetch(pid, address + from, into, at + from, len);
+        let alive = || ended::still_runs(&self.segment, i);
+        match job.receive(self.copies, read, alive) {
+            Outcome::Complete => Ok(true),
+            Outcome::Incomplete => {
+                link.shares_copies = false;
+                Ok(false)
+            }
+            Outcome::Failed(errno) => Err(link.fetcher.refused(errno)),
+            Outcome::SenderEnded => Err(Refused::Denied(0)),
+        }
+    }
+
     fn down(&self, peer: Peer, reason: &str) -> Down {
         Down {
             path: "shm",
@@ -416,6 +459,16 @@ impl Path for ShmPath {
         let i = self.ranks.local(from) as usize;
         let link = self.links.get_mut(i).ok_or(Refused::Unsupported)?;
         let peer = self.ranks.info(i);
+        link.fetcher.check(peer)?;
+        if len >= shared_copy::FROM && link.shares_copies {
+            if !link.announced {
+                self.announce(i);
+            }
+            if self.copy_together(i, region.address, (into, at), len)? {
+                return Ok(());
+            }
+        }
+        let (link, peer) = (&mut self.links[i], self.ranks.info(i));
         link.fetcher.fetch(peer, region.address, (into, at), len)
     }
 

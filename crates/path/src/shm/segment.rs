@@ -5,7 +5,7 @@
 //! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number
 //! of boards, bytes of a lap
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
-//!            | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
+//!            | CopyJob (128 bytes) | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
 //! claims     bitmap of the boards that are in use, in a page of its own
@@ -26,6 +26,7 @@ use kw_sys::memfd::{self, Mapping};
 use kw_sys::region::Region;
 
 use super::ring::Memory;
+use super::shared_copy::CopyJob;
 
 /// Cells of a ring.
 pub const CELLS: usize = 256;
@@ -51,7 +52,7 @@ const ADDRESSES: usize = 256 << 30;
 /// the program's.
 const PART_OF_ADDRESSES: u64 = 16;
 
-const MAGIC: u64 = 0x0037_6b6f_6e77_6b04;
+const MAGIC: u64 = 0x0037_6b6f_6e77_6b05;
 /// Offset in the header of the number of boards that may be claimed.
 const CLAIMABLE: usize = 64;
 /// Offset in the header of the bytes of a lap.
@@ -62,7 +63,9 @@ pub const PAGE: usize = 64 << 10;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
 /// Offset of the first bitmap in a rank's block.
-const SENDERS: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
+const SENDERS: usize = COPY_JOB + size_of::<CopyJob>();
+/// Offset of the copy job in a rank's block.
+const COPY_JOB: usize = size_of::<DoorbellSlot>() + size_of::<RankInfo>() + size_of::<PoolUse>();
 
 const _: () = assert!(size_of::<Control>() == CONTROL);
 
@@ -281,6 +284,13 @@ impl Segment {
         unsafe { &*(self.map.at(at) as *const PoolUse) }
     }
 
+    /// The message that a rank copies together with its sender.
+    pub fn copy_job(&self, i: usize) -> &CopyJob {
+        // SAFETY: aligned (blocks are multiples of 64), inside the mapping, all atomics; zeroes are
+        // valid.
+        unsafe { &*(self.map.at(self.rank(i) + COPY_JOB) as *const CopyJob) }
+    }
+
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.n
@@ -353,6 +363,7 @@ impl Segment {
             starving: self.starving(to, from / 64),
             bit: 1 << (from % 64),
             slot: self.doorbell_slot(to),
+            to,
             _keep: self.clone(),
         }
     }
@@ -368,6 +379,7 @@ pub struct Lane {
     starving: *const AtomicU64,
     bit: u64,
     slot: *const DoorbellSlot,
+    to: usize,
     _keep: Arc<Segment>,
 }
 
@@ -388,6 +400,16 @@ impl Lane {
     pub fn doorbell_slot(&self) -> &DoorbellSlot {
         // SAFETY: taken from a reference into the mapping, which `_keep` keeps.
         unsafe { &*self.slot }
+    }
+
+    /// The receiver's process.
+    pub fn receiver(&self) -> &RankInfo {
+        self._keep.rank_info(self.to)
+    }
+
+    /// The message that the receiver copies together with its sender.
+    pub fn copy_job(&self) -> &CopyJob {
+        self._keep.copy_job(self.to)
     }
 
     /// First byte of a cell.

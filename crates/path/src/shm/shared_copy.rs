@@ -1,0 +1,171 @@
+//! Long messages that sender and receiver copy together.
+//!
+//! The receiver of a long message may read it from the sender's memory. One core alone copies at
+//! about half the rate that both reach together. So the receiver describes the copy in its block of
+//! the segment ([`CopyJob`]), puts a notice into the sender's ring, and begins to copy. A sender
+//! that polls meanwhile writes pieces of the message into the receiver's buffer. Each takes the
+//! next piece that nobody has taken. A sender that does not poll is not waited for: the receiver
+//! then copies all of it, and the notice, when it is read at last, names a job that has ended.
+//!
+//! A receiver has one job at a time, because it copies as long as it lasts.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use kw_sys::process_vm;
+
+/// The shortest message that both copy, bytes: the notice, and taking turns at the job's cache
+/// lines, cost about as much as one core copies in a microsecond.
+pub(super) const FROM: u64 = 128 << 10;
+/// The longest piece, bytes. The last pieces end at different times, so long messages have more
+/// pieces than two.
+const PIECE: u64 = 512 << 10;
+/// Bits of [`CopyJob::next`] that count pieces; the others are the job's number.
+const PIECES: u32 = 24;
+/// Number of polls for the sender's last piece before the receiver lets other threads run.
+const POLLS: u32 = 4096;
+
+/// A message that its sender helps to copy. Written by the receiver, in whose block it is, except
+/// for `next` and the last two.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct CopyJob {
+    /// The job's number, and the first piece that nobody has taken yet.
+    next: AtomicU64,
+    /// The message in the sender's memory.
+    from: AtomicU64,
+    /// The buffer in the receiver's memory.
+    into: AtomicU64,
+    /// Bytes.
+    len: AtomicU64,
+    /// Bytes of a piece.
+    piece: AtomicU64,
+    _a: [u64; 3],
+    /// Pieces that the sender is done with.
+    done: AtomicU32,
+    /// Not zero: the sender was not allowed to write one of them.
+    failed: AtomicU32,
+    _b: [u64; 7],
+}
+
+/// Addresses and length of a message that is copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// In the sender's memory.
+    pub from: u64,
+    /// In the receiver's memory.
+    pub into: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// Result of the receiver's part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All bytes are in place.
+    Complete,
+    /// The sender could not write its pieces: those bytes are missing.
+    Incomplete,
+    /// The receiver could not read: an errno.
+    Failed(i32),
+    /// The sender's process ended while it copied.
+    SenderEnded,
+}
+
+fn piece_of(len: u64) -> u64 {
+    let most = (len >> (PIECES - 1)).max(PIECE);
+    len.div_ceil(2).next_multiple_of(4096).min(most)
+}
+
+impl CopyJob {
+    /// Describes a copy; from now on a sender that knows the number may take pieces.
+    pub fn open(&self, number: u64, copied: Copied) {
+        self.from.store(copied.from, Ordering::Relaxed);
+        self.into.store(copied.into, Ordering::Relaxed);
+        self.len.store(copied.len, Ordering::Relaxed);
+        self.piece.store(piece_of(copied.len), Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+        // SYNC: copy-job. Who reads this number reads the description too.
+        self.next.store(number << PIECES, Ordering::Release);
+    }
+
+    /// Takes a piece of the job with this number: its offset and bytes.
+    fn take(&self, number: u64) -> Option<(Copied, u64, u64)> {
+        // SYNC: copy-job.
+        let mut now = self.next.load(Ordering::Acquire);
+        loop {
+            if now >> PIECES != number {
+                return None;
+            }
+            let copied = Copied {
+                from: self.from.load(Ordering::Relaxed),
+                into: self.into.load(Ordering::Relaxed),
+                len: self.len.load(Ordering::Relaxed),
+            };
+            let piece = self.piece.load(Ordering::Relaxed);
+            let at = (now & ((1 << PIECES) - 1)).saturating_mul(piece);
+            if at >= copied.len {
+                return None;
+            }
+            // SYNC: copy-job. If it succeeds, the job is still the one that was read: a receiver
+            // takes all pieces, and so changes this word, before it opens another.
+            match self
+                .next
+                .compare_exchange_weak(now, now + 1, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return Some((copied, at, piece.min(copied.len - at))),
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// The receiver's part: copies pieces with `read` until none are left, then waits for those
+    /// that the sender has taken. `alive` tells from time to time whether the sender still runs.
+    pub fn receive(
+        &self,
+        number: u64,
+        mut read: impl FnMut(u64, u64) -> Result<(), i32>,
+        mut alive: impl FnMut() -> bool,
+    ) -> Outcome {
+        let len = self.len.load(Ordering::Relaxed);
+        let mut left = len.div_ceil(self.piece.load(Ordering::Relaxed).max(1));
+        let mut result = Outcome::Complete;
+        while let Some((_, at, len)) = self.take(number) {
+            left -= 1;
+            // After an error the rest is only taken, so that the sender takes nothing more.
+            if let (Outcome::Complete, Err(errno)) = (result, read(at, len)) {
+                result = Outcome::Failed(errno);
+            }
+        }
+        let mut polls = 0u32;
+        // SYNC: copy-done.
+        while u64::from(self.done.load(Ordering::Acquire)) < left {
+            polls = polls.saturating_add(1);
+            if polls < POLLS {
+                std::hint::spin_loop();
+            } else if polls.is_multiple_of(1 << 16) && !alive() {
+                return Outcome::SenderEnded;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        match result {
+            Outcome::Complete if self.failed.load(Ordering::Relaxed) != 0 => Outcome::Incomplete,
+            result => result,
+        }
+    }
+
+    /// The sender's part: writes pieces into the memory of the receiver, process `pid`, until none
+    /// are left.
+    pub fn send(&self, number: u64, pid: i32) {
+        while let Some((copied, at, len)) = self.take(number) {
+            // The receiver is a rank of this job and names memory of this rank only: it could read
+            // it as well.
+            if process_vm::store(pid, copied.from + at, copied.into + at, len).is_err() {
+                self.failed.store(1, Ordering::Relaxed);
+            }
+            // SYNC: copy-done. The bytes are in place before the receiver sees this.
+            self.done.fetch_add(1, Ordering::Release);
+        }
+    }
+}
