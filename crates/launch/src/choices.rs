@@ -35,7 +35,7 @@ fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
     let mut all = vec![
         row(
             "shm",
-            prices::shared_memory(c, knobs.flag(Id::SingleCopy)),
+            prices::shared_memory(c, knobs.flag(Id::SingleCopy), true),
             Id::EagerShm,
         ),
         row("tcp within a host", prices::tcp(c, &near), Id::EagerTcp),
@@ -60,7 +60,8 @@ fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
     };
     let (shm, near) = (has_path(knobs, "shm"), Network::default());
     if job.per_host > 1 && shm {
-        let lines = prices::shared_memory(c, knobs.flag(Id::SingleCopy));
+        let single_copy = knobs.flag(Id::SingleCopy);
+        let lines = prices::shared_memory(c, single_copy, !job.oversubscribed);
         add("shm within a host", "shm", lines, Id::EagerShm);
     }
     let lines = |by_udp, network: &Network| match by_udp {

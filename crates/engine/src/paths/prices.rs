@@ -44,6 +44,7 @@ impl Prices {
             _ => self.eager.0,
         };
         lines.get = lines.get.filter(|_| self.single_copy);
+        lines.shared_get = lines.shared_get.filter(|_| self.single_copy);
         let choice = Choice::from_lines(&lines, self.room, eager, self.write);
         (choice, lines, choice.reason(self.room, eager))
     }
@@ -67,6 +68,7 @@ mod tests {
             copy: line,
             control: line,
             get: Some(line),
+            shared_get: None,
         };
         let prices = Prices::read(&host, &knobs, Some(Id::EagerTcp), 2);
         assert!(prices.choose(Route::Shm, lines).1.get.is_some());

@@ -173,7 +173,7 @@ pub fn always_read(figures: &Calibration) -> Calibration {
 
 /// The protocols of messages between two ranks of this host by these figures.
 pub fn protocol(figures: &Calibration, knobs: &Knobs, bytes: u64) -> Protocol {
-    let lines = prices::shared_memory(figures, knobs.flag(Id::SingleCopy));
+    let lines = prices::shared_memory(figures, knobs.flag(Id::SingleCopy), true);
     let room = Room {
         mark: knobs.number(Id::Unexpected).unwrap_or(0),
         peers: 1,

@@ -44,6 +44,7 @@ use std::sync::atomic::Ordering;
 
 use kw_base::{Calibration, Peer, Tick};
 use kw_proto::p2p::prices;
+use kw_proto::p2p::table::SHARED_FROM;
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::{self, DoorbellSlot, Ringer};
@@ -406,7 +407,8 @@ impl Path for ShmPath {
     fn lines(&self, peer: Peer, host: &Calibration) -> Lines {
         let link = self.links.get(self.ranks.local(peer) as usize);
         let direct = link.is_some_and(|l| l.fetcher.may_work());
-        prices::shared_memory(host, direct)
+        let both = link.is_some_and(|l| l.shares_copies);
+        prices::shared_memory(host, direct, both)
     }
 
     fn address(&self) -> String {
@@ -460,7 +462,7 @@ impl Path for ShmPath {
         let link = self.links.get_mut(i).ok_or(Refused::Unsupported)?;
         let peer = self.ranks.info(i);
         link.fetcher.check(peer)?;
-        if len >= shared_copy::FROM && link.shares_copies {
+        if len >= SHARED_FROM && link.shares_copies {
             if !link.announced {
                 self.announce(i);
             }

@@ -13,9 +13,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use kw_sys::process_vm;
 
-/// The shortest message that both copy, bytes: the notice, and taking turns at the job's cache
-/// lines, cost about as much as one core copies in a microsecond.
-pub(super) const FROM: u64 = 128 << 10;
 /// The longest piece, bytes. The last pieces end at different times, so long messages have more
 /// pieces than two.
 const PIECE: u64 = 512 << 10;
@@ -166,6 +163,122 @@ impl CopyJob {
             }
             // SYNC: copy-done. The bytes are in place before the receiver sees this.
             self.done.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::segment::Segment;
+    use super::*;
+    use kw_sys::buf::Buf;
+    use proptest::prelude::*;
+
+    fn address(buf: &Buf) -> u64 {
+        buf.contiguous().map_or(0, |at| at as u64)
+    }
+
+    /// A message of this process to itself: what each thread copied, and the result.
+    fn copied(len: u64, sender_comes: bool, pid: i32) -> (Outcome, bool) {
+        let (segment, _fd) = Segment::create(1).unwrap();
+        let (from, into) = (Buf::alloc(len as usize), Buf::alloc(len as usize));
+        let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251) as u8).collect();
+        from.write(0, &bytes);
+        let job = segment.copy_job(0);
+        let described = Copied {
+            from: address(&from),
+            into: address(&into),
+            len,
+        };
+        job.open(1, described);
+        let read = |at, n| process_vm::fetch(process_vm::pid(), described.from + at, &into, at, n);
+        let outcome = std::thread::scope(|scope| {
+            if sender_comes {
+                scope.spawn(|| job.send(1, pid));
+            }
+            job.receive(1, read, || true)
+        });
+        let mut there = vec![0; len as usize];
+        into.read(0, &mut there);
+        (outcome, there == bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn every_byte_is_copied_whether_the_sender_comes_or_not(len in 1u64..3 << 20, comes: bool) {
+            prop_assert_eq!(copied(len, comes, process_vm::pid()), (Outcome::Complete, true));
+        }
+    }
+
+    #[test]
+    fn pieces_that_the_sender_may_not_write_are_reported() {
+        // No process has this number: the sender may write nothing.
+        let (segment, _fd) = Segment::create(1).unwrap();
+        let job = segment.copy_job(0);
+        let nothing = Copied {
+            from: 0,
+            into: 0,
+            len: 1 << 20,
+        };
+        job.open(5, nothing);
+        let (_, at, len) = job.take(5).unwrap();
+        assert_eq!((at, len), (0, PIECE));
+        job.done.fetch_add(1, Ordering::Release);
+        job.send(5, i32::MAX);
+        assert_eq!(job.receive(5, |_, _| Ok(()), || true), Outcome::Incomplete);
+    }
+
+    #[test]
+    fn a_notice_that_is_read_too_late_names_a_job_that_has_ended() {
+        let (segment, _fd) = Segment::create(1).unwrap();
+        let job = segment.copy_job(0);
+        let message = |len| Copied {
+            from: 0,
+            into: 0,
+            len,
+        };
+        job.open(1, message(100));
+        assert_eq!(job.receive(1, |_, _| Ok(()), || true), Outcome::Complete);
+        assert!(job.take(1).is_none());
+        job.open(2, message(100));
+        assert!(job.take(1).is_none() && job.take(2).is_some());
+    }
+
+    #[test]
+    fn a_sender_that_ends_while_it_copies_ends_the_wait() {
+        let (segment, _fd) = Segment::create(1).unwrap();
+        let job = segment.copy_job(0);
+        let message = Copied {
+            from: 0,
+            into: 0,
+            len: 1 << 20,
+        };
+        job.open(1, message);
+        assert!(job.take(1).is_some());
+        let outcome = job.receive(1, |_, _| Ok(()), || false);
+        assert_eq!(outcome, Outcome::SenderEnded);
+    }
+
+    #[test]
+    fn an_error_of_the_receiver_leaves_no_piece_to_the_sender() {
+        let (segment, _fd) = Segment::create(1).unwrap();
+        let job = segment.copy_job(0);
+        let message = Copied {
+            from: 0,
+            into: 0,
+            len: 3 << 20,
+        };
+        job.open(1, message);
+        assert_eq!(job.receive(1, |_, _| Err(14), || true), Outcome::Failed(14));
+        assert!(job.take(1).is_none());
+    }
+
+    #[test]
+    fn pieces_cover_a_message_of_any_length() {
+        for len in [1, 4096, 128 << 10, (1 << 20) + 1, 64 << 20, 1 << 50] {
+            let piece = piece_of(len);
+            assert!(len.div_ceil(piece) < 1 << PIECES, "{len}: {piece}");
         }
     }
 }

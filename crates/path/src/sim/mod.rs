@@ -77,6 +77,7 @@ impl Default for SimOptions {
                 copy: line(50.0, 0.1),
                 control: line(10_000.0, 0.0),
                 get: Some(line(2_000.0, 0.1)),
+                shared_get: None,
             },
         }
     }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | a frame between two ranks of a host | a cache line between their processors |
 //! | a byte through shared memory | what a shared area moves |
-//! | a byte fetched | process_vm_readv |
+//! | a byte fetched | process_vm_readv; by both ranks of a long message: [`BOTH`] of it |
 //! | copying an early message once more | a copy within the caches for shared memory, plus memory for it if a network carries it |
 //! | a frame over a network for which a rank waits | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw, over UDP the connection |
@@ -24,6 +24,9 @@ use kw_base::overheads::{RING, TCP_BYTE, TCP_FRAME};
 const RING_PAYLOAD: f64 = 45.0;
 /// Cost of an unexpected message beyond its copy: its entries in tables and queues, nanoseconds.
 const ENTRIES: f64 = 60.0;
+/// Part of the time of a long message that is left when its sender copies, too, instead of its
+/// receiver alone. Not one half: they begin and end at different times (docs/decisions.md).
+const BOTH: f64 = 0.55;
 /// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
 /// The cost of a frame without payload: that of a packet and of its acknowledgement, beyond the
@@ -54,17 +57,23 @@ pub fn own() -> Lines {
         copy: OWN,
         control: line(OWN.t0, 0.0),
         get: None,
+        shared_get: None,
     }
 }
 
-/// The lines between two ranks that share memory; `direct`: one may read the other's.
-pub fn shared_memory(c: &Calibration, direct: bool) -> Lines {
+/// The lines between two ranks that share memory; `direct`: one may read the other's; `both`: a
+/// sender may help a receiver that does.
+pub fn shared_memory(c: &Calibration, direct: bool, both: bool) -> Lines {
     let frame = c.line_between();
+    let get = c.fetch().filter(|_| direct);
     Lines {
         stream: line(frame + RING_PAYLOAD, c.stream_between()),
         copy: line(ENTRIES, c.get_or_start(Figure::CopyNear)),
         control: line(frame + RING, 0.0),
-        get: c.fetch().filter(|_| direct),
+        get,
+        shared_get: get
+            .filter(|_| both)
+            .map(|alone| line(alone.t0 + frame + RING, BOTH * alone.tb)),
     }
 }
 
@@ -106,6 +115,7 @@ fn over(c: &Calibration, network: &Network, [frame, control, byte]: [f64; 3]) ->
         copy: line(ENTRIES, c.get_or_start(Figure::Keep)),
         control: line(control + way, 0.0),
         get: None,
+        shared_get: None,
     }
 }
 
@@ -115,12 +125,16 @@ mod tests {
 
     #[test]
     fn starting_values_are_those_of_the_machine_that_was_measured() {
-        let lines = shared_memory(&Calibration::START, true);
+        let lines = shared_memory(&Calibration::START, true, true);
         assert_eq!((lines.stream.t0, lines.control.t0), (90.0, 70.0));
         assert!((lines.stream.tb - 0.033).abs() < 1e-6);
         let get = lines.get.unwrap();
         assert!((get.t0 - 1300.0).abs() < 1e-6 && (get.tb - 0.068).abs() < 1e-6);
-        assert!(shared_memory(&Calibration::START, false).get.is_none());
+        assert!(lines.shared_get.unwrap().at(1 << 20) < get.at(1 << 20));
+        let without = shared_memory(&Calibration::START, false, true);
+        assert!(without.get.or(without.shared_get).is_none());
+        let alone = shared_memory(&Calibration::START, true, false);
+        assert!(alone.get.is_some() && alone.shared_get.is_none());
     }
 
     #[test]

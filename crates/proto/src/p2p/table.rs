@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | eager | stream(n) + u copy(n), where u is the share of messages that come before their receive |
 //! | rendezvous | 2 control + stream(n) |
-//! | get | 2 control + get(n) |
+//! | get | 2 control + get(n), or what it costs if both ranks copy |
 //! | write | stream(n) |
 //!
 //! No threshold is a constant: the crossing points follow from the cost lines; they are computed
@@ -33,7 +33,14 @@ pub struct Lines {
     pub control: Line,
     /// The receiver reads the sender's memory.
     pub get: Option<Line>,
+    /// The same for messages of [`SHARED_FROM`] bytes and more, of which the sender copies a part,
+    /// if it may.
+    pub shared_get: Option<Line>,
 }
+
+/// The shortest message that receiver and sender copy together, bytes (`kw_path::shm`): asking for
+/// help and taking turns cost as much as one core copies in about a microsecond.
+pub const SHARED_FROM: u64 = 128 << 10;
 
 /// Share of messages assumed to come before their receive (expected receives are the rule in the
 /// codes of the papers: seeds 001, section 4.4.1 measures both kinds apart). A built-in value, as
@@ -113,8 +120,9 @@ impl Choice {
         let eager = |n: u64| lines.stream.at(n) + keeping(n);
         let rendezvous = |n: u64| 2.0 * lines.control.at(0) + lines.stream.at(n);
         let get = |n: u64| {
-            lines
-                .get
+            let shared = lines.shared_get.filter(|_| n >= SHARED_FROM);
+            shared
+                .or(lines.get)
                 .map_or(f64::INFINITY, |g| 2.0 * lines.control.at(0) + g.at(n))
         };
         let eager_max = eager_max.unwrap_or_else(|| {
@@ -194,6 +202,30 @@ fn crossing(past: impl Fn(u64) -> bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_that_both_ranks_copy_are_read_from_a_length_on() {
+        let lines = Lines {
+            stream: line(90.0, 0.067),
+            copy: line(60.0, 0.02),
+            control: line(70.0, 0.0),
+            get: Some(line(1300.0, 0.093)),
+            shared_get: None,
+        };
+        let room = Room {
+            mark: 32 << 20,
+            peers: 1,
+        };
+        let alone = Choice::from_lines(&lines, room, None, true);
+        assert!(alone.get_min > 1 << 40, "{alone:?}");
+        let lines = Lines {
+            shared_get: Some(line(1400.0, 0.051)),
+            ..lines
+        };
+        let both = Choice::from_lines(&lines, room, None, true);
+        assert_eq!(both.get_min, SHARED_FROM);
+        assert_eq!(both.eager_max, alone.eager_max);
+    }
     use proptest::prelude::*;
 
     const fn line(t0: f64, tb: f64) -> Line {
@@ -211,6 +243,7 @@ mod tests {
             copy: line(60.0, copy),
             control: line(control, 0.0),
             get: None,
+            shared_get: None,
         }
     }
 
@@ -225,6 +258,7 @@ mod tests {
             copy: line(50.0, 0.04),
             control: line(150.0, 0.0),
             get: Some(line(300.0, 0.08)),
+            shared_get: None,
         };
         let c = Choice::from_lines(&lines, ROOM, Some(1000), true);
         assert_eq!(c.eager_max, 1000);
