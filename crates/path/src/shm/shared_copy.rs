@@ -4,7 +4,7 @@
 //! about half the rate that both reach together. So the receiver describes the copy in its block of
 //! the segment ([`CopyJob`]), puts a notice into the sender's ring, and begins to copy. A sender
 //! that polls meanwhile writes pieces of the message into the receiver's buffer. Each takes the
-//! next piece that nobody has taken. A sender that does not poll is not waited for: the receiver
+//! next free piece. A sender that does not poll is not waited for: the receiver
 //! then copies all of it, and the notice, when it is read at last, names a job that has ended.
 //!
 //! A receiver has one job at a time, because it copies as long as it lasts.
@@ -26,7 +26,7 @@ const POLLS: u32 = 4096;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct CopyJob {
-    /// The job's number, and the first piece that nobody has taken yet.
+    /// The job's number, and the first free piece.
     next: AtomicU64,
     /// The message in the sender's memory.
     from: AtomicU64,
@@ -82,7 +82,7 @@ impl CopyJob {
         self.piece.store(piece_of(copied.len), Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
         self.failed.store(0, Ordering::Relaxed);
-        // SYNC: copy-job. Who reads this number reads the description too.
+        // SYNC: copy-job. A process that reads this number reads the description too.
         self.next.store(number << PIECES, Ordering::Release);
     }
 
