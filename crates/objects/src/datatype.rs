@@ -82,6 +82,8 @@ pub struct Datatype {
     pub name: String,
     /// Whether MPI_Type_free is not allowed (predefined, or made by MPI_Type_create_f90_...).
     pub lasting: bool,
+    /// Whether memory described by it moves ([`Buf::moving`]). Only messages may use it.
+    pub moving: bool,
 }
 
 impl Datatype {
@@ -92,6 +94,7 @@ impl Datatype {
             recipe: None,
             name: name.to_string(),
             lasting: true,
+            moving: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl Datatype {
             recipe: Some(recipe),
             name: String::new(),
             lasting: false,
+            moving: false,
         }
     }
 }
@@ -179,7 +183,23 @@ impl Tables {
         if !found.committed {
             return Err(uncommitted(datatype));
         }
+        if found.moving {
+            return Err(moves(datatype));
+        }
         Ok(&found.layout)
+    }
+
+    /// A datatype for messages of elements of another one whose memory moves ([`Buf::moving`]):
+    /// their address is that of two functions. It is never freed. `None` if the elements are not
+    /// contiguous, or if types are checked.
+    pub fn moving_twin(&mut self, of: TypeH) -> Res<Option<TypeH>> {
+        let layout = self.layout(of)?.clone();
+        if self.checking || layout.contiguous(2) != Some(0) {
+            return Ok(None);
+        }
+        let mut twin = Datatype::derived(layout, Arc::new(Recipe::default()));
+        (twin.committed, twin.lasting, twin.moving) = (true, true, true);
+        Ok(Some(TypeH::from_key(self.types.derived.insert(twin))))
     }
 
     /// Whether this is MPI_DATATYPE_NULL, which is accepted for a buffer of no elements, as with
@@ -192,16 +212,40 @@ impl Tables {
     /// commitment and null buffers.
     #[inline]
     pub fn buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
-        if let Some(size) = basic::plain_size(datatype.0) {
-            let len = count.checked_mul(size as i64).unwrap_or(-1);
-            if len < 0 || (addr == Addr::NULL && len > 0) {
-                return Err(bad_buffer(count, size, datatype));
-            }
-            if !self.checking {
-                return Ok(Buf::bytes(addr, len as u64));
-            }
+        self.plain_buf(addr, count, datatype)
+            .unwrap_or_else(|| self.typed_buf(addr, count, datatype))
+    }
+
+    /// Like [`Tables::buf`], for a message, whose memory may move.
+    #[inline]
+    pub fn message_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
+        self.plain_buf(addr, count, datatype)
+            .unwrap_or_else(|| self.derived_message_buf(addr, count, datatype))
+    }
+
+    /// The buffer, if the datatype is a predefined one that needs no layout.
+    #[inline]
+    fn plain_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Option<Res<Buf>> {
+        let size = basic::plain_size(datatype.0)?;
+        let len = count.checked_mul(size as i64).unwrap_or(-1);
+        if len < 0 || (addr == Addr::NULL && len > 0) {
+            return Some(Err(bad_buffer(count, size, datatype)));
         }
-        self.typed_buf(addr, count, datatype)
+        (!self.checking).then(|| Ok(Buf::bytes(addr, len as u64)))
+    }
+
+    fn derived_message_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
+        match self.types.get(datatype) {
+            Some(found) if found.moving => {
+                let size = found.layout.size();
+                let len = count.checked_mul(size as i64).unwrap_or(-1);
+                if len < 0 || addr == Addr::NULL {
+                    return Err(bad_buffer(count, size, datatype));
+                }
+                Ok(Buf::moving(addr, len as u64))
+            }
+            _ => self.typed_buf(addr, count, datatype),
+        }
     }
 
     fn typed_buf(&self, addr: Addr, count: i64, datatype: TypeH) -> Res<Buf> {
@@ -258,6 +302,17 @@ fn unknown(handle: TypeH) -> Box<Fault> {
         )
     };
     Fault::new(Class::Type, format!("datatype is {what}"))
+}
+
+#[cold]
+fn moves(handle: TypeH) -> Box<Fault> {
+    Fault::new(
+        Class::Type,
+        format!(
+            "datatype {:#x} is for messages in memory that moves, which this call cannot use",
+            handle.0
+        ),
+    )
 }
 
 #[cold]

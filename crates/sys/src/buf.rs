@@ -122,6 +122,9 @@ enum Shape {
         count: u64,
         skip: u64,
     },
+    /// Contiguous bytes at an address that is known only while they are held, without the first
+    /// `skip`; the base is the address of a [`moving::Holder`].
+    Moving { skip: u64 },
 }
 
 /// A message buffer: `len` bytes of packed data, wherever they lie in memory.
@@ -307,7 +310,7 @@ impl Buf {
         let (mut base, mut shape) = (self.base, self.shape.clone());
         match &mut shape {
             Shape::Contiguous => base = base.wrapping_add(from as usize),
-            Shape::Typed { skip, .. } => *skip += from,
+            Shape::Typed { skip, .. } | Shape::Moving { skip } => *skip += from,
         }
         let keep = self.keep.clone();
         Buf {
@@ -320,6 +323,9 @@ impl Buf {
 
     /// Calls `run(address, length)` for each run of memory holding bytes `from..from+len` of the
     /// packed data.
+    ///
+    /// # Panics
+    /// If the memory moves and was not [fixed](Buf::fixed) (a fault of our own).
     #[inline]
     pub fn runs(&self, from: u64, len: u64, run: &mut dyn FnMut(usize, usize)) {
         let to = (from + len).min(self.len);
@@ -335,51 +341,8 @@ impl Buf {
             } => layout.for_each_run(*count, skip + from, skip + to, &mut |at, n| {
                 run(self.base.wrapping_add(at as usize), n as usize)
             }),
+            Shape::Moving { .. } => panic!("memory that moves has no address"),
         }
-    }
-
-    /// Whether any byte of memory belongs to the data of both.
-    pub fn shares_memory(&self, other: &Buf) -> bool {
-        let ((a, b), (c, d)) = (self.span(), other.span());
-        if self.len == 0 || other.len == 0 || b <= c || d <= a {
-            return false;
-        }
-        let (mine, theirs) = (self.sorted_runs(), other.sorted_runs());
-        let (mut mine, mut theirs) = (mine.iter().peekable(), theirs.iter().peekable());
-        while let (Some(a), Some(b)) = (mine.peek(), theirs.peek()) {
-            if a.1 <= b.0 {
-                mine.next();
-            } else if b.1 <= a.0 {
-                theirs.next();
-            } else {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Addresses between which all runs of memory lie.
-    fn span(&self) -> (i128, i128) {
-        let base = self.base as i128;
-        match &self.shape {
-            Shape::Contiguous => (base, base + self.len as i128),
-            Shape::Typed { layout, count, .. } => {
-                let far = layout.extent() as i128 * count.saturating_sub(1) as i128;
-                let first = base + layout.true_lb() as i128 + far.min(0);
-                (first, first + far.abs() + layout.true_extent() as i128)
-            }
-        }
-    }
-
-    /// Begin and end of each run of memory, by address.
-    fn sorted_runs(&self) -> Vec<(usize, usize)> {
-        let mut all: Vec<(usize, usize)> = Vec::new();
-        self.runs(0, self.len, &mut |at, n| match all.last_mut() {
-            Some(last) if last.1 == at => last.1 += n,
-            _ => all.push((at, at + n)),
-        });
-        all.sort_unstable();
-        all
     }
 
     /// How many bytes of a range of `len` bytes at `from` exist.
@@ -436,6 +399,8 @@ impl Buf {
                 let mut packer = unsafe { Packer::<PACKS>::new(self.base, stream) };
                 layout.walk(*count, from, from + n, &mut packer);
             }
+            // SAFETY: promised by the caller.
+            Shape::Moving { .. } => unsafe { self.transfer_held::<PACKS>(from, n, stream) },
         }
     }
 
@@ -587,5 +552,9 @@ impl kw_proto::endpoint::Memory for Buf {
     }
 }
 
+pub(crate) mod moving;
+mod overlap;
 #[cfg(test)]
 mod tests;
+
+pub use moving::{Fixed, HELD};

@@ -37,6 +37,7 @@ fn fetch_by(call: Call, address: u64, buf: &Buf, at: u64, len: u64) -> Result<()
             None => PIECE.min(len - done),
         };
         let (from, there) = (at + done, address + done);
+        let buf = &*buf.fixed();
         done += match gather(buf, from, window, &mut iov) {
             0 => return Err(libc::EFAULT),
             count if count <= RUNS => call(there, &iov[..count], window as usize)?,

@@ -70,7 +70,7 @@ pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Ou
         context: c.context,
         source: c.rank,
         tag: end.tag,
-        buf: tables.buf(end.buf, end.count, end.datatype)?,
+        buf: tables.message_buf(end.buf, end.count, end.datatype)?,
     }))
 }
 
@@ -99,7 +99,10 @@ pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
 #[inline(always)]
 pub(crate) fn incoming(tables: &Tables, comm: CommH, end: &End) -> Res<Option<(Want, Buf)>> {
     match want(tables.comm(comm)?, end.rank, end.tag)? {
-        Some(want) => Ok(Some((want, tables.buf(end.buf, end.count, end.datatype)?))),
+        Some(want) => Ok(Some((
+            want,
+            tables.message_buf(end.buf, end.count, end.datatype)?,
+        ))),
         None => nonnegative(end.count).map(|()| None),
     }
 }

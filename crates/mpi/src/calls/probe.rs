@@ -203,7 +203,7 @@ fn start(
     let (engine, tables) = running(state)?;
     let taken = tables.message(handle)?;
     let buf: Buf = tables
-        .buf(buf, count, datatype)
+        .message_buf(buf, count, datatype)
         .map_err(|f| f.on(taken.comm))?;
     if let Some(key) = handle.key() {
         tables.messages.remove(key);

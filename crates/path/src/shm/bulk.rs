@@ -235,6 +235,7 @@ impl Filler {
         let slots = lane.slots(piece.first, piece.count);
         let n = len.min(slots.len());
         let bytes = slots.part(0, n);
+        let buf = buf.fixed();
         match buf.row(from, n) {
             Some(row) if n >= self.copier.long() => self.copier.copy(row, bytes),
             _ => buf.pack(from, bytes),
@@ -346,6 +347,7 @@ impl Drainer {
         let slots = lane.slots(piece.first, piece.count);
         let n = len.min(slots.len());
         let bytes = slots.part(0, n);
+        let buf = buf.fixed();
         match buf.row(at, n) {
             Some(row) => nontemporal::fetch(bytes, row),
             None => buf.unpack(at, bytes),

@@ -6,7 +6,7 @@
 //! call: memory that a [`Buf`] names by address, and information that Linux alone gives of a
 //! connection.
 
-use crate::buf::Buf;
+use crate::buf::{Buf, HELD};
 use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -382,11 +382,14 @@ impl Sock {
     ) -> io::Result<usize> {
         let mut runs = Runs::new();
         runs.push(head.as_ptr() as usize, head.len());
+        let (fixed, moves) = (buf.fixed(), buf.is_moving());
+        let buf = &*fixed;
+        let len = if moves { len.min(HELD) } else { len };
         if !runs.gather(buf, from, len) {
             return self.send_packed(head, buf, from, len);
         }
         let mut at = from + len;
-        while buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
+        while !moves && buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
             let piece = cuts.every.min(cuts.end - at);
             runs.push(cuts.mark.as_ptr() as usize, cuts.mark.len());
             runs.gather(buf, at, piece);
@@ -432,6 +435,9 @@ impl Sock {
         len: u64,
         rest: &mut [u8],
     ) -> Option<io::Result<Got>> {
+        let (fixed, wanted) = (buf.fixed(), len);
+        let len = if buf.is_moving() { len.min(HELD) } else { len };
+        let buf = &*fixed;
         if rest.is_empty() {
             if let Some(base) = buf.contiguous() {
                 let p = base.wrapping_add(at as usize) as *mut libc::c_void;
@@ -445,7 +451,7 @@ impl Sock {
         if !runs.gather(buf, at, len) {
             return None;
         }
-        if runs.bytes() as u64 == len {
+        if runs.bytes() as u64 == wanted {
             runs.push(rest.as_mut_ptr() as usize, rest.len());
         }
         // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the

@@ -1,6 +1,7 @@
 //! Sockets of the loopback interface.
 
 use super::*;
+use crate::buf::moving::tests::{Wanderer, pattern};
 use std::net::Ipv4Addr;
 
 /// Two ends of a connection, both non-blocking.
@@ -37,6 +38,36 @@ fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
     drop(a);
     while b.recv(&mut head).unwrap() == Got::Nothing {}
     assert_eq!(b.recv(&mut head).unwrap(), Got::End);
+}
+
+#[test]
+fn a_payload_in_memory_that_moves_travels_in_pieces_and_lands_in_place() {
+    let (a, b) = pair();
+    let len = 2 * HELD + 100;
+    let data = pattern(len as usize);
+    let (from, to) = (
+        Wanderer::new(data.clone()),
+        Wanderer::new(vec![0; data.len()]),
+    );
+    let (mut sent, mut came, mut rest) = (0, 0, [0; 16]);
+    while came < len {
+        if sent < len {
+            sent += a
+                .send_cut(b"", &from.buf(), sent, len - sent, &Cuts::NONE)
+                .unwrap() as u64;
+        } else if sent == len {
+            sent += a.send(b"behind").unwrap() as u64;
+        }
+        match b.recv_into(&to.buf(), came, len - came, &mut rest).unwrap() {
+            Ok(Got::Bytes(n)) => came += n as u64,
+            Ok(other) => assert_eq!(other, Got::Nothing),
+            Err(e) => panic!("{e}"),
+        }
+    }
+    let more = (came - len) as usize;
+    assert_eq!(&rest[..more], &b"behind"[..more]);
+    assert!(to.bytes() == data);
+    assert!(from.times.get() > 2 && to.times.get() > 2);
 }
 
 /// Two ends that have answered each other for a while, as a rule: acknowledgements ride on answers.
