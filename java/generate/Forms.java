@@ -109,7 +109,7 @@ final class CommForms {
         line("            byte[] bytes = Objects.bytes(buf, offset, count);");
         line("            %s(bytes, 0, bytes.length, MPI.BYTE, dest, tag);\n            return;\n        }", c);
         line("        try (Exchange x = new Exchange(this, Exchange.BLOCKING)) {");
-        line("            x.end(c.MPI_%s(x.input(buf, offset, count, type), count, type.handle, dest, tag, handle));", c);
+        line("            x.end(c.MPI_%s(x.given(buf, offset, count, type), count, x.type(type), dest, tag, handle));", c);
         line("        }\n    }\n");
         for (String[] form : new String[][] {
             {immediate, mode[2], "NONBLOCKING", "Request"}, {c + "_init", mode[3] + "Init", "PERSISTENT", "Prequest"}}) {

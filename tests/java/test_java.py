@@ -85,6 +85,18 @@ def test_a_million_messages_without_growth(where, java, classes):
     mpiexec("-n", 2, *words, "Soak", number, out="passed\n", env=paths, timeout=500)
 
 
+@pytest.mark.parametrize("where", ["shm", "tcp", "udp"])
+def test_long_arrays_while_the_collector_moves_them(where, java, classes):
+    paths = {"KW_PATHS": f"self,{where}"}
+    heap = ["-Xmx256m", "-Xcheck:jni"] if where == "shm" else ["-Xmx256m"]
+    p = mpiexec("-n", 2, *java, *heap, "-cp", classes, "Lent", out="passed\n", env=paths)
+    assert "WARNING" not in p.stderr, told(p)
+
+
+def test_long_arrays_that_are_copied(java, classes):
+    mpiexec("-n", 2, *java, "-cp", classes, "Lent", out="passed\n", env={"KW_CHECK": "yes"})
+
+
 def test_threads_that_call_at_once(java, classes):
     mpiexec("-n", 2, *java, "-cp", classes, "Threads", out="passed\n")
 

@@ -327,8 +327,8 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         }
         try (Exchange x = new Exchange(this, Exchange.BLOCKING)) {
             int status = x.frame().push(Status.BYTES);
-            long at = x.message(buf, offset, count, type);
-            return x.received(c.MPI_Recv(at, count, type.handle, source, tag, handle, x.frame().at(status)), status);
+            long at = x.taken(buf, offset, count, type);
+            return x.received(c.MPI_Recv(at, count, x.type(type), source, tag, handle, x.frame().at(status)), status);
         }
     }
 
@@ -416,9 +416,10 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         }
         try (Exchange x = new Exchange(this, Exchange.BLOCKING)) {
             int status = x.frame().push(Status.BYTES);
-            long out = x.input(sendbuf, sendoffset, sendcount, sendtype);
-            long in = x.message(recvbuf, recvoffset, recvcount, recvtype);
-            return x.received(c.MPI_Sendrecv(out, sendcount, sendtype.handle, dest, sendtag, in, recvcount, recvtype.handle, source,
+            long out = x.given(sendbuf, sendoffset, sendcount, sendtype);
+            long outType = x.type(sendtype);
+            long in = x.taken(recvbuf, recvoffset, recvcount, recvtype);
+            return x.received(c.MPI_Sendrecv(out, sendcount, outType, dest, sendtag, in, recvcount, x.type(recvtype), source,
                 recvtag, handle, x.frame().at(status)), status);
         }
     }

@@ -2,6 +2,7 @@ package mpi;
 
 import java.util.concurrent.ConcurrentHashMap;
 import mpi.internal.Native;
+import mpi.internal.Lending;
 
 /** A datatype. Every datatype has a base type, the type of the Java array that its messages lie in. */
 public class Datatype implements Freeable, Cloneable {
@@ -16,6 +17,7 @@ public class Datatype implements Freeable, Cloneable {
     static final int BASE_OBJECT = 9;
     static final long NULL = 0x200;
     private static final int[] WIDTHS = {1, 1, 2, 2, 1, 4, 8, 4, 8, 1};
+    private static final long UNKNOWN = -1;
     private static final String[] NAMES = {"", "byte", "char", "short", "boolean", "int", "long", "float", "double", "Object"};
     private static final ConcurrentHashMap<Long, Datatype> KNOWN = new ConcurrentHashMap<>();
 
@@ -32,6 +34,8 @@ public class Datatype implements Freeable, Cloneable {
     private long trueExtent;
     private final Attributes attributes = new Attributes();
 
+    /** The datatype of arrays that are lent to C; 0 if there is none. */
+    private long lent = UNKNOWN;
     /** A type of the standard whose elements lie one behind another. */
     Datatype(long handle, int base, int size) {
         this.handle = handle;
@@ -160,6 +164,15 @@ public class Datatype implements Freeable, Cloneable {
     }
 
     long size() {
+    /** Handle of this type for arrays that are lent to C (Lending); 0 if they are copied. Only for what {@link #isPlain} says. */
+    long lent() {
+        if (lent == UNKNOWN) {
+            // C takes any byte, Java's boolean only 0 and 1
+            lent = plain && base != BASE_BOOLEAN ? Lending.typeOf(handle) : 0;
+        }
+        return lent;
+    }
+
         return size;
     }
 

@@ -5,6 +5,7 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import mpi.internal.Lending;
 import mpi.internal.Native;
 
 /**
@@ -16,6 +17,8 @@ final class Exchange implements AutoCloseable {
     static final int BLOCKING = 0;
     static final int NONBLOCKING = 1;
     static final int PERSISTENT = 2;
+    /** Bytes of an array from which on lending it costs less than two copies. */
+    private static final long LONG = 16 << 10;
 
     private final Native c = MPI.library();
     private final CommCore owner;
@@ -31,6 +34,10 @@ final class Exchange implements AutoCloseable {
     private Op op;
     private int request = -1;
     private long first;
+    /** What C has as addresses of arrays that are lent to it. */
+    private long lent;
+    private long alsoLent;
+    private boolean lends;
 
     Exchange(CommCore owner, int mode) {
         this.owner = owner;
@@ -131,6 +138,40 @@ final class Exchange implements AutoCloseable {
     long message(Object buffer, long offset, long count, Datatype type) {
         boolean dense = usable(type).isDense();
         return span(buffer, offset, count, type, !dense, true, dense);
+    }
+
+    /** Address of a message to send; {@link #type} tells the datatype that belongs to it. */
+    long given(Object buffer, long offset, long count, Datatype type) {
+        long at = lend(buffer, offset, count, type, false);
+        return at != 0 ? at : input(buffer, offset, count, type);
+    }
+
+    /** Address of memory for a message, which may be shorter; {@link #type} tells the datatype that belongs to it. */
+    long taken(Object buffer, long offset, long count, Datatype type) {
+        long at = lend(buffer, offset, count, type, true);
+        return at != 0 ? at : message(buffer, offset, count, type);
+    }
+
+    /** Handle of a datatype for the last address of a message. */
+    long type(Datatype type) {
+        return lends ? type.lent() : type.handle;
+    }
+
+    /** Lends a long array to a blocking call; 0 if it has to be copied, or is wrong. */
+    private long lend(Object array, long offset, long count, Datatype type, boolean writes) {
+        lends = false;
+        if (mode != BLOCKING || type == null || !type.isPlain() || count * type.size() < LONG || Copies.base(array) != type.base
+            || offset < 0 || offset + count > Array.getLength(array) || type.lent() == 0) {
+            return 0;
+        }
+        long at = Lending.start(array, offset * type.size(), writes);
+        if (lent == 0) {
+            lent = at;
+        } else {
+            alsoLent = at;
+        }
+        lends = at != 0;
+        return at;
     }
 
     /** Address of a result, which is the operand, too, where that is in place. */
@@ -385,6 +426,12 @@ final class Exchange implements AutoCloseable {
     public void close() {
         java.lang.ref.Reference.reachabilityFence(this);
         frame.reset(mark);
+        if (lent != 0) {
+            Lending.stop(lent);
+            if (alsoLent != 0) {
+                Lending.stop(alsoLent);
+            }
+        }
         if (pieces != null) {
             for (Piece piece : pieces) {
                 piece.give();

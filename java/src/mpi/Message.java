@@ -85,8 +85,8 @@ public final class Message {
             int slot = x.frame().push(8);
             int place = x.frame().push(Status.BYTES);
             x.frame().putLong(slot, handle);
-            long at = x.message(buf, 0, count, type);
-            int rc = c.MPI_Mrecv(at, count, type.handle, x.frame().at(slot), x.frame().at(place));
+            long at = x.taken(buf, 0, count, type);
+            int rc = c.MPI_Mrecv(at, count, x.type(type), x.frame().at(slot), x.frame().at(place));
             handle = x.frame().getLong(slot);
             return x.received(rc, place);
         }

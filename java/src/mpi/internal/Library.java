@@ -45,6 +45,7 @@ public final class Library {
         try {
             System.load(find(JNI));
             Jni.tellPlaces();
+            Lending.enable();
         } catch (UnsatisfiedLinkError e) {
             Linkage.tellPlaces();
         }
@@ -52,6 +53,7 @@ public final class Library {
 
     private static Native jni() {
         System.load(find(JNI));
+        Lending.enable();
         return new Jni();
     }
 
