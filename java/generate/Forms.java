@@ -209,6 +209,7 @@ final class CommForms {
         for (String o : objects) {
             line("        %s", o);
         }
+        quick(c, parameters, places);
         line("        try (Exchange x = new Exchange(this, mode)) {");
         places.forEach((name, expression) -> line("            long %sAt = %s;", name, expression));
         String args = parameters.stream().map(p -> switch (p[0]) {
@@ -224,6 +225,44 @@ final class CommForms {
         line("                case Exchange.NONBLOCKING -> c.MPI_%s(%shandle, x.request());", immediate, args);
         line("                default -> c.MPI_%s_init(%shandle, Info.handle(info), x.request());", c, args);
         line("            });\n        }\n    }\n");
+    }
+
+    /** A blocking call whose buffers are direct and have one datatype each, if this operation is of that kind. */
+    private void quick(String c, List<String[]> parameters, Map<String, String> places) {
+        boolean counts = parameters.stream().anyMatch(p -> p[0].equals("int[]"));
+        if (places.values().stream().anyMatch(e -> e.matches(".*x\\.(inputs|outputs|bytes)\\(.*"))) {
+            return;
+        }
+        StringBuilder when = new StringBuilder("mode == Exchange.BLOCKING");
+        for (int i = 0; i < parameters.size(); i++) {
+            if (isBuffer(parameters.get(i))) {
+                String type = parameters.stream().skip(i).filter(p -> p[0].equals("Datatype")).findFirst().get()[1];
+                when.append(" && Direct.is(").append(parameters.get(i)[1]).append(", ").append(type).append(')');
+            } else if (parameters.get(i)[0].equals("Op")) {
+                when.append(" && op != null && op.isStandard()");
+            } else if (parameters.get(i)[0].equals("int[]")) {
+                when.append(" && Frame.fits(").append(parameters.get(i)[1]).append(')');
+            }
+        }
+        line("        if (%s) {", when);
+        places.forEach((name, expression) -> line("            long %sAt = %s;", name, expression.replaceAll("x\\.(\\w+)\\(", "Direct.$1(c, ")));
+        String args = parameters.stream().map(p -> switch (p[0]) {
+            case "Object" -> p[1] + "At";
+            case "Datatype" -> p[1] + ".handle";
+            case "Op" -> p[1] + ".live()";
+            case "int[]" -> "frame.ints(" + p[1] + ")";
+            default -> p[1];
+        } + ", ").collect(Collectors.joining());
+        if (counts) {
+            line("            Frame frame = Frame.get();\n            int mark = frame.mark();\n            try {");
+        }
+        line("            %scheck(c.MPI_%s(%shandle));", counts ? "    " : "", c, args);
+        if (counts) {
+            line("            } finally {\n                frame.reset(mark);\n            }");
+        }
+        parameters.stream().filter(CommForms::isBuffer)
+            .forEach(p -> line("            java.lang.ref.Reference.reachabilityFence(%s);", p[1]));
+        line("            return null;\n        }");
     }
 
     /** The overloads of Open MPI's bindings whose one buffer is sent and received. */

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 final class Frame {
     private static final int BYTES = 1 << 16;
     private static final int ALIGN = 16;
+    private static final int FEW = 256;
     private static final ThreadLocal<Frame> FRAMES = ThreadLocal.withInitial(Frame::new);
     private final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
     private final long base = MPI.library().address(memory);
@@ -20,6 +21,11 @@ final class Frame {
 
     static Frame get() {
         return FRAMES.get();
+    }
+
+    /** Whether counts are few enough for a frame, even if calls nest. */
+    static boolean fits(int[] counts) {
+        return counts != null && counts.length <= FEW;
     }
 
     int mark() {

@@ -70,6 +70,16 @@ public final class Op implements Freeable {
     }
 
     static synchronized void freePairs() {
+    /** Handle of an operation that a program passes. */
+    static long handle(Op op) {
+        return MPIException.given(op, MPI.ERR_OP, "operation").live();
+    }
+
+    /** Whether C has it of its own. */
+    boolean isStandard() {
+        return objects == null;
+    }
+
         for (Op op : new Op[] {smallest, largest}) {
             if (op != null) {
                 op.free();
