@@ -24,7 +24,7 @@ public class CartComm extends Intracomm {
         Frame frame = Frame.get();
         int mark = frame.mark();
         try {
-            int place = frame.push(4 * dims.length + 4);
+            int place = frame.push(4 * MPIException.given(dims, MPI.ERR_DIMS, "array of dimensions").length + 4);
             for (int i = 0; i < dims.length; i++) {
                 frame.putInt(place + 4 * i, dims[i]);
             }
@@ -52,7 +52,7 @@ public class CartComm extends Intracomm {
 
     /** The rank at some coordinates. */
     public final int getRank(int[] coords) throws MPIException {
-        if (coords.length < dimensions()) {
+        if (MPIException.given(coords, MPI.ERR_ARG, "array of coordinates").length < dimensions()) {
             throw MPIException.wrong(MPI.ERR_ARG, "there are " + coords.length + " coordinates, the grid has " + dimensions()
                 + " dimensions");
         }
@@ -96,7 +96,7 @@ public class CartComm extends Intracomm {
     }
 
     final Cartcomm part(boolean[] remain) {
-        if (remain.length < dimensions()) {
+        if (MPIException.given(remain, MPI.ERR_ARG, "array of flags").length < dimensions()) {
             throw MPIException.wrong(MPI.ERR_DIMS, "there are " + remain.length + " flags, the grid has " + dimensions()
                 + " dimensions");
         }

@@ -55,7 +55,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
 
     /** {@code MPI_Comm_compare}. */
     public static int compare(Comm a, Comm b) throws MPIException {
-        return MPI.number((c, r) -> c.MPI_Comm_compare(a.handle, b.handle, r));
+        return MPI.number((c, r) -> c.MPI_Comm_compare(handle(a), handle(b), r));
     }
 
     /** {@code MPI_Comm_compare} (mpiJava). */
@@ -193,7 +193,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
 
     /** {@code MPI_Intercomm_create}. */
     public final Intercomm createIntercomm(Comm local, int localLeader, int remoteLeader, int tag) throws MPIException {
-        return new Intercomm(made((c, r) -> c.MPI_Intercomm_create(local.handle, localLeader, handle, remoteLeader, tag, r)));
+        return new Intercomm(made((c, r) -> c.MPI_Intercomm_create(handle(local), localLeader, handle, remoteLeader, tag, r)));
     }
 
     /** {@code MPI_Intercomm_create} (mpiJava). */
@@ -233,7 +233,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
 
     /** {@code MPI_Comm_set_errhandler}. */
     public final void setErrhandler(Errhandler handler) throws MPIException {
-        check(MPI.live().MPI_Comm_set_errhandler(handle, handler.handle));
+        check(MPI.live().MPI_Comm_set_errhandler(handle, Errhandler.handle(handler)));
     }
 
     /** {@code MPI_Comm_set_errhandler} (mpiJava). */
@@ -496,7 +496,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
 
     /** Bytes that some elements take when they are packed. */
     public final int packSize(int count, Datatype type) throws MPIException {
-        return MPI.number((c, r) -> c.MPI_Pack_size(count, type.live(), handle, r));
+        return MPI.number((c, r) -> c.MPI_Pack_size(count, Datatype.handle(type), handle, r));
     }
 
     /** Bytes that some elements take when they are packed (mpiJava). */
@@ -516,10 +516,14 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
             int place = x.frame().push(8);
             x.frame().putInt(place, position);
             long from = x.input(buf, offset, count, type);
-            long to = x.untouched(packed, 0, packed.length, MPI.BYTE);
+            long to = x.untouched(packed, 0, bytes(packed), MPI.BYTE);
             x.end(c.MPI_Pack(from, count, type.handle, to, packed.length, x.frame().at(place), handle));
             return x.frame().getInt(place);
         }
+    }
+
+    private static int bytes(byte[] packed) {
+        return MPIException.given(packed, MPI.ERR_BUFFER, "array of packed data").length;
     }
 
     /** Unpacks elements from a position of an array on; the position behind them. */
@@ -533,7 +537,7 @@ public class Comm extends CommCalls implements Freeable, Cloneable {
         try (Exchange x = new Exchange(this, Exchange.BLOCKING)) {
             int place = x.frame().push(8);
             x.frame().putInt(place, position);
-            long from = x.input(packed, 0, packed.length, MPI.BYTE);
+            long from = x.input(packed, 0, bytes(packed), MPI.BYTE);
             long to = x.output(buf, offset, count, type);
             x.end(c.MPI_Unpack(from, packed.length, x.frame().at(place), to, count, type.handle, handle));
             return x.frame().getInt(place);

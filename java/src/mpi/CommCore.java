@@ -17,6 +17,11 @@ abstract class CommCore {
         this.handle = handle;
     }
 
+    /** Handle of a communicator that a program passes. */
+    static long handle(CommCore comm) {
+        return MPIException.given(comm, MPI.ERR_COMM, "communicator").handle;
+    }
+
     static void check(int rc) {
         if (rc != MPI.SUCCESS) {
             throw MPIException.of(MPI.library(), rc);

@@ -1,8 +1,9 @@
 package mpi;
 
+import java.lang.reflect.Array;
 import java.util.concurrent.ConcurrentHashMap;
-import mpi.internal.Native;
 import mpi.internal.Lending;
+import mpi.internal.Native;
 
 /** A datatype. Every datatype has a base type, the type of the Java array that its messages lie in. */
 public class Datatype implements Freeable, Cloneable {
@@ -16,8 +17,8 @@ public class Datatype implements Freeable, Cloneable {
     static final int BASE_DOUBLE = 8;
     static final int BASE_OBJECT = 9;
     static final long NULL = 0x200;
-    private static final int[] WIDTHS = {1, 1, 2, 2, 1, 4, 8, 4, 8, 1};
     private static final long UNKNOWN = -1;
+    private static final int[] WIDTHS = {1, 1, 2, 2, 1, 4, 8, 4, 8, 1};
     private static final String[] NAMES = {"", "byte", "char", "short", "boolean", "int", "long", "float", "double", "Object"};
     private static final ConcurrentHashMap<Long, Datatype> KNOWN = new ConcurrentHashMap<>();
 
@@ -33,9 +34,9 @@ public class Datatype implements Freeable, Cloneable {
     private long trueLower;
     private long trueExtent;
     private final Attributes attributes = new Attributes();
-
     /** The datatype of arrays that are lent to C; 0 if there is none. */
     private long lent = UNKNOWN;
+
     /** A type of the standard whose elements lie one behind another. */
     Datatype(long handle, int base, int size) {
         this.handle = handle;
@@ -150,6 +151,11 @@ public class Datatype implements Freeable, Cloneable {
         return type;
     }
 
+    /** Handle of a datatype that a program passes. */
+    static long handle(Datatype type) {
+        return given(type).live();
+    }
+
     static String baseName(int base) {
         return NAMES[base];
     }
@@ -158,12 +164,6 @@ public class Datatype implements Freeable, Cloneable {
         return plain;
     }
 
-    /** Whether elements lie one behind another without gaps. */
-    boolean isDense() {
-        return size == extent && trueLower == 0 && trueExtent == size;
-    }
-
-    long size() {
     /** Handle of this type for arrays that are lent to C (Lending); 0 if they are copied. Only for what {@link #isPlain} says. */
     long lent() {
         if (lent == UNKNOWN) {
@@ -173,6 +173,12 @@ public class Datatype implements Freeable, Cloneable {
         return lent;
     }
 
+    /** Whether elements lie one behind another without gaps. */
+    boolean isDense() {
+        return size == extent && trueLower == 0 && trueExtent == size;
+    }
+
+    long size() {
         return size;
     }
 
@@ -281,14 +287,26 @@ public class Datatype implements Freeable, Cloneable {
         return handles;
     }
 
-    private static void same(int a, int b, String what) {
-        if (a != b) {
-            throw MPIException.wrong(MPI.ERR_ARG, what + " have " + a + " and " + b + " elements, they must be as many");
+    private static void same(Object a, Object b, String what) {
+        if (a == null || b == null) {
+            throw MPIException.wrong(MPI.ERR_ARG, what + " must not be null");
+        }
+        if (Array.getLength(a) != Array.getLength(b)) {
+            throw MPIException.wrong(MPI.ERR_ARG, what + " have " + Array.getLength(a) + " and " + Array.getLength(b)
+                + " elements, they must be as many");
         }
     }
 
+    private static Datatype given(Datatype type) {
+        return MPIException.given(type, MPI.ERR_TYPE, "datatype");
+    }
+
+    private static <T> T numbers(T array) {
+        return MPIException.given(array, MPI.ERR_ARG, "array of block lengths, displacements or types");
+    }
+
     private static long[] times(int[] values, int factor) {
-        long[] bytes = new long[values.length];
+        long[] bytes = new long[numbers(values).length];
         for (int i = 0; i < values.length; i++) {
             bytes[i] = (long) values[i] * factor;
         }
@@ -297,23 +315,23 @@ public class Datatype implements Freeable, Cloneable {
 
     /** {@code MPI_Type_contiguous}. */
     public static Datatype createContiguous(int count, Datatype old) throws MPIException {
-        return create(old.base, (c, f, r) -> c.MPI_Type_contiguous(count, old.live(), r));
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_contiguous(count, old.live(), r));
     }
 
     /** {@code MPI_Type_vector}; the stride is in elements of {@code old}. */
     public static Datatype createVector(int count, int blockLength, int stride, Datatype old) throws MPIException {
-        return create(old.base, (c, f, r) -> c.MPI_Type_vector(count, blockLength, stride, old.live(), r));
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_vector(count, blockLength, stride, old.live(), r));
     }
 
     /** {@code MPI_Type_create_hvector}; the stride is in bytes. */
     public static Datatype createHVector(int count, int blockLength, int stride, Datatype old) throws MPIException {
-        return create(old.base, (c, f, r) -> c.MPI_Type_create_hvector(count, blockLength, stride, old.live(), r));
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_create_hvector(count, blockLength, stride, old.live(), r));
     }
 
     /** {@code MPI_Type_indexed}; displacements are in elements of {@code old}. */
     public static Datatype createIndexed(int[] blockLengths, int[] displacements, Datatype old) throws MPIException {
-        same(blockLengths.length, displacements.length, "block lengths and displacements");
-        return create(old.base, (c, f, r) ->
+        same(blockLengths, displacements, "block lengths and displacements");
+        return create(given(old).base, (c, f, r) ->
             c.MPI_Type_indexed(blockLengths.length, f.ints(blockLengths), f.ints(displacements), old.live(), r));
     }
 
@@ -323,14 +341,15 @@ public class Datatype implements Freeable, Cloneable {
     }
 
     private static Datatype indexed(int[] blockLengths, long[] displacements, Datatype old) {
-        same(blockLengths.length, displacements.length, "block lengths and displacements");
-        return create(old.base, (c, f, r) ->
+        same(blockLengths, displacements, "block lengths and displacements");
+        return create(given(old).base, (c, f, r) ->
             c.MPI_Type_create_hindexed(blockLengths.length, f.ints(blockLengths), f.longs(displacements), old.live(), r));
     }
 
     /** {@code MPI_Type_create_indexed_block}; displacements are in elements of {@code old}. */
     public static Datatype createIndexedBlock(int blockLength, int[] displacements, Datatype old) throws MPIException {
-        return create(old.base, (c, f, r) ->
+        numbers(displacements);
+        return create(given(old).base, (c, f, r) ->
             c.MPI_Type_create_indexed_block(displacements.length, blockLength, f.ints(displacements), old.live(), r));
     }
 
@@ -340,11 +359,11 @@ public class Datatype implements Freeable, Cloneable {
     }
 
     private static Datatype struct(int[] blockLengths, long[] displacements, Datatype[] types) {
-        same(blockLengths.length, displacements.length, "block lengths and displacements");
-        same(blockLengths.length, types.length, "block lengths and types");
-        int base = types.length == 0 ? BASE_BYTE : types[0].base;
+        same(blockLengths, displacements, "block lengths and displacements");
+        same(blockLengths, types, "block lengths and types");
+        int base = types.length == 0 ? BASE_BYTE : given(types[0]).base;
         for (Datatype type : types) {
-            if (type.base != base) {
+            if (given(type).base != base) {
                 base = BASE_BYTE;
             }
         }
@@ -354,25 +373,25 @@ public class Datatype implements Freeable, Cloneable {
 
     /** {@code MPI_Type_create_subarray}. */
     public static Datatype createSubarray(int[] sizes, int[] subsizes, int[] starts, int order, Datatype old) throws MPIException {
-        same(sizes.length, subsizes.length, "sizes and subsizes");
-        same(sizes.length, starts.length, "sizes and starts");
-        return create(old.base, (c, f, r) -> c.MPI_Type_create_subarray(sizes.length, f.ints(sizes), f.ints(subsizes),
+        same(sizes, subsizes, "sizes and subsizes");
+        same(sizes, starts, "sizes and starts");
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_create_subarray(sizes.length, f.ints(sizes), f.ints(subsizes),
             f.ints(starts), order, old.live(), r));
     }
 
     /** {@code MPI_Type_create_darray}. */
     public static Datatype createDarray(int size, int rank, int[] gsizes, int[] distribs, int[] dargs, int[] psizes, int order,
         Datatype old) throws MPIException {
-        same(gsizes.length, distribs.length, "sizes and distributions");
-        same(gsizes.length, dargs.length, "sizes and distribution arguments");
-        same(gsizes.length, psizes.length, "sizes and process counts");
-        return create(old.base, (c, f, r) -> c.MPI_Type_create_darray(size, rank, gsizes.length, f.ints(gsizes),
+        same(gsizes, distribs, "sizes and distributions");
+        same(gsizes, dargs, "sizes and distribution arguments");
+        same(gsizes, psizes, "sizes and process counts");
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_create_darray(size, rank, gsizes.length, f.ints(gsizes),
             f.ints(distribs), f.ints(dargs), f.ints(psizes), order, old.live(), r));
     }
 
     /** {@code MPI_Type_create_resized}; bounds are in bytes. */
     public static Datatype createResized(Datatype old, int lb, int extent) throws MPIException {
-        return create(old.base, (c, f, r) -> c.MPI_Type_create_resized(old.live(), lb, extent, r));
+        return create(given(old).base, (c, f, r) -> c.MPI_Type_create_resized(old.live(), lb, extent, r));
     }
 
     /** {@code MPI_Type_contiguous} (mpiJava). */
@@ -397,16 +416,16 @@ public class Datatype implements Freeable, Cloneable {
 
     /** {@code MPI_Type_create_hindexed} (mpiJava); displacements are in elements of the base type. */
     public static Datatype Hindexed(int[] blockLengths, int[] displacements, Datatype old) throws MPIException {
-        return indexed(blockLengths, times(displacements, old.baseSize), old);
+        return indexed(blockLengths, times(displacements, given(old).baseSize), old);
     }
 
     /** {@code MPI_Type_create_struct} (mpiJava); displacements are in elements of the one base type. */
     public static Datatype Struct(int[] blockLengths, int[] displacements, Datatype[] types) throws MPIException {
-        if (java.util.Arrays.stream(types).anyMatch(t -> t == MPI.LB || t == MPI.UB)) {
+        if (java.util.Arrays.stream(numbers(types)).anyMatch(t -> t == MPI.LB || t == MPI.UB)) {
             return bounded(blockLengths, displacements, types);
         }
         for (Datatype type : types) {
-            if (type.base != types[0].base) {
+            if (given(type).base != given(types[0]).base) {
                 throw MPIException.wrong(MPI.ERR_TYPE, "the types of a struct have the base types " + baseName(types[0].base)
                     + " and " + baseName(type.base) + ", an array has only one");
             }

@@ -27,7 +27,7 @@ public final class File extends FileCalls implements Freeable {
         int mark = frame.mark();
         try {
             long name = frame.text(filename);
-            return MPI.large((c, r) -> c.MPI_File_open(comm.handle, name, amode, Info.handle(info), r));
+            return MPI.large((c, r) -> c.MPI_File_open(CommCore.handle(comm), name, amode, Info.handle(info), r));
         } finally {
             frame.reset(mark);
         }
@@ -100,7 +100,7 @@ public final class File extends FileCalls implements Freeable {
     /** Sets what this rank sees of the file, with hints. */
     public void setView(long disp, Datatype newEtype, Datatype newFiletype, String datarep, Info info) throws MPIException {
         MPI.named(datarep, (c, at) ->
-            c.MPI_File_set_view(handle, disp, newEtype.live(), newFiletype.live(), at, Info.handle(info)));
+            c.MPI_File_set_view(handle, disp, Datatype.handle(newEtype), Datatype.handle(newFiletype), at, Info.handle(info)));
         etype = newEtype;
         filetype = newFiletype;
     }
@@ -148,7 +148,7 @@ public final class File extends FileCalls implements Freeable {
 
     /** Extent of a datatype in the file, in bytes. */
     public int getTypeExtent(Datatype type) throws MPIException {
-        return (int) MPI.large((c, r) -> c.MPI_File_get_type_extent(handle, type.live(), r));
+        return (int) MPI.large((c, r) -> c.MPI_File_get_type_extent(handle, Datatype.handle(type), r));
     }
 
     /** Says whether each access is atomic. */
@@ -168,7 +168,7 @@ public final class File extends FileCalls implements Freeable {
 
     /** {@code MPI_File_set_errhandler}. */
     public void setErrhandler(Errhandler handler) throws MPIException {
-        MPI.check(MPI.live().MPI_File_set_errhandler(handle, handler.handle));
+        MPI.check(MPI.live().MPI_File_set_errhandler(handle, Errhandler.handle(handler)));
     }
 
     /** {@code MPI_File_get_errhandler}. */

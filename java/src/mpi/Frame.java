@@ -91,7 +91,7 @@ final class Frame {
 
     /** Address of a text with a zero behind it. */
     long text(String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = MPIException.given(text, MPI.ERR_ARG, "text").getBytes(StandardCharsets.UTF_8);
         int place = push(bytes.length + 1);
         memory.put(place, bytes);
         memory.put(place + bytes.length, (byte) 0);
@@ -100,6 +100,7 @@ final class Frame {
 
     /** Address of numbers for C's {@code int[]}. */
     long ints(int[] values) {
+        MPIException.given(values, MPI.ERR_ARG, "array of numbers");
         int place = push(4 * values.length);
         for (int i = 0; i < values.length; i++) {
             memory.putInt(place + 4 * i, values[i]);
@@ -109,6 +110,7 @@ final class Frame {
 
     /** Address of truth values for C's {@code int[]}. */
     long flags(boolean[] values) {
+        MPIException.given(values, MPI.ERR_ARG, "array of flags");
         int[] numbers = new int[values.length];
         for (int i = 0; i < values.length; i++) {
             numbers[i] = values[i] ? 1 : 0;

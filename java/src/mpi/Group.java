@@ -11,6 +11,15 @@ public final class Group implements Freeable {
         this.handle = handle;
     }
 
+    /** Handle of a group that a program passes. */
+    static long handle(Group group) {
+        return MPIException.given(group, MPI.ERR_GROUP, "group").handle;
+    }
+
+    private static <T> T given(T ranks) {
+        return MPIException.given(ranks, MPI.ERR_ARG, "array of ranks");
+    }
+
     /** {@code MPI_Group_size}. */
     public int getSize() throws MPIException {
         return MPI.number((c, r) -> c.MPI_Group_size(handle, r));
@@ -37,8 +46,8 @@ public final class Group implements Freeable {
         Frame frame = Frame.get();
         int mark = frame.mark();
         try {
-            int result = frame.push(4 * ranks.length + 4);
-            MPI.check(c.MPI_Group_translate_ranks(a.handle, ranks.length, frame.ints(ranks), b.handle, frame.at(result)));
+            int result = frame.push(4 * given(ranks).length + 4);
+            MPI.check(c.MPI_Group_translate_ranks(handle(a), ranks.length, frame.ints(ranks), handle(b), frame.at(result)));
             return frame.getInts(result, ranks.length);
         } finally {
             frame.reset(mark);
@@ -52,7 +61,7 @@ public final class Group implements Freeable {
 
     /** {@code MPI_Group_compare}. */
     public static int compare(Group a, Group b) throws MPIException {
-        return MPI.number((c, r) -> c.MPI_Group_compare(a.handle, b.handle, r));
+        return MPI.number((c, r) -> c.MPI_Group_compare(handle(a), handle(b), r));
     }
 
     /** {@code MPI_Group_compare} (mpiJava). */
@@ -66,7 +75,7 @@ public final class Group implements Freeable {
 
     /** {@code MPI_Group_union}. */
     public static Group union(Group a, Group b) throws MPIException {
-        return made((c, r) -> c.MPI_Group_union(a.handle, b.handle, r));
+        return made((c, r) -> c.MPI_Group_union(handle(a), handle(b), r));
     }
 
     /** {@code MPI_Group_union} (mpiJava). */
@@ -76,7 +85,7 @@ public final class Group implements Freeable {
 
     /** {@code MPI_Group_intersection}. */
     public static Group intersection(Group a, Group b) throws MPIException {
-        return made((c, r) -> c.MPI_Group_intersection(a.handle, b.handle, r));
+        return made((c, r) -> c.MPI_Group_intersection(handle(a), handle(b), r));
     }
 
     /** {@code MPI_Group_intersection} (mpiJava). */
@@ -86,7 +95,7 @@ public final class Group implements Freeable {
 
     /** {@code MPI_Group_difference}. */
     public static Group difference(Group a, Group b) throws MPIException {
-        return made((c, r) -> c.MPI_Group_difference(a.handle, b.handle, r));
+        return made((c, r) -> c.MPI_Group_difference(handle(a), handle(b), r));
     }
 
     /** {@code MPI_Group_difference} (mpiJava). */
@@ -131,9 +140,9 @@ public final class Group implements Freeable {
     }
 
     private static int[] flat(int[][] ranges) {
-        int[] numbers = new int[3 * ranges.length];
+        int[] numbers = new int[3 * given(ranges).length];
         for (int i = 0; i < ranges.length; i++) {
-            if (ranges[i].length != 3) {
+            if (given(ranges[i]).length != 3) {
                 throw MPIException.wrong(MPI.ERR_ARG, "range " + i + " has " + ranges[i].length
                     + " numbers, it must have 3: first, last, stride");
             }

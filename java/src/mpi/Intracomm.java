@@ -1,5 +1,6 @@
 package mpi;
 
+import java.lang.reflect.Array;
 import mpi.internal.Native;
 
 /** A communicator of one group. */
@@ -52,7 +53,7 @@ public class Intracomm extends Comm {
 
     /** {@code MPI_Comm_create}. */
     public final Intracomm create(Group group) throws MPIException {
-        return new Intracomm(made((c, r) -> c.MPI_Comm_create(handle, group.handle, r)));
+        return new Intracomm(made((c, r) -> c.MPI_Comm_create(handle, Group.handle(group), r)));
     }
 
     /** {@code MPI_Comm_create} (mpiJava). */
@@ -62,17 +63,25 @@ public class Intracomm extends Comm {
 
     /** {@code MPI_Comm_create_group}. */
     public final Intracomm createGroup(Group group, int tag) throws MPIException {
-        return new Intracomm(made((c, r) -> c.MPI_Comm_create_group(handle, group.handle, tag, r)));
+        return new Intracomm(made((c, r) -> c.MPI_Comm_create_group(handle, Group.handle(group), tag, r)));
     }
 
-    private static void asMany(int a, int b, String what) {
-        if (a != b) {
-            throw MPIException.wrong(MPI.ERR_DIMS, what + " have " + a + " and " + b + " elements, they must be as many");
+    private static void asMany(Object a, Object b, String what) {
+        if (a == null || b == null) {
+            throw MPIException.wrong(MPI.ERR_ARG, what + " must not be null");
+        }
+        if (Array.getLength(a) != Array.getLength(b)) {
+            throw MPIException.wrong(MPI.ERR_DIMS, what + " have " + Array.getLength(a) + " and " + Array.getLength(b)
+                + " elements, they must be as many");
         }
     }
 
+    private static int[] given(int[] numbers) {
+        return MPIException.given(numbers, MPI.ERR_ARG, "array of neighbours");
+    }
+
     private Cartcomm cart(int[] dims, boolean[] periods, boolean reorder) {
-        asMany(dims.length, periods.length, "dimensions and periods");
+        asMany(dims, periods, "dimensions and periods");
         MPI.live();
         Frame frame = Frame.get();
         int mark = frame.mark();
@@ -96,7 +105,7 @@ public class Intracomm extends Comm {
     }
 
     private Graphcomm graph(int[] index, int[] edges, boolean reorder) {
-        if (index.length > 0 && edges.length < index[index.length - 1]) {
+        if (given(index).length > 0 && given(edges).length < index[index.length - 1]) {
             throw MPIException.wrong(MPI.ERR_TOPOLOGY, "the index ends at " + index[index.length - 1] + ", there are " + edges.length
                 + " edges");
         }
@@ -131,8 +140,8 @@ public class Intracomm extends Comm {
     /** {@code MPI_Dist_graph_create}; weights may be null. */
     public final GraphComm createDistGraph(int[] sources, int[] degrees, int[] destinations, int[] weights, Info info,
         boolean reorder) throws MPIException {
-        asMany(sources.length, degrees.length, "sources and degrees");
-        if (sum(degrees) > destinations.length || weights != null && sum(degrees) > weights.length) {
+        asMany(sources, degrees, "sources and degrees");
+        if (sum(degrees) > given(destinations).length || weights != null && sum(degrees) > weights.length) {
             throw MPIException.wrong(MPI.ERR_TOPOLOGY, "the degrees add up to " + sum(degrees) + ", there are "
                 + destinations.length + " destinations");
         }
@@ -160,11 +169,13 @@ public class Intracomm extends Comm {
     public final GraphComm createDistGraphAdjacent(int[] sources, int[] sourceWeights, int[] destinations, int[] destWeights,
         Info info, boolean reorder) throws MPIException {
         if (sourceWeights != null) {
-            asMany(sources.length, sourceWeights.length, "sources and their weights");
+            asMany(sources, sourceWeights, "sources and their weights");
         }
         if (destWeights != null) {
-            asMany(destinations.length, destWeights.length, "destinations and their weights");
+            asMany(destinations, destWeights, "destinations and their weights");
         }
+        given(sources);
+        given(destinations);
         Frame frame = Frame.get();
         int mark = frame.mark();
         try {
@@ -335,8 +346,8 @@ public class Intracomm extends Comm {
     public final Intercomm spawnMultiple(String[] commands, String[][] argv, int[] maxprocs, Info[] info, int root,
         int[] errcodes) throws MPIException {
         MPI.live();
-        asMany(commands.length, maxprocs.length, "commands and process counts");
-        asMany(commands.length, info.length, "commands and infos");
+        asMany(commands, maxprocs, "commands and process counts");
+        asMany(commands, info, "commands and infos");
         Frame frame = Frame.get();
         int mark = frame.mark();
         try {

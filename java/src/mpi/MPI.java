@@ -373,13 +373,13 @@ public final class MPI extends Constants {
     /** Gives memory for buffered sends. */
     public static synchronized void attachBuffer(ByteBuffer buffer) throws MPIException {
         Native c = live();
-        check(c.MPI_Buffer_attach(Memory.at(c, buffer, 0, 0, buffer.capacity()), buffer.capacity()));
+        check(c.MPI_Buffer_attach(Memory.at(c, given(buffer), 0, 0, buffer.capacity()), buffer.capacity()));
         attached = buffer;
     }
 
     /** Says how much memory buffered sends need; MPI has memory of its own. */
     public static synchronized void attachBuffer(byte[] buffer) throws MPIException {
-        attachBuffer(newByteBuffer(buffer.length));
+        attachBuffer(newByteBuffer(given(buffer).length));
         attachedArray = buffer;
     }
 
@@ -406,7 +406,7 @@ public final class MPI extends Constants {
 
     /** Says how much memory buffered sends need, for programs that pass a buffer, be it in the heap. */
     public static void Buffer_attach(ByteBuffer buffer) throws MPIException {
-        attachBuffer(newByteBuffer(buffer.capacity()));
+        attachBuffer(newByteBuffer(given(buffer).capacity()));
     }
 
     /** Waits until buffered sends have left (mpiJava). */
@@ -456,44 +456,51 @@ public final class MPI extends Constants {
         return wide(capacity, 8).asDoubleBuffer();
     }
 
+    private static <T> T given(T buffer) {
+        return MPIException.given(buffer, ERR_BUFFER, "buffer");
+    }
+
     private static <T extends java.nio.Buffer> T from(T copy, int offset) {
         copy.clear();
+        if (offset < 0 || offset > copy.limit()) {
+            throw MPIException.wrong(ERR_ARG, "the offset is " + offset + ", the buffer has " + copy.limit() + " elements");
+        }
         copy.position(offset);
         return copy;
     }
 
     /** The part of a buffer from an offset on. */
     public static ByteBuffer slice(ByteBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice().order(ByteOrder.nativeOrder());
+        return from(given(buf).duplicate(), offset).slice().order(ByteOrder.nativeOrder());
     }
 
     /** The part of a buffer from an offset on. */
     public static CharBuffer slice(CharBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 
     /** The part of a buffer from an offset on. */
     public static ShortBuffer slice(ShortBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 
     /** The part of a buffer from an offset on. */
     public static IntBuffer slice(IntBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 
     /** The part of a buffer from an offset on. */
     public static LongBuffer slice(LongBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 
     /** The part of a buffer from an offset on. */
     public static FloatBuffer slice(FloatBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 
     /** The part of a buffer from an offset on. */
     public static DoubleBuffer slice(DoubleBuffer buf, int offset) {
-        return from(buf.duplicate(), offset).slice();
+        return from(given(buf).duplicate(), offset).slice();
     }
 }

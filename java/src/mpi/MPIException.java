@@ -50,6 +50,14 @@ public final class MPIException extends RuntimeException {
         return new MPIException(errorClass, errorClass, ErrorNames.of(errorClass) + ": " + message);
     }
 
+    /** A value that must not be null. */
+    static <T> T given(T value, int errorClass, String what) {
+        if (value == null) {
+            throw wrong(errorClass, "the " + what + " is null");
+        }
+        return value;
+    }
+
     /** The error code that MPI gave. */
     public int getErrorCode() {
         return errorCode;

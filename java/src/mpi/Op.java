@@ -25,6 +25,7 @@ public final class Op implements Freeable {
 
     /** An operation by a function of the user. */
     public Op(UserFunction function, boolean commute) throws MPIException {
+        MPIException.given(function, MPI.ERR_ARG, "function");
         this.commute = commute;
         objects = new User_function() {
             @Override
@@ -41,7 +42,7 @@ public final class Op implements Freeable {
     /** An operation by a function of the user (mpiJava). */
     public Op(User_function function, boolean commute) throws MPIException {
         this.commute = commute;
-        objects = function;
+        objects = MPIException.given(function, MPI.ERR_ARG, "function");
         UserFunction arrays = new UserFunction() {
             @Override
             public void call(Object in, Object inOut, int count, Datatype type) {
@@ -69,7 +70,6 @@ public final class Op implements Freeable {
         }
     }
 
-    static synchronized void freePairs() {
     /** Handle of an operation that a program passes. */
     static long handle(Op op) {
         return MPIException.given(op, MPI.ERR_OP, "operation").live();
@@ -80,6 +80,7 @@ public final class Op implements Freeable {
         return objects == null;
     }
 
+    static synchronized void freePairs() {
         for (Op op : new Op[] {smallest, largest}) {
             if (op != null) {
                 op.free();

@@ -39,8 +39,8 @@ public class Prequest extends Request {
 
     /** Starts all operations. */
     public static void startAll(Prequest[] requests) throws MPIException {
-        for (Prequest request : requests) {
-            request.start();
+        for (Prequest request : MPIException.given(requests, MPI.ERR_REQUEST, "array of requests")) {
+            MPIException.given(request, MPI.ERR_REQUEST, "request").start();
         }
     }
 
@@ -65,7 +65,7 @@ public class Prequest extends Request {
         Frame frame = Frame.get();
         int mark = frame.mark();
         try {
-            MPI.check(c.MPI_Pready_list(partitions.length, frame.ints(partitions), handle));
+            MPI.check(c.MPI_Pready_list(MPIException.given(partitions, MPI.ERR_ARG, "array of partitions").length, frame.ints(partitions), handle));
         } finally {
             frame.reset(mark);
         }

@@ -9,6 +9,7 @@ final class Requests {
     private Requests() {}
 
     private static boolean hasJava(Request[] requests) {
+        MPIException.given(requests, MPI.ERR_REQUEST, "array of requests");
         for (Request request : requests) {
             if (request != null && request.isJava()) {
                 return true;

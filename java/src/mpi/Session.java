@@ -82,7 +82,7 @@ public final class Session implements Freeable {
         int mark = frame.mark();
         try {
             long name = frame.text(tag);
-            return new Intracomm(MPI.large((c, r) -> c.MPI_Comm_create_from_group(group.handle, name, Info.handle(info),
+            return new Intracomm(MPI.large((c, r) -> c.MPI_Comm_create_from_group(Group.handle(group), name, Info.handle(info),
                 MPI.ERRORS_RETURN.handle, r)));
         } finally {
             frame.reset(mark);

@@ -101,7 +101,7 @@ public final class Status {
         if (type == MPI.OBJECT) {
             return objects == NOT_OBJECTS ? MPI.UNDEFINED : objects;
         }
-        return (int) ask((c, s, r) -> c.MPI_Get_count(s, type.live(), r), 4);
+        return (int) ask((c, s, r) -> c.MPI_Get_count(s, Datatype.handle(type), r), 4);
     }
 
     /** Number of elements of a datatype that came (mpiJava). */
@@ -111,7 +111,7 @@ public final class Status {
 
     /** Number of basic elements that came. */
     public int getElements(Datatype type) throws MPIException {
-        return type == MPI.OBJECT ? getCount(type) : (int) ask((c, s, r) -> c.MPI_Get_elements(s, type.live(), r), 4);
+        return type == MPI.OBJECT ? getCount(type) : (int) ask((c, s, r) -> c.MPI_Get_elements(s, Datatype.handle(type), r), 4);
     }
 
     /** Number of basic elements that came (mpiJava). */
@@ -121,7 +121,7 @@ public final class Status {
 
     /** Number of basic elements that came, of any size. */
     public Count getElementsX(Datatype type) throws MPIException {
-        return new Count(ask((c, s, r) -> c.MPI_Get_elements_c(s, type.live(), r), 8));
+        return new Count(ask((c, s, r) -> c.MPI_Get_elements_c(s, Datatype.handle(type), r), 8));
     }
 
     /** Bytes that came. */
@@ -141,7 +141,7 @@ public final class Status {
         int mark = frame.mark();
         try {
             int place = put(frame);
-            MPI.check(c.MPI_Status_set_elements_c(frame.at(place), type.live(), count.getValue()));
+            MPI.check(c.MPI_Status_set_elements_c(frame.at(place), Datatype.handle(type), count.getValue()));
             take(frame, place);
         } finally {
             frame.reset(mark);

@@ -41,7 +41,7 @@ public final class Win implements Freeable {
 
     /** A window to which memory is attached later. */
     public Win(Info info, Comm comm) throws MPIException {
-        this(MPI.large((c, r) -> c.MPI_Win_create_dynamic(Info.handle(info), comm.handle, r)), comm, null);
+        this(MPI.large((c, r) -> c.MPI_Win_create_dynamic(Info.handle(info), CommCore.handle(comm), r)), comm, null);
     }
 
     /**
@@ -82,7 +82,7 @@ public final class Win implements Freeable {
             Memory.writable(base);
         }
         long at = base == null ? 0 : Memory.at(c, base, 0, 0, bytes);
-        return MPI.large((n, r) -> n.MPI_Win_create(at, bytes, dispUnit << shift, Info.handle(info), comm.handle, r));
+        return MPI.large((n, r) -> n.MPI_Win_create(at, bytes, dispUnit << shift, Info.handle(info), CommCore.handle(comm), r));
     }
 
     private interface Allocation {
@@ -109,13 +109,13 @@ public final class Win implements Freeable {
 
     /** A window with memory of MPI's, of which {@link #getBase} is this rank's. */
     public static Win allocate(int bytes, int dispUnit, Info info, Comm comm) throws MPIException {
-        return allocated(bytes, comm, (c, base, win) -> c.MPI_Win_allocate(bytes, dispUnit, Info.handle(info), comm.handle, base, win));
+        return allocated(bytes, comm, (c, base, win) -> c.MPI_Win_allocate(bytes, dispUnit, Info.handle(info), CommCore.handle(comm), base, win));
     }
 
     /** A window with memory that all ranks of the communicator share. */
     public static Win allocateShared(int bytes, int dispUnit, Info info, Comm comm) throws MPIException {
         return allocated(bytes, comm, (c, base, win) ->
-            c.MPI_Win_allocate_shared(bytes, dispUnit, Info.handle(info), comm.handle, base, win));
+            c.MPI_Win_allocate_shared(bytes, dispUnit, Info.handle(info), CommCore.handle(comm), base, win));
     }
 
     /** The memory of this rank; it must not be used after the window is freed. */
@@ -204,7 +204,7 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
             long at = origin(x, origin, count, type, false);
-            MPI.check(c.MPI_Put(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(), handle));
+            MPI.check(c.MPI_Put(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType), handle));
         }
     }
 
@@ -214,7 +214,7 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.NONBLOCKING)) {
             long at = origin(x, origin, count, type, false);
-            return x.started(c.MPI_Rput(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(), handle,
+            return x.started(c.MPI_Rput(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType), handle,
                 x.request()));
         }
     }
@@ -230,7 +230,7 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
             long at = origin(x, result, count, type, true);
-            MPI.check(c.MPI_Get(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(), handle));
+            MPI.check(c.MPI_Get(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType), handle));
         }
     }
 
@@ -240,7 +240,7 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.NONBLOCKING)) {
             long at = origin(x, result, count, type, true);
-            return x.started(c.MPI_Rget(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(), handle,
+            return x.started(c.MPI_Rget(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType), handle,
                 x.request()));
         }
     }
@@ -256,7 +256,7 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
             long at = origin(x, origin, count, type, false);
-            MPI.check(c.MPI_Accumulate(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(), op.live(),
+            MPI.check(c.MPI_Accumulate(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType), Op.handle(op),
                 handle));
         }
     }
@@ -267,8 +267,8 @@ public final class Win implements Freeable {
         Native c = live();
         try (Exchange x = new Exchange(comm, Exchange.NONBLOCKING)) {
             long at = origin(x, origin, count, type, false);
-            return x.started(c.MPI_Raccumulate(at, count, type.live(), targetRank, targetDisp, targetCount, targetType.live(),
-                op.live(), handle, x.request()));
+            return x.started(c.MPI_Raccumulate(at, count, Datatype.handle(type), targetRank, targetDisp, targetCount, Datatype.handle(targetType),
+                Op.handle(op), handle, x.request()));
         }
     }
 
@@ -279,8 +279,8 @@ public final class Win implements Freeable {
         try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
             long from = origin(x, origin, count, type, false);
             long to = origin(x, result, resultCount, resultType, true);
-            MPI.check(c.MPI_Get_accumulate(from, count, type.live(), to, resultCount, resultType.live(), targetRank, targetDisp,
-                targetCount, targetType.live(), op.live(), handle));
+            MPI.check(c.MPI_Get_accumulate(from, count, Datatype.handle(type), to, resultCount, Datatype.handle(resultType), targetRank, targetDisp,
+                targetCount, Datatype.handle(targetType), Op.handle(op), handle));
         }
     }
 
@@ -291,8 +291,8 @@ public final class Win implements Freeable {
         try (Exchange x = new Exchange(comm, Exchange.NONBLOCKING)) {
             long from = origin(x, origin, count, type, false);
             long to = origin(x, result, resultCount, resultType, true);
-            return x.started(c.MPI_Rget_accumulate(from, count, type.live(), to, resultCount, resultType.live(), targetRank,
-                targetDisp, targetCount, targetType.live(), op.live(), handle, x.request()));
+            return x.started(c.MPI_Rget_accumulate(from, count, Datatype.handle(type), to, resultCount, Datatype.handle(resultType), targetRank,
+                targetDisp, targetCount, Datatype.handle(targetType), Op.handle(op), handle, x.request()));
         }
     }
 
@@ -302,7 +302,7 @@ public final class Win implements Freeable {
         try (Exchange x = new Exchange(comm, Exchange.BLOCKING)) {
             long from = origin(x, origin, 1, type, false);
             long to = origin(x, result, 1, type, true);
-            MPI.check(c.MPI_Fetch_and_op(from, to, type.live(), targetRank, targetDisp, op.live(), handle));
+            MPI.check(c.MPI_Fetch_and_op(from, to, Datatype.handle(type), targetRank, targetDisp, Op.handle(op), handle));
         }
     }
 
@@ -314,7 +314,7 @@ public final class Win implements Freeable {
             long from = origin(x, origin, 1, type, false);
             long with = origin(x, compare, 1, type, false);
             long to = origin(x, result, 1, type, true);
-            MPI.check(c.MPI_Compare_and_swap(from, with, to, type.live(), targetRank, targetDisp, handle));
+            MPI.check(c.MPI_Compare_and_swap(from, with, to, Datatype.handle(type), targetRank, targetDisp, handle));
         }
     }
 
@@ -326,7 +326,7 @@ public final class Win implements Freeable {
 
     /** {@code MPI_Win_start}. */
     public void start(Group group, int assertion) throws MPIException {
-        MPI.check(live().MPI_Win_start(group.handle, assertion, handle));
+        MPI.check(live().MPI_Win_start(Group.handle(group), assertion, handle));
     }
 
     /** {@code MPI_Win_complete}. */
@@ -337,7 +337,7 @@ public final class Win implements Freeable {
 
     /** {@code MPI_Win_post}. */
     public void post(Group group, int assertion) throws MPIException {
-        MPI.check(live().MPI_Win_post(group.handle, assertion, handle));
+        MPI.check(live().MPI_Win_post(Group.handle(group), assertion, handle));
     }
 
     /** {@code MPI_Win_wait}. */
@@ -430,7 +430,7 @@ public final class Win implements Freeable {
 
     /** {@code MPI_Win_set_errhandler}. */
     public void setErrhandler(Errhandler handler) throws MPIException {
-        MPI.check(live().MPI_Win_set_errhandler(handle, handler.handle));
+        MPI.check(live().MPI_Win_set_errhandler(handle, Errhandler.handle(handler)));
     }
 
     /** {@code MPI_Win_get_errhandler}. */
