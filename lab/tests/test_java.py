@@ -3,7 +3,7 @@ the plan names it."""
 
 import pytest
 
-from kwlab import libraries, plan
+from kwlab import grande, libraries, plan, programs
 from kwlab.java import JavaLibrary
 from kwlab.libraries import JAVA, Unavailable
 
@@ -44,3 +44,35 @@ def test_ours_from_java_is_known_on_every_network(tmp_path):
     known = {one.name: one for one in libraries.known(tmp_path, tmp_path, hosts="a,b")}
     assert known[JAVA].args[libraries.CLUSTER] == known["kittiwake"].args[libraries.CLUSTER]
     assert known[JAVA].args["tcp"] == known["kittiwake"].args["tcp"]
+
+
+def test_several_ranks_of_a_host_are_ours_alone(tmp_path):
+    known = {one.name: one for one in libraries.known(tmp_path, tmp_path)}
+    for name, network, hosts in [
+        (JAVA, "gigabit", 8),
+        (JAVA, "gigabit2", 4),
+        ("kittiwake", "gigabit4", 2),
+    ]:
+        line, _ = known[name].command("program", 8, network)
+        assert line[line.index("--hosts") + 1] == str(hosts), line
+    with pytest.raises(Unavailable, match="gigabit2"):
+        known["mpich"].command("program", 8, "gigabit2")
+
+
+def test_speed_ups_are_those_of_figure_5():
+    figure = lambda seconds: programs.Figure({0: seconds}, {})
+    found = {
+        ("lufact", "A", "shm", 1): {"kittiwake": figure(2.0), JAVA: figure(3.0)},
+        ("lufact", "A", "shm", 2): {"kittiwake": figure(1.0)},
+        ("lufact", "A", "gigabit", 2): {"kittiwake": figure(1.6), JAVA: figure(2.0)},
+        ("lufact", "A", "gigabit", 4): {"kittiwake": figure(1.5)},
+        ("lufact", "A", "gigabit2", 4): {"kittiwake": figure(1.25), "mpich": figure(1)},
+    }
+    assert grande.speed_ups(found, "lufact") == {
+        "A1": {"kittiwake": 1.25, JAVA: 1.5},
+        "A2": {"kittiwake": 1.6},
+    }
+    assert grande.today(found) == [
+        ("lufact", "A", "kittiwake", "1.20", "1.28"),
+        ("lufact", "A", "mpich", None, None),
+    ]

@@ -94,7 +94,7 @@ PlanName = Annotated[
 ]
 
 
-NETWORKS = "shm, tcp, gigabit, links, hosts (docs/lab.md says what they are)"
+NETWORKS = "shm, tcp, gigabit, gigabit2, gigabit4, links, hosts (docs/lab.md says what they are)"
 
 
 Real = Annotated[

@@ -2,7 +2,7 @@
 pictures by size, the papers' tables beside today's, absolute times, and what went wrong. Each
 section takes the book and gives HTML, or nothing where nothing was measured."""
 
-from .. import fitted, nas, papers, programs, pstswm, timelines
+from .. import fitted, grande, nas, papers, programs, pstswm, timelines
 from .about import failed, machine, reading
 from .cells import absolute, behind, connections, heat_maps, modes, ratio_tables, streams, which
 from .chosen import regret_table, regrets, worst_table
@@ -32,6 +32,7 @@ SECTIONS = [
     ("mbcf", "MPI/MBCF, Table 1", papers.mbcf),
     ("npb", "MPI/MBCF, Tables 2 to 9: NAS kernels", nas.mbcf),
     ("nas", "NAS kernels with and without an event thread", nas.thesis),
+    ("grande", "Java Grande kernels: speed-ups", grande.section),
     ("pstswm", "PSTSWM: protocols, what lies below MPI, collectives", pstswm.section),
     ("give", "Broadcast or a loop of sends", papers.giving),
     ("timelines", "Time lines", timelines.section),
