@@ -91,9 +91,17 @@ def today(found):
     for op, mode in dict.fromkeys((op, mode) for op, mode, *_ in found):
         at = lambda network, ranks: found.get((op, mode, network, ranks), {})
         single, dual = at(SINGLE, 2 * HOSTS), at(DUAL, 2 * HOSTS)
-        for who in programs.who({0: dual}):
-            values = over(single.get(who), dual[who]), over(at(SINGLE, HOSTS).get(who), dual[who])
+        for library in programs.who({0: dual}):
+            values = (
+                over(single.get(library), dual[library]),
+                over(at(SINGLE, HOSTS).get(library), dual[library]),
+            )
             rows.append(
-                (op, mode, who, *(programs.said(v, "{:.2f}".format) if v else None for v in values))
+                (
+                    op,
+                    mode,
+                    library,
+                    *(programs.said(v, "{:.2f}".format) if v else None for v in values),
+                )
             )
     return rows

@@ -15,6 +15,7 @@ public class Wrong {
             arguments();
             handles();
             objects();
+            nulls();
         });
         Check.refused(MPI.ERR_OTHER, "MPI.Finalize was called already", () -> W.barrier());
         Check.refused(MPI.ERR_OTHER, "MPI.Finalize was called already", () -> MPI.Init(args));
@@ -107,5 +108,27 @@ public class Wrong {
         sent.waitFor();
         Check.refused(MPI.ERR_OP, "does not combine objects",
             () -> W.Allreduce(new Object[1], 0, new Object[1], 0, 1, MPI.OBJECT, MPI.SUM), W.getSize() > 1);
+    }
+
+    static void nulls() throws Exception {
+        int[] a = new int[4];
+        Check.refused(MPI.ERR_REQUEST, "null", () -> Request.waitAll(null));
+        Check.refused(MPI.ERR_REQUEST, "null", () -> Prequest.startAll(null));
+        Check.refused(MPI.ERR_TYPE, "null", () -> Datatype.createVector(1, 1, 1, null));
+        Check.refused(MPI.ERR_ARG, "null", () -> Datatype.createIndexed(null, a, MPI.INT));
+        Check.refused(MPI.ERR_TYPE, "null", () -> Datatype.createStruct(a, a, new Datatype[4]));
+        Check.refused(MPI.ERR_ARG, "null", () -> new Info().set(null, "x"));
+        Check.refused(MPI.ERR_ARG, "null", () -> W.getGroup().incl(null));
+        Check.refused(MPI.ERR_GROUP, "null", () -> W.create(null));
+        Check.refused(MPI.ERR_GROUP, "null", () -> Group.union(W.getGroup(), null));
+        Check.refused(MPI.ERR_COMM, "null", () -> Comm.compare(W, null));
+        Check.refused(MPI.ERR_ARG, "null", () -> W.createCart(null, null, false));
+        Check.refused(MPI.ERR_ARG, "null", () -> W.createGraph(null, a, false));
+        Check.refused(MPI.ERR_ARG, "null", () -> W.setErrhandler(null));
+        Check.refused(MPI.ERR_ARG, "null", () -> new Op((UserFunction) null, true));
+        Check.refused(MPI.ERR_BUFFER, "null", () -> W.pack(a, 1, MPI.INT, null, 0));
+        Check.refused(MPI.ERR_BUFFER, "null", () -> MPI.attachBuffer((ByteBuffer) null));
+        Check.refused(MPI.ERR_BUFFER, "null", () -> MPI.slice((IntBuffer) null, 0));
+        Check.refused(MPI.ERR_ARG, "the offset is 9", () -> MPI.slice(MPI.newIntBuffer(8), 9));
     }
 }

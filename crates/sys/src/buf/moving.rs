@@ -31,7 +31,7 @@ pub enum Fixed<'a> {
     Held {
         /// The memory.
         buf: Buf,
-        /// Who releases it.
+        /// Address of the [`Holder`].
         holder: usize,
         /// The address that was returned.
         address: usize,
