@@ -380,16 +380,16 @@ impl Sock {
         len: u64,
         cuts: &Cuts<'_>,
     ) -> io::Result<usize> {
+        if buf.is_moving() {
+            return self.send_held(head, buf, from, len);
+        }
         let mut runs = Runs::new();
         runs.push(head.as_ptr() as usize, head.len());
-        let (fixed, moves) = (buf.fixed(), buf.is_moving());
-        let buf = &*fixed;
-        let len = if moves { len.min(HELD) } else { len };
         if !runs.gather(buf, from, len) {
             return self.send_packed(head, buf, from, len);
         }
         let mut at = from + len;
-        while !moves && buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
+        while buf.contiguous().is_some() && at < cuts.end && !runs.is_full() {
             let piece = cuts.every.min(cuts.end - at);
             runs.push(cuts.mark.as_ptr() as usize, cuts.mark.len());
             runs.gather(buf, at, piece);
@@ -405,6 +405,25 @@ impl Sock {
         sent(n)
     }
 
+    /// [`Sock::send_cut`] of memory that moves, which is held for one system call at a time.
+    #[cold]
+    fn send_held(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
+        let (mut done, mut sent, mut head) = (0, 0, head);
+        loop {
+            let some = HELD.min(len - done);
+            let now = self.send_cut(head, &buf.fixed(), from + done, some, &Cuts::NONE);
+            let Ok(n) = now else {
+                // The next call has the error again.
+                return if sent > 0 { Ok(sent) } else { now };
+            };
+            (sent, done) = (sent + n, done + some);
+            if n < head.len() + some as usize || done == len {
+                return Ok(sent);
+            }
+            head = &[];
+        }
+    }
+
     #[cold]
     fn send_packed(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
         let n = len.min(PACK_WINDOW) as usize;
@@ -413,6 +432,32 @@ impl Sock {
         packed.resize(head.len() + n, 0);
         buf.read(from, &mut packed[head.len()..]);
         self.send(&packed)
+    }
+
+    /// [`Sock::recv_into`] memory that moves, which is held for one system call at a time.
+    #[cold]
+    fn recv_held(&self, buf: &Buf, at: u64, len: u64, rest: &mut [u8]) -> io::Result<Got> {
+        let mut done = 0;
+        loop {
+            let some = HELD.min(len - done);
+            let tail = if done + some == len {
+                &mut rest[..]
+            } else {
+                &mut []
+            };
+            let fixed = buf.fixed();
+            match self.recv_into(&fixed, at + done, some, tail) {
+                Some(Ok(Got::Bytes(n))) => {
+                    done += n as u64;
+                    if (n as u64) < some || done >= len {
+                        return Ok(Got::Bytes(done as usize));
+                    }
+                }
+                // The next call has it again.
+                _ if done > 0 => return Ok(Got::Bytes(done as usize)),
+                other => return other.unwrap_or(Ok(Got::Nothing)),
+            }
+        }
     }
 
     /// Receives into a slice.
@@ -435,9 +480,9 @@ impl Sock {
         len: u64,
         rest: &mut [u8],
     ) -> Option<io::Result<Got>> {
-        let (fixed, wanted) = (buf.fixed(), len);
-        let len = if buf.is_moving() { len.min(HELD) } else { len };
-        let buf = &*fixed;
+        if buf.is_moving() {
+            return Some(self.recv_held(buf, at, len, rest));
+        }
         if rest.is_empty() {
             if let Some(base) = buf.contiguous() {
                 let p = base.wrapping_add(at as usize) as *mut libc::c_void;
@@ -451,7 +496,7 @@ impl Sock {
         if !runs.gather(buf, at, len) {
             return None;
         }
-        if runs.bytes() as u64 == wanted {
+        if runs.bytes() as u64 == len {
             runs.push(rest.as_mut_ptr() as usize, rest.len());
         }
         // SAFETY: the runs lie in memory that `Buf` vouches for, given to us for writing by the
