@@ -1,5 +1,5 @@
 // What a program of another ABI sees at its edges: handles that are none, attributes that are constants, functions that are
-// called back, functions and datatypes beyond MPI. One argument says which.
+// called back, functions, datatypes and an operation beyond MPI. One argument says which.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,12 +83,52 @@ static int extensions(void) {
         || two_bytes((MPI_Datatype)(intptr_t)0x4c00024c, "MPIX_BFLOAT16", 0x3f80, 0x4000, 0x4040);
 }
 
+// The operation MPIX_EQUAL of MPICH, which is not in Intel's header: two ranks.
+static int equal(void) {
+    MPI_Op op = (MPI_Op)(intptr_t)0x5800000f;
+    MPI_Datatype apart;
+    MPI_Request request;
+    int rank, mine[4] = {1, 2, 3, 4}, in_place[2] = {5, 6}, said[2] = {7, 7}, class;
+    double zero, nan = 0;
+    if (sizeof(MPI_Op) != sizeof(int)) return 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(mine, said, 4, MPI_INT, op, MPI_COMM_WORLD);
+    if (said[0] != 1 || said[1] != 7) return printf("of equal ones MPIX_EQUAL says %d %d\n", said[0], said[1]);
+    mine[2] += rank;
+    MPI_Allreduce(mine, said, 4, MPI_INT, op, MPI_COMM_WORLD);
+    if (said[0] != 0 || said[1] != 7) return printf("of others MPIX_EQUAL says %d %d\n", said[0], said[1]);
+    MPI_Type_vector(2, 2, 3, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+    int gaps[5] = {1, 2, rank, 3, 4};
+    MPI_Allreduce(gaps, said, 1, apart, op, MPI_COMM_WORLD);
+    if (!said[0]) return printf("MPIX_EQUAL compares gaps\n");
+    MPI_Type_free(&apart);
+    memset(&nan, 0xff, sizeof nan);
+    MPI_Allreduce(&nan, said, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
+    if (!said[0]) return printf("a NaN is not MPIX_EQUAL to itself\n");
+    zero = rank ? -0.0 : 0.0;
+    MPI_Allreduce(&zero, said, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
+    if (said[0]) return printf("zeros of both signs are MPIX_EQUAL\n");
+    MPI_Allreduce(&rank, said, 0, MPI_INT, op, MPI_COMM_WORLD);
+    if (!said[0]) return printf("nothing is not MPIX_EQUAL to nothing\n");
+    said[0] = 7;
+    MPI_Reduce(mine, said, 2, MPI_INT, op, 1, MPI_COMM_WORLD);
+    if (said[0] != (rank ? 1 : 7)) return printf("after MPI_Reduce rank %d has %d\n", rank, said[0]);
+    MPI_Allreduce(MPI_IN_PLACE, in_place, 2, MPI_INT, op, MPI_COMM_WORLD);
+    if (in_place[0] != 1 || in_place[1] != 6) return printf("in place: %d %d\n", in_place[0], in_place[1]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Iallreduce(mine, said, 2, MPI_INT, op, MPI_COMM_WORLD, &request), &class);
+    if (class != MPI_ERR_OP) return printf("MPI_Iallreduce with MPIX_EQUAL: class %d\n", class);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     const char *what = argc > 1 ? argv[1] : "";
     int flag = 0, wrong = 0;
     if (!strcmp(what, "callbacks")) wrong = callbacks();
     if (!strcmp(what, "extensions")) wrong = extensions();
+    if (!strcmp(what, "equal")) wrong = equal();
     if (!strcmp(what, "standard")) MPI_Comm_rank((MPI_Comm)0x101, &flag); // MPI_COMM_WORLD of the standard ABI
     if (!strcmp(what, "number")) MPI_Comm_rank(MPI_Comm_fromint(0x101), &flag);
     if (!strcmp(what, "kind")) MPI_Comm_rank((MPI_Comm)MPI_INT, &flag);

@@ -95,6 +95,10 @@ def test_datatypes_beyond_mpi_work(any_foreign):
     mpiexec("-n", 2, any_foreign[1], "extensions", out="")
 
 
+def test_an_operation_beyond_mpi_compares(any_foreign):
+    mpiexec("-n", 2, any_foreign[1], "equal", out="")
+
+
 def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
     p = mpiexec("-n", 1, any_foreign[1], "beyond", out="unsupported\n")
     assert "MPIX_Comm_agree is not an MPI function" in p.stderr, told(p)

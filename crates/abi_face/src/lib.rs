@@ -20,6 +20,7 @@ pub mod callback;
 pub mod constants;
 pub mod convert;
 pub mod datarep;
+pub mod equal;
 pub mod first;
 pub mod functions;
 pub mod handle;

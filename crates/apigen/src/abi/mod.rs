@@ -71,11 +71,12 @@ pub struct Abi {
 /// Standard handles below this are constants.
 const CONSTANTS: usize = 0x403;
 
-const FORMS: [&str; 18] = [
+const FORMS: [&str; 19] = [
     "type",
     "status",
     "value",
     "extension",
+    "equal",
     "symbol",
     "object",
     "integer",
@@ -129,7 +130,9 @@ impl Abi {
             }
         }
         for (function, what) in &self.exceptions {
-            if api.function(function).is_none() || !["hand", "first"].contains(&what.as_str()) {
+            if api.function(function).is_none()
+                || !["hand", "first", "equal"].contains(&what.as_str())
+            {
                 let text = format!("exceptions.tsv: {function} is no function, or {what} no word");
                 return Err(Error(text));
             }
@@ -195,6 +198,12 @@ impl Abi {
     /// Whether it may be the first call of a process.
     fn is_first(&self, f: &Function) -> bool {
         self.exceptions.get(&f.name).is_some_and(|w| w == "first")
+    }
+
+    /// The value of the operation that compares, if the ABI and the function have it.
+    fn equal(&self, f: &Function) -> Option<i64> {
+        self.exceptions.get(&f.name).filter(|w| *w == "equal")?;
+        number(&self.of_form("equal").next()?.value)
     }
 }
 

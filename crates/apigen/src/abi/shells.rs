@@ -172,9 +172,26 @@ fn shell(out: &mut String, f: &Function, abi: &Abi, api: &Api) -> Result<(), Err
     Ok(())
 }
 
+/// What a reduction does with the operation of this value, which compares.
+fn compared(passes: &[(String, Pass)], value: i64) -> String {
+    let arg = |name: &str| passes.iter().find(|(n, _)| n == name).map(|p| &p.1.arg);
+    let fields = ["sendbuf", "recvbuf", "datatype", "comm"].map(|n| match arg(n) {
+        Some(arg) => format!("{n}: {arg}"),
+        None => n.to_string(),
+    });
+    let root = arg("root").map_or("None".to_string(), |root| format!("Some({root})"));
+    format!(
+        "        if op as u32 == {value} {{\n            let r = kw_abi_face::equal::Reduction {{ {}, count: count as i64, root: {root} }};\n            if let Some(outcome) = kw_abi_face::equal::equal::<Here>(r) {{ return outcome; }}\n        }}\n",
+        fields.join(", ")
+    )
+}
+
 fn body(out: &mut String, f: &Function, abi: &Abi, passes: &[(String, Pass)]) {
     if abi.is_first(f) {
         out.push_str("        first::<Here>();\n");
+    }
+    if let Some(value) = abi.equal(f) {
+        out.push_str(&compared(passes, value));
     }
     let befores = passes.iter().map(|(_, pass)| &pass.before);
     for before in befores.filter(|text| !text.is_empty()) {
