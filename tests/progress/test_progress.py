@@ -41,3 +41,12 @@ def test_a_collective_that_waits_for_the_end_of_a_send_goes_on(program, tmp_path
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
 def test_an_event_thread_without_work_rests(paths, program, tmp_path):
     says_ok("visits", program, 2, tmp_path, KW_PATHS=paths)
+
+
+@pytest.mark.parametrize("spin", ["0", "300"])
+def test_ranks_that_share_a_cpu_leave_no_fence_to_the_kernel(spin, program, tmp_path):
+    name = program("tests/progress/fences.c", "-O1")
+    p = run(MPIEXEC, "-n", 3, name, tmp_path, env={"KW_CPUS": "1", "KW_SPIN": spin})
+    if "no filter" in p.stdout:
+        pytest.skip("no system call can be forbidden here: " + p.stdout.splitlines()[0])
+    assert p.returncode == 0 and "fences: ok" in p.stdout, told(p)

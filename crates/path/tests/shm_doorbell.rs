@@ -51,6 +51,7 @@ fn nap(bell: &Doorbell, mode: Mode) {
 
 struct Plan {
     modes: [Mode; 2],
+    oversubscribed: bool,
     size: u64,
     burst: usize,
     rounds: usize,
@@ -59,6 +60,7 @@ struct Plan {
 /// Every round both ranks send a burst and wait for the other's, asleep whenever nothing moves.
 fn rank(mut path: ShmPath, me: u32, plan: &Plan) {
     let (bell, mode) = (path.doorbell(), plan.modes[me as usize]);
+    path.share_fences(plan.oversubscribed);
     bell.fd().expect("a socket");
     let buf = Buf::alloc(plan.size as usize);
     let (mut count, mut queued) = (Count::default(), 0);
@@ -96,13 +98,15 @@ fn send(path: &mut ShmPath, me: u32, buf: &Buf) -> Sent {
 }
 
 fn run(size: u64, burst: usize, rounds: usize) {
-    for modes in [
-        [Mode::Futex, Mode::Futex],
-        [Mode::Futex, Mode::Fd],
-        [Mode::Fd, Mode::Fd],
+    for (modes, oversubscribed) in [
+        ([Mode::Futex, Mode::Futex], false),
+        ([Mode::Futex, Mode::Futex], true),
+        ([Mode::Futex, Mode::Fd], true),
+        ([Mode::Fd, Mode::Fd], false),
     ] {
         let plan = Plan {
             modes,
+            oversubscribed,
             size,
             burst,
             rounds,

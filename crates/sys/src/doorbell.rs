@@ -7,14 +7,14 @@
 //! something). A ringer publishes its data, fences ([`FenceGroup::fence`]) and calls
 //! [`Ringer::ring`], which costs a load while the other side is awake. Between arm and ring one of
 //! the two always sees the other: that is the pair `// SYNC: doorbell`. The sleeper pays for both
-//! ([`barrier`]).
+//! ([`membarrier`]), unless ringers fence by themselves ([`Doorbell::ringers_fence`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use kw_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use kw_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use kw_base::sync::compiler_fence;
 
 use crate::{futex, membarrier, unix};
@@ -155,8 +155,8 @@ impl Ringer {
 #[derive(Debug)]
 pub struct Doorbell<K: AsRef<DoorbellSlot>> {
     post: K,
-    /// Only threads of this process ring.
-    alone: bool,
+    /// Whoever rings has executed a fence.
+    ringers_fence: AtomicBool,
     socket: OnceLock<OwnedFd>,
     ringer: Ringer,
 }
@@ -164,10 +164,9 @@ pub struct Doorbell<K: AsRef<DoorbellSlot>> {
 impl Doorbell<Own> {
     /// A doorbell for threads of this process.
     pub fn alone() -> Doorbell<Own> {
-        Doorbell {
-            alone: true,
-            ..Doorbell::new(Own::default())
-        }
+        let bell = Doorbell::new(Own::default());
+        bell.ringers_fence();
+        bell
     }
 }
 
@@ -176,7 +175,7 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
     pub fn new(post: K) -> Doorbell<K> {
         Doorbell {
             post,
-            alone: false,
+            ringers_fence: AtomicBool::new(false),
             socket: OnceLock::new(),
             ringer: Ringer::new(),
         }
@@ -184,6 +183,12 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
 
     fn doorbell_slot(&self) -> &DoorbellSlot {
         self.post.as_ref()
+    }
+
+    /// All who ring execute a fence by themselves: this rank has not joined their [`FenceGroup`],
+    /// or they are threads of its process.
+    pub fn ringers_fence(&self) {
+        self.ringers_fence.store(true, Ordering::Relaxed);
     }
 
     /// Announces that this rank is about to sleep. `false`: another thread of this rank is armed
@@ -195,8 +200,8 @@ impl<K: AsRef<DoorbellSlot>> Doorbell<K> {
             .compare_exchange(AWAKE, mode as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok();
         // SYNC: doorbell. Keeps the second drain's loads behind the word's store, and does the same
-        // for all ringers; threads of this process fence by themselves.
-        match self.alone {
+        // for all ringers, unless they do it.
+        match self.ringers_fence.load(Ordering::Relaxed) {
             true => fence(Ordering::SeqCst),
             false => membarrier::fence_all(),
         }

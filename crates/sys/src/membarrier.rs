@@ -5,6 +5,9 @@
 //! every message; a rank that falls asleep does its half seldom. So the sleeper makes the kernel
 //! execute a fence on all CPUs of the others ([`fence_all`]), and they need no instruction for it
 //! if they have registered ([`register`]).
+//!
+//! The kernel interrupts all CPUs on which such processes run and serves one call at a time: that is
+//! for ranks that seldom sleep, and not for those that share CPUs.
 
 use kw_base::sync::atomic::{Ordering, fence};
 

@@ -144,6 +144,7 @@ impl Paths {
         };
         if let Some(shm) = &mut shm {
             shm.spread_out(job.oversubscribed());
+            shm.share_fences(job.oversubscribed());
         }
         let alone = (allowed.shm && local.peers.len() == 1).then_some(job.me);
         let paths = Paths {

@@ -120,7 +120,6 @@ impl ShmPath {
         };
         let ended = Ended::new(local.peers.len(), me)?;
         let own = ended.own();
-        segment.enter();
         Ok(ShmPath {
             me,
             links,
@@ -247,6 +246,16 @@ impl ShmPath {
                     self.ring(i);
                 }
             }
+        }
+    }
+
+    /// Who executes the fence between a message and the look whether its receiver sleeps. Ranks
+    /// with a core each leave it to the sleeper, which makes all of them execute one. Ranks that
+    /// share cores sleep often: each executes its own.
+    pub fn share_fences(&mut self, oversubscribed: bool) {
+        match oversubscribed {
+            true => self.bell.ringers_fence(),
+            false => self.segment.enter(),
         }
     }
 

@@ -227,7 +227,7 @@ impl Segment {
         unsafe { &*(self.map.at(16) as *const FenceGroup) }
     }
 
-    /// A rank enters; called once by each.
+    /// A rank leaves fences to sleepers; called once by each that does. They do so once all have.
     pub fn enter(&self) {
         self.fence_group().join();
     }
