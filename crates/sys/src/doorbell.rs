@@ -155,7 +155,7 @@ impl Ringer {
 #[derive(Debug)]
 pub struct Doorbell<K: AsRef<DoorbellSlot>> {
     post: K,
-    /// Whoever rings has executed a fence.
+    /// Ringers have executed a fence.
     ringers_fence: AtomicBool,
     socket: OnceLock<OwnedFd>,
     ringer: Ringer,

@@ -249,9 +249,9 @@ impl ShmPath {
         }
     }
 
-    /// Who executes the fence between a message and the look whether its receiver sleeps. Ranks
-    /// with a core each leave it to the sleeper, which makes all of them execute one. Ranks that
-    /// share cores sleep often: each executes its own.
+    /// Sets which side executes the fence between a message and the look whether its receiver
+    /// sleeps. Ranks with a core each leave it to the sleeper, which makes all of them execute one.
+    /// Ranks that share cores sleep often: each executes its own.
     pub fn share_fences(&mut self, oversubscribed: bool) {
         match oversubscribed {
             true => self.bell.ringers_fence(),
