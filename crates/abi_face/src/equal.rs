@@ -62,11 +62,11 @@ unsafe fn compare(r: Reduction) -> Result<(), c_int> {
             false => &mut other,
         };
         let (n, bytes) = (of_first.len() as i64, of_first.as_mut_ptr().cast());
-        done((f.MPI_Bcast_c)(bytes, n, MPI_BYTE as usize, first, r.comm))?;
+        done((f.MPI_Bcast_c)(bytes, n, MPI_BYTE, first, r.comm))?;
         let mut same = c_int::from(rank == first || mine == other);
         let mut all: c_int = 0;
         let (one, result) = ((&raw mut same).cast(), (&raw mut all).cast());
-        let (int, land) = (MPI_INT as usize, MPI_LAND as usize);
+        let (int, land) = (MPI_INT, MPI_LAND);
         match r.root {
             None => done((f.MPI_Allreduce)(one, result, 1, int, land, r.comm))?,
             Some(root) => done((f.MPI_Reduce)(one, result, 1, int, land, root, r.comm))?,
