@@ -5,8 +5,8 @@ A cell is a collective on a number of ranks of a network with a number of bytes.
 algorithm with the least median over the rounds. What was chosen is measured by itself, and its
 ranks say which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran
 twice, and a round's figure is the mean of both. So a regret is above 1 only where another algorithm
-was quicker. Boards that differ in the length of pieces are one algorithm where all fits into one
-(`whole`). Trees of a board are for short data, and what is longer is done as chosen
+was quicker. Rows of `board` that differ in the length of pieces are one algorithm where all fits
+into one (`whole`). Trees in a shm region are for short data, and what is longer is done as chosen
 (`is_passed_over`). It is still a little too large: the least of many restless figures is luck, too.
 Two rounds that disagree (`trust`) count for nothing, and a cell is stable when it has two that
 agree."""
@@ -26,7 +26,7 @@ USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
 SPARE = 4  # all data of the ranks certainly fits into one piece if it is shorter by this factor
 
-SHORT = 4096  # most bytes that a board's short shelf holds, as crates/base/src/boards.rs has it
+SHORT = 4096  # bytes of a short shelf, as crates/base/src/shm_region.rs has it
 TREES = ("board_tree", "board_levels")  # reductions by these go through short shelves alone
 
 

@@ -84,7 +84,7 @@ def made(path, chosen=1.2, best=1.0, rounds=2, library="kittiwake"):
         }
     )
     work = tune.every_algorithm(
-        {"bcast": [("tree", ""), ("board_tree", "Board")]},
+        {"bcast": [("tree", ""), ("board_tree", "Shm")]},
         "bcast",
         2,
         "shm",
@@ -217,7 +217,7 @@ def test_the_length_of_a_piece_makes_no_other_algorithm_where_all_fits_into_one(
     assert regret.whole("board/64", 4096 * 2) == one
 
 
-def test_a_tree_of_a_board_that_is_passed_over_is_what_was_chosen():
+def test_a_tree_in_a_shm_region_that_is_passed_over_is_what_was_chosen():
     passed_over = regret.is_passed_over
     assert passed_over("bcast", "board_tree/8", 8192)
     assert passed_over("reduce", "board_levels", 8192)

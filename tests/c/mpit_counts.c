@@ -92,7 +92,7 @@ static void exact_counts(void) {
 }
 
 /* Collectives through shared memory: each is counted once, in all three forms; a first one finds the memory. */
-static void boards(void) {
+static void shm_regions(void) {
     MPI_T_pvar_handle number = counter("board_collectives"), bytes = aggregate("board_bytes");
     MPI_T_pvar_handle shm = counter("shm_sent"), tcp = counter("tcp_sent"), udp = counter("udp_sent");
     const char *paths = getenv("KW_PATHS");
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
     OK(MPI_T_pvar_start(session, kept));
     meet();
     exact_counts();
-    boards();
+    shm_regions();
     meet();
     long_messages();
     meet();

@@ -50,7 +50,7 @@ static void file(void) {
     MPI_File_write_all(open, &word, 1, MPI_INT, MPI_STATUS_IGNORE); // file
 }
 
-// As before, when the ranks have a board.
+// As before, when the ranks have a shm region.
 static void again(void) {
     MPI_Barrier(WORLD);
     if (rank == 2) recv_word(0, 9, WORLD);

@@ -5,7 +5,6 @@
 //! else, so that loom can stand in for them.
 #![forbid(unsafe_code)]
 
-pub mod boards;
 pub mod calibration;
 pub mod components;
 pub mod counters;
@@ -18,6 +17,7 @@ pub mod overheads;
 pub mod place;
 pub mod pool;
 pub mod reader;
+pub mod shm_region;
 pub mod slab;
 pub mod slots;
 pub mod spawned;

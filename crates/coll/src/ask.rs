@@ -6,7 +6,7 @@ use super::{
     Chooser, Coll, Levels, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice,
     front,
 };
-use kw_base::boards::{SHORT, ring};
+use kw_base::shm_region::{SHORT, ring};
 
 /// Location of the ranks' blocks.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +79,10 @@ impl Blocks<'_> {
     }
 }
 
-/// The board of this rank's node, as far as one collective is concerned. All ranks of the
+/// The shm region of this rank's node, as far as one collective is concerned. All ranks of the
 /// communicator see the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Board {
+pub struct ShmSizes {
     /// Bytes of a short shelf.
     pub short: u64,
     /// Bytes of the longest shelf there is.
@@ -91,11 +91,11 @@ pub struct Board {
     pub unit: u64,
 }
 
-impl Board {
-    /// Default for a host with `ranks` ranks; `unit`: see [`Board`].
-    pub fn usual(ranks: u64, unit: u64) -> Board {
+impl ShmSizes {
+    /// Default for a host with `ranks` ranks; `unit`: see [`ShmSizes`].
+    pub fn usual(ranks: u64, unit: u64) -> ShmSizes {
         let ring = ring(ranks as usize) as u64;
-        Board {
+        ShmSizes {
             short: SHORT as u64 + SHELF_LINE,
             long: ring / 3 / 64 * 64 + SHELF_LINE,
             unit,
@@ -144,7 +144,7 @@ pub struct Ask<'a> {
     pub levels: Option<&'a Levels>,
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or
     /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
-    pub board: Option<Board>,
+    pub shm_region: Option<ShmSizes>,
     /// Ranks of a host that make a call like this one at the same time, and share its link.
     pub sharing: u32,
     /// The edges of this rank, for neighbourhood collectives.
@@ -203,7 +203,7 @@ impl<'a> Ask<'a> {
             param: 2,
             nodes: None,
             levels: None,
-            board: None,
+            shm_region: None,
             sharing: 1,
             neighbors: None,
             chooser: None,
@@ -256,7 +256,7 @@ impl<'a> Ask<'a> {
     /// one cache line; anything longer starts at the next line.
     #[inline]
     pub fn shelf(&self, r: u32, len: u64) -> Slice {
-        let unit = self.board.map_or(1, |b| b.unit.max(1));
+        let unit = self.shm_region.map_or(1, |b| b.unit.max(1));
         let at = if len * unit <= SHELF_LINE {
             0
         } else {
@@ -269,14 +269,15 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Most units that [`Ask::shelf`] can give of a short and of a long shelf; 0 without a board.
+    /// Most units that [`Ask::shelf`] can give of a short and of a long shelf; 0 without a shm
+    /// region.
     #[inline]
     pub fn shelf_units(&self) -> (u64, u64) {
-        let fits = |b: Board, bytes: u64| {
+        let fits = |b: ShmSizes, bytes: u64| {
             let unit = b.unit.max(1);
             (bytes / unit).saturating_sub(front(unit))
         };
-        self.board
+        self.shm_region
             .map_or((0, 0), |b| (fits(b, b.short), fits(b, b.long)))
     }
 

@@ -188,7 +188,7 @@ fn most(ask: &Ask, least: u64, room: u64) -> u64 {
 
 /// Bytes of a unit.
 fn unit(ask: &Ask) -> u64 {
-    ask.board.map_or(1, |b| b.unit.max(1))
+    ask.shm_region.map_or(1, |b| b.unit.max(1))
 }
 
 /// The next lower multiple of the alignment of memory.

@@ -5,7 +5,7 @@
 //! lower process of the job, then the others. Blocks go straight to their receivers. A reduction is
 //! folded to rank 0 of its group (its *leader*), and data that all of a group get is spread from
 //! there; both are done by algorithms of the table, laid out for some of the ranks ([`SubComm`]).
-//! Neither MPI_IN_PLACE nor boards exist here.
+//! Neither MPI_IN_PLACE nor shm regions exist here.
 
 use super::algorithms::Algorithm;
 use super::ask::{Ask, Blocks};

@@ -13,13 +13,13 @@
 //! schedule defines the unit of each buffer: an element of a datatype (so nothing is packed), or a
 //! byte of the packed data.
 //!
-//! # Boards: memory that the ranks of a node share
+//! # Shm regions: memory that the ranks of a node share
 //!
-//! If the ranks of a communicator that live on one node have a *board*, a schedule can also write
-//! and read there. Every rank owns one [`Shelf`] of the board for the time of one collective:
-//! buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements if the collective
-//! combines elements. A rank writes only its own shelf (or a part of another's that the algorithm
-//! has made its own) and announces that with [`Step::Raise`]; others wait for that with
+//! If the ranks of a communicator that live on one node have a *shm region*, a schedule can also
+//! write and read there. Every rank owns one [`Shelf`] of the shm region for the time of one
+//! collective: buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements if the
+//! collective combines elements. A rank writes only its own shelf (or a part of another's that the
+//! algorithm has made its own) and announces that with [`Step::Raise`]; others wait for that with
 //! [`Step::Watch`] before they touch it. Stages of one rank go up by any steps from 1 within one
 //! collective. Messages are not sent from a shelf or received there: they may outlast a collective
 //! that fails. The checker keeps vector clocks and faults every access that is not ordered by a
@@ -54,7 +54,7 @@ pub mod table;
 mod tests;
 mod tree;
 
-pub use ask::{Ask, Blocks, Board, ELEMENT};
+pub use ask::{Ask, Blocks, ELEMENT, ShmSizes};
 pub use levels::{Apart, Domain, Levels, Shape};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;
@@ -164,7 +164,7 @@ pub enum Step {
         /// Right operand and result.
         right: Slice,
     },
-    /// Announces to the other ranks of the board that this rank has come to this stage: its
+    /// Announces to the other ranks of the shm region that this rank has come to this stage: its
     /// accesses to shelves before are done.
     Raise(u32),
     /// Waits until that rank (of this node) has come to a stage.
@@ -193,17 +193,17 @@ pub enum Temp {
     Packed(Slice),
 }
 
-/// The part of the board that a schedule uses.
+/// The part of the shm region that a schedule uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Shelf {
     /// None.
     #[default]
     None,
-    /// A short shelf ([`Board::short`] units): there are many, so that a rank can run several
+    /// A short shelf ([`ShmSizes::short`] units): there are many, so that a rank can run several
     /// collectives ahead of others.
     Short,
-    /// A long shelf (up to [`Board::long`] units), through which long data flows in pieces. It is a
-    /// part of a ring that the collectives of a rank take in turns.
+    /// A long shelf (up to [`ShmSizes::long`] units), through which long data flows in pieces. It
+    /// is a part of a ring that the collectives of a rank take in turns.
     Long,
 }
 
@@ -216,7 +216,7 @@ pub struct Schedule {
     pub temps: Vec<Temp>,
     /// Number of sends and receives.
     pub slots: u32,
-    /// The part of the board that it uses; the same on all ranks of the node.
+    /// The part of the shm region that it uses; the same on all ranks of the node.
     pub shelf: Shelf,
     /// Units of a short shelf that it may use from the first whole line on; the same on all ranks
     /// of the node.
@@ -345,19 +345,19 @@ impl Schedule {
         self.steps.push(Step::Await(slot));
     }
 
-    /// Announces a stage to the ranks of the board.
+    /// Announces a stage to the ranks of the shm region.
     #[inline]
     pub fn raise(&mut self, stage: u32) {
         self.steps.push(Step::Raise(stage));
     }
 
-    /// Waits until another rank of the board has come to a stage.
+    /// Waits until another rank of the shm region has come to a stage.
     #[inline]
     pub fn watch(&mut self, rank: u32, stage: u32) {
         self.steps.push(Step::Watch { rank, stage });
     }
 
-    /// Waits until all ranks of the board have come to a stage.
+    /// Waits until all ranks of the shm region have come to a stage.
     #[inline]
     pub fn watch_all(&mut self, stage: u32) {
         self.steps.push(Step::WatchAll(stage));

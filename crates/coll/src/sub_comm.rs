@@ -18,7 +18,7 @@ pub struct Chooser<'a> {
     pub site: Site,
 }
 
-/// Stages of a part begin this far above those of the part before it on the same board.
+/// Stages of a part begin this far above those of the part before it on the same shm region.
 const STAGES: u32 = 1 << 14;
 
 /// Some ranks of a communicator, this one among them.
@@ -30,20 +30,20 @@ pub struct SubComm<'a> {
     pub send: Slice,
     /// The part's view of the caller's receive buffer.
     pub recv: Slice,
-    /// How many parts of this schedule have used the board before, if this one may use it.
-    pub board: Option<u32>,
+    /// How many parts of this schedule have used the shm region before, if this one may use it.
+    pub shm_region: Option<u32>,
     /// Levels of these ranks, if they are those of a node where levels are known.
     pub levels: Option<&'a Levels>,
 }
 
 impl<'a> SubComm<'a> {
-    /// Ranks with the caller's own buffers; without a board.
+    /// Ranks with the caller's own buffers; without a shm region.
     pub fn new(ranks: &'a [u32]) -> SubComm<'a> {
         SubComm {
             ranks,
             send: Slice::whole(SEND, 0),
             recv: Slice::whole(RECV, 0),
-            board: None,
+            shm_region: None,
             levels: None,
         }
     }
@@ -53,10 +53,11 @@ impl<'a> SubComm<'a> {
         SubComm { send, recv, ..self }
     }
 
-    /// These ranks with the board of their node, for the `turn`th time in this schedule (from 0).
-    pub fn by_board(self, turn: u32) -> SubComm<'a> {
+    /// These ranks with the shm region of their node, for the `turn`th time in this schedule (from
+    /// 0).
+    pub fn by_shm_region(self, turn: u32) -> SubComm<'a> {
         SubComm {
-            board: Some(turn),
+            shm_region: Some(turn),
             ..self
         }
     }
@@ -77,7 +78,7 @@ impl<'a> SubComm<'a> {
             root: self.place(ask.root),
             nodes: None,
             levels: self.levels,
-            board: ask.board.filter(|_| self.board.is_some()),
+            shm_region: ask.shm_region.filter(|_| self.shm_region.is_some()),
             ..*ask
         }
     }
@@ -85,7 +86,7 @@ impl<'a> SubComm<'a> {
     /// Emits the algorithm that the table chooses for `bytes` (as `table.txt` counts them), and
     /// waits for its end.
     pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
-        let network = self.board.is_none();
+        let network = self.shm_region.is_none();
         let (algorithm, param) = ask.choose(coll, bytes, network);
         self.emit(s, |s| (algorithm.emit)(&Ask { param, ..*ask }, s));
     }
@@ -116,7 +117,7 @@ impl<'a> SubComm<'a> {
     /// part before.
     fn take_turn(&self, s: &mut Schedule, first: usize) {
         let Some(stage) = self
-            .board
+            .shm_region
             .filter(|&turn| turn > 0)
             .map(|turn| turn * STAGES)
         else {
@@ -138,7 +139,7 @@ impl<'a> SubComm<'a> {
         let rank = |r: u32| self.ranks[r as usize];
         let later = |stage: u32| {
             debug_assert!(stage < STAGES, "stages of two parts of a schedule meet");
-            stage + self.board.unwrap_or(0) * STAGES
+            stage + self.shm_region.unwrap_or(0) * STAGES
         };
         match step {
             Step::Send { to, what } => Step::Send {
@@ -223,11 +224,11 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// The ranks of this node, on their board if they have one.
+    /// The ranks of this node, on their shm region if they have one.
     pub fn inside(&self, turn: u32) -> SubComm<'a> {
         SubComm {
             levels: self.levels,
-            ..SubComm::new(self.here).by_board(turn)
+            ..SubComm::new(self.here).by_shm_region(turn)
         }
     }
 

@@ -7,7 +7,7 @@
 //! from here: they are handed out ([`Drive::User`], [`Running::take_user_step`]) to a thread that
 //! releases the lock first.
 //!
-//! The parts: [`Planner`] has the plans, [`Channels`] the boards, [`Running`] the runs in the
+//! The parts: [`Planner`] has the plans, [`Channels`] the shm regions, [`Running`] the runs in the
 //! background, [`Patterns`] those of persistent requests; `drive` advances one run, whose messages
 //! are given with each call. After a failure a run cancels what it can, and ends; active transfers
 //! keep its temporaries until they have ended.
@@ -43,7 +43,7 @@ pub(crate) use view::RunView;
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
 use crate::part::Part;
-use drive::{Driving, ended_on_board};
+use drive::{Driving, ended_on_shm_region};
 use kw_base::counters::Counter;
 use kw_base::sync::thread;
 use kw_boot::Job;
@@ -58,7 +58,7 @@ use run::{Home, State};
 /// The collectives of one rank. Their `messages` are given with each call: always the same ones.
 #[derive(Debug)]
 pub struct Collectives {
-    /// This rank's side of the boards.
+    /// This rank's side of the shm regions.
     pub channels: Channels,
     /// Its plans.
     pub planner: Planner,
@@ -119,13 +119,13 @@ impl Collectives {
                 return false;
             }
         }
-        ended_on_board(messages, run);
+        ended_on_shm_region(messages, run);
         true
     }
 
-    /// Polls a board for as long as a blocking receive polls for its message, before the caller
-    /// begins a proper wait: ranks that call a collective together wait for little more than a
-    /// cache line.
+    /// Polls a shm region for as long as a blocking receive polls for its message, before the
+    /// caller begins a proper wait: ranks that call a collective together wait for little more than
+    /// a cache line.
     #[inline]
     pub fn linger(&mut self, messages: &mut Messages, watch: Watch) -> bool {
         if self.oversubscribed || watch.is_turn() {
@@ -154,12 +154,12 @@ impl Collectives {
         self.oversubscribed && self.yield_after.ends(exchange(run), clock::now)
     }
 
-    /// Ends a run that can never come to its end. This rank's turn on the board passes on.
+    /// Ends a run that can never come to its end. This rank's turn on the shm region passes on.
     #[cold]
     fn abandon(&mut self, messages: &mut Messages, run: &mut Run, failure: Failure) {
         run.fail(failure);
         self.driving(messages).give_up(run);
-        if run.board_use.is_some() {
+        if run.region_use.is_some() {
             self.channels.end(run);
         }
     }
@@ -220,9 +220,10 @@ impl Collectives {
         req
     }
 
-    /// Advances the background runs whose wait on a board is over. Returns whether there was one.
+    /// Advances the background runs whose wait on a shm region is over. Returns whether there was
+    /// one.
     #[cold]
-    fn look_at_boards(&mut self, messages: &mut Messages) -> bool {
+    fn look_at_shm_regions(&mut self, messages: &mut Messages) -> bool {
         let mut any = false;
         let mut i = self.running.len();
         while i > 0 {
@@ -289,7 +290,7 @@ impl Part for Collectives {
 
     #[cold]
     fn look(&mut self, messages: &mut Messages) -> bool {
-        self.look_at_boards(messages)
+        self.look_at_shm_regions(messages)
     }
 
     #[inline(always)]
@@ -341,7 +342,7 @@ impl Engine {
         failure
     }
 
-    /// The next collective's turn on a board may have come.
+    /// The next collective's turn on a shm region may have come.
     #[inline(always)]
     fn go_on_after_collective(&mut self) {
         if self.parts.collectives.channels.turned {

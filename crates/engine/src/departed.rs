@@ -24,8 +24,8 @@ pub struct Departed {
     has_threads: bool,
     /// Possible senders in a context, if that is not the whole job.
     senders: HashMap<ContextId, Arc<Group>>,
-    /// A wait on a board for a rank that has left, and why it never ends.
-    board: Option<(Watch, String)>,
+    /// A wait on a shm region for a rank that has left, and why it never ends.
+    shm_region: Option<(Watch, String)>,
 }
 
 impl Departed {
@@ -35,7 +35,7 @@ impl Departed {
             size: job.size(),
             has_threads: true,
             senders: HashMap::new(),
-            board: None,
+            shm_region: None,
         }
     }
 
@@ -69,9 +69,9 @@ impl Departed {
         why.map(Failure::gone)
     }
 
-    /// Error of a collective that waits on a board for a rank that has left.
-    pub fn on_board(&self, watch: Watch) -> Option<Failure> {
-        let departed = self.board.as_ref().filter(|d| d.0 == watch);
+    /// Error of a collective that waits on a shm region for a rank that has left.
+    pub fn on_shm_region(&self, watch: Watch) -> Option<Failure> {
+        let departed = self.shm_region.as_ref().filter(|d| d.0 == watch);
         departed.map(|d| Failure::gone(d.1.clone()))
     }
 
@@ -84,10 +84,10 @@ impl Departed {
         collectives: &Collectives,
         on: WaitOn<'_>,
     ) -> Vec<(ReqId, String)> {
-        match (on.board, on.from) {
+        match (on.shm_region, on.from) {
             (Some(watch), _) => {
-                if let Some(why) = self.ask_board(messages, collectives, watch) {
-                    self.board = Some((watch, why));
+                if let Some(why) = self.ask_shm_region(messages, collectives, watch) {
+                    self.shm_region = Some((watch, why));
                 }
             }
             (None, Some(peer)) if on.requests.is_empty() => _ = self.ask_peer(messages, peer),
@@ -171,8 +171,8 @@ impl Departed {
         }
     }
 
-    /// A rank that has left has done all its part on the board before it said so.
-    fn ask_board(
+    /// A rank that has left has done all its part on the shm region before it said so.
+    fn ask_shm_region(
         &self,
         messages: &mut Messages,
         collectives: &Collectives,
@@ -193,7 +193,7 @@ impl Departed {
     ) -> Option<String> {
         let (watch, flights) = collectives.running.waits_of(req)?;
         if let Some(watch) = watch {
-            return self.ask_board(messages, collectives, watch);
+            return self.ask_shm_region(messages, collectives, watch);
         }
         let mut flights = flights.into_iter();
         flights.find_map(|r| self.ask_request(messages, collectives, r))

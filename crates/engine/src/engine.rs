@@ -4,7 +4,8 @@
 //! | part | its matter | what it borrows |
 //! | --- | --- | --- |
 //! | [`Messages`] | sends, receives, probes, requests: machine and paths | |
-//! | [`Collectives`](crate::Collectives) | schedules that run, plans that are kept, boards | messages |
+//! | [`Collectives`](crate::Collectives) | schedules that run, plans that are kept, shm regions |
+//! messages |
 //! | [`Partitioned`](crate::Partitioned) | transfers in pieces | messages |
 //! | [`Departed`] | which ranks waits depend on, and which have left | messages, collectives |
 //! | [`Locations`] | where ranks run | |

@@ -79,14 +79,14 @@ impl<T, E: Polled> Inner<T, E> {
 
 impl Engine {
     /// Adds the reasons of a wait to a report: each of its requests, or another reason. A wait on a
-    /// board has no communicator's context: only the layer above knows that.
+    /// shm region has no communicator's context: only the layer above knows that.
     #[cold]
     pub fn report(&mut self, lasting: &Lasting<'_>, report: &mut Report) {
         let (mut seen, on) = (Seen(self), lasting.on);
         seen.take_all_in();
-        report.waits = match (on.board, on.requests) {
+        report.waits = match (on.shm_region, on.requests) {
             _ if lasting.polls => vec![Wait::OTHER],
-            (Some(watch), _) => vec![seen.on_board(watch)],
+            (Some(watch), _) => vec![seen.on_shm_region(watch)],
             (None, []) => vec![seen.probe(on)],
             (None, requests) => requests.iter().flat_map(|&r| seen.waits_of(r)).collect(),
         };
@@ -132,7 +132,7 @@ impl Seen<'_> {
         rests && !messages.pending() && messages.paths.is_quiet()
     }
 
-    fn on_board(&self, watch: Watch) -> Wait {
+    fn on_shm_region(&self, watch: Watch) -> Wait {
         if self.0.parts.collectives.channels.reached(watch) {
             return Wait::OTHER;
         }
@@ -228,7 +228,7 @@ impl Seen<'_> {
         }
         if let Some(watch) = view.watch {
             let tag = Some(number);
-            let wait = self.on_board(watch);
+            let wait = self.on_shm_region(watch);
             return vec![Wait {
                 tag,
                 context,

@@ -22,7 +22,7 @@ use kw_base::knobs::Knobs;
 use kw_base::overheads::RING;
 use kw_base::{Calibration, ContextId, Peer, Tick};
 use kw_boot::{Job, Launcher};
-use kw_path::shm::board::Boards;
+use kw_path::shm::region::ShmRegions;
 use kw_path::{Body, Sent};
 use kw_proto::endpoint::{CompletionGuard, Found, Outcome};
 use kw_proto::machine::Machine;
@@ -370,9 +370,9 @@ impl Messages {
         self.machine.endpoint.out.counters.add(c, more);
     }
 
-    /// The boards of this host; `None` if its ranks share no memory.
-    pub fn boards(&mut self) -> Option<&Boards> {
-        self.paths.boards()
+    /// The shm regions of this host; `None` if its ranks share no memory.
+    pub fn shm_regions(&mut self) -> Option<&ShmRegions> {
+        self.paths.shm_regions()
     }
 
     /// Moves this thread, one of the program's, to another CPU of the host if that spreads its

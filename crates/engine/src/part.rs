@@ -123,7 +123,7 @@ macro_rules! parts {
 parts! {
     /// Transfers in pieces.
     partitioned: Partitioned;
-    /// Schedules that run, plans that are kept, boards.
+    /// Schedules that run, plans that are kept, shm regions.
     collectives: Collectives;
     /// Numbers that this rank keeps for others.
     shared_counters: SharedCounters;

@@ -78,7 +78,7 @@ pub trait Polled: Debug + Send + 'static {
     fn progress_before_polling_asleep(&mut self) -> bool;
     /// A thread is about to sleep; before it is armed.
     fn make_ready_to_sleep(&mut self);
-    /// Data on this board has to end the sleep.
+    /// Data on this shm region has to end the sleep.
     fn sleep_for(&mut self, watch: Watch);
     /// It is awake, or does not sleep after all.
     fn awake(&mut self);
@@ -100,11 +100,11 @@ pub trait Polled: Debug + Send + 'static {
     fn may_hold_up_others(&self) -> bool;
     /// Whether the request has ended.
     fn is_done(&self, req: ReqId) -> bool;
-    /// Whether the condition on a board has come true.
+    /// Whether the condition on a shm region has come true.
     fn reached(&self, watch: Watch) -> bool;
     /// Whether a thread of the program must call a function of the user.
     fn wants_user(&self) -> bool;
-    /// Whether a schedule waits for a board that no sleeper watches yet.
+    /// Whether a schedule waits for a shm region that no sleeper watches yet.
     fn is_unwatched(&self) -> bool;
     /// Total CPU time of the ranks of this host, if it can be read.
     fn used_by_host_ranks(&self) -> Option<Duration>;

@@ -274,15 +274,15 @@ impl<T> Inner<T, Engine> {
 }
 
 impl<T, E: Polled> Inner<T, E> {
-    /// Everything on boards that this thread, parked ones and schedules wait for must wake this
-    /// thread.
-    pub(crate) fn watch_boards(&mut self, on: WaitOn<'_>) {
+    /// Everything on shm regions that this thread, parked ones and schedules wait for must wake
+    /// this thread.
+    pub(crate) fn watch_shm_regions(&mut self, on: WaitOn<'_>) {
         let Some(engine) = &mut self.engine else {
             return;
         };
         engine.make_ready_to_sleep();
-        let parked = self.waiters.iter().filter_map(|w| w.board);
-        for watch in on.board.into_iter().chain(parked) {
+        let parked = self.waiters.iter().filter_map(|w| w.shm_region);
+        for watch in on.shm_region.into_iter().chain(parked) {
             engine.sleep_for(watch);
         }
     }
@@ -293,13 +293,13 @@ impl<T, E: Polled> Inner<T, E> {
         }
     }
 
-    /// Whether a parked thread can go on because of a board.
+    /// Whether a parked thread can go on because of a shm region.
     pub(crate) fn hits_waiter(&self) -> bool {
         let Some(engine) = &self.engine else {
             return false;
         };
-        let mut boards = self.waiters.iter().filter_map(|w| w.board);
-        boards.any(|w| engine.reached(w))
+        let mut shm_regions = self.waiters.iter().filter_map(|w| w.shm_region);
+        shm_regions.any(|w| engine.reached(w))
     }
 
     /// After a sleep that nothing ended: data that is there now should have ended it.

@@ -13,7 +13,7 @@ use crate::part::Part;
 use kw_base::sync::atomic::Ordering;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
-use kw_path::shm::board::Board;
+use kw_path::shm::region::ShmRegion;
 use kw_sys::buf::Buf;
 use kw_types::comm::Group;
 use std::collections::VecDeque;
@@ -265,29 +265,29 @@ pub fn answer_buf() -> Buf {
 /// A number in the memory of a host: all ranks that use it are there.
 #[derive(Debug)]
 pub struct HostCounter {
-    board: Board,
+    shm_region: ShmRegion,
     places: Vec<u32>,
 }
 
 impl HostCounter {
     /// Takes memory for a number, for one of the ranks; `None` if there is none to spare.
     pub fn claim(messages: &mut Messages) -> Option<u32> {
-        messages.boards()?.claim_spare()
+        messages.shm_regions()?.claim_spare()
     }
 
     /// The number in memory that one of these ranks has claimed and told the others. It is 0 at
     /// first.
     pub fn open(messages: &mut Messages, claimed: u32, group: &Group) -> Option<HostCounter> {
-        let board = messages.boards()?.open(claimed);
+        let shm_region = messages.shm_regions()?.open(claimed);
         let places = group.iter().map(|peer| messages.paths.place(peer));
         let places = places.collect::<Option<_>>()?;
-        Some(HostCounter { board, places })
+        Some(HostCounter { shm_region, places })
     }
 
     /// Adds to the number if it is at most `highest`; returns its old value.
     pub fn add(&self, more: u64, highest: u64) -> u64 {
         let add = |old| sum(old, more, highest);
-        let tally = self.board.tally();
+        let tally = self.shm_region.tally();
         match tally.fetch_update(Ordering::AcqRel, Ordering::Acquire, add) {
             Ok(old) | Err(old) => old,
         }
@@ -295,12 +295,12 @@ impl HostCounter {
 
     /// Sets the number; returns its old value.
     pub fn set(&self, value: u64) -> u64 {
-        self.board.tally().swap(value, Ordering::AcqRel)
+        self.shm_region.tally().swap(value, Ordering::AcqRel)
     }
 
     /// This rank does not use it any more. The memory is free when all ranks have said so.
     pub fn leave(self) {
-        self.board.leave(&self.places, 0);
+        self.shm_region.leave(&self.places, 0);
     }
 }
 

@@ -25,8 +25,8 @@ pub struct WaitOn<'a> {
     pub requests: &'a [ReqId],
     /// The only peer it can come from, if known.
     pub from: Option<Peer>,
-    /// Condition of a schedule on a board, instead of a request.
-    pub board: Option<Watch>,
+    /// Condition of a schedule on a shm region, instead of a request.
+    pub shm_region: Option<Watch>,
     /// The message, where there is no request for it (MPI_Probe).
     pub probe: Option<&'a Want>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Waiter {
     id: u64,
     pub(crate) thread: parking::Thread,
     requests: Vec<ReqId>,
-    pub(crate) board: Option<Watch>,
+    pub(crate) shm_region: Option<Watch>,
     arrivals: u64,
     /// It is on its way to take the role, which fell free.
     pub(crate) called: bool,
@@ -47,7 +47,7 @@ impl Waiter {
         if engine.wants_user() {
             return true;
         }
-        match self.board {
+        match self.shm_region {
             Some(watch) => engine.reached(watch),
             None if self.requests.is_empty() => engine.arrivals() != self.arrivals,
             None => self.requests.iter().any(|&r| engine.is_done(r)),
@@ -117,11 +117,11 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             id,
             thread: parking::current(),
             requests,
-            board: on.board,
+            shm_region: on.shm_region,
             arrivals,
             called: false,
         });
-        if on.board.is_some() {
+        if on.shm_region.is_some() {
             // The thread that polls for this one does not sleep without it.
             guard.ring_sleeper();
         }
@@ -152,7 +152,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
     let inner = &mut **guard;
     let Some(engine) = &inner.engine else { return };
     let (sent, now) = (|| engine.sent(), || engine.clock());
-    let mut wait = inner.policy.begin_wait(on.board.is_some(), sent, now);
+    let mut wait = inner.policy.begin_wait(on.shm_region.is_some(), sent, now);
     while let Some(engine) = guard.engine.as_mut() {
         if poll(engine, on, wait.polls_all()) {
             if ready(guard) {
@@ -169,7 +169,7 @@ fn poll_until<T: Send + 'static, E: Polled>(
 /// Polls the peer it waits for, or everywhere; returns whether anything moved.
 #[inline]
 fn poll<E: Polled>(engine: &mut E, on: WaitOn<'_>, all: bool) -> bool {
-    match (on.board, on.from) {
+    match (on.shm_region, on.from) {
         (Some(w), _) if !all && !w.is_turn() => engine.reached(w),
         (None, Some(p)) if !all => engine.progress_from(p),
         _ => engine.progress(),
@@ -285,7 +285,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
         for w in &inner.waiters {
             engine.doubt(WaitOn {
                 requests: &w.requests,
-                board: w.board,
+                shm_region: w.shm_region,
                 ..WaitOn::default()
             });
         }
@@ -316,7 +316,7 @@ pub(crate) fn sleep_once<T: Send + 'static, E: Polled>(
         true => Nap::Short,
         false => Nap::Long,
     };
-    guard.watch_boards(on);
+    guard.watch_shm_regions(on);
     sleeper.arm(nap);
     let moved = guard
         .engine

@@ -9,7 +9,7 @@ use kw_base::Calibration;
 use kw_base::knobs::{Id, Knobs};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_coll::{Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, Table};
+use kw_coll::{Ask, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, ShmSizes, Table};
 use kw_proto::p2p::prices;
 use kw_start::{Agreed, Bound, Hosts};
 use std::collections::HashMap;
@@ -176,12 +176,12 @@ impl Job {
     /// A call of a collective in it, as its rank 0 makes it; `bytes` as counted in the table.
     pub fn ask<'a>(&'a self, coll: Coll, bytes: u64, table: &'a Table) -> Ask<'a> {
         let unit = if coll.combines() { ELEMENT } else { 1 };
-        let board = (self.per_host > 1 && !self.site.network)
-            .then(|| Board::usual(self.per_host.into(), unit));
+        let shm_region = (self.per_host > 1 && !self.site.network)
+            .then(|| ShmSizes::usual(self.per_host.into(), unit));
         Ask {
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
-            board,
+            shm_region,
             chooser: Some(Chooser {
                 table,
                 site: self.site,
@@ -319,7 +319,7 @@ mod tests {
         let table = Table::default();
         let ask = both.ask(Coll::Bcast, 8, &table);
         assert_eq!(ask.priced_levels().map(|l| l.tiers().len()), Some(1));
-        assert!(ask.levels.is_none() && ask.board.is_some());
+        assert!(ask.levels.is_none() && ask.shm_region.is_some());
         let one = job(4, 1, 4, "0.0.1.1").unwrap();
         assert!(one.ask(Coll::Bcast, 8, &table).levels.is_some());
         assert!(job(4, 1, 4, "0,1").unwrap_err().contains("'0,1'"));

@@ -56,8 +56,8 @@ pub struct Comm {
     pub collectives: i32,
     /// The session from which it was made, if any.
     pub session: Option<crate::handle::SessionH>,
-    /// Its board.
-    pub board: Board,
+    /// Its shm region.
+    pub shm_region: CommRegion,
     /// The engine's plans of its collectives, once one was called.
     pub plans: Option<PlansId>,
     /// Hosts of its ranks, once they were needed; `Some(None)`: all on one.
@@ -68,7 +68,7 @@ pub struct Comm {
 
 /// The memory that a communicator's ranks on one node share for collectives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Board {
+pub enum CommRegion {
     /// Not agreed upon yet; the first blocking collective does that.
     #[default]
     Unknown,
@@ -78,12 +78,12 @@ pub enum Board {
     Some(ChannelId),
 }
 
-impl Board {
+impl CommRegion {
     /// The engine's name of it.
     #[inline]
     pub fn id(self) -> Option<ChannelId> {
         match self {
-            Board::Some(id) => Some(id),
+            CommRegion::Some(id) => Some(id),
             _ => None,
         }
     }
@@ -97,9 +97,9 @@ impl Comm {
         remote: Option<Arc<Group>>,
         rank: u32,
     ) -> Comm {
-        let board = match &remote {
-            None => Board::Unknown,
-            Some(_) => Board::None,
+        let shm_region = match &remote {
+            None => CommRegion::Unknown,
+            Some(_) => CommRegion::None,
         };
         let first = remote
             .as_ref()
@@ -111,7 +111,7 @@ impl Comm {
             local,
             remote,
             both: None,
-            board,
+            shm_region,
             plans: None,
             nodes: None,
             levels: None,

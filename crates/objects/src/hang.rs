@@ -98,7 +98,7 @@ fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     };
     engine.report(lasting, &mut report);
     (report.call, report.frames) = program(callers::callers());
-    let channel = lasting.on.board.map(|w| w.channel());
+    let channel = lasting.on.shm_region.map(|w| w.channel());
     number(&mut report, &state.above, channel);
     report.comms = comms(&report, &state.above);
     report.others = others(&report, state);
@@ -189,7 +189,7 @@ fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
         .filter(|w| w.kind == Kind::Collective)
     {
         if let Some(channel) = channel {
-            match all(tables).find(|c| c.board.id() == Some(channel)) {
+            match all(tables).find(|c| c.shm_region.id() == Some(channel)) {
                 Some(comm) => {
                     (wait.context, wait.tag) = (comm.context.collective().0, Some(comm.collectives))
                 }
@@ -199,8 +199,8 @@ fn number(report: &mut Report, tables: &Tables, channel: Option<ChannelId>) {
         }
         let comm = of_context(tables, wait.context);
         wait.tag = match wait.tag {
-            // The first collective agrees on a board before it begins.
-            tag if tag == Some(Purpose::Board.tag()) => comm.map(|c| c.collectives),
+            // The first collective agrees on a shm region before it begins.
+            tag if tag == Some(Purpose::ShmRegion.tag()) => comm.map(|c| c.collectives),
             tag if is_of_calls(wait.context) => tag.filter(|&t| t >= 0),
             _ => None,
         };

@@ -8,8 +8,8 @@ pub enum Purpose {
     Local,
     /// Between the leaders of two groups.
     Leaders,
-    /// Agreeing on a board.
-    Board,
+    /// Agreeing on a shm region.
+    ShmRegion,
     /// With a tag of the user.
     User(i32),
 }
@@ -20,7 +20,7 @@ impl Purpose {
         match self {
             Purpose::Local => -1001,
             Purpose::Leaders => -1002,
-            Purpose::Board => -1004,
+            Purpose::ShmRegion => -1004,
             Purpose::User(tag) => tag,
         }
     }

@@ -4,7 +4,7 @@
 use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
 use kw_coll::table::{COLLS, Site};
-use kw_coll::{Ask, Board, Coll, ELEMENT, Table};
+use kw_coll::{Ask, Coll, ELEMENT, ShmSizes, Table};
 
 /// Sizes that are examined, in bytes as the table counts them.
 const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
@@ -41,13 +41,13 @@ pub struct Better {
 
 /// The table's choice for an ordinary call: equal blocks, a commutative operation, one node.
 fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
-    let board = Board {
+    let shm_region = ShmSizes {
         short: 4096,
         long: 256 << 10,
         unit: if coll.combines() { ELEMENT } else { 1 },
     };
     let ask = Ask {
-        board: (!place.network).then_some(board),
+        shm_region: (!place.network).then_some(shm_region),
         ..Ask::ordinary(coll, 0, place.procs, bytes)
     };
     let site = Site {

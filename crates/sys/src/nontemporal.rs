@@ -34,7 +34,7 @@ const LONG_ENOUGH: u64 = 32 << 10;
 /// they do not (200 and more).
 const READ_FAR: u64 = 80;
 /// A copy that takes longer is slow in any case (5 GB/s): streamed copies may take as long, too,
-/// while both sides of a board write. Nanoseconds for a kilobyte, a built-in value.
+/// while both sides of a shm region write. Nanoseconds for a kilobyte, a built-in value.
 const SLOW: u64 = 200;
 /// A copy that takes longer means nothing: the thread lost its core. Nanoseconds for a kilobyte.
 const ABSURD: u64 = 3000;

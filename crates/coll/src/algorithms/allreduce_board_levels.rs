@@ -1,6 +1,6 @@
-//! Allreduce on a board of a host with several domains: as `board_tree` within each domain and then
-//! between their heads; the heads read the result from the root and show it to their own. For short
-//! messages.
+//! Allreduce on a shm region of a host with several domains: as `board_tree` within each domain and
+//! then between their heads; the heads read the result from the root and show it to their own. For
+//! short messages.
 
 use super::barrier_board_levels::wait_for_head;
 use super::{reduce_board_levels, reduce_board_tree};

@@ -1,4 +1,4 @@
-//! Allreduce on a board for long messages: each rank combines its part of every piece from all
+//! Allreduce on a shm region for long messages: each rank combines its part of every piece from all
 //! shelves, and all read the parts together. The order of ranks is kept.
 
 use super::reduce_board_parts;

@@ -1,5 +1,5 @@
 //! Barrier of several nodes: each node reports to its leader, the leaders meet, each leader
-//! releases its node. A node whose ranks have a board reports and releases there.
+//! releases its node. A node whose ranks have a shm region reports and releases there.
 
 use super::barrier_tree::{self, release, report};
 use crate::cost::{Parts, Place};
@@ -11,20 +11,20 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     let hierarchy = Hierarchy::of(ask);
     let inside = hierarchy.inside(0);
     let part = inside.ask(ask);
-    if ask.board.is_some() {
+    if ask.shm_region.is_some() {
         s.use_short(0);
         s.raise(1);
     } else {
         inside.emit(s, |s| report(&part, s));
     }
     if hierarchy.leads {
-        if ask.board.is_some() {
+        if ask.shm_region.is_some() {
             s.watch_all(1);
         }
         let between = hierarchy.between();
         between.run(Coll::Barrier, 0, &between.ask(ask), s);
     }
-    if ask.board.is_none() {
+    if ask.shm_region.is_none() {
         inside.emit(s, |s| release(&part, s));
     } else if hierarchy.leads {
         s.raise(2);
@@ -37,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let parts = Parts::of(ask, at);
     let here = f64::from(parts.per_node);
-    let inside = match ask.board {
+    let inside = match ask.shm_region {
         Some(_) => at.memory.look_at_all(here) + at.memory.looks(here - 1.0) + 2.0 * at.p.step,
         None => {
             2.0 * barrier_tree::cost(

@@ -92,16 +92,17 @@ pub enum Need {
     EvenApart,
     /// Not MPI_IN_PLACE.
     Apart,
-    /// One node, and its ranks have a board whose long shelves hold the data in not too many
+    /// One node, and its ranks have a shm region whose long shelves hold the data in not too many
     /// pieces.
-    Board,
-    /// A board, as for `Board`, whose short shelves hold the data; not nothing, and several ranks.
-    ShortBoard,
-    /// A board, as for `Board`, and equal blocks.
-    EvenBoard,
-    /// A board, as for `Board`, and ranks in several domains of the host.
+    Shm,
+    /// A shm region, as for `Shm`, whose short shelves hold the data; not nothing, and several
+    /// ranks.
+    ShortShm,
+    /// A shm region, as for `Shm`, and equal blocks.
+    EvenShm,
+    /// A shm region, as for `Shm`, and ranks in several domains of the host.
     Levels,
-    /// A board, as for `ShortBoard`, ranks in several domains of the host, and an operation that
+    /// A shm region, as for `ShortShm`, ranks in several domains of the host, and an operation that
     /// commutes or domains whose ranks follow one another.
     ShortLevelsFold,
     /// Several nodes.
@@ -126,9 +127,9 @@ impl Need {
             Need::InPlace => "MPI_IN_PLACE on all ranks",
             Need::EvenApart => "blocks of equal size, no MPI_IN_PLACE",
             Need::Apart => "no MPI_IN_PLACE",
-            Need::Board => "one host with shared memory",
-            Need::ShortBoard => "one host with shared memory, short data",
-            Need::EvenBoard => "one host with shared memory, blocks of equal size",
+            Need::Shm => "one host with shared memory",
+            Need::ShortShm => "one host with shared memory, short data",
+            Need::EvenShm => "one host with shared memory, blocks of equal size",
             Need::Levels => "one host with shared memory and several sockets or caches",
             Need::ShortLevelsFold => {
                 "one host with shared memory and several sockets or caches, short data, \
@@ -155,13 +156,13 @@ impl Need {
             Need::InPlace => ask.in_place,
             Need::EvenApart => even() && !ask.in_place,
             Need::Apart => !ask.in_place,
-            Need::Board => on_board(ask),
-            Need::ShortBoard => on_short_board(ask),
-            Need::EvenBoard => even() && on_board(ask),
-            Need::Levels => has_levels(ask) && on_board(ask),
+            Need::Shm => on_shm_region(ask),
+            Need::ShortShm => on_short_shm_region(ask),
+            Need::EvenShm => even() && on_shm_region(ask),
+            Need::Levels => has_levels(ask) && on_shm_region(ask),
             Need::ShortLevelsFold => {
                 let in_order = ask.levels.is_some_and(|l| l.shape().in_order);
-                has_levels(ask) && (ask.commutative || in_order) && on_short_board(ask)
+                has_levels(ask) && (ask.commutative || in_order) && on_short_shm_region(ask)
             }
             Need::Nodes => ask.nodes.is_some(),
             Need::NodesFold => ask
@@ -178,10 +179,10 @@ fn has_levels(ask: &Ask) -> bool {
     ask.levels.is_some_and(|l| !l.tiers().is_empty())
 }
 
-/// Whether board algorithms can do the call: long shelves must have some units for every rank, and
-/// the number of pieces must fit into the stages.
-fn on_board(ask: &Ask) -> bool {
-    if ask.board.is_none() || ask.nodes.is_some() {
+/// Whether shm region algorithms can do the call: long shelves must have some units for every rank,
+/// and the number of pieces must fit into the stages.
+fn on_shm_region(ask: &Ask) -> bool {
+    if ask.shm_region.is_none() || ask.nodes.is_some() {
         return false;
     }
     let quarter = ask.shelf_units().1 / 4;
@@ -191,10 +192,10 @@ fn on_board(ask: &Ask) -> bool {
     quarter >= ask.size as u64 && data < MOST_PIECES * quarter
 }
 
-/// Whether board algorithms that need all data on a short shelf at once can do the call.
-fn on_short_board(ask: &Ask) -> bool {
+/// Whether shm region algorithms that need all data on a short shelf at once can do the call.
+fn on_short_shm_region(ask: &Ask) -> bool {
     let fits = (1..=ask.shelf_units().0).contains(&ask.count);
-    ask.size > 1 && fits && on_board(ask)
+    ask.size > 1 && fits && on_shm_region(ask)
 }
 
 /// Quarters of a long shelf that the data of one collective may fill.
@@ -220,8 +221,8 @@ pub struct Algorithm {
     pub at_once: bool,
 }
 
-/// Kilobytes of a piece that goes through a board's long shelf; if pieces make no difference, the
-/// first is taken.
+/// Kilobytes of a piece that goes through a shm region's long shelf; if pieces make no difference,
+/// the first is taken.
 const KILOBYTES: [u32; 7] = [256, 512, 128, 64, 32, 16, 8];
 
 macro_rules! algorithms {
@@ -252,14 +253,14 @@ macro_rules! algorithms {
 // first number.
 algorithms! {
     Barrier, "board_levels" / [4, 8, 16], Levels, barrier_board_levels::emit, barrier_board_levels::cost;
-    Barrier, "board_tree" / [4, 8, 16], Board, barrier_board_tree::emit, barrier_board_tree::cost;
-    Barrier, "board", Board, barrier_board::emit, barrier_board::cost;
+    Barrier, "board_tree" / [4, 8, 16], Shm, barrier_board_tree::emit, barrier_board_tree::cost;
+    Barrier, "board", Shm, barrier_board::emit, barrier_board::cost;
     Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
     Barrier, "tree" / [4, 2, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
     Bcast, "board_levels" / [4, 8, 16], Levels, bcast_board_levels::emit, bcast_board_levels::cost, at_once;
-    Bcast, "board_tree" / [4, 8, 16], ShortBoard, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
-    Bcast, "board" / KILOBYTES, Board, bcast_board::emit, bcast_board::cost, at_once;
+    Bcast, "board_tree" / [4, 8, 16], ShortShm, bcast_board_tree::emit, bcast_board_tree::cost, at_once;
+    Bcast, "board" / KILOBYTES, Shm, bcast_board::emit, bcast_board::cost, at_once;
     Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
     Bcast, "nodes_chain" / [4, 16, 64], Nodes, bcast_nodes_chain::emit, bcast_nodes_chain::cost, at_once;
     Bcast, "linear", Nothing, bcast_linear::emit, bcast_linear::cost, at_once;
@@ -269,11 +270,11 @@ algorithms! {
     Bcast, "chain" / [2, 4, 8, 16, 64], Nothing, bcast_chain::emit, bcast_chain::cost, at_once;
     Gather, "binomial", Even, gather_binomial::emit, gather_binomial::cost;
     Gather, "linear", Nothing, gather_linear::emit, gather_linear::cost;
-    Gather, "board" / KILOBYTES, EvenBoard, gather_board::emit, gather_board::cost;
+    Gather, "board" / KILOBYTES, EvenShm, gather_board::emit, gather_board::cost;
     Scatter, "binomial", Even, scatter_binomial::emit, scatter_binomial::cost;
-    Scatter, "board" / KILOBYTES, EvenBoard, scatter_board::emit, scatter_board::cost;
+    Scatter, "board" / KILOBYTES, EvenShm, scatter_board::emit, scatter_board::cost;
     Scatter, "linear", Nothing, scatter_linear::emit, scatter_linear::cost;
-    Allgather, "board" / KILOBYTES, EvenBoard, allgather_board::emit, allgather_board::cost, at_once;
+    Allgather, "board" / KILOBYTES, EvenShm, allgather_board::emit, allgather_board::cost, at_once;
     Allgather, "bruck", Even, allgather_bruck::emit, allgather_bruck::cost, at_once;
     Allgather, "doubling", EvenPowerOfTwo, allgather_doubling::emit, allgather_doubling::cost, at_once;
     Allgather, "gather_bcast" / [4, 32], Even, allgather_gather_bcast::emit, allgather_gather_bcast::cost, at_once;
@@ -282,7 +283,7 @@ algorithms! {
     Allgather, "spread", Nothing, allgather_spread::emit, allgather_spread::cost, at_once;
     Allgather, "fetch", Nothing, allgather_fetch::emit, allgather_fetch::cost, at_once;
     Allgather, "ring", Nothing, allgather_ring::emit, allgather_ring::cost, at_once;
-    Alltoall, "board" / KILOBYTES, EvenBoard, alltoall_board::emit, alltoall_board::cost, at_once;
+    Alltoall, "board" / KILOBYTES, EvenShm, alltoall_board::emit, alltoall_board::cost, at_once;
     Alltoall, "bruck", EvenApart, alltoall_bruck::emit, alltoall_bruck::cost, at_once;
     Alltoall, "in_place", InPlace, alltoall_in_place::emit, alltoall_in_place::cost, at_once;
     Alltoall, "nodes", NodesEvenApart, alltoall_nodes::emit, alltoall_nodes::cost, at_once;
@@ -290,18 +291,18 @@ algorithms! {
     Alltoall, "fetch", Apart, alltoall_fetch::emit, alltoall_fetch::cost, at_once;
     Alltoall, "pairwise", Apart, alltoall_pairwise::emit, alltoall_pairwise::cost, at_once;
     Reduce, "board_levels" / [4, 8, 16], ShortLevelsFold, reduce_board_levels::emit, reduce_board_levels::cost, at_once;
-    Reduce, "board_tree" / [4, 8, 16], ShortBoard, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
-    Reduce, "board_parts" / KILOBYTES, Board, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
+    Reduce, "board_tree" / [4, 8, 16], ShortShm, reduce_board_tree::emit, reduce_board_tree::cost, at_once;
+    Reduce, "board_parts" / KILOBYTES, Shm, reduce_board_parts::emit, reduce_board_parts::cost, at_once;
     Reduce, "nodes", NodesFold, reduce_nodes::emit, reduce_nodes::cost;
     Reduce, "linear", Nothing, reduce_linear::emit, reduce_linear::cost, at_once;
     Reduce, "rabenseifner", Commutes, reduce_rabenseifner::emit, reduce_rabenseifner::cost, at_once;
     Reduce, "binomial", Nothing, reduce_binomial::emit, reduce_binomial::cost, at_once;
     Reduce, "chain" / [2, 4, 8, 16, 64], Nothing, reduce_chain::emit, reduce_chain::cost, at_once;
-    Reduce, "board" / KILOBYTES, Board, reduce_board::emit, reduce_board::cost, at_once;
+    Reduce, "board" / KILOBYTES, Shm, reduce_board::emit, reduce_board::cost, at_once;
     Allreduce, "board_levels" / [4, 8, 16], ShortLevelsFold, allreduce_board_levels::emit, allreduce_board_levels::cost, at_once;
-    Allreduce, "board_tree" / [4, 8, 16], ShortBoard, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
-    Allreduce, "board_parts" / KILOBYTES, Board, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
-    Allreduce, "board" / KILOBYTES, Board, allreduce_board::emit, allreduce_board::cost, at_once;
+    Allreduce, "board_tree" / [4, 8, 16], ShortShm, allreduce_board_tree::emit, allreduce_board_tree::cost, at_once;
+    Allreduce, "board_parts" / KILOBYTES, Shm, allreduce_board_parts::emit, allreduce_board_parts::cost, at_once;
+    Allreduce, "board" / KILOBYTES, Shm, allreduce_board::emit, allreduce_board::cost, at_once;
     Allreduce, "doubling", Nothing, allreduce_doubling::emit, allreduce_doubling::cost, at_once;
     Allreduce, "nodes", NodesFold, allreduce_nodes::emit, allreduce_nodes::cost, at_once;
     Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit, allreduce_nodes_split::cost, at_once;
@@ -309,17 +310,17 @@ algorithms! {
     Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
     Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
     Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
-    Allreduce, "board_root" / KILOBYTES, Board, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
+    Allreduce, "board_root" / KILOBYTES, Shm, allreduce_board_root::emit, allreduce_board_root::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
     ReduceScatter, "reduce_scatterv" / [4, 32], Nothing, reduce_scatter_reduce_scatterv::emit, reduce_scatter_reduce_scatterv::cost, at_once;
     ReduceScatter, "halving", Commutes, reduce_scatter_halving::emit, reduce_scatter_halving::cost, at_once;
-    ReduceScatter, "board" / KILOBYTES, Board, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
+    ReduceScatter, "board" / KILOBYTES, Shm, reduce_scatter_board::emit, reduce_scatter_board::cost, at_once;
     Scan, "doubling", Nothing, scan_doubling::emit, scan_doubling::cost, at_once;
     Scan, "chain", Nothing, scan_chain::emit, scan_chain::cost;
-    Scan, "board" / KILOBYTES, Board, scan_board::emit, scan_board::cost;
+    Scan, "board" / KILOBYTES, Shm, scan_board::emit, scan_board::cost;
     Exscan, "doubling", Nothing, exscan_doubling::emit, exscan_doubling::cost, at_once;
     Exscan, "chain", Nothing, scan_chain::emit_exclusive, scan_chain::cost;
-    Exscan, "board" / KILOBYTES, Board, scan_board::emit_exclusive, scan_board::cost_exclusive;
+    Exscan, "board" / KILOBYTES, Shm, scan_board::emit_exclusive, scan_board::cost_exclusive;
     NeighborAllgather, "spread", Nothing, neighbor_spread::emit_allgather, neighbor_spread::cost;
     NeighborAlltoall, "spread", Nothing, neighbor_spread::emit_alltoall, neighbor_spread::cost;
 }

@@ -1,5 +1,5 @@
-//! Reduce on a board of a host with several domains: as `board_tree` within each domain, and then
-//! between the heads of the domains. For short messages.
+//! Reduce on a shm region of a host with several domains: as `board_tree` within each domain, and
+//! then between the heads of the domains. For short messages.
 
 use super::reduce_board_tree::{fold_cost, short};
 use crate::cost::Place;

@@ -1,6 +1,6 @@
-//! Reduce on a board for long messages. The data goes through the long shelves in pieces, and each
-//! rank combines its part of every piece, so that all cores share the work; the root collects the
-//! parts. The order of ranks is kept.
+//! Reduce on a shm region for long messages. The data goes through the long shelves in pieces, and
+//! each rank combines its part of every piece, so that all cores share the work; the root collects
+//! the parts. The order of ranks is kept.
 //!
 //! All ranks work on three pieces at a time: in step `i` a rank publishes piece `i`, combines its
 //! part of piece `i-1`, and collects piece `i-2`; then it signals. So there is one wait per piece,

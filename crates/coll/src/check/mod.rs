@@ -12,7 +12,7 @@
 //! publishes what its rank knows, every look at a flag takes in what it has seen, and messages
 //! carry it; two accesses of a shelf that this does not order are a fault (`shelves.rs`). Stages
 //! must go up, slices stay within the shelf, and the ranks of a node agree on its kind. Several
-//! collectives in a row run on one board with as many lines and slots as [`Reuse`] says.
+//! collectives in a row run on one shm region with as many lines and slots as [`Reuse`] says.
 //!
 //! Schedules know no data, so whether they end does not depend on the interleaving: one run is
 //! enough.
@@ -24,7 +24,7 @@ mod shelves;
 mod symbol;
 
 use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
-use super::{Board, Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, Step, front, is_shelf};
+use super::{Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, ShmSizes, Slice, Step, front, is_shelf};
 use clock::Clock;
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
@@ -98,7 +98,7 @@ pub struct World {
     ranks: Vec<Rank>,
     sends: Queues,
     recvs: Queues,
-    board: Option<Board>,
+    shm_region: Option<ShmSizes>,
     node: Vec<u32>,
     shelves: Shelves,
     reuse: Reuse,
@@ -120,7 +120,7 @@ impl World {
             ranks,
             sends: Queues::new(),
             recvs: Queues::new(),
-            board: None,
+            shm_region: None,
             shelves: Shelves::default(),
             reuse: Reuse {
                 slots: 2,
@@ -132,9 +132,9 @@ impl World {
         }
     }
 
-    /// With a board on every node.
-    pub fn on(mut self, board: Option<Board>, nodes: Option<&Nodes>) -> World {
-        self.board = board;
+    /// With a shm region on every node.
+    pub fn on(mut self, shm_region: Option<ShmSizes>, nodes: Option<&Nodes>) -> World {
+        self.shm_region = shm_region;
         if let Some(nodes) = nodes {
             self.node = (0..self.ranks.len() as u32).map(|r| nodes.of(r)).collect();
         }
@@ -197,8 +197,8 @@ impl World {
                 "ranks {first} and {r} use shelves of different kinds or lengths"
             );
             assert!(
-                self.board.is_some() || kinds(r).all(|k| k.0 == Shelf::None),
-                "there is no board"
+                self.shm_region.is_some() || kinds(r).all(|k| k.0 == Shelf::None),
+                "there is no shm region"
             );
         }
     }
@@ -207,10 +207,12 @@ impl World {
         (0..self.ranks.len()).filter(move |&r| self.node[r] == self.node[me])
     }
 
-    /// Every rank has its side of its node's board.
+    /// Every rank has its side of its node's shm region.
     fn open_flow_control(&mut self) {
-        let Some(board) = self.board else { return };
-        let long = (board.long - SHELF_LINE.min(board.long)).next_multiple_of(64);
+        let Some(shm_region) = self.shm_region else {
+            return;
+        };
+        let long = (shm_region.long - SHELF_LINE.min(shm_region.long)).next_multiple_of(64);
         let capacity = Capacity {
             lines: self.reuse.lines as u64,
             slots: self.reuse.slots as u64,
@@ -249,9 +251,9 @@ impl World {
         }
     }
 
-    /// Gives the current collective its place, and its ops if it uses the board.
+    /// Gives the current collective its place, and its ops if it uses the shm region.
     fn begin(&mut self, me: usize) {
-        let unit = self.board.map_or(1, |b| b.unit);
+        let unit = self.shm_region.map_or(1, |b| b.unit);
         let rank = &mut self.ranks[me];
         let need = rank.schedule().and_then(|s| s.need(unit));
         let mut place = Reservation::NONE;
@@ -309,7 +311,7 @@ impl World {
             Step::Reduce { left, right } => self.reduce(me, left, right),
             Step::Send { to, what } => self.post(me, to as usize, what, false),
             Step::Recv { from, into } => self.post(me, from as usize, into, true),
-            Step::Raise(_) | Step::WatchAll(_) => panic!("uses the board without a shelf"),
+            Step::Raise(_) | Step::WatchAll(_) => panic!("uses the shm region without a shelf"),
             Step::Watch { rank, .. } => {
                 panic!("rank {me} watches {rank}, and shares no shelf with it")
             }
@@ -339,7 +341,11 @@ impl World {
 
     fn needs_shelf(&self, me: usize) {
         let kind = self.ranks[me].schedule().map(|s| s.shelf);
-        assert_ne!(kind, Some(Shelf::None), "uses the board without a shelf");
+        assert_ne!(
+            kind,
+            Some(Shelf::None),
+            "uses the shm region without a shelf"
+        );
     }
 
     fn copy(&mut self, me: usize, from: Slice, to: Slice) -> bool {
@@ -400,8 +406,8 @@ impl World {
     /// Units of a shelf in the current collective.
     fn shelf(&self, me: usize) -> usize {
         let schedule = self.ranks[me].schedule();
-        let board = self.board.map(|b| (b.short / b.unit, b.long / b.unit));
-        let (short, long) = board.unwrap_or_default();
+        let shm_region = self.shm_region.map(|b| (b.short / b.unit, b.long / b.unit));
+        let (short, long) = shm_region.unwrap_or_default();
         match schedule.filter(|s| s.shelf == Shelf::Long) {
             Some(s) => long.min(SHELF_LINE + s.long) as usize,
             None => short as usize,
@@ -411,7 +417,7 @@ impl World {
     /// The area of its owner in which a part of a shelf is in the current collective, and its
     /// offset there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
-        let front = front(self.board.map_or(1, |b| b.unit)) as usize;
+        let front = front(self.shm_region.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];
         let number = rank.number();
         if region.to <= front {
@@ -497,7 +503,7 @@ impl World {
             ended: false,
             news: None,
         });
-        let news = if is_recv || self.board.is_none() {
+        let news = if is_recv || self.shm_region.is_none() {
             rank.clock
         } else {
             rank.clock.announce(me)

@@ -19,10 +19,10 @@ pub struct Flight {
     pub news: Option<Clock>,
 }
 
-/// An announcement on the board.
+/// An announcement on the shm region.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// The collective's number on the board.
+    /// The collective's number on the shm region.
     pub number: u64,
     pub stage: u32,
     /// Knowledge of its rank.
@@ -47,7 +47,7 @@ pub struct Rank {
     pub progress: Option<Progress>,
     /// Number of the current collective, and its part of the ring.
     pub at_work: (u64, u64),
-    /// Its side of the board, and the ranks of its node.
+    /// Its side of the shm region, and the ranks of its node.
     pub flow: Option<FlowControl>,
     pub members: Vec<usize>,
     pub posted: u32,
@@ -118,7 +118,7 @@ impl Rank {
         });
     }
 
-    /// Number of the current collective on the board.
+    /// Number of the current collective on the shm region.
     pub fn number(&self) -> u64 {
         self.at_work.0
     }

@@ -1,6 +1,6 @@
-//! The shelves of the checker's boards. Two accesses of one place, of which one writes, must be
-//! ordered by announcements (vector clocks), else the checker faults: so a schedule that passes is
-//! right under every interleaving.
+//! The shelves of the checker's shm regions. Two accesses of one place, of which one writes, must
+//! be ordered by announcements (vector clocks), else the checker faults: so a schedule that passes
+//! is right under every interleaving.
 
 use super::Region;
 use super::clock::{Clock, Moment};
@@ -36,7 +36,7 @@ struct Shelf {
     reads: Vec<Access>,
 }
 
-/// All shelves of all boards.
+/// All shelves of all shm regions.
 #[derive(Debug, Default)]
 pub struct Shelves(HashMap<Place, Shelf>);
 

@@ -4,7 +4,7 @@
 use super::cheapest;
 use crate::algorithms::Algorithm;
 use crate::table::Site;
-use crate::{Ask, Board, Coll, Levels, Shape, cost::Prices};
+use crate::{Ask, Coll, Levels, Shape, ShmSizes, cost::Prices};
 use kw_base::sync::Mutex;
 
 /// The chosen algorithm, if any fits.
@@ -18,7 +18,7 @@ struct Key {
     ranks: [u32; 2],
     is: [bool; 4],
     sites: (Site, Option<Site>),
-    board: Option<Board>,
+    shm_region: Option<ShmSizes>,
     /// Nodes, ranks of the smallest and of the largest, and whether these are in order.
     nodes: Option<(u32, u32, u32, bool)>,
     levels: Option<Shape>,
@@ -38,7 +38,7 @@ impl Key {
                 ask.recv.is_even(),
             ],
             sites: (site, ask.chooser.map(|c| c.site)),
-            board: ask.board,
+            shm_region: ask.shm_region,
             nodes: nodes.map(|n| (n.count(), n.fewest(), n.most(), n.are_in_order())),
             levels: ask.priced_levels().map(Levels::shape),
         }

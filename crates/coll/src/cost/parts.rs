@@ -46,7 +46,7 @@ impl<'a> Parts<'a> {
     /// A collective among one rank of every node; `sharing` of them on each node at the same time.
     pub fn between(&self, coll: Coll, bytes: u64, sharing: u32) -> f64 {
         let ask = Ask {
-            board: None,
+            shm_region: None,
             ..*self.ask
         };
         let levels = None;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cost::{Distances, Place};
-use crate::{Blocks, Board, Nodes, SEND};
+use crate::{Blocks, Nodes, SEND, ShmSizes};
 
 #[test]
 fn the_table_has_an_algorithm_for_every_call() {
@@ -15,7 +15,7 @@ fn the_table_has_an_algorithm_for_every_call() {
             at: &[],
         }),
     ];
-    let board = Some(Board {
+    let shm_region = Some(ShmSizes {
         short: 4088,
         long: 65528,
         unit: 8,
@@ -34,7 +34,7 @@ fn the_table_has_an_algorithm_for_every_call() {
                     send,
                     recv: send,
                     nodes: nodes.as_ref().filter(|_| bits & 16 > 0),
-                    board: board.filter(|_| bits & 32 > 0),
+                    shm_region: shm_region.filter(|_| bits & 32 > 0),
                     ..Ask::new(0, n)
                 };
                 let site = Site {
@@ -54,7 +54,7 @@ fn all_ranks_choose_alike_by_price() {
         .iter()
         .map(|c| format!("{} - - any any any cheapest", c.1));
     let table = Table::only(&rows.collect::<Vec<_>>().join(";")).unwrap();
-    let board = Board {
+    let shm_region = ShmSizes {
         short: 4096,
         long: 1 << 18,
         unit: 1,
@@ -71,7 +71,7 @@ fn all_ranks_choose_alike_by_price() {
                     count: bytes,
                     block_bytes: bytes,
                     nodes: nodes.as_ref(),
-                    board: Some(board),
+                    shm_region: Some(shm_region),
                     chooser: Some(crate::Chooser {
                         table: &table,
                         site: Site::default(),
@@ -168,7 +168,7 @@ fn choose_for_many(
 ) {
     const RANKS: u32 = 10_000;
     let nodes = Nodes::of_hosts((0..RANKS).map(|r| r / 32));
-    let board = Board {
+    let shm_region = ShmSizes {
         short: 4096,
         long: 1 << 18,
         unit: 8,
@@ -181,7 +181,7 @@ fn choose_for_many(
             let site = Site::default();
             let ask = Ask {
                 nodes: nodes.as_ref().filter(|_| many),
-                board: Some(board),
+                shm_region: Some(shm_region),
                 chooser: Some(crate::Chooser { table, site }),
                 ..Ask::ordinary(coll, 0, RANKS, bytes.max(8 * u64::from(RANKS)))
             };

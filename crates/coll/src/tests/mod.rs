@@ -1,14 +1,15 @@
-//! Every algorithm under the symbolic checker: for process counts from 1 to 64, every root, with and
-//! without MPI_IN_PLACE, with boards that hold the data in one piece and boards that need many.
+//! Every algorithm under the symbolic checker: for process counts from 1 to 64, every root, with
+//! and without MPI_IN_PLACE, with shm regions that hold the data in one piece and shm regions that
+//! need many.
 
-mod boards;
 mod combining;
 mod moving;
+mod shm_regions;
 
 use super::algorithms::{ALL, Algorithm, Need};
 use super::check::{Call, Memory, Symbol, World};
 use super::{
-    Ask, Blocks, Board, Chooser, Coll, Domain, Levels, Nodes, RECV, SEND, SHELF_LINE, Schedule,
+    Ask, Blocks, Chooser, Coll, Domain, Levels, Nodes, RECV, SEND, SHELF_LINE, Schedule, ShmSizes,
     Table,
 };
 use std::sync::LazyLock;
@@ -23,7 +24,7 @@ fn sizes() -> impl Iterator<Item = u32> {
 /// Setting in which an algorithm runs.
 #[derive(Clone, Debug, Default)]
 struct Site {
-    board: Option<Board>,
+    shm_region: Option<ShmSizes>,
     nodes: Option<Nodes>,
     levels: Option<Levels>,
     /// Basis of the choice of composed algorithms' parts.
@@ -34,7 +35,7 @@ impl Site {
     /// A call of rank `r` of `n` here.
     fn ask(&self, r: u32, n: u32) -> Ask<'_> {
         Ask {
-            board: self.board,
+            shm_region: self.shm_region,
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
             chooser: self.table.map(|table| Chooser {
@@ -57,13 +58,13 @@ fn of(coll: Coll) -> impl Iterator<Item = &'static Algorithm> {
 }
 
 fn sites(need: Need, n: u32) -> Vec<Site> {
-    let board = |b| Site {
-        board: Some(b),
+    let shm_region = |b| Site {
+        shm_region: Some(b),
         ..Site::default()
     };
     match need {
-        Need::Board | Need::ShortBoard | Need::EvenBoard => {
-            boards(n).into_iter().map(board).collect()
+        Need::Shm | Need::ShortShm | Need::EvenShm => {
+            shm_regions(n).into_iter().map(shm_region).collect()
         }
         Need::Levels | Need::ShortLevelsFold => levels(n),
         Need::Nodes | Need::NodesFold | Need::NodesEven | Need::NodesEvenApart => nodes(n),
@@ -71,8 +72,8 @@ fn sites(need: Need, n: u32) -> Vec<Site> {
     }
 }
 
-/// One node with several domains in several shapes, by turns with either board: equal ones, unequal
-/// ones, one with a single rank, ranks in turns, and caches within packages.
+/// One node with several domains in several shapes, by turns with either shm region: equal ones,
+/// unequal ones, one with a single rank, ranks in turns, and caches within packages.
 fn levels(n: u32) -> Vec<Site> {
     let shapes: [fn(u32, u32) -> (u32, u32); 6] = [
         |r, n| (2 * r / n, 0),
@@ -83,7 +84,7 @@ fn levels(n: u32) -> Vec<Site> {
         |r, _| (r % 2, r % 8),
     ];
     let site = |(i, shape): (usize, &fn(u32, u32) -> (u32, u32))| Site {
-        board: Some(boards(n)[(n as usize + i) % 2]),
+        shm_region: Some(shm_regions(n)[(n as usize + i) % 2]),
         levels: Some(Levels::of(
             &(0..n)
                 .map(|r| shape(r, n))
@@ -98,8 +99,8 @@ fn levels(n: u32) -> Vec<Site> {
 }
 
 /// Several nodes in several placements: blocked, in turns, uneven, mixed, and each rank alone; by
-/// turns with and without boards, with domains inside of either kind, of some nodes alone, or with
-/// none, and with tables that choose different algorithms for the parts.
+/// turns with and without shm regions, with domains inside of either kind, of some nodes alone, or
+/// with none, and with tables that choose different algorithms for the parts.
 fn nodes(n: u32) -> Vec<Site> {
     let placements: [&dyn Fn(u32) -> u32; 5] = [
         &|r| r / 4,
@@ -108,12 +109,12 @@ fn nodes(n: u32) -> Vec<Site> {
         &|r| r * r % 7,
         &|r| r,
     ];
-    let [roomy, tight] = boards(n);
+    let [roomy, tight] = shm_regions(n);
     let site = |(i, hosts): (usize, &&dyn Fn(u32) -> u32)| {
         let turn = n as usize + i;
         let nodes = Nodes::of_hosts((0..n).map(hosts))?;
         Some(Site {
-            board: [None, Some(roomy), Some(tight)][turn % 3],
+            shm_region: [None, Some(roomy), Some(tight)][turn % 3],
             nodes: Some(nodes.with_domains(DOMAINS[turn % 4])),
             table: TABLES[turn / 3 % TABLES.len()].as_ref(),
             levels: None,
@@ -148,16 +149,16 @@ static TABLES: LazyLock<[Option<Table>; 4]> = LazyLock::new(|| {
     [Some(Table::default()), Some(long), Some(levels), None]
 });
 
-/// A board that holds everything at once, and the smallest one that algorithms must do with.
-fn boards(n: u32) -> [Board; 2] {
+/// A shm region that holds everything at once, and the smallest one that algorithms must do with.
+fn shm_regions(n: u32) -> [ShmSizes; 2] {
     let unit = 1;
     let (short, long) = (SHELF_LINE + 2, SHELF_LINE + 4 * n as u64);
-    let roomy = Board {
+    let roomy = ShmSizes {
         short: 1 << 12,
         long: 1 << 16,
         unit,
     };
-    [roomy, Board { short, long, unit }]
+    [roomy, ShmSizes { short, long, unit }]
 }
 
 fn emit(a: &Algorithm, ask: &Ask) -> Schedule {
@@ -193,7 +194,7 @@ fn world<'a>(
     let ranks = (0..n).map(|r| (emit(a, &ask(r)), memory(r))).collect();
     let site = ask(0);
     World::new(ranks, commutative)
-        .on(site.board, site.nodes)
+        .on(site.shm_region, site.nodes)
         .run()
 }
 

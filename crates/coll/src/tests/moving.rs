@@ -24,9 +24,9 @@ fn barriers_let_nobody_go_before_all_have_come() {
                 let s = spelled_out(emit(a, &ask(r)), &ask(r));
                 (noted(s, r, n), vec![plain(base(r, 1)), plain(never(1))])
             });
-            let board = Some(boards(n)[0]);
-            // One board for all, since the notes are on it.
-            World::new(calls.collect(), true).on(board, None).run();
+            let shm_region = Some(shm_regions(n)[0]);
+            // One shm region for all, since the notes are on it.
+            World::new(calls.collect(), true).on(shm_region, None).run();
         }
     }
 }
@@ -103,10 +103,14 @@ fn blocks_of(from: u32, indices: std::ops::Range<u32>) -> Vec<Symbol> {
     places.map(|p| Symbol::of(from, p)).collect()
 }
 
-/// Units of the send and of the receive buffer in symbols: on a board bytes, otherwise elements of
-/// different types.
+/// Units of the send and of the receive buffer in symbols: on a shm region bytes, otherwise
+/// elements of different types.
 fn units(site: &Site) -> (usize, usize) {
-    if site.board.is_some() { (1, 1) } else { (2, 3) }
+    if site.shm_region.is_some() {
+        (1, 1)
+    } else {
+        (2, 3)
+    }
 }
 
 /// Blocks of 6 symbols in such units.

@@ -1,14 +1,14 @@
-//! Memory of plans on a board: locations of their slices, and the bytes and flags on which the
+//! Memory of plans on a shm region: locations of their slices, and the bytes and flags on which the
 //! executor acts.
 
-use super::channel::{BoardUse, Channel, ChannelId, Channels, Part, Watch};
+use super::channel::{Channel, ChannelId, Channels, Part, ShmRegionUse, Watch};
 use super::memory::Memory;
 use super::run::Run;
 use super::signature::Signature;
 use super::user::Combining;
 use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
 use kw_coll::{SHELVES, Shelf, Slice, TEMPS};
-use kw_path::shm::board::Board;
+use kw_path::shm::region::ShmRegion;
 use kw_sys::buf::Addr;
 use kw_sys::reduce::Kernel;
 use kw_sys::region::Region;
@@ -23,7 +23,7 @@ const SHELF_AREA: u32 = 3;
 /// Locations of the slices of one plan.
 struct Rows<'a> {
     channel: &'a Channel,
-    board_use: &'a BoardUse,
+    region_use: &'a ShmRegionUse,
     buffers: &'a [Memory],
     combines: bool,
     long: u64,
@@ -32,17 +32,17 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// A slice of a shelf.
     fn shelf(&self, slice: Slice) -> Option<(Spot, u64)> {
-        let (board_use, board) = (self.board_use, &self.channel.board);
+        let (region_use, shm_region) = (self.region_use, &self.channel.shm_region);
         let rank = slice.buf - SHELVES;
         self.channel.member(rank)?;
-        let (place, bytes) = (self.channel.place_of(rank), slice.len * board_use.unit);
-        let (area, by) = match board_use.part(slice) {
-            Part::Line(at) => (LINE_AREA, board.to_line(place) + at),
-            Part::Area(at) if at as u64 + bytes > board_use.room() => return None,
-            Part::Area(at) if board_use.shelf == Shelf::Long => {
-                (SHELF_AREA, board.to_long(place) + at)
+        let (place, bytes) = (self.channel.place_of(rank), slice.len * region_use.unit);
+        let (area, by) = match region_use.part(slice) {
+            Part::Line(at) => (LINE_AREA, shm_region.to_line(place) + at),
+            Part::Area(at) if at as u64 + bytes > region_use.room() => return None,
+            Part::Area(at) if region_use.shelf == Shelf::Long => {
+                (SHELF_AREA, shm_region.to_long(place) + at)
             }
-            Part::Area(at) => (SHELF_AREA, board.to(board_use.areas, place) + at),
+            Part::Area(at) => (SHELF_AREA, shm_region.to(region_use.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, bytes))
@@ -79,16 +79,19 @@ impl Places for Rows<'_> {
 
 /// Resolves a plan's ops. `long`: copies of this length and more are not for the executor.
 pub(super) fn bind_on(channels: &mut Channels, run: &mut Run, long: u64) {
-    let channel = run.board_use.as_ref().and_then(|b| channels.get(b.channel));
+    let channel = run
+        .region_use
+        .as_ref()
+        .and_then(|b| channels.get(b.channel));
     let Some(work) = run.work.as_deref() else {
         return;
     };
-    let (Some(channel), Some(board_use)) = (channel, &run.board_use) else {
+    let (Some(channel), Some(region_use)) = (channel, &run.region_use) else {
         return;
     };
     let rows = Rows {
         channel,
-        board_use,
+        region_use,
         buffers: &work.memory.user,
         combines: matches!(run.combining, Some(Combining::Kernel(_))),
         long,
@@ -96,32 +99,32 @@ pub(super) fn bind_on(channels: &mut Channels, run: &mut Run, long: u64) {
     bind(&work.schedule, &rows, &mut run.ops);
 }
 
-/// The flags of a board.
-struct BoardFlags<'a> {
-    board: &'a Board,
+/// The flags of a shm region.
+struct ShmRegionFlags<'a> {
+    shm_region: &'a ShmRegion,
     places: &'a [u32],
 }
 
-impl Flags for BoardFlags<'_> {
+impl Flags for ShmRegionFlags<'_> {
     #[inline(always)]
     fn word(&mut self, member: u32, number: u64) -> u64 {
-        self.board.word(self.places[member as usize], number)
+        self.shm_region.word(self.places[member as usize], number)
     }
 
     #[inline(always)]
     fn flag(&mut self, member: u32, number: u64) -> (u64, u64) {
-        self.board.flag(self.places[member as usize], number)
+        self.shm_region.flag(self.places[member as usize], number)
     }
 
     #[inline(always)]
     fn raise(&mut self, number: u64, stage: u32, signature: u64) {
-        self.board.raise(number, stage, signature);
+        self.shm_region.raise(number, stage, signature);
     }
 }
 
 /// The flags, and the areas that a plan's ops touch.
-struct BoardGround<'a> {
-    flags: BoardFlags<'a>,
+struct ShmRegionGround<'a> {
+    flags: ShmRegionFlags<'a>,
     /// Start addresses of the caller's buffers.
     buffers: &'a [Addr; 2],
     lines: Region<'a>,
@@ -129,7 +132,7 @@ struct BoardGround<'a> {
     combining: &'a Option<Combining>,
 }
 
-impl<'a> BoardGround<'a> {
+impl<'a> ShmRegionGround<'a> {
     #[inline(always)]
     fn at(&self, spot: Spot, len: u32) -> Region<'a> {
         let (by, len) = (spot.by as u64, len as u64);
@@ -141,11 +144,11 @@ impl<'a> BoardGround<'a> {
     }
 }
 
-impl<'a> executor::Ground for BoardGround<'a> {
-    type Flags = BoardFlags<'a>;
+impl<'a> executor::Ground for ShmRegionGround<'a> {
+    type Flags = ShmRegionFlags<'a>;
 
     #[inline(always)]
-    fn flags(&mut self) -> &mut BoardFlags<'a> {
+    fn flags(&mut self) -> &mut ShmRegionFlags<'a> {
         &mut self.flags
     }
 
@@ -173,7 +176,7 @@ impl Channels {
     /// Continues a run as far as the executor can.
     #[inline(always)]
     pub(super) fn go_on(&mut self, run: &mut Run) -> Next {
-        let channel = run.board_use.as_ref().and_then(|b| self.get(b.channel));
+        let channel = run.region_use.as_ref().and_then(|b| self.get(b.channel));
         let Some(channel) = channel else {
             return run.progress.next_step(run.steps().len() as u32);
         };
@@ -184,7 +187,7 @@ impl Channels {
     /// condition for which it waits.
     #[inline(always)]
     pub(super) fn run(&mut self, run: &mut Run) -> Option<Watch> {
-        let id = run.board_use.as_ref()?.channel;
+        let id = run.region_use.as_ref()?.channel;
         let channel = self.get(id)?;
         if let Next::Wait(wait) = channel.go_on(run) {
             return Some(Watch::new(id, wait));
@@ -196,7 +199,7 @@ impl Channels {
 
     /// A run has ended, with or without success; the next one's turn has come.
     pub(super) fn end(&mut self, run: &mut Run) {
-        let Some(id) = run.board_use.as_ref().map(|b| b.channel) else {
+        let Some(id) = run.region_use.as_ref().map(|b| b.channel) else {
             return;
         };
         let Some(channel) = self.get(id) else { return };
@@ -216,7 +219,7 @@ impl Channels {
 }
 
 impl Channel {
-    /// Another rank of the board is in another call than this one.
+    /// Another rank of the shm region is in another call than this one.
     #[cold]
     fn contradicted(&self, run: &mut Run) {
         let me = run.circle.as_ref().map_or(0, |c| c.rank);
@@ -228,23 +231,23 @@ impl Channel {
 
     #[inline(always)]
     fn go_on(&mut self, run: &mut Run) -> Next {
-        let Some(board_use) = &run.board_use else {
+        let Some(region_use) = &run.region_use else {
             return Next::End;
         };
-        let (board, at_work) = (&self.board, &run.progress.place);
-        let shelves = match board_use.shelf {
-            Shelf::Long => board.all_long(at_work.at, board_use.long),
-            _ if board_use.need == Need::Lines => Region::EMPTY,
-            _ => board.all(board_use.areas, at_work.number),
+        let (shm_region, at_work) = (&self.shm_region, &run.progress.place);
+        let shelves = match region_use.shelf {
+            Shelf::Long => shm_region.all_long(at_work.at, region_use.long),
+            _ if region_use.need == Need::Lines => Region::EMPTY,
+            _ => shm_region.all(region_use.areas, at_work.number),
         };
-        let flags = BoardFlags {
-            board,
+        let flags = ShmRegionFlags {
+            shm_region,
             places: &self.places,
         };
-        let mut ground = BoardGround {
+        let mut ground = ShmRegionGround {
             flags,
             buffers: &run.bases,
-            lines: board.all_lines(at_work.number),
+            lines: shm_region.all_lines(at_work.number),
             shelves,
             combining: &run.combining,
         };
@@ -260,8 +263,8 @@ impl Channel {
     /// Whether what a run waits for has come.
     #[inline]
     pub(super) fn has_come(&self, wait: Wait) -> bool {
-        let mut flags = BoardFlags {
-            board: &self.board,
+        let mut flags = ShmRegionFlags {
+            shm_region: &self.shm_region,
             places: &self.places,
         };
         self.flow.has_come(wait, &mut flags)
@@ -270,8 +273,8 @@ impl Channel {
     /// Returns whether another run waits for its turn.
     #[inline(always)]
     fn end(&mut self, run: &mut Run) -> bool {
-        let mut flags = BoardFlags {
-            board: &self.board,
+        let mut flags = ShmRegionFlags {
+            shm_region: &self.shm_region,
             places: &self.places,
         };
         run.progress.end(&mut self.flow, &mut flags)

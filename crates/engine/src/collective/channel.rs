@@ -1,26 +1,26 @@
 //! The memory that the ranks of a node share for one communicator's collectives, as this rank's
 //! engine holds it.
 //!
-//! A *channel* is this rank's side of one communicator's board: the board's memory and flags, and
-//! the rule for their use ([`FlowControl`]), which is pure and tested by itself. The actions of a
-//! plan there are in `binding`.
+//! A *channel* is this rank's side of one communicator's shm region: the shm region's memory and
+//! flags, and the rule for their use ([`FlowControl`]), which is pure and tested by itself. The
+//! actions of a plan there are in `binding`.
 
 use super::run::Run;
 use crate::messages::Messages;
-use kw_base::boards::SHORT;
+use kw_base::shm_region::SHORT;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
-use kw_coll::{Board as View, SHELF_LINE, SHELVES, Schedule, Shelf, Slice, front};
-use kw_path::shm::board::{self, Areas, Board, LINE, LINES, SLOTS};
+use kw_coll::{SHELF_LINE, SHELVES, Schedule, Shelf, ShmSizes, Slice, front};
+use kw_path::shm::region::{self, Areas, LINE, LINES, SLOTS, ShmRegion};
 use kw_sys::region::Region;
 use kw_types::comm::Group;
 
-const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == board::STAGE_BITS);
+const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == region::STAGE_BITS);
 
-/// Names a channel of this rank's engine, and with it the board that a communicator has.
+/// Names a channel of this rank's engine, and with it the shm region that a communicator has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelId(u32);
 
-/// Condition on a board for which a run waits.
+/// Condition on a shm region for which a run waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
     pub(super) channel: ChannelId,
@@ -43,17 +43,18 @@ impl Watch {
         Watch { serves, ..self }
     }
 
-    /// Whether all paths are polled for it each time, because not only the board matters: it is a
-    /// turn, which comes when another collective of this rank ends, or this rank serves others.
+    /// Whether all paths are polled for it each time, because not only the shm region matters: it
+    /// is a turn, which comes when another collective of this rank ends, or this rank serves
+    /// others.
     #[inline]
     pub(crate) fn is_turn(self) -> bool {
         self.serves || matches!(self.wait, Wait::Turn(_))
     }
 }
 
-/// A plan's use of a board, except the positions that its successive runs have.
+/// A plan's use of a shm region, except the positions that its successive runs have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BoardUse {
+pub(crate) struct ShmRegionUse {
     pub(super) channel: ChannelId,
     pub(super) need: Need,
     pub(super) shelf: Shelf,
@@ -73,7 +74,7 @@ pub(super) enum Part {
     Area(i64),
 }
 
-impl BoardUse {
+impl ShmRegionUse {
     /// Location of a slice of a shelf.
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
@@ -101,16 +102,16 @@ impl BoardUse {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    pub(super) board: Board,
+    pub(super) shm_region: ShmRegion,
     /// By rank of the communicator: which member of this node it is; `STRANGER` for ranks of other
     /// nodes.
     members: Box<[u32]>,
     /// Place on the host of each member.
     pub(super) places: Box<[u32]>,
     pub(super) flow: FlowControl,
-    /// This rank sleeps because of the board.
+    /// This rank sleeps because of the shm region.
     watching: bool,
-    /// The communicator is gone; the board goes with its last collective.
+    /// The communicator is gone; the shm region goes with its last collective.
     pub(super) leaving: bool,
 }
 
@@ -119,7 +120,7 @@ const STRANGER: u32 = u32::MAX;
 impl Channel {
     /// Makes a channel. `places`: for every rank of the communicator its place on this host, if it
     /// is on this host.
-    pub(crate) fn new(board: Board, places: impl Iterator<Item = Option<u32>>) -> Channel {
+    pub(crate) fn new(shm_region: ShmRegion, places: impl Iterator<Item = Option<u32>>) -> Channel {
         let mut here = Vec::new();
         let members = places
             .map(|place| {
@@ -129,17 +130,17 @@ impl Channel {
                 })
             })
             .collect();
-        let own = here.iter().position(|&p| p == board.me());
+        let own = here.iter().position(|&p| p == shm_region.me());
         let own = own.expect("a rank has a channel only where it is a member");
         let capacity = Capacity {
             lines: LINES,
             slots: SLOTS,
-            ring: board.reach(),
-            lap: board.lap(),
+            ring: shm_region.reach(),
+            lap: shm_region.lap(),
         };
         Channel {
             flow: FlowControl::new(own as u32, here.len() as u32, capacity),
-            board,
+            shm_region,
             members,
             places: here.into(),
             watching: false,
@@ -148,12 +149,17 @@ impl Channel {
     }
 
     /// A schedule's use of it, if any; `unit`: bytes per unit of the shelves.
-    fn board_use(&self, channel: ChannelId, schedule: &Schedule, unit: u64) -> Option<BoardUse> {
-        Some(BoardUse {
+    fn region_use(
+        &self,
+        channel: ChannelId,
+        schedule: &Schedule,
+        unit: u64,
+    ) -> Option<ShmRegionUse> {
+        Some(ShmRegionUse {
             channel,
             need: schedule.need(unit)?,
             shelf: schedule.shelf,
-            areas: self.board.areas(schedule.short * unit),
+            areas: self.shm_region.areas(schedule.short * unit),
             long: schedule.long * unit,
             unit,
         })
@@ -179,16 +185,20 @@ impl Channel {
 
     /// A slice of a shelf.
     #[inline]
-    fn shelf(&self, board_use: &BoardUse, at_work: &Reservation, slice: Slice) -> Region<'_> {
+    fn shelf(&self, region_use: &ShmRegionUse, at_work: &Reservation, slice: Slice) -> Region<'_> {
         let place = self.place_of(slice.buf - SHELVES);
-        let (region, at) = match (board_use.part(slice), board_use.shelf) {
-            (Part::Line(at), _) => (self.board.beside(place, at_work.number), at),
+        let (region, at) = match (region_use.part(slice), region_use.shelf) {
+            (Part::Line(at), _) => (self.shm_region.beside(place, at_work.number), at),
             (Part::Area(at), Shelf::Long) => {
-                (self.board.long(place, at_work.at, board_use.long), at)
+                (self.shm_region.long(place, at_work.at, region_use.long), at)
             }
-            (Part::Area(at), _) => (self.board.area(board_use.areas, place, at_work.number), at),
+            (Part::Area(at), _) => (
+                self.shm_region
+                    .area(region_use.areas, place, at_work.number),
+                at,
+            ),
         };
-        region.part(at as u64, slice.len * board_use.unit)
+        region.part(at as u64, slice.len * region_use.unit)
     }
 }
 
@@ -203,16 +213,16 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// This rank's side of a board that was claimed for a communicator of these processes.
+    /// This rank's side of a shm region that was claimed for a communicator of these processes.
     pub fn open(
         &mut self,
         messages: &mut Messages,
         number: u32,
         members: &Group,
     ) -> Option<ChannelId> {
-        let board = messages.boards()?.open(number);
+        let shm_region = messages.shm_regions()?.open(number);
         let places = members.iter().map(|peer| messages.paths.place(peer));
-        Some(self.add(Channel::new(board, places)))
+        Some(self.add(Channel::new(shm_region, places)))
     }
 
     /// Adds a channel.
@@ -226,7 +236,7 @@ impl Channels {
         ChannelId(at as u32)
     }
 
-    /// The communicator is gone; its board goes with the last collective on it.
+    /// The communicator is gone; its shm region goes with the last collective on it.
     pub fn leave(&mut self, id: ChannelId) {
         let Some(channel) = self.get(id) else { return };
         channel.leaving = true;
@@ -239,12 +249,12 @@ impl Channels {
     pub(super) fn drop(&mut self, id: ChannelId) {
         if let Some(channel) = self.channels[id.0 as usize].take() {
             let Channel {
-                board,
+                shm_region,
                 places,
                 flow,
                 ..
             } = *channel;
-            board.leave(&places, flow.last());
+            shm_region.leave(&places, flow.last());
         }
     }
 
@@ -258,33 +268,33 @@ impl Channels {
         self.channels.get(id.0 as usize)?.as_deref()
     }
 
-    /// Properties of a board for algorithms. They may use at most this much of the rings, so that
-    /// the next collective need not wait.
+    /// Properties of a shm region for algorithms. They may use at most this much of the rings, so
+    /// that the next collective need not wait.
     #[inline]
-    pub(super) fn view(&mut self, id: ChannelId, unit: u64) -> Option<View> {
-        Some(View {
+    pub(super) fn view(&mut self, id: ChannelId, unit: u64) -> Option<ShmSizes> {
+        Some(ShmSizes {
             short: SHORT as u64 + SHELF_LINE,
             long: self.get(id)?.flow.most() + SHELF_LINE,
             unit,
         })
     }
 
-    /// A schedule's use of a board, if any.
-    pub(super) fn board_use(
+    /// A schedule's use of a shm region, if any.
+    pub(super) fn region_use(
         &self,
         id: ChannelId,
         schedule: &Schedule,
         unit: u64,
-    ) -> Option<BoardUse> {
-        self.see(id)?.board_use(id, schedule, unit)
+    ) -> Option<ShmRegionUse> {
+        self.see(id)?.region_use(id, schedule, unit)
     }
 
-    /// A run of a plan begins: it has the next place on the board, if it uses one.
+    /// A run of a plan begins: it has the next place on the shm region, if it uses one.
     #[inline(always)]
     pub(super) fn enter(&mut self, run: &mut Run) {
-        let place = match &run.board_use {
-            Some(board_use) => match self.get(board_use.channel) {
-                Some(channel) => channel.flow.reserve(board_use.need),
+        let place = match &run.region_use {
+            Some(region_use) => match self.get(region_use.channel) {
+                Some(channel) => channel.flow.reserve(region_use.need),
                 None => Reservation::NONE,
             },
             None => Reservation::NONE,
@@ -292,9 +302,9 @@ impl Channels {
         run.begin(place);
     }
 
-    /// The first collective of a board, and so far its only one, is not run after all.
-    pub(super) fn take_back(&mut self, board_use: &BoardUse, place: &Reservation) {
-        if let Some(channel) = self.get(board_use.channel) {
+    /// The first collective of a shm region, and so far its only one, is not run after all.
+    pub(super) fn take_back(&mut self, region_use: &ShmRegionUse, place: &Reservation) {
+        if let Some(channel) = self.get(region_use.channel) {
             channel.flow.take_back(place);
         }
     }
@@ -303,13 +313,13 @@ impl Channels {
     #[inline]
     pub(super) fn shelf(
         &self,
-        board_use: &BoardUse,
+        region_use: &ShmRegionUse,
         at_work: &Reservation,
         slice: Slice,
     ) -> Option<Region<'_>> {
         Some(
-            self.see(board_use.channel)?
-                .shelf(board_use, at_work, slice),
+            self.see(region_use.channel)?
+                .shelf(region_use, at_work, slice),
         )
     }
 
@@ -341,7 +351,7 @@ impl Channels {
             && !channel.watching
         {
             channel.watching = true;
-            channel.board.watch(channel.places[member as usize]);
+            channel.shm_region.watch(channel.places[member as usize]);
             self.watched.push(watch.channel);
         }
     }
@@ -352,7 +362,7 @@ impl Channels {
             if let Some(channel) = self.get(id)
                 && std::mem::take(&mut channel.watching)
             {
-                channel.board.watch_nobody();
+                channel.shm_region.watch_nobody();
             }
         }
     }

@@ -16,7 +16,7 @@ use kw_proto::endpoint;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_sys::region::Region;
 
-/// Resources of a run: the boards, memory for temporaries, and its messages.
+/// Resources of a run: the shm regions, memory for temporaries, and its messages.
 pub(super) struct Driving<'a> {
     pub channels: &'a mut Channels,
     pub store: &'a mut Store,
@@ -31,7 +31,7 @@ impl Driving<'_> {
         if run.bound == Bound::Not {
             let long = self.publisher.long();
             binding::bind_on(self.channels, run, long);
-            if run.board_use.is_none() {
+            if run.region_use.is_none() {
                 run.work();
             } else if !run.ops.iter().any(|op| matches!(op, Op::Step(_))) {
                 run.work = None;
@@ -71,9 +71,9 @@ impl Driving<'_> {
         while !run.has_failed() {
             match self.channels.go_on(run) {
                 Next::Wait(wait) => {
-                    let channel = run.board_use.as_ref().map(|b| b.channel);
+                    let channel = run.region_use.as_ref().map(|b| b.channel);
                     if let Some(channel) = channel {
-                        return Drive::Board(Watch::new(channel, wait));
+                        return Drive::ShmRegion(Watch::new(channel, wait));
                     }
                 }
                 Next::Step(i) => {
@@ -84,11 +84,11 @@ impl Driving<'_> {
                 Next::End => match self.fence(run) {
                     Some((req, peer)) => return Drive::Waiting(req, peer),
                     None if !run.has_failed() => {
-                        if run.board_use.is_none() {
+                        if run.region_use.is_none() {
                             return Drive::Done;
                         }
                         self.channels.end(run);
-                        ended_on_board(self.messages, run);
+                        ended_on_shm_region(self.messages, run);
                         return Drive::Done;
                     }
                     None => break,
@@ -125,7 +125,7 @@ impl Driving<'_> {
             Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
             Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
-                run.fail(Failure::NoBoard);
+                run.fail(Failure::NoShmRegion);
                 None
             }
         };
@@ -240,11 +240,11 @@ impl Driving<'_> {
     }
 }
 
-/// A run on a board has ended.
+/// A run on a shm region has ended.
 #[inline(always)]
-pub(super) fn ended_on_board(messages: &mut Messages, run: &Run) {
-    messages.count(Counter::BoardCollectives, 1);
-    messages.count(Counter::BoardBytes, run.bytes);
+pub(super) fn ended_on_shm_region(messages: &mut Messages, run: &Run) {
+    messages.count(Counter::ShmCollectives, 1);
+    messages.count(Counter::ShmCollectiveBytes, run.bytes);
 }
 
 fn waiting((req, peer): (ReqId, Peer)) -> Drive {

@@ -35,7 +35,7 @@ pub enum Failure {
         text: String,
     },
     /// A schedule uses shared memory that this rank does not have (a fault of our own).
-    NoBoard,
+    NoShmRegion,
 }
 
 impl Failure {

@@ -1,9 +1,9 @@
 //! Patterns: plans of persistent collectives, which are run again and again.
 //!
 //! Starts need not come in the order of the communicator's other collectives, not even in the same
-//! order at all ranks. So a pattern has a board of its own: there its runs come one after the other
-//! at every rank. The tag stays: messages between two ranks keep their order, so one round is never
-//! taken for the next.
+//! order at all ranks. So a pattern has a shm region of its own: there its runs come one after the
+//! other at every rank. The tag stays: messages between two ranks keep their order, so one round is
+//! never taken for the next.
 
 use super::channel::{ChannelId, Channels};
 use super::run::{Home, Run};
@@ -20,7 +20,7 @@ pub(super) struct PatternId(Key);
 #[derive(Debug)]
 pub struct Pattern {
     id: PatternId,
-    board: Option<ChannelId>,
+    shm_region: Option<ChannelId>,
 }
 
 /// Part of it that stays in the engine.
@@ -37,20 +37,20 @@ struct Resting {
 pub struct Patterns(Slab<Resting>);
 
 impl Patterns {
-    /// Makes a plan a pattern. The board was opened for it, and is left if the plan does not use
-    /// it.
+    /// Makes a plan a pattern. The shm region was opened for it, and is left if the plan does not
+    /// use it.
     pub fn keep(
         &mut self,
         channels: &mut Channels,
         mut plan: Box<Run>,
-        board: Option<ChannelId>,
+        shm_region: Option<ChannelId>,
     ) -> Pattern {
-        if let Some(board_use) = &plan.board_use {
-            channels.take_back(board_use, &plan.progress.place);
+        if let Some(region_use) = &plan.region_use {
+            channels.take_back(region_use, &plan.progress.place);
         }
-        let unused = board.filter(|_| plan.board_use.is_none());
+        let unused = shm_region.filter(|_| plan.region_use.is_none());
         unused.into_iter().for_each(|b| channels.leave(b));
-        let board = board.filter(|_| plan.board_use.is_some());
+        let shm_region = shm_region.filter(|_| plan.region_use.is_some());
         let signature_check = plan.signature_check.take();
         let id = PatternId(self.0.insert(Resting {
             run: None,
@@ -58,7 +58,7 @@ impl Patterns {
         }));
         plan.home = Home::Pattern(id);
         self.rest(id, plan);
-        Pattern { id, board }
+        Pattern { id, shm_region }
     }
 
     /// Its next run; the one before has ended.
@@ -83,7 +83,10 @@ impl Patterns {
     /// There will be no more runs of it.
     pub fn forget(&mut self, channels: &mut Channels, pattern: &Pattern) {
         self.0.remove(pattern.id.0);
-        pattern.board.into_iter().for_each(|b| channels.leave(b));
+        pattern
+            .shm_region
+            .into_iter()
+            .for_each(|b| channels.leave(b));
     }
 }
 

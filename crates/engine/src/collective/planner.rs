@@ -91,8 +91,8 @@ impl Planner {
     }
 
     /// Chooses an algorithm by what the job agreed on, and lays out this rank's part. `bytes` as
-    /// `table.txt` explains; `unit`: bytes of a unit of the shelves, where a board may be used;
-    /// `buffers`: the first two. The caller gives it the buffers ([`Run::take_buffers`]).
+    /// `table.txt` explains; `unit`: bytes of a unit of the shelves, where a shm region may be
+    /// used; `buffers`: the first two. The caller gives it the buffers ([`Run::take_buffers`]).
     #[inline]
     pub fn plan(
         &mut self,
@@ -105,19 +105,19 @@ impl Planner {
     ) -> Box<Run> {
         let mut run = Box::<Run>::default();
         let mut schedule = Schedule::default();
-        let board = circle.board.zip(unit);
+        let shm_region = circle.shm_region.zip(unit);
         let choosing = self.choosing(agreed, &circle);
         let mut parts = Ask {
             bytes,
             chooser: Some(choosing.chooser()),
-            board: board.and_then(|(id, unit)| channels.view(id, unit)),
+            shm_region: shm_region.and_then(|(id, unit)| channels.view(id, unit)),
             ..*ask
         };
         let rows = circle.rows.as_deref();
         let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
         parts.param = param;
         (algorithm.emit)(&parts, &mut schedule);
-        run.board_use = board.and_then(|(id, unit)| channels.board_use(id, &schedule, unit));
+        run.region_use = shm_region.and_then(|(id, unit)| channels.region_use(id, &schedule, unit));
         let mut signature = 0;
         if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
             signature = call.signature().0;

@@ -2,10 +2,10 @@
 //!
 //! A run that has ended goes to the plans with its ops, and with its schedule if it has steps for
 //! the engine. A call that asks for the same takes it from there, and gives it its own buffers, tag
-//! and place on the board; while it runs, the plans do not have it. A plan is found in one of two
-//! ways: by what the schedule was asked for ([`PlanKey`]), once the arguments have been looked at;
-//! or, if it has ops alone and all objects of the call are predefined, by the caller's own words
-//! ([`Named`]), before that.
+//! and place on the shm region; while it runs, the plans do not have it. A plan is found in one of
+//! two ways: by what the schedule was asked for ([`PlanKey`]), once the arguments have been looked
+//! at; or, if it has ops alone and all objects of the call are predefined, by the caller's own
+//! words ([`Named`]), before that.
 
 use super::channel::ChannelId;
 use super::memory::Memory;
@@ -37,8 +37,8 @@ pub struct Caller<'a> {
     pub rank: u32,
     /// Tag that distinguishes this collective from others on the communicator.
     pub tag: i32,
-    /// The communicator's board.
-    pub board: Option<ChannelId>,
+    /// The communicator's shm region.
+    pub shm_region: Option<ChannelId>,
     /// Rows that choose algorithms before those of the engine's table.
     pub rows: Option<&'a Arc<Table>>,
     /// The communicator's plans.
@@ -53,7 +53,7 @@ impl Caller<'_> {
             context: self.context,
             rank: self.rank,
             tag: self.tag,
-            board: self.board,
+            shm_region: self.shm_region,
             rows: self.rows.cloned(),
             plans: self.plans,
         }
@@ -64,7 +64,7 @@ impl Caller<'_> {
     #[inline]
     fn is(&self, circle: &Circle) -> bool {
         self.context == circle.context
-            && self.board == circle.board
+            && self.shm_region == circle.shm_region
             && Arc::ptr_eq(self.members, &circle.members)
             && self.rows.map(Arc::as_ptr) == circle.rows.as_ref().map(Arc::as_ptr)
     }

@@ -6,7 +6,7 @@
 //! steps are ops of the executor it does without schedule and buffers ([`Run::work`]).
 
 use super::Failure;
-use super::channel::{BoardUse, ChannelId, Channels, Watch};
+use super::channel::{ChannelId, Channels, ShmRegionUse, Watch};
 use super::memory::{Memories, Memory, Store};
 use super::pattern::PatternId;
 use super::planner::KEPT_STEPS;
@@ -34,8 +34,8 @@ pub struct Circle {
     /// Tag that distinguishes this collective from others on the communicator: all ranks count
     /// alike.
     pub tag: i32,
-    /// The communicator's board.
-    pub board: Option<ChannelId>,
+    /// The communicator's shm region.
+    pub shm_region: Option<ChannelId>,
     /// Rows that choose algorithms before those of the engine's table.
     pub rows: Option<Arc<Table>>,
     /// The communicator's plans.
@@ -72,8 +72,8 @@ pub(super) enum State {
     Ready,
     /// The end of a send, after which it has something to do.
     HeldBySend,
-    /// A turn or a flag on a board.
-    OnBoard(Watch),
+    /// A turn or a flag on a shm region.
+    OnShmRegion(Watch),
     /// A thread to call the user's function.
     WantsUser,
     /// A thread is in the user's function for it.
@@ -112,9 +112,9 @@ pub struct Run {
     pub(super) progress: Progress,
     /// Start addresses of the first two buffers, if they are contiguous.
     pub(super) bases: [Addr; 2],
-    /// Its use of a board. Such a run continues to its end even after a failure: others wait for
-    /// its flags.
-    pub(super) board_use: Option<BoardUse>,
+    /// Its use of a shm region. Such a run continues to its end even after a failure: others wait
+    /// for its flags.
+    pub(super) region_use: Option<ShmRegionUse>,
     pub(super) combining: Option<Combining>,
     /// Its schedule and buffers. `None` once all steps are ops of the executor, which needs
     /// neither.
@@ -148,7 +148,7 @@ impl Default for Run {
             ops: Vec::new(),
             progress: Progress::default(),
             bases: [Addr::NULL; 2],
-            board_use: None,
+            region_use: None,
             combining: None,
             work: None,
             bound: Bound::Not,
@@ -240,7 +240,7 @@ impl Run {
     /// Calls in these words take this plan from now on, before their arguments are examined.
     #[cold]
     pub fn name(&mut self, named: Named) {
-        if matches!(self.home, Home::Plans(_)) && self.board_use.is_some() {
+        if matches!(self.home, Home::Plans(_)) && self.region_use.is_some() {
             self.named = named;
             if self.bound != Bound::Not {
                 self.settle_name();
@@ -274,11 +274,11 @@ impl Run {
         }
     }
 
-    /// Condition on a board for which it waits in the background.
+    /// Condition on a shm region for which it waits in the background.
     #[inline]
     pub(super) fn waits_on(&self) -> Option<Watch> {
         match self.state {
-            State::OnBoard(watch) => Some(watch),
+            State::OnShmRegion(watch) => Some(watch),
             _ => None,
         }
     }
@@ -287,7 +287,7 @@ impl Run {
     /// the data that this one passes on.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some() && self.board_use.is_none() && !self.is_uneven()
+        self.failure.is_some() && self.region_use.is_none() && !self.is_uneven()
     }
 
     #[cold]
@@ -310,8 +310,8 @@ impl Run {
     }
 
     #[inline]
-    fn shelf(&self, slice: Slice) -> Option<&BoardUse> {
-        self.board_use.as_ref().filter(|_| is_shelf(slice.buf))
+    fn shelf(&self, slice: Slice) -> Option<&ShmRegionUse> {
+        self.region_use.as_ref().filter(|_| is_shelf(slice.buf))
     }
 
     #[inline]
@@ -326,7 +326,7 @@ impl Run {
             return None;
         }
         match self.shelf(slice) {
-            Some(board_use) => channels.shelf(board_use, self.at_work(), slice),
+            Some(region_use) => channels.shelf(region_use, self.at_work(), slice),
             None => self.memory()?.row(slice),
         }
     }
@@ -339,7 +339,7 @@ impl Run {
         channels: &'a Channels,
     ) -> Option<Region<'a>> {
         match self.shelf(slice) {
-            Some(board_use) => channels.shelf(board_use, self.at_work(), slice),
+            Some(region_use) => channels.shelf(region_use, self.at_work(), slice),
             None => self.memory()?.stretch(slice),
         }
     }
@@ -386,7 +386,7 @@ impl Run {
         }
     }
 
-    /// The next run of it begins on this place of the board.
+    /// The next run of it begins on this place of the shm region.
     #[inline(always)]
     pub(super) fn begin(&mut self, place: Reservation) {
         self.progress.begin(place);
@@ -409,7 +409,7 @@ impl Run {
         self.bound == Bound::Yes && self.signature_check.is_none()
     }
 
-    /// Once it is ready: whether all its steps are ops of the executor, on a board.
+    /// Once it is ready: whether all its steps are ops of the executor, on a shm region.
     #[inline(always)]
     pub(super) fn is_of_ops(&self) -> bool {
         self.work.is_none()
@@ -421,10 +421,10 @@ impl Run {
         self.work.as_ref().map_or(&[], |w| &w.schedule.steps)
     }
 
-    /// The op with that index. Without a board there is one for each step, and none needs to be
-    /// kept.
+    /// The op with that index. Without a shm region there is one for each step, and none needs to
+    /// be kept.
     fn op(&self, at: u32) -> Option<Op> {
-        match self.board_use {
+        match self.region_use {
             Some(_) => self.ops.get(at as usize).copied(),
             None => ((at as usize) < self.steps().len()).then_some(Op::Step(at)),
         }
@@ -473,8 +473,8 @@ pub enum Drive {
     Done,
     /// The end of this transfer, which depends on that peer.
     Waiting(ReqId, Peer),
-    /// This condition on a board.
-    Board(Watch),
+    /// This condition on a shm region.
+    ShmRegion(Watch),
     /// [`Run::user_step`]; [`Run::user_done`] afterwards.
     User,
 }

@@ -13,7 +13,7 @@ pub struct Running {
     runs: Vec<(ReqId, Box<Run>)>,
     /// Errors of runs that have ended, until they are taken.
     pub(super) failed: Vec<(ReqId, Failure)>,
-    /// A run has begun to wait on a board since a thread last made ready to sleep.
+    /// A run has begun to wait on a shm region since a thread last made ready to sleep.
     unwatched: bool,
 }
 
@@ -48,7 +48,7 @@ impl Running {
     pub(super) fn wait(&mut self, req: ReqId, mut run: Box<Run>, on: Drive) {
         run.state = match on {
             Drive::User => State::WantsUser,
-            Drive::Board(watch) => State::OnBoard(watch),
+            Drive::ShmRegion(watch) => State::OnShmRegion(watch),
             Drive::Waiting(req, _) if run.goes_on_after_send(req) => State::HeldBySend,
             Drive::Waiting(..) | Drive::Done => State::Ready,
         };
@@ -63,7 +63,7 @@ impl Running {
         Some(self.runs.swap_remove(at).1)
     }
 
-    /// Whether the run with this index no longer has to wait on its board.
+    /// Whether the run with this index no longer has to wait on its shm region.
     pub(super) fn has_reached(&self, at: usize, channels: &Channels) -> bool {
         let waits = self.runs[at].1.waits_on();
         waits.is_some_and(|watch| channels.reached(watch))
@@ -75,7 +75,7 @@ impl Running {
         self.runs.iter().any(|(_, run)| held(run))
     }
 
-    /// Its condition: on a board, or transfers that have not been taken, those of the
+    /// Its condition: on a shm region, or transfers that have not been taken, those of the
     /// comparison of the ranks' calls if that comes first.
     #[cold]
     pub(crate) fn waits_of(&self, req: ReqId) -> Option<(Option<Watch>, Vec<ReqId>)> {
@@ -86,13 +86,14 @@ impl Running {
         Some((run.waits_on(), flights))
     }
 
-    /// Whether a run waits on a board, and began so after a thread last made ready to sleep.
+    /// Whether a run waits on a shm region, and began so after a thread last made ready to sleep.
     #[inline(always)]
     pub(crate) fn is_unwatched(&self) -> bool {
         self.unwatched
     }
 
-    /// A thread of this rank is about to sleep: every condition of the runs on boards wakes it.
+    /// A thread of this rank is about to sleep: every condition of the runs on shm regions wakes
+    /// it.
     pub(crate) fn watch(&mut self, channels: &mut Channels) {
         self.unwatched = false;
         for watch in self.runs.iter().filter_map(|(_, run)| run.waits_on()) {

@@ -1,6 +1,6 @@
-//! A rank's description of its call beside each flag that it stores on a board, so that a waiting
-//! rank sees whether both calls match: which collective, of how many bytes, with which root. It
-//! costs a word in a cache line that moves anyway.
+//! A rank's description of its call beside each flag that it stores on a shm region, so that a
+//! waiting rank sees whether both calls match: which collective, of how many bytes, with which
+//! root. It costs a word in a cache line that moves anyway.
 
 use super::Failure;
 use kw_coll::Coll;

@@ -13,7 +13,7 @@ pub(crate) struct RunView {
     pub req: ReqId,
     /// Context of the communicator's collectives, and which call it is.
     pub place: (ContextId, i32),
-    /// Its condition on a board.
+    /// Its condition on a shm region.
     pub watch: Option<Watch>,
     /// Its transfers that have not been taken.
     pub flights: Vec<ReqId>,

@@ -20,7 +20,7 @@ use kw_base::{Calibration, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
 use kw_path::shm::ShmPath;
-use kw_path::shm::board::Boards;
+use kw_path::shm::region::ShmRegions;
 use kw_path::{Asleep, Body, CannotOpen, Down, Inbound, Network, Path, Sent};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices::Network as Measured;
@@ -66,8 +66,8 @@ pub struct Paths {
     shm: Option<ShmPath>,
     /// The path to other hosts.
     net: Option<Box<dyn Network>>,
-    /// Boards of this host; made when first asked for.
-    boards: Option<Boards>,
+    /// Shm regions of this host; made when first asked for.
+    shm_regions: Option<ShmRegions>,
     /// This rank, when it is alone on its host and shared memory is allowed.
     alone: Option<Peer>,
     /// Polls so far; the clock is read, and idle paths are polled, only now and then.
@@ -87,7 +87,7 @@ impl Paths {
             myself: SelfPath::new(job.me),
             shm: None,
             net,
-            boards: None,
+            shm_regions: None,
             alone: None,
             polls: 0,
             now: kw_sys::clock::now(),
@@ -175,17 +175,17 @@ impl Paths {
         self.shm.as_ref()?.ranks.cpu(peer)
     }
 
-    /// The boards of this host; `None` if its ranks share no memory.
-    pub(crate) fn boards(&mut self) -> Option<&Boards> {
-        if self.boards.is_none() {
-            self.boards = match (&self.shm, self.alone) {
-                (Some(shm), _) => Some(shm.boards()),
-                // Without memory for a board there is none.
-                (None, Some(_)) => Boards::alone().ok(),
+    /// The shm regions of this host; `None` if its ranks share no memory.
+    pub(crate) fn shm_regions(&mut self) -> Option<&ShmRegions> {
+        if self.shm_regions.is_none() {
+            self.shm_regions = match (&self.shm, self.alone) {
+                (Some(shm), _) => Some(shm.shm_regions()),
+                // Without memory for a shm region there is none.
+                (None, Some(_)) => ShmRegions::alone().ok(),
                 (None, None) => None,
             };
         }
-        self.boards.as_ref()
+        self.shm_regions.as_ref()
     }
 
     /// This host's number of a rank, if it is on this host.

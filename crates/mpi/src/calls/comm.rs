@@ -135,8 +135,8 @@ pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
     let comm = guard.above.remove_comm(handle)?;
     if let Some(engine) = &mut guard.engine {
         engine.departed.forget_senders(comm.context);
-        if let Some(board) = comm.board.id() {
-            engine.parts.collectives.channels.leave(board);
+        if let Some(shm_region) = comm.shm_region.id() {
+            engine.parts.collectives.channels.leave(shm_region);
         }
         comm.plans
             .into_iter()

@@ -69,7 +69,7 @@ pub fn explain(failure: Failure) -> Box<Fault> {
         }
         Failure::Roots(text) => Fault::new(Class::Root, text),
         Failure::Disagreement { code, text } => Fault::of_code(code, text),
-        Failure::NoBoard => Fault::new(Class::Intern, "this rank has no memory that it shares"),
+        Failure::NoShmRegion => Fault::new(Class::Intern, "this rank has no memory that it shares"),
     }
 }
 

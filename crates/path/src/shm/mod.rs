@@ -25,7 +25,6 @@
 //!
 //! Called by the owner of the lock only; the doorbell by any thread.
 
-pub mod board;
 mod bulk;
 mod ended;
 mod fetch;
@@ -34,6 +33,7 @@ mod join;
 mod link;
 mod ranks;
 mod rebalance;
+pub mod region;
 pub mod ring;
 mod segment;
 mod shared_copy;
@@ -145,9 +145,9 @@ impl ShmPath {
         self.bell.clone()
     }
 
-    /// The boards of this host.
-    pub fn boards(&self) -> board::Boards {
-        board::Boards::new(self.segment.clone(), self.me, self.ringer.clone())
+    /// The shm regions of this host.
+    pub fn shm_regions(&self) -> region::ShmRegions {
+        region::ShmRegions::new(self.segment.clone(), self.me, self.ringer.clone())
     }
 
     /// How often this rank woke a sleeping one.

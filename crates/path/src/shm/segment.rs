@@ -2,18 +2,17 @@
 //! it.
 //!
 //! ```text
-//! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number
-//! of boards, bytes of a lap
+//! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number of shm regions, bytes of a lap
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | CopyJob (128 bytes) | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
 //! pools      n pools of SLOTS slots, [receiver]: long payload on its way to that rank
-//! claims     bitmap of the boards that are in use, in a page of its own
-//! boards     up to BOARDS boards (`board` has the contents of one)
+//! claims     bitmap of the shm regions that are in use, in a page of its own
+//! regions    up to SHM_REGIONS shm regions (`region` has the contents of one)
 //! ```
 //! Only the used part is ever touched: a pair that never exchanges data costs no page. Until then a
-//! board costs nothing but addresses, so there are as many as fit into [`ADDRESSES`], fewer if a
-//! rank may have only few addresses ([`Segment::open`]). A pair block is 265 cache lines long, so
+//! shm region costs nothing but addresses, so there are as many as fit into [`ADDRESSES`], fewer if
+//! a rank may have only few addresses ([`Segment::open`]). A pair block is 265 cache lines long, so
 //! that the rings of different pairs do not fall on the same cache sets.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -42,23 +41,23 @@ pub const UNDER_WAY: usize = 192;
 /// Words that hold a bit for each of them.
 pub const USE_WORDS: usize = 8;
 
-/// Most boards of a segment.
-pub const BOARDS: usize = 4096;
-/// Fewest boards of a segment, whatever the limits are.
-pub const LEAST_BOARDS: usize = 64;
-/// Most bytes of addresses that a segment takes, unless it needs more for the fewest boards.
+/// Most shm regions of a segment.
+pub const SHM_REGIONS: usize = 4096;
+/// Fewest shm regions of a segment, whatever the limits are.
+pub const LEAST_SHM_REGIONS: usize = 64;
+/// Most bytes of addresses that a segment takes, unless it needs more for the fewest shm regions.
 const ADDRESSES: usize = 256 << 30;
 /// If a process's address space is limited, the segment takes at most this part of it: the rest is
 /// the program's.
 const PART_OF_ADDRESSES: u64 = 16;
 
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b05;
-/// Offset in the header of the number of boards that may be claimed.
+/// Offset in the header of the number of shm regions that may be claimed.
 const CLAIMABLE: usize = 64;
 /// Offset in the header of the bytes of a lap.
 const LAP: usize = 128;
 const RANKS: usize = 4096;
-/// Bytes of the longest pages that systems have: boards begin at multiples of it.
+/// Bytes of the longest pages that systems have: shm regions begin at multiples of it.
 pub const PAGE: usize = 64 << 10;
 const CONTROL: usize = 576;
 const PAIR: usize = CONTROL + CELLS * CELL;
@@ -126,8 +125,8 @@ pub struct Segment {
     n: usize,
     /// Bytes of a rank's block.
     block: usize,
-    /// Boards that this rank sees.
-    boards: usize,
+    /// Shm regions that this rank sees.
+    shm_regions: usize,
 }
 
 fn block(n: usize) -> usize {
@@ -151,19 +150,19 @@ fn claims(n: usize) -> usize {
     pools(n) + n * SLOTS * SLOT
 }
 
-fn boards(n: usize) -> usize {
-    (claims(n) + BOARDS.div_ceil(8)).next_multiple_of(PAGE)
+fn shm_regions(n: usize) -> usize {
+    (claims(n) + SHM_REGIONS.div_ceil(8)).next_multiple_of(PAGE)
 }
 
-/// Bytes of a segment for `n` ranks with this many boards.
+/// Bytes of a segment for `n` ranks with this many shm regions.
 fn size(n: usize, count: usize) -> usize {
-    boards(n) + count * super::board::bytes(n)
+    shm_regions(n) + count * super::region::bytes(n)
 }
 
-/// Boards of a segment for `n` ranks with this many bytes: whole words of the bitmap.
+/// Shm regions of a segment for `n` ranks with this many bytes: whole words of the bitmap.
 fn count(n: usize, bytes: u64) -> usize {
-    let room = (bytes.min(ADDRESSES as u64) as usize).saturating_sub(boards(n));
-    (room / super::board::bytes(n)).clamp(LEAST_BOARDS, BOARDS) / 64 * 64
+    let room = (bytes.min(ADDRESSES as u64) as usize).saturating_sub(shm_regions(n));
+    (room / super::region::bytes(n)).clamp(LEAST_SHM_REGIONS, SHM_REGIONS) / 64 * 64
 }
 
 impl Segment {
@@ -173,16 +172,16 @@ impl Segment {
         let segment = Segment::map(std::os::fd::AsFd::as_fd(&fd), n)?;
         segment.header(0).store(MAGIC, Ordering::Relaxed);
         segment.header(8).store(n as u64, Ordering::Relaxed);
-        let boards = segment.boards as u64;
-        segment.claimable().store(boards, Ordering::Relaxed);
+        let shm_regions = segment.shm_regions as u64;
+        segment.claimable().store(shm_regions, Ordering::Relaxed);
         let lap = super::bulk::lap() as u64;
         segment.header(LAP).store(lap, Ordering::Relaxed);
         Ok((segment, fd))
     }
 
-    /// Maps the segment another rank made. A rank that can map only some of the boards has no others
-    /// claimed from then on. Those that were claimed before are not its own: no communicator has a
-    /// member that has not joined.
+    /// Maps the segment another rank made. A rank that can map only some of the shm regions has no
+    /// others claimed from then on. Those that were claimed before are not its own: no communicator
+    /// has a member that has not joined.
     pub fn open(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
         let segment = Segment::map(fd, n)?;
         let (magic, ranks) = (segment.header(0), segment.header(8));
@@ -191,23 +190,25 @@ impl Segment {
                 "the shared segment was made by another version of the library or for another number of ranks",
             ));
         }
-        let boards = segment.boards as u64;
-        segment.claimable().fetch_min(boards, Ordering::Relaxed);
+        let shm_regions = segment.shm_regions as u64;
+        segment
+            .claimable()
+            .fetch_min(shm_regions, Ordering::Relaxed);
         Ok(segment)
     }
 
     fn map(fd: BorrowedFd<'_>, n: usize) -> std::io::Result<Segment> {
         let room = memfd::most_of_addresses() / PART_OF_ADDRESSES;
-        let boards = count(n, room.min(memfd::len(fd)? as u64));
-        Segment::with(fd, n, boards).or_else(|_| Segment::with(fd, n, LEAST_BOARDS))
+        let shm_regions = count(n, room.min(memfd::len(fd)? as u64));
+        Segment::with(fd, n, shm_regions).or_else(|_| Segment::with(fd, n, LEAST_SHM_REGIONS))
     }
 
-    fn with(fd: BorrowedFd<'_>, n: usize, boards: usize) -> std::io::Result<Segment> {
+    fn with(fd: BorrowedFd<'_>, n: usize, shm_regions: usize) -> std::io::Result<Segment> {
         Ok(Segment {
-            map: Mapping::of(fd, size(n, boards), size(n, LEAST_BOARDS))?,
+            map: Mapping::of(fd, size(n, shm_regions), size(n, LEAST_SHM_REGIONS))?,
             n,
             block: block(n),
-            boards,
+            shm_regions,
         })
     }
 
@@ -302,48 +303,58 @@ impl Segment {
         self.header(LAP).load(Ordering::Relaxed) as usize
     }
 
-    /// How many boards may be claimed: the same number for all ranks.
+    /// How many shm regions may be claimed: the same number for all ranks.
     fn claimable(&self) -> &AtomicU64 {
         self.header(CLAIMABLE)
     }
 
-    /// The boards in use, a bit each, of those that may be claimed.
+    /// The shm regions in use, a bit each, of those that may be claimed.
     pub fn claims(&self) -> &[AtomicU64] {
-        let boards = self.claimable().load(Ordering::Relaxed) as usize;
-        let words = boards.min(BOARDS) / 64;
+        let shm_regions = self.claimable().load(Ordering::Relaxed) as usize;
+        let words = shm_regions.min(SHM_REGIONS) / 64;
         // SAFETY: aligned, inside the mapping, and shared words are only ever touched as atomics.
         unsafe { std::slice::from_raw_parts(self.header(claims(self.n)), words) }
     }
 
-    /// The word of the bitmap that has a board's bit.
+    /// The word of the bitmap that has a shm region's bit.
     pub fn claim_of(&self, number: usize) -> &AtomicU64 {
-        assert!(number < self.boards, "board {number} of {}", self.boards);
+        assert!(
+            number < self.shm_regions,
+            "shm region {number} of {}",
+            self.shm_regions
+        );
         self.header(claims(self.n) + number / 64 * 8)
     }
 
-    fn at_board(&self, number: usize) -> usize {
-        assert!(number < self.boards, "board {number} of {}", self.boards);
-        boards(self.n) + number * super::board::bytes(self.n)
+    fn at_shm_region(&self, number: usize) -> usize {
+        assert!(
+            number < self.shm_regions,
+            "shm region {number} of {}",
+            self.shm_regions
+        );
+        shm_regions(self.n) + number * super::region::bytes(self.n)
     }
 
-    /// First byte of a board, which may be touched from then on, as others may up to the next
-    /// multiple of [`LEAST_BOARDS`].
+    /// First byte of a shm region, which may be touched from then on, as others may up to the next
+    /// multiple of [`LEAST_SHM_REGIONS`].
     ///
     /// # Panics
     /// If the system does not let this process touch memory that it has mapped.
-    pub fn board(&self, number: usize) -> *mut u8 {
-        let at = self.at_board(number);
-        let opened = (number + 1).next_multiple_of(LEAST_BOARDS);
-        let end = size(self.n, opened.min(self.boards));
+    pub fn shm_region(&self, number: usize) -> *mut u8 {
+        let at = self.at_shm_region(number);
+        let opened = (number + 1).next_multiple_of(LEAST_SHM_REGIONS);
+        let end = size(self.n, opened.min(self.shm_regions));
         let done = self.map.open_up_to(end);
-        done.unwrap_or_else(|e| panic!("shared memory: board {number} cannot be opened ({e})"));
+        done.unwrap_or_else(|e| {
+            panic!("shared memory: shm region {number} cannot be opened ({e})")
+        });
         self.map.at(at)
     }
 
-    /// Returns the memory of a board to the system; it must not be in use meanwhile.
+    /// Returns the memory of a shm region to the system; it must not be in use meanwhile.
     pub fn give_back(&self, number: usize) {
-        let bytes = super::board::bytes(self.n);
-        self.map.give_back(self.at_board(number), bytes);
+        let bytes = super::region::bytes(self.n);
+        self.map.give_back(self.at_shm_region(number), bytes);
     }
 
     fn pair(&self, from: usize, to: usize) -> usize {

@@ -7,7 +7,7 @@ use kw_coll::algorithms::{Algorithm, Need};
 use kw_coll::cost::{able, price};
 use kw_coll::table::Site;
 use kw_coll::{
-    Ask, Board, Chooser, Coll, Domain, ELEMENT, Levels, Neighbors, Nodes, Schedule, Table,
+    Ask, Chooser, Coll, Domain, ELEMENT, Levels, Neighbors, Nodes, Schedule, ShmSizes, Table,
 };
 
 /// Most steps of all ranks of a schedule that is simulated.
@@ -129,10 +129,10 @@ impl<'a> Case<'a> {
         if self.coll.combines() { ELEMENT } else { 1 }
     }
 
-    fn board(&self) -> Option<Board> {
+    fn shm_region(&self) -> Option<ShmSizes> {
         let (n, ranks) = (self.n as u64, self.per_host.min(self.n) as u64);
-        let board = Board::usual(ranks, self.unit());
-        (ranks > 1 && n > 1 && !self.machine.network).then_some(board)
+        let shm_region = ShmSizes::usual(ranks, self.unit());
+        (ranks > 1 && n > 1 && !self.machine.network).then_some(shm_region)
     }
 
     /// The call as a rank makes it.
@@ -140,7 +140,7 @@ impl<'a> Case<'a> {
         Ask {
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
-            board: self.board(),
+            shm_region: self.shm_region(),
             chooser: Some(Chooser {
                 table,
                 site: self.site(),

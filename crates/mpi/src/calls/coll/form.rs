@@ -4,7 +4,7 @@
 use super::call::{Call, make};
 use super::plan::Plan;
 use super::short::{self, Asked};
-use super::{begin, block, board, keep};
+use super::{begin, block, keep, shm_region};
 use kw_objects::error::Res;
 use kw_objects::forms::{Blocking, Nonblocking, Persistent};
 use kw_objects::handle::{CommH, InfoH, RequestH};
@@ -13,8 +13,8 @@ use kw_sys::args::Out;
 
 /// A collective operation with its arguments.
 pub trait Operation: Copy {
-    /// Whether a persistent one has a board of its own.
-    const OWN_BOARD: bool;
+    /// Whether a persistent one has a shm region of its own.
+    const OWN_SHM_REGION: bool;
 
     /// The schedule with its buffers.
     fn plan(self, state: &mut State, comm: CommH) -> Plan;
@@ -24,7 +24,7 @@ pub trait Operation: Copy {
 }
 
 impl Operation for Call {
-    const OWN_BOARD: bool = true;
+    const OWN_SHM_REGION: bool = true;
 
     #[inline(always)]
     fn plan(self, state: &mut State, comm: CommH) -> Plan {
@@ -66,11 +66,11 @@ impl Form for Persistent<(InfoH, Out<RequestH>)> {
     fn run<O: Operation>(self, mpi: &Mpi, comm: CommH, operation: O) -> Res {
         let (info, request) = self.0;
         mpi.lock().above.infos.get_or_null(info)?;
-        let board = match O::OWN_BOARD {
-            true => board::own(mpi, comm)?,
+        let shm_region = match O::OWN_SHM_REGION {
+            true => shm_region::own(mpi, comm)?,
             false => None,
         };
-        keep(mpi, comm, request, board, |state| {
+        keep(mpi, comm, request, shm_region, |state| {
             operation.plan(state, comm)
         })
     }

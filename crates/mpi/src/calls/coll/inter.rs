@@ -115,7 +115,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
         context: comm.context.collective(),
         rank,
         tag: comm.next_collective(),
-        board: None,
+        shm_region: None,
         plans: None,
         rows: None,
     }

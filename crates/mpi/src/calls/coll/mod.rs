@@ -4,7 +4,6 @@
 //! each runs it.
 
 pub(crate) mod arguments;
-mod board;
 mod call;
 pub(crate) mod check;
 mod form;
@@ -13,6 +12,7 @@ pub mod neighbor;
 pub mod operations;
 pub mod own;
 mod plan;
+mod shm_region;
 mod short;
 
 use crate::calls::p2p::running;
@@ -44,8 +44,8 @@ fn block_as<'a>(
     like: Option<Named>,
 ) -> Res {
     let mut run = plan(&mut guard)?;
-    if board::is_unknown(&guard, comm) {
-        guard = board::agree(mpi, guard, comm)?;
+    if shm_region::is_unknown(&guard, comm) {
+        guard = shm_region::agree(mpi, guard, comm)?;
     }
     if let Some(named) = like.filter(|_| !guard.above.checking) {
         run.name(named);
@@ -89,12 +89,12 @@ fn wait_for_end<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH, mut run: Bo
                 }
                 return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
             }
-            Drive::Board(watch) if engine.parts.collectives.linger(&mut engine.messages, watch) => {
-            }
-            Drive::Board(watch) => {
-                guard = wait_for_board(mpi, guard, watch);
+            Drive::ShmRegion(watch)
+                if engine.parts.collectives.linger(&mut engine.messages, watch) => {}
+            Drive::ShmRegion(watch) => {
+                guard = wait_for_shm_region(mpi, guard, watch);
                 let engine = guard.engine.as_mut().ok_or_else(not_running)?;
-                if let Some(failure) = engine.departed.on_board(watch) {
+                if let Some(failure) = engine.departed.on_shm_region(watch) {
                     let failure = engine.abandon(run, failure);
                     return failure.map_or(Ok(()), |f| Err(explain(f).on(comm)));
                 }
@@ -150,7 +150,7 @@ impl Drop for Rest<'_> {
                     return;
                 }
                 Drive::User => run.user_done(),
-                Drive::Board(watch) => guard = wait_for_board(self.mpi, guard, watch),
+                Drive::ShmRegion(watch) => guard = wait_for_shm_region(self.mpi, guard, watch),
                 Drive::Waiting(req, _) => guard = wait_for_message(self.mpi, guard, req, None),
             }
         }
@@ -174,16 +174,16 @@ fn wait_for_message<'a>(
     })
 }
 
-fn wait_for_board<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a> {
+fn wait_for_shm_region<'a>(mpi: &'a Mpi, guard: Guard<'a>, watch: Watch) -> Guard<'a> {
     let engine = guard.engine.as_ref();
     let serves = engine.is_some_and(|e| e.parts.windows.serve());
     let on = WaitOn {
-        board: Some(watch.serving(serves)),
+        shm_region: Some(watch.serving(serves)),
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
         let over = |e: &Engine| {
-            e.parts.collectives.channels.reached(watch) || e.departed.on_board(watch).is_some()
+            e.parts.collectives.channels.reached(watch) || e.departed.on_shm_region(watch).is_some()
         };
         s.engine.as_ref().is_none_or(over)
     })
@@ -213,19 +213,19 @@ fn begin(
     Ok(())
 }
 
-/// Plans, and keeps the plan for MPI_Start, with a board of its own if there is one.
+/// Plans, and keeps the plan for MPI_Start, with a shm region of its own if there is one.
 fn keep(
     mpi: &Mpi,
     comm: CommH,
     request: Out<RequestH>,
-    board: Option<ChannelId>,
+    shm_region: Option<ChannelId>,
     plan: impl FnOnce(&mut State) -> Plan,
 ) -> Res {
     let mut guard = mpi.lock();
-    let planned = board::with(&mut guard, comm, board, plan);
+    let planned = shm_region::with(&mut guard, comm, shm_region, plan);
     let (engine, tables) = running(&mut guard)?;
     let mut run = planned.inspect_err(|_| {
-        board
+        shm_region
             .into_iter()
             .for_each(|b| engine.parts.collectives.channels.leave(b));
     })?;
@@ -237,7 +237,7 @@ fn keep(
     } = &mut engine.parts.collectives;
     let kept = Persistent {
         comm,
-        start: Start::Collective(patterns.keep(channels, run, board)),
+        start: Start::Collective(patterns.keep(channels, run, shm_region)),
         active: None,
         partitions: None,
     };

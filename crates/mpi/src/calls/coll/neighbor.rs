@@ -27,7 +27,7 @@ enum Along {
 }
 
 impl Operation for Along {
-    const OWN_BOARD: bool = false;
+    const OWN_SHM_REGION: bool = false;
 
     #[inline(always)]
     fn plan(self, state: &mut State, comm: CommH) -> Plan {

@@ -16,13 +16,13 @@ use kw_sys::buf::{Addr, Buf};
 /// A plan, or the error in the arguments.
 pub(super) type Plan = Res<Box<Run>>;
 
-/// Bytes of a unit of the shelves, if a board may be used. All ranks decide alike.
+/// Bytes of a unit of the shelves, if a shm region may be used. All ranks decide alike.
 pub(super) type Unit = Option<u64>;
 
 /// Shelves in bytes.
 const BYTES: Unit = Some(1);
 /// Blocks whose lengths not every rank knows are sent in messages.
-pub(super) const NO_BOARD: Unit = None;
+pub(super) const NO_SHM_REGION: Unit = None;
 
 /// Counts the call, chooses the algorithm and lays out the schedule, for a send and a receive
 /// buffer.
@@ -42,8 +42,8 @@ pub(super) fn lay_out(
     }
     let mut caller = caller(c);
     if checking {
-        // A call on which the ranks disagree must not have a place on the board.
-        caller.board = None;
+        // A call on which the ranks disagree must not have a place on the shm region.
+        caller.shm_region = None;
     }
     let Collectives {
         planner, channels, ..
@@ -76,7 +76,7 @@ pub(super) fn lay_out_apart(
 ) -> Plan {
     let mut memories = memories.into_iter();
     let first = [(); 2].map(|_| memories.next().unwrap_or(Memory::NONE));
-    let mut run = lay_out(state, comm, (coll, 0, NO_BOARD), ask, first)?;
+    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), ask, first)?;
     memories.for_each(|m| run.add(m));
     Ok(run)
 }
@@ -90,7 +90,7 @@ fn caller(comm: &mut Comm) -> Caller<'_> {
         context: comm.context.collective(),
         rank: comm.rank,
         tag,
-        board: comm.board.id(),
+        shm_region: comm.shm_region.id(),
         rows: comm.rows.as_ref(),
         plans: comm.plans,
     }
@@ -198,7 +198,7 @@ pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: 
         ..ask
     };
     let buffers = [send.memory, recv.0];
-    lay_out(state, comm, (Coll::Gather, 0, NO_BOARD), &ask, buffers)
+    lay_out(state, comm, (Coll::Gather, 0, NO_SHM_REGION), &ask, buffers)
 }
 
 pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
@@ -259,7 +259,13 @@ pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm:
         ..ask
     };
     let buffers = [send.0, recv.memory];
-    lay_out(state, comm, (Coll::Scatter, 0, NO_BOARD), &ask, buffers)
+    lay_out(
+        state,
+        comm,
+        (Coll::Scatter, 0, NO_SHM_REGION),
+        &ask,
+        buffers,
+    )
 }
 
 /// MPI_Allgather
@@ -311,7 +317,7 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
     lay_out(
         state,
         comm,
-        (Coll::Allgather, mean, NO_BOARD),
+        (Coll::Allgather, mean, NO_SHM_REGION),
         &ask,
         buffers,
     )
@@ -335,7 +341,13 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
         ..ask
     };
     let buffers = [send.0, recv.0];
-    lay_out(state, comm, (Coll::Alltoall, 0, NO_BOARD), &ask, buffers)
+    lay_out(
+        state,
+        comm,
+        (Coll::Alltoall, 0, NO_SHM_REGION),
+        &ask,
+        buffers,
+    )
 }
 
 /// MPI_Alltoallw

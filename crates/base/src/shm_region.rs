@@ -1,4 +1,4 @@
-//! The sizes of a host's boards, as their path lays them out and as the prices of collectives
+//! The sizes of a host's shm regions, as their path lays them out and as the prices of collectives
 //! assume.
 
 /// Bytes of a short area of a rank.

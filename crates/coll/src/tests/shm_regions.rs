@@ -1,5 +1,5 @@
-//! The checker itself, on boards: planted mistakes must be faults, and the rule of reuse must be
-//! just strict enough.
+//! The checker itself, on shm regions: planted mistakes must be faults, and the rule of reuse must
+//! be just strict enough.
 
 use super::*;
 use crate::algorithms::bcast_board;
@@ -44,11 +44,13 @@ fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
 
 fn run(calls: Vec<Call>) -> Vec<Vec<Memory>> {
     let n = calls.len() as u32;
-    World::new(calls, false).on(Some(boards(n)[1]), None).run()
+    World::new(calls, false)
+        .on(Some(shm_regions(n)[1]), None)
+        .run()
 }
 
 #[test]
-fn a_sum_over_the_board_passes() {
+fn a_sum_over_the_shm_region_passes() {
     for m in run(sum(5, Shelf::Short, |_, _| {})) {
         assert_eq!(m[1].cells, folded(0..5, 0..2));
     }
@@ -112,7 +114,7 @@ fn a_stage_that_does_not_go_up_is_a_fault() {
 #[should_panic(expected = "of a shelf of")]
 fn a_slice_beyond_the_shelf_is_a_fault() {
     run(sum(2, Shelf::Short, |_, steps| {
-        let at = boards(2)[1].short as i64 - 1;
+        let at = shm_regions(2)[1].short as i64 - 1;
         let to = Slice { at, ..shelf(0, 2) };
         let from = Slice::whole(SEND, 2);
         steps.insert(0, Step::Copy { from, to });
@@ -199,9 +201,9 @@ fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec
         let parts = row.iter_mut().zip(round);
         parts.for_each(|(calls, call)| calls.push(call));
     }
-    let board = Some(boards(3)[1]);
+    let shm_region = Some(shm_regions(3)[1]);
     World::row(row, false)
-        .on(board, None)
+        .on(shm_region, None)
         .reusing(reuse)
         .run_all()
 }
@@ -236,7 +238,7 @@ fn the_rule_of_reuse_orders_collectives_in_a_row() {
 
 #[test]
 fn short_data_needs_nothing_but_lines() {
-    let board = Some(boards(2)[0]);
+    let shm_region = Some(shm_regions(2)[0]);
     let a = ALL
         .iter()
         .find(|a| a.coll == Coll::Bcast && a.name == "board");
@@ -244,7 +246,7 @@ fn short_data_needs_nothing_but_lines() {
         for r in 0..2 {
             let ask = Ask {
                 count,
-                board,
+                shm_region,
                 ..Ask::new(r, 2)
             };
             let s = emit(a.expect("a row"), &ask);
@@ -272,21 +274,21 @@ fn long_shelves_given_out_one_collective_too_early_are_a_fault() {
 }
 
 #[test]
-fn parts_of_one_schedule_take_turns_on_a_board() {
+fn parts_of_one_schedule_take_turns_on_a_shm_region() {
     // The root of both broadcasts waits for no rank by itself.
     let len = 3;
-    for (n, board) in (2..9).flat_map(|n| boards(n).map(|b| (n, b))) {
+    for (n, shm_region) in (2..9).flat_map(|n| shm_regions(n).map(|b| (n, b))) {
         let ranks: Vec<u32> = (0..n).collect();
         let call = |r: u32| {
             let mut s = Schedule::default();
             let ask = Ask {
                 count: len,
-                board: Some(board),
+                shm_region: Some(shm_region),
                 ..Ask::new(r, n)
             };
             for turn in 0..2 {
                 let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
-                let part = SubComm::new(&ranks).on(data, data).by_board(turn);
+                let part = SubComm::new(&ranks).on(data, data).by_shm_region(turn);
                 part.emit(&mut s, |s| bcast_board::emit(&part.ask(&ask), s));
             }
             let all = 2 * len as usize;
@@ -294,31 +296,31 @@ fn parts_of_one_schedule_take_turns_on_a_board() {
             (s, vec![plain(vec![]), plain(cells)])
         };
         let calls = (0..n).map(call).collect();
-        for m in World::new(calls, false).on(Some(board), None).run() {
+        for m in World::new(calls, false).on(Some(shm_region), None).run() {
             assert_eq!(m[1].cells, base(0, 2 * len as usize));
         }
     }
 }
 
 #[test]
-fn every_board_algorithm_may_follow_every_other() {
+fn every_shm_algorithm_may_follow_every_other() {
     // Kinds of shelves change places, so that shelves lie idle between two uses.
     let n = 5;
-    for board in boards(n) {
+    for shm_region in shm_regions(n) {
         let all: Vec<_> = ALL
             .iter()
-            .filter(|a| matches!(a.need, Need::Board | Need::EvenBoard))
+            .filter(|a| matches!(a.need, Need::Shm | Need::EvenShm))
             .collect();
         for first in 0..all.len() {
             let round = |k: usize| all[(first + k * (first + 1)) % all.len()];
             let calls = |r: u32| {
                 (0..12)
-                    .map(move |k| call_of(round(k), r, n, board))
+                    .map(move |k| call_of(round(k), r, n, shm_region))
                     .collect()
             };
             let row = (0..n).map(calls).collect();
             World::row(row, true)
-                .on(Some(board), None)
+                .on(Some(shm_region), None)
                 .reusing(reuse(2, 3, 0))
                 .run_all();
         }
@@ -326,7 +328,7 @@ fn every_board_algorithm_may_follow_every_other() {
 }
 
 /// Some call of an algorithm.
-fn call_of(a: &Algorithm, rank: u32, n: u32, board: Board) -> Call {
+fn call_of(a: &Algorithm, rank: u32, n: u32, shm_region: ShmSizes) -> Call {
     let block = 6;
     let moves = matches!(a.coll, Coll::Allgather | Coll::Alltoall);
     let even = |buf| Blocks::Even { buf, each: block };
@@ -336,7 +338,7 @@ fn call_of(a: &Algorithm, rank: u32, n: u32, board: Board) -> Call {
         block_bytes: if moves { block } else { 0 },
         send: even(SEND),
         recv: even(RECV),
-        board: Some(board),
+        shm_region: Some(shm_region),
         ..Ask::new(rank, n)
     };
     let len = (block * n as u64) as usize;

@@ -1,54 +1,57 @@
-//! How the ranks of a communicator agree on a board, and what they do without one.
+//! How the ranks of a communicator agree on a shm region, and what they do without one.
 //!
 //! In the first blocking collective, which itself still uses messages, the leader of each node
-//! claims a board and sends its number to the node. With several nodes all ranks learn the result
-//! of all nodes, since either all have a board or none. Nothing is agreed on if no two ranks share
-//! a node. A persistent collective gets a board of its own in the same way, when it is created.
+//! claims a shm region and sends its number to the node. With several nodes all ranks learn the
+//! result of all nodes, since either all have a shm region or none. Nothing is agreed on if no two
+//! ranks share a node. A persistent collective gets a shm region of its own in the same way, when
+//! it is created.
 
 use crate::calls::p2p::running;
 use crate::group_collectives::{Members, Purpose};
 use kw_coll::Nodes;
 use kw_engine::{ChannelId, Engine};
 use kw_objects::Comm;
-use kw_objects::comm::Board;
+use kw_objects::comm::CommRegion;
 use kw_objects::error::Res;
 use kw_objects::handle::CommH;
 use kw_objects::state::{Guard, Mpi, State};
 use std::sync::Arc;
 
-/// Number sent by a leader whose node has no free board.
-const NO_BOARD: u32 = u32::MAX;
+/// Number sent by a leader whose node has no free shm region.
+const NO_SHM_REGION: u32 = u32::MAX;
 
 /// Whether the communicator must still agree.
 #[inline]
 pub(super) fn is_unknown(state: &State, comm: CommH) -> bool {
     let found = state.above.comm(comm);
-    found.is_ok_and(|c| c.board == Board::Unknown) && !state.above.checking
+    found.is_ok_and(|c| c.shm_region == CommRegion::Unknown) && !state.above.checking
 }
 
 /// Agrees with the other ranks.
 #[cold]
 pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<Guard<'a>> {
-    guard.above.comm_mut(comm)?.board = Board::None;
+    guard.above.comm_mut(comm)?.shm_region = CommRegion::None;
     drop(guard);
-    let board = negotiate(mpi, comm, |engine| engine.messages.boards()?.claim())?;
+    let shm_region = negotiate(mpi, comm, |engine| engine.messages.shm_regions()?.claim())?;
     let mut guard = mpi.lock();
-    if let Some(board) = board {
-        // Plans that use messages are for callers without a board: none is taken for this one.
-        guard.above.comm_mut(comm)?.board = Board::Some(board);
+    if let Some(shm_region) = shm_region {
+        // Plans that use messages are for callers without a shm region: none is taken for this one.
+        guard.above.comm_mut(comm)?.shm_region = CommRegion::Some(shm_region);
     }
     Ok(guard)
 }
 
-/// A board for one persistent collective. All ranks ask for it before they check the arguments, so
-/// that ranks with valid arguments do not wait for one whose arguments are invalid.
+/// A shm region for one persistent collective. All ranks ask for it before they check the
+/// arguments, so that ranks with valid arguments do not wait for one whose arguments are invalid.
 pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<ChannelId>> {
     let guard = mpi.lock();
     let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
     drop(guard);
     match none {
         true => Ok(None),
-        false => negotiate(mpi, comm, |engine| engine.messages.boards()?.claim_spare()),
+        false => negotiate(mpi, comm, |engine| {
+            engine.messages.shm_regions()?.claim_spare()
+        }),
     }
 }
 
@@ -66,10 +69,10 @@ fn negotiate(
     }
     let (rank, leader) = (c.rank, leader(c.rank, nodes.as_deref()));
     let mut members = Members::of(mpi, c);
-    members.purpose = Purpose::Board;
+    members.purpose = Purpose::ShmRegion;
     let mine = match rank == leader {
-        true => claim(engine).unwrap_or(NO_BOARD),
-        false => NO_BOARD,
+        true => claim(engine).unwrap_or(NO_SHM_REGION),
+        false => NO_SHM_REGION,
     };
     drop(guard);
     let number = spread(&members, nodes.as_ref(), leader, mine)?;
@@ -80,10 +83,10 @@ fn negotiate(
         channels.open(&mut engine.messages, n, &members.group)
     });
     if opened.is_none()
-        && mine != NO_BOARD
-        && let Some(boards) = engine.messages.boards()
+        && mine != NO_SHM_REGION
+        && let Some(shm_regions) = engine.messages.shm_regions()
     {
-        boards.unclaim(mine);
+        shm_regions.unclaim(mine);
     }
     Ok(opened)
 }
@@ -99,7 +102,7 @@ fn leader(rank: u32, nodes: Option<&Nodes>) -> u32 {
     nodes.map_or(0, |n| n.leader(n.of(rank)))
 }
 
-/// The number of this node's board, unless some node has none. Every rank passes `mine`, which
+/// The number of this node's shm region, unless some node has none. Every rank passes `mine`, which
 /// counts on the leader.
 fn spread(
     members: &Members,
@@ -110,7 +113,7 @@ fn spread(
     let mut word = mine.to_ne_bytes();
     let Some(nodes) = nodes else {
         members.bcast(&mut word)?;
-        return Ok(Some(u32::from_ne_bytes(word)).filter(|&n| n != NO_BOARD));
+        return Ok(Some(u32::from_ne_bytes(word)).filter(|&n| n != NO_SHM_REGION));
     };
     let all = members.allgather(&word)?;
     let said = |rank: u32| {
@@ -118,26 +121,26 @@ fn spread(
         u32::from_ne_bytes(word)
     };
     let mut leaders = (0..nodes.count()).map(|n| nodes.leader(n)).map(said);
-    if leaders.any(|n| n == NO_BOARD) {
+    if leaders.any(|n| n == NO_SHM_REGION) {
         return Ok(None);
     }
     word.copy_from_slice(&all[leader as usize * 4..][..4]);
     Ok(Some(u32::from_ne_bytes(word)))
 }
 
-/// Plans with this board instead of the communicator's.
+/// Plans with this shm region instead of the communicator's.
 pub(super) fn with<R>(
     state: &mut State,
     comm: CommH,
-    board: Option<ChannelId>,
+    shm_region: Option<ChannelId>,
     plan: impl FnOnce(&mut State) -> Res<R>,
 ) -> Res<R> {
-    let board = board.map_or(Board::None, Board::Some);
+    let shm_region = shm_region.map_or(CommRegion::None, CommRegion::Some);
     let kept = match state.above.comm_mut(comm) {
-        Ok(c) => std::mem::replace(&mut c.board, board),
+        Ok(c) => std::mem::replace(&mut c.shm_region, shm_region),
         Err(_) => return plan(state),
     };
     let planned = plan(state);
-    state.above.comm_mut(comm)?.board = kept;
+    state.above.comm_mut(comm)?.shm_region = kept;
     planned
 }

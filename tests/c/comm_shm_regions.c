@@ -1,5 +1,5 @@
 // run: n=2,4 timeout=120 abi=one paths=one
-/* Hundreds of communicators that live at once have a board each, also after others have gone in any order, and memory stays
+/* Hundreds of communicators that live at once have a shm region each, also after others have gone in any order, and memory stays
  * bounded: the 65th communicator of a host went by messages. */
 #include "check.h"
 
@@ -10,14 +10,14 @@ static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handle;
 static double in[LONG], out[LONG];
 
-/* How often this rank has used a board. */
+/* How often this rank has used a shm region. */
 static long used(void) {
     unsigned long long value = 0;
     if (STRICT) OK(MPI_T_pvar_read(session, handle, &value));
     return (long)value;
 }
 
-static void watch_boards(void) {
+static void watch_shm_regions(void) {
     int index, count, level;
     if (!STRICT) return;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
@@ -58,9 +58,9 @@ static void bcast(MPI_Comm comm, int count, int salt) {
         }
 }
 
-/* Uses a communicator; how many collectives went through a board. */
+/* Uses a communicator; how many collectives went through a shm region. */
 static long use(MPI_Comm comm, int salt) {
-    OK(MPI_Barrier(comm)); /* The first call finds the board, and goes by messages. */
+    OK(MPI_Barrier(comm)); /* The first call finds the shm region, and goes by messages. */
     long before = used();
     OK(MPI_Barrier(comm));
     for (int count = 1; count <= LONG; count *= LONG) {
@@ -82,9 +82,9 @@ static void many(void) {
     long expected[2] = {-1, -1}, before = shared_kb(), most, after;
     for (int i = 0; i < 2 * MANY; i++) {
         make(&comms[i], i);
-        long boards = use(comms[i], i);
-        if (expected[i % 2] < 0) expected[i % 2] = boards;
-        CHECK_EQ(boards, expected[i % 2]);
+        long shm_regions = use(comms[i], i);
+        if (expected[i % 2] < 0) expected[i % 2] = shm_regions;
+        CHECK_EQ(shm_regions, expected[i % 2]);
     }
     const char *paths = getenv("KW_PATHS");
     if (STRICT && (!paths || strstr(paths, "shm")) && !getenv("KW_CHECK")) CHECK(expected[0] >= 3 && expected[1] >= 3);
@@ -119,7 +119,7 @@ static void loop(void) {
 
 int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
-    watch_boards();
+    watch_shm_regions();
     many();
     loop();
     if (STRICT) {

@@ -1,15 +1,17 @@
-//! Boards: memory through which the ranks of a node perform collectives together, without messages.
+//! Shm regions: memory through which the ranks of a node perform collectives together, without
+//! messages.
 //!
-//! A segment has thousands of boards (`segment` has their number); a communicator claims one for as
-//! long as it lives, the first that is free, so that boards whose pages are there already come
-//! first. The first [`KEPT`] keep their pages when they are given back, the others give them back,
-//! too. In every board a rank owns [`LINES`] *lines* (a word, 48 bytes, and the signature of its
-//! call, in one cache line), [`SLOTS`] short areas, and a ring for long data. The word tells how
-//! far the rank has come: `number << STAGE_BITS | stage` for collective `number`, whose line is
-//! `number % LINES` and whose short area is `number % SLOTS`; it only grows.
+//! A segment has thousands of shm regions (`segment` has their number); a communicator claims one
+//! for as long as it lives, the first that is free, so that shm regions whose pages are there
+//! already come first. The first [`KEPT`] keep their pages when they are given back, the others
+//! give them back, too. In every shm region a rank owns [`LINES`] *lines* (a word, 48 bytes, and
+//! the signature of its call, in one cache line), [`SLOTS`] short areas, and a ring for long data.
+//! The word tells how far the rank has come: `number << STAGE_BITS | stage` for collective
+//! `number`, whose line is `number % LINES` and whose short area is `number % SLOTS`; it only
+//! grows.
 //!
 //! ```text
-//! count      ranks that sleep, or are about to, because of this board; ranks that have left it; a tally (a cache line)
+//! count      ranks that sleep, or are about to, because of this shm region; ranks that have left it; a tally (a cache line)
 //! watching   one u32 a rank: the rank it sleeps for (place + 1; 0: none)
 //! lines      [line][rank] of 64 bytes: all that a short collective touches lies together
 //! smalls     [rank][slot] of SMALL bytes
@@ -22,23 +24,23 @@
 //! together for that.
 //!
 //! # Order of accesses
-//! [`Board::raise`] publishes everything its rank wrote before; a rank that reads the word with
-//! [`Board::word`] sees it (`SYNC: board-stage`). Access to the areas follows the rule of
+//! [`ShmRegion::raise`] publishes everything its rank wrote before; a rank that reads the word with
+//! [`ShmRegion::word`] sees it (`SYNC: shm-region-stage`). Access to the areas follows the rule of
 //! `kw_coll::executor` (`flow.rs`). A rank that sleeps sets its watching word, arms its doorbell,
 //! and polls again; a rank that signals reads the count afterwards, and rings the ranks that watch
-//! it (`SYNC: board-sleep`, the same protocol as the doorbell's).
+//! it (`SYNC: shm-region-sleep`, the same protocol as the doorbell's).
 
 use super::segment::{PAGE, Segment};
-use kw_base::boards::{SHORT, ring};
+use kw_base::shm_region::{SHORT, ring};
 use kw_sys::doorbell::Ringer;
 use kw_sys::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Boards that keep their pages when they are given back, and whose laps are of full length.
+/// Shm regions that keep their pages when they are given back, and whose laps are of full length.
 pub const KEPT: u32 = 64;
-/// Collectives that a rank may be ahead of another one on a board, and one more, while they need no
-/// more than their lines.
+/// Collectives that a rank may be ahead of another one on a shm region, and one more, while they
+/// need no more than their lines.
 pub const LINES: u64 = 64;
 /// The same for those that need their short areas.
 pub const SLOTS: u64 = 16;
@@ -51,8 +53,8 @@ pub const SMALL: usize = 1024;
 /// The laps of all ranks together are this many laps of long messages. Lines that are reused soon
 /// are in the caches of their readers, and writing such a line takes two to three times as long as
 /// one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used
-/// over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] boards laps become shorter as
-/// the number of boards grows ([`Board::lap`]).
+/// over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] shm regions laps become shorter
+/// as the number of shm regions grows ([`ShmRegion::lap`]).
 const LAPS: usize = 2;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
@@ -68,7 +70,7 @@ fn lines(n: usize) -> usize {
 /// Areas for short data, [`SLOTS`] of each rank: [rank][slot].
 #[derive(Clone, Copy, Debug)]
 pub struct Areas {
-    /// Their offset in the board.
+    /// Their offset in the shm region.
     at: usize,
     /// Bytes of one area.
     pub len: usize,
@@ -108,36 +110,40 @@ fn ring_stride(n: usize) -> usize {
     ring(n) + 192
 }
 
-/// Bytes of one board for `n` ranks.
+/// Bytes of one shm region for `n` ranks.
 pub fn bytes(n: usize) -> usize {
     (rings(n) + n * ring_stride(n)).next_multiple_of(PAGE)
 }
 
-/// The boards of a host, as one of its ranks sees them.
+/// The shm regions of a host, as one of its ranks sees them.
 #[derive(Clone, Debug)]
-pub struct Boards {
+pub struct ShmRegions {
     segment: Arc<Segment>,
     me: usize,
     ringer: Arc<Ringer>,
 }
 
-impl Boards {
-    pub(super) fn new(segment: Arc<Segment>, me: usize, ringer: Arc<Ringer>) -> Boards {
-        Boards {
+impl ShmRegions {
+    pub(super) fn new(segment: Arc<Segment>, me: usize, ringer: Arc<Ringer>) -> ShmRegions {
+        ShmRegions {
             segment,
             me,
             ringer,
         }
     }
 
-    /// The boards of a rank that is alone on its host (a communicator of several hosts has a board
-    /// on each, or none).
-    pub fn alone() -> std::io::Result<Boards> {
+    /// The shm regions of a rank that is alone on its host (a communicator of several hosts has a
+    /// shm region on each, or none).
+    pub fn alone() -> std::io::Result<ShmRegions> {
         let (segment, _) = Segment::create(1)?;
-        Ok(Boards::new(Arc::new(segment), 0, Arc::new(Ringer::new())))
+        Ok(ShmRegions::new(
+            Arc::new(segment),
+            0,
+            Arc::new(Ringer::new()),
+        ))
     }
 
-    /// Takes the first free board for a new communicator; `None` when all are in use.
+    /// Takes the first free shm region for a new communicator; `None` when all are in use.
     pub fn claim(&self) -> Option<u32> {
         let claims = self.segment.claims();
         let first = (0..).zip(claims).find_map(|(word, taken)| {
@@ -146,12 +152,12 @@ impl Boards {
         });
         if first.is_none() {
             let all = claims.len() * 64;
-            tracing::debug!("shared memory: all {all} boards are in use, one more is wanted");
+            tracing::debug!("shared memory: all {all} shm regions are in use, one more is wanted");
         }
         first
     }
 
-    /// Takes the first free board while less than half are in use.
+    /// Takes the first free shm region while less than half are in use.
     pub fn claim_spare(&self) -> Option<u32> {
         let claims = self.segment.claims();
         let taken = claims
@@ -163,18 +169,21 @@ impl Boards {
         }
     }
 
-    /// Returns a board that no rank has opened.
+    /// Returns a shm region that no rank has opened.
     pub fn unclaim(&self, number: u32) {
         let bit = 1u64 << (number % 64);
         let taken = self.segment.claim_of(number as usize);
-        // SYNC: board-claim.
+        // SYNC: shm-region-claim.
         taken.fetch_and(!bit, Ordering::Release);
     }
 
-    /// A board that a rank of this host has claimed, by the number that it published.
-    pub fn open(&self, number: u32) -> Board {
-        let (base, n) = (self.segment.board(number as usize), self.segment.ranks());
-        Board {
+    /// A shm region that a rank of this host has claimed, by the number that it published.
+    pub fn open(&self, number: u32) -> ShmRegion {
+        let (base, n) = (
+            self.segment.shm_region(number as usize),
+            self.segment.ranks(),
+        );
+        ShmRegion {
             base,
             n,
             lines: base.wrapping_add(lines(n)),
@@ -186,12 +195,12 @@ impl Boards {
     }
 }
 
-/// Takes the first free board of one word; `None` when all are in use.
+/// Takes the first free shm region of one word; `None` when all are in use.
 fn claim_in(claims: &AtomicU64) -> Option<u32> {
     let mut taken = claims.load(Ordering::Relaxed);
     while taken != u64::MAX {
         let free = taken.trailing_ones();
-        // SYNC: board-claim. The rank that gave it back has wiped it.
+        // SYNC: shm-region-claim. The rank that gave it back has wiped it.
         match claims.compare_exchange_weak(
             taken,
             taken | 1 << free,
@@ -205,10 +214,10 @@ fn claim_in(claims: &AtomicU64) -> Option<u32> {
     None
 }
 
-/// One board, as one rank of a communicator sees it. Ranks are named by their places: their numbers
-/// on the host.
+/// One shm region, as one rank of a communicator sees it. Ranks are named by their places: their
+/// numbers on the host.
 #[derive(Debug)]
-pub struct Board {
+pub struct ShmRegion {
     base: *mut u8,
     n: usize,
     /// Offset of the lines.
@@ -216,14 +225,14 @@ pub struct Board {
     small: Areas,
     short: Areas,
     number: u32,
-    of: Boards,
+    of: ShmRegions,
 }
 
 // SAFETY: an address in shared memory, valid while the segment lives, which `of` keeps; words are
 // atomics, and those words order all accesses to the areas.
-unsafe impl Send for Board {}
+unsafe impl Send for ShmRegion {}
 
-impl Board {
+impl ShmRegion {
     /// This rank's place.
     pub fn me(&self) -> u32 {
         self.of.me as u32
@@ -231,15 +240,15 @@ impl Board {
 
     #[inline]
     fn count(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: aligned, inside the board (callers give places below `n`), only ever touched as
-        // an atomic.
+        // SAFETY: aligned, inside the shm region (callers give places below `n`), only ever touched
+        // as an atomic.
         unsafe { &*(self.base.wrapping_add(at) as *const AtomicU32) }
     }
 
-    /// A number that any rank may change at any time; 0 when the board is claimed.
+    /// A number that any rank may change at any time; 0 when the shm region is claimed.
     #[inline]
     pub fn tally(&self) -> &AtomicU64 {
-        // SAFETY: aligned, inside the board's first line, only ever touched as an atomic.
+        // SAFETY: aligned, inside the shm region's first line, only ever touched as an atomic.
         unsafe { &*(self.base.wrapping_add(TALLY) as *const AtomicU64) }
     }
 
@@ -277,7 +286,7 @@ impl Board {
     /// How far a rank has come, in the line of collective `number`.
     #[inline]
     pub fn word(&self, place: u32, number: u64) -> u64 {
-        // SYNC: board-stage.
+        // SYNC: shm-region-stage.
         self.words(place, number).0.load(Ordering::Acquire)
     }
 
@@ -285,7 +294,7 @@ impl Board {
     #[inline(always)]
     pub fn flag(&self, place: u32, number: u64) -> (u64, u64) {
         let (word, signature) = self.words(place, number);
-        // SYNC: board-stage.
+        // SYNC: shm-region-stage.
         let word = word.load(Ordering::Acquire);
         (word, signature.load(Ordering::Relaxed))
     }
@@ -296,10 +305,10 @@ impl Board {
     pub fn raise(&self, number: u64, stage: u32, said: u64) {
         let (word, signature) = self.words(self.of.me as u32, number);
         signature.store(said, Ordering::Relaxed);
-        // SYNC: board-stage.
+        // SYNC: shm-region-stage.
         word.store(number << STAGE_BITS | stage as u64, Ordering::Release);
-        // SYNC: board-sleep. A rank that misses the word in its last poll before it sleeps is seen
-        // here.
+        // SYNC: shm-region-sleep. A rank that misses the word in its last poll before it sleeps is
+        // seen here.
         self.of.segment.fence();
         if self.sleepers().load(Ordering::Acquire) != 0 {
             self.ring();
@@ -316,15 +325,15 @@ impl Board {
     }
 
     /// Announces that this rank is about to sleep until the rank at `place` raises its stage. Arm
-    /// the doorbell afterwards, poll again, and take it back with [`Board::watch_nobody`].
+    /// the doorbell afterwards, poll again, and take it back with [`ShmRegion::watch_nobody`].
     pub fn watch(&self, place: u32) {
         self.watching(self.of.me)
             .store(place + 1, Ordering::Relaxed);
-        // SYNC: board-sleep.
+        // SYNC: shm-region-sleep.
         self.sleepers().fetch_add(1, Ordering::Release);
     }
 
-    /// This rank is awake; once for each [`Board::watch`].
+    /// This rank is awake; once for each [`ShmRegion::watch`].
     pub fn watch_nobody(&self) {
         self.sleepers().fetch_sub(1, Ordering::Relaxed);
         self.watching(self.of.me).store(0, Ordering::Relaxed);
@@ -381,8 +390,8 @@ impl Board {
     }
 
     /// Bytes of a rank's ring, if the rings of all ranks should stay in a cache that they share. A
-    /// board of a higher number is one of many that are in use, and all of them together should
-    /// take little memory: board `k` has [`KEPT`]` / k` of the first ones' lap.
+    /// shm region of a higher number is one of many that are in use, and all of them together
+    /// should take little memory: shm region `k` has [`KEPT`]` / k` of the first ones' lap.
     pub fn lap(&self) -> u64 {
         let (kept, number) = (KEPT as usize, self.number as usize);
         let laps = LAPS * self.of.segment.lap();
@@ -423,19 +432,19 @@ impl Board {
         self.region(self.base.wrapping_add(rings(self.n)), len)
     }
 
-    /// Some bytes of the board.
+    /// Some bytes of the shm region.
     #[inline]
     fn region(&self, at: *mut u8, len: usize) -> Region<'_> {
-        // SAFETY: inside the board, which stays mapped while `self` lives.
+        // SAFETY: inside the shm region, which stays mapped while `self` lives.
         unsafe { Region::new(at, len as u64) }
     }
 
-    /// This rank will not touch the board again. The last rank to say so wipes it and gives it
-    /// back, and beyond the first [`KEPT`] boards its memory, too; `places` are those of all ranks,
-    /// `last` is the number of the last collective.
+    /// This rank will not touch the shm region again. The last rank to say so wipes it and gives it
+    /// back, and beyond the first [`KEPT`] shm regions its memory, too; `places` are those of all
+    /// ranks, `last` is the number of the last collective.
     pub fn leave(self, places: &[u32], last: u64) {
         let left = self.count(4);
-        // SYNC: board-leave. The last one sees that all others have ended.
+        // SYNC: shm-region-leave. The last one sees that all others have ended.
         if left.fetch_add(1, Ordering::AcqRel) + 1 < places.len() as u32 {
             return;
         }
@@ -456,29 +465,32 @@ impl Board {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::shm::segment::BOARDS;
+    use crate::shm::segment::SHM_REGIONS;
     use std::fs::File;
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::fs::MetadataExt;
 
-    /// The boards of two ranks, and the file between them.
-    fn with_file() -> (Boards, Boards, OwnedFd) {
+    /// The shm regions of two ranks, and the file between them.
+    fn with_file() -> (ShmRegions, ShmRegions, OwnedFd) {
         let (mine, fd) = Segment::create(2).unwrap();
         let other = Segment::open(fd.as_fd(), 2).unwrap();
-        let boards = |s, me| Boards::new(Arc::new(s), me, Arc::new(Ringer::new()));
-        (boards(mine, 0), boards(other, 1), fd)
+        let shm_regions = |s, me| ShmRegions::new(Arc::new(s), me, Arc::new(Ringer::new()));
+        (shm_regions(mine, 0), shm_regions(other, 1), fd)
     }
 
-    fn two() -> (Boards, Boards) {
+    fn two() -> (ShmRegions, ShmRegions) {
         let (a, b, _) = with_file();
         (a, b)
     }
 
     #[test]
-    fn boards_are_claimed_until_there_are_none_and_come_back_wiped() {
+    fn shm_regions_are_claimed_until_there_are_none_and_come_back_wiped() {
         let (a, b) = two();
         let all = a.segment.claims().len() as u32 * 64;
-        assert_eq!(all as usize, BOARDS, "two ranks have the most boards");
+        assert_eq!(
+            all as usize, SHM_REGIONS,
+            "two ranks have the most shm regions"
+        );
         for number in 0..all {
             let half = number == all / 2;
             assert_eq!(half.then(|| a.claim_spare()), half.then_some(None));
@@ -513,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_free_board_is_claimed_in_whichever_word_it_is() {
+    fn the_first_free_shm_region_is_claimed_in_whichever_word_it_is() {
         let (a, b) = two();
         let numbers: Vec<u32> = (0..300).map(|_| a.claim().unwrap()).collect();
         assert_eq!(numbers, (0..300).collect::<Vec<_>>());
@@ -525,32 +537,32 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_a_board_that_another_has() {
+    fn nobody_has_a_shm_region_that_another_has() {
         let (a, b) = two();
-        let held: Vec<AtomicU32> = (0..BOARDS).map(|_| AtomicU32::new(0)).collect();
-        let claim_and_unclaim = &|boards: Boards| {
+        let held: Vec<AtomicU32> = (0..SHM_REGIONS).map(|_| AtomicU32::new(0)).collect();
+        let claim_and_unclaim = &|shm_regions: ShmRegions| {
             for round in 0..200 {
-                let mine: Vec<u32> = (0..50).map(|_| boards.claim().unwrap()).collect();
+                let mine: Vec<u32> = (0..50).map(|_| shm_regions.claim().unwrap()).collect();
                 for &number in &mine {
                     let before = held[number as usize].fetch_add(1, Ordering::Relaxed);
-                    assert_eq!(before, 0, "board {number} has two in round {round}");
+                    assert_eq!(before, 0, "shm region {number} has two in round {round}");
                 }
                 for &number in &mine {
                     held[number as usize].fetch_sub(1, Ordering::Relaxed);
-                    boards.unclaim(number);
+                    shm_regions.unclaim(number);
                 }
             }
         };
         std::thread::scope(|s| {
-            for boards in [a.clone(), b.clone(), a.clone(), b] {
-                s.spawn(move || claim_and_unclaim(boards));
+            for shm_regions in [a.clone(), b.clone(), a.clone(), b] {
+                s.spawn(move || claim_and_unclaim(shm_regions));
             }
         });
         assert_eq!(a.claim(), Some(0), "all have come back");
     }
 
     #[test]
-    fn the_first_boards_keep_their_memory_and_the_others_give_it_back() {
+    fn the_first_shm_regions_keep_their_memory_and_the_others_give_it_back() {
         let (a, b, fd) = with_file();
         let (file, data) = (File::from(fd), vec![1; ring(2)]);
         let held = || file.metadata().unwrap().blocks() * 512;
@@ -562,31 +574,35 @@ mod tests {
             assert!(held() >= before + 2 * ring(2) as u64);
             mine.leave(&[0, 1], 1);
             theirs.leave(&[0, 1], 1);
-            assert_eq!(held() > before, keeps, "board {number}");
+            assert_eq!(held() > before, keeps, "shm region {number}");
             before = held();
         }
     }
 
     #[test]
-    fn laps_of_all_boards_take_little_more_than_those_of_the_first() {
+    fn laps_of_all_shm_regions_take_little_more_than_those_of_the_first() {
         let (a, _) = two();
-        let laps = |boards: std::ops::Range<u32>| boards.map(|k| a.open(k).lap()).sum::<u64>();
+        let laps =
+            |shm_regions: std::ops::Range<u32>| shm_regions.map(|k| a.open(k).lap()).sum::<u64>();
         let all = LAPS * a.segment.lap();
         assert_eq!(a.open(KEPT).lap(), all as u64 / 2);
-        assert!(laps(0..BOARDS as u32) < 6 * laps(0..KEPT));
+        assert!(laps(0..SHM_REGIONS as u32) < 6 * laps(0..KEPT));
     }
 
     #[test]
     fn areas_are_aligned_and_apart() {
         let (a, _) = two();
-        let (board, next) = (a.open(0), a.open(1));
+        let (shm_region, next) = (a.open(0), a.open(1));
         let mut areas = vec![(next.base as usize, 1)];
         for place in 0..2 {
-            areas.extend((0..LINES).map(|k| (board.beside(place, k).bits() - 8, 64)));
-            for of in [board.areas(SMALL as u64), board.areas(SHORT as u64)] {
-                areas.extend((0..SLOTS).map(|k| (board.area(of, place, k).bits(), of.len)));
+            areas.extend((0..LINES).map(|k| (shm_region.beside(place, k).bits() - 8, 64)));
+            for of in [
+                shm_region.areas(SMALL as u64),
+                shm_region.areas(SHORT as u64),
+            ] {
+                areas.extend((0..SLOTS).map(|k| (shm_region.area(of, place, k).bits(), of.len)));
             }
-            areas.push((board.long(place, 0, 1).bits(), ring(2)));
+            areas.push((shm_region.long(place, 0, 1).bits(), ring(2)));
         }
         areas.sort();
         assert!(areas.iter().all(|a| a.0 % 64 == 0));
