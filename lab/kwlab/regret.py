@@ -26,8 +26,8 @@ USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
 SPARE = 4  # all data of the ranks certainly fits into one piece if it is shorter by this factor
 
-SHORT = 4096  # bytes of a short shelf, as crates/base/src/shm_region.rs has it
-TREES = ("board_tree", "board_levels")  # reductions by these go through short shelves alone
+SHORT = 4096  # bytes of a short shm buffer, as crates/base/src/shm_region.rs has it
+TREES = ("board_tree", "board_levels")  # reductions by these go through short shm buffers alone
 
 
 def is_forced(data):

@@ -3,8 +3,8 @@
 use super::algorithms::Algorithm;
 use super::table::{Site, fallback};
 use super::{
-    Chooser, Coll, Levels, Neighbors, Nodes, RECV, SEND, SHELF_LINE, SHELVES, Schedule, Slice,
-    front,
+    Chooser, Coll, FLAG_LINE_BYTES, Levels, Neighbors, Nodes, RECV, SEND, SHM_BUFFERS, Schedule,
+    Slice, front,
 };
 use kw_base::shm_region::{SHORT, ring};
 
@@ -83,11 +83,11 @@ impl Blocks<'_> {
 /// communicator see the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShmSizes {
-    /// Bytes of a short shelf.
+    /// Bytes of a short shm buffer.
     pub short: u64,
-    /// Bytes of the longest shelf there is.
+    /// Bytes of the longest shm buffer there is.
     pub long: u64,
-    /// Bytes of one unit of a shelf: 1, or the size of an element where elements are combined.
+    /// Bytes of one unit of a shm buffer: 1, or the size of an element where elements are combined.
     pub unit: u64,
 }
 
@@ -96,8 +96,8 @@ impl ShmSizes {
     pub fn usual(ranks: u64, unit: u64) -> ShmSizes {
         let ring = ring(ranks as usize) as u64;
         ShmSizes {
-            short: SHORT as u64 + SHELF_LINE,
-            long: ring / 3 / 64 * 64 + SHELF_LINE,
+            short: SHORT as u64 + FLAG_LINE_BYTES,
+            long: ring / 3 / 64 * 64 + FLAG_LINE_BYTES,
             unit,
         }
     }
@@ -143,7 +143,7 @@ pub struct Ask<'a> {
     /// location there; `None` if unknown, or with several nodes.
     pub levels: Option<&'a Levels>,
     /// Shared memory of this node for this collective. All ranks of the communicator have one, or
-    /// none has. With one, the unit of equal blocks is a byte, as on the shelves.
+    /// none has. With one, the unit of equal blocks is a byte, as on the shm buffers.
     pub shm_region: Option<ShmSizes>,
     /// Ranks of a host that make a call like this one at the same time, and share its link.
     pub sharing: u32,
@@ -252,27 +252,27 @@ impl<'a> Ask<'a> {
         (self.rank + self.size - by) % self.size
     }
 
-    /// The first `len` units of rank `r`'s data shelf. Short data is next to the owner's flag, in
-    /// one cache line; anything longer starts at the next line.
+    /// The first `len` units of rank `r`'s data shm buffer. Short data is next to the owner's flag,
+    /// in one cache line; anything longer starts at the next line.
     #[inline]
-    pub fn shelf(&self, r: u32, len: u64) -> Slice {
+    pub fn shm_buffer(&self, r: u32, len: u64) -> Slice {
         let unit = self.shm_region.map_or(1, |b| b.unit.max(1));
-        let at = if len * unit <= SHELF_LINE {
+        let at = if len * unit <= FLAG_LINE_BYTES {
             0
         } else {
             front(unit)
         };
         Slice {
-            buf: SHELVES + r,
+            buf: SHM_BUFFERS + r,
             at: at as i64,
             len,
         }
     }
 
-    /// Most units that [`Ask::shelf`] can give of a short and of a long shelf; 0 without a shm
-    /// region.
+    /// Most units that [`Ask::shm_buffer`] can give of a short and of a long shm buffer; 0 without
+    /// a shm region.
     #[inline]
-    pub fn shelf_units(&self) -> (u64, u64) {
+    pub fn shm_buffer_units(&self) -> (u64, u64) {
         let fits = |b: ShmSizes, bytes: u64| {
             let unit = b.unit.max(1);
             (bytes / unit).saturating_sub(front(unit))

@@ -1,18 +1,18 @@
-//! A shelf cut into equal slots that take turns, so that data of any length flows through it in
-//! pieces.
+//! A shm buffer cut into equal slots that take turns, so that data of any length flows through it
+//! in pieces.
 
-use super::{Ask, Schedule, Shelf, Slice};
+use super::{Ask, Schedule, ShmBuffer, Slice};
 
 /// Slots start at multiples of this many units, if they are long enough.
 const ALIGN: u64 = 64;
-/// Most bytes that go through a short shelf, even if it holds more: it is reused soon, so its lines
-/// are in the caches of the ranks that have read it, and cost more to write than those of a long
-/// one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share cores share caches too: for them it
-/// holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one). A built-in
-/// value.
+/// Most bytes that go through a short shm buffer, even if it holds more: it is reused soon, so its
+/// lines are in the caches of the ranks that have read it, and cost more to write than those of a
+/// long one (two ranks, 4 KB: 0.8 us, not 0.5). Ranks that share cores share caches too: for them
+/// it holds what it can (4 ranks on 2 cores, 4 KB: 1.2 times as long through a long one). A
+/// built-in value.
 const RECENT: u64 = 2048;
 
-/// The shelves of all ranks, cut alike.
+/// The shm buffers of all ranks, cut alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a> {
     ask: &'a Ask<'a>,
@@ -23,15 +23,16 @@ pub struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// For data of `len` units: a short shelf as one slot, if it holds all, else as [`Cut::long`].
+    /// For data of `len` units: a short shm buffer as one slot, if it holds all, else as
+    /// [`Cut::long`].
     pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
         Cut::short(ask, s, len).unwrap_or_else(|| Cut::long(ask, s, len, least))
     }
 
-    /// A long shelf for data of `len` units, in slots of about as many kilobytes as the table's row
-    /// says; the pieces have equal lengths if possible. There are `least` slots (3 at most), unless
-    /// the data needs fewer. If possible a long shelf is longer than the caches of a core, so that
-    /// no cache holds the lines of a reused slot.
+    /// A long shm buffer for data of `len` units, in slots of about as many kilobytes as the
+    /// table's row says; the pieces have equal lengths if possible. There are `least` slots (3 at
+    /// most), unless the data needs fewer. If possible a long shm buffer is longer than the caches
+    /// of a core, so that no cache holds the lines of a reused slot.
     pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
         let most = most(ask, least, 1);
         Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
@@ -61,7 +62,7 @@ impl<'a> Cut<'a> {
 
     fn short(ask: &'a Ask, s: &mut Schedule, len: u64) -> Option<Cut<'a>> {
         let shares_cores = ask.chooser.is_some_and(|c| c.site.shared);
-        if len > ask.shelf_units().0 || !shares_cores && len * unit(ask) > RECENT {
+        if len > ask.shm_buffer_units().0 || !shares_cores && len * unit(ask) > RECENT {
             return None;
         }
         s.use_short(len);
@@ -82,13 +83,13 @@ impl<'a> Cut<'a> {
         room: u64,
         most: u64,
     ) -> Cut<'a> {
-        let (_, whole) = ask.shelf_units();
+        let (_, whole) = ask.shm_buffer_units();
         let each = match pieces {
             1 => len,
             _ => raised(len.div_ceil(pieces) + room).min(most),
         };
         let slots = (whole / each).min(pieces);
-        s.shelf = Shelf::Long;
+        s.shm_buffer = ShmBuffer::Long;
         s.long = s.long.max(slots * each);
         Cut {
             ask,
@@ -119,8 +120,8 @@ impl<'a> Cut<'a> {
 
     /// Rank `r`'s slot for piece `i`.
     pub fn slot(&self, r: u32, i: u64) -> Slice {
-        let shelf = self.ask.shelf(r, self.whole);
-        shelf.part(i % self.slots * self.each, self.each)
+        let shm_buffer = self.ask.shm_buffer(r, self.whole);
+        shm_buffer.part(i % self.slots * self.each, self.each)
     }
 
     /// Number of pieces.
@@ -182,7 +183,7 @@ fn most(ask: &Ask, least: u64, room: u64) -> u64 {
     rounded(
         (wanted + wanted / 8)
             .max(room)
-            .min(ask.shelf_units().1 / least),
+            .min(ask.shm_buffer_units().1 / least),
     )
 }
 

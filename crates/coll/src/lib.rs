@@ -16,19 +16,20 @@
 //! # Shm regions: memory that the ranks of a node share
 //!
 //! If the ranks of a communicator that live on one node have a *shm region*, a schedule can also
-//! write and read there. Every rank owns one [`Shelf`] of the shm region for the time of one
-//! collective: buffer [`SHELVES`]` + r` is the shelf of rank `r`, in bytes, or in elements if the
-//! collective combines elements. A rank writes only its own shelf (or a part of another's that the
-//! algorithm has made its own) and announces that with [`Step::Raise`]; others wait for that with
-//! [`Step::Watch`] before they touch it. Stages of one rank go up by any steps from 1 within one
-//! collective. Messages are not sent from a shelf or received there: they may outlast a collective
-//! that fails. The checker keeps vector clocks and faults every access that is not ordered by a
-//! raise and a watch.
+//! write and read there. Every rank owns one [`ShmBuffer`] of the shm region for the time of one
+//! collective: buffer [`SHM_BUFFERS`]` + r` is the shm buffer of rank `r`, in bytes, or in elements
+//! if the collective combines elements. A rank writes only its own shm buffer (or a part of
+//! another's that the algorithm has made its own) and announces that with [`Step::Raise`]; others
+//! wait for that with [`Step::Watch`] before they touch it. Stages of one rank go up by any steps
+//! from 1 within one collective. Messages are not sent from a shm buffer or received there: they
+//! may outlast a collective that fails. The checker keeps vector clocks and faults every access
+//! that is not ordered by a raise and a watch.
 //!
 //! The owner of the schedules must guarantee that collectives on one shared-memory region run one
-//! after the other at each rank, in the order of the calls, and that a shelf is reused only when
-//! every rank has ended the collective that used it before. So a schedule needs no barrier at its
-//! end. All ranks of the communicator on this node run a schedule with the same [`Shelf`] kind.
+//! after the other at each rank, in the order of the calls, and that a shm buffer is reused only
+//! when every rank has ended the collective that used it before. So a schedule needs no barrier at
+//! its end. All ranks of the communicator on this node run a schedule with the same [`ShmBuffer`]
+//! kind.
 //!
 //! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one
 //! row in `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking,
@@ -67,25 +68,26 @@ use executor::Need;
 pub const SEND: u32 = 0;
 /// The user's receive buffer (second of the caller's buffers).
 pub const RECV: u32 = 1;
-/// Buffers from this number on are shelves: `SHELVES + r` is the shelf of rank `r` of the
-/// communicator, a rank of this node.
-pub const SHELVES: u32 = 1 << 30;
+/// Buffers from this number on are shm buffers: `SHM_BUFFERS + r` is the shm buffer of rank `r` of
+/// the communicator, a rank of this node.
+pub const SHM_BUFFERS: u32 = 1 << 30;
 /// Buffers from this number on are the schedule's temporaries.
 pub const TEMPS: u32 = 1 << 31;
-/// This many bytes of a shelf share the cache line of its owner's flag: such short data costs one
-/// line, not two.
-pub const SHELF_LINE: u64 = 48;
+/// This many bytes of a shm buffer share the cache line of its owner's flag: such short data costs
+/// one line, not two.
+pub const FLAG_LINE_BYTES: u64 = 48;
 
-/// Units of a shelf that come before the first whole line after the stage's; `unit`: bytes of one.
+/// Units of a shm buffer that come before the first whole line after the stage's; `unit`: bytes of
+/// one.
 #[inline]
 pub fn front(unit: u64) -> u64 {
-    SHELF_LINE.div_ceil(unit.max(1))
+    FLAG_LINE_BYTES.div_ceil(unit.max(1))
 }
 
-/// Whether a buffer is the shelf of some rank.
+/// Whether a buffer is the shm buffer of some rank.
 #[inline]
-pub fn is_shelf(buf: u32) -> bool {
-    (SHELVES..TEMPS).contains(&buf)
+pub fn is_shm_buffer(buf: u32) -> bool {
+    (SHM_BUFFERS..TEMPS).contains(&buf)
 }
 
 /// A range of units in a buffer.
@@ -165,7 +167,7 @@ pub enum Step {
         right: Slice,
     },
     /// Announces to the other ranks of the shm region that this rank has come to this stage: its
-    /// accesses to shelves before are done.
+    /// accesses to shm buffers before are done.
     Raise(u32),
     /// Waits until that rank (of this node) has come to a stage.
     Watch {
@@ -195,15 +197,15 @@ pub enum Temp {
 
 /// The part of the shm region that a schedule uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Shelf {
+pub enum ShmBuffer {
     /// None.
     #[default]
     None,
-    /// A short shelf ([`ShmSizes::short`] units): there are many, so that a rank can run several
-    /// collectives ahead of others.
+    /// A short shm buffer ([`ShmSizes::short`] units): there are many, so that a rank can run
+    /// several collectives ahead of others.
     Short,
-    /// A long shelf (up to [`ShmSizes::long`] units), through which long data flows in pieces. It
-    /// is a part of a ring that the collectives of a rank take in turns.
+    /// A long shm buffer (up to [`ShmSizes::long`] units), through which long data flows in pieces.
+    /// It is a part of a ring that the collectives of a rank take in turns.
     Long,
 }
 
@@ -217,33 +219,34 @@ pub struct Schedule {
     /// Number of sends and receives.
     pub slots: u32,
     /// The part of the shm region that it uses; the same on all ranks of the node.
-    pub shelf: Shelf,
-    /// Units of a short shelf that it may use from the first whole line on; the same on all ranks
-    /// of the node.
+    pub shm_buffer: ShmBuffer,
+    /// Units of a short shm buffer that it may use from the first whole line on; the same on all
+    /// ranks of the node.
     pub short: u64,
-    /// Units of a long shelf that it may use; the same on all ranks of the node.
+    /// Units of a long shm buffer that it may use; the same on all ranks of the node.
     pub long: u64,
     /// Messages are best fetched from the sender's memory by the receiver, if it may.
     pub fetched: bool,
 }
 
 impl Schedule {
-    /// The shared memory of a node that it touches; `unit`: bytes per unit of a shelf. `None`:
+    /// The shared memory of a node that it touches; `unit`: bytes per unit of a shm buffer. `None`:
     /// none.
     pub fn need(&self, unit: u64) -> Option<Need> {
-        match self.shelf {
-            Shelf::None => None,
-            Shelf::Long => Some(Need::Ring(self.long * unit)),
-            Shelf::Short if self.touches_lines_only(unit) => Some(Need::Lines),
-            Shelf::Short => Some(Need::Slots),
+        match self.shm_buffer {
+            ShmBuffer::None => None,
+            ShmBuffer::Long => Some(Need::Ring(self.long * unit)),
+            ShmBuffer::Short if self.touches_lines_only(unit) => Some(Need::Lines),
+            ShmBuffer::Short => Some(Need::Slots),
         }
     }
 
-    /// Whether it touches nothing of shelves beyond the lines of stages ([`SHELF_LINE`]); `unit`:
-    /// bytes of a unit of a shelf.
+    /// Whether it touches nothing of shm buffers beyond the lines of stages ([`FLAG_LINE_BYTES`]);
+    /// `unit`: bytes of a unit of a shm buffer.
     fn touches_lines_only(&self, unit: u64) -> bool {
         let front = front(unit) as i64;
-        let beyond = |s: &Slice| !s.is_empty() && is_shelf(s.buf) && s.at + s.len as i64 > front;
+        let beyond =
+            |s: &Slice| !s.is_empty() && is_shm_buffer(s.buf) && s.at + s.len as i64 > front;
         !self.steps.iter().any(|step| match step {
             Step::Copy { from: a, to: b } | Step::Reduce { left: a, right: b } => {
                 beyond(a) || beyond(b)
@@ -253,10 +256,10 @@ impl Schedule {
         })
     }
 
-    /// Makes sure that this many units of data fit on every rank's short shelf.
+    /// Makes sure that this many units of data fit on every rank's short shm buffer.
     #[inline]
     pub fn use_short(&mut self, units: u64) {
-        self.shelf = Shelf::Short;
+        self.shm_buffer = ShmBuffer::Short;
         self.short = self.short.max(units);
     }
 

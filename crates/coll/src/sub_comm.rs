@@ -2,12 +2,14 @@
 //! of all.
 //!
 //! An algorithm that is written for all ranks of a communicator is emitted for a part of them, and
-//! its steps are then renamed: ranks, the two buffers of the caller, and shelves. So a collective
-//! on several nodes is made of the same algorithms as one on a single node, and the same table
-//! chooses them.
+//! its steps are then renamed: ranks, the two buffers of the caller, and shm buffers. So a
+//! collective on several nodes is made of the same algorithms as one on a single node, and the same
+//! table chooses them.
 
 use super::table::Site;
-use super::{Ask, Coll, Levels, RECV, SEND, SHELVES, Schedule, Shelf, Slice, Step, TEMPS, Table};
+use super::{
+    Ask, Coll, Levels, RECV, SEND, SHM_BUFFERS, Schedule, ShmBuffer, Slice, Step, TEMPS, Table,
+};
 
 /// Basis of the choice of a composed algorithm's parts.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +96,7 @@ impl<'a> SubComm<'a> {
     /// Emits `part` for the part's ranks and buffers, and waits for its end.
     pub fn emit(&self, s: &mut Schedule, part: impl FnOnce(&mut Schedule)) {
         let (first, temps, slots) = (s.steps.len(), s.temps.len(), s.slots);
-        let shelf = std::mem::take(&mut s.shelf);
+        let shm_buffer = std::mem::take(&mut s.shm_buffer);
         part(s);
         for step in &mut s.steps[first..] {
             *step = self.renamed(*step);
@@ -104,17 +106,17 @@ impl<'a> SubComm<'a> {
                 *like = self.slice(*like);
             }
         }
-        if s.shelf != Shelf::None {
+        if s.shm_buffer != ShmBuffer::None {
             self.take_turn(s, first);
         }
-        s.shelf = s.shelf.max(shelf);
+        s.shm_buffer = s.shm_buffer.max(shm_buffer);
         if s.slots > slots {
             s.fence();
         }
     }
 
-    /// A later part on the same shared memory: no rank writes a shelf before all have finished the
-    /// part before.
+    /// A later part on the same shared memory: no rank writes a shm buffer before all have finished
+    /// the part before.
     fn take_turn(&self, s: &mut Schedule, first: usize) {
         let Some(stage) = self
             .shm_region
@@ -123,10 +125,10 @@ impl<'a> SubComm<'a> {
         else {
             return;
         };
-        let on_shelf = |slice: &Slice| (SHELVES..Slice::NOTHING.buf).contains(&slice.buf);
+        let in_shm_buffer = |slice: &Slice| (SHM_BUFFERS..Slice::NOTHING.buf).contains(&slice.buf);
         let writes = s.steps[first..].iter().any(|step| match step {
-            Step::Copy { to, .. } => on_shelf(to),
-            Step::Reduce { right, .. } => on_shelf(right),
+            Step::Copy { to, .. } => in_shm_buffer(to),
+            Step::Reduce { right, .. } => in_shm_buffer(right),
             _ => false,
         });
         if writes {
@@ -177,8 +179,8 @@ impl<'a> SubComm<'a> {
         match slice.buf {
             SEND => moved(self.send),
             RECV => moved(self.recv),
-            SHELVES..TEMPS if slice.buf != Slice::NOTHING.buf => Slice {
-                buf: SHELVES + self.ranks[(slice.buf - SHELVES) as usize],
+            SHM_BUFFERS..TEMPS if slice.buf != Slice::NOTHING.buf => Slice {
+                buf: SHM_BUFFERS + self.ranks[(slice.buf - SHM_BUFFERS) as usize],
                 ..slice
             },
             _ => slice,

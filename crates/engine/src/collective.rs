@@ -67,7 +67,7 @@ pub struct Collectives {
     /// Background runs.
     pub running: Running,
     store: Store,
-    /// How this rank writes long data on its shelves.
+    /// How this rank writes long data on its shm buffers.
     publisher: NontemporalCopier,
     /// More ranks than cores on this host: waiting means letting others run.
     oversubscribed: bool,

@@ -1,6 +1,6 @@
 //! Allgather in shared memory: every rank publishes its block and copies the others' blocks. Long
-//! blocks go through the long shelf in pieces, two or more at a time: a rank that publishes the
-//! next piece has read the last piece of every other rank.
+//! blocks go through the long shm buffer in pieces, two or more at a time: a rank that publishes
+//! the next piece has read the last piece of every other rank.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

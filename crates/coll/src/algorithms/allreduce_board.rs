@@ -1,6 +1,6 @@
 //! Allreduce in shared memory: every rank publishes its input and combines all inputs in rank order
 //! (so all have the same bits). Each rank waits once per piece; for short messages and not too many
-//! ranks. Long data goes through the long shelf in pieces, two or more at a time: a rank that
+//! ranks. Long data goes through the long shm buffer in pieces, two or more at a time: a rank that
 //! publishes the next piece has read the last piece of every other rank.
 
 use super::reduce_board;

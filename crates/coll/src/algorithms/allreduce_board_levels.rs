@@ -12,12 +12,12 @@ use crate::{Ask, Schedule};
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
     let tree = Tree::first(ask).by_levels(ask);
-    let here = ask.shelf(ask.rank, ask.count);
+    let here = ask.shm_buffer(ask.rank, ask.count);
     let all = reduce_board_tree::fold_up(&tree, ask, s);
     s.copy(all, here);
     s.raise(1);
     wait_for_head(&tree, ask, s);
-    let from = ask.shelf(tree.head(ask.rank), ask.count);
+    let from = ask.shm_buffer(tree.head(ask.rank), ask.count);
     if tree.releases(ask.rank) {
         s.copy(from, here);
         s.raise(2);

@@ -1,5 +1,5 @@
 //! Allreduce on a shm region for long messages: each rank combines its part of every piece from all
-//! shelves, and all read the parts together. The order of ranks is kept.
+//! shm buffers, and all read the parts together. The order of ranks is kept.
 
 use super::reduce_board_parts;
 use crate::cost::Place;

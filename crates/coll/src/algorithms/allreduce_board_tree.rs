@@ -11,12 +11,12 @@ use crate::{Ask, Schedule};
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
     let all = reduce_board_tree::fold_up(&Tree::first(ask), ask, s);
-    s.copy(all, ask.shelf(ask.rank, ask.count));
+    s.copy(all, ask.shm_buffer(ask.rank, ask.count));
     s.raise(1);
     if ask.rank > 0 {
         s.watch(0, 1);
     }
-    s.copy(ask.shelf(0, ask.count), ask.output());
+    s.copy(ask.shm_buffer(0, ask.count), ask.output());
 }
 
 /// Nanoseconds, as [`crate::cost`] says.

@@ -1,6 +1,6 @@
-//! Alltoall in shared memory: every rank publishes the others' blocks on its shelf, and copies its
-//! own from every shelf. Long blocks go through the long shelf in pieces, two or more at a time. In
-//! place, a piece is published before it is overwritten.
+//! Alltoall in shared memory: every rank publishes the others' blocks in its shm buffer, and copies
+//! its own from every shm buffer. Long blocks go through the long shm buffer in pieces, two or more
+//! at a time. In place, a piece is published before it is overwritten.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

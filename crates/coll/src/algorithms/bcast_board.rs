@@ -1,6 +1,6 @@
-//! Broadcast in shared memory: the root writes its shelf, all others read it. Long data goes
-//! through the long shelf in pieces, in as many slots as the parameter says: while the others read
-//! one half of the shelf, the root fills the other.
+//! Broadcast in shared memory: the root writes its shm buffer, all others read it. Long data goes
+//! through the long shm buffer in pieces, in as many slots as the parameter says: while the others
+//! read one half of the shm buffer, the root fills the other.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};
@@ -20,7 +20,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let slot = cut.slot(ask.root, i).part(0, piece.len);
         let ends_half = (i + 1) % half == 0;
         if ask.is_root() {
-            // The pieces that the next half of the shelf held before.
+            // The pieces that the next half of the shm buffer held before.
             if i % half == 0 && i + half > cut.slots() {
                 s.watch_all((i + half - cut.slots()) as u32);
             }

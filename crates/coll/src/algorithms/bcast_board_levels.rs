@@ -18,7 +18,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     match ask.count {
         0 => {}
         _ if ask.size < 2 => {}
-        n if n > ask.shelf_units().0 => in_pieces(&tree, ask, s),
+        n if n > ask.shm_buffer_units().0 => in_pieces(&tree, ask, s),
         _ => short(&tree, ask, s),
     }
 }
@@ -31,7 +31,7 @@ fn cut_as<'a>(ask: &Ask<'a>) -> Ask<'a> {
     }
 }
 
-/// While others read one half of a rank's shelf, it fills the other.
+/// While others read one half of a rank's shm buffer, it fills the other.
 fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
     let data = ask.output();
     let (parent, readers) = (tree.parent(ask.rank), tree.children(ask.rank));
@@ -46,7 +46,7 @@ fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
             s.copy(slot(parent), piece);
         }
         if !readers.is_empty() {
-            // The pieces that the next half of the shelf held before.
+            // The pieces that the next half of the shm buffer held before.
             if i % half == 0 && i + half > cut.slots() {
                 let before = (i + half - cut.slots()) as u32;
                 readers.iter().for_each(|r| s.watch(*r, before));
@@ -63,7 +63,7 @@ fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &Place) -> f64 {
     let fan = ask.param;
-    if ask.count <= ask.shelf_units().0 {
+    if ask.count <= ask.shm_buffer_units().0 {
         let b = ask.bytes as f64;
         let readers = |k| children(fan, k).map(f64::from).sum();
         return at.release(b, readers, |k, at| down(k, fan, b, |_| *at));

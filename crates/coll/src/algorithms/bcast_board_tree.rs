@@ -1,6 +1,6 @@
 //! Broadcast in shared memory by a tree of given fan-out: a rank with children republishes on its
-//! own shelf what it has read. For short messages and many ranks, where reading one shelf would
-//! delay all.
+//! own shm buffer what it has read. For short messages and many ranks, where reading one shm buffer
+//! would delay all.
 
 use crate::cost::{Place, children, subtrees};
 use crate::tree::Tree;
@@ -11,16 +11,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     short(&Tree::rooted(ask), ask, s);
 }
 
-/// Data that a short shelf holds, down a tree.
+/// Data that a short shm buffer holds, down a tree.
 pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
     let data = ask.output();
     s.use_short(data.len);
     if let Some(parent) = tree.parent(ask.rank) {
         s.watch(parent, 1);
-        s.copy(ask.shelf(parent, data.len), data);
+        s.copy(ask.shm_buffer(parent, data.len), data);
     }
     if !tree.children(ask.rank).is_empty() {
-        s.copy(data, ask.shelf(ask.rank, data.len));
+        s.copy(data, ask.shm_buffer(ask.rank, data.len));
         s.raise(1);
     }
 }

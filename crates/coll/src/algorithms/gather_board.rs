@@ -1,5 +1,5 @@
 //! Gather in shared memory: every rank publishes its block, and the root copies all blocks. Long
-//! blocks go through the long shelf in pieces.
+//! blocks go through the long shm buffer in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

@@ -92,10 +92,10 @@ pub enum Need {
     EvenApart,
     /// Not MPI_IN_PLACE.
     Apart,
-    /// One node, and its ranks have a shm region whose long shelves hold the data in not too many
-    /// pieces.
+    /// One node, and its ranks have a shm region whose long shm buffers hold the data in not too
+    /// many pieces.
     Shm,
-    /// A shm region, as for `Shm`, whose short shelves hold the data; not nothing, and several
+    /// A shm region, as for `Shm`, whose short shm buffers hold the data; not nothing, and several
     /// ranks.
     ShortShm,
     /// A shm region, as for `Shm`, and equal blocks.
@@ -179,26 +179,26 @@ fn has_levels(ask: &Ask) -> bool {
     ask.levels.is_some_and(|l| !l.tiers().is_empty())
 }
 
-/// Whether shm region algorithms can do the call: long shelves must have some units for every rank,
-/// and the number of pieces must fit into the stages.
+/// Whether shm region algorithms can do the call: long shm buffers must have some units for every
+/// rank, and the number of pieces must fit into the stages.
 fn on_shm_region(ask: &Ask) -> bool {
     if ask.shm_region.is_none() || ask.nodes.is_some() {
         return false;
     }
-    let quarter = ask.shelf_units().1 / 4;
+    let quarter = ask.shm_buffer_units().1 / 4;
     let data = ask
         .count
         .max(ask.block_bytes.saturating_mul(ask.size as u64));
     quarter >= ask.size as u64 && data < MOST_PIECES * quarter
 }
 
-/// Whether shm region algorithms that need all data on a short shelf at once can do the call.
+/// Whether shm region algorithms that need all data in a short shm buffer at once can do the call.
 fn on_short_shm_region(ask: &Ask) -> bool {
-    let fits = (1..=ask.shelf_units().0).contains(&ask.count);
+    let fits = (1..=ask.shm_buffer_units().0).contains(&ask.count);
     ask.size > 1 && fits && on_shm_region(ask)
 }
 
-/// Quarters of a long shelf that the data of one collective may fill.
+/// Quarters of a long shm buffer that the data of one collective may fill.
 const MOST_PIECES: u64 = 10_000;
 
 /// One algorithm.
@@ -221,8 +221,8 @@ pub struct Algorithm {
     pub at_once: bool,
 }
 
-/// Kilobytes of a piece that goes through a shm region's long shelf; if pieces make no difference,
-/// the first is taken.
+/// Kilobytes of a piece that goes through a shm region's long shm buffer; if pieces make no
+/// difference, the first is taken.
 const KILOBYTES: [u32; 7] = [256, 512, 128, 64, 32, 16, 8];
 
 macro_rules! algorithms {

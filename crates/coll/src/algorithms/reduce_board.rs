@@ -1,7 +1,8 @@
 //! Reduce in shared memory: every rank publishes its input, the root combines them in rank order.
-//! Long data goes through the long shelf in pieces: while the root combines one half of the shelf,
-//! the others fill the other. For short messages and not too many ranks, and for long ones on two
-//! ranks, where the root of one call publishes the pieces of the next while it is not needed.
+//! Long data goes through the long shm buffer in pieces: while the root combines one half of the
+//! shm buffer, the others fill the other. For short messages and not too many ranks, and for long
+//! ones on two ranks, where the root of one call publishes the pieces of the next while it is not
+//! needed.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};
@@ -36,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
                 s.raise(stage);
             }
         } else {
-            // The pieces that the next half of the shelf held before.
+            // The pieces that the next half of the shm buffer held before.
             if i % half == 0 && i + half > cut.slots() {
                 s.watch(ask.root, (i + half - cut.slots()) as u32);
             }

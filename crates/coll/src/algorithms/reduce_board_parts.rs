@@ -1,6 +1,6 @@
-//! Reduce on a shm region for long messages. The data goes through the long shelves in pieces, and
-//! each rank combines its part of every piece, so that all cores share the work; the root collects
-//! the parts. The order of ranks is kept.
+//! Reduce on a shm region for long messages. The data goes through the long shm buffers in pieces,
+//! and each rank combines its part of every piece, so that all cores share the work; the root
+//! collects the parts. The order of ranks is kept.
 //!
 //! All ranks work on three pieces at a time: in step `i` a rank publishes piece `i`, combines its
 //! part of piece `i-1`, and collects piece `i-2`; then it signals. So there is one wait per piece,
@@ -137,7 +137,7 @@ impl Parts<'_> {
         part_of(piece, r, self.ask.size)
     }
 
-    /// Part `r` of piece `i` of that length on the shelf of `on`.
+    /// Part `r` of piece `i` of that length in the shm buffer of `on`.
     fn shown(&self, i: u64, len: u64, on: u32, r: u32) -> Slice {
         self.part(self.cut.slot(on, i).part(0, len), r)
     }

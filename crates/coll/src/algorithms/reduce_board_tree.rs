@@ -10,12 +10,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     short(&Tree::first(ask), ask, s);
 }
 
-/// Data that a short shelf holds, up a tree whose root is rank 0.
+/// Data that a short shm buffer holds, up a tree whose root is rank 0.
 pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
     let home = ask.output();
     let all = fold_up(tree, ask, s);
-    let shown = ask.shelf(ask.rank, ask.count);
+    let shown = ask.shm_buffer(ask.rank, ask.count);
     if ask.rank == 0 && ask.is_root() {
         s.copy(all, home);
     } else {
@@ -23,7 +23,7 @@ pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
         s.raise(1);
         if ask.is_root() {
             s.watch(0, 1);
-            s.copy(ask.shelf(0, ask.count), home);
+            s.copy(ask.shm_buffer(0, ask.count), home);
         }
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
         return 0.0;
     }
     let b = ask.bytes as f64;
-    // The sum is on the shelf of the last child: combining writes there.
+    // The sum is in the shm buffer of the last child: combining writes there.
     let own = at.memory.combine_into(b);
     let each = at.memory.look() + at.memory.fold_into(b);
     let (full, last) = subtrees(ask.param, n);
@@ -68,12 +68,12 @@ pub fn fold_up(tree: &Tree, ask: &Ask, s: &mut Schedule) -> Slice {
         let Some((&last, others)) = children.split_last() else {
             continue;
         };
-        // The shelf of the last child now belongs to this rank: no other rank reads it.
+        // The shm buffer of the last child now belongs to this rank: no other rank reads it.
         s.watch(last, 1);
-        let sum = ask.shelf(last, ask.count);
+        let sum = ask.shm_buffer(last, ask.count);
         for &child in others.iter().rev() {
             s.watch(child, 1);
-            s.reduce(ask.shelf(child, ask.count), sum);
+            s.reduce(ask.shm_buffer(child, ask.count), sum);
         }
         s.reduce(own, sum);
         own = sum;

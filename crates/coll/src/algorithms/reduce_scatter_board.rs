@@ -1,6 +1,6 @@
 //! Reduce-scatter (and its block form) in shared memory: every rank publishes the others' blocks,
-//! and combines its own from all shelves in rank order. Long data goes through the long shelf in
-//! pieces, each with its share of every block, two or more at a time.
+//! and combines its own from all shm buffers in rank order. Long data goes through the long shm
+//! buffer in pieces, each with its share of every block, two or more at a time.
 
 use crate::ask::part_of;
 use crate::cost::Place;

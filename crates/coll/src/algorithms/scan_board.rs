@@ -1,6 +1,6 @@
 //! Scan and exscan in shared memory, along the chain of ranks: each rank combines its input with
 //! the result published by the rank below and publishes the sum. Every rank combines once, however
-//! many ranks there are; long data goes through the long shelf in pieces.
+//! many ranks there are; long data goes through the long shm buffer in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

@@ -1,5 +1,5 @@
 //! Scatter in shared memory: the root copies each block into the receiver's slot; each rank copies
-//! its block out. Long blocks go through the long shelf in pieces.
+//! its block out. Long blocks go through the long shm buffer in pieces.
 
 use crate::cost::Place;
 use crate::cut::{self, Cut};

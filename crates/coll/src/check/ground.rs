@@ -4,7 +4,7 @@
 use super::rank::Rank;
 use super::{Region, World};
 use crate::executor::{self, Flags, LAST_STAGE, Places, STAGE_BITS, Spot};
-use crate::{Slice, is_shelf};
+use crate::{Slice, is_shm_buffer};
 
 /// Locations of a rank's slices: the area is the buffer, and a symbol is a byte. Memory with longer
 /// units is not contiguous, so that the executor leaves it to its owner.
@@ -12,7 +12,7 @@ pub struct Rows<'a>(pub &'a Rank);
 
 impl Places for Rows<'_> {
     fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
-        if !is_shelf(slice.buf) && self.0.unit(slice.buf) != 1 {
+        if !is_shm_buffer(slice.buf) && self.0.unit(slice.buf) != 1 {
             return None;
         }
         let (area, by) = (slice.buf, u32::try_from(slice.at).ok()?);

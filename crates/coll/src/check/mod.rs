@@ -10,9 +10,10 @@
 //! It runs the library's own executor ([`crate::executor`]): ops, progress and flow control are
 //! those of the engine, on memory and flags that are made up here (`ground.rs`). Every raise
 //! publishes what its rank knows, every look at a flag takes in what it has seen, and messages
-//! carry it; two accesses of a shelf that this does not order are a fault (`shelves.rs`). Stages
-//! must go up, slices stay within the shelf, and the ranks of a node agree on its kind. Several
-//! collectives in a row run on one shm region with as many lines and slots as [`Reuse`] says.
+//! carry it; two accesses of a shm buffer that this does not order are a fault (`shm_buffers.rs`).
+//! Stages must go up, slices stay within the shm buffer, and the ranks of a node agree on its kind.
+//! Several collectives in a row run on one shm region with as many lines and slots as [`Reuse`]
+//! says.
 //!
 //! Schedules know no data, so whether they end does not depend on the interleaving: one run is
 //! enough.
@@ -20,15 +21,18 @@
 mod clock;
 mod ground;
 mod rank;
-mod shelves;
+mod shm_buffers;
 mod symbol;
 
 use super::executor::{Capacity, FlowControl, Next, Progress, Reservation, bind};
-use super::{Nodes, SHELF_LINE, SHELVES, Schedule, Shelf, ShmSizes, Slice, Step, front, is_shelf};
+use super::{
+    FLAG_LINE_BYTES, Nodes, SHM_BUFFERS, Schedule, ShmBuffer, ShmSizes, Slice, Step, front,
+    is_shm_buffer,
+};
 use clock::Clock;
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
-use shelves::{Area, Place, Shelves};
+use shm_buffers::{Area, Place, ShmBuffers};
 use std::collections::{HashMap, VecDeque};
 pub use symbol::Symbol;
 
@@ -61,9 +65,9 @@ impl Region {
         self.from == self.to
     }
 
-    /// The rank on whose shelf it lies.
+    /// The rank on whose shm buffer it lies.
     fn owner(&self) -> Option<usize> {
-        is_shelf(self.buf).then(|| (self.buf - SHELVES) as usize)
+        is_shm_buffer(self.buf).then(|| (self.buf - SHM_BUFFERS) as usize)
     }
 }
 
@@ -100,7 +104,7 @@ pub struct World {
     recvs: Queues,
     shm_region: Option<ShmSizes>,
     node: Vec<u32>,
-    shelves: Shelves,
+    shm_buffers: ShmBuffers,
     reuse: Reuse,
     commutative: bool,
 }
@@ -121,7 +125,7 @@ impl World {
             sends: Queues::new(),
             recvs: Queues::new(),
             shm_region: None,
-            shelves: Shelves::default(),
+            shm_buffers: ShmBuffers::default(),
             reuse: Reuse {
                 slots: 2,
                 lines: 3,
@@ -141,7 +145,7 @@ impl World {
         self
     }
 
-    /// With this many shelves.
+    /// With this many shm buffers.
     pub fn reusing(mut self, reuse: Reuse) -> World {
         self.reuse = reuse;
         self
@@ -172,8 +176,8 @@ impl World {
         for (me, rank) in self.ranks.iter().enumerate() {
             if let Some(s) = rank.schedule() {
                 let (op, pc, steps) = (rank.op, rank.pc(), &s.steps);
-                let at = match s.shelf {
-                    Shelf::None => format!("step {pc}: {steps:?}"),
+                let at = match s.shm_buffer {
+                    ShmBuffer::None => format!("step {pc}: {steps:?}"),
                     _ => format!("op {pc}: {:?}, made of {steps:?}", rank.ops),
                 };
                 panic!("rank {me} stands in collective {op} at {at}");
@@ -188,16 +192,16 @@ impl World {
         let kinds = |r: usize| {
             self.ranks[r]
                 .schedules()
-                .map(|s| (s.shelf, s.short, s.long))
+                .map(|s| (s.shm_buffer, s.short, s.long))
         };
         for r in 0..self.ranks.len() {
             let first = self.on_node_of(r).next().unwrap_or(r);
             assert!(
                 kinds(r).eq(kinds(first)),
-                "ranks {first} and {r} use shelves of different kinds or lengths"
+                "ranks {first} and {r} use shm buffers of different kinds or lengths"
             );
             assert!(
-                self.shm_region.is_some() || kinds(r).all(|k| k.0 == Shelf::None),
+                self.shm_region.is_some() || kinds(r).all(|k| k.0 == ShmBuffer::None),
                 "there is no shm region"
             );
         }
@@ -212,7 +216,7 @@ impl World {
         let Some(shm_region) = self.shm_region else {
             return;
         };
-        let long = (shm_region.long - SHELF_LINE.min(shm_region.long)).next_multiple_of(64);
+        let long = (shm_region.long - FLAG_LINE_BYTES.min(shm_region.long)).next_multiple_of(64);
         let capacity = Capacity {
             lines: self.reuse.lines as u64,
             slots: self.reuse.slots as u64,
@@ -268,7 +272,7 @@ impl World {
         if let Some(schedule) = rank.schedule() {
             let stages = |s: &Step| !matches!(s, Step::Raise(0));
             assert!(schedule.steps.iter().all(stages), "rank {me} raises 0");
-            if schedule.shelf != Shelf::None {
+            if schedule.shm_buffer != ShmBuffer::None {
                 bind(schedule, &Rows(rank), &mut ops);
             }
         }
@@ -283,7 +287,7 @@ impl World {
         };
         let (ops, flow) = (std::mem::take(&mut rank.ops), rank.flow.take());
         let schedule = rank.schedule();
-        let shares = schedule.is_some_and(|s| s.shelf != Shelf::None);
+        let shares = schedule.is_some_and(|s| s.shm_buffer != ShmBuffer::None);
         let steps = schedule.map_or(0, |s| s.steps.len());
         let before = progress.at();
         let mut moved = false;
@@ -311,9 +315,11 @@ impl World {
             Step::Reduce { left, right } => self.reduce(me, left, right),
             Step::Send { to, what } => self.post(me, to as usize, what, false),
             Step::Recv { from, into } => self.post(me, from as usize, into, true),
-            Step::Raise(_) | Step::WatchAll(_) => panic!("uses the shm region without a shelf"),
+            Step::Raise(_) | Step::WatchAll(_) => {
+                panic!("uses the shm region without a shm buffer")
+            }
             Step::Watch { rank, .. } => {
-                panic!("rank {me} watches {rank}, and shares no shelf with it")
+                panic!("rank {me} watches {rank}, and shares no shm buffer with it")
             }
         }
     }
@@ -325,11 +331,12 @@ impl World {
         }
         let rank = &mut self.ranks[me];
         let schedule = rank.schedule();
-        let (slots, shelf) = schedule.map_or((0, Shelf::None), |s| (s.slots, s.shelf));
+        let (slots, shm_buffer) =
+            schedule.map_or((0, ShmBuffer::None), |s| (s.slots, s.shm_buffer));
         assert_eq!(rank.posted, slots, "slots are counted wrongly");
         let (flow, progress) = (rank.flow.take(), rank.progress.take());
         if let (Some(mut flow), Some(mut progress)) = (flow, progress) {
-            if shelf != Shelf::None {
+            if shm_buffer != ShmBuffer::None {
                 progress.end(&mut flow, &mut Ground::new(self, me));
             }
             self.ranks[me].flow = Some(flow);
@@ -339,12 +346,12 @@ impl World {
         true
     }
 
-    fn needs_shelf(&self, me: usize) {
-        let kind = self.ranks[me].schedule().map(|s| s.shelf);
+    fn needs_shm_buffer(&self, me: usize) {
+        let kind = self.ranks[me].schedule().map(|s| s.shm_buffer);
         assert_ne!(
             kind,
-            Some(Shelf::None),
-            "uses the shm region without a shelf"
+            Some(ShmBuffer::None),
+            "uses the shm region without a shm buffer"
         );
     }
 
@@ -390,12 +397,18 @@ impl World {
         let Some(owner) = nothing.owner() else {
             return self.ranks[me].region(slice);
         };
-        self.needs_shelf(me);
-        assert_eq!(self.node[owner], self.node[me], "a shelf of another node");
-        let from = usize::try_from(slice.at).expect("slice begins inside its shelf");
+        self.needs_shm_buffer(me);
+        assert_eq!(
+            self.node[owner], self.node[me],
+            "a shm buffer of another node"
+        );
+        let from = usize::try_from(slice.at).expect("slice begins inside its shm buffer");
         let to = from + slice.len as usize;
-        let room = self.shelf(me);
-        assert!(to <= room, "{slice:?} ends at {to} of a shelf of {room}");
+        let room = self.shm_buffer(me);
+        assert!(
+            to <= room,
+            "{slice:?} ends at {to} of a shm buffer of {room}"
+        );
         Region {
             from,
             to,
@@ -403,18 +416,18 @@ impl World {
         }
     }
 
-    /// Units of a shelf in the current collective.
-    fn shelf(&self, me: usize) -> usize {
+    /// Units of a shm buffer in the current collective.
+    fn shm_buffer(&self, me: usize) -> usize {
         let schedule = self.ranks[me].schedule();
         let shm_region = self.shm_region.map(|b| (b.short / b.unit, b.long / b.unit));
         let (short, long) = shm_region.unwrap_or_default();
-        match schedule.filter(|s| s.shelf == Shelf::Long) {
-            Some(s) => long.min(SHELF_LINE + s.long) as usize,
+        match schedule.filter(|s| s.shm_buffer == ShmBuffer::Long) {
+            Some(s) => long.min(FLAG_LINE_BYTES + s.long) as usize,
             None => short as usize,
         }
     }
 
-    /// The area of its owner in which a part of a shelf is in the current collective, and its
+    /// The area of its owner in which a part of a shm buffer is in the current collective, and its
     /// offset there.
     fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
         let front = front(self.shm_region.map_or(1, |b| b.unit)) as usize;
@@ -428,7 +441,9 @@ impl World {
             region.from >= front,
             "{region:?} begins in a line and ends outside"
         );
-        let is_long = rank.schedule().is_some_and(|s| s.shelf == Shelf::Long);
+        let is_long = rank
+            .schedule()
+            .is_some_and(|s| s.shm_buffer == ShmBuffer::Long);
         let (area, turn, at) = match is_long {
             true => (Area::Ring, 0, rank.ring_at()),
             false => (Area::Slot, number % self.reuse.slots as u64, 0),
@@ -456,17 +471,17 @@ impl World {
             None => self.ranks[me].load(region),
             Some(owner) => {
                 let ((place, region), op) = (self.place(me, owner, region), self.ranks[me].op);
-                self.shelves.read(place, region, op)
+                self.shm_buffers.read(place, region, op)
             }
         }
     }
 
-    /// Notes that a rank touches that memory, if it is a shelf.
+    /// Notes that a rank touches that memory, if it is a shm buffer.
     fn touch(&mut self, me: usize, region: Region, write: bool) {
         if let Some(owner) = region.owner().filter(|_| !region.is_empty()) {
             let ((place, region), clock) = (self.place(me, owner, region), &self.ranks[me].clock);
             let now = clock.now(me);
-            self.shelves.touch(place, region, write, now, clock);
+            self.shm_buffers.touch(place, region, write, now, clock);
         }
     }
 
@@ -476,7 +491,7 @@ impl World {
             None => self.ranks[me].store(region, data),
             Some(owner) => {
                 let ((place, region), op) = (self.place(me, owner, region), self.ranks[me].op);
-                self.shelves.write(place, region, op, data);
+                self.shm_buffers.write(place, region, op, data);
             }
         }
     }
@@ -484,8 +499,8 @@ impl World {
     fn post(&mut self, me: usize, other: usize, slice: Slice, is_recv: bool) -> bool {
         assert_ne!(me, other, "talks to itself");
         assert!(other < self.ranks.len(), "talks to rank {other}");
-        let on_shelf = is_shelf(slice.buf) && !slice.is_empty();
-        assert!(!on_shelf, "rank {me} has a message on a shelf");
+        let in_shm_buffer = is_shm_buffer(slice.buf) && !slice.is_empty();
+        assert!(!in_shm_buffer, "rank {me} has a message in a shm buffer");
         let region = self.region(me, slice);
         self.ranks[me].may(&region, is_recv);
         let data = if is_recv {

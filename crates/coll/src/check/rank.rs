@@ -5,7 +5,7 @@ use super::clock::Clock;
 use super::symbol::Symbol;
 use super::{Call, Memory, Region};
 use crate::executor::{FlowControl, Op, Progress};
-use crate::{SEND, Schedule, Slice, TEMPS, Temp, is_shelf};
+use crate::{SEND, Schedule, Slice, TEMPS, Temp, is_shm_buffer};
 
 /// A transfer that the rank has not waited for.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +129,7 @@ impl Rank {
     }
 
     fn memory(&mut self, buf: u32) -> &mut Memory {
-        assert!(!is_shelf(buf), "no private memory");
+        assert!(!is_shm_buffer(buf), "no private memory");
         let program = &mut self.programs[self.op];
         if buf >= TEMPS {
             &mut program.temps[(buf - TEMPS) as usize]

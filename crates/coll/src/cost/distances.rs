@@ -10,7 +10,7 @@ pub struct Distance {
     /// The prices of the call.
     pub p: Prices,
     /// A byte from the caches of another core, whatever else memory has to do.
-    pub shelf: f64,
+    pub shm_buffer: f64,
 }
 
 /// The distances between the ranks of one call.
@@ -64,9 +64,9 @@ impl Distances {
                 read: mixed([p.cache_read, p.read, p.far_read]),
                 ..*p
             };
-            let shelf = p.read;
+            let shm_buffer = p.read;
             waiting(&mut p);
-            Distance { p, shelf }
+            Distance { p, shm_buffer }
         };
         let inside = if near > 0.0 { cached / near } else { 0.0 };
         let [cached, near] = [cached / 1000.0, near / 1000.0];

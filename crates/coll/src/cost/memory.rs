@@ -1,8 +1,8 @@
-//! Costs of steps in memory: a rank's own memory, the shelves of others, and the lines that hold
-//! their progress.
+//! Costs of steps in memory: a rank's own memory, the shm buffers of others, and the lines that
+//! hold their progress.
 
 use super::{Distance, Prices};
-use crate::SHELF_LINE;
+use crate::FLAG_LINE_BYTES;
 
 /// Readers that the caches of one core serve at full speed: a built-in value.
 pub const PORTS: f64 = 8.0;
@@ -11,7 +11,7 @@ pub const PORTS: f64 = 8.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
     p: &'a Prices,
-    shelf: f64,
+    shm_buffer: f64,
 }
 
 impl<'a> Memory<'a> {
@@ -19,13 +19,13 @@ impl<'a> Memory<'a> {
     pub fn new(at: &'a Distance) -> Memory<'a> {
         Memory {
             p: &at.p,
-            shelf: at.shelf,
+            shm_buffer: at.shm_buffer,
         }
     }
 
-    /// A byte that one of many ranks reads from the same shelf.
+    /// A byte that one of many ranks reads from the same shm buffer.
     pub fn port(&self) -> f64 {
-        self.shelf / PORTS
+        self.shm_buffer / PORTS
     }
 
     /// Copies in private memory.
@@ -40,7 +40,7 @@ impl<'a> Memory<'a> {
         self.p.step + b * self.p.combine
     }
 
-    /// Copies to this rank's shelf.
+    /// Copies to this rank's shm buffer.
     pub fn show(&self, b: f64) -> f64 {
         super::count();
         let byte = if in_line(b) {
@@ -51,7 +51,7 @@ impl<'a> Memory<'a> {
         self.p.step + b * byte
     }
 
-    /// Copies from the shelf of another rank.
+    /// Copies from the shm buffer of another rank.
     pub fn read(&self, b: f64) -> f64 {
         super::count();
         match in_line(b) {
@@ -64,16 +64,16 @@ impl<'a> Memory<'a> {
     pub fn fold(&self, b: f64) -> f64 {
         let read = match in_line(b) {
             true => 0.0,
-            false => self.p.line + b * self.shelf,
+            false => self.p.line + b * self.shm_buffer,
         };
         self.combine(b) + read
     }
 
-    /// Copies from the shelf of another rank to private memory and to this rank's shelf, while `k`
-    /// ranks read it. While all wait for memory, it serves ranks in turns: what one rank moves more
-    /// than the others counts by their number.
+    /// Copies from the shm buffer of another rank to private memory and to this rank's shm buffer,
+    /// while `k` ranks read it. While all wait for memory, it serves ranks in turns: what one rank
+    /// moves more than the others counts by their number.
     pub fn pass_on(&self, k: f64, b: f64) -> f64 {
-        match self.p.read > self.shelf {
+        match self.p.read > self.shm_buffer {
             true => self.read(b) * (1.0 + 1.0 / k.max(1.0)),
             false => self.read(b) + self.show(b),
         }
@@ -101,19 +101,19 @@ impl<'a> Memory<'a> {
     pub fn fold_part(&self, b: f64, of: f64) -> f64 {
         match in_line(of) {
             true => self.combine(b),
-            false => self.combine(b) + self.p.line + b * self.shelf,
+            false => self.combine(b) + self.p.line + b * self.shm_buffer,
         }
     }
 
-    /// How far the last of `k` ranks is behind the first, if all read the others' lines and shelves
-    /// in the same order.
+    /// How far the last of `k` ranks is behind the first, if all read the others' lines and shm
+    /// buffers in the same order.
     pub fn convoy(&self, k: f64, b: f64) -> f64 {
         super::count();
         let port = if in_line(b) { 0.0 } else { b * self.port() };
         (k - 1.0).max(0.0) * (self.p.reader + port)
     }
 
-    /// Combines private memory with the data on the shelf of another rank, there.
+    /// Combines private memory with the data in the shm buffer of another rank, there.
     pub fn combine_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
@@ -121,7 +121,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Combines the data that two other ranks show, on the shelf of one of them.
+    /// Combines the data that two other ranks show, in the shm buffer of one of them.
     pub fn fold_into(&self, b: f64) -> f64 {
         match in_line(b) {
             true => self.combine(b),
@@ -150,15 +150,15 @@ impl<'a> Memory<'a> {
             + others * p.reader
     }
 
-    /// How long `k` ranks are busy that see one rank raise again and again, and read from its shelf
-    /// each time.
+    /// How long `k` ranks are busy that see one rank raise again and again, and read from its shm
+    /// buffer each time.
     pub fn keep_reading(&self, k: f64, b: f64) -> f64 {
         let together = k * self.p.reader.max(b * self.port());
         (self.look() + self.read(b)).max(together)
     }
 
     /// Time of the last of `k` ranks that see at the same time that one has raised, and read its
-    /// shelf.
+    /// shm buffer.
     pub fn see(&self, k: f64, b: f64) -> f64 {
         let all = if in_line(b) { 0.0 } else { k * b * self.port() };
         let others = (k - 1.0).max(0.0);
@@ -174,5 +174,5 @@ impl<'a> Memory<'a> {
 
 /// Whether data is in the line of its owner's stage.
 fn in_line(b: f64) -> bool {
-    b <= SHELF_LINE as f64
+    b <= FLAG_LINE_BYTES as f64
 }

@@ -162,10 +162,10 @@ prices! {
     reader = "reader", Start(20.0), "Delay for each further core that reads the same line at the same time (assumed).";
     more = "more", Start(10.0), "Each further line when many are polled (assumed).";
     copy = "copy-byte", CopyNear, "A byte copied in private memory.";
-    write = "write-byte", Stream(1.0), "A byte copied to a shelf whose lines other cores have read.";
-    read = "read-byte", StreamNear(0.75), "A byte copied from the shelf of another core of the socket.";
-    cache_read = "cache-read-byte", StreamCache(0.75), "A byte copied from the shelf of a core that shares a last-level cache.";
-    far_read = "far-read-byte", Stream(0.75), "A byte copied from the shelf of a core of another socket.";
+    write = "write-byte", Stream(1.0), "A byte copied to a shm buffer whose lines other cores have read.";
+    read = "read-byte", StreamNear(0.75), "A byte copied from the shm buffer of another core of the socket.";
+    cache_read = "cache-read-byte", StreamCache(0.75), "A byte copied from the shm buffer of a core that shares a last-level cache.";
+    far_read = "far-read-byte", Stream(0.75), "A byte copied from the shm buffer of a core of another socket.";
     combine = "combine-byte", CombineNear(1.0), "A byte combined, without reading its operands.";
     send = "send", Start(100.0), "Work of the sender of a message through shared memory.";
     way = "way", Start(RING), "Time of a message through shared memory in addition to a cache line.";

@@ -2,7 +2,7 @@
 
 use super::flow::Seen;
 use super::{Flags, FlowControl, LAST_STAGE, Reservation, Wait};
-use crate::{Schedule, Slice, Step, is_shelf};
+use crate::{Schedule, Slice, Step, is_shm_buffer};
 
 /// A byte of one of the areas that a [`Ground`] knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,7 +113,7 @@ fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
     let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
         return None;
     };
-    let alone = to == right && !is_shelf(to.buf);
+    let alone = to == right && !is_shm_buffer(to.buf);
     if !alone || !places.combines() {
         return None;
     }

@@ -4,7 +4,7 @@ use super::{
     Capacity, Flags, FlowControl, Ground, LAST_STAGE, Need, Next, Op, Places, Progress,
     Reservation, STAGE_BITS, Spot, Wait, bind,
 };
-use crate::{RECV, SEND, SHELVES, Schedule, Slice, Step, TEMPS};
+use crate::{RECV, SEND, SHM_BUFFERS, Schedule, Slice, Step, TEMPS};
 
 /// Data shown by the other members, and actions of this rank.
 #[derive(Default)]
@@ -185,14 +185,15 @@ fn a_run_with_messages_goes_on_past_a_rank_in_another_call() {
     assert!(bench.did.is_empty());
 }
 
-/// Elements of 8 bytes; shelves of the ranks of this node, 0 and 2, have 100 bytes each in area 5.
+/// Elements of 8 bytes; shm buffers of the ranks of this node, 0 and 2, have 100 bytes each in area
+/// 5.
 struct Eight;
 
 impl Places for Eight {
     fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
         let (area, first) = match slice.buf {
             TEMPS.. => return None,
-            SHELVES.. => (5, (slice.buf - SHELVES) as i64 * 100),
+            SHM_BUFFERS.. => (5, (slice.buf - SHM_BUFFERS) as i64 * 100),
             area => (area, 0),
         };
         let by = u32::try_from(first + 8 * slice.at).ok()?;
@@ -215,12 +216,12 @@ impl Places for Eight {
 #[test]
 fn binding_works_out_what_lies_in_a_row_and_leaves_the_rest() {
     let (send, recv) = (Slice::whole(SEND, 4), Slice::whole(RECV, 4));
-    let shelf = |r| Slice::whole(SHELVES + r, 4);
+    let shm_buffer = |r| Slice::whole(SHM_BUFFERS + r, 4);
     let mut s = Schedule::default();
     s.use_short(4);
-    s.copy(send, shelf(2));
-    s.combine(shelf(0), shelf(2), recv);
-    s.combine(send, recv, shelf(0));
+    s.copy(send, shm_buffer(2));
+    s.combine(shm_buffer(0), shm_buffer(2), recv);
+    s.combine(send, recv, shm_buffer(0));
     s.watch(2, 1);
     s.copy(Slice::whole(SEND, 8), Slice::whole(RECV, 8));
     let temp = s.elements(4);
@@ -239,7 +240,7 @@ fn binding_works_out_what_lies_in_a_row_and_leaves_the_rest() {
             into: b,
             len: 32,
         },
-        // Others may look at a shelf between the two.
+        // Others may look at a shm buffer between the two.
         copy(b, zero),
         Op::Reduce {
             left: a,

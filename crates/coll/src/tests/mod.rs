@@ -9,8 +9,8 @@ mod shm_regions;
 use super::algorithms::{ALL, Algorithm, Need};
 use super::check::{Call, Memory, Symbol, World};
 use super::{
-    Ask, Blocks, Chooser, Coll, Domain, Levels, Nodes, RECV, SEND, SHELF_LINE, Schedule, ShmSizes,
-    Table,
+    Ask, Blocks, Chooser, Coll, Domain, FLAG_LINE_BYTES, Levels, Nodes, RECV, SEND, Schedule,
+    ShmSizes, Table,
 };
 use std::sync::LazyLock;
 
@@ -152,7 +152,7 @@ static TABLES: LazyLock<[Option<Table>; 4]> = LazyLock::new(|| {
 /// A shm region that holds everything at once, and the smallest one that algorithms must do with.
 fn shm_regions(n: u32) -> [ShmSizes; 2] {
     let unit = 1;
-    let (short, long) = (SHELF_LINE + 2, SHELF_LINE + 4 * n as u64);
+    let (short, long) = (FLAG_LINE_BYTES + 2, FLAG_LINE_BYTES + 4 * n as u64);
     let roomy = ShmSizes {
         short: 1 << 12,
         long: 1 << 16,

@@ -1,7 +1,7 @@
 //! Collectives that move data or signals from rank to rank.
 
 use super::*;
-use crate::{SHELVES, Shelf, Slice, Step};
+use crate::{SHM_BUFFERS, ShmBuffer, Slice, Step};
 use kw_base::overheads::WINDOW;
 
 fn fans(coll: Coll) -> &'static [u32] {
@@ -45,11 +45,11 @@ fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
     s
 }
 
-/// The schedule with a note on the rank's own shelf before it and a look at the notes of all ranks
-/// after it: the checker rejects a look that is not ordered after the note.
+/// The schedule with a note on the rank's own shm buffer before it and a look at the notes of all
+/// ranks after it: the checker rejects a look that is not ordered after the note.
 fn noted(mut s: Schedule, rank: u32, n: u32) -> Schedule {
     let note = |r| Slice {
-        buf: SHELVES + r,
+        buf: SHM_BUFFERS + r,
         at: 0,
         len: 1,
     };
@@ -67,7 +67,7 @@ fn noted(mut s: Schedule, rank: u32, n: u32) -> Schedule {
             to: Slice::whole(RECV, 1),
         });
     }
-    s.shelf = Shelf::Short;
+    s.shm_buffer = ShmBuffer::Short;
     s
 }
 
@@ -265,7 +265,7 @@ fn alltoall_turns_rows_into_columns() {
     }
 }
 
-/// Blocks longer than a cache line, which no slot of a shelf is cut for.
+/// Blocks longer than a cache line, which no slot of a shm buffer is cut for.
 #[test]
 fn alltoall_of_odd_long_blocks_stays_in_order() {
     const LEN: usize = 100;

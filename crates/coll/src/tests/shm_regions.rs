@@ -5,36 +5,36 @@ use super::*;
 use crate::algorithms::bcast_board;
 use crate::check::Reuse;
 use crate::sub_comm::SubComm;
-use crate::{SHELVES, Shelf, Slice, Step};
+use crate::{SHM_BUFFERS, ShmBuffer, Slice, Step};
 
-/// The shelf of a rank, `len` units of it beyond the line.
-fn shelf(r: u32, len: u64) -> Slice {
+/// The shm buffer of a rank, `len` units of it beyond the line.
+fn shm_buffer(r: u32, len: u64) -> Slice {
     Slice {
-        at: SHELF_LINE as i64,
+        at: FLAG_LINE_BYTES as i64,
         ..line(r, len)
     }
 }
 
-/// The shelf of a rank, `len` units of its line.
+/// The shm buffer of a rank, `len` units of its line.
 fn line(r: u32, len: u64) -> Slice {
-    Slice::whole(SHELVES + r, len)
+    Slice::whole(SHM_BUFFERS + r, len)
 }
 
-/// Every rank writes two units on its shelf, signals, and adds up the data that all have written;
-/// `edit` plants a mistake at one rank.
-fn sum(n: u32, kind: Shelf, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
+/// Every rank writes two units in its shm buffer, signals, and adds up the data that all have
+/// written; `edit` plants a mistake at one rank.
+fn sum(n: u32, kind: ShmBuffer, edit: impl Fn(u32, &mut Vec<Step>)) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
-            shelf: kind,
+            shm_buffer: kind,
             long: 2,
             ..Schedule::default()
         };
-        s.copy(Slice::whole(SEND, 2), shelf(r, 2));
+        s.copy(Slice::whole(SEND, 2), shm_buffer(r, 2));
         s.raise(1);
         s.watch_all(1);
-        s.copy(shelf(n - 1, 2), Slice::whole(RECV, 2));
+        s.copy(shm_buffer(n - 1, 2), Slice::whole(RECV, 2));
         for other in (0..n - 1).rev() {
-            s.reduce(shelf(other, 2), Slice::whole(RECV, 2));
+            s.reduce(shm_buffer(other, 2), Slice::whole(RECV, 2));
         }
         edit(r, &mut s.steps);
         (s, vec![plain(base(r, 2)), plain(never(2))])
@@ -51,7 +51,7 @@ fn run(calls: Vec<Call>) -> Vec<Vec<Memory>> {
 
 #[test]
 fn a_sum_over_the_shm_region_passes() {
-    for m in run(sum(5, Shelf::Short, |_, _| {})) {
+    for m in run(sum(5, ShmBuffer::Short, |_, _| {})) {
         assert_eq!(m[1].cells, folded(0..5, 0..2));
     }
 }
@@ -59,7 +59,7 @@ fn a_sum_over_the_shm_region_passes() {
 #[test]
 #[should_panic(expected = "in no order")]
 fn a_missing_watch_is_a_fault() {
-    run(sum(3, Shelf::Short, |r, steps| {
+    run(sum(3, ShmBuffer::Short, |r, steps| {
         if r == 2 {
             steps.remove(2);
         }
@@ -69,7 +69,7 @@ fn a_missing_watch_is_a_fault() {
 #[test]
 #[should_panic(expected = "in no order")]
 fn a_watch_of_the_wrong_rank_is_a_fault() {
-    run(sum(3, Shelf::Short, |r, steps| {
+    run(sum(3, ShmBuffer::Short, |r, steps| {
         if r == 2 {
             steps[2] = Step::Watch { rank: 0, stage: 1 };
         }
@@ -79,7 +79,7 @@ fn a_watch_of_the_wrong_rank_is_a_fault() {
 #[test]
 #[should_panic(expected = "in no order")]
 fn a_write_after_the_raise_is_a_fault() {
-    run(sum(3, Shelf::Short, |r, steps| {
+    run(sum(3, ShmBuffer::Short, |r, steps| {
         if r == 0 {
             steps.swap(0, 1);
         }
@@ -89,7 +89,7 @@ fn a_write_after_the_raise_is_a_fault() {
 #[test]
 #[should_panic(expected = "in no order")]
 fn overwriting_what_others_still_read_is_a_fault() {
-    run(sum(3, Shelf::Short, |_, steps| {
+    run(sum(3, ShmBuffer::Short, |_, steps| {
         steps.push(steps[0]);
     }));
 }
@@ -97,7 +97,7 @@ fn overwriting_what_others_still_read_is_a_fault() {
 #[test]
 #[should_panic(expected = "stands in collective 0 at op 2")]
 fn a_missing_raise_is_a_fault() {
-    run(sum(3, Shelf::Short, |r, steps| {
+    run(sum(3, ShmBuffer::Short, |r, steps| {
         if r == 1 {
             steps.remove(1);
         }
@@ -107,32 +107,37 @@ fn a_missing_raise_is_a_fault() {
 #[test]
 #[should_panic(expected = "raises 1 after 1")]
 fn a_stage_that_does_not_go_up_is_a_fault() {
-    run(sum(2, Shelf::Short, |_, steps| steps.push(Step::Raise(1))));
+    run(sum(2, ShmBuffer::Short, |_, steps| {
+        steps.push(Step::Raise(1))
+    }));
 }
 
 #[test]
-#[should_panic(expected = "of a shelf of")]
-fn a_slice_beyond_the_shelf_is_a_fault() {
-    run(sum(2, Shelf::Short, |_, steps| {
+#[should_panic(expected = "of a shm buffer of")]
+fn a_slice_beyond_the_shm_buffer_is_a_fault() {
+    run(sum(2, ShmBuffer::Short, |_, steps| {
         let at = shm_regions(2)[1].short as i64 - 1;
-        let to = Slice { at, ..shelf(0, 2) };
+        let to = Slice {
+            at,
+            ..shm_buffer(0, 2)
+        };
         let from = Slice::whole(SEND, 2);
         steps.insert(0, Step::Copy { from, to });
     }));
 }
 
 #[test]
-#[should_panic(expected = "shelves of different kinds")]
-fn ranks_must_use_shelves_of_one_kind() {
-    let mut calls = sum(2, Shelf::Short, |_, _| {});
-    calls[1].0.shelf = Shelf::Long;
+#[should_panic(expected = "shm buffers of different kinds")]
+fn ranks_must_use_shm_buffers_of_one_kind() {
+    let mut calls = sum(2, ShmBuffer::Short, |_, _| {});
+    calls[1].0.shm_buffer = ShmBuffer::Long;
     run(calls);
 }
 
 #[test]
 #[should_panic(expected = "never written")]
 fn reading_what_nobody_wrote_is_a_fault() {
-    run(sum(2, Shelf::Short, |_, steps| {
+    run(sum(2, ShmBuffer::Short, |_, steps| {
         let to = Slice::whole(RECV, 1);
         let from = Slice {
             at: 3,
@@ -143,16 +148,16 @@ fn reading_what_nobody_wrote_is_a_fault() {
 }
 
 #[test]
-#[should_panic(expected = "has a message on a shelf")]
-fn messages_do_not_lie_on_a_shelf() {
+#[should_panic(expected = "has a message in a shm buffer")]
+fn messages_do_not_lie_in_a_shm_buffer() {
     let mut sender = Schedule {
-        shelf: Shelf::Short,
+        shm_buffer: ShmBuffer::Short,
         ..Schedule::default()
     };
-    sender.copy(Slice::whole(SEND, 1), shelf(0, 1));
-    sender.send(1, shelf(0, 1));
+    sender.copy(Slice::whole(SEND, 1), shm_buffer(0, 1));
+    sender.send(1, shm_buffer(0, 1));
     let mut receiver = Schedule {
-        shelf: Shelf::Short,
+        shm_buffer: ShmBuffer::Short,
         ..Schedule::default()
     };
     receiver.recv(0, Slice::whole(RECV, 1));
@@ -174,28 +179,32 @@ fn memory_is_in_flight_until_the_rank_has_waited() {
 
 /// Rank 0 publishes two units and waits for no rank; the others signal before they read, so their
 /// marks in one collective do not show its end.
-fn news(n: u32, kind: Shelf, shelf: fn(u32, u64) -> Slice) -> Vec<Call> {
+fn news(n: u32, kind: ShmBuffer, shm_buffer: fn(u32, u64) -> Slice) -> Vec<Call> {
     let call = |r| {
         let mut s = Schedule {
-            shelf: kind,
+            shm_buffer: kind,
             long: 2,
             ..Schedule::default()
         };
         if r == 0 {
-            s.copy(Slice::whole(SEND, 2), shelf(0, 2));
+            s.copy(Slice::whole(SEND, 2), shm_buffer(0, 2));
         }
         s.raise(1);
         s.watch(0, 1);
-        s.copy(shelf(0, 2), Slice::whole(RECV, 2));
+        s.copy(shm_buffer(0, 2), Slice::whole(RECV, 2));
         (s, vec![plain(base(r, 2)), plain(never(2))])
     };
     (0..n).map(call).collect()
 }
 
 /// Waiting for the same value several times in a row.
-fn news_in_a_row(kind: Shelf, shelf: fn(u32, u64) -> Slice, reuse: Reuse) -> Vec<Vec<Vec<Memory>>> {
+fn news_in_a_row(
+    kind: ShmBuffer,
+    shm_buffer: fn(u32, u64) -> Slice,
+    reuse: Reuse,
+) -> Vec<Vec<Vec<Memory>>> {
     let most = reuse.slots.max(reuse.lines).max(8);
-    let rounds = (0..2 * most + 3).map(|_| news(3, kind, shelf));
+    let rounds = (0..2 * most + 3).map(|_| news(3, kind, shm_buffer));
     let mut row = vec![vec![]; 3];
     for round in rounds {
         let parts = row.iter_mut().zip(round);
@@ -220,9 +229,9 @@ fn reuse(slots: usize, lines: usize, early: usize) -> Reuse {
 
 #[test]
 fn the_rule_of_reuse_orders_collectives_in_a_row() {
-    let long = [(Shelf::Long, shelf as fn(u32, u64) -> Slice, 3, 3)];
-    let short = [2, 3, 16].map(|slots| (Shelf::Short, shelf as _, slots, 2 * slots));
-    let lines = [2, 3, 16].map(|lines| (Shelf::Short, line as _, 2, lines));
+    let long = [(ShmBuffer::Long, shm_buffer as fn(u32, u64) -> Slice, 3, 3)];
+    let short = [2, 3, 16].map(|slots| (ShmBuffer::Short, shm_buffer as _, slots, 2 * slots));
+    let lines = [2, 3, 16].map(|lines| (ShmBuffer::Short, line as _, 2, lines));
     for (kind, memory, slots, lines) in long.into_iter().chain(short).chain(lines) {
         for newest in [false, true] {
             let rule = Reuse {
@@ -242,7 +251,11 @@ fn short_data_needs_nothing_but_lines() {
     let a = ALL
         .iter()
         .find(|a| a.coll == Coll::Bcast && a.name == "board");
-    for (count, only) in [(1, true), (SHELF_LINE, true), (SHELF_LINE + 1, false)] {
+    for (count, only) in [
+        (1, true),
+        (FLAG_LINE_BYTES, true),
+        (FLAG_LINE_BYTES + 1, false),
+    ] {
         for r in 0..2 {
             let ask = Ask {
                 count,
@@ -257,20 +270,20 @@ fn short_data_needs_nothing_but_lines() {
 
 #[test]
 #[should_panic(expected = "in no order")]
-fn short_shelves_given_out_one_collective_too_early_are_a_fault() {
-    news_in_a_row(Shelf::Short, shelf, reuse(3, 6, 1));
+fn short_shm_buffers_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(ShmBuffer::Short, shm_buffer, reuse(3, 6, 1));
 }
 
 #[test]
 #[should_panic(expected = "in no order")]
 fn lines_given_out_one_collective_too_early_are_a_fault() {
-    news_in_a_row(Shelf::Short, line, reuse(2, 3, 1));
+    news_in_a_row(ShmBuffer::Short, line, reuse(2, 3, 1));
 }
 
 #[test]
 #[should_panic(expected = "in no order")]
-fn long_shelves_given_out_one_collective_too_early_are_a_fault() {
-    news_in_a_row(Shelf::Long, shelf, reuse(3, 3, 1));
+fn long_shm_buffers_given_out_one_collective_too_early_are_a_fault() {
+    news_in_a_row(ShmBuffer::Long, shm_buffer, reuse(3, 3, 1));
 }
 
 #[test]
@@ -304,7 +317,7 @@ fn parts_of_one_schedule_take_turns_on_a_shm_region() {
 
 #[test]
 fn every_shm_algorithm_may_follow_every_other() {
-    // Kinds of shelves change places, so that shelves lie idle between two uses.
+    // Kinds of shm buffers change places, so that shm buffers lie idle between two uses.
     let n = 5;
     for shm_region in shm_regions(n) {
         let all: Vec<_> = ALL

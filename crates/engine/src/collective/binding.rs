@@ -7,7 +7,7 @@ use super::run::Run;
 use super::signature::Signature;
 use super::user::Combining;
 use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
-use kw_coll::{SHELVES, Shelf, Slice, TEMPS};
+use kw_coll::{SHM_BUFFERS, ShmBuffer, Slice, TEMPS};
 use kw_path::shm::region::ShmRegion;
 use kw_sys::buf::Addr;
 use kw_sys::reduce::Kernel;
@@ -17,8 +17,8 @@ use kw_sys::region::Region;
 const BUFFERS: u32 = 2;
 /// The lines of all ranks.
 const LINE_AREA: u32 = 2;
-/// All short shelves, or the rings.
-const SHELF_AREA: u32 = 3;
+/// All short shm buffers, or the rings.
+const SHM_BUFFER_AREA: u32 = 3;
 
 /// Locations of the slices of one plan.
 struct Rows<'a> {
@@ -30,19 +30,19 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// A slice of a shelf.
-    fn shelf(&self, slice: Slice) -> Option<(Spot, u64)> {
+    /// A slice of a shm buffer.
+    fn shm_buffer(&self, slice: Slice) -> Option<(Spot, u64)> {
         let (region_use, shm_region) = (self.region_use, &self.channel.shm_region);
-        let rank = slice.buf - SHELVES;
+        let rank = slice.buf - SHM_BUFFERS;
         self.channel.member(rank)?;
         let (place, bytes) = (self.channel.place_of(rank), slice.len * region_use.unit);
         let (area, by) = match region_use.part(slice) {
             Part::Line(at) => (LINE_AREA, shm_region.to_line(place) + at),
             Part::Area(at) if at as u64 + bytes > region_use.room() => return None,
-            Part::Area(at) if region_use.shelf == Shelf::Long => {
-                (SHELF_AREA, shm_region.to_long(place) + at)
+            Part::Area(at) if region_use.shm_buffer == ShmBuffer::Long => {
+                (SHM_BUFFER_AREA, shm_region.to_long(place) + at)
             }
-            Part::Area(at) => (SHELF_AREA, shm_region.to(region_use.areas, place) + at),
+            Part::Area(at) => (SHM_BUFFER_AREA, shm_region.to(region_use.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
         Some((Spot { area, by }, bytes))
@@ -53,7 +53,7 @@ impl Places for Rows<'_> {
     fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
         match slice.buf {
             TEMPS.. => None,
-            SHELVES.. => self.shelf(slice),
+            SHM_BUFFERS.. => self.shm_buffer(slice),
             BUFFERS.. => None,
             area => {
                 let (_, size) = self.buffers.get(area as usize)?.plain()?;
@@ -128,7 +128,7 @@ struct ShmRegionGround<'a> {
     /// Start addresses of the caller's buffers.
     buffers: &'a [Addr; 2],
     lines: Region<'a>,
-    shelves: Region<'a>,
+    shm_buffers: Region<'a>,
     combining: &'a Option<Combining>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> ShmRegionGround<'a> {
         match self.buffers.get(spot.area as usize) {
             Some(buffer) => Region::assume_lent(buffer.assume_offset(by as i64), len),
             None if spot.area == LINE_AREA => self.lines.part(by, len),
-            None => self.shelves.part(by, len),
+            None => self.shm_buffers.part(by, len),
         }
     }
 }
@@ -235,8 +235,8 @@ impl Channel {
             return Next::End;
         };
         let (shm_region, at_work) = (&self.shm_region, &run.progress.place);
-        let shelves = match region_use.shelf {
-            Shelf::Long => shm_region.all_long(at_work.at, region_use.long),
+        let shm_buffers = match region_use.shm_buffer {
+            ShmBuffer::Long => shm_region.all_long(at_work.at, region_use.long),
             _ if region_use.need == Need::Lines => Region::EMPTY,
             _ => shm_region.all(region_use.areas, at_work.number),
         };
@@ -248,7 +248,7 @@ impl Channel {
             flags,
             buffers: &run.bases,
             lines: shm_region.all_lines(at_work.number),
-            shelves,
+            shm_buffers,
             combining: &run.combining,
         };
         let (ops, flow) = (&run.ops, &mut self.flow);

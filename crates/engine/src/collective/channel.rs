@@ -9,12 +9,12 @@ use super::run::Run;
 use crate::messages::Messages;
 use kw_base::shm_region::SHORT;
 use kw_coll::executor::{Capacity, FlowControl, Need, Reservation, STAGE_BITS, Wait};
-use kw_coll::{SHELF_LINE, SHELVES, Schedule, Shelf, ShmSizes, Slice, front};
+use kw_coll::{FLAG_LINE_BYTES, SHM_BUFFERS, Schedule, ShmBuffer, ShmSizes, Slice, front};
 use kw_path::shm::region::{self, Areas, LINE, LINES, SLOTS, ShmRegion};
 use kw_sys::region::Region;
 use kw_types::comm::Group;
 
-const _: () = assert!(LINE as u64 == SHELF_LINE && STAGE_BITS == region::STAGE_BITS);
+const _: () = assert!(LINE as u64 == FLAG_LINE_BYTES && STAGE_BITS == region::STAGE_BITS);
 
 /// Names a channel of this rank's engine, and with it the shm region that a communicator has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,16 +57,16 @@ impl Watch {
 pub(crate) struct ShmRegionUse {
     pub(super) channel: ChannelId,
     pub(super) need: Need,
-    pub(super) shelf: Shelf,
-    /// Location of its short shelves.
+    pub(super) shm_buffer: ShmBuffer,
+    /// Location of its short shm buffers.
     pub(super) areas: Areas,
-    /// Bytes of a long shelf.
+    /// Bytes of a long shm buffer.
     pub(super) long: u64,
     /// Bytes of a unit.
     pub(super) unit: u64,
 }
 
-/// The two parts of a shelf, with the bytes from the beginning.
+/// The two parts of a shm buffer, with the bytes from the beginning.
 pub(super) enum Part {
     /// The bytes beside the word.
     Line(i64),
@@ -75,7 +75,7 @@ pub(super) enum Part {
 }
 
 impl ShmRegionUse {
-    /// Location of a slice of a shelf.
+    /// Location of a slice of a shm buffer.
     #[inline]
     pub(super) fn part(&self, slice: Slice) -> Part {
         let unit = self.unit;
@@ -84,16 +84,16 @@ impl ShmRegionUse {
             return Part::Area((at - front) as i64);
         }
         debug_assert!(
-            at + slice.len * unit <= SHELF_LINE,
+            at + slice.len * unit <= FLAG_LINE_BYTES,
             "{slice:?} begins in a line and ends outside"
         );
         Part::Line(at as i64)
     }
 
-    /// Bytes of a shelf beyond its line.
+    /// Bytes of a shm buffer beyond its line.
     pub(super) fn room(&self) -> u64 {
-        match self.shelf {
-            Shelf::Long => self.long,
+        match self.shm_buffer {
+            ShmBuffer::Long => self.long,
             _ => self.areas.len as u64,
         }
     }
@@ -148,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// A schedule's use of it, if any; `unit`: bytes per unit of the shelves.
+    /// A schedule's use of it, if any; `unit`: bytes per unit of the shm buffers.
     fn region_use(
         &self,
         channel: ChannelId,
@@ -158,7 +158,7 @@ impl Channel {
         Some(ShmRegionUse {
             channel,
             need: schedule.need(unit)?,
-            shelf: schedule.shelf,
+            shm_buffer: schedule.shm_buffer,
             areas: self.shm_region.areas(schedule.short * unit),
             long: schedule.long * unit,
             unit,
@@ -183,13 +183,18 @@ impl Channel {
         self.places[self.members[rank as usize] as usize]
     }
 
-    /// A slice of a shelf.
+    /// A slice of a shm buffer.
     #[inline]
-    fn shelf(&self, region_use: &ShmRegionUse, at_work: &Reservation, slice: Slice) -> Region<'_> {
-        let place = self.place_of(slice.buf - SHELVES);
-        let (region, at) = match (region_use.part(slice), region_use.shelf) {
+    fn shm_buffer(
+        &self,
+        region_use: &ShmRegionUse,
+        at_work: &Reservation,
+        slice: Slice,
+    ) -> Region<'_> {
+        let place = self.place_of(slice.buf - SHM_BUFFERS);
+        let (region, at) = match (region_use.part(slice), region_use.shm_buffer) {
             (Part::Line(at), _) => (self.shm_region.beside(place, at_work.number), at),
-            (Part::Area(at), Shelf::Long) => {
+            (Part::Area(at), ShmBuffer::Long) => {
                 (self.shm_region.long(place, at_work.at, region_use.long), at)
             }
             (Part::Area(at), _) => (
@@ -273,8 +278,8 @@ impl Channels {
     #[inline]
     pub(super) fn view(&mut self, id: ChannelId, unit: u64) -> Option<ShmSizes> {
         Some(ShmSizes {
-            short: SHORT as u64 + SHELF_LINE,
-            long: self.get(id)?.flow.most() + SHELF_LINE,
+            short: SHORT as u64 + FLAG_LINE_BYTES,
+            long: self.get(id)?.flow.most() + FLAG_LINE_BYTES,
             unit,
         })
     }
@@ -309,9 +314,9 @@ impl Channels {
         }
     }
 
-    /// A slice of a shelf.
+    /// A slice of a shm buffer.
     #[inline]
-    pub(super) fn shelf(
+    pub(super) fn shm_buffer(
         &self,
         region_use: &ShmRegionUse,
         at_work: &Reservation,
@@ -319,7 +324,7 @@ impl Channels {
     ) -> Option<Region<'_>> {
         Some(
             self.see(region_use.channel)?
-                .shelf(region_use, at_work, slice),
+                .shm_buffer(region_use, at_work, slice),
         )
     }
 

@@ -11,7 +11,7 @@ use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_coll::executor::{Next, Op};
-use kw_coll::{Slice, Step, is_shelf};
+use kw_coll::{Slice, Step, is_shm_buffer};
 use kw_proto::endpoint;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 use kw_sys::region::Region;
@@ -20,7 +20,7 @@ use kw_sys::region::Region;
 pub(super) struct Driving<'a> {
     pub channels: &'a mut Channels,
     pub store: &'a mut Store,
-    /// How this rank writes long data on its shelves.
+    /// How this rank writes long data on its shm buffers.
     pub publisher: &'a mut NontemporalCopier,
     pub messages: &'a mut Messages,
 }
@@ -288,8 +288,8 @@ fn copy_any(
     }
     let long = gives >= publisher.long();
     match rows {
-        (Some(a), Some(b)) if long && is_shelf(to.buf) => publisher.copy(a, b),
-        (Some(a), Some(b)) if long && is_shelf(from.buf) => nontemporal::fetch(a, b),
+        (Some(a), Some(b)) if long && is_shm_buffer(to.buf) => publisher.copy(a, b),
+        (Some(a), Some(b)) if long && is_shm_buffer(from.buf) => nontemporal::fetch(a, b),
         (Some(a), Some(b)) => a.copy_to(b),
         (Some(a), None) => run.buf(to).unpack_from(a),
         (None, Some(b)) => run.buf(from).pack_into(b),
@@ -307,7 +307,7 @@ fn combine(run: &Run, i: u32, (right, into): (Slice, Slice), channels: &Channels
     let Some(Step::Reduce { left, right: to }) = next else {
         return false;
     };
-    let (true, Some(kernel)) = (to == into && !is_shelf(into.buf), run.kernel()) else {
+    let (true, Some(kernel)) = (to == into && !is_shm_buffer(into.buf), run.kernel()) else {
         return false;
     };
     let at = |slice| run.row(slice, channels);

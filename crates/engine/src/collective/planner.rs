@@ -91,7 +91,7 @@ impl Planner {
     }
 
     /// Chooses an algorithm by what the job agreed on, and lays out this rank's part. `bytes` as
-    /// `table.txt` explains; `unit`: bytes of a unit of the shelves, where a shm region may be
+    /// `table.txt` explains; `unit`: bytes of a unit of the shm buffers, where a shm region may be
     /// used; `buffers`: the first two. The caller gives it the buffers ([`Run::take_buffers`]).
     #[inline]
     pub fn plan(

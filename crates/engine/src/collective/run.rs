@@ -16,7 +16,7 @@ use super::user::{Combining, UserStep};
 use crate::messages::ReqId;
 use kw_base::{ContextId, Peer};
 use kw_coll::executor::{Op, Progress, Reservation};
-use kw_coll::{Coll, SEND, Schedule, Slice, Step, Table, is_shelf};
+use kw_coll::{Coll, SEND, Schedule, Slice, Step, Table, is_shm_buffer};
 use kw_sys::buf::{Addr, Buf};
 use kw_sys::region::Region;
 use kw_types::comm::Group;
@@ -310,8 +310,10 @@ impl Run {
     }
 
     #[inline]
-    fn shelf(&self, slice: Slice) -> Option<&ShmRegionUse> {
-        self.region_use.as_ref().filter(|_| is_shelf(slice.buf))
+    fn shm_buffer(&self, slice: Slice) -> Option<&ShmRegionUse> {
+        self.region_use
+            .as_ref()
+            .filter(|_| is_shm_buffer(slice.buf))
     }
 
     #[inline]
@@ -325,8 +327,8 @@ impl Run {
         if slice.is_empty() {
             return None;
         }
-        match self.shelf(slice) {
-            Some(region_use) => channels.shelf(region_use, self.at_work(), slice),
+        match self.shm_buffer(slice) {
+            Some(region_use) => channels.shm_buffer(region_use, self.at_work(), slice),
             None => self.memory()?.row(slice),
         }
     }
@@ -338,17 +340,17 @@ impl Run {
         slice: Slice,
         channels: &'a Channels,
     ) -> Option<Region<'a>> {
-        match self.shelf(slice) {
-            Some(region_use) => channels.shelf(region_use, self.at_work(), slice),
+        match self.shm_buffer(slice) {
+            Some(region_use) => channels.shm_buffer(region_use, self.at_work(), slice),
             None => self.memory()?.stretch(slice),
         }
     }
 
-    /// The message buffer of a slice that is on no shelf.
+    /// The message buffer of a slice that is in no shm buffer.
     #[inline]
     pub(super) fn buf(&self, slice: Slice) -> Buf {
         match self.memory() {
-            Some(memory) if !is_shelf(slice.buf) => memory.buf(slice),
+            Some(memory) if !is_shm_buffer(slice.buf) => memory.buf(slice),
             _ => Buf::EMPTY,
         }
     }

@@ -45,7 +45,7 @@ const COARSE: &[(&str, f64)] = &[
     ("reduce chain", 0.10),
     // The ranks that have no twin are ahead of the others.
     ("reduce_scatter halving", 0.10),
-    // The form reads a rank's own shelf as private memory, though the root has written it.
+    // The form reads a rank's own shm buffer as private memory, though the root has written it.
     ("scatter board", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),

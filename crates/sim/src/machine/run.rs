@@ -2,8 +2,8 @@
 //!
 //! Every rank executes its steps in sequence, as `crates/coll/src/lib.rs` says, and waits for
 //! shared resources: its core (run until it waits, then the next rank in the queue), the memory of
-//! its socket, the line that another core signals, the shelf that others read too, the link of its
-//! host. Each resource serves requests in order of arrival, whole messages at a time.
+//! its socket, the line that another core signals, the shm buffer that others read too, the link of
+//! its host. Each resource serves requests in order of arrival, whole messages at a time.
 //!
 //! Left out: what runs beside the job, caches below those of the socket, messages that come before
 //! their receive (no copy is counted for them), loss and congestion inside the network, the limits
@@ -25,7 +25,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 pub struct Call {
     /// Schedules by rank.
     pub schedules: Vec<Schedule>,
-    /// Bytes of a unit of buffers and shelves.
+    /// Bytes of a unit of buffers and shm buffers.
     pub unit: u64,
     /// Bytes of the caller's buffers of one rank.
     pub footprint: u64,
@@ -150,7 +150,7 @@ struct Run<'a> {
     spills: bool,
     /// Time until another rank gets the core: its waiting ranks poll unsuccessfully first.
     switch: f64,
-    /// End of the current use of each rank's line and shelf.
+    /// End of the current use of each rank's line and shm buffer.
     lines: Vec<f64>,
     ports: Vec<f64>,
     /// End of the current use of each host's link, outwards and inwards.

@@ -16,10 +16,10 @@ use kw_sys::buf::{Addr, Buf};
 /// A plan, or the error in the arguments.
 pub(super) type Plan = Res<Box<Run>>;
 
-/// Bytes of a unit of the shelves, if a shm region may be used. All ranks decide alike.
+/// Bytes of a unit of the shm buffers, if a shm region may be used. All ranks decide alike.
 pub(super) type Unit = Option<u64>;
 
-/// Shelves in bytes.
+/// Shm buffers in bytes.
 const BYTES: Unit = Some(1);
 /// Blocks whose lengths not every rank knows are sent in messages.
 pub(super) const NO_SHM_REGION: Unit = None;
@@ -383,7 +383,7 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
 /// Operands of a reduction: the element, the operation, and whether it commutes.
 pub(super) type Mix = (Memory, Combining, bool);
 
-/// Shelves in elements, which the library's loops combine in place.
+/// Shm buffers in elements, which the library's loops combine in place.
 #[inline]
 fn elements(combining: &Combining, element: &Memory) -> Unit {
     match (combining, element) {

@@ -2,7 +2,7 @@
 
 use super::{Event, Kind, Posted, Run, Work};
 use kw_coll::cost::{PORTS, first_piece};
-use kw_coll::{SHELF_LINE, SHELVES, Slice, Step, TEMPS, Temp, is_shelf};
+use kw_coll::{FLAG_LINE_BYTES, SHM_BUFFERS, Slice, Step, TEMPS, Temp, is_shm_buffer};
 
 impl Run<'_> {
     pub(super) fn act(&mut self, r: u32, now: f64) -> f64 {
@@ -19,7 +19,7 @@ impl Run<'_> {
             Step::Recv { from, into } => self.recv(r, from, into, now),
             Step::Copy { from, to } => match next {
                 // One pass, as the executor makes it: the copy is the reduction's right operand.
-                Some(Step::Reduce { left, right }) if right == to && !is_shelf(to.buf) => {
+                Some(Step::Reduce { left, right }) if right == to && !is_shm_buffer(to.buf) => {
                     self.ranks[me].pc += 1;
                     self.combine(r, [left, from], to, now)
                 }
@@ -41,12 +41,12 @@ impl Run<'_> {
         (slice.len * unit) as f64
     }
 
-    /// Bytes of a slice that another rank has on its shelf, and that rank; without bytes that came
-    /// with the line of its stage.
+    /// Bytes of a slice that another rank has in its shm buffer, and that rank; without bytes that
+    /// came with the line of its stage.
     fn shown(&self, r: u32, slice: Slice) -> Option<(u32, f64)> {
-        let owner = is_shelf(slice.buf).then(|| slice.buf - SHELVES)?;
+        let owner = is_shm_buffer(slice.buf).then(|| slice.buf - SHM_BUFFERS)?;
         let end = (slice.at as u64 + slice.len) * self.call.unit;
-        (owner != r && end > SHELF_LINE).then(|| (owner, self.bytes(r, slice)))
+        (owner != r && end > FLAG_LINE_BYTES).then(|| (owner, self.bytes(r, slice)))
     }
 
     /// Reads what another rank shows, which takes this long for each byte.
@@ -63,7 +63,8 @@ impl Run<'_> {
             let end = self.reads(r, of, bytes, self.layout.read(r, of), now);
             return end.max(self.moves(r, now, 0.0, bytes));
         }
-        let beyond = is_shelf(to.buf) && (to.at as u64 + to.len) * self.call.unit > SHELF_LINE;
+        let beyond =
+            is_shm_buffer(to.buf) && (to.at as u64 + to.len) * self.call.unit > FLAG_LINE_BYTES;
         let byte = if beyond { self.p.write } else { self.p.copy };
         self.moves(r, now, bytes * byte, bytes)
     }

@@ -49,7 +49,7 @@ impl<'a> Layout<'a> {
         self.by_distance(a, b, [p.cache_line, p.line, p.far_line])
     }
 
-    /// Nanoseconds of a byte from the other's shelf.
+    /// Nanoseconds of a byte from the other's shm buffer.
     pub fn read(&self, a: u32, b: u32) -> f64 {
         let p = &self.machine.prices;
         self.by_distance(a, b, [p.cache_read, p.read, p.far_read])

@@ -5,7 +5,7 @@ mod choices;
 use super::run::{Call, run};
 use super::{Machine, Unreadable};
 use kw_coll::cost::{Prices, first_piece};
-use kw_coll::{RECV, SEND, SHELVES, Schedule, Shelf, Slice};
+use kw_coll::{RECV, SEND, SHM_BUFFERS, Schedule, ShmBuffer, Slice};
 
 /// A machine on which nothing costs anything: `hosts` hosts of two cores.
 fn free(hosts: u32) -> Machine {
@@ -101,11 +101,11 @@ fn readers_of_one_line_wait_for_each_other() {
     let mut m = free(1);
     (m.cores, m.prices.cache_line, m.prices.reader) = (8, 50.0, 20.0);
     let watches = schedule(|s| {
-        s.shelf = Shelf::Short;
+        s.shm_buffer = ShmBuffer::Short;
         s.watch(0, 1);
     });
     let raises = schedule(|s| {
-        s.shelf = Shelf::Short;
+        s.shm_buffer = ShmBuffer::Short;
         s.raise(1);
     });
     let all = vec![raises, watches.clone(), watches.clone(), watches];
@@ -113,22 +113,22 @@ fn readers_of_one_line_wait_for_each_other() {
 }
 
 #[test]
-fn a_shelf_is_read_at_the_price_of_its_distance() {
+fn a_shm_buffer_is_read_at_the_price_of_its_distance() {
     let mut m = free(1);
     (m.sockets, m.cores) = (2, 1);
     (m.prices.read, m.prices.far_read) = (1.0, 3.0);
-    let shelf = Slice {
-        buf: SHELVES,
+    let shm_buffer = Slice {
+        buf: SHM_BUFFERS,
         at: 64,
         len: 1000,
     };
     let reads = schedule(|s| {
-        s.shelf = Shelf::Long;
+        s.shm_buffer = ShmBuffer::Long;
         s.watch(0, 1);
-        s.copy(shelf, Slice::whole(RECV, 1000));
+        s.copy(shm_buffer, Slice::whole(RECV, 1000));
     });
     let shows = schedule(|s| {
-        s.shelf = Shelf::Long;
+        s.shm_buffer = ShmBuffer::Long;
         s.raise(1);
     });
     assert_eq!(time(&m, 2, vec![shows, reads]), 3000.0);

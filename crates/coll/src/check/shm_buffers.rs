@@ -1,6 +1,6 @@
-//! The shelves of the checker's shm regions. Two accesses of one place, of which one writes, must
-//! be ordered by announcements (vector clocks), else the checker faults: so a schedule that passes
-//! is right under every interleaving.
+//! The shm buffers of the checker's shm regions. Two accesses of one place, of which one writes,
+//! must be ordered by announcements (vector clocks), else the checker faults: so a schedule that
+//! passes is right under every interleaving.
 
 use super::Region;
 use super::clock::{Clock, Moment};
@@ -28,32 +28,32 @@ struct Access {
     moment: Moment,
 }
 
-/// One shelf: its data, the collective that wrote each unit, and the ranks that touched it.
+/// One shm buffer: its data, the collective that wrote each unit, and the ranks that touched it.
 #[derive(Debug, Default)]
-struct Shelf {
+struct ShmBuffer {
     cells: Vec<(Symbol, usize)>,
     writes: Vec<Access>,
     reads: Vec<Access>,
 }
 
-/// All shelves of all shm regions.
+/// All shm buffers of all shm regions.
 #[derive(Debug, Default)]
-pub struct Shelves(HashMap<Place, Shelf>);
+pub struct ShmBuffers(HashMap<Place, ShmBuffer>);
 
-impl Shelves {
+impl ShmBuffers {
     /// The data that collective number `op` has written there.
     pub fn read(&mut self, place: Place, region: Region, op: usize) -> Vec<Symbol> {
-        let cells = &self.shelf(place, region.to).cells[region.from..region.to];
+        let cells = &self.shm_buffer(place, region.to).cells[region.from..region.to];
         assert!(
             cells.iter().all(|c| c.0.is_data() && c.1 == op),
-            "reads {region:?} of shelf {place:?}, never written"
+            "reads {region:?} of shm buffer {place:?}, never written"
         );
         cells.iter().map(|c| c.0).collect()
     }
 
     /// Writes.
     pub fn write(&mut self, place: Place, region: Region, op: usize, data: &[Symbol]) {
-        let cells = &mut self.shelf(place, region.to).cells[region.from..region.to];
+        let cells = &mut self.shm_buffer(place, region.to).cells[region.from..region.to];
         for (cell, &symbol) in cells.iter_mut().zip(data) {
             *cell = (symbol, op);
         }
@@ -68,14 +68,14 @@ impl Shelves {
         moment: Moment,
         clock: &Clock,
     ) {
-        let shelf = self.shelf(place, region.to);
+        let shm_buffer = self.shm_buffer(place, region.to);
         let Region { from, to, .. } = region;
         let meets = |a: &&Access| a.from < to && from < a.to;
-        let others = if write { &shelf.reads[..] } else { &[] };
-        for old in shelf.writes.iter().chain(others).filter(meets) {
+        let others = if write { &shm_buffer.reads[..] } else { &[] };
+        for old in shm_buffer.writes.iter().chain(others).filter(meets) {
             assert!(
                 clock.knows(old.moment),
-                "a {} of {from}..{to} of shelf {place:?} at {moment:?} in no order with {old:?}",
+                "a {} of {from}..{to} of shm buffer {place:?} at {moment:?} in no order with {old:?}",
                 if write { "write" } else { "read" },
             );
         }
@@ -84,19 +84,19 @@ impl Shelves {
             // Everything that comes after this write also comes after the accesses that precede
             // this write.
             let stays = |a: &Access| a.from < from || to < a.to;
-            shelf.reads.retain(stays);
-            shelf.writes.retain(stays);
-            shelf.writes.push(access);
+            shm_buffer.reads.retain(stays);
+            shm_buffer.writes.retain(stays);
+            shm_buffer.writes.push(access);
         } else {
-            shelf.reads.push(access);
+            shm_buffer.reads.push(access);
         }
     }
 
-    fn shelf(&mut self, place: Place, len: usize) -> &mut Shelf {
-        let shelf = self.0.entry(place).or_default();
-        if shelf.cells.len() < len {
-            shelf.cells.resize(len, (Symbol::NEVER, 0));
+    fn shm_buffer(&mut self, place: Place, len: usize) -> &mut ShmBuffer {
+        let shm_buffer = self.0.entry(place).or_default();
+        if shm_buffer.cells.len() < len {
+            shm_buffer.cells.resize(len, (Symbol::NEVER, 0));
         }
-        shelf
+        shm_buffer
     }
 }
