@@ -53,8 +53,8 @@ build: ## builds library and commands
 	$(LINKED) $(CARGO) build --profile $(PROFILE) $(OWN) $(LIBRARIES) $(if $(SMALL),,$(COMMANDS))
 	$(if $(SMALL),$(LINKED) $(CARGO) build --profile small $(OWN) $(COMMANDS))
 	$(if $(SMALL),cp -pf $(dir $(BUILD))small/kittiwake $(BUILD)/)
-	$(LINKED) scripts/link-face $(BUILD) mpich
-	$(LINKED) scripts/link-face $(BUILD) openmpi
+	$(LINKED) scripts/link-abi-shim $(BUILD) mpich
+	$(LINKED) scripts/link-abi-shim $(BUILD) openmpi
 	$(LINKED) scripts/link-fortran $(BUILD)
 
 stage: build ## builds, and installs into dist/

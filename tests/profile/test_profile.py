@@ -14,7 +14,7 @@ import pytest
 from environments import MPI4PY, environment
 from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, hosts, mpiexec, run, start, told, wait_until
 
-sys.path.insert(0, str(ROOT / "tests/faces"))
+sys.path.insert(0, str(ROOT / "tests/abi_shims"))
 from builds import FORTRAN, GFORTRAN, LIBRARIES, prefix  # noqa: E402
 
 HERE = ROOT / "tests/profile"

@@ -14,7 +14,7 @@ from environments import MPI4PY, environment
 from jobs import DIST, ROOT, hosts, mpiexec, run, told
 from packets import Trace
 
-sys.path.insert(0, str(ROOT / "tests/faces"))
+sys.path.insert(0, str(ROOT / "tests/abi_shims"))
 from builds import FORTRAN, GFORTRAN, LIBRARIES, prefix  # noqa: E402
 
 HERE = ROOT / "tests/trace"

@@ -62,8 +62,8 @@ fn every_name_is_defined_once_and_every_alias_has_one_it_stands_for() {
 fn another_abi_has_its_names_blocks_and_values() {
     let (api, fortran) = api();
     let abi = Abi::read(&dir(), "mpich", &api).unwrap();
-    let face = FortranAbi::of(&api, &abi);
-    let symbols = foreign_symbols(&face, &fortran);
+    let shim = FortranAbi::of(&api, &abi);
+    let symbols = foreign_symbols(&shim, &fortran);
     let mut names = HashSet::new();
     let aliases = symbols.aliases.iter().map(|(name, _)| name);
     for name in symbols.defined.iter().chain(aliases) {
@@ -89,7 +89,7 @@ fn another_abi_has_its_names_blocks_and_values() {
     ]) {
         assert!(names.contains(name), "{name} is not exported");
     }
-    let text = include_file(&face, &fortran);
+    let text = include_file(&shim, &fortran);
     for line in [
         "common /mpipriv1/ MPI_BOTTOM,MPI_IN_PLACE,MPI_STATUS_IGNORE",
         "parameter (MPI_STATUS_SIZE=5)",
@@ -106,8 +106,8 @@ fn another_abi_has_its_names_blocks_and_values() {
 fn an_abi_whose_buffers_come_by_address_has_the_procedures_of_mpif_h_in_mpi_f08() {
     let (api, fortran) = api();
     let abi = Abi::read(&dir(), "openmpi", &api).unwrap();
-    let face = FortranAbi::of(&api, &abi);
-    let symbols = foreign_symbols(&face, &fortran);
+    let shim = FortranAbi::of(&api, &abi);
+    let symbols = foreign_symbols(&shim, &fortran);
     let mut names: HashSet<&str> = symbols.defined.iter().map(String::as_str).collect();
     assert_eq!(names.len(), symbols.defined.len());
     for (name, _) in &symbols.aliases {
@@ -140,7 +140,7 @@ fn an_abi_whose_buffers_come_by_address_has_the_procedures_of_mpif_h_in_mpi_f08(
     for name in ["mpi_send_c_f08_", "mpi_send_f08ts_", "mpi_wtime_f08_"] {
         assert!(!names.contains(name), "{name} is exported");
     }
-    let text = fortran_shells(&face, &fortran).unwrap();
+    let text = fortran_shells(&shim, &fortran).unwrap();
     assert!(text.contains(" fn mpi_buffer_detach_f08_(") && !text.contains("f08ts_"));
 }
 

@@ -170,7 +170,7 @@ pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, ours: &Librar
         0 => "not bound".to_string(),
         _ => format!("CPUs {}", cpus.join(",")),
     };
-    let library = match ours.faces.is_empty() {
+    let library = match ours.shims.is_empty() {
         true => String::new(),
         false => format!(", with {}", ours.told()),
     };

@@ -60,7 +60,7 @@ const ABIS: [Abi; 2] = [
 
 /// Our libraries for the programs of another MPI.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Face {
+pub struct AbiShim {
     /// The library.
     pub file: String,
     /// Its directory.
@@ -71,7 +71,7 @@ pub struct Face {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Libraries {
     /// The libraries whose directories it searches first.
-    pub faces: Vec<Face>,
+    pub shims: Vec<AbiShim>,
     /// The auditor, which leads the dynamic linker to them whatever it would search before
     /// LD_LIBRARY_PATH.
     pub auditor: Option<PathBuf>,
@@ -116,9 +116,9 @@ pub fn home() -> io::Result<PathBuf> {
 /// The libraries for programs of other MPIs in this installation.
 pub fn installed() -> Libraries {
     let lib = home().ok().map(|home| home.join("lib"));
-    let face = |abi: &Abi| {
+    let shim = |abi: &Abi| {
         let dir = lib.as_ref()?.join(abi.dir);
-        dir.is_dir().then(|| Face {
+        dir.is_dir().then(|| AbiShim {
             file: abi.file.into(),
             dir,
         })
@@ -128,7 +128,7 @@ pub fn installed() -> Libraries {
     let auditor = lib.as_ref().map(|lib| lib.join("libkw_audit.so"));
     let auditor = auditor.filter(|path| sayable(path) && path.exists());
     Libraries {
-        faces: ABIS.iter().filter_map(face).collect(),
+        shims: ABIS.iter().filter_map(shim).collect(),
         auditor: auditor.filter(|_| kw_sys::host::glibc() >= Some(CHEAP_AUDIT)),
     }
 }
@@ -269,12 +269,12 @@ fn chosen(
             ));
         }
     };
-    let mut own = ours.faces.into_iter().filter(|face| face.file == abi.file);
-    let Some(face) = own.next() else {
+    let mut own = ours.shims.into_iter().filter(|shim| shim.file == abi.file);
+    let Some(shim) = own.next() else {
         return Err(lacking(name));
     };
     let mut names = linked.needed.iter().filter(|n| (abi.owns)(n));
-    if let Some(name) = names.clone().find(|name| !exists(&face.dir.join(name))) {
+    if let Some(name) = names.clone().find(|name| !exists(&shim.dir.join(name))) {
         return Err(lacking(name));
     }
     let before = names.find_map(|name| {
@@ -288,7 +288,7 @@ fn chosen(
         ));
     }
     Ok(Libraries {
-        faces: vec![face],
+        shims: vec![shim],
         auditor: ours.auditor.filter(|_| before.is_some()),
     })
 }
@@ -303,9 +303,9 @@ fn lacking(name: &str) -> String {
 /// The functions that a program wants of its MPI and our replacement does not have, as a sentence:
 /// the dynamic linker ends the program when it calls one.
 pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
-    let [face] = &ours.faces[..] else { return None };
+    let [shim] = &ours.shims[..] else { return None };
     let wanted = elf::symbols(program, Symbols::Wanted, is_of_mpi);
-    let files = std::fs::read_dir(&face.dir).ok()?.flatten();
+    let files = std::fs::read_dir(&shim.dir).ok()?.flatten();
     let files = files.filter(|f| f.file_type().is_ok_and(|t| t.is_file()));
     let had: HashSet<String> = files
         .flat_map(|f| {
@@ -324,7 +324,7 @@ pub fn missing(program: &Path, ours: &Libraries) -> Option<String> {
     Some(format!(
         "'{}' needs {names}, which Kittiwake's {} does not define: unless another library defines it, the dynamic linker ends the program on first use (`undefined symbol`)",
         program.display(),
-        face.file
+        shim.file
     ))
 }
 
@@ -363,7 +363,7 @@ fn whose(name: &str) -> Option<&'static str> {
 impl Libraries {
     /// Makes the dynamic linker find them for a program with this environment.
     fn put_in_front(&self, env: &mut Env) {
-        let dirs = self.faces.iter().map(|face| face.dir.clone().into());
+        let dirs = self.shims.iter().map(|shim| shim.dir.clone().into());
         prepend(env, "LD_LIBRARY_PATH", dirs.collect());
         prepend(
             env,
@@ -374,9 +374,9 @@ impl Libraries {
 
     /// Their names and directories, for people.
     pub fn told(&self) -> String {
-        let each = self.faces.iter();
+        let each = self.shims.iter();
         let each: Vec<_> = each
-            .map(|face| format!("{} in {}", face.file, face.dir.display()))
+            .map(|shim| format!("{} in {}", shim.file, shim.dir.display()))
             .collect();
         let by = self.auditor.as_ref().map_or("", |_| ", by LD_AUDIT");
         each.join(" and ") + by
@@ -406,12 +406,12 @@ mod tests {
     }
 
     fn ours() -> Libraries {
-        let face = |abi: &Abi| Face {
+        let shim = |abi: &Abi| AbiShim {
             file: abi.file.into(),
             dir: Path::new("/opt/kittiwake/lib").join(abi.dir),
         };
         Libraries {
-            faces: ABIS.iter().map(face).collect(),
+            shims: ABIS.iter().map(shim).collect(),
             auditor: Some("/opt/kittiwake/lib/libkw_audit.so".into()),
         }
     }
@@ -449,7 +449,7 @@ mod tests {
             (&["libmpfr.so.6"], &["mpich", "openmpi"]),
         ] {
             let chosen = chosen(&linked(needed), ours(), exists).unwrap();
-            let mut names = chosen.faces.iter().map(|f| f.dir.file_name().unwrap());
+            let mut names = chosen.shims.iter().map(|f| f.dir.file_name().unwrap());
             assert!(
                 names.by_ref().eq(dirs.iter().copied()),
                 "{needed:?}: {chosen:?}"

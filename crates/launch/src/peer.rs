@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::args::{App, Binding, Request, Unit};
 use crate::hosts::Order;
-use crate::libraries::{self, CompiledFor, Face};
+use crate::libraries::{self, AbiShim, CompiledFor};
 use crate::plan;
 use crate::ranks::Env;
 use crate::remote;
@@ -122,7 +122,7 @@ fn command(request: &Request, with: &OsStr, ours: Env) -> Result<Command, Verdic
     command.args(words(&peer, request)?);
     let path = search_path(
         &peer,
-        &libraries::installed().faces,
+        &libraries::installed().shims,
         read("LD_LIBRARY_PATH"),
     );
     match path.is_empty() {
@@ -256,7 +256,7 @@ fn fits(peer: &Peer, program: &Path) -> Result<(), Verdict> {
 }
 
 /// Search path of libraries: the peer's first, Kittiwake's never.
-fn search_path(peer: &Peer, ours: &[Face], before: Option<OsString>) -> OsString {
+fn search_path(peer: &Peer, ours: &[AbiShim], before: Option<OsString>) -> OsString {
     let of_system = |dir: &Path| dir.starts_with("/usr/lib") || dir.starts_with("/usr/lib64");
     let mut dirs: Vec<PathBuf> = peer.libraries.clone();
     if peer.family == Family::Intel {
@@ -264,7 +264,7 @@ fn search_path(peer: &Peer, ours: &[Face], before: Option<OsString>) -> OsString
     }
     dirs.retain(|dir| !of_system(dir) && dir.is_dir());
     let before = before.unwrap_or_default();
-    let own = |dir: &PathBuf| ours.iter().any(|face| face.dir == *dir);
+    let own = |dir: &PathBuf| ours.iter().any(|shim| shim.dir == *dir);
     let before = std::env::split_paths(&before).filter(|dir| !dir.as_os_str().is_empty());
     dirs.extend(before.filter(|dir| !own(dir)));
     let words: Vec<OsString> = dirs.into_iter().map(OsString::from).collect();
@@ -507,7 +507,7 @@ mod tests {
             mpiexec: "/usr/bin/mpiexec.mpich".into(),
             libraries: vec!["/usr/lib/x86_64-linux-gnu".into(), "/".into()],
         };
-        let ours = Face {
+        let ours = AbiShim {
             file: "libmpi.so.12".into(),
             dir: "/opt/kittiwake/lib/mpich".into(),
         };

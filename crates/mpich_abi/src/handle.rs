@@ -7,9 +7,9 @@
 //! in either direction is one access to a table that is never searched, copied or locked, and a
 //! freed handle is detected as in the library itself.
 
-use kw_abi_face::Key;
-use kw_abi_face::constants::MPI_FILE_NULL;
-use kw_abi_face::handle::{Kind, UNKNOWN};
+use kw_abi_shim::Key;
+use kw_abi_shim::constants::MPI_FILE_NULL;
+use kw_abi_shim::handle::{Kind, UNKNOWN};
 use kw_base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::ptr::null_mut;
 

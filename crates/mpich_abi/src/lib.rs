@@ -1,4 +1,4 @@
-//! `libmpi.so.12`: programs compiled for MPICH or Intel MPI run on this library (`kw_abi_face`
+//! `libmpi.so.12`: programs compiled for MPICH or Intel MPI run on this library (`kw_abi_shim`
 //! describes how, and has the common parts of all shims).
 //!
 //! Handles of this ABI are integers that contain their kind. Predefined ones are found in the table
@@ -16,7 +16,7 @@ mod plain;
 #[cfg(not(test))]
 mod shells;
 
-use kw_abi_face::{Abi, Constants};
+use kw_abi_shim::{Abi, Constants};
 use std::ffi::{CStr, c_int, c_void};
 
 /// MPICH's ABI.
@@ -40,7 +40,7 @@ include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_abi_face::convert::{error_in, error_out, is_in_place};
+    use kw_abi_shim::convert::{error_in, error_out, is_in_place};
     use std::ffi::c_void;
 
     #[test]

@@ -5,9 +5,9 @@
 #![allow(non_snake_case, non_upper_case_globals)]
 
 use crate::handle::File;
-use kw_abi_face::functions::functions;
-use kw_abi_face::handle::Kind;
-use kw_abi_face::{Address, by_hand};
+use kw_abi_shim::functions::functions;
+use kw_abi_shim::handle::Kind;
+use kw_abi_shim::{Address, by_hand};
 use std::ffi::{c_int, c_void};
 
 macro_rules! same {
@@ -95,7 +95,11 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
 /// # Safety
 /// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_face_Request_hook(request: c_int, hook: usize, data: usize) -> c_int {
+pub unsafe extern "C" fn kw_abi_shim_Request_hook(
+    request: c_int,
+    hook: usize,
+    data: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { by_hand::request_hook::<crate::Here>(request, hook, data) }
 }

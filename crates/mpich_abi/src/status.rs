@@ -2,7 +2,7 @@
 //! operation was cancelled.
 
 use crate::Here;
-use kw_abi_face::status;
+use kw_abi_shim::status;
 use std::ffi::c_int;
 
 /// A status of this ABI.
@@ -50,7 +50,7 @@ impl status::Status for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_abi_face::status::{Status as _, Statuses};
+    use kw_abi_shim::status::{Status as _, Statuses};
 
     #[test]
     fn a_status_comes_back_as_it_was() {

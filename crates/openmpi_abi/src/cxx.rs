@@ -6,7 +6,7 @@
 
 use crate::objects::ompi_mpi_comm_null;
 use crate::shells::{MPI_Type_free, MPI_Win_free};
-use kw_abi_face::first::end;
+use kw_abi_shim::first::end;
 use std::ffi::c_void;
 
 /// An object of the bindings.

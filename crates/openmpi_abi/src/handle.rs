@@ -5,7 +5,7 @@
 //! predefined objects ([`crate::objects`]).
 
 use crate::objects::{INTEGERS, address_of, handle_at};
-use kw_abi_face::handle::{Kind, UNKNOWN};
+use kw_abi_shim::handle::{Kind, UNKNOWN};
 use std::ffi::c_int;
 
 /// Lowest bit that no address has.

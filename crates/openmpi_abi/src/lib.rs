@@ -1,4 +1,4 @@
-//! `libmpi.so.40`: programs compiled for Open MPI 4 or 5 run on this library (`kw_abi_face`
+//! `libmpi.so.40`: programs compiled for Open MPI 4 or 5 run on this library (`kw_abi_shim`
 //! describes how, and has the common parts of all shims).
 //!
 //! Handles of this ABI are pointers. Predefined ones are addresses of objects that the library
@@ -18,7 +18,7 @@ mod plain;
 #[cfg(not(test))]
 mod shells;
 
-use kw_abi_face::{Abi, Constants};
+use kw_abi_shim::{Abi, Constants};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Open MPI's ABI.
@@ -43,7 +43,7 @@ include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_abi_face::convert::{error_in, error_out, is_in_place};
+    use kw_abi_shim::convert::{error_in, error_out, is_in_place};
 
     #[test]
     fn constants_that_are_used_most() {

@@ -7,7 +7,7 @@
 //! object is a symbol that others may define, and [`OBJECTS`] has a relocation for it), and sizes
 //! are those of the original. The contents are never read.
 
-use kw_abi_face::Address;
+use kw_abi_shim::Address;
 use kw_base::sync::atomic::{AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;

@@ -7,9 +7,9 @@ use crate::handle::{
 };
 use crate::handle::{Fortran, integer_of};
 use crate::objects::{address_of, mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_};
-use kw_abi_face::functions::functions;
-use kw_abi_face::handle::{Kind, UNKNOWN};
-use kw_abi_face::{Address, by_hand};
+use kw_abi_shim::functions::functions;
+use kw_abi_shim::handle::{Kind, UNKNOWN};
+use kw_abi_shim::{Address, by_hand};
 use std::ffi::{c_int, c_void};
 
 macro_rules! integers {
@@ -135,7 +135,11 @@ attributes! {
 /// # Safety
 /// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_face_Request_hook(request: usize, hook: usize, data: usize) -> c_int {
+pub unsafe extern "C" fn kw_abi_shim_Request_hook(
+    request: usize,
+    hook: usize,
+    data: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { by_hand::request_hook::<crate::Here>(request, hook, data) }
 }

@@ -1,7 +1,7 @@
 //! Statuses: source, tag, error code, whether the operation was cancelled, and the bytes received.
 
 use crate::Here;
-use kw_abi_face::status;
+use kw_abi_shim::status;
 use std::ffi::c_int;
 
 /// A status of this ABI.
@@ -41,7 +41,7 @@ impl status::Status for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_abi_face::status::Status as _;
+    use kw_abi_shim::status::Status as _;
 
     #[test]
     fn a_status_comes_back_as_it_was() {

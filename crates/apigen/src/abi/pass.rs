@@ -2,7 +2,7 @@
 //! its kind, type and direction.
 //!
 //! The text is for a module with an ABI `Here`, its kinds of handles, `Status`, and the contents of
-//! `kw-abi-face`.
+//! `kw-abi-shim`.
 
 use super::{Abi, Group, standard};
 use crate::shells::ident;

@@ -15,13 +15,13 @@ use crate::handle::{
     Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Win,
 };
 use crate::status::Status;
-use kw_abi_face::convert::Ints;
-use kw_abi_face::first::{first, refuse};
-use kw_abi_face::functions::functions;
-use kw_abi_face::handle::{Handles, Kind, Place, V};
-use kw_abi_face::status::{StatusPlace, Statuses};
-use kw_abi_face::text::Bounded;
-use kw_abi_face::{Constants, by_hand, callback, convert, peers};
+use kw_abi_shim::convert::Ints;
+use kw_abi_shim::first::{first, refuse};
+use kw_abi_shim::functions::functions;
+use kw_abi_shim::handle::{Handles, Kind, Place, V};
+use kw_abi_shim::status::{StatusPlace, Statuses};
+use kw_abi_shim::text::Bounded;
+use kw_abi_shim::{Constants, by_hand, callback, convert, peers};
 use std::ffi::{c_int, c_void};
 
 ";

@@ -268,7 +268,7 @@ pub fn fortran_layer(abi: &FortranAbi) -> Result<Vec<(&'static str, String)>, Er
 /// attribute. For a module that has `c_int`.
 fn constants(abi: &FortranAbi) -> String {
     let mut out = String::new();
-    let library = if abi.abi.is_some() { "face" } else { "MPI" };
+    let library = if abi.abi.is_some() { "abi_shim" } else { "MPI" };
     let _ = writeln!(
         out,
         "pub const REQUEST_HOOK: &std::ffi::CStr = c\"kw_{library}_Request_hook\";"

@@ -11,7 +11,7 @@
 //! converts the results back.
 //!
 //! Calls of standard functions cannot be tested here: there is no library to link with. The shims
-//! are tested with whole programs (`tests/faces`).
+//! are tested with whole programs (`tests/abi_shims`).
 
 pub mod abi;
 pub mod address;

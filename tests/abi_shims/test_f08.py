@@ -160,7 +160,7 @@ def test_what_the_modules_have_beside_procedures(tmp_path):
         "-fallow-argument-mismatch",
         "-w",
         f"-I{prefix('openmpi')}/include",
-        ROOT / "tests/faces/modules.f90",
+        ROOT / "tests/abi_shims/modules.f90",
         F08,
         LIBRARIES["openmpi"],
     ]

@@ -60,7 +60,7 @@ def generated(file, what, abi):
 def prefix(abi):
     """What `tests/run-c --mpi` takes for an installation: mpicc and mpifort for the other ABI, our
     mpiexec and kwinfo."""
-    home = ROOT / "build/faces" / abi
+    home = ROOT / "build/abi_shims" / abi
     for directory in ("bin", "include"):
         (home / directory).mkdir(parents=True, exist_ok=True)
     generated(home / "include/mpi.h", "abi-header", abi)

@@ -28,7 +28,7 @@ def build(abi, options, out):
         *options,
         "-o",
         program,
-        ROOT / "tests/faces/foreign.c",
+        ROOT / "tests/abi_shims/foreign.c",
     )
     assert p.returncode == 0, told(p)
     return program
@@ -58,7 +58,7 @@ def test_conformance(abi):
         prefix(abi),
         "--smallest",
         "--build",
-        ROOT / "build/faces/c" / abi,
+        ROOT / "build/abi_shims/c" / abi,
         timeout=870,
     )
     assert p.returncode == 0, p.stdout[-8000:] + p.stderr
@@ -305,7 +305,7 @@ def test_options_of_other_launchers(foreign):
 @pytest.fixture(scope="module")
 def wheel():
     """A Python with mpi4py's stock wheel, which has a module for MPICH's ABI."""
-    home = ROOT / "build/faces/mpi4py"
+    home = ROOT / "build/abi_shims/mpi4py"
     if not (home / MPI4PY).exists():
         environment(home, MPI4PY)
         (home / MPI4PY).touch()

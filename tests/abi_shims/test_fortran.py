@@ -86,14 +86,14 @@ def test_an_abort(abi, suite):
 
 @pytest.mark.parametrize("abi", ABIS)
 def test_what_the_standard_abi_has_not(abi, compiled):
-    mpiexec("-n", 2, compiled(abi, "old", ROOT / "tests/faces/old.F90"), out="passed\n")
+    mpiexec("-n", 2, compiled(abi, "old", ROOT / "tests/abi_shims/old.F90"), out="passed\n")
 
 
 def test_the_descriptors_of_mpi_f08(compiled):
     mpiexec(
         "-n",
         2,
-        compiled("mpich", "descriptors", ROOT / "tests/faces/descriptors.f90"),
+        compiled("mpich", "descriptors", ROOT / "tests/abi_shims/descriptors.f90"),
         out="passed\n",
     )
 
