@@ -1,9 +1,9 @@
 //! File, line and function of places in programs, from their debug information on this machine, or
-//! as reported by their language ([`kw_base::place`]).
+//! as reported by their language ([`kw_base::source_line`]).
 
 use crate::elf;
 use addr2line::Loader;
-use kw_base::place;
+use kw_base::source_line;
 use kw_hang::Frame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Sites {
     /// The function at a place and its `FILE:LINE`, each empty if unknown.
     pub fn place(&mut self, frame: &Frame) -> (String, String) {
         let line = self.line(frame).unwrap_or_default();
-        if let Some((_, method)) = place::module(&frame.file) {
+        if let Some((_, method)) = source_line::module(&frame.file) {
             return (method.into(), line);
         }
         let file: &Path = frame.file.as_ref();
@@ -105,7 +105,7 @@ impl Sites {
     }
 
     fn look(&mut self, frame: &Frame) -> Option<String> {
-        if let Some((file, _)) = place::module(&frame.file) {
+        if let Some((file, _)) = source_line::module(&frame.file) {
             return (!file.is_empty() && frame.offset > 0)
                 .then(|| format!("{file}:{}", frame.offset));
         }
@@ -117,7 +117,7 @@ impl Sites {
 
     /// The function, or the bare address.
     fn function_in(&mut self, frame: &Frame) -> String {
-        if let Some((_, method)) = place::module(&frame.file) {
+        if let Some((_, method)) = source_line::module(&frame.file) {
             return method.into();
         }
         let name = Path::new(&frame.file).file_name();

@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 
-use crate::{language, next};
+use crate::{next, source_line};
 
 /// Kind of a return address.
 pub(crate) enum Found {
@@ -27,7 +27,7 @@ pub(crate) fn at(stack: usize) -> usize {
 
 /// Examines a return address at a place on the stack.
 pub(crate) fn find(site: usize, stack: usize) -> Found {
-    if language::knows(site) {
+    if source_line::knows(site) {
         return Found::Language;
     }
     if !is_ours(site) || !cfg!(target_arch = "x86_64") {

@@ -8,7 +8,7 @@
 //! - [`table`]: the rank's table, in memory that the launcher provides and reads itself
 //!   (`kw_start::profile`), so nothing must be sent, however the rank ends.
 //! - [`trace`]: records over time, if they are requested (`mpiexec --trace`).
-//! - [`caller`]: the place of a call in the program, through the Fortran layer; [`language`]: the
+//! - [`caller`]: the place of a call in the program, through the Fortran layer; [`source_line`]: the
 //!   place in a Java program.
 //! - [`next`]: the functions behind; [`amount`]: bytes.
 //!
@@ -19,9 +19,9 @@
 mod amount;
 mod caller;
 mod entry;
-mod language;
 mod next;
 mod record;
+mod source_line;
 mod table;
 mod trace;
 mod wrappers;

@@ -9,12 +9,12 @@ use std::ffi::{c_int, c_void};
 use crate::amount::{Sizes, type_freed};
 use crate::caller::{self, Found};
 use crate::entry::{Entered, entered};
-use crate::language;
 use crate::next::Next;
+use crate::source_line;
 use crate::table::{Table, table};
 use crate::trace::act::Act;
 use crate::trace::{Tracer, library, what};
-use kw_base::place::is_place;
+use kw_base::source_line::is_source_line;
 use kw_base::sync::OnceLock;
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_start::profile::{BEGIN, END, FILE_TIMES, ROW, ROWS_AT, SHEET, SHEETS_AT, SINCE, UNDER_WAY};
@@ -381,8 +381,8 @@ impl Thread {
                 return known;
             }
             if known == ASKED {
-                site = language::place();
-                if !is_place(site as u64) {
+                site = source_line::place();
+                if !is_source_line(site as u64) {
                     return self.sheet + ROWS_AT;
                 }
                 continue;
@@ -398,7 +398,7 @@ impl Thread {
         let Some(table) = self.table.filter(|_| self.used < PLACES / 4 * 3) else {
             return false;
         };
-        let found = match is_place(site as u64) {
+        let found = match is_source_line(site as u64) {
             true => Found::Program,
             false => caller::find(site, stack),
         };

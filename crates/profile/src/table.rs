@@ -3,14 +3,14 @@
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 
-use kw_base::place::{base, is_place};
+use kw_base::source_line::{base, is_source_line};
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_base::sync::{Mutex, OnceLock};
 use kw_start::profile::*;
 use kw_sys::{clock, environment, ticks};
 
 use crate::trace::ring::Memory;
-use crate::{language, next};
+use crate::{next, source_line};
 use kw_start::trace;
 
 /// The table; the mapping exists as long as the process.
@@ -169,7 +169,7 @@ impl Table {
 
     /// The number of the program or library that contains an address, or of a place's module.
     fn module(&self, address: usize) -> u32 {
-        let info = match is_place(address as u64) {
+        let info = match is_source_line(address as u64) {
             true => None,
             false => match next::info(address) {
                 None => return NONE,
@@ -185,7 +185,10 @@ impl Table {
         if used >= MODULES {
             return NONE;
         }
-        let path = info.map_or_else(|| language::name(address, MODULE - PATH_AT), |i| path(&i));
+        let path = info.map_or_else(
+            || source_line::name(address, MODULE - PATH_AT),
+            |i| path(&i),
+        );
         let len = path.len().min(MODULE - PATH_AT);
         let at = MODULES_AT + used * MODULE;
         self.word(at).store(base as u64, Ordering::Relaxed);

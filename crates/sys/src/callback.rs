@@ -67,8 +67,8 @@ type RawEventFree = unsafe extern "C-unwind" fn(usize, c_int, usize);
 type RawEventDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, usize);
 
 type RawRequestHook = unsafe extern "C" fn(usize, c_int);
-type RawPlace = unsafe extern "C" fn() -> u64;
-type RawPlaceName = unsafe extern "C" fn(u64, *mut u8, usize) -> usize;
+type RawSourceLine = unsafe extern "C" fn() -> u64;
+type RawSourceLineName = unsafe extern "C" fn(u64, *mut u8, usize) -> usize;
 
 callbacks! {
     /// Attribute copy function of a communicator, datatype or window (MPI 5.0, 7.7).
@@ -101,10 +101,10 @@ callbacks! {
     ToolEventDropped: RawEventDropped;
     /// Function of a library on top of this one that is called for a request's operations.
     RequestHook: RawRequestHook;
-    /// Function that returns where a language's code called MPI ([`crate::language`]).
-    LanguagePlace: RawPlace;
+    /// Function that returns where a language's code called MPI ([`crate::source_line`]).
+    SourceLine: RawSourceLine;
     /// The name of such a place.
-    LanguagePlaceName: RawPlaceName;
+    SourceLineName: RawSourceLineName;
 }
 
 /// Effect on an attribute when its object is copied.
@@ -159,7 +159,7 @@ impl RequestHook {
     }
 }
 
-impl LanguagePlace {
+impl SourceLine {
     /// Calls it, in the thread in question; the lock may be taken: it does not call MPI.
     pub fn call(self) -> u64 {
         // SAFETY: the address was promised to be of this function.
@@ -167,7 +167,7 @@ impl LanguagePlace {
     }
 }
 
-impl LanguagePlaceName {
+impl SourceLineName {
     /// Asks for at most this many bytes; returns how many there are.
     pub fn call(self, place: u64, to: &mut [u8]) -> usize {
         // SAFETY: the address was promised to be of this function, which writes no more than that.

@@ -5,11 +5,11 @@
 //! and locks of other code, so [`crate::crash`] reads the list of mappings instead.
 //!
 //! The unwinder ends at code that is in no file. If that belongs to a language that has told
-//! [`crate::language`] how to ask it, the language's place is the last of the addresses.
+//! [`crate::source_line`] how to ask it, the language's place is the last of the addresses.
 
 use crate::crash::{_Unwind_Backtrace, UnwindContext};
-use crate::language;
-use kw_base::place;
+use crate::source_line;
+use kw_base::source_line;
 use std::ffi::{CStr, c_int, c_void};
 
 /// Most frames that are examined.
@@ -62,7 +62,7 @@ pub fn addresses(most: usize) -> Box<[usize]> {
     unsafe {
         _Unwind_Backtrace(on_frame, (&raw mut all).cast());
     }
-    let place = language::place();
+    let place = source_line::place();
     if place != 0 {
         all.0.push(place as usize);
     }
@@ -72,7 +72,10 @@ pub fn addresses(most: usize) -> Box<[usize]> {
 /// The calls at these addresses. Code in no file is left out unless a language tells what it is.
 pub fn named(addresses: &[usize]) -> Vec<Caller> {
     let mut all: Vec<Caller> = addresses.iter().map(|&address| caller(address)).collect();
-    if addresses.last().is_some_and(|&a| place::is_place(a as u64)) {
+    if addresses
+        .last()
+        .is_some_and(|&a| source_line::is_source_line(a as u64))
+    {
         all.retain(|c| !c.file.is_empty());
     }
     all
@@ -85,11 +88,11 @@ pub fn own_file() -> String {
 
 fn caller(address: usize) -> Caller {
     let place = address as u64;
-    if place::is_place(place) {
+    if source_line::is_source_line(place) {
         return Caller {
             function: None,
-            file: language::name(place),
-            offset: place - place::base(place) - 1,
+            file: source_line::name(place),
+            offset: place - source_line::base(place) - 1,
         };
     }
     // SAFETY: the structure is plain data, and dladdr fills it in or reports that it has not.

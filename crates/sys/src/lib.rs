@@ -49,7 +49,7 @@ pub mod futex;
 pub mod host;
 pub mod huge_pages;
 #[cfg(not(loom))]
-pub mod language;
+pub mod source_line;
 // its level and its name are statics, too
 #[cfg(not(loom))]
 pub mod log;

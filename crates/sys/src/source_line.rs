@@ -1,21 +1,21 @@
 //! Calls of programs whose code is in no file, as Java's: their language tells where they are.
 //!
 //! The bindings register two functions. One reads the language's stack of the thread that calls it
-//! and returns a place ([`kw_base::place`]); the other one writes the name of a place's module.
+//! and returns a place ([`kw_base::source_line`]); the other one writes the name of a place's module.
 //! They are called only on demand: for a report of a long wait, by `KW_CHECK`, and by the recorder
 //! of `mpiexec --profile` and `--trace`, a library of its own, which asks through functions of
 //! libmpi_abi.
 
-use crate::callback::{LanguagePlace, LanguagePlaceName};
+use crate::callback::{SourceLine, SourceLineName};
 use kw_base::sync::OnceLock;
 
 /// Most bytes of a module's name.
 const NAME: usize = 480;
 
-static LANGUAGE: OnceLock<(LanguagePlace, LanguagePlaceName)> = OnceLock::new();
+static LANGUAGE: OnceLock<(SourceLine, SourceLineName)> = OnceLock::new();
 
 /// Registers the functions; the first ones stay.
-pub fn register(place: LanguagePlace, name: LanguagePlaceName) {
+pub fn register(place: SourceLine, name: SourceLineName) {
     LANGUAGE.get_or_init(|| (place, name));
 }
 

@@ -1,6 +1,6 @@
 //! The line of a Java program that called MPI. Java's code is in no file, and all its calls of a
 //! function return to the same few addresses in the bindings. So the MPI library is asked at every
-//! call; the bindings have registered the functions that answer ([`kw_base::place`]).
+//! call; the bindings have registered the functions that answer ([`kw_base::source_line`]).
 
 use kw_base::sync::OnceLock;
 

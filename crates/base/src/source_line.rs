@@ -13,7 +13,7 @@ pub const END: u64 = 1 << 48;
 pub const LINES: u64 = 1 << 20;
 
 /// Whether a number is a place.
-pub fn is_place(address: u64) -> bool {
+pub fn is_source_line(address: u64) -> bool {
     (FIRST..END).contains(&address)
 }
 
@@ -32,10 +32,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_has_a_module_and_a_line() {
+    fn a_source_line_has_a_module_and_a_line() {
         let place = FIRST + 3 * LINES + 77 + 1;
-        assert!(is_place(place) && is_place(END - 1));
-        assert!(!is_place(FIRST - 1) && !is_place(END));
+        assert!(is_source_line(place) && is_source_line(END - 1));
+        assert!(!is_source_line(FIRST - 1) && !is_source_line(END));
         assert_eq!(place - base(place), 78);
         let name = "java:Ring.java:acme.Ring.main";
         assert_eq!(module(name), Some(("Ring.java", "acme.Ring.main")));

@@ -7,12 +7,12 @@
 use crate::shell::mpi;
 use kw_objects::Class;
 use kw_objects::handle::TypeH;
-use kw_sys::callback::{LanguagePlace, LanguagePlaceName};
-use kw_sys::language;
+use kw_sys::callback::{SourceLine, SourceLineName};
+use kw_sys::source_line;
 use std::ffi::c_int;
 
 /// Registers `place()`, which returns where the program called the function of MPI that the thread
-/// is in (`kw_base::place`; 0: unknown), and `name(place, to, room)`, which writes the name of that
+/// is in (`kw_base::source_line`; 0: unknown), and `name(place, to, room)`, which writes the name of that
 /// place's module and returns its length.
 ///
 /// Both are called by any thread, inside of MPI: they must not call MPI, nor throw.
@@ -22,18 +22,18 @@ use std::ffi::c_int;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_MPI_Language(place: usize, name: usize) -> c_int {
     // SAFETY: the caller's promise.
-    let both = unsafe { (LanguagePlace::new(place), LanguagePlaceName::new(name)) };
+    let both = unsafe { (SourceLine::new(place), SourceLineName::new(name)) };
     let (Some(place), Some(name)) = both else {
         return Class::Arg as c_int;
     };
-    language::register(place, name);
+    source_line::register(place, name);
     0
 }
 
 /// Where the program called the function of MPI that this thread is in; 0 if no language knows.
 #[unsafe(no_mangle)]
 pub extern "C" fn kw_MPI_Place() -> u64 {
-    language::place()
+    source_line::place()
 }
 
 /// Writes the name of a place's module; returns its length.
@@ -43,7 +43,7 @@ pub extern "C" fn kw_MPI_Place() -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kw_MPI_Place_name(place: u64, to: *mut u8, room: usize) -> usize {
     // SAFETY: the caller's promise.
-    language::write_name(place, unsafe { std::slice::from_raw_parts_mut(to, room) })
+    source_line::write_name(place, unsafe { std::slice::from_raw_parts_mut(to, room) })
 }
 
 /// Makes a datatype for messages of contiguous elements of a predefined one, in memory that moves;
