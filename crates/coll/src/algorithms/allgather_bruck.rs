@@ -1,7 +1,7 @@
 //! Allgather after Bruck: `ceil(log2 n)` rounds for any `n`, through packed memory; for short
 //! blocks.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -31,7 +31,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, n) = (ask.bytes as f64, ask.size);
     let mut ns = at.memory.copy(b) + at.memory.copy(b * f64::from(n)) + at.p.step;
     let mut have = 1;

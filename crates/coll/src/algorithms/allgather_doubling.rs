@@ -1,7 +1,7 @@
 //! Allgather by recursive doubling, straight into place; for short and middling blocks and `n` a
 //! power of two.
 
-use crate::cost::{Place, halves};
+use crate::cost::{StepCosts, halves};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -25,7 +25,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + halves(at, ask.size, b * f64::from(ask.size), |_| 0.0)
 }

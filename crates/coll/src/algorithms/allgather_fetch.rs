@@ -2,7 +2,7 @@
 //! copy, whatever cache the cores share. Otherwise it is `spread`; for any blocks.
 
 use super::allgather_spread;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -12,6 +12,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     allgather_spread::cost(ask, &at.fetching())
 }

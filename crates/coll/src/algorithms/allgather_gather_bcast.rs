@@ -3,7 +3,7 @@
 //! cores.
 
 use super::bcast_binomial;
-use crate::cost::{Place, binomial_down};
+use crate::cost::{StepCosts, binomial_down};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -43,7 +43,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, n) = (ask.bytes as f64, f64::from(ask.size));
     let spread = match ask.is_flat() {
         true => at.fan_out(n - 1.0, b * n),

@@ -2,7 +2,7 @@
 //! with its two neighbours in turn, straight into place; for an even number of processes and long
 //! blocks, equal or not.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -39,7 +39,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, rounds) = (ask.bytes as f64, f64::from(ask.size / 2) - 1.0);
     let two = 2.0 * b;
     let round = at.round(ask.size, |at| at.exchange(two), |at| at.exchange(two));

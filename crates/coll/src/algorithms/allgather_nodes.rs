@@ -3,7 +3,7 @@
 //! blocks.
 
 use super::bcast_nodes;
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
@@ -37,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let all = ask.bytes * u64::from(ask.size);
     let copies = at.memory.copy(ask.bytes as f64) + at.memory.copy(all as f64);

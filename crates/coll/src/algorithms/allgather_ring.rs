@@ -1,7 +1,7 @@
 //! Allgather round a ring, straight into place: `n-1` steps, each rank exchanges data with its
 //! neighbours only; for long or unequal blocks.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -24,7 +24,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     let round = at.round(ask.size, |at| at.exchange(b), |at| at.relay(b, b));
     at.memory.copy(b) + (f64::from(ask.size) - 1.0) * round

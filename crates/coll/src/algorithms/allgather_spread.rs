@@ -1,6 +1,6 @@
 //! Allgather in which every rank sends its block to all others at once; for few processes.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -28,7 +28,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + at.storm(f64::from(ask.size) - 1.0, b)
 }

@@ -4,7 +4,7 @@
 //! publishes the next piece has read the last piece of every other rank.
 
 use super::reduce_board;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
@@ -27,7 +27,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let piece = at.memory.show(b) + at.p.step + others * (at.memory.look() + at.memory.fold(b));

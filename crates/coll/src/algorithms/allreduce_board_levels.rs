@@ -4,7 +4,7 @@
 
 use super::barrier_board_levels::wait_for_head;
 use super::{reduce_board_levels, reduce_board_tree};
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -26,11 +26,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     let readers = |k| f64::from(k) - 1.0;
-    let shows = |at: &Place| at.memory.show(b) + at.p.step;
-    let see = |k, at: &Place| shows(at) + at.memory.see(readers(k), b);
+    let shows = |at: &StepCosts| at.memory.show(b) + at.p.step;
+    let see = |k, at: &StepCosts| shows(at) + at.memory.see(readers(k), b);
     // The root combines while the others copy.
     reduce_board_levels::up(ask, at) + at.memory.fold(b) + at.p.step - shows(at)
         + at.release(b, readers, see)

@@ -2,7 +2,7 @@
 //! shm buffers, and all read the parts together. The order of ranks is kept.
 
 use super::reduce_board_parts;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -11,6 +11,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     reduce_board_parts::cost_at_all(ask, at)
 }

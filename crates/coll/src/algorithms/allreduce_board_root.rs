@@ -3,7 +3,7 @@
 //! is combined once, not by every rank: for middle sizes on shared cores.
 
 use super::reduce_board;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
@@ -44,7 +44,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let root = others * (at.memory.look() + at.memory.fold(b)) + at.memory.show(b) + at.p.step;

@@ -3,7 +3,7 @@
 //! combining everything on every rank is too much work.
 
 use super::reduce_board_tree;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -20,7 +20,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let root = at.memory.fold(b) + at.p.step;
     reduce_board_tree::up(ask, at) + root + at.memory.see(others, b)

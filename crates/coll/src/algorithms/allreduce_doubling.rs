@@ -2,7 +2,7 @@
 //! ranks; for short messages. If `n` is not a power of two, the first ranks pair up before and
 //! after.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::fold::Fold;
 use crate::halving::Core;
 use crate::{Ask, Schedule};
@@ -44,7 +44,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
     let pair = at.down(1);
     let pair = if core.twins > 0 {

@@ -2,7 +2,7 @@
 //! all: every other rank wakes once; for few processes that share cores.
 
 use super::reduce_linear;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -24,7 +24,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     at.fan_in(others, b, at.memory.combine(b)) + at.fan_out(others, b)
 }

@@ -2,7 +2,7 @@
 //! each node. For short and middling messages; in the order of ranks if that is the order of nodes.
 
 use super::{bcast_nodes, reduce_nodes};
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule};
 
@@ -22,7 +22,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let bytes = ask.bytes;
     parts.inside(Coll::Reduce, bytes)

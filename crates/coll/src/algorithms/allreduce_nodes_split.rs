@@ -4,7 +4,7 @@
 //! nodes. There are as many parts as the smallest node has ranks.
 
 use crate::ask::part_of;
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::{Hierarchy, SubComm};
 use crate::{Ask, Blocks, Coll, RECV, SEND, Schedule};
 
@@ -71,7 +71,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let share = ask.bytes / u64::from(parts.fewest);
     parts.inside(Coll::ReduceScatter, ask.bytes)

@@ -3,7 +3,7 @@
 //! operations. If `n` is not a power of two, the first ranks pair up before and after.
 
 use crate::ask::parts_of;
-use crate::cost::{Place, binomial_down, binomial_up, halves};
+use crate::cost::{StepCosts, binomial_down, binomial_up, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, Schedule};
@@ -40,7 +40,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
     // One element cannot be halved: it goes up a tree, and down.
     if ask.count == 1 {

@@ -2,7 +2,7 @@
 //! of ranks; for short messages when ranks share cores.
 
 use super::{bcast_binomial, reduce_binomial};
-use crate::cost::{Place, binomial_down, binomial_up};
+use crate::cost::{StepCosts, binomial_down, binomial_up};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -24,7 +24,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     binomial_up(at, ask.size, b, at.memory.combine(b)) + binomial_down(at, ask.size, b)
 }

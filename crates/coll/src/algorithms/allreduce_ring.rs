@@ -2,7 +2,7 @@
 //! whatever `n` is; for long messages and commutative operations.
 
 use crate::ask::part_of;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -56,7 +56,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let part = ask.bytes as f64 / f64::from(ask.size);
     let round = at.round(ask.size, |at| at.exchange(part), |at| at.relay(part, part));
     (f64::from(ask.size) - 1.0) * (2.0 * round + at.memory.combine(part))

@@ -2,7 +2,7 @@
 //! its own from every shm buffer. Long blocks go through the long shm buffer in pieces, two or more
 //! at a time. In place, a piece is published before it is overwritten.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
@@ -39,7 +39,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::share_pieces_of(ask, 2);
     let (others, all) = (f64::from(ask.size) - 1.0, b * f64::from(ask.size));
     let each = at.memory.show_part(b, all) + at.memory.look() + at.memory.read_part(b, all);

@@ -1,7 +1,7 @@
 //! Alltoall after Bruck: `ceil(log2 n)` rounds, each moving half of all blocks through packed
 //! memory; for short blocks and many processes.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -40,7 +40,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, n) = (ask.bytes as f64, ask.size);
     let mut ns = at.memory.copy(b * f64::from(n)) + at.p.step + f64::from(n) * at.memory.copy(b);
     let mut mask = 1;

@@ -1,7 +1,7 @@
 //! Alltoall with MPI_IN_PLACE (and its v and w forms): pairs exchange one after another, each rank
 //! setting the block it sends aside first.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -23,7 +23,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     f64::from(ask.size) * (at.memory.copy(b) + at.exchange(b))
 }

@@ -3,7 +3,7 @@
 //! short equal blocks: every block is copied a few times.
 
 use super::allgather_nodes::collect;
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
@@ -40,7 +40,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let row = ask.bytes * u64::from(ask.size);
     let cells = f64::from(ask.size) * f64::from(parts.per_node);

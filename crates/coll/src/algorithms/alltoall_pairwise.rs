@@ -2,7 +2,7 @@
 //! blocks.
 
 use super::alltoall_spread;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -15,7 +15,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let near = f64::from(at.node - 1);
     // In round `k`, `k` ranks of a node exchange data with another node.

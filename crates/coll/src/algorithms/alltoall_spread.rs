@@ -3,7 +3,7 @@
 //! in flight to a peer: the rest would wait in queues and evict the data being copied from the
 //! caches (measured on shared cores; not measured between hosts with a fast network).
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 use kw_base::overheads::WINDOW;
 
@@ -48,7 +48,7 @@ fn rounds_at_once(bytes: u64, others: u32) -> u32 {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + at.storm(f64::from(ask.size) - 1.0, b)
 }

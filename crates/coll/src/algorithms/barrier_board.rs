@@ -1,7 +1,7 @@
 //! Barrier in shared memory: every rank signals, and every rank waits for all others. One cache
 //! line of each rank moves; when ranks share cores, each needs its core once.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -15,6 +15,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     at.p.step + at.memory.look_at_all(f64::from(ask.size))
 }

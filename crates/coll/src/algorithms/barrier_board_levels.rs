@@ -2,7 +2,7 @@
 //! between the heads of the domains; the root releases the other heads, and each of those releases
 //! its own ranks.
 
-use crate::cost::{Place, children};
+use crate::cost::{StepCosts, children};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -32,8 +32,8 @@ pub(super) fn wait_for_head(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
-    let up = |(k, at): (u32, Place)| {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
+    let up = |(k, at): (u32, StepCosts)| {
         let looks: u32 = children(ask.param, k).sum();
         let rows = children(ask.param, k).count() as f64;
         f64::from(looks) * at.memory.look() + (rows + 1.0) * at.p.step

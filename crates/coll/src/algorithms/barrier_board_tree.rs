@@ -2,7 +2,7 @@
 //! signalled, and leaves when the root has signalled. For many ranks, where waiting for every other
 //! rank would take too long.
 
-use crate::cost::{Place, children};
+use crate::cost::{StepCosts, children};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -22,7 +22,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let looks: u32 = children(ask.param, ask.size).sum();
     let rows = children(ask.param, ask.size).count() as f64;
     f64::from(looks) * at.memory.look()

@@ -1,7 +1,7 @@
 //! Barrier by dissemination: in round `k` every rank signals the rank `2^k` further round the ring.
 //! `ceil(log2 n)` rounds for every rank; best when every rank has a core.
 
-use crate::cost::{Place, log2_up};
+use crate::cost::{StepCosts, log2_up};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -16,7 +16,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let round = |k: u32| at.far(1 << k).exchange(0.0);
     (0..log2_up(ask.size)).map(round).sum()
 }

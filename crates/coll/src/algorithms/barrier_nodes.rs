@@ -2,7 +2,7 @@
 //! releases its node. A node whose ranks have a shm region reports and releases there.
 
 use super::barrier_tree::{self, release, report};
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule};
 
@@ -34,7 +34,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let here = f64::from(parts.per_node);
     let inside = match ask.shm_region {

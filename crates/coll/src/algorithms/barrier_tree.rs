@@ -1,7 +1,7 @@
 //! Barrier by a tree of given fan-out: reports go up, the release comes down. Two messages a rank
 //! and few wake-ups; best when ranks share cores.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -11,7 +11,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (fan, size) = (u64::from(ask.param.max(1)), u64::from(ask.size));
     let both = |k: f64| at.fan_in(k, 0.0, 0.0) + at.fan_out(k, 0.0);
     let (mut rank, mut path, mut most) = (0, 0.0, 0.0f64);

@@ -1,6 +1,6 @@
 //! Broadcast by a binomial tree: `ceil(log2 n)` hops of the whole message; for short messages.
 
-use crate::cost::{Place, binomial_down};
+use crate::cost::{StepCosts, binomial_down};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -9,7 +9,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     binomial_down(at, ask.size, ask.bytes as f64)
 }
 

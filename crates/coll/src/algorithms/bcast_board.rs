@@ -2,7 +2,7 @@
 //! through the long shm buffer in pieces, in as many slots as the parameter says: while the others
 //! read one half of the shm buffer, the root fills the other.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
@@ -37,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let (root, reader) = (at.memory.show(b) + at.p.step, at.memory.see(others, b));

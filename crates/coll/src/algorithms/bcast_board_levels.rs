@@ -4,7 +4,7 @@
 //! time.
 
 use super::bcast_board_tree::{down, short};
-use crate::cost::{Place, children};
+use crate::cost::{StepCosts, children};
 use crate::cut::{self, Cut};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
@@ -61,7 +61,7 @@ fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let fan = ask.param;
     if ask.count <= ask.shm_buffer_units().0 {
         let b = ask.bytes as f64;

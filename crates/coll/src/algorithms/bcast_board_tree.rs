@@ -2,7 +2,7 @@
 //! own shm buffer what it has read. For short messages and many ranks, where reading one shm buffer
 //! would delay all.
 
-use crate::cost::{Place, children, subtrees};
+use crate::cost::{StepCosts, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -26,12 +26,12 @@ pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     down(ask.size, ask.param, ask.bytes as f64, |n| at.within(n))
 }
 
 /// From the root of a tree of `n` ranks to all; `among`: the prices where this many of them meet.
-pub(super) fn down<'a>(mut n: u32, fan: u32, b: f64, among: impl Fn(u32) -> Place<'a>) -> f64 {
+pub(super) fn down<'a>(mut n: u32, fan: u32, b: f64, among: impl Fn(u32) -> StepCosts<'a>) -> f64 {
     let mut ns = 0.0;
     while n > 1 {
         let at = among(n);

@@ -3,7 +3,7 @@
 //! `/number` is the number of pieces.
 
 use crate::ask::part_of;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -23,7 +23,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let pieces = at.pieces(ask.size, u64::from(ask.param).min(ask.bytes));
     let b = ask.bytes as f64 / pieces;
     at.pipeline(ask.size, pieces, b, 0.0)

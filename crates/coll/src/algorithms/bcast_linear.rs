@@ -1,7 +1,7 @@
 //! Broadcast in which the root starts a send to every rank: every other rank wakes once; for few
 //! processes (seeds/004).
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -20,6 +20,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     at.fan_out(f64::from(ask.size) - 1.0, ask.bytes as f64)
 }

@@ -1,7 +1,7 @@
 //! Broadcast to several nodes: from the root to one rank of every node, then inside each node.
 //! Every byte enters a node once.
 
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule, Slice};
 
@@ -16,7 +16,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     parts.between(Coll::Bcast, ask.bytes, 1) + parts.inside(Coll::Bcast, ask.bytes)
 }

@@ -3,7 +3,7 @@
 //! the number of pieces.
 
 use super::bcast_chain;
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::SubComm;
 use crate::{Ask, Schedule};
 
@@ -25,11 +25,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     let (far, near) = (
-        Place::new(at.distances(), true, ask),
-        Place::new(at.distances(), false, ask),
+        StepCosts::new(at.distances(), true, ask),
+        StepCosts::new(at.distances(), false, ask),
     );
     let pieces = u64::from(ask.param).min(ask.bytes).max(1) as f64;
     let (b, hops) = (ask.bytes as f64 / pieces, f64::from(parts.nodes) - 1.0);

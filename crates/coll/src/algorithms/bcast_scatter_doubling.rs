@@ -5,7 +5,7 @@
 use super::bcast_scatter_ring::scatter;
 use super::gather_binomial::span;
 use crate::ask::parts_of;
-use crate::cost::{Place, binomial_scatter, halves};
+use crate::cost::{StepCosts, binomial_scatter, halves};
 use crate::halving::Core;
 use crate::{Ask, Schedule};
 
@@ -45,7 +45,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
     // A rank that has a twin sends it everything too.
     let twin = |part: f64| {

@@ -2,7 +2,7 @@
 //! for long messages.
 
 use crate::ask::{part_of, parts_of};
-use crate::cost::{Place, binomial_scatter};
+use crate::cost::{StepCosts, binomial_scatter};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -25,7 +25,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let part = ask.bytes as f64 / f64::from(ask.size);
     let round = at.round(ask.size, |at| at.exchange(part), |at| at.relay(part, part));
     binomial_scatter(at, ask.size, part, 0.0) + (f64::from(ask.size) - 1.0) * round

@@ -2,7 +2,7 @@
 //! received.
 
 use super::scan_doubling;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -29,9 +29,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
-    let passes = |at: &Place| match ask.size {
+    let passes = |at: &StepCosts| match ask.size {
         0..=2 => at.one_way(b),
         _ => at.exchange(b),
     };

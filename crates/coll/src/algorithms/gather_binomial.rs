@@ -1,6 +1,6 @@
 //! Gather by a binomial tree: inner ranks collect their subtree packed; for short equal blocks.
 
-use crate::cost::{Place, binomial_gather};
+use crate::cost::{StepCosts, binomial_gather};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -32,7 +32,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     binomial_gather(at, ask.size, ask.bytes as f64)
 }
 

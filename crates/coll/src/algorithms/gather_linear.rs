@@ -1,7 +1,7 @@
 //! Gather in which the root receives from all ranks at once, directly into place; also for unequal
 //! blocks.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -26,7 +26,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     // The root copies its own block while the first ones come.
     let first = at.far(1).one_way(b) - at.far(1).take(b);

@@ -1,6 +1,6 @@
 //! The algorithms: one file each, one row each in [`ALL`].
 
-use super::cost::Place;
+use super::cost::StepCosts;
 use super::table::DEFAULT_PARAM;
 use super::{Ask, Coll, Schedule};
 
@@ -214,7 +214,7 @@ pub struct Algorithm {
     pub emit: fn(&Ask, &mut Schedule),
     /// Its cost: nanoseconds from the call on all ranks until the last one has ended, the same on
     /// all ranks.
-    pub cost: fn(&Ask, &Place) -> f64,
+    pub cost: fn(&Ask, &StepCosts) -> f64,
     /// The numbers behind the slash that are tried where the cheapest algorithm is chosen.
     pub params: &'static [u32],
     /// All ranks move data at the same time, so that they share the memory of their socket.

@@ -1,7 +1,7 @@
 //! Neighbourhood allgather and alltoall: all transfers along the edges are started at once; edges
 //! from a rank to itself are copies. For any blocks (v and w forms too).
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule of an allgather: block 0 goes to every neighbour.
@@ -15,7 +15,7 @@ pub fn emit_alltoall(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     // Each rank knows only its own number of edges; there is no choice to make either.
     at.storm(2.0, ask.bytes as f64)
 }

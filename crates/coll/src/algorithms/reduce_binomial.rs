@@ -1,7 +1,7 @@
 //! Reduce by a binomial tree; keeps the order of ranks when the operation does not commute (then
 //! the tree's root is rank 0, which passes the result on).
 
-use crate::cost::{Place, binomial_up};
+use crate::cost::{StepCosts, binomial_up};
 use crate::fold::Fold;
 use crate::{Ask, Schedule, Slice};
 
@@ -26,7 +26,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     binomial_up(at, ask.size, b, at.memory.combine(b))
 }

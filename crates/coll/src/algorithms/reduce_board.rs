@@ -4,7 +4,7 @@
 //! ones on two ranks, where the root of one call publishes the pieces of the next while it is not
 //! needed.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule, Slice};
 
@@ -48,7 +48,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let (shows, root) = (

@@ -2,7 +2,7 @@
 //! then between the heads of the domains. For short messages.
 
 use super::reduce_board_tree::{fold_cost, short};
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
 
@@ -12,16 +12,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 
 /// Time until rank 0 has everything.
-pub(super) fn up(ask: &Ask, at: &Place) -> f64 {
+pub(super) fn up(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
-    let fold = |(k, at): (u32, Place)| fold_cost(k, ask, &at);
+    let fold = |(k, at): (u32, StepCosts)| fold_cost(k, ask, &at);
     // Heads pass on the result of their domain.
-    let passed_on = |(_, at): (u32, Place)| at.memory.read(b) + at.p.step;
+    let passed_on = |(_, at): (u32, StepCosts)| at.memory.read(b) + at.p.step;
     at.memory.show(b)
         + at.p.step
         + at.levels().map(fold).sum::<f64>()

@@ -8,7 +8,7 @@
 //! writes lines that another core holds.
 
 use crate::ask::{part_of, parts_of};
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule, Slice};
 
@@ -18,7 +18,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let n = f64::from(ask.size);
     let (pieces, work) = Work::of(ask, at);
     if work.is_short {
@@ -35,7 +35,7 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
 }
 
 /// The variant in which all ranks receive the result.
-pub fn cost_at_all(ask: &Ask, at: &Place) -> f64 {
+pub fn cost_at_all(ask: &Ask, at: &StepCosts) -> f64 {
     let n = f64::from(ask.size);
     let (pieces, work) = Work::of(ask, at);
     let piece = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
@@ -60,7 +60,7 @@ struct Work {
 
 impl Work {
     /// Number of pieces, and their lengths.
-    fn of(ask: &Ask, at: &Place) -> (f64, Work) {
+    fn of(ask: &Ask, at: &StepCosts) -> (f64, Work) {
         let (pieces, b) = cut::long_pieces_of(ask, 3);
         let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
         // Short data has fewer parts than there are ranks.

@@ -1,7 +1,7 @@
 //! Reduce in shared memory by a tree of given fan-out: a rank combines the data of its children and
 //! publishes the result. For short messages and many ranks.
 
-use crate::cost::{Place, children, subtrees};
+use crate::cost::{StepCosts, children, subtrees};
 use crate::tree::Tree;
 use crate::{Ask, Schedule, Slice};
 
@@ -29,18 +29,18 @@ pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     at.memory.copy(ask.bytes as f64) + up(ask, at)
 }
 
 /// Time until rank 0 has everything.
-pub fn up(ask: &Ask, at: &Place) -> f64 {
+pub fn up(ask: &Ask, at: &StepCosts) -> f64 {
     let shows = at.memory.show(ask.bytes as f64) + at.p.step;
     shows + fold_cost(ask.size, ask, at)
 }
 
 /// Time from when all ranks show their input until the root of a tree of `n` ranks has everything.
-pub(super) fn fold_cost(n: u32, ask: &Ask, at: &Place) -> f64 {
+pub(super) fn fold_cost(n: u32, ask: &Ask, at: &StepCosts) -> f64 {
     if n < 2 {
         return 0.0;
     }

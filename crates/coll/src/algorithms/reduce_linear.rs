@@ -1,7 +1,7 @@
 //! Reduce in which the root receives from all ranks at once and combines from the highest rank
 //! down: keeps rank order, wakes no other rank; for few processes and short messages.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -17,7 +17,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.fan_in(f64::from(ask.size) - 1.0, b, at.memory.combine(b))
 }

@@ -1,7 +1,7 @@
 //! Reduce of several nodes: inside each node to one of its ranks, then from those to the root.
 //! Every node sends once. In the order of ranks if that is the order of nodes.
 
-use crate::cost::{Parts, Place};
+use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
 use crate::{Ask, Coll, Schedule, Slice};
 
@@ -25,7 +25,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let parts = Parts::of(ask, at);
     parts.inside(Coll::Reduce, ask.bytes) + parts.between(Coll::Reduce, ask.bytes, 1)
 }

@@ -4,7 +4,7 @@
 //! before.
 
 use crate::ask::parts_of;
-use crate::cost::{Place, binomial_gather, binomial_up, halves};
+use crate::cost::{StepCosts, binomial_gather, binomial_up, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, Schedule};
@@ -41,7 +41,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
     // One element cannot be halved and goes up a tree. If that costs the same as the tree of
     // `reduce binomial`, the additional step gives preference to that one.

@@ -3,7 +3,7 @@
 //! buffer in pieces, each with its share of every block, two or more at a time.
 
 use crate::ask::part_of;
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, RECV, Schedule, Slice};
 
@@ -47,7 +47,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::all_pieces_of(ask, 2);
     let (part, others) = (b / f64::from(ask.size), f64::from(ask.size) - 1.0);
     let piece = at.p.step

@@ -2,7 +2,7 @@
 //! the remaining data; for commutative operations and blocks that are not long. If `n` is not a
 //! power of two, the first ranks pair up before and after.
 
-use crate::cost::{Place, halves};
+use crate::cost::{StepCosts, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{Ask, RECV, Schedule, Slice};
@@ -46,7 +46,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, core) = (ask.bytes as f64, Core::of(ask.size));
     let part = b / f64::from(ask.size);
     let pair = match core.twins {

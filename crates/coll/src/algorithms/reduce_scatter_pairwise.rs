@@ -1,7 +1,7 @@
 //! Reduce-scatter (and its block form) in `n-1` rounds in which each rank sends one block of its
 //! input to the rank that needs it; for commutative operations.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::fold::Fold;
 use crate::{Ask, RECV, Schedule, Slice};
 
@@ -44,7 +44,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (n, part) = (f64::from(ask.size), ask.bytes as f64 / f64::from(ask.size));
     (n - 1.0) * (at.far(at.node).exchange(part) + at.memory.combine(part))
 }

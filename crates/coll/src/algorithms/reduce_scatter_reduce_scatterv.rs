@@ -3,7 +3,7 @@
 //! cores.
 
 use super::{reduce_binomial, reduce_linear};
-use crate::cost::{Place, binomial_up};
+use crate::cost::{StepCosts, binomial_up};
 use crate::{Ask, RECV, Schedule, Slice};
 
 /// Emits the schedule.
@@ -48,7 +48,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let up = match ask.is_flat() {
         true => at.fan_in(others, b, at.memory.combine(b)),

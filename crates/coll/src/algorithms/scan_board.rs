@@ -2,7 +2,7 @@
 //! the result published by the rank below and publishes the sum. Every rank combines once, however
 //! many ranks there are; long data goes through the long shm buffer in pieces.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule, Slice};
 
@@ -52,10 +52,10 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds of a scan, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 3);
-    let shows = |at: &Place| at.p.step + at.memory.show(b);
-    let folds = |at: &Place| at.memory.look() + at.memory.fold(b);
+    let shows = |at: &StepCosts| at.p.step + at.memory.show(b);
+    let folds = |at: &StepCosts| at.memory.look() + at.memory.fold(b);
     let each = match ask.size {
         2 => shows(at).max(folds(at)),
         _ => shows(at) + folds(at),
@@ -64,9 +64,9 @@ pub fn cost(ask: &Ask, at: &Place) -> f64 {
 }
 
 /// Nanoseconds of an exscan, as [`crate::cost`] says.
-pub fn cost_exclusive(ask: &Ask, at: &Place) -> f64 {
+pub fn cost_exclusive(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::pieces_of(ask, 3);
-    let hop = |at: &Place| at.p.step + at.memory.look() + at.memory.combine_into(b);
+    let hop = |at: &StepCosts| at.p.step + at.memory.look() + at.memory.combine_into(b);
     let (first, last) = (
         at.memory.show(b) + at.p.step,
         at.memory.look() + at.memory.read(b),

@@ -1,7 +1,7 @@
 //! Scan and exscan along the chain of ranks: one message a rank; fewest messages, and fewest
 //! wake-ups when ranks share cores.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule of a scan.
@@ -53,7 +53,7 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + at.chain(ask.size, |at| at.one_way(b) + at.memory.combine(b))
 }

@@ -1,7 +1,7 @@
 //! Scan by doubling distances: after round `k` a rank has combined the `2^(k+1)` ranks up to
 //! itself. In the order of ranks, for any `n`.
 
-use crate::cost::{Place, log2_up};
+use crate::cost::{StepCosts, log2_up};
 use crate::{Ask, Schedule, Slice};
 
 /// Emits the schedule.
@@ -16,16 +16,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     at.memory.copy(b) + prefix_cost(ask.size, b, at)
 }
 
 /// A scan of `n` ranks' accumulators; in the last round no rank both sends and receives.
-pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
+pub fn prefix_cost(n: u32, b: f64, at: &StepCosts) -> f64 {
     let rounds = log2_up(n);
     let round = |k: u32| {
-        let moves = |at: &Place| match k == 0 && !n.is_power_of_two() {
+        let moves = |at: &StepCosts| match k == 0 && !n.is_power_of_two() {
             // No rank is so far from rank 0 that it waits in every round.
             true => at.relay(b, b),
             false => at.exchange(b),
@@ -42,7 +42,7 @@ pub fn prefix_cost(n: u32, b: f64, at: &Place) -> f64 {
 /// Time of the messages of all ranks to the rank at this distance. The last rank to finish waits
 /// for a rank of its own node as long as one is in reach; the links carry the messages of the
 /// others.
-pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
+pub(super) fn hop(by: u32, b: f64, at: &StepCosts, moves: impl Fn(&StepCosts) -> f64) -> f64 {
     match by < at.node {
         true => moves(&at.near()).max(at.far(by).on_link(b)),
         false => far_hop(by, b, at, moves),
@@ -50,7 +50,7 @@ pub(super) fn hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) ->
 }
 
 /// The time if that rank is on another node.
-fn far_hop(by: u32, b: f64, at: &Place, moves: impl Fn(&Place) -> f64) -> f64 {
+fn far_hop(by: u32, b: f64, at: &StepCosts, moves: impl Fn(&StepCosts) -> f64) -> f64 {
     let (far, p) = (at.far(by), at.p);
     // The first ranks have nothing to wait for, and the messages that they send ahead occupy a link
     // before those that others wait for.

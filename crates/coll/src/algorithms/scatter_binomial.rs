@@ -2,7 +2,7 @@
 //! blocks.
 
 use super::gather_binomial::{children, span};
-use crate::cost::{Place, binomial_scatter};
+use crate::cost::{StepCosts, binomial_scatter};
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -34,7 +34,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let each = ask.bytes as f64;
     let own = match at.is_long(each) {
         true => at.memory.copy(each),

@@ -1,7 +1,7 @@
 //! Scatter in shared memory: the root copies each block into the receiver's slot; each rank copies
 //! its block out. Long blocks go through the long shm buffer in pieces.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
 
@@ -40,7 +40,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (pieces, b) = cut::block_pieces_of(ask, 2);
     let others = f64::from(ask.size) - 1.0;
     let root = others * at.memory.show(b) + at.p.step;

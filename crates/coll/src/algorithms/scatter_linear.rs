@@ -1,7 +1,7 @@
 //! Scatter in which the root sends to all ranks at once, directly from place; also for unequal
 //! blocks.
 
-use crate::cost::Place;
+use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
@@ -26,7 +26,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &Place) -> f64 {
+pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let b = ask.bytes as f64;
     // The root sends long blocks after it has copied its own.
     let own = if at.is_long(b) {

@@ -7,16 +7,16 @@ mod distances;
 mod memo;
 mod memory;
 mod parts;
-mod place;
 mod prices;
+mod steps;
 mod trees;
 
 pub use distances::{Distance, Distances};
 pub(crate) use memo::Memo;
 pub use memory::{Memory, PORTS};
 pub use parts::Parts;
-pub use place::{Place, first_piece};
 pub use prices::{PRICES, Price, Prices, Source};
+pub use steps::{StepCosts, first_piece};
 pub use trees::{
     binomial_down, binomial_gather, binomial_scatter, binomial_up, children, halves, log2_up,
     subtrees,
@@ -53,7 +53,7 @@ pub fn price(algorithm: &Algorithm, ask: &Ask, p: &Prices, site: Site) -> f64 {
         None => p.least_byte(algorithm, ask),
     };
     let distances = &Distances::of(p, ask, |p| p.wait_for_memory(least, net));
-    let at = Place::new(distances, net, ask);
+    let at = StepCosts::new(distances, net, ask);
     let at = ask.nodes.map_or(at, |n| at.on_nodes(n, !site.network));
     at.p.call + (algorithm.cost)(ask, &at)
 }

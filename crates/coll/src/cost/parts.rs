@@ -1,13 +1,13 @@
 //! Costs of the parts of composed algorithms: the ranks of a node, and the node leaders.
 
-use super::{Distances, Place};
+use super::{Distances, StepCosts};
 use crate::{Ask, Blocks, Coll, Levels, Nodes, SEND};
 
 /// The two levels of a communicator on several nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     ask: &'a Ask<'a>,
-    at: &'a Place<'a>,
+    at: &'a StepCosts<'a>,
     /// Nodes.
     pub nodes: u32,
     /// Ranks of the largest node.
@@ -20,7 +20,7 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The levels of a call.
-    pub fn of(ask: &'a Ask<'a>, at: &'a Place<'a>) -> Parts<'a> {
+    pub fn of(ask: &'a Ask<'a>, at: &'a StepCosts<'a>) -> Parts<'a> {
         let [nodes, per_node, fewest] = match ask.nodes {
             Some(nodes) => [nodes.count(), nodes.most(), nodes.fewest()],
             None => [1, ask.size, ask.size],
@@ -90,7 +90,7 @@ impl<'a> Parts<'a> {
         let net = net || ask.chooser.is_some_and(|c| c.site.network);
         let cost = |sharing: u32, at: &Distances| {
             let part = Ask { param, ..part };
-            let at = Place::new(at, net, &Ask { sharing, ..part });
+            let at = StepCosts::new(at, net, &Ask { sharing, ..part });
             (algorithm.cost)(&part, &at)
         };
         let distances = self.at.distances();

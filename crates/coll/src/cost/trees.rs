@@ -1,6 +1,6 @@
 //! Costs and shapes of message trees.
 
-use super::Place;
+use super::StepCosts;
 
 /// The logarithm to base 2, rounded up; of 1 it is 0.
 pub fn log2_up(n: u32) -> u32 {
@@ -8,7 +8,7 @@ pub fn log2_up(n: u32) -> u32 {
 }
 
 /// Time from the root of a binomial tree of `n` ranks to all; a message is `b` bytes.
-pub fn binomial_down(at: &Place, n: u32, b: f64) -> f64 {
+pub fn binomial_down(at: &StepCosts, n: u32, b: f64) -> f64 {
     let hop = |level: u32| at.down(1 << level).one_way(b);
     let levels = |k: u32| (0..k).map(hop).sum::<f64>();
     let (mut rest, mut before, mut most) = (n, 0.0, 0.0f64);
@@ -25,7 +25,7 @@ pub fn binomial_down(at: &Place, n: u32, b: f64) -> f64 {
 }
 
 /// Time from all to the root of a binomial tree of `n` ranks, which combine on the way (`each`).
-pub fn binomial_up(at: &Place, n: u32, b: f64, each: f64) -> f64 {
+pub fn binomial_up(at: &StepCosts, n: u32, b: f64, each: f64) -> f64 {
     if n < 2 {
         return 0.0;
     }
@@ -44,7 +44,7 @@ pub fn binomial_up(at: &Place, n: u32, b: f64, each: f64) -> f64 {
 
 /// Exchanges of recursive halving (or doubling): of a half, a quarter ... of `b` bytes, with extra
 /// work `each(bytes)`; `n` is a power of two.
-pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
+pub fn halves(at: &StepCosts, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
     let step = |k: u32| {
         let part = b / f64::from(1u32 << k);
         at.across(n >> k).exchange(part) + each(part)
@@ -54,7 +54,7 @@ pub fn halves(at: &Place, n: u32, b: f64, each: impl Fn(f64) -> f64) -> f64 {
 
 /// A scatter by a binomial tree of `n` ranks: every hop has half of the bytes of the one before.
 /// `own`: the root's work on its own block before it sends long ones.
-pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
+pub fn binomial_scatter(at: &StepCosts, n: u32, each: f64, own: f64) -> f64 {
     let least = least_level(at, n, each);
     binomial_parts(at, n, each, &|at, b| at.gap(b), &|(half, blocks)| {
         let (part, there) = (f64::from(blocks) * each, at.down(half));
@@ -64,7 +64,7 @@ pub fn binomial_scatter(at: &Place, n: u32, each: f64, own: f64) -> f64 {
 }
 
 /// The cost of a gather.
-pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
+pub fn binomial_gather(at: &StepCosts, n: u32, each: f64) -> f64 {
     let least = least_level(at, n, each);
     binomial_parts(at, n, each, &|at, b| at.take(b), &|(half, blocks)| {
         at.down(half).one_way(f64::from(blocks) * each).max(least)
@@ -73,7 +73,7 @@ pub fn binomial_gather(at: &Place, n: u32, each: f64) -> f64 {
 
 /// Time of a package's memory for one level of such a tree, if all blocks together exceed the
 /// caches: half of the ranks send what the other half receives.
-fn least_level(at: &Place, n: u32, each: f64) -> f64 {
+fn least_level(at: &StepCosts, n: u32, each: f64) -> f64 {
     let ranks = f64::from(at.of_package(n));
     match 2.0 * each * ranks > at.p.cache && !at.net {
         true => ranks * each * at.p.memory,
@@ -84,7 +84,7 @@ fn least_level(at: &Place, n: u32, each: f64) -> f64 {
 /// Work of a sender before the longest message of a scatter leaves (`level` blocks, to the rank at
 /// that distance), if that one is announced first: its shorter eager ones, and its own block; the
 /// answer to the next message comes from a near rank before.
-fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
+fn late(at: &StepCosts, level: u32, each: f64, own: f64, long: bool) -> f64 {
     if !long {
         return 0.0;
     }
@@ -101,10 +101,10 @@ fn late(at: &Place, level: u32, each: f64, own: f64, long: bool) -> f64 {
 /// `more`: extra time of the root for a subtree while it handles the others; `hop`: time of a
 /// message of that many blocks to the rank at that distance.
 fn binomial_parts(
-    at: &Place,
+    at: &StepCosts,
     n: u32,
     each: f64,
-    more: &dyn Fn(&Place, f64) -> f64,
+    more: &dyn Fn(&StepCosts, f64) -> f64,
     hop: &dyn Fn((u32, u32)) -> f64,
 ) -> f64 {
     if n < 2 {

@@ -1,7 +1,7 @@
 //! The built-in table, rows that users write, and the choices that they make.
 
 use super::*;
-use crate::cost::{Distances, Place};
+use crate::cost::{Distances, StepCosts};
 use crate::{Blocks, Nodes, SEND, ShmSizes};
 
 #[test]
@@ -247,7 +247,7 @@ fn numbers_that_are_too_large_are_not_cut_off() {
         .filter(|s| matches!(s, crate::Step::Send { .. }));
     assert_eq!(sends.count(), 1);
     let distances = Distances::of(&Prices::start(), &ask, |_| {});
-    assert!((a.cost)(&ask, &Place::new(&distances, true, &ask)) > 0.0);
+    assert!((a.cost)(&ask, &StepCosts::new(&distances, true, &ask)) > 0.0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub fn first_piece(b: f64) -> f64 {
 
 /// Location of the steps of an algorithm, and their costs there. Times are nanoseconds, `b` bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct StepCosts<'a> {
     /// The prices.
     pub p: &'a Prices,
     /// Costs of steps in memory.
@@ -28,11 +28,11 @@ pub struct Place<'a> {
     shape: Option<Shape>,
 }
 
-impl<'a> Place<'a> {
-    /// The place of a call; `net`: its messages go over the network.
-    pub fn new(distances: &'a Distances, net: bool, ask: &Ask) -> Place<'a> {
+impl<'a> StepCosts<'a> {
+    /// Costs of the steps of a call; `net`: its messages go over the network.
+    pub fn new(distances: &'a Distances, net: bool, ask: &Ask) -> StepCosts<'a> {
         let shape = ask.levels.map(Levels::shape);
-        let at = Place {
+        let at = StepCosts {
             p: &distances.any.p,
             memory: Memory::new(&distances.any),
             net,
@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
         };
         // Messages between ranks of a package that follow one another are near.
         match shape.filter(|s| s.packages && s.in_order && !net) {
-            Some(shape) => Place {
+            Some(shape) => StepCosts {
                 node: shape.most,
                 ..at
             },
@@ -59,7 +59,7 @@ impl<'a> Place<'a> {
 
     /// How many ranks meet at each level of a host with several domains, the outermost first, and
     /// the prices there; empty with one domain.
-    pub fn levels(&self) -> impl Iterator<Item = (u32, Place<'a>)> {
+    pub fn levels(&self) -> impl Iterator<Item = (u32, StepCosts<'a>)> {
         let (at, distances) = (*self, self.distances);
         let shape = self.shape.unwrap_or_default();
         shape.widths().map(move |(width, apart)| match apart {
@@ -75,7 +75,7 @@ impl<'a> Place<'a> {
         &self,
         b: f64,
         readers: impl Fn(u32) -> f64,
-        level: impl Fn(u32, &Place) -> f64,
+        level: impl Fn(u32, &StepCosts) -> f64,
     ) -> f64 {
         let nearest = self.levels().last().map_or(*self, |(_, at)| at).memory;
         let mut inside: f64 = self.levels().map(|(k, _)| readers(k)).sum();
@@ -103,10 +103,10 @@ impl<'a> Place<'a> {
     }
 
     /// The place among `n` consecutive ranks of a host.
-    pub fn within(self, n: u32) -> Place<'a> {
+    pub fn within(self, n: u32) -> StepCosts<'a> {
         let in_order = self.shape.is_some_and(|s| s.in_order) && !self.net;
         let mut span: u32 = self.levels().map(|(k, _)| k).product();
-        let meets = |&(k, _): &(u32, Place)| {
+        let meets = |&(k, _): &(u32, StepCosts)| {
             span /= k;
             n > span
         };
@@ -116,8 +116,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn at(self, distance: &'a Distance) -> Place<'a> {
-        Place {
+    fn at(self, distance: &'a Distance) -> StepCosts<'a> {
+        StepCosts {
             p: &distance.p,
             memory: Memory::new(distance),
             ..self
@@ -125,8 +125,8 @@ impl<'a> Place<'a> {
     }
 
     /// The time with messages that are read by the receiver.
-    pub fn fetching(self) -> Place<'a> {
-        Place {
+    pub fn fetching(self) -> StepCosts<'a> {
+        StepCosts {
             fetched: true,
             ..self
         }
@@ -134,9 +134,9 @@ impl<'a> Place<'a> {
 
     /// The place of ranks on several nodes; `near`: ranks of a node reach each other without the
     /// network.
-    pub fn on_nodes(self, nodes: &Nodes, near: bool) -> Place<'a> {
+    pub fn on_nodes(self, nodes: &Nodes, near: bool) -> StepCosts<'a> {
         let node = nodes.most();
-        Place {
+        StepCosts {
             node: if near && nodes.are_in_order() {
                 node
             } else {
@@ -148,12 +148,12 @@ impl<'a> Place<'a> {
     }
 
     /// The place between ranks of one node, or of one package.
-    pub fn near(self) -> Place<'a> {
+    pub fn near(self) -> StepCosts<'a> {
         let at = match self.is_host() {
             true => self.at(&self.distances.near),
             false => self,
         };
-        Place {
+        StepCosts {
             net: self.net && self.node < 2,
             node: 1,
             ..at
@@ -177,14 +177,14 @@ impl<'a> Place<'a> {
 
     /// The place between nodes (or packages), if `ranks` of each send at the same time, or all of a
     /// smaller one.
-    pub fn far(self, ranks: u32) -> Place<'a> {
+    pub fn far(self, ranks: u32) -> StepCosts<'a> {
         if self.is_host() {
             let far = self.at(&self.distances.far);
-            return Place { node: 1, ..far };
+            return StepCosts { node: 1, ..far };
         }
         let most = f64::from(self.node);
         let sharing = self.sharing / most * f64::from(ranks).min(most);
-        Place {
+        StepCosts {
             sharing,
             node: 1,
             ..self
@@ -193,7 +193,7 @@ impl<'a> Place<'a> {
 
     /// The place between ranks whose numbers differ only in the bit that is worth `by`: all at
     /// once.
-    pub fn across(self, by: u32) -> Place<'a> {
+    pub fn across(self, by: u32) -> StepCosts<'a> {
         match by < self.node {
             true => self.near(),
             false => self.far(self.node),
@@ -201,7 +201,7 @@ impl<'a> Place<'a> {
     }
 
     /// The time in a tree in which only the first rank of each node talks to other nodes.
-    pub fn down(self, by: u32) -> Place<'a> {
+    pub fn down(self, by: u32) -> StepCosts<'a> {
         match by < self.node {
             true => self.near(),
             false => self.far(1),
@@ -210,14 +210,19 @@ impl<'a> Place<'a> {
 
     /// Cost of `k` other ranks that a rank deals with, split into those of its node and those of
     /// others.
-    fn others(&self, k: f64, of: impl Fn(&Place) -> f64) -> f64 {
+    fn others(&self, k: f64, of: impl Fn(&StepCosts) -> f64) -> f64 {
         let near = f64::from(self.node - 1).min(k);
         near * of(&self.near()) + (k - near) * of(&self.far(1))
     }
 
     /// Cost of one round in which every rank sends to the next one, by the mean of the hops of a
     /// ring of `n` ranks; `busy`: load of the busiest rank or link in a round.
-    pub fn round(&self, n: u32, hop: impl Fn(&Place) -> f64, busy: impl Fn(&Place) -> f64) -> f64 {
+    pub fn round(
+        &self,
+        n: u32,
+        hop: impl Fn(&StepCosts) -> f64,
+        busy: impl Fn(&StepCosts) -> f64,
+    ) -> f64 {
         let far = self.far(1);
         if self.node < 2 {
             return hop(&far);
@@ -228,7 +233,7 @@ impl<'a> Place<'a> {
     }
 
     /// Time from one end of a chain of `n` ranks to the other.
-    pub fn chain(&self, n: u32, hop: impl Fn(&Place) -> f64) -> f64 {
+    pub fn chain(&self, n: u32, hop: impl Fn(&StepCosts) -> f64) -> f64 {
         let far = f64::from(n.div_ceil(self.node) - 1);
         far * hop(&self.far(1)) + (f64::from(n) - 1.0 - far) * hop(&self.near())
     }
@@ -374,7 +379,7 @@ impl<'a> Place<'a> {
         }
         // The ends have one to handle, and `next` counts the work of the rank before the last.
         let passes_on = n.saturating_sub(2).max(1);
-        let meanwhile = |at: &Place| match more > 0.0 && !at.net && at.is_long(b) {
+        let meanwhile = |at: &StepCosts| match more > 0.0 && !at.net && at.is_long(b) {
             true => at.take(b) + each,
             false => 0.0,
         };
@@ -412,7 +417,7 @@ impl<'a> Place<'a> {
     /// Time between two consecutive pieces at the end of a chain of `n` ranks, each with extra work
     /// `each`.
     pub fn next(&self, n: u32, b: f64, each: f64) -> f64 {
-        let one = |at: &Place| match n {
+        let one = |at: &StepCosts| match n {
             0..=2 => at.gap(b).max(at.p.step + at.take(b) + each),
             _ => at.relay(b, b) + each,
         };
