@@ -8,8 +8,8 @@ use kw_base::knobs::{self, Kind};
 use kw_coll::algorithms;
 use kw_launch::COVERAGE;
 use kw_launch::ask::{Question, ask};
+use kw_launch::calibrate;
 use kw_launch::doctor;
-use kw_launch::figures;
 use kw_launch::hosts;
 use kw_launch::libraries;
 use kw_launch::listing::{self, Listing};
@@ -117,8 +117,8 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     if options.calibrate || options.verify {
         let (told, good) = match options.calibrate {
-            true => figures::calibrate(!options.no_verify),
-            false => figures::verify_known(),
+            true => calibrate::calibrate(!options.no_verify),
+            false => calibrate::verify_known(),
         };
         text += &told;
         code = if good { code } else { ExitCode::FAILURE };
@@ -202,8 +202,8 @@ fn choices(options: &Options) -> Result<String, String> {
         }),
     };
     match options.tsv {
-        true => figures::choices_for_programs(wanted.as_ref()),
-        false => figures::choices(wanted.as_ref()),
+        true => calibrate::choices_for_programs(wanted.as_ref()),
+        false => calibrate::choices(wanted.as_ref()),
     }
 }
 

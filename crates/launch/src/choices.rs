@@ -173,13 +173,13 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
     }
 }
 
-/// The table for programs (`figures::choices_for_programs`).
+/// The table for programs (`calibrate::choices_for_programs`).
 pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let all = paths_of(job, c, knobs).into_iter();
     all.map(|(_, s)| words(&s, job.ranks, knobs)).collect()
 }
 
-/// The table for programs (`figures::choices_for_programs`).
+/// The table for programs (`calibrate::choices_for_programs`).
 pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
     let all = shown(c, knobs).into_iter();
     let of = |s: Shown| RANKS.map(|ranks| words(&s, ranks, knobs));

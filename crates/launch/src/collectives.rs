@@ -65,7 +65,7 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, Stri
     })
 }
 
-/// The table for programs (`figures::choices_for_programs`).
+/// The table for programs (`calibrate::choices_for_programs`).
 pub fn choice_rows(c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
     Ok(chosen(c, knobs)?.iter().map(Chosen::words).collect())
 }
@@ -170,7 +170,7 @@ pub fn prices(c: &Calibration, job: Option<&Job>) -> Listing {
     }
 }
 
-/// The table for programs (`figures::choices_for_programs`).
+/// The table for programs (`calibrate::choices_for_programs`).
 pub fn price_rows(c: &Calibration, job: Option<&Job>) -> Vec<Vec<String>> {
     let row = |(price, value): (&Price, f64)| {
         let figure = made_of(price, c);
@@ -179,7 +179,7 @@ pub fn price_rows(c: &Calibration, job: Option<&Job>) -> Vec<Vec<String>> {
             "price".into(),
             price.name.into(),
             value.to_string(),
-            crate::figures::origin(measured).into(),
+            crate::calibrate::origin(measured).into(),
             figure.map_or("-", |f| f.row().name).into(),
             price.source.start().to_string(),
         ]

@@ -22,8 +22,8 @@ mod trace;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use crate::calibrate;
 use crate::crash::Crash;
-use crate::figures;
 use crate::inquiry::Inquiry;
 use crate::plan::Plan;
 use crate::sites::Sites;
@@ -93,7 +93,7 @@ pub fn run(plan: Plan, usable: usize) -> Result<u8, Verdict> {
     job.end_traces()?;
     let status = job.finish();
     if status == 0 && ranks_here {
-        figures::after_job(clock::now().since(begin));
+        calibrate::after_job(clock::now().since(begin));
     }
     Ok(status)
 }

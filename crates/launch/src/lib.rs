@@ -45,13 +45,13 @@ pub const COVERAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/coverage.txt"
 pub mod args;
 pub mod ask;
 pub mod bind;
+pub mod calibrate;
 pub mod choices;
 mod claim;
 pub mod collectives;
 pub mod crash;
 pub mod doctor;
 pub mod elf;
-pub mod figures;
 pub mod foreign;
 pub mod helper;
 pub mod hosts;

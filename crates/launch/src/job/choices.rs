@@ -2,7 +2,7 @@
 //! ranks when they met, which are in the key-value space here.
 
 use super::Job;
-use crate::figures;
+use crate::calibrate;
 use crate::wanted;
 use kw_base::knobs::Knobs;
 
@@ -32,6 +32,6 @@ impl Job {
         };
         let knobs = Knobs::read(variable).map_err(|bad| bad.to_string())?;
         let job = wanted::Job::met(&plan.hosts, &agreed, &knobs)?;
-        figures::choices_met(&job, &agreed.calibration, &knobs)
+        calibrate::choices_met(&job, &agreed.calibration, &knobs)
     }
 }

@@ -4,7 +4,7 @@
 //! sleeps the lower quartile): a disturbance makes a batch longer. If other programs had the CPUs
 //! all that time, a figure is implausible, and its built-in value is used.
 
-use super::pair::{OVER, Shared, between, fetch, wake};
+use super::cpu_pair::{OVER, Shared, between, fetch, wake};
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
 use crate::{clock, cpus, threads, topology};

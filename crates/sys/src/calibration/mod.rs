@@ -5,9 +5,9 @@
 //! so readers see either the old or the new one; a file that is torn, foreign, of another version
 //! or another machine is ignored. A program with elevated privileges neither reads nor writes them.
 
+mod cpu_pair;
 mod file;
 mod measure;
-mod pair;
 
 pub use file::{Refusal, path};
 pub use measure::measure;
