@@ -11,7 +11,6 @@ pub mod counters;
 pub mod events;
 pub mod ids;
 pub mod knobs;
-pub mod lap;
 pub mod near;
 pub mod overheads;
 pub mod pool;
@@ -23,6 +22,7 @@ pub mod source_line;
 pub mod spawned;
 pub mod sync;
 pub mod tick;
+pub mod working_set;
 
 /// Name and version of this library, as `MPI_Get_library_version` returns it. All ranks of a job
 /// have the same.

@@ -4,8 +4,8 @@
 /// Bytes of a short area of a rank.
 pub const SHORT: usize = 4096;
 /// Bytes that the rings of all ranks have together, within the bounds below. Only the used part is
-/// ever touched, and that is little more than a lap; the rest is for long parts, so that long data
-/// needs few pieces.
+/// ever touched, and that is little more than a working set; the rest is for long parts, so that
+/// long data needs few pieces.
 const RINGS: usize = 24 << 20;
 /// Fewest and most bytes of a rank's ring.
 const RING: std::ops::RangeInclusive<usize> = 768 << 10..=2 << 20;

@@ -221,7 +221,7 @@ impl World {
             lines: self.reuse.lines as u64,
             slots: self.reuse.slots as u64,
             ring: 3 * long.max(64),
-            lap: 2 * long.max(64),
+            working_set: 2 * long.max(64),
         };
         for me in 0..self.ranks.len() {
             let members: Vec<usize> = self.on_node_of(me).collect();

@@ -23,7 +23,7 @@ pub struct Capacity {
     /// Bytes of a rank's ring for long data.
     pub ring: u64,
     /// Bytes of it after which parts begin at the front again.
-    pub lap: u64,
+    pub working_set: u64,
 }
 
 /// Memory that a collective touches.
@@ -121,7 +121,7 @@ impl FlowControl {
             all_marked: 0,
             last: 0,
             turn: 1,
-            ring: Ring::new(capacity.ring, capacity.lap),
+            ring: Ring::new(capacity.ring, capacity.working_set),
         }
     }
 
@@ -175,7 +175,7 @@ impl FlowControl {
     pub fn take_back(&mut self, place: &Reservation) {
         debug_assert_eq!((place.number, self.last, self.turn), (1, 1, 1));
         self.last = 0;
-        self.ring = Ring::new(self.capacity.ring, self.capacity.lap);
+        self.ring = Ring::new(self.capacity.ring, self.capacity.working_set);
     }
 
     /// Whether a collective may begin; otherwise its wait.

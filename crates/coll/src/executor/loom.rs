@@ -97,7 +97,7 @@ fn rank(me: u32, needs: &[Need], early: u64, shared: Arc<Shared>) {
         lines: LINES as u64,
         slots: SLOTS as u64,
         ring: 192,
-        lap: 192,
+        working_set: 192,
     };
     let (mut flow, ops) = (FlowControl::new(me, 2, capacity), ops(me));
     for &need in needs {

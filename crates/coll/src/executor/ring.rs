@@ -1,46 +1,46 @@
 //! Allocation of the rings of a shared-memory region. All ranks of a communicator run the same
 //! collectives in the same order, so all allocate alike, without communication.
 //!
-//! Parts are allocated one after the other. One that would end beyond the lap starts at the front
-//! again, unless it would overlap the part before it, which other ranks may not have started when
-//! the next one is allocated. No part is longer than a third of the ring, so before the end of the
-//! ring that is always possible. A lap is long enough for lines to leave the caches before they are
-//! reused, and short enough for all ranks' laps to fit in the shared cache: with many ranks only
-//! the previous part is spared.
+//! Parts are allocated one after the other. One that would end beyond the working set starts at the
+//! front again, unless it would overlap the part before it, which other ranks may not have started
+//! when the next one is allocated. No part is longer than a third of the ring, so before the end of
+//! the ring that is always possible. A working set is long enough for lines to leave the caches
+//! before they are reused, and short enough for all ranks' working sets to fit in the shared cache:
+//! with many ranks only the previous part is spared.
 //!
-//! The first use of a page costs more than lines that are still in the caches, so a lap is short at
-//! first, and grows with the allocated bytes. It has room for two parts, for a rank may be ahead of
-//! others by a collective.
+//! The first use of a page costs more than lines that are still in the caches, so a working set is
+//! short at first, and grows with the allocated bytes. It has room for two parts, for a rank may be
+//! ahead of others by a collective.
 
-use kw_base::lap::Lap;
+use kw_base::working_set::WorkingSet;
 use std::collections::VecDeque;
 
 /// Parts start at multiples of this many bytes.
 const ALIGN: u64 = 64;
 
-/// Bytes of the first lap: a built-in value that is not measured.
-const FIRST_LAP: u64 = 16 << 10;
+/// Bytes of the first working set: a built-in value that is not measured.
+const FIRST_WORKING_SET: u64 = 16 << 10;
 
-/// Parts that a lap has room for, as long as the longest so far.
+/// Parts that a working set has room for, as long as the longest so far.
 const AHEAD: u64 = 2;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Ring {
     reach: u64,
-    /// Bytes of the lap.
-    lap: Lap,
+    /// Bytes of the working set.
+    working_set: WorkingSet,
     next: u64,
     /// Collective, first byte and end of the parts that have not been reallocated, oldest first.
     parts: VecDeque<(u64, u64, u64)>,
 }
 
 impl Ring {
-    /// A ring of this many bytes, and its longest lap.
+    /// A ring of this many bytes, and its longest working set.
     pub(super) fn new(reach: u64, longest: u64) -> Ring {
         Ring {
             reach,
-            lap: Lap::new(FIRST_LAP, longest.min(reach)),
+            working_set: WorkingSet::new(FIRST_WORKING_SET, longest.min(reach)),
             next: 0,
             parts: VecDeque::new(),
         }
@@ -58,13 +58,13 @@ impl Ring {
         assert!(bytes <= self.most(), "{bytes} bytes of a ring");
         let mut before = None;
         let room = self.parts.back().map_or(0, |p| p.1);
-        self.lap.stretch(AHEAD * bytes);
-        if self.next + bytes > self.lap.length() && bytes <= room {
+        self.working_set.stretch(AHEAD * bytes);
+        if self.next + bytes > self.working_set.length() && bytes <= room {
             // The rest at the end stays unused; its last owner had it before those whose parts come
             // next.
             before = self.forget(self.next, self.reach);
             self.next = 0;
-            self.lap.end_round();
+            self.working_set.end_round();
         }
         let (from, to) = (self.next, self.next + bytes);
         debug_assert!(to <= self.reach);
@@ -89,7 +89,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::lap::ROUNDS;
+    use kw_base::working_set::ROUNDS;
 
     #[test]
     fn whoever_had_a_byte_before_is_named_or_came_before_the_named() {
@@ -100,7 +100,7 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             (seed >> 33) % below
         };
-        for (reach, lap) in [
+        for (reach, working_set) in [
             (192, 192),
             (256, 9),
             (640, 300),
@@ -109,7 +109,7 @@ mod tests {
             (4096, 1),
             (1 << 20, 1 << 18),
         ] {
-            let mut ring = Ring::new(reach, lap);
+            let mut ring = Ring::new(reach, working_set);
             let mut owner = vec![None; reach as usize];
             let mut told = None;
             for number in 1..5000 {
@@ -149,21 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lap_grows_with_what_is_given_out_and_has_room_for_some_parts() {
-        let longest = 3 * FIRST_LAP;
-        let mut ring = Ring::new(16 * FIRST_LAP, longest);
+    fn a_working_set_grows_with_what_is_given_out_and_has_room_for_some_parts() {
+        let longest = 3 * FIRST_WORKING_SET;
+        let mut ring = Ring::new(16 * FIRST_WORKING_SET, longest);
         let mut ends = vec![];
-        let rounds = ROUNDS as usize * (FIRST_LAP / 64) as usize;
+        let rounds = ROUNDS as usize * (FIRST_WORKING_SET / 64) as usize;
         for number in 0..4 * rounds as u64 {
             ends.push(ring.take(number, 64).0 + 64);
         }
         let highest = |ends: &[u64]| ends.iter().copied().max().unwrap();
-        assert_eq!(highest(&ends[..rounds]), FIRST_LAP);
-        assert_eq!(highest(&ends[..3 * rounds]), 2 * FIRST_LAP);
+        assert_eq!(highest(&ends[..rounds]), FIRST_WORKING_SET);
+        assert_eq!(highest(&ends[..3 * rounds]), 2 * FIRST_WORKING_SET);
         assert_eq!(highest(&ends), longest);
 
-        let mut ring = Ring::new(16 * FIRST_LAP, 12 * FIRST_LAP);
-        let places = [1, 2, 3, 4].map(|n| ring.take(n, 3 * FIRST_LAP).0 / FIRST_LAP);
+        let mut ring = Ring::new(16 * FIRST_WORKING_SET, 12 * FIRST_WORKING_SET);
+        let places =
+            [1, 2, 3, 4].map(|n| ring.take(n, 3 * FIRST_WORKING_SET).0 / FIRST_WORKING_SET);
         assert_eq!(places, [0, 3, 0, 3]);
     }
 }

@@ -61,7 +61,7 @@ fn flow() -> FlowControl {
         lines: 4,
         slots: 2,
         ring: 640,
-        lap: 640,
+        working_set: 640,
     };
     FlowControl::new(0, 3, capacity)
 }

@@ -136,7 +136,7 @@ impl Channel {
             lines: LINES,
             slots: SLOTS,
             ring: shm_region.reach(),
-            lap: shm_region.lap(),
+            working_set: shm_region.working_set(),
         };
         Channel {
             flow: FlowControl::new(own as u32, here.len() as u32, capacity),

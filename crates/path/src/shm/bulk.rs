@@ -6,11 +6,11 @@
 //! of ranks and not with its square.
 //!
 //! The free slot that a sender takes decides in which caches its lines lie. If each rank has a core
-//! of its own a sender goes round a *lap* that is longer than a core's own cache: a slot that is
-//! reused has left the other core's cache by then, and is written without asking that core. The
-//! first use of a slot costs more than that saves, so a lap is short at first and grows with the
-//! data that is sent. If ranks share cores it stays short. Slots beyond a lap are for many senders
-//! at once, up to 1.5 MB of a pool ([`CROWD`]): unused slots cost no memory.
+//! of its own a sender goes round a *working set* that is longer than a core's own cache: a slot
+//! that is reused has left the other core's cache by then, and is written without asking that core.
+//! The first use of a slot costs more than that saves, so a working set is short at first and grows
+//! with the data that is sent. If ranks share cores it stays short. Slots beyond a working set are
+//! for many senders at once, up to 1.5 MB of a pool ([`CROWD`]): unused slots cost no memory.
 //!
 //! Publication is one word per piece, which shows by itself that it is new ([`Piece::published`]):
 //! a receiver has to fetch a single line before it can copy. It looks at the word after that too:
@@ -28,45 +28,45 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use kw_base::lap::Lap;
 use kw_base::pool::{SLOT, piece_of};
+use kw_base::working_set::WorkingSet;
 use kw_sys::buf::Buf;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
 use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
 
-/// Slots of the first lap: the fewest of which some are free while a receiver keeps a few.
-const FIRST_LAP: usize = 16;
+/// Slots of the first working set: the fewest of which some are free while a receiver keeps a few.
+const FIRST_WORKING_SET: usize = 16;
 
-/// Slots of the longest lap if ranks share cores.
-pub const SHORT_LAP: usize = 32;
+/// Slots of the longest working set if ranks share cores.
+pub const SHORT_WORKING_SET: usize = 32;
 
-/// Slots of a pool that many senders use together, unless a lap is longer: 1.5 MB.
+/// Slots of a pool that many senders use together, unless a working set is longer: 1.5 MB.
 const CROWD: usize = UNDER_WAY;
 
 /// Most slots that a sender takes at once, for pieces that follow each other: a built-in value.
 const AT_ONCE: u64 = 8;
 
-/// Slots of a lap that are left out then: a CPU that reads a slot prefetches beyond its end, and
-/// the slots there must not be those that the sender writes at that moment.
+/// Slots of a working set that are left out then: a CPU that reads a slot prefetches beyond its
+/// end, and the slots there must not be those that the sender writes at that moment.
 const GAP: usize = 1;
 
 /// Bytes of a core's own cache if the system does not tell: a built-in value.
 const OWN_CACHE: usize = 1 << 20;
-/// A long lap is this many times as long as that.
-const LAP: usize = 2;
-/// Most bytes that the laps of all ranks of a host have together.
+/// A long working set is this many times as long as that.
+const WORKING_SET: usize = 2;
+/// Most bytes that the working sets of all ranks of a host have together.
 pub const POOLS: usize = 64 << 20;
 
 /// Bytes after which lines have left a core's own cache.
-pub fn lap() -> usize {
-    LAP * kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE)
+pub fn working_set() -> usize {
+    WORKING_SET * kw_sys::cpus::own_cache().unwrap_or(OWN_CACHE)
 }
 
-/// Slots of a lap of this many bytes, as far as there is room for all ranks.
-pub fn long_lap(ranks: usize, lap: usize) -> usize {
+/// Slots of a working set of this many bytes, as far as there is room for all ranks.
+pub fn long_working_set(ranks: usize, working_set: usize) -> usize {
     let all = POOLS / ranks.max(1) / SLOT;
-    (lap / SLOT).min(all).max(SHORT_LAP)
+    (working_set / SLOT).min(all).max(SHORT_WORKING_SET)
 }
 
 /// The bit of a piece's word that tells whether the word is new.
@@ -127,8 +127,8 @@ pub struct Filler {
     drained: u64,
     /// Slots taken and not used yet.
     held: Piece,
-    /// Slots of the lap.
-    lap: Lap,
+    /// Slots of the working set.
+    working_set: WorkingSet,
     /// Start of the search for the next one.
     next: usize,
     copier: NontemporalCopier,
@@ -194,7 +194,7 @@ impl Default for Filler {
             filled: 0,
             drained: 0,
             held: Piece { first: 0, count: 0 },
-            lap: Lap::new(FIRST_LAP as u64, SHORT_LAP as u64),
+            working_set: WorkingSet::new(FIRST_WORKING_SET as u64, SHORT_WORKING_SET as u64),
             next: 0,
             copier: NontemporalCopier::default(),
         }
@@ -202,9 +202,10 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// The lap may have this many slots from now on; `oversubscribed`: ranks share cores.
+    /// The working set may have this many slots from now on; `oversubscribed`: ranks share cores.
     pub fn spread_out(&mut self, slots: usize, oversubscribed: bool) {
-        self.lap.bound(slots.clamp(SHORT_LAP, SLOTS) as u64);
+        self.working_set
+            .bound(slots.clamp(SHORT_WORKING_SET, SLOTS) as u64);
         self.copier = NontemporalCopier::new(oversubscribed);
     }
 
@@ -268,9 +269,10 @@ impl Filler {
         Some(piece)
     }
 
-    /// Takes up to this many consecutive slots: the next of the lap, or the first free ones.
+    /// Takes up to this many consecutive slots: the next of the working set, or the first free
+    /// ones.
     fn take_some(&mut self, pool: &PoolUse, wanted: u64) -> Option<()> {
-        let end = self.lap.length() as usize;
+        let end = self.working_set.length() as usize;
         for among in [self.next..end, 0..end, 0..end.max(CROWD)] {
             let mut at = among.start;
             while at < among.end {
@@ -280,7 +282,7 @@ impl Filler {
                     self.next = held.first + held.count + GAP;
                     if self.next >= end {
                         self.next = 0;
-                        self.lap.end_round();
+                        self.working_set.end_round();
                     }
                     return Some(());
                 }
@@ -384,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_is_taken_once_and_those_of_the_lap_first() {
+    fn every_slot_is_taken_once_and_those_of_the_working_set_first() {
         let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
         let segment = std::sync::Arc::new(segment);
         let lane = segment.lane(0, 1);
@@ -399,29 +401,29 @@ mod tests {
     }
 
     #[test]
-    fn a_lap_grows_with_what_is_sent_as_far_as_it_may() {
+    fn a_working_set_grows_with_what_is_sent_as_far_as_it_may() {
         let (segment, _fd) = super::super::segment::Segment::create(2).unwrap();
         let segment = std::sync::Arc::new(segment);
         let lane = segment.lane(0, 1);
-        for (longest, oversubscribed) in [(100, false), (SHORT_LAP, true)] {
+        for (longest, oversubscribed) in [(100, false), (SHORT_WORKING_SET, true)] {
             let mut filler = Filler::default();
             filler.spread_out(longest, oversubscribed);
-            let mut laps = vec![];
+            let mut working_sets = vec![];
             for _ in 0..2000 {
                 let piece = filler.take(&lane, 0, 1).unwrap();
                 assert!(piece.first < longest);
                 // The receiver is quick.
                 let word = &lane.pool_use().taken[piece.first / 64];
                 word.fetch_and(!piece.bits(), Ordering::Relaxed);
-                laps.push(filler.lap.length() as usize);
+                working_sets.push(filler.working_set.length() as usize);
             }
-            laps.dedup();
+            working_sets.dedup();
             let all: &[usize] = if oversubscribed {
                 &[16, 32]
             } else {
                 &[16, 32, 64, 100]
             };
-            assert_eq!(laps, all);
+            assert_eq!(working_sets, all);
         }
     }
 }

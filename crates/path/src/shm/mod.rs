@@ -262,12 +262,12 @@ impl ShmPath {
     /// If each rank has a core of its own, long payload may go round more memory than two of a
     /// core's own caches hold; but no more than [`bulk::POOLS`] for all ranks.
     pub fn spread_out(&mut self, oversubscribed: bool) {
-        let lap = match oversubscribed {
-            true => bulk::SHORT_LAP,
-            false => bulk::long_lap(self.links.len(), self.segment.lap()),
+        let working_set = match oversubscribed {
+            true => bulk::SHORT_WORKING_SET,
+            false => bulk::long_working_set(self.links.len(), self.segment.working_set()),
         };
         for link in &mut self.links {
-            link.spread_out(lap, oversubscribed);
+            link.spread_out(working_set, oversubscribed);
         }
     }
 

@@ -37,7 +37,8 @@ use kw_sys::region::Region;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Shm regions that keep their pages when they are given back, and whose laps are of full length.
+/// Shm regions that keep their pages when they are given back, and whose working sets are of full
+/// length.
 pub const KEPT: u32 = 64;
 /// Collectives that a rank may be ahead of another one on a shm region, and one more, while they
 /// need no more than their lines.
@@ -50,12 +51,12 @@ pub const LINE: usize = 48;
 const SIGNATURE: usize = 8 + LINE;
 /// Bytes of a small area, which replaces a short one if data is no longer.
 pub const SMALL: usize = 1024;
-/// The laps of all ranks together are this many laps of long messages. Lines that are reused soon
-/// are in the caches of their readers, and writing such a line takes two to three times as long as
-/// one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when 128 KB are used
-/// over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] shm regions laps become shorter
-/// as the number of shm regions grows ([`ShmRegion::lap`]).
-const LAPS: usize = 2;
+/// The working sets of all ranks together are this many working sets of long messages. Lines that
+/// are reused soon are in the caches of their readers, and writing such a line takes two to three
+/// times as long as one that has left them (64 KB exchanged between two cores of an EPYC: 9 us when
+/// 128 KB are used over and over, 3.6 us when 2 MB are). Beyond the first [`KEPT`] shm regions
+/// working sets become shorter as the number of shm regions grows ([`ShmRegion::working_set`]).
+const WORKING_SETS: usize = 2;
 /// Bits of a word that hold the stage.
 pub const STAGE_BITS: u32 = 20;
 
@@ -391,11 +392,11 @@ impl ShmRegion {
 
     /// Bytes of a rank's ring, if the rings of all ranks should stay in a cache that they share. A
     /// shm region of a higher number is one of many that are in use, and all of them together
-    /// should take little memory: shm region `k` has [`KEPT`]` / k` of the first ones' lap.
-    pub fn lap(&self) -> u64 {
+    /// should take little memory: shm region `k` has [`KEPT`]` / k` of the first ones' working set.
+    pub fn working_set(&self) -> u64 {
         let (kept, number) = (KEPT as usize, self.number as usize);
-        let laps = LAPS * self.of.segment.lap();
-        (laps * kept / number.max(kept) / self.n) as u64
+        let working_sets = WORKING_SETS * self.of.segment.working_set();
+        (working_sets * kept / number.max(kept) / self.n) as u64
     }
 
     /// Bytes of a rank's ring.
@@ -580,13 +581,14 @@ mod tests {
     }
 
     #[test]
-    fn laps_of_all_shm_regions_take_little_more_than_those_of_the_first() {
+    fn working_sets_of_all_shm_regions_take_little_more_than_those_of_the_first() {
         let (a, _) = two();
-        let laps =
-            |shm_regions: std::ops::Range<u32>| shm_regions.map(|k| a.open(k).lap()).sum::<u64>();
-        let all = LAPS * a.segment.lap();
-        assert_eq!(a.open(KEPT).lap(), all as u64 / 2);
-        assert!(laps(0..SHM_REGIONS as u32) < 6 * laps(0..KEPT));
+        let working_sets = |shm_regions: std::ops::Range<u32>| {
+            shm_regions.map(|k| a.open(k).working_set()).sum::<u64>()
+        };
+        let all = WORKING_SETS * a.segment.working_set();
+        assert_eq!(a.open(KEPT).working_set(), all as u64 / 2);
+        assert!(working_sets(0..SHM_REGIONS as u32) < 6 * working_sets(0..KEPT));
     }
 
     #[test]

@@ -282,9 +282,9 @@ mod tests {
                     if let Some(slot) = producer.reserve(cells) {
                         let c = slot.cell;
                         for k in 1..cells {
-                            // Value that a consumer might expect here now or a lap later.
-                            let lap = (producer.position as usize / N + (k & 1) + 1) * N;
-                            m.0.borrow_mut().0[c + k] = word((lap + c + k) as u32, 1, 1);
+                            // Value that a consumer might expect here now or a round later.
+                            let round = (producer.position as usize / N + (k & 1) + 1) * N;
+                            m.0.borrow_mut().0[c + k] = word((round + c + k) as u32, 1, 1);
                         }
                         producer.publish(slot, cells, 7);
                         sent.push_back(cells);
@@ -357,9 +357,9 @@ mod loom_models {
             // SAFETY: the slot is ours until published.
             producer.memory().bodies[c].with_mut(|p| unsafe { *p = value });
             if c > slot.cell {
-                // Plain bytes that look like what the consumer will expect here a lap later.
-                let lap = producer.position as usize / N * N + N;
-                producer.memory().words[c].store(word((lap + c) as u32, 9, 9), Ordering::Relaxed);
+                // Plain bytes that look like what the consumer will expect here a round later.
+                let round = producer.position as usize / N * N + N;
+                producer.memory().words[c].store(word((round + c) as u32, 9, 9), Ordering::Relaxed);
             }
         }
         producer.publish(slot, cells, value as u8);
@@ -392,7 +392,7 @@ mod loom_models {
             });
             let mut producer = Producer::<_, N>::new(model.clone());
             let mut consumer = Consumer::<_, N>::new(model);
-            // A lap is over before the race begins, so that cells hold what a ring holds in the
+            // A round is over before the race begins, so that cells hold what a ring holds in the
             // middle of its life.
             for k in 1..=4 {
                 assert!(put(&mut producer, k, 1 + (k as usize & 1)));

@@ -2,7 +2,7 @@
 //! it.
 //!
 //! ```text
-//! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number of shm regions, bytes of a lap
+//! 0          header      magic, ranks, which ranks may be fenced by one that falls asleep, number of shm regions, bytes of a working set
 //! RANKS      rank blocks: DoorbellSlot (doorbell, 128 bytes) | RankInfo (64 bytes) | PoolUse (128 bytes)
 //!            | CopyJob (128 bytes) | bitmap of ranks that ever sent here | bitmap of ranks that found no slot here
 //! pairs      n * n pair blocks, [receiver][sender]: Control (9 cache lines) | CELLS cells
@@ -54,8 +54,8 @@ const PART_OF_ADDRESSES: u64 = 16;
 const MAGIC: u64 = 0x0037_6b6f_6e77_6b05;
 /// Offset in the header of the number of shm regions that may be claimed.
 const CLAIMABLE: usize = 64;
-/// Offset in the header of the bytes of a lap.
-const LAP: usize = 128;
+/// Offset in the header of the bytes of a working set.
+const WORKING_SET: usize = 128;
 const RANKS: usize = 4096;
 /// Bytes of the longest pages that systems have: shm regions begin at multiples of it.
 pub const PAGE: usize = 64 << 10;
@@ -174,8 +174,10 @@ impl Segment {
         segment.header(8).store(n as u64, Ordering::Relaxed);
         let shm_regions = segment.shm_regions as u64;
         segment.claimable().store(shm_regions, Ordering::Relaxed);
-        let lap = super::bulk::lap() as u64;
-        segment.header(LAP).store(lap, Ordering::Relaxed);
+        let working_set = super::bulk::working_set() as u64;
+        segment
+            .header(WORKING_SET)
+            .store(working_set, Ordering::Relaxed);
         Ok((segment, fd))
     }
 
@@ -297,10 +299,10 @@ impl Segment {
         self.n
     }
 
-    /// Bytes of a lap ([`super::bulk::lap`]), the same for all ranks: if the system hides its
-    /// caches from some of them, they could not find it out alike.
-    pub fn lap(&self) -> usize {
-        self.header(LAP).load(Ordering::Relaxed) as usize
+    /// Bytes of a working set ([`super::bulk::working_set`]), the same for all ranks: if the system
+    /// hides its caches from some of them, they could not find it out alike.
+    pub fn working_set(&self) -> usize {
+        self.header(WORKING_SET).load(Ordering::Relaxed) as usize
     }
 
     /// How many shm regions may be claimed: the same number for all ranks.

@@ -15,7 +15,7 @@ use kw_base::sync::thread;
 use std::time::Duration;
 
 /// Bytes of a core's own cache if the system does not tell: the area that two CPUs share is twice
-/// as long, as the laps of long messages are.
+/// as long, as the working sets of long messages are.
 const OWN: usize = 1 << 20;
 /// The own caches for which messages are measured on both sides, bytes.
 const OWNS: (usize, usize) = (256 << 10, 4 << 20);
