@@ -54,7 +54,7 @@ WALL = ("machine", "library", "variant", "args", "ranks", "network")
 
 
 def walls(runs, program):
-    """ranks -> {library: seconds from its start to its end} of a program's runs without knobs."""
+    """ranks -> {library: seconds from its start to its end} of a program's runs without settings."""
     some = trust.settled(
         runs[(runs.program == program) & (runs.status == "ok") & (runs.variant == "")], WALL
     )
@@ -172,7 +172,7 @@ def behind(data, bench):
 
 
 def by_cell(table):
-    """(cell, {library: figure}) of a table of medians, without knobs and random sizes."""
+    """(cell, {library: figure}) of a table of medians, without settings and random sizes."""
     some = table[~table.who.str.contains("(", regex=False) & ~table.bytes.isin(RANDOM)]
     return [(cell, of(one)) for cell, one in some.groupby(list(KEY), sort=False)]
 
@@ -263,7 +263,7 @@ def as_message(cell, curve):
 
 
 def by_round(data, bench, mode):
-    """(who, network, ranks) -> {(plan, round): Round}; libraries without knobs only."""
+    """(who, network, ranks) -> {(plan, round): Round}; libraries without settings only."""
     some = data[
         (data.bench == bench)
         & (data.metric == "us")

@@ -1,4 +1,4 @@
-"""Two libraries, or one with and without a knob, compared: runs in turn, and a ratio with its
+"""Two libraries, or one with and without a setting, compared: runs in turn, and a ratio with its
 confidence.
 
 The unit is a run, not a repetition within one: repetitions of one run share its luck (memory
@@ -84,12 +84,12 @@ def decided(found, wanted=0.02):
 
 
 def side(text):
-    """(library, knobs) of one side: `kittiwake` or `kittiwake:KW_WRITE=no,KW_SPIN=0`."""
+    """(library, settings) of one side: `kittiwake` or `kittiwake:KW_WRITE=no,KW_SPIN=0`."""
     name, _, rest = text.partition(":")
-    knobs = dict(word.split("=", 1) for word in rest.split(",") if "=" in word)
-    if rest and len(knobs) != len(rest.split(",")):
+    settings = dict(word.split("=", 1) for word in rest.split(",") if "=" in word)
+    if rest and len(settings) != len(rest.split(",")):
         raise ValueError(f"'{text}': what follows the colon is NAME=VALUE, comma separated")
-    return name, knobs
+    return name, settings
 
 
 def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
@@ -109,9 +109,9 @@ def live(a, b, known, program, ranks=2, network="shm", limit=60.0):
     programs = {library: libraries[library].build(name) for library, _ in sides.values()}
 
     def once(which):
-        library, knobs = sides[which]
+        library, settings = sides[which]
         text, _ = libraries[library].run(
-            programs[library], ranks, network, *arguments, knobs=knobs, timeout=limit
+            programs[library], ranks, network, *arguments, settings=settings, timeout=limit
         )
         return times(parse(text))
 

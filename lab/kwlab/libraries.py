@@ -218,7 +218,7 @@ class Library:
             return ["env", f"LD_LIBRARY_PATH={places}", str(target / name)]
         return [str(target / name)]
 
-    def command(self, program, ranks, network, *args, knobs=None):
+    def command(self, program, ranks, network, *args, settings=None):
         """Command line and environment that run `program` on `ranks` ranks over `network`."""
         if network not in self.args:
             raise Unavailable(self.unreached())
@@ -229,15 +229,15 @@ class Library:
             o.split("=", 1) for o in self.args[network] if "=" in o and not o.startswith("-")
         )
         words = [program] if isinstance(program, (str, Path)) else list(program)
-        env = {**os.environ, **self.env, **extra, **(knobs or {})}
+        env = {**os.environ, **self.env, **extra, **(settings or {})}
         line = [self.launcher, *options, *self.counted(ranks)]
         if network in RATES:
             line, words = self.in_lab(network, line, ranks, words, env)
         return [str(word) for word in (*line, *words, *args)], env
 
-    def told(self, program, ranks, network, *args, knobs=None):
+    def told(self, program, ranks, network, *args, settings=None):
         """The same in one line, with what it adds to the environment."""
-        line, env = self.command(program, ranks, network, *args, knobs=knobs)
+        line, env = self.command(program, ranks, network, *args, settings=settings)
         added = [f"{name}={value}" for name, value in env.items() if os.environ.get(name) != value]
         return shlex.join([*(["env"] if added else []), *added, *line])
 
@@ -253,15 +253,15 @@ class Library:
             words = [HOSTS / "on", *words]
         return [HOSTS / "lab", "--hosts", max(hosts, 2), *RATES[network], "--", *line], words
 
-    def run(self, program, ranks, network, *args, knobs=None, timeout=300):
+    def run(self, program, ranks, network, *args, settings=None, timeout=300):
         """Standard output, wall seconds. Raises on failure; a program that takes too long is ended
         with all its ranks, and the exception has what it wrote."""
-        out, _, wall = self.run_whole(program, ranks, network, *args, knobs=knobs, timeout=timeout)
+        out, _, wall = self.run_whole(program, ranks, network, *args, settings=settings, timeout=timeout)
         return out, wall
 
-    def run_whole(self, program, ranks, network, *args, knobs=None, timeout=300):
+    def run_whole(self, program, ranks, network, *args, settings=None, timeout=300):
         """Standard output, standard error, wall seconds."""
-        command, env = self.command(program, ranks, network, *args, knobs=knobs)
+        command, env = self.command(program, ranks, network, *args, settings=settings)
         start = time.perf_counter()
         with subprocess.Popen(
             command,

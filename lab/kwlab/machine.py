@@ -125,7 +125,7 @@ def see_network(ours, cache):
             "100",
             "--sizes",
             "8,4194304",
-            knobs={"KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache},
+            settings={"KW_CALIBRATE": "yes", "XDG_CACHE_HOME": cache},
             timeout=60,
         )
     except (libraries.Failed, libraries.Late, libraries.Unavailable, ValueError, OSError):

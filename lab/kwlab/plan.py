@@ -21,7 +21,7 @@
     algorithms = true                # of coll alone: every algorithm of every collective too, each
                                      # forced, as variants; a run for each collective, so that all
                                      # its algorithms and libraries take turns (`tune`)
-    [work.variants]                  # further runs of Kittiwake alone, with knobs set
+    [work.variants]                  # further runs of Kittiwake alone, with settings set
     nsr = { KW_WRITE = "no" }
 
     [[timeline]]                     # a traced run of Kittiwake, once and apart from the rounds,
@@ -141,13 +141,13 @@ class Cell:
     ranks: int
     network: str
     variant: str = ""
-    knobs: tuple = ()
+    settings: tuple = ()
     application: applications.Application = field(default=None, compare=False)
     asked: bool = field(default=False, compare=False)
 
     def key(self):
         """The cell as text."""
-        knobs = ",".join(f"{name}={value}" for name, value in self.knobs)
+        settings = ",".join(f"{name}={value}" for name, value in self.settings)
         return "|".join(
             [
                 self.library,
@@ -156,7 +156,7 @@ class Cell:
                 str(self.ranks),
                 self.network,
                 self.variant,
-                knobs,
+                settings,
             ]
         )
 
@@ -190,7 +190,7 @@ WORK_FIELDS = {
     "args": (list, "a list of words", str),
     "ranks": (list, "a list of whole numbers", int),
     "network": (list, "a list of " + ", ".join(NETWORKS), str),
-    "variants": (dict, "a table of tables of knobs", None),
+    "variants": (dict, "a table of tables of settings", None),
     "only": (list, "a list of libraries", str),
     "grow": (bool, "true or false", None),
     "algorithms": (bool, "true or false", None),
@@ -420,11 +420,11 @@ def check_cells(where, fields, among=NAMED):
             1,
             MOST_HOSTS if RATES.keys() & fields.get("network", ()) else MOST_RANKS,
         )
-    for name, knobs in fields.get("variants", {}).items():
-        if not isinstance(knobs, dict) or not all(isinstance(v, str) for v in knobs.values()):
+    for name, settings in fields.get("variants", {}).items():
+        if not isinstance(settings, dict) or not all(isinstance(v, str) for v in settings.values()):
             raise PlanError(
-                f"{where}: 'variants.{name}' is {knobs!r}, "
-                "but it takes a table of knobs with text values"
+                f"{where}: 'variants.{name}' is {settings!r}, "
+                "but it takes a table of settings with text values"
             )
     fields["args"] = tuple(with_random(where, word) for word in fields.get("args", ()))
 
@@ -538,8 +538,8 @@ def cells(plan):
                     for library in libraries
                 ]
                 some += [
-                    Cell(OURS, *place, name, tuple(sorted(knobs.items())), work.application)
-                    for name, knobs in variants
+                    Cell(OURS, *place, name, tuple(sorted(settings.items())), work.application)
+                    for name, settings in variants
                 ]
                 found.update((cell.key(), cell) for cell in some)
     return list(found.values())

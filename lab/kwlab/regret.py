@@ -20,7 +20,7 @@ from .plan import COLLECTIVES
 
 CHOSEN = "as chosen"  # what stands for an algorithm when none is better
 LIMITS = (1.05, 1.20)  # of the mean, and of the worst stable cell: what the library wants to reach
-KNOB = "KW_COLL="
+SETTING = "KW_COLL="
 CHOICE = "choice"  # the measurements that say what was chosen
 USUAL = "4"  # an algorithm's number where its row has none
 PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
@@ -32,7 +32,7 @@ TREES = ("board_tree", "board_levels")  # reductions by these go through short s
 
 def is_forced(data):
     """Which rows of measurements (or runs) are of an algorithm that was forced."""
-    return data.cell.map(lambda key: key.rpartition("|")[2].startswith(KNOB)).astype(bool)
+    return data.cell.map(lambda key: key.rpartition("|")[2].startswith(SETTING)).astype(bool)
 
 
 @dataclass(frozen=True)

@@ -148,10 +148,10 @@ def counters(cell, text):
     )
 
 
-def knobs(cell):
-    """The knobs that a cell runs with."""
+def settings(cell):
+    """The settings that a cell runs with."""
     asked = {"KW_STATS": "yes"} if cell.application and cell.library == OURS else {}
-    return asked | dict(cell.knobs)
+    return asked | dict(cell.settings)
 
 
 def choices(text):
@@ -238,17 +238,17 @@ class Runner:
                 if cell.application
                 else [self.program(library, cell.program)]
             )
-            command = library.told(words, cell.ranks, cell.network, *cell.args, knobs=knobs(cell))
+            command = library.told(words, cell.ranks, cell.network, *cell.args, settings=settings(cell))
         except (Failed, Unavailable, OSError) as why:
             return Outcome("missing" if isinstance(why, Unavailable) else "failed", str(why))
         watch = Watch()
         outcome = self.started(library, cell, words)
         return replace(outcome, others=watch.foreign(), command=command)
 
-    def ran(self, library, cell, words, knobs, *more):
+    def ran(self, library, cell, words, settings, *more):
         """A cell's program, with further arguments: output, complaints, wall seconds."""
         return library.run_whole(
-            words, cell.ranks, cell.network, *cell.args, *more, knobs=knobs, timeout=self.plan.limit
+            words, cell.ranks, cell.network, *cell.args, *more, settings=settings, timeout=self.plan.limit
         )
 
     def started(self, library, cell, words):
@@ -256,7 +256,7 @@ class Runner:
         try:
             if cell.application:
                 return self.whole_program(library, cell, words)
-            out, err, wall = self.ran(library, cell, words, knobs(cell))
+            out, err, wall = self.ran(library, cell, words, settings(cell))
             return Outcome(
                 "ok",
                 wall=wall,
@@ -278,14 +278,14 @@ class Runner:
         of its own, in which the ranks say so."""
         if not cell.asked:
             return []
-        loud = {**dict(cell.knobs), "KW_LOG": "debug"}
+        loud = {**dict(cell.settings), "KW_LOG": "debug"}
         _, err, _ = self.ran(library, cell, words, loud, "--ms", "1")
         return choices(err)
 
     def whole_program(self, library, cell, words):
         """Runs an application."""
         try:
-            out, err, wall = self.ran(library, cell, words, knobs(cell))
+            out, err, wall = self.ran(library, cell, words, settings(cell))
             return Outcome(
                 "ok", wall=wall, lines=(cell.application.line(cell, out), *counters(cell, err))
             )

@@ -72,8 +72,8 @@ def recorded(one, library, limit, trace):
     tool = library.launcher.with_name("kwtrace")
     if not tool.exists():
         raise Unavailable(f"{tool} is not there; `make stage` builds it")
-    program, knobs = library.build(one.program, "-g"), {"KW_TRACE": str(trace)}
-    library.run(program, one.ranks, one.network, *one.args, knobs=knobs, timeout=limit)
+    program, settings = library.build(one.program, "-g"), {"KW_TRACE": str(trace)}
+    library.run(program, one.ranks, one.network, *one.args, settings=settings, timeout=limit)
     if not trace.exists():
         raise ValueError("the run has written no trace")
     phases = tuple(phase(tool, trace, name, level) for name, level in one.phases)
@@ -81,7 +81,7 @@ def recorded(one, library, limit, trace):
     return Outcome(
         MADE,
         "",
-        library.told(program, one.ranks, one.network, *one.args, knobs={"KW_TRACE": trace.name}),
+        library.told(program, one.ranks, one.network, *one.args, settings={"KW_TRACE": trace.name}),
         phases,
         page,
     )

@@ -54,7 +54,7 @@ def test_five_percent_planted_are_found(made):
     assert not found.same and found.low < 1.05 < found.high, found
 
 
-def test_a_knob_is_compared_like_a_library(made):
+def test_a_setting_is_compared_like_a_library(made):
     found = compared("steady:SLOWER=1.5", "steady", made, seed=2)
     assert not found.same and found.words("a", "b").startswith("b is quicker"), found
 

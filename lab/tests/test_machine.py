@@ -285,7 +285,7 @@ def test_a_plan_asks_for_every_algorithm_and_grows_with_the_machine(tmp_path):
     }
     assert of[("--ops", "barrier", "--ms", "1"), "tcp"] == {"dissemination"}
     cells = [cell for cell in plan.cells(some) if cell.variant == "tree"]
-    assert dict(cells[0].knobs) == {"KW_COLL": "bcast - - any any any tree"}
+    assert dict(cells[0].settings) == {"KW_COLL": "bcast - - any any any tree"}
 
 
 def test_ranks_grow_to_the_processors_and_no_further():

@@ -1,5 +1,5 @@
 // run: n=2 timeout=120 flags=-pthread abi=one
-/* Threads use the tool interface while others communicate: sessions, handles, knobs and events come and go; what one thread's
+/* Threads use the tool interface while others communicate: sessions, handles, settings and events come and go; what one thread's
  * session shows is not touched by another's. */
 #include "check.h"
 #include <pthread.h>

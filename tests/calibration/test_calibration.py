@@ -15,7 +15,7 @@ LONG = "5"  # seconds from which on a job is long
 
 
 @pytest.fixture(autouse=True)
-def no_knobs(monkeypatch):
+def no_settings(monkeypatch):
     for name in [name for name in os.environ if name.startswith("KW_")]:
         monkeypatch.delenv(name)
 
@@ -237,10 +237,10 @@ def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
     assert re.search(r"^messages\tshm\t16\t\d+\t", tsv, re.M) and re.search(
         r"^messages\ttcp\t16\t\d+\t", tsv, re.M
     ), tsv
-    knob, _ = choices_of(
+    setting, _ = choices_of(
         "-n", "4", "--cores", "4", cache=tmp_path, KW_COLL="bcast - - any any any linear"
     )
-    assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in knob.items()), knob
+    assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in setting.items()), setting
     crowded, _ = choices_of("-n", "4", "--cores", "2", cache=tmp_path)
     assert "row of the table" in {by for _, by in crowded.values()}
     domains, _ = choices_of(
@@ -260,8 +260,8 @@ def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
     hosts = [word for name in "ab" for word in ("-n", "4", "-env", "KW_HOST", name, calls, ":")][
         :-1
     ]
-    knobs = {"KW_CALIBRATE": "no", "KW_DOMAINS": "0.0.1.1"}
-    text = run(MPIEXEC, *hosts, cache=tmp_path, KW_LOG="debug", **knobs)
+    settings = {"KW_CALIBRATE": "no", "KW_DOMAINS": "0.0.1.1"}
+    text = run(MPIEXEC, *hosts, cache=tmp_path, KW_LOG="debug", **settings)
     assert text.count("is done") == 8, text
     said, _ = choices_of(
         "-n", "8", "--hosts", "2", "--cores", "4", cache=tmp_path, KW_DOMAINS="0.0.1.1"

@@ -63,7 +63,7 @@ def test_every_matter_is_looked_at():
     assert found["shared memory"][0] == "ok" and found["installation"] == ("ok", str(DIST)), page
 
 
-def test_a_misspelt_knob_is_a_fault_and_the_status_tells():
+def test_a_misspelt_setting_is_a_fault_and_the_status_tells():
     page, found = doctor(status=1, env={"KW_SPIM": "1"})
     assert found["KW_ variables"][0] == "FAULT" and "KW_SPIM" in found["KW_ variables"][1], page
     assert "\n1 fault, " in page

@@ -40,7 +40,7 @@ def test_what_the_user_says_holds():
 
 
 def test_what_cannot_be_had_is_said(on_demand, crashing):
-    knob = {"KW_HUGE_PAGES": "yes"}
-    assert mpiexec("-n", 2, crashing, "not", env=knob).stderr == ""
-    p = mpiexec("-n", 2, "env", "-u", "GLIBC_TUNABLES", crashing, "not", env=knob)
+    setting = {"KW_HUGE_PAGES": "yes"}
+    assert mpiexec("-n", 2, crashing, "not", env=setting).stderr == ""
+    p = mpiexec("-n", 2, "env", "-u", "GLIBC_TUNABLES", crashing, "not", env=setting)
     assert p.stderr.count("KW_HUGE_PAGES has no effect: malloc was not configured") == 1, p.stderr

@@ -258,7 +258,7 @@ def test_ranks_know_their_place():
         assert (size, local, mine) == ("2", "2", rank) and 1 <= int(usable) <= cpus, line
 
 
-def test_hosts_by_knob():
+def test_hosts_by_setting():
     show = sh("echo $PMI_RANK:$MPI_LOCALRANKID/$MPI_LOCALNRANKS")
     p = mpiexec("-n", 2, "-env", "KW_HOST", "a", *show, ":", "-n", 1, "-env", "KW_HOST", "b", *show)
     assert sorted(p.stdout.split()) == ["0:0/2", "1:1/2", "2:0/1"], p.stdout

@@ -1,4 +1,4 @@
-"""What the library and mpiexec say of a program that crashes, of ranks that wait in vain, of knobs
+"""What the library and mpiexec say of a program that crashes, of ranks that wait in vain, of settings
 and handles that are wrong; and the log."""
 
 import re
@@ -105,7 +105,7 @@ def test_who_waits_for_a_rank_that_has_finished_is_named(program):
         assert re.search(LEFT, p.stderr) and p.stderr.count("mpiexec: ") == 1, p.stderr
 
 
-def test_misspelt_knobs_are_named(crashing):
+def test_misspelt_settings_are_named(crashing):
     p = mpiexec("-n", 2, crashing, "not", env={"KW_SPIM": "3"})
     assert (
         p.stderr == f"rank 0 on {HOST}: unknown setting KW_SPIM (ignored); did you mean KW_SPIN?\n"

@@ -71,7 +71,7 @@ def test_mpichs_library_under_our_mpiexec(n, theirs):
 
 
 @pytest.mark.parametrize("launcher", ["Hydra"], indirect=True)
-def test_hosts_by_knob(launcher, ours):
+def test_hosts_by_setting(launcher, ours):
     met(call(launcher, "-n", 2, "-genv", "KW_HOST", "one", ours), 2, "Kittiwake")
 
 
@@ -149,7 +149,7 @@ def test_ranks_may_run_on_different_processors(launcher, ranks, cores):
 
 @each_launcher
 @pytest.mark.parametrize(
-    "knob, own, default",
+    "setting, own, default",
     [
         ("KW_CHECK", "yes", "no"),
         ("KW_PATHS", "self,tcp", "self,shm,tcp"),
@@ -158,7 +158,7 @@ def test_ranks_may_run_on_different_processors(launcher, ranks, cores):
         ("KW_CPUS", "77", ""),
     ],
 )
-def test_knobs_that_differ_are_named(launcher, knob, own, default, cores):
+def test_settings_that_differ_are_named(launcher, setting, own, default, cores):
     said = call(
         launcher,
         "-n",
@@ -168,14 +168,14 @@ def test_knobs_that_differ_are_named(launcher, knob, own, default, cores):
         "-n",
         1,
         "-env",
-        knob,
+        setting,
         own,
         cores,
         env={**OURS, "KW_LOG": "info"},
         status="not 0",
     )
     assert (
-        f"{knob} must be the same on all ranks" in said
+        f"{setting} must be the same on all ranks" in said
         and f"'{own}' on rank 2" in said
         and f"'{default}" in said
     ), said

@@ -200,13 +200,13 @@ def test_long_messages_go_over_both_links_and_over_one_when_the_other_dies(soak)
     )
 
 
-@pytest.mark.parametrize("knob", ["KW_STRIPE=no", "KW_INTERFACES=eth1"])
-def test_a_knob_keeps_long_messages_on_one_link(knob, soak):
+@pytest.mark.parametrize("setting", ["KW_STRIPE=no", "KW_INTERFACES=eth1"])
+def test_a_setting_keeps_long_messages_on_one_link(setting, soak):
     out, err = lab(
         "--hosts 2 --links 2",
         f"{ON_HOSTS} -n 2 {soak} 1",
         KW_STATS="yes",
-        **dict([knob.split("=")]),
+        **dict([setting.split("=")]),
     )
     assert out.startswith("right") and striped(err) == [0, 0, 0], (out, err)
 

@@ -61,7 +61,7 @@ def test_one_of_two_links_is_enough(job):
         )
 
 
-def test_a_knob_pins_the_network(job):
+def test_a_setting_pins_the_network(job):
     for device, prefix in (("eth0", "10.77.0."), ("eth1", "10.78.0.")):
         out, err = lab("--hosts 2 --links 2", job(2), KW_LOG="info", KW_INTERFACES=device)
         assert out.startswith("right") and [
@@ -71,7 +71,7 @@ def test_a_knob_pins_the_network(job):
     assert "KW_INTERFACES names 'ib7', but this host has" in err and "eth0 (10.77.0." in err, err
 
 
-def test_a_knob_chooses_networks_and_leaves_others_out(job):
+def test_a_setting_chooses_networks_and_leaves_others_out(job):
     for options, text, prefix in (
         ("--links 2", "10.78.0.0/16", "10.78.0."),
         ("--links 2", "!eth0,!ib7", "10.78.0."),
@@ -91,7 +91,7 @@ def test_a_knob_chooses_networks_and_leaves_others_out(job):
         assert f"KW_INTERFACES names {sentence}" in err, err
 
 
-def test_a_knob_says_the_ports(job, tmp_path):
+def test_a_setting_says_the_ports(job, tmp_path):
     """That they are the range's is seen by taking them away. The second job of two meets what the
     kernel keeps of the first."""
     holder = (

@@ -35,9 +35,9 @@ static unsigned long long value(MPI_T_pvar_handle handle)
 /* Only calls serve this rank from now on. */
 static void without_event_thread(void)
 {
-    MPI_T_cvar_handle knob;
+    MPI_T_cvar_handle setting;
     int index, count, no = 0;
-    if (MPI_T_cvar_get_index("KW_EVENT_THREAD", &index) || MPI_T_cvar_handle_alloc(index, NULL, &knob, &count) || MPI_T_cvar_write(knob, &no))
+    if (MPI_T_cvar_get_index("KW_EVENT_THREAD", &index) || MPI_T_cvar_handle_alloc(index, NULL, &setting, &count) || MPI_T_cvar_write(setting, &no))
         fail("cannot switch the event thread off");
 }
 

@@ -234,19 +234,19 @@ def test_ranks_may_run_on_different_processors(cores):
     )
 
 
-def test_knobs_that_differ_are_named(meet):
-    for knob, own in (
+def test_settings_that_differ_are_named(meet):
+    for setting, own in (
         ("KW_CHECK", "yes"),
         ("KW_PATHS", "self,tcp"),
         ("KW_COLL", "bcast - - any any any linear"),
         ("KW_CPUS", "77"),
     ):
         job = Set(meet, 3, KW_HOST="one")
-        results = ends([job.start(r, **({knob: own} if r == 1 else {})) for r in range(3)])
+        results = ends([job.start(r, **({setting: own} if r == 1 else {})) for r in range(3)])
         assert all(status != 0 for _, _, status in results), results
         said = results[0][1]
         assert (
-            f"{knob} must be the same on all ranks" in said
+            f"{setting} must be the same on all ranks" in said
             and f"'{own}' on rank 1" in said
             and "on ranks 0, 2" in said
         ), results

@@ -82,7 +82,7 @@ def test_the_first_line_of_a_file_is_not_printed(place):
     status, text = place.run(place.program, KW_COLL=f"@{place.secret}")
     untouched(text)
     assert status == 0 and "started, 1 of 1" in text, (
-        f"the knob does not count, the program runs: {text}"
+        f"the setting does not count, the program runs: {text}"
     )
     assert text.count(IGNORED) == 1 and "KW_COLL" in text, f"one sentence says so: {text}"
 
@@ -112,7 +112,7 @@ def test_the_file_of_a_secret_is_not_read(place):
     assert status != 0 and IGNORED in text and "KW_KEY" in text, text
 
 
-def test_other_knobs_count_and_launchers_reach_it(place):
+def test_other_settings_count_and_launchers_reach_it(place):
     if place.run("test", "-x", MPIEXEC)[0] != 0:
         pytest.skip(f"another user cannot reach {MPIEXEC}")
     status, text = place.run(MPIEXEC, "-n", "2", place.program, KW_STATS="yes")

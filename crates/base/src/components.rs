@@ -1,4 +1,4 @@
-//! Groups of knobs, counters and events in `kwinfo`, the documentation and MPI_T's categories.
+//! Groups of settings, counters and events in `kwinfo`, the documentation and MPI_T's categories.
 
 macro_rules! components {
     ($($id:ident = $name:literal, $help:literal;)*) => {

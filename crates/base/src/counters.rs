@@ -4,7 +4,7 @@
 //! protocol or of a path are sums over that table, computed when they are read.
 
 use crate::components::Component;
-use crate::knobs::Audience;
+use crate::settings::Audience;
 
 /// Class of a counter (MPI 5.0, 15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

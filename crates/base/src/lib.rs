@@ -1,4 +1,4 @@
-//! The lowest crate: ids, generational slab, time as a value, the sync shim, declared knobs,
+//! The lowest crate: ids, generational slab, time as a value, the sync shim, declared settings,
 //! counters and events, and the figures of a host.
 //!
 //! Nothing here knows MPI, sockets or threads. Atomics and locks are taken from [`sync`] everywhere
@@ -10,11 +10,11 @@ pub mod components;
 pub mod counters;
 pub mod events;
 pub mod ids;
-pub mod knobs;
 pub mod near;
 pub mod overheads;
 pub mod pool;
 pub mod reader;
+pub mod settings;
 pub mod shm_region;
 pub mod slab;
 pub mod slots;

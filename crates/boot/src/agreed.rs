@@ -3,14 +3,14 @@
 //!
 //! All ranks must choose alike (algorithms of collectives, shapes of trees, protocols between
 //! them), so code that chooses takes an [`Agreed`] or something made of it, and reads neither this
-//! process's affinity nor its knobs, its clock or its environment. Each rank reports what it may
-//! run on and which knobs it was given ([`record`]); rank 0 decides, and all ranks get the same
+//! process's affinity nor its settings, its clock or its environment. Each rank reports what it may
+//! run on and which settings it was given ([`record`]); rank 0 decides, and all ranks get the same
 //! decision (`kw_start`).
 
 use std::collections::{HashMap, HashSet};
 
 use kw_base::calibration::{Figure, Part};
-use kw_base::knobs::{ALL, Id, Kind, Knobs, Reach, parse_bool};
+use kw_base::settings::{ALL, Id, Kind, Reach, Settings, parse_bool};
 use kw_base::{Calibration, LIBRARY, Peer};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
@@ -35,16 +35,16 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// `hosts` and `load` as the job agreed on them, and the knobs of any rank: the knobs that are
-    /// read here are the same on all.
-    pub fn new(hosts: Vec<u32>, load: Load, knobs: &Knobs) -> Result<Agreed, BootError> {
-        let shm = Allowed::read(knobs)?.shm;
+    /// `hosts` and `load` as the job agreed on them, and the settings of any rank: the settings
+    /// that are read here are the same on all.
+    pub fn new(hosts: Vec<u32>, load: Load, settings: &Settings) -> Result<Agreed, BootError> {
+        let shm = Allowed::read(settings)?.shm;
         Ok(Agreed {
             site: site(&hosts, &load, shm),
             hosts,
             load,
-            rows: rows(knobs)?,
-            check: knobs.flag(Id::Check),
+            rows: rows(settings)?,
+            check: settings.flag(Id::Check),
             calibration: Calibration::START,
             domains: Vec::new(),
         })
@@ -52,8 +52,8 @@ impl Agreed {
 
     /// These settings with the known binding of ranks, unless a setting (the same on all ranks)
     /// overrides it.
-    pub fn bound(self, places: &Places, knobs: &Knobs) -> Result<Agreed, BootError> {
-        let domains = match said_domains(knobs)? {
+    pub fn bound(self, places: &Places, settings: &Settings) -> Result<Agreed, BootError> {
+        let domains = match said_domains(settings)? {
             Said::Auto => places.by_rank().map(|p| p.map(domain)).collect(),
             Said::None => Vec::new(),
             Said::Domains(of) => in_turns(&self.hosts, &of),
@@ -117,7 +117,7 @@ impl Agreed {
             return None;
         }
         let load = Load::even(oversubscribed.contains(&1), size);
-        let agreed = Agreed::new((0..size).collect(), load, &Knobs::defaults()).ok()?;
+        let agreed = Agreed::new((0..size).collect(), load, &Settings::defaults()).ok()?;
         Some(Agreed {
             check: check != 0,
             ..agreed
@@ -184,8 +184,8 @@ enum Said {
     Domains(Vec<u32>),
 }
 
-fn said_domains(knobs: &Knobs) -> Result<Said, Misuse> {
-    match knobs.text(Id::Domains) {
+fn said_domains(settings: &Settings) -> Result<Said, Misuse> {
+    match settings.text(Id::Domains) {
         "auto" => Ok(Said::Auto),
         "none" => Ok(Said::None),
         text => {
@@ -223,39 +223,40 @@ fn site(hosts: &[u32], load: &Load, shm: bool) -> Site {
     }
 }
 
-fn rows(knobs: &Knobs) -> Result<String, Misuse> {
+fn rows(settings: &Settings) -> Result<String, Misuse> {
     let file = |name: &str| std::fs::read_to_string(name);
-    Ok(Table::expand(knobs.text(Id::Coll), file)?)
+    Ok(Table::expand(settings.text(Id::Coll), file)?)
 }
 
-/// Whether the rows that the knobs put in front of the table can be read, and the domains of ranks.
-pub(super) fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
-    said_domains(knobs)?;
-    rows(knobs).map(drop)
+/// Whether the rows that the settings put in front of the table can be read, and the domains of
+/// ranks.
+pub(super) fn check_settings(settings: &Settings) -> Result<(), Misuse> {
+    said_domains(settings)?;
+    rows(settings).map(drop)
 }
 
 /// This rank's record.
-pub(super) fn record(host: Option<String>, knobs: &Knobs) -> Result<Record, BootError> {
+pub(super) fn record(host: Option<String>, settings: &Settings) -> Result<Record, BootError> {
     let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
     let mut said = vec![(THE_LIBRARY.to_string(), LIBRARY.to_string())];
-    for (knob, at) in alike {
+    for (setting, at) in alike {
         let (own, default) = (
-            plain(knob.kind, knobs.at(at)),
-            plain(knob.kind, knob.default),
+            plain(setting.kind, settings.at(at)),
+            plain(setting.kind, setting.default),
         );
         if own != default {
-            said.push((knob.name.to_string(), own));
+            said.push((setting.name.to_string(), own));
         }
     }
-    if knobs.text(Id::Coll).contains('@') {
+    if settings.text(Id::Coll).contains('@') {
         // files may differ between hosts
-        let of_files = rows(knobs)?;
+        let of_files = rows(settings)?;
         said.push(("KW_COLL (with what is in its files)".into(), of_files));
     }
     Ok(Record {
         host,
-        cpus: cpus(knobs),
-        knobs: said,
+        cpus: cpus(settings),
+        settings: said,
         bound: bound(),
     })
 }
@@ -277,7 +278,7 @@ fn bound() -> Option<Bound> {
     })
 }
 
-fn cpus(knobs: &Knobs) -> Cpus {
+fn cpus(settings: &Settings) -> Cpus {
     let quota = kw_sys::cpus::quota().map(|q| Quota {
         group: q.group,
         cpus: q.amount.ceil().clamp(1.0, 1e6) as u32,
@@ -287,7 +288,7 @@ fn cpus(knobs: &Knobs) -> Cpus {
             .into_iter()
             .map(|c| c as u32)
             .collect(),
-        most: knobs.number(Id::Cpus).map(|n| n.min(1 << 20) as u32),
+        most: settings.number(Id::Cpus).map(|n| n.min(1 << 20) as u32),
         quota,
     }
 }
@@ -297,19 +298,19 @@ mod tests {
     use super::*;
 
     fn of(hosts: &[u32], oversubscribed: bool, paths: &str) -> Site {
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Paths, paths).unwrap();
+        let mut settings = Settings::defaults();
+        settings.set(Id::Paths, paths).unwrap();
         let load = Load::even(oversubscribed, hosts.len() as u32);
-        Agreed::new(hosts.to_vec(), load, &knobs).unwrap().site()
+        Agreed::new(hosts.to_vec(), load, &settings).unwrap().site()
     }
 
     #[test]
     fn another_job_hears_the_size_and_whether_calls_are_compared() {
-        let mut knobs = Knobs::defaults();
+        let mut settings = Settings::defaults();
         for check in ["no", "yes"] {
-            knobs.set(Id::Check, check).unwrap();
+            settings.set(Id::Check, check).unwrap();
             let load = Load::even(true, 3);
-            let here = Agreed::new(vec![0, 0, 1], load, &knobs).unwrap();
+            let here = Agreed::new(vec![0, 0, 1], load, &settings).unwrap();
             let bytes = here.encode();
             let there = Agreed::decode(&bytes).unwrap();
             assert_eq!((there.size(), there.checks()), (3, check == "yes"));
@@ -334,15 +335,15 @@ mod tests {
     }
 
     fn agreed(hosts: &[u32], domains: &str) -> Agreed {
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Domains, domains).unwrap();
+        let mut settings = Settings::defaults();
+        settings.set(Id::Domains, domains).unwrap();
         let load = Load::even(false, hosts.len() as u32);
-        let agreed = Agreed::new(hosts.to_vec(), load, &knobs).unwrap();
-        agreed.bound(&Places::default(), &knobs).unwrap()
+        let agreed = Agreed::new(hosts.to_vec(), load, &settings).unwrap();
+        agreed.bound(&Places::default(), &settings).unwrap()
     }
 
     #[test]
-    fn ranks_of_a_host_take_the_domains_of_the_knob_in_turns() {
+    fn ranks_of_a_host_take_the_domains_of_the_setting_in_turns() {
         let hosts = [0, 0, 1, 1, 0, 0, 0];
         let of = |ranks: &[u32]| levels(&hosts, "0.0.7.7", ranks).unwrap();
         let tiers = of(&[0, 1, 4, 5, 6]);
@@ -366,26 +367,26 @@ mod tests {
             None,
             "nobody has said where it is"
         );
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Domains, "0,1").unwrap();
-        let why = check_knobs(&knobs).unwrap_err().to_string();
+        let mut settings = Settings::defaults();
+        settings.set(Id::Domains, "0,1").unwrap();
+        let why = check_settings(&settings).unwrap_err().to_string();
         assert!(why.contains("KW_DOMAINS is '0,1'"), "{why}");
     }
 
     #[test]
-    fn a_rank_says_which_knobs_it_was_given() {
-        let mut knobs = Knobs::defaults();
+    fn a_rank_says_which_settings_it_was_given() {
+        let mut settings = Settings::defaults();
         let library = (THE_LIBRARY.to_string(), LIBRARY.to_string());
-        let said = record(None, &knobs).unwrap().knobs;
+        let said = record(None, &settings).unwrap().settings;
         assert_eq!(said, std::slice::from_ref(&library));
-        knobs.set(Id::Check, "1").unwrap();
-        knobs.set(Id::Reliable, "on").unwrap();
-        knobs.set(Id::Spin, "7").unwrap();
-        let said = record(None, &knobs).unwrap().knobs;
+        settings.set(Id::Check, "1").unwrap();
+        settings.set(Id::Reliable, "on").unwrap();
+        settings.set(Id::Spin, "7").unwrap();
+        let said = record(None, &settings).unwrap().settings;
         assert_eq!(said, [library, ("KW_CHECK".into(), "yes".into())]);
-        knobs.set(Id::Coll, "@/no/such/file").unwrap();
+        settings.set(Id::Coll, "@/no/such/file").unwrap();
         assert!(
-            record(None, &knobs)
+            record(None, &settings)
                 .unwrap_err()
                 .to_string()
                 .contains("/no/such/file")

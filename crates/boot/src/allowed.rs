@@ -1,7 +1,7 @@
 //! Paths allowed by `KW_PATHS`. The same on all ranks.
 
 use super::Misuse;
-use kw_base::knobs::{Id, Knobs, NETWORKS};
+use kw_base::settings::{Id, NETWORKS, Settings};
 
 /// The value of `KW_PATHS`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,9 +13,9 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Reads the knob.
-    pub fn read(knobs: &Knobs) -> Result<Allowed, Misuse> {
-        let text = knobs.text(Id::Paths);
+    /// Reads the setting.
+    pub fn read(settings: &Settings) -> Result<Allowed, Misuse> {
+        let text = settings.text(Id::Paths);
         let mut allowed = Allowed {
             shm: false,
             network: None,
@@ -42,9 +42,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Allowed, Misuse> {
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Paths, text).unwrap();
-        Allowed::read(&knobs)
+        let mut settings = Settings::defaults();
+        settings.set(Id::Paths, text).unwrap();
+        Allowed::read(&settings)
     }
 
     #[test]

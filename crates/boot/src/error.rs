@@ -52,7 +52,7 @@ pub enum Misuse {
     NoNetwork,
     #[error(
         "KW_PATHS is '{text}', but '{word}' is not a transport; known are self, shm, {}",
-        kw_base::knobs::NETWORKS.join(", ")
+        kw_base::settings::NETWORKS.join(", ")
     )]
     NoPath { text: String, word: String },
     #[error("KW_COLL: {0}")]

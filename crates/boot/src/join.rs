@@ -3,7 +3,7 @@
 use super::agreed::{Agreed, is_one_host, record};
 use super::{Allowed, BootError, Job, Launcher, LauncherFault, Worlds, talk};
 use kw_base::Peer;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_start::{Agree, Hosts, Word};
 
 /// A rank that knows its job.
@@ -37,7 +37,7 @@ pub enum Memory {
 /// the others find it.
 pub fn join(
     launcher: &mut dyn Launcher,
-    knobs: &Knobs,
+    settings: &Settings,
     lead: impl FnOnce(Peer, &[u32]) -> Result<Option<String>, BootError>,
 ) -> Result<Joined, BootError> {
     let me = (launcher.rank(), launcher.size());
@@ -45,9 +45,9 @@ pub fn join(
     if key.is_some() && told.is_none() {
         return Err(LauncherFault::NoHosts(launcher.name().into()).into());
     }
-    let own = record(host(told.is_some(), knobs), knobs)?;
+    let own = record(host(told.is_some(), settings), settings)?;
     let word = match me.0 {
-        0 => Some(word(key, told.clone(), knobs)?),
+        0 => Some(word(key, told.clone(), settings)?),
         _ => None,
     };
     let at = match &told {
@@ -68,9 +68,9 @@ pub fn join(
         (Hosts::Told, None) => return Err(unequal(launcher)),
     };
     let key = key.ok_or_else(|| unequal(launcher))?;
-    let agreed = Agreed::new(hosts, agreed.load, knobs)?
+    let agreed = Agreed::new(hosts, agreed.load, settings)?
         .priced(agreed.calibration)
-        .bound(&agreed.bound, knobs)?;
+        .bound(&agreed.bound, settings)?;
     let job = Job {
         me: Peer(me.0),
         worlds: Worlds::new(key, launcher.job(), agreed),
@@ -84,8 +84,8 @@ fn unequal(launcher: &dyn Launcher) -> BootError {
 }
 
 /// Identity of this rank's host, unless it is the one that the launcher reported.
-fn host(told: bool, knobs: &Knobs) -> Option<String> {
-    match knobs.text(Id::Host) {
+fn host(told: bool, settings: &Settings) -> Option<String> {
+    match settings.text(Id::Host) {
         "auto" if told => None,
         "auto" => Some(machine()),
         own => Some(own.to_string()),
@@ -97,16 +97,20 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
 }
 
 /// Rank 0's decision.
-fn word(key: Option<[u8; 32]>, told: Option<Vec<u32>>, knobs: &Knobs) -> Result<Word, BootError> {
+fn word(
+    key: Option<[u8; 32]>,
+    told: Option<Vec<u32>>,
+    settings: &Settings,
+) -> Result<Word, BootError> {
     Ok(Word {
-        here: told.as_deref().is_some_and(is_one_host) && Allowed::read(knobs)?.shm,
-        named: key.is_none() && knobs.text(Id::Host) != "auto",
+        here: told.as_deref().is_some_and(is_one_host) && Allowed::read(settings)?.shm,
+        named: key.is_none() && settings.text(Id::Host) != "auto",
         key: match key {
             Some(_) => None,
             None => Some(fresh_key()?),
         },
         told,
-        calibration: kw_sys::calibration::known(knobs),
+        calibration: kw_sys::calibration::known(settings),
     })
 }
 

@@ -32,7 +32,7 @@ mod server2;
 mod tests;
 
 use kw_base::Peer;
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 
 pub use again::Again;
 pub use agreed::Agreed;
@@ -126,8 +126,8 @@ fn find(env: Env) -> Result<Box<dyn Launcher>, BootError> {
     })
 }
 
-/// Whether ranks could meet with these knobs, as far as one process can tell.
-pub fn check_knobs(knobs: &Knobs) -> Result<(), Misuse> {
-    agreed::check_knobs(knobs)?;
-    Allowed::read(knobs).map(drop)
+/// Whether ranks could meet with these settings, as far as one process can tell.
+pub fn check_settings(settings: &Settings) -> Result<(), Misuse> {
+    agreed::check_settings(settings)?;
+    Allowed::read(settings).map(drop)
 }

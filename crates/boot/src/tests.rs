@@ -9,13 +9,13 @@ use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
 use super::{BootError, Job, JobInfo, Joined, Launcher, Memory, Spawn};
 use kw_base::Peer;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_start::pmi::{Effect, Server};
 
 /// Joins; leads its host if it may.
-fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<Joined, BootError> {
-    super::join(launcher, knobs, |me, hosts| {
+fn join(launcher: &mut dyn Launcher, settings: &Settings) -> Result<Joined, BootError> {
+    super::join(launcher, settings, |me, hosts| {
         let first = hosts.iter().position(|h| *h == hosts[me.idx()]);
         Ok((first == Some(me.idx())).then(|| format!("memory of rank {me}")))
     })
@@ -89,7 +89,7 @@ fn questions_stand_between_answers() {
 
 #[test]
 fn four_ranks_learn_the_same_job() {
-    let jobs: Vec<Job> = with_ranks(4, |_, l| join(l, &Knobs::defaults()).unwrap().job);
+    let jobs: Vec<Job> = with_ranks(4, |_, l| join(l, &Settings::defaults()).unwrap().job);
     for (r, j) in jobs.iter().enumerate() {
         assert_eq!((j.me.idx(), j.size(), *j.key()), (r, 4, [9; 32]));
         assert_eq!(j.hosts(), [0, 0, 1, 1]);
@@ -284,7 +284,7 @@ impl Launcher for Foreign<'_> {
 #[test]
 fn under_a_foreign_launcher_rank_0_makes_the_key() {
     let jobs: Vec<Job> = with_ranks(4, |_, l| {
-        let joined = join(&mut Foreign(l, true), &Knobs::defaults()).unwrap();
+        let joined = join(&mut Foreign(l, true), &Settings::defaults()).unwrap();
         assert_eq!(joined.memory, Memory::Said { here: false });
         joined.job
     });
@@ -296,13 +296,13 @@ fn under_a_foreign_launcher_rank_0_makes_the_key() {
 }
 
 #[test]
-fn all_ranks_refuse_knobs_that_differ() {
+fn all_ranks_refuse_settings_that_differ() {
     let said = with_ranks(3, |r, l| {
-        let mut knobs = Knobs::defaults();
-        knobs
+        let mut settings = Settings::defaults();
+        settings
             .set(Id::Check, ["no", "1", "off"][r as usize])
             .unwrap();
-        join(l, &knobs).unwrap_err().to_string()
+        join(l, &settings).unwrap_err().to_string()
     });
     let sentence = "KW_CHECK must be the same on all ranks, but it is 'no' (the default) on ranks 0, 2, 'yes' on rank 1; set it \
                     for the whole job";
@@ -312,9 +312,11 @@ fn all_ranks_refuse_knobs_that_differ() {
 #[test]
 fn hosts_may_have_other_limits_and_only_theirs_are_oversubscribed() {
     let jobs: Vec<Job> = with_ranks(4, |r, l| {
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Cpus, ["2000", "1"][r as usize / 2]).unwrap();
-        join(&mut Foreign(l, true), &knobs).unwrap().job
+        let mut settings = Settings::defaults();
+        settings
+            .set(Id::Cpus, ["2000", "1"][r as usize / 2])
+            .unwrap();
+        join(&mut Foreign(l, true), &settings).unwrap().job
     });
     let ranks = || (0..4).map(Peer);
     for j in &jobs {
@@ -326,13 +328,13 @@ fn hosts_may_have_other_limits_and_only_theirs_are_oversubscribed() {
 }
 
 #[test]
-fn hosts_are_told_apart_by_the_knob() {
+fn hosts_are_told_apart_by_the_setting() {
     let jobs: Vec<Job> = with_ranks(3, |r, l| {
-        let mut knobs = Knobs::defaults();
-        knobs
+        let mut settings = Settings::defaults();
+        settings
             .set(Id::Host, ["red", "blue", "red"][r as usize])
             .unwrap();
-        let Joined { job, memory } = join(&mut Foreign(l, true), &knobs).unwrap();
+        let Joined { job, memory } = join(&mut Foreign(l, true), &settings).unwrap();
         assert_eq!(memory, Memory::Unsaid);
         job
     });
@@ -342,7 +344,7 @@ fn hosts_are_told_apart_by_the_knob() {
 #[test]
 fn a_launcher_that_maps_nothing_is_replaced_by_machine_names() {
     let jobs: Vec<Job> = with_ranks(3, |_, l| {
-        join(&mut Foreign(l, false), &Knobs::defaults())
+        join(&mut Foreign(l, false), &Settings::defaults())
             .unwrap()
             .job
     });

@@ -195,12 +195,12 @@ fn world(first: Peer, key: [u8; 32], name: &str, agreed: Agreed) -> World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::knobs::Knobs;
+    use kw_base::settings::Settings;
     use kw_start::Load;
 
     fn agreed(size: u32) -> Agreed {
         let load = Load::even(false, size);
-        Agreed::new(vec![0; size as usize], load, &Knobs::defaults()).unwrap()
+        Agreed::new(vec![0; size as usize], load, &Settings::defaults()).unwrap()
     }
 
     #[test]

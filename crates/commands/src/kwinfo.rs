@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use kw_base::knobs::{self, Kind};
+use kw_base::settings::{self, Kind};
 use kw_coll::algorithms;
 use kw_launch::COVERAGE;
 use kw_launch::ask::{Question, ask};
@@ -217,7 +217,7 @@ fn tell(options: &Options) -> String {
     };
     section(options.paths, paths);
     section(options.coverage, || COVERAGE.to_string());
-    section(options.knobs, knob_table);
+    section(options.knobs, setting_table);
     section(options.counters, || tuning::counters().text());
     section(options.events, || tuning::events().text());
     section(options.tuning, tuning::page);
@@ -232,12 +232,12 @@ fn tell(options: &Options) -> String {
 }
 
 /// The settings, with their values in this environment.
-fn knob_table() -> String {
-    let mut list = tuning::knobs();
+fn setting_table() -> String {
+    let mut list = tuning::settings();
     list.head.insert(2, "Set here");
     for row in &mut list.rows {
         let here = std::env::var(&row[0]).unwrap_or_default();
-        let secret = knobs::ALL
+        let secret = settings::ALL
             .iter()
             .any(|k| k.name == row[0] && k.kind == Kind::Secret);
         row.insert(

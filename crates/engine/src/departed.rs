@@ -233,14 +233,14 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::simulated::with_processors;
-    use kw_base::knobs::Knobs;
+    use kw_base::settings::Settings;
     use kw_path::sim::{SimNet, SimOptions};
 
     /// Rank 0 of three, which waits for any source in context 8, in which only rank 1 sends.
     fn rank() -> (Engine, Want) {
         let (_net, mut paths) = SimNet::new(3, 1, SimOptions::calm());
         let path = paths.remove(0);
-        let start = with_processors(Box::new(path), Peer(0), &[0; 3], Knobs::defaults());
+        let start = with_processors(Box::new(path), Peer(0), &[0; 3], Settings::defaults());
         let mut engine = start.expect("a rank");
         let context = ContextId(8);
         let senders = Arc::new(Group::new(vec![Peer(1)]));

@@ -22,7 +22,7 @@ use crate::part::Parts;
 use crate::paths::{Paths, WithMemory, local};
 use kw_base::Peer;
 use kw_base::counters::Counters;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_boot::{Agreed, BootError, Job, Launcher};
 use kw_path::{CannotOpen, Down, Network, Opening};
 use kw_sys::siblings::Siblings;
@@ -40,7 +40,7 @@ pub struct Engine {
     pub departed: Departed,
     /// The job that it is a rank of.
     pub job: Job,
-    pub(crate) knobs: Knobs,
+    pub(crate) settings: Settings,
     /// Counters of the lock (waits, take-overs), in addition to those of the parts.
     pub(crate) counters: Counters,
     pub(crate) locations: Locations,
@@ -59,32 +59,32 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Joins the job: shares memory if the knobs allow it and publishes how other ranks reach this
-    /// one, over the network that [`WithMemory::network`] asks for. Returns when every rank has
-    /// come here.
+    /// Joins the job: shares memory if the settings allow it and publishes how other ranks reach
+    /// this one, over the network that [`WithMemory::network`] asks for. Returns when every rank
+    /// has come here.
     pub fn start(
         mut launcher: Box<dyn Launcher>,
         joined: WithMemory,
         net: Option<Box<dyn Network>>,
-        knobs: Knobs,
+        settings: Settings,
     ) -> Result<Engine, BootError> {
         // Otherwise the first reduction of the program does.
         kw_sys::cpus::ask_abilities();
-        let (paths, job) = Paths::open(launcher.as_mut(), joined, net, &knobs)?;
+        let (paths, job) = Paths::open(launcher.as_mut(), joined, net, &settings)?;
         let share = || kw_sys::mem::share_kept(local(job.me, job.hosts()).peers.len());
-        kw_sys::mem::keep_freed(knobs.number(Id::KeepFreed).unwrap_or_else(share));
+        kw_sys::mem::keep_freed(settings.number(Id::KeepFreed).unwrap_or_else(share));
         introduce(&job);
-        Ok(Engine::over(paths, launcher, job, knobs))
+        Ok(Engine::over(paths, launcher, job, settings))
     }
 
     /// An engine over paths that are there already (tests: over the simulated network).
-    pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, knobs: Knobs) -> Engine {
+    pub fn over(paths: Paths, launcher: Box<dyn Launcher>, job: Job, settings: Settings) -> Engine {
         Engine {
-            messages: Messages::new(paths, launcher, &job, &knobs),
+            messages: Messages::new(paths, launcher, &job, &settings),
             parts: Parts::new(&job),
             departed: Departed::new(&job),
             job,
-            knobs,
+            settings,
             counters: Counters::default(),
             locations: Locations::default(),
             host_ranks: OnceCell::new(),
@@ -134,7 +134,7 @@ impl Engine {
         let world = self.job.worlds.join(foreign_key, name, agreed).clone();
         let foreign = self.job.worlds.foreign(&world);
         let (first, peers) = (world.first, self.job.worlds.peers());
-        self.messages.grow(peers, &self.knobs);
+        self.messages.grow(peers, &self.settings);
         self.messages.paths.join(foreign)?;
         tracing::info!(
             "met job {name}: its ranks are {first} to {}",
@@ -177,18 +177,18 @@ impl Engine {
         Some(crate::paths::opening_for_others(
             &name,
             &self.job,
-            &self.knobs,
+            &self.settings,
         ))
     }
 
     /// The addresses on which this rank can wait for processes of other jobs.
     pub fn addresses(&self) -> Result<Vec<std::net::IpAddr>, kw_path::Cause> {
-        kw_path::addresses_for_others(self.knobs.text(Id::Interfaces))
+        kw_path::addresses_for_others(self.settings.text(Id::Interfaces))
     }
 
-    /// The knobs this rank was started with, with later changes.
-    pub fn knobs(&self) -> &Knobs {
-        &self.knobs
+    /// The settings this rank was started with, with later changes.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The launcher.

@@ -18,8 +18,8 @@ pub use types::{MessageId, ReqId, SendMode, Started, Want};
 use crate::paths::Paths;
 use kw_base::calibration::Figure;
 use kw_base::counters::Counter;
-use kw_base::knobs::Knobs;
 use kw_base::overheads::RING;
+use kw_base::settings::Settings;
 use kw_base::{Calibration, ContextId, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::shm::region::ShmRegions;
@@ -86,10 +86,10 @@ impl Messages {
         paths: Paths,
         launcher: Box<dyn Launcher>,
         job: &Job,
-        knobs: &Knobs,
+        settings: &Settings,
     ) -> Messages {
         let mut machine = Machine::new(job.size() as usize, crate::paths::UNROUTED);
-        machine.set_mark(crate::settings::mark(knobs));
+        machine.set_mark(crate::settings::mark(settings));
         if job.agreed().checks() {
             machine.check_types();
         }
@@ -111,9 +111,9 @@ impl Messages {
 
     /// There are `size` peers from now on: existing peers keep their numbers, and active transfers
     /// continue.
-    pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
+    pub(crate) fn grow(&mut self, size: u32, settings: &Settings) {
         self.machine.grow(size as usize, crate::paths::UNROUTED);
-        self.paths.grow(size, knobs);
+        self.paths.grow(size, settings);
     }
 
     /// Forgets peers that are gone, so that others may get their numbers; returns whether no trace

@@ -23,7 +23,7 @@ use crate::hang::LongWaits;
 use crate::polled::{Polled, Sleep};
 use crate::wait::{WaitOn, Waiter};
 use kw_base::counters::Counter;
-use kw_base::knobs::{BadKnob, Id};
+use kw_base::settings::{Id, InvalidSetting};
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::{Arc, Mutex, MutexGuard, spin_hint, thread};
 use kw_waiting::constants::wait::{ROUNDS_PER_YIELD, ROUNDS_TO_LET_IN};
@@ -211,7 +211,7 @@ impl<T> Inner<T, Engine> {
         };
         self.policy = Policy::new(engine.job.oversubscribed(), engine.wake_up());
         self.sleeper = Some(Arc::new(engine.messages.paths.sleeper()?));
-        if crate::settings::wants_event_thread(engine.knobs()) {
+        if crate::settings::wants_event_thread(engine.settings()) {
             self.policy.async_progress.state = AsyncState::Idle;
         }
         self.told = 0;
@@ -226,7 +226,7 @@ impl<T> Inner<T, Engine> {
         let Some(engine) = &mut self.engine else {
             return Ok(());
         };
-        engine.messages.paths.set_network(net, &engine.knobs);
+        engine.messages.paths.set_network(net, &engine.settings);
         let new = Arc::new(engine.messages.paths.sleeper()?);
         let old = self.sleeper.replace(new);
         if let Some(old) = old {
@@ -240,18 +240,18 @@ impl<T> Inner<T, Engine> {
     /// Takes over how long to poll and to watch.
     fn read_times(&mut self) {
         let Some(engine) = &self.engine else { return };
-        let micros = |id| engine.knobs().number(id).map(Duration::from_micros);
+        let micros = |id| engine.settings().number(id).map(Duration::from_micros);
         let (said, watch) = (micros(Id::Spin), micros(Id::Watch).unwrap_or_default());
         self.policy.set_times(engine.wake_up(), said, watch);
     }
 
-    /// Sets a knob of the engine, if there is one, that may be changed at any time.
-    pub fn set_knob(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
+    /// Changes a setting of the engine, if there is one, that may be changed at any time.
+    pub fn set_setting(&mut self, position: usize, text: &str) -> Result<(), InvalidSetting> {
         let Some(engine) = &mut self.engine else {
             return Ok(());
         };
-        engine.set_knob(position, text)?;
-        let wanted = crate::settings::wants_event_thread(engine.knobs());
+        engine.set_setting(position, text)?;
+        let wanted = crate::settings::wants_event_thread(engine.settings());
         self.read_times();
         match (wanted, self.policy.async_progress.state) {
             (true, AsyncState::Off) if !self.closing => {

@@ -6,7 +6,7 @@ use kw_base::Peer;
 use kw_base::calibration::Figure;
 use kw_base::components::Component;
 use kw_base::counters::{self, Class, Counter};
-use kw_base::knobs::{self, BadKnob, Id, Knobs};
+use kw_base::settings::{self, Id, InvalidSetting, Settings};
 use kw_waiting::Times;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Engine {
 
     /// How long a rank that waits is sure to poll: zero if CPUs are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
-        let said = self.knobs.number(Id::Spin).map(Duration::from_micros);
+        let said = self.settings.number(Id::Spin).map(Duration::from_micros);
         match self.job.agreed().is_oversubscribed(peer) {
             true => Duration::ZERO,
             false => Times::of(self.wake_up(), said).spin,
@@ -72,12 +72,16 @@ impl Engine {
     }
 
     /// Sets a setting that may be changed at any time; its consequences are decided again.
-    pub(crate) fn set_knob(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
-        let mut knobs = self.knobs.clone();
-        knobs.set_at(position, text)?;
-        self.knobs = knobs;
-        let repriced = knobs::ALL[position].component == Component::Protocols;
-        self.messages.set_knobs(&self.knobs, repriced);
+    pub(crate) fn set_setting(
+        &mut self,
+        position: usize,
+        text: &str,
+    ) -> Result<(), InvalidSetting> {
+        let mut settings = self.settings.clone();
+        settings.set_at(position, text)?;
+        self.settings = settings;
+        let repriced = settings::ALL[position].component == Component::Protocols;
+        self.messages.set_settings(&self.settings, repriced);
         Ok(())
     }
 
@@ -93,18 +97,18 @@ impl Engine {
             self.progress();
             std::thread::yield_now();
         }
-        if self.knobs.flag(Id::Calibrate) {
+        if self.settings.flag(Id::Calibrate) {
             seen::keep(&self.messages.paths, &self.job);
         }
     }
 }
 
 /// Limit of buffered unexpected messages, bytes.
-pub(crate) fn mark(knobs: &Knobs) -> u64 {
-    knobs.number(Id::Unexpected).unwrap_or(0)
+pub(crate) fn mark(settings: &Settings) -> u64 {
+    settings.number(Id::Unexpected).unwrap_or(0)
 }
 
 /// Whether the progress thread is wanted.
-pub(crate) fn wants_event_thread(knobs: &Knobs) -> bool {
-    knobs.flag(Id::EventThread)
+pub(crate) fn wants_event_thread(settings: &Settings) -> bool {
+    settings.flag(Id::EventThread)
 }

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::paths::Paths;
 use kw_base::Peer;
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 use kw_boot::{Agreed, BootError, Job, JobInfo, Launcher, Worlds};
 use kw_path::Network;
 use kw_start::Load;
@@ -47,9 +47,9 @@ pub fn engine(
     net: Box<dyn Network>,
     me: Peer,
     hosts: &[u32],
-    knobs: Knobs,
+    settings: Settings,
 ) -> Result<Engine, BootError> {
-    start(net, me, hosts, true, knobs)
+    start(net, me, hosts, true, settings)
 }
 
 /// The engine if every rank has a CPU; for ranks that never wait in a call.
@@ -57,9 +57,9 @@ pub fn with_processors(
     net: Box<dyn Network>,
     me: Peer,
     hosts: &[u32],
-    knobs: Knobs,
+    settings: Settings,
 ) -> Result<Engine, BootError> {
-    start(net, me, hosts, false, knobs)
+    start(net, me, hosts, false, settings)
 }
 
 fn start(
@@ -67,21 +67,22 @@ fn start(
     me: Peer,
     hosts: &[u32],
     oversubscribed: bool,
-    knobs: Knobs,
+    settings: Settings,
 ) -> Result<Engine, BootError> {
     let size = hosts.len() as u32;
     let load = Load::even(oversubscribed, size);
-    let agreed = Agreed::new(hosts.to_vec(), load, &knobs)?.bound(&Default::default(), &knobs)?;
+    let agreed =
+        Agreed::new(hosts.to_vec(), load, &settings)?.bound(&Default::default(), &settings)?;
     let job = Job {
         me,
         worlds: Worlds::new([7; 32], "simulated", agreed),
     };
-    let paths = Paths::over(&job, &knobs, Some(net));
+    let paths = Paths::over(&job, &settings, Some(net));
     let launcher = Nobody(JobInfo {
         rank: me.0,
         size,
         job: "simulated".into(),
         ..JobInfo::default()
     });
-    Ok(Engine::over(paths, Box::new(launcher), job, knobs))
+    Ok(Engine::over(paths, Box::new(launcher), job, settings))
 }

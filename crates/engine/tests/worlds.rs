@@ -3,7 +3,7 @@
 
 mod simulated;
 
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_base::{ContextId, Peer};
 use kw_boot::Agreed;
 use kw_engine::{Engine, ReqId, SendMode, Started, Want};
@@ -48,7 +48,7 @@ fn all_end(engines: &mut [Engine], reqs: &[(usize, ReqId)]) {
 
 fn newcomers(size: usize) -> Agreed {
     let load = Load::even(false, size as u32);
-    Agreed::new(vec![0; size], load, &Knobs::defaults()).unwrap()
+    Agreed::new(vec![0; size], load, &Settings::defaults()).unwrap()
 }
 
 #[test]
@@ -66,12 +66,13 @@ fn ranks_that_join_later_are_peers_and_what_is_under_way_goes_on() {
             assert_eq!((first, engine.job.worlds.peers()), (Peer(2), 4));
             assert_eq!(engine.job.size(), 2, "its own job is what it was");
         }
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Paths, "self").unwrap();
+        let mut settings = Settings::defaults();
+        settings.set(Id::Paths, "self").unwrap();
         for me in [2, 3] {
             let path = Box::new(net.path(Peer(me)));
             let hosts = [0; 4];
-            let late = kw_engine::simulated::with_processors(path, Peer(me), &hosts, knobs.clone());
+            let late =
+                kw_engine::simulated::with_processors(path, Peer(me), &hosts, settings.clone());
             engines.push(late.unwrap());
         }
         for (from, to) in [(0, 2), (2, 1), (3, 0), (1, 3), (2, 3)] {

@@ -356,7 +356,7 @@ fn count(name: &str, value: &OsStr) -> Result<u32, Verdict> {
 }
 
 fn seconds(name: &str, text: &str) -> Result<Duration, Verdict> {
-    match kw_base::knobs::parse_seconds(text) {
+    match kw_base::settings::parse_seconds(text) {
         Some(time) if !time.is_zero() => Ok(time),
         _ => misuse(format!(
             "{name} needs seconds, such as 60 or 0.5, not '{text}'"

@@ -12,7 +12,7 @@ use crate::verify::{verdict::Verdict, verify};
 use crate::wanted::{Job, Wanted};
 use kw_base::Calibration;
 use kw_base::calibration::{self, Part};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_sys::calibration as host;
 use std::time::Duration;
 
@@ -86,11 +86,11 @@ pub fn after_job(lasted: Duration) {
     if lasted < LONG_JOB {
         return;
     }
-    let wanted = |knobs: Knobs| knobs.flag(Id::Calibrate);
-    let knobs = Knobs::read(kw_sys::environment::variable);
+    let wanted = |settings: Settings| settings.flag(Id::Calibrate);
+    let settings = Settings::read(kw_sys::environment::variable);
     let missing = || host::path(Part::Host).is_ok() && host::load(Part::Host).is_err();
     // Figures that were discarded are measured again only on request.
-    if knobs.is_ok_and(wanted) && missing() && !host::is_discarded(Part::Host) {
+    if settings.is_ok_and(wanted) && missing() && !host::is_discarded(Part::Host) {
         // If the file cannot be written, the built-in values are used, as before.
         let _ = host::store(Part::Host, &host::measure());
     }
@@ -99,20 +99,24 @@ pub fn after_job(lasted: Duration) {
 /// The figures by which a job would be priced, their source, and its choices: for the requested
 /// job, or for some usual ones.
 pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
-    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
-    let job = wanted.map(|w| Job::of(w, &knobs)).transpose()?;
+    let settings = Settings::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
+    let job = wanted.map(|w| Job::of(w, &settings)).transpose()?;
     let mut figures = Calibration::START;
     let mut from = String::new();
     for part in Part::ALL {
-        let (of, said) = part_in_use(part, &knobs);
+        let (of, said) = part_in_use(part, &settings);
         figures = figures.with_part(part, &of);
         from += &said;
     }
-    page(job.as_ref(), &from, &figures, &knobs)
+    page(job.as_ref(), &from, &figures, &settings)
 }
 
 /// The choices of a running job, with the calibration that its ranks have.
-pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<String, String> {
+pub fn choices_met(
+    job: &Job,
+    figures: &Calibration,
+    settings: &Settings,
+) -> Result<String, String> {
     let part = |(part, what): (Part, &str)| {
         let from = match figures.has(part) {
             true => "measured",
@@ -124,7 +128,7 @@ pub fn choices_met(job: &Job, figures: &Calibration, knobs: &Knobs) -> Result<St
         (Part::Host, "rank 0's host"),
         (Part::Network, "its network"),
     ];
-    page(Some(job), &parts.map(part).concat(), figures, knobs)
+    page(Some(job), &parts.map(part).concat(), figures, settings)
 }
 
 /// `from`: source of the figures.
@@ -132,15 +136,15 @@ fn page(
     job: Option<&Job>,
     from: &str,
     figures: &Calibration,
-    knobs: &Knobs,
+    settings: &Settings,
 ) -> Result<String, String> {
     let mut from = from.to_string();
     let all = listing(figures, &Part::ALL).text();
     let (said, messages, collectives, prices) = match job {
         None => (
             "Collectives, by these prices, a core for each rank".into(),
-            messages(figures, knobs),
-            collectives(figures, knobs)?,
+            messages(figures, settings),
+            collectives(figures, settings)?,
             prices(figures, None),
         ),
         Some(job) => {
@@ -151,8 +155,8 @@ fn page(
                     false => "Collectives, by these prices",
                 }
                 .to_string(),
-                choices::of_job(job, figures, knobs),
-                collectives::of_job(job, figures, knobs)?,
+                choices::of_job(job, figures, settings),
+                collectives::of_job(job, figures, settings)?,
                 prices(figures, Some(job)),
             )
         }
@@ -174,19 +178,19 @@ fn page(
 /// | `messages` | path, ranks, largest eager message, smallest one that is fetched or `-`, why |
 /// | `collective` | name, ranks, hosts, bytes, what is chosen, microseconds by the prices; of a job that is wanted also what decides |
 pub fn choices_for_programs(wanted: Option<&Wanted>) -> Result<String, String> {
-    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
-    let job = wanted.map(|w| Job::of(w, &knobs)).transpose()?;
-    let figures = host::known(&knobs);
+    let settings = Settings::read(kw_sys::environment::variable).map_err(|bad| bad.to_string())?;
+    let job = wanted.map(|w| Job::of(w, &settings)).transpose()?;
+    let figures = host::known(&settings);
     let mut rows: Vec<Vec<String>> = figure_rows(&figures);
     rows.extend(collectives::price_rows(&figures, job.as_ref()));
     match &job {
         None => {
-            rows.extend(choices::message_rows(&figures, &knobs));
-            rows.extend(collectives::choice_rows(&figures, &knobs)?);
+            rows.extend(choices::message_rows(&figures, &settings));
+            rows.extend(collectives::choice_rows(&figures, &settings)?);
         }
         Some(job) => {
-            rows.extend(choices::job_rows(job, &figures, &knobs));
-            rows.extend(collectives::job_rows(job, &figures, &knobs)?);
+            rows.extend(choices::job_rows(job, &figures, &settings));
+            rows.extend(collectives::job_rows(job, &figures, &settings)?);
         }
     }
     Ok(rows.iter().map(|row| row.join("\t") + "\n").collect())
@@ -212,7 +216,7 @@ pub fn origin(measured: bool) -> &'static str {
 }
 
 /// The figures of one part that a job would use, and a sentence about their source.
-fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
+fn part_in_use(part: Part, settings: &Settings) -> (Calibration, String) {
     let (what, who) = match part {
         Part::Host => ("Calibration of this host", "kwinfo --calibrate measures"),
         Part::Network => (
@@ -225,7 +229,7 @@ fn part_in_use(part: Part, knobs: &Knobs) -> (Calibration, String) {
         (Calibration::START, said)
     };
     match (
-        knobs.flag(Id::Calibrate),
+        settings.flag(Id::Calibrate),
         host::path(part),
         host::load(part),
     ) {

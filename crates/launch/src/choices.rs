@@ -6,7 +6,7 @@ use crate::listing::Listing;
 use crate::wanted::{Job, has_path};
 use kw_base::Calibration;
 use kw_base::calibration::{Figure, Part};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_proto::p2p::prices::{self, Network};
 use kw_proto::p2p::table::{Choice, Lines, Room};
 
@@ -26,16 +26,20 @@ const NEVER: u64 = 1 << 40;
 struct Shown {
     path: &'static str,
     lines: Lines,
-    knob: Id,
+    setting: Id,
 }
 
-fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
-    let row = |path, lines, knob| Shown { path, lines, knob };
+fn shown(c: &Calibration, settings: &Settings) -> Vec<Shown> {
+    let row = |path, lines, setting| Shown {
+        path,
+        lines,
+        setting,
+    };
     let near = Network::default();
     let mut all = vec![
         row(
             "shm",
-            prices::shared_memory(c, knobs.flag(Id::SingleCopy), true),
+            prices::shared_memory(c, settings.flag(Id::SingleCopy), true),
             Id::EagerShm,
         ),
         row("tcp within a host", prices::tcp(c, &near), Id::EagerTcp),
@@ -53,14 +57,21 @@ fn shown(c: &Calibration, knobs: &Knobs) -> Vec<Shown> {
 }
 
 /// The paths of a job among those that the settings allow.
-fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
+fn paths_of(job: &Job, c: &Calibration, settings: &Settings) -> Vec<(String, Shown)> {
     let mut all = Vec::new();
-    let mut add = |name: &str, path, lines, knob| {
-        all.push((name.into(), Shown { path, lines, knob }));
+    let mut add = |name: &str, path, lines, setting| {
+        all.push((
+            name.into(),
+            Shown {
+                path,
+                lines,
+                setting,
+            },
+        ));
     };
-    let (shm, near) = (has_path(knobs, "shm"), Network::default());
+    let (shm, near) = (has_path(settings, "shm"), Network::default());
     if job.per_host > 1 && shm {
-        let single_copy = knobs.flag(Id::SingleCopy);
+        let single_copy = settings.flag(Id::SingleCopy);
         let lines = prices::shared_memory(c, single_copy, !job.oversubscribed);
         add("shm within a host", "shm", lines, Id::EagerShm);
     }
@@ -68,10 +79,10 @@ fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
         true => (prices::udp(c, network), Id::EagerUdp),
         false => (prices::tcp(c, network), Id::EagerTcp),
     };
-    if let Some((path, by_udp)) = network_of(knobs) {
+    if let Some((path, by_udp)) = network_of(settings) {
         if job.per_host > 1 && !shm {
-            let (lines, knob) = lines(by_udp, &near);
-            add(&format!("{path} within a host"), path, lines, knob);
+            let (lines, setting) = lines(by_udp, &near);
+            add(&format!("{path} within a host"), path, lines, setting);
         }
         if job.hosts > 1 {
             let network = Network {
@@ -87,16 +98,16 @@ fn paths_of(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<(String, Shown)> {
                 network.round_trip / 1e3,
                 8.0 / network.byte
             );
-            let (lines, knob) = lines(by_udp, &network);
-            add(&name, path, lines, knob);
+            let (lines, setting) = lines(by_udp, &network);
+            add(&name, path, lines, setting);
         }
     }
     all
 }
 
 /// The network path in use, and whether it is UDP's.
-fn network_of(knobs: &Knobs) -> Option<(&'static str, bool)> {
-    let mut said = knobs.text(Id::Paths).split(',').map(str::trim);
+fn network_of(settings: &Settings) -> Option<(&'static str, bool)> {
+    let mut said = settings.text(Id::Paths).split(',').map(str::trim);
     said.find_map(|p| match p {
         "tcp" => Some(("tcp", false)),
         "udp" => Some(("udp", true)),
@@ -105,14 +116,14 @@ fn network_of(knobs: &Knobs) -> Option<(&'static str, bool)> {
 }
 
 /// The choice on a path in a job of this many ranks, and its reason.
-fn chosen(s: &Shown, ranks: u32, knobs: &Knobs) -> (Choice, &'static str) {
+fn chosen(s: &Shown, ranks: u32, settings: &Settings) -> (Choice, &'static str) {
     let room = Room {
-        mark: knobs.number(Id::Unexpected).unwrap_or(0),
+        mark: settings.number(Id::Unexpected).unwrap_or(0),
         peers: ranks.saturating_sub(1),
     };
-    let knob = knobs.number(s.knob);
-    let choice = Choice::from_lines(&s.lines, room, knob, knobs.flag(Id::Write));
-    (choice, choice.reason(room, knob).sentence())
+    let setting = settings.number(s.setting);
+    let choice = Choice::from_lines(&s.lines, room, setting, settings.flag(Id::Write));
+    (choice, choice.reason(room, setting).sentence())
 }
 
 /// The shortest message that the receiver reads, as it is shown.
@@ -124,9 +135,9 @@ fn fetched_from(choice: &Choice, shown: impl Fn(u64) -> String) -> String {
 }
 
 /// The choices for messages by these figures and settings.
-pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
+pub fn messages(c: &Calibration, settings: &Settings) -> Listing {
     let row = |s: Shown| {
-        let all = RANKS.map(|ranks| chosen(&s, ranks, knobs));
+        let all = RANKS.map(|ranks| chosen(&s, ranks, settings));
         let eager = all.map(|(choice, _)| bytes(choice.eager_max)).join(" / ");
         let fetched = fetched_from(&all[0].0, bytes);
         let mut why: Vec<&str> = all.iter().map(|(_, why)| *why).collect();
@@ -141,14 +152,14 @@ pub fn messages(c: &Calibration, knobs: &Knobs) -> Listing {
             "Read from",
             "Reason",
         ],
-        rows: shown(c, knobs).into_iter().map(row).collect(),
+        rows: shown(c, settings).into_iter().map(row).collect(),
     }
 }
 
 /// The choices for the messages of one job.
-pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
+pub fn of_job(job: &Job, c: &Calibration, settings: &Settings) -> Listing {
     let row = |(name, s): (String, Shown)| {
-        let (choice, why) = chosen(&s, job.ranks, knobs);
+        let (choice, why) = chosen(&s, job.ranks, settings);
         let announced = match choice.announces() {
             true => bytes(choice.announce_min),
             false => "-".into(),
@@ -169,25 +180,25 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Listing {
             "Announced from",
             "Reason for eager limit",
         ],
-        rows: paths_of(job, c, knobs).into_iter().map(row).collect(),
+        rows: paths_of(job, c, settings).into_iter().map(row).collect(),
     }
 }
 
 /// The table for programs (`calibrate::choices_for_programs`).
-pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
-    let all = paths_of(job, c, knobs).into_iter();
-    all.map(|(_, s)| words(&s, job.ranks, knobs)).collect()
+pub fn job_rows(job: &Job, c: &Calibration, settings: &Settings) -> Vec<Vec<String>> {
+    let all = paths_of(job, c, settings).into_iter();
+    all.map(|(_, s)| words(&s, job.ranks, settings)).collect()
 }
 
 /// The table for programs (`calibrate::choices_for_programs`).
-pub fn message_rows(c: &Calibration, knobs: &Knobs) -> Vec<Vec<String>> {
-    let all = shown(c, knobs).into_iter();
-    let of = |s: Shown| RANKS.map(|ranks| words(&s, ranks, knobs));
+pub fn message_rows(c: &Calibration, settings: &Settings) -> Vec<Vec<String>> {
+    let all = shown(c, settings).into_iter();
+    let of = |s: Shown| RANKS.map(|ranks| words(&s, ranks, settings));
     all.flat_map(of).collect()
 }
 
-fn words(s: &Shown, ranks: u32, knobs: &Knobs) -> Vec<String> {
-    let (choice, why) = chosen(s, ranks, knobs);
+fn words(s: &Shown, ranks: u32, settings: &Settings) -> Vec<String> {
+    let (choice, why) = chosen(s, ranks, settings);
     vec![
         "messages".into(),
         s.path.into(),
@@ -210,20 +221,23 @@ fn bytes(n: u64) -> String {
 mod tests {
     use super::*;
 
-    fn eager(knobs: &Knobs) -> Vec<String> {
-        let list = messages(&Calibration::START, knobs);
+    fn eager(settings: &Settings) -> Vec<String> {
+        let list = messages(&Calibration::START, settings);
         list.rows.iter().map(|row| row[1].clone()).collect()
     }
 
     #[test]
-    fn a_knob_is_shown_as_the_reason() {
-        let mut knobs = Knobs::defaults();
-        let before = eager(&knobs);
-        knobs.set(Id::EagerTcp, "8M").unwrap();
-        let after = eager(&knobs);
-        assert_eq!(before[0], after[0], "shared memory has a knob of its own");
+    fn a_setting_is_shown_as_the_reason() {
+        let mut settings = Settings::defaults();
+        let before = eager(&settings);
+        settings.set(Id::EagerTcp, "8M").unwrap();
+        let after = eager(&settings);
+        assert_eq!(
+            before[0], after[0],
+            "shared memory has a setting of its own"
+        );
         assert_eq!(after[1], "8192K / 8192K / 8192K");
-        let list = messages(&Calibration::START, &knobs);
+        let list = messages(&Calibration::START, &settings);
         assert!(list.rows[1][3].contains("KW_EAGER"), "{:?}", list.rows[1]);
     }
 
@@ -231,9 +245,9 @@ mod tests {
     fn a_job_is_shown_the_paths_that_it_has() {
         let c = Calibration::START.with_network(100_000_000, 8_192_000);
         let paths = |ranks, per_host, allowed: &str| {
-            let mut knobs = Knobs::defaults();
-            knobs.set(Id::Paths, allowed).unwrap();
-            let rows = of_job(&Job::plain(ranks, per_host), &c, &knobs).rows;
+            let mut settings = Settings::defaults();
+            settings.set(Id::Paths, allowed).unwrap();
+            let rows = of_job(&Job::plain(ranks, per_host), &c, &settings).rows;
             rows.into_iter().map(|r| r[0].clone()).collect::<Vec<_>>()
         };
         let between = "between hosts, 100.0 us, 1.0 Gb/s (measured)";
@@ -247,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_slow_network_is_bounded_by_memory_alone() {
-        let list = messages(&Calibration::START, &Knobs::defaults());
+        let list = messages(&Calibration::START, &Settings::defaults());
         let slow = list.rows.iter().find(|row| row[0].contains("1 Gb/s"));
         assert!(slow.is_some_and(|row| row[3].contains("KW_UNEXPECTED")));
     }

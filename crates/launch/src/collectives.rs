@@ -5,7 +5,7 @@ use crate::listing::Listing;
 use crate::wanted::Job;
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_coll::cost::{PRICES, Price, Prices, candidates, cheapest};
 use kw_coll::table::COLLS;
 use kw_coll::{Ask, Coll, ELEMENT, Table};
@@ -28,8 +28,8 @@ const JOBS: [(u32, u32); 3] = [(2, 2), (16, 16), (64, 8)];
 
 /// The choices for collectives by these figures and the rows of `KW_COLL`, or why the rows cannot
 /// be read.
-pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
-    let rows = chosen(c, knobs)?.iter().map(Chosen::row).collect();
+pub fn collectives(c: &Calibration, settings: &Settings) -> Result<Listing, String> {
+    let rows = chosen(c, settings)?.iter().map(Chosen::row).collect();
     Ok(Listing {
         head: vec![
             "Collective",
@@ -45,7 +45,7 @@ pub fn collectives(c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
 }
 
 /// The choices of one job, with their reasons.
-pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, String> {
+pub fn of_job(job: &Job, c: &Calibration, settings: &Settings) -> Result<Listing, String> {
     let row = |one: &Chosen| {
         vec![
             one.name.into(),
@@ -58,7 +58,7 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, Stri
     };
     Ok(Listing {
         head: vec!["Collective", "Bytes", "Chosen", "Priced", "By", "Next best"],
-        rows: chosen_in(&[job], &JOB_SIZES, c, knobs)?
+        rows: chosen_in(&[job], &JOB_SIZES, c, settings)?
             .iter()
             .map(row)
             .collect(),
@@ -66,36 +66,40 @@ pub fn of_job(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Listing, Stri
 }
 
 /// The table for programs (`calibrate::choices_for_programs`).
-pub fn choice_rows(c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
-    Ok(chosen(c, knobs)?.iter().map(Chosen::words).collect())
+pub fn choice_rows(c: &Calibration, settings: &Settings) -> Result<Vec<Vec<String>>, String> {
+    Ok(chosen(c, settings)?.iter().map(Chosen::words).collect())
 }
 
 /// The choices of one job, with their reasons.
-pub fn job_rows(job: &Job, c: &Calibration, knobs: &Knobs) -> Result<Vec<Vec<String>>, String> {
+pub fn job_rows(
+    job: &Job,
+    c: &Calibration,
+    settings: &Settings,
+) -> Result<Vec<Vec<String>>, String> {
     let row = |one: &Chosen| {
         let mut words = one.words();
         words.push(one.why.sentence().into());
         words
     };
-    let all = chosen_in(&[job], &JOB_SIZES, c, knobs)?;
+    let all = chosen_in(&[job], &JOB_SIZES, c, settings)?;
     Ok(all.iter().map(row).collect())
 }
 
 /// The choice for every collective, job and size that is shown if no job is named.
-fn chosen(c: &Calibration, knobs: &Knobs) -> Result<Vec<Chosen>, String> {
+fn chosen(c: &Calibration, settings: &Settings) -> Result<Vec<Chosen>, String> {
     let jobs = JOBS.map(|(ranks, per_host)| Job::plain(ranks, per_host));
-    chosen_in(&jobs.each_ref(), &SIZES, c, knobs)
+    chosen_in(&jobs.each_ref(), &SIZES, c, settings)
 }
 
 fn chosen_in(
     jobs: &[&Job],
     sizes: &[u64],
     c: &Calibration,
-    knobs: &Knobs,
+    settings: &Settings,
 ) -> Result<Vec<Chosen>, String> {
     let read = |file: &str| std::fs::read_to_string(file);
     let said = |e| format!("KW_COLL: {e}");
-    let rows = Table::expand(knobs.text(Id::Coll), read).map_err(said)?;
+    let rows = Table::expand(settings.text(Id::Coll), read).map_err(said)?;
     let tables = |prices| -> Result<Tables, String> {
         Ok(Tables {
             all: Table::with(&rows).map_err(said)?.priced(prices),
@@ -216,7 +220,7 @@ struct Chosen {
 /// The reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
-    Knob,
+    Setting,
     Price,
     Row,
 }
@@ -224,7 +228,7 @@ enum Why {
 impl Why {
     fn sentence(self) -> &'static str {
         match self {
-            Why::Knob => "KW_COLL",
+            Why::Setting => "KW_COLL",
             Why::Price => "lowest price",
             Why::Row => "row of the table",
         }
@@ -274,7 +278,7 @@ fn choose(coll: Coll, job: &Job, bytes: u64, tables: &Tables) -> Chosen {
     let price = kw_coll::cost::price(algorithm, &Ask { param, ..ask }, prices, site);
     let least = cheapest(coll, &ask, prices, site);
     let why = match own.find(coll, bytes, site, &ask) {
-        Some(_) => Why::Knob,
+        Some(_) => Why::Setting,
         None if least.is_some_and(|(a, p)| (a.name, p) == (algorithm.name, param)) => Why::Price,
         None => Why::Row,
     };
@@ -308,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_collective_with_a_choice_is_shown() {
-        let list = collectives(&Calibration::START, &Knobs::defaults()).unwrap();
+        let list = collectives(&Calibration::START, &Settings::defaults()).unwrap();
         assert_eq!(list.rows.len(), 3 + 10 * JOBS.len() * SIZES.len());
         assert!(list.rows.iter().all(|r| r.len() == list.head.len()));
     }
@@ -331,16 +335,18 @@ mod tests {
 
     #[test]
     fn rows_of_the_user_go_before() {
-        let mut knobs = Knobs::defaults();
-        knobs.set(Id::Coll, "bcast - - any any any linear").unwrap();
-        let list = collectives(&Calibration::START, &knobs).unwrap();
+        let mut settings = Settings::defaults();
+        settings
+            .set(Id::Coll, "bcast - - any any any linear")
+            .unwrap();
+        let list = collectives(&Calibration::START, &settings).unwrap();
         let chosen = |r: &Vec<String>| r[0] != "bcast" || r[4] == "linear/4";
         assert!(list.rows.iter().all(chosen));
         let job = Job::plain(16, 4);
-        let list = of_job(&job, &Calibration::START, &knobs).unwrap();
+        let list = of_job(&job, &Calibration::START, &settings).unwrap();
         let by = |r: &Vec<String>| (r[0] == "bcast") == (r[4] == "KW_COLL");
         assert!(list.rows.iter().all(by), "{list:?}");
-        let words = job_rows(&job, &Calibration::START, &knobs).unwrap();
+        let words = job_rows(&job, &Calibration::START, &settings).unwrap();
         assert!(words.iter().all(|w| w.len() == 8 && w[2..4] == ["16", "4"]));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_sys::huge_pages::{ASKED, Policy, VARIABLE, size};
 
 use crate::ranks::Env;
@@ -19,10 +19,10 @@ pub fn ask(env: &mut Env, ranks: usize) {
         let said = env.iter().rev().find(|(k, _)| k == name);
         said.map_or_else(|| std::env::var_os(name), |(_, v)| Some(v.clone()))
     };
-    let knob = value(env, "KW_HUGE_PAGES").and_then(|v| v.into_string().ok());
+    let setting = value(env, "KW_HUGE_PAGES").and_then(|v| v.into_string().ok());
     // The ranks reject an invalid value.
-    let knobs = Knobs::read(|name| knob.clone().filter(|_| name == "KW_HUGE_PAGES"));
-    let wanted = knobs.is_ok_and(|k| k.flag(Id::HugePages));
+    let settings = Settings::read(|name| setting.clone().filter(|_| name == "KW_HUGE_PAGES"));
+    let wanted = settings.is_ok_and(|k| k.flag(Id::HugePages));
     if !wanted || Policy::here() != Policy::WhoAsks || !size().is_some_and(|s| has_room(s, ranks)) {
         return;
     }

@@ -36,7 +36,7 @@
 //! | [`choices`], [`collectives`], [`figures`], [`wanted`] | what a job would choose, by which figures, and of which job that is said |
 //! | [`verify`] | times the choices by a calibration beside their alternatives |
 //! | [`doctor`] | what of a machine costs programs time, or keeps them from running |
-//! | [`tuning`] | what it says about knobs, counters and events, and the page of them |
+//! | [`tuning`] | what it says about settings, counters and events, and the page of them |
 #![forbid(unsafe_code)]
 
 /// Which functions of MPI 5.0 are built: what `kwinfo --coverage` prints.

@@ -16,7 +16,7 @@ use crate::slurm;
 use crate::trace::shared::Sharing;
 use crate::verdict::{CANNOT_EXECUTE, NOT_FOUND, Verdict};
 use crate::wrap::Wrap;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_start::pmi::mapping;
 
 /// Variables of other launchers, which would mislead a rank, and of an enclosing job.
@@ -358,12 +358,12 @@ fn machine(host: Host) -> Machine {
 fn reach(request: &Request, allocated: bool, env: &Env) -> Result<Reach, Verdict> {
     let named = env.iter().find(|(n, _)| n == "KW_SSH");
     let named = named.map(|(_, v)| v.to_string_lossy().into_owned());
-    let knobs = Knobs::read(|name| named.clone().filter(|_| name == "KW_SSH"));
-    let knobs = knobs.map_err(|e| Verdict::misuse(e.to_string()))?;
+    let settings = Settings::read(|name| named.clone().filter(|_| name == "KW_SSH"));
+    let settings = settings.map_err(|e| Verdict::misuse(e.to_string()))?;
     let by_srun = allocated && request.ssh.is_none() && named.is_none();
     let text = match by_srun {
         true => slurm::SRUN,
-        false => request.ssh.as_deref().unwrap_or(knobs.text(Id::Ssh)),
+        false => request.ssh.as_deref().unwrap_or(settings.text(Id::Ssh)),
     };
     let helper = match &request.prefix {
         Some(prefix) => Path::new(prefix).join("bin/mpiexec"),

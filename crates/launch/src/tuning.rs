@@ -6,14 +6,14 @@
 use crate::listing::Listing;
 use kw_base::counters::{self, Class};
 use kw_base::events::{self, Element};
-use kw_base::knobs::{self, Kind, Reach, When};
+use kw_base::settings::{self, Kind, Reach, When};
 
-/// The page, with a line `{knobs}`, `{counters}` or `{events}` in place of a table.
+/// The page, with a line `{settings}`, `{counters}` or `{events}` in place of a table.
 const PAGE: &str = include_str!("tuning.md");
 
 /// All settings.
-pub fn knobs() -> Listing {
-    let row = |k: &knobs::Knob| {
+pub fn settings() -> Listing {
+    let row = |k: &settings::Setting| {
         let name = k.name.to_string();
         let when = match k.when {
             When::Never => "never",
@@ -24,12 +24,12 @@ pub fn knobs() -> Listing {
     };
     Listing {
         head: vec!["Variable", "Default", "Set by MPI_T", "Meaning"],
-        rows: knobs::ALL.iter().map(row).collect(),
+        rows: settings::ALL.iter().map(row).collect(),
     }
 }
 
 /// The help of a setting, with the further properties of its row.
-fn meaning(k: &knobs::Knob) -> String {
+fn meaning(k: &settings::Setting) -> String {
     let mut text = k.help.to_string();
     match k.kind {
         Kind::Choice(words) => text += &format!(" One of {}.", words.join(", ")),
@@ -112,7 +112,7 @@ impl Listing {
 /// The page `docs/tuning.md`.
 pub fn page() -> String {
     let lines = PAGE.lines().map(|line| match line {
-        "{knobs}" => knobs().markdown(),
+        "{settings}" => settings().markdown(),
         "{counters}" => counters().markdown(),
         "{events}" => events().markdown(),
         text => format!("{text}\n"),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn no_cell_breaks_its_table() {
-        for list in [knobs(), counters(), events()] {
+        for list in [settings(), counters(), events()] {
             for row in &list.rows {
                 assert_eq!(row.len(), list.head.len());
                 assert!(row.iter().all(|cell| !cell.contains(['|', '\n'])));

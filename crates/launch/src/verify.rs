@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 
 use kw_base::Calibration;
 use kw_base::calibration::Part;
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 use kw_sys::calibration as host;
 
 use crate::libraries;
@@ -88,14 +88,14 @@ fn turns(figures: &Calibration, ranks: usize) -> Result<Vec<Turn>, String> {
         hosts: 1,
         ..Wanted::default()
     };
-    let job = Job::of(&job, &Knobs::defaults())?;
+    let job = Job::of(&job, &Settings::defaults())?;
     all.extend(collective_turns(figures, &job, ranks));
     Ok(all)
 }
 
 /// Jobs for messages: by the choice, by that of the built-in values, and by each protocol.
 fn message_turns(figures: &Calibration) -> Vec<Turn> {
-    let knobs = Knobs::defaults();
+    let settings = Settings::defaults();
     let named = |name: &dyn Fn(u64) -> Protocol| -> Vec<(Cell, String)> {
         let all = cells::messages().into_iter();
         all.map(|c| (c, name(c.bytes).name().to_string())).collect()
@@ -107,7 +107,7 @@ fn message_turns(figures: &Calibration) -> Vec<Turn> {
         always_read,
         cells,
     };
-    let by = |figures: &Calibration| named(&|n| cells::protocol(figures, &knobs, n));
+    let by = |figures: &Calibration| named(&|n| cells::protocol(figures, &settings, n));
     let off = vec![("KW_CALIBRATE", "no".to_string())];
     let mut all = vec![
         turn(By::Chosen, Vec::new(), false, by(figures)),

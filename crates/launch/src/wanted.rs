@@ -6,7 +6,7 @@
 use crate::args::Binding;
 use crate::bind;
 use kw_base::Calibration;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
 use kw_coll::{Ask, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, ShmSizes, Table};
@@ -65,7 +65,7 @@ impl Job {
     }
 
     /// The requested job in this environment, or what is wrong with it.
-    pub fn of(wanted: &Wanted, knobs: &Knobs) -> Result<Job, String> {
+    pub fn of(wanted: &Wanted, settings: &Settings) -> Result<Job, String> {
         let (ranks, hosts) = (wanted.ranks, wanted.hosts);
         if hosts == 0 || ranks < hosts {
             return Err(format!(
@@ -73,17 +73,25 @@ impl Job {
             ));
         }
         let per_host = ranks.div_ceil(hosts);
-        let usable = wanted.cores.map_or_else(|| usable(knobs), |c| c as usize);
+        let usable = wanted
+            .cores
+            .map_or_else(|| usable(settings), |c| c as usize);
         let oversubscribed = per_host as usize > usable;
-        let (domains, said) = domains(wanted, knobs, per_host, oversubscribed)?;
+        let (domains, said) = domains(wanted, settings, per_host, oversubscribed)?;
         let hosts: Vec<u32> = (0..ranks).map(host_of(ranks, hosts)).collect();
         let domains = in_turns(&hosts, &domains);
-        Ok(Job::placed(&hosts, &domains, said, oversubscribed, knobs))
+        Ok(Job::placed(
+            &hosts,
+            &domains,
+            said,
+            oversubscribed,
+            settings,
+        ))
     }
 
     /// A running job: the settings on which its ranks have agreed, and the host of each from the
     /// launcher.
-    pub fn met(told: &[u32], agreed: &Agreed, knobs: &Knobs) -> Result<Job, String> {
+    pub fn met(told: &[u32], agreed: &Agreed, settings: &Settings) -> Result<Job, String> {
         let hosts = match &agreed.hosts {
             Hosts::Told => told,
             Hosts::Named(hosts) => hosts,
@@ -92,7 +100,7 @@ impl Job {
             package: b.package,
             cache: b.cache,
         };
-        let (domains, said) = match knobs.text(Id::Domains) {
+        let (domains, said) = match settings.text(Id::Domains) {
             "auto" => {
                 let all: Vec<_> = agreed.bound.by_rank().map(|b| b.map(bound)).collect();
                 let known = all.iter().any(Option::is_some);
@@ -102,7 +110,7 @@ impl Job {
             text => (in_turns(hosts, &said_domains(text)?), Some(text.into())),
         };
         let oversubscribed = (0..hosts.len() as u32).any(|r| agreed.load.is_oversubscribed(r));
-        Ok(Job::placed(hosts, &domains, said, oversubscribed, knobs))
+        Ok(Job::placed(hosts, &domains, said, oversubscribed, settings))
     }
 
     /// A job whose ranks are on these hosts, in these domains if they are known.
@@ -111,7 +119,7 @@ impl Job {
         domains: &[Option<Domain>],
         said: Option<String>,
         oversubscribed: bool,
-        knobs: &Knobs,
+        settings: &Settings,
     ) -> Job {
         let mut there: HashMap<u32, u32> = HashMap::new();
         hosts
@@ -130,7 +138,7 @@ impl Job {
             least: there.values().copied().min().unwrap_or(0),
             site: Site {
                 shared: one_host && oversubscribed,
-                network: !has_path(knobs, "shm") || spread,
+                network: !has_path(settings, "shm") || spread,
             },
             oversubscribed,
             nodes,
@@ -201,26 +209,26 @@ fn host_of(ranks: u32, hosts: u32) -> impl Fn(u32) -> u32 {
 }
 
 /// Whether the settings allow this path.
-pub fn has_path(knobs: &Knobs, path: &str) -> bool {
-    let paths = knobs.text(Id::Paths);
+pub fn has_path(settings: &Settings, path: &str) -> bool {
+    let paths = settings.text(Id::Paths);
     paths.split(',').any(|p| p.trim() == path)
 }
 
 /// Processors that ranks may use here at the same time.
-fn usable(knobs: &Knobs) -> usize {
-    let most = knobs.number(Id::Cpus).map_or(usize::MAX, |n| n as usize);
+fn usable(settings: &Settings) -> usize {
+    let most = settings.number(Id::Cpus).map_or(usize::MAX, |n| n as usize);
     kw_sys::cpus::usable().min(most)
 }
 
 /// The domain of each rank of a host, and its source; none if unknown.
 fn domains(
     wanted: &Wanted,
-    knobs: &Knobs,
+    settings: &Settings,
     per_host: u32,
     oversubscribed: bool,
 ) -> Result<(Vec<Domain>, Option<String>), String> {
     let said = wanted.domains.as_deref();
-    match said.unwrap_or(knobs.text(Id::Domains)) {
+    match said.unwrap_or(settings.text(Id::Domains)) {
         "none" => Ok((Vec::new(), None)),
         "auto" if oversubscribed || wanted.cores.is_some() => Ok((Vec::new(), None)),
         "auto" => {
@@ -291,7 +299,7 @@ mod tests {
             cores: Some(cores),
             domains: Some(domains.into()),
         };
-        Job::of(&wanted, &Knobs::defaults())
+        Job::of(&wanted, &Settings::defaults())
     }
 
     #[test]

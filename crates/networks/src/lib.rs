@@ -25,7 +25,7 @@ pub fn open(opening: Option<Opening<'_>>) -> Result<Option<Box<dyn Network>>, Ca
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::knobs::NETWORKS;
+    use kw_base::settings::NETWORKS;
 
     #[test]
     fn every_network_that_the_settings_know_can_be_opened_and_no_other() {

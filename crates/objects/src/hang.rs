@@ -9,7 +9,7 @@ use crate::comm::Comm;
 use crate::handle::CommH;
 use crate::purpose::Purpose;
 use crate::state::{State, Tables};
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 use kw_base::{ContextId, Peer, Tick};
 use kw_engine::{ChannelId, Engine, Lasting};
 use kw_hang::{Kind, Other, Report, Wait, communicator};
@@ -48,7 +48,7 @@ pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
     let Some(engine) = &mut state.engine else {
         return Duration::MAX;
     };
-    let limit = engine.knobs().seconds(Id::Hang);
+    let limit = engine.settings().seconds(Id::Hang);
     let asked = engine.launcher().asked();
     let teller = &mut state.above.teller;
     if lasting.polls {

@@ -11,7 +11,7 @@ use crate::cannot_open::CannotOpen;
 use crate::contract::{Inbound, Path};
 use crate::member::Member;
 use kw_base::counters::{Counter, Way};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
@@ -40,7 +40,7 @@ pub struct About {
     pub name: &'static str,
     /// The heading under which its messages are counted.
     pub way: Way,
-    /// The knob that sets the largest eager message.
+    /// The setting that sets the largest eager message.
     pub eager: Id,
     /// [`Path::poll_from`] costs less than [`Path::poll`]. Otherwise a rank that waits for one peer
     /// polls all of them.
@@ -134,7 +134,7 @@ pub struct Opening<'a> {
     /// The rank that opens it.
     pub member: Member,
     /// The settings of this rank.
-    pub knobs: &'a Knobs,
+    pub settings: &'a Settings,
     /// Ranks share CPUs.
     pub oversubscribed: bool,
     /// Ranks that share memory with this one, including itself, whose processes it may watch: it

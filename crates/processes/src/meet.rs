@@ -366,10 +366,12 @@ pub fn meet_parent(mpi: &Mpi) -> Res {
 
 /// Seconds until the other side must have answered (`KW_CONNECT_WAIT`).
 pub fn wait(mpi: &Mpi) -> u64 {
-    use kw_base::knobs::Id;
+    use kw_base::settings::Id;
     let guard = mpi.lock();
-    let knobs = guard.engine.as_ref().map(|e| e.knobs());
-    knobs.and_then(|k| k.number(Id::ConnectWait)).unwrap_or(60)
+    let settings = guard.engine.as_ref().map(|e| e.settings());
+    settings
+        .and_then(|k| k.number(Id::ConnectWait))
+        .unwrap_or(60)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! all know the job, and their duration in virtual time; then the first barrier. The machines are
 //! those of real ranks ([`kw_start`]).
 
-use crate::start::{self as sim, Figures, Knows, Setting, Shape};
+use crate::start::{self as sim, Figures, Knows, Scenario, Shape};
 use kw_launch::listing::Listing;
 
 /// Most ranks that are simulated.
@@ -47,12 +47,12 @@ pub fn listing(ranks: &[u32], place: Place) -> Result<Listing, NoTable> {
             return Err(NoTable::Ranks(n));
         }
         for (name, shape, knows) in LAUNCHERS {
-            let setting = Setting {
+            let scenario = Scenario {
                 far_ns: u64::from(place.latency_us) * 1000,
                 bandwidth: u64::from(place.bandwidth_mb.max(1)) * 1_000_000,
-                ..Setting::ethernet(n, place.per_host, shape, knows)
+                ..Scenario::ethernet(n, place.per_host, shape, knows)
             };
-            rows.push(row(n, name, &sim::run(&setting)?));
+            rows.push(row(n, name, &sim::run(&scenario)?));
         }
     }
     let head = vec![

@@ -56,7 +56,7 @@ pub struct Record {
     pub cpus: Cpus,
     /// The settings that must be the same on all ranks and are not at their defaults: name and
     /// value.
-    pub knobs: Vec<(String, String)>,
+    pub settings: Vec<(String, String)>,
     /// Its binding; `None`: it may move from package to package.
     pub bound: Option<Bound>,
 }
@@ -72,8 +72,8 @@ pub(super) struct List {
     pub hosts: Runs,
     /// Items in the format of [`Cpus`].
     pub cpus: Runs,
-    /// Items that [`knobs`] reads.
-    pub knobs: Runs,
+    /// Items that [`settings`] reads.
+    pub settings: Runs,
     /// Items in the format of [`Bound`], or [`TOLD`].
     pub bound: Runs,
 }
@@ -129,7 +129,7 @@ impl List {
         let host = record.host.as_ref().map_or(TOLD.into(), digits);
         list.hosts.push(&host, 1);
         list.cpus.push(&record.cpus.to_string(), 1);
-        list.knobs.push(&write_knobs(&record.knobs), 1);
+        list.settings.push(&write_settings(&record.settings), 1);
         let bound = record.bound.map_or(TOLD.into(), Bound::write);
         list.bound.push(&bound, 1);
         list
@@ -151,14 +151,14 @@ impl List {
         let List {
             hosts,
             cpus,
-            knobs,
+            settings,
             bound,
         } = self;
-        [hosts, cpus, knobs, bound]
+        [hosts, cpus, settings, bound]
     }
 
     pub fn write(&self) -> String {
-        let columns = [&self.hosts, &self.cpus, &self.knobs, &self.bound];
+        let columns = [&self.hosts, &self.cpus, &self.settings, &self.bound];
         columns.map(Runs::write).join(" ")
     }
 
@@ -166,16 +166,16 @@ impl List {
     pub fn parse(text: &str, most: u32) -> Result<List, Mismatch> {
         let columns: Option<Vec<Runs>> = text.split(' ').map(|c| Runs::parse(c, most)).collect();
         let list = match <[Runs; 4]>::try_from(columns.unwrap_or_default()) {
-            Ok([hosts, cpus, knobs, bound]) => List {
+            Ok([hosts, cpus, settings, bound]) => List {
                 hosts,
                 cpus,
-                knobs,
+                settings,
                 bound,
             },
             Err(_) => List::default(),
         };
         let ranks = list.ranks();
-        let others = [&list.cpus, &list.knobs, &list.bound];
+        let others = [&list.cpus, &list.settings, &list.bound];
         if ranks == 0 || others.into_iter().any(|c| c.ranks() != ranks) {
             return Err(Mismatch::List(text.chars().take(40).collect()));
         }
@@ -184,14 +184,14 @@ impl List {
 }
 
 /// Settings as an item of a list.
-fn write_knobs(knobs: &[(String, String)]) -> String {
+fn write_settings(settings: &[(String, String)]) -> String {
     let word = |text: &str| {
         let word = text::encode(text.as_bytes());
         let marks = [(',', "%2C"), (':', "%3A"), ('@', "%40")];
         marks.iter().fold(word, |w, (c, code)| w.replace(*c, code))
     };
     let one = |(name, value): &(String, String)| format!("{}@{}", word(name), word(&short(value)));
-    knobs.iter().map(one).collect::<Vec<_>>().join("@@")
+    settings.iter().map(one).collect::<Vec<_>>().join("@@")
 }
 
 fn short(value: &str) -> String {
@@ -204,7 +204,7 @@ fn short(value: &str) -> String {
 }
 
 /// The settings in an item of a list: name and value.
-pub(super) fn knobs(item: &str) -> Vec<(String, String)> {
+pub(super) fn settings(item: &str) -> Vec<(String, String)> {
     let pairs = item.split("@@").filter_map(|pair| pair.split_once('@'));
     let plain = |word| {
         let bytes = text::decode(word).unwrap_or_default();
@@ -227,9 +227,9 @@ mod tests {
                 most: Some(most),
                 ..Cpus::default()
             };
-            let mut knobs = vec![("KW_CHECK".to_string(), "yes".to_string())];
-            knobs.push(("KW_COLL".into(), rows.into()));
-            knobs.push(("the rows of a file".into(), "".into()));
+            let mut settings = vec![("KW_CHECK".to_string(), "yes".to_string())];
+            settings.push(("KW_COLL".into(), rows.into()));
+            settings.push(("the rows of a file".into(), "".into()));
             let host = Some(host.to_string());
             let bound = (most == 2).then_some(Bound {
                 package: 1,
@@ -238,14 +238,14 @@ mod tests {
             all.join(&List::of(&Record {
                 host,
                 cpus,
-                knobs,
+                settings,
                 bound,
             }));
         }
         let read = List::parse(&all.write(), 3).unwrap();
         assert_eq!(read, all);
         assert_eq!(read.hosts.iter().count(), 2, "{read:?}");
-        let last = read.knobs.by_rank().last().map(knobs).unwrap();
+        let last = read.settings.by_rank().last().map(settings).unwrap();
         let pair = |name: &str, value: &str| (name.to_string(), value.to_string());
         assert_eq!(last[0], pair("KW_CHECK", "yes"));
         assert_eq!(last[1], pair("KW_COLL", "x@y/@z, 1:2"));
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn long_values_that_begin_alike_stay_apart() {
-        let item = |end: &str| write_knobs(&[("K".into(), "a".repeat(200) + end)]);
+        let item = |end: &str| write_settings(&[("K".into(), "a".repeat(200) + end)]);
         assert_ne!(item("x"), item("y"));
         assert!(item("x").len() < 100);
     }

@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Mismatch;
 use super::load::{Cpus, is_oversubscribed};
-use super::record::{Bound, List, Runs, THE_LIBRARY, TOLD, knobs};
+use super::record::{Bound, List, Runs, THE_LIBRARY, TOLD, settings};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
-use kw_base::knobs::ALL;
+use kw_base::settings::ALL;
 
 /// Rank 0's decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -260,10 +260,10 @@ fn load(hosts: &[u32], cpus: &Kinds) -> Runs {
 
 /// A sentence, if a setting differs between ranks.
 fn differ(list: &List) -> Option<String> {
-    if list.knobs.iter().count() < 2 {
+    if list.settings.iter().count() < 2 {
         return None;
     }
-    let said: Vec<_> = list.knobs.by_rank().map(knobs).collect();
+    let said: Vec<_> = list.settings.by_rank().map(settings).collect();
     let names = said.iter().flatten().map(|(name, _)| name.as_str());
     let names: std::collections::BTreeSet<&str> = names.collect();
     names.into_iter().find_map(|name| {
@@ -343,14 +343,14 @@ mod tests {
     use super::super::record::Record;
     use super::*;
 
-    fn rank(host: &str, set: &[u32], knobs: &[(&str, &str)]) -> Record {
+    fn rank(host: &str, set: &[u32], settings: &[(&str, &str)]) -> Record {
         Record {
             host: Some(host.into()),
             cpus: Cpus {
                 set: set.to_vec(),
                 ..Cpus::default()
             },
-            knobs: knobs
+            settings: settings
                 .iter()
                 .map(|(n, v)| (n.to_string(), v.to_string()))
                 .collect(),
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_value_of_a_knob_is_named() {
+    fn who_has_another_value_of_a_setting_is_named() {
         let of = |values: &[&[(&str, &str)]]| {
             let records: Vec<Record> = values.iter().map(|v| rank("a", &[0], v)).collect();
             judge(&Word::default(), &records).unwrap_err()

@@ -6,7 +6,7 @@
 //! library or a command ([`Kind::File`]) is ignored, and [`crate::dlopen`] opens nothing, because
 //! libraries that are opened read further names from the environment.
 
-use kw_base::knobs::{ALL, Kind};
+use kw_base::settings::{ALL, Kind};
 use kw_base::sync::OnceLock;
 
 /// Whether this program runs with elevated privileges.
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knobs_that_name_files_are_known() {
+    fn settings_that_name_files_are_known() {
         for name in [
             "KW_PMIX",
             "KW_COLL",

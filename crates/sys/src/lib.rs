@@ -22,7 +22,7 @@
 //! 5. **One thread** uses a socket, a poller, an inbox at a time (the owner of the lock); what may
 //!    be used by several says so ([`doorbell`], [`epoll_set`], [`membarrier`]).
 //! 6. **Nothing here decides protocol.** The environment is read by [`environment`] alone, for the
-//!    knobs.
+//!    settings.
 //! 7. **What the system refuses** comes back as [`std::io::Error`] or an errno; what an older
 //!    kernel cannot do is left out where the code says so.
 

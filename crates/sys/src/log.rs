@@ -14,7 +14,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::subscriber::{Interest, Subscriber};
 use tracing::{Event, Metadata, span};
 
-/// The levels, in the order of [`kw_base::knobs::LOG_LEVELS`].
+/// The levels, in the order of [`kw_base::settings::LOG_LEVELS`].
 const LEVELS: [LevelFilter; 5] = [
     LevelFilter::ERROR,
     LevelFilter::WARN,
@@ -111,7 +111,7 @@ impl Visit for Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::knobs::LOG_LEVELS;
+    use kw_base::settings::LOG_LEVELS;
 
     #[test]
     fn levels_have_the_order_of_their_words() {

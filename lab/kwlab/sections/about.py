@@ -84,7 +84,7 @@ def reading(book):
             "Marks in a picture are measured, bars at them go from the least to the greatest "
             "round (of a model's marks, which are of one round: over the middle half of its "
             "batches), lines are fitted models. Dashed lines and hatched bars are Kittiwake with "
-            "a knob set.",
+            "a setting set.",
         ]
     )
 

@@ -2,9 +2,9 @@
 //! where all can reach it and serves PMI-1 (see `host`), the others connect (`guest`). Both sides
 //! first prove that they know the same secret.
 //!
-//! The knobs `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and
-//! `KW_RENDEZVOUS_WAIT` say where, who and with which secret (`kw_base::knobs`). The name of rank 0
-//! may become known late.
+//! The settings `KW_RENDEZVOUS`, `KW_SIZE`, `KW_RANK`, `KW_KEY_FILE`, `KW_KEY` and
+//! `KW_RENDEZVOUS_WAIT` say where, who and with which secret (`kw_base::settings`). The name of
+//! rank 0 may become known late.
 //!
 //! A process that is restarted before all have come replaces the earlier one. When the job has
 //! formed, rank 0 no longer listens. Every further line proves its sender ([`Verifier`]): one that

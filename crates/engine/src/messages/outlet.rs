@@ -157,7 +157,7 @@ fn described(action: &Action<Buf>) -> String {
 mod tests {
     use crate::messages::{SendMode, Started, Want};
     use crate::simulated::with_processors;
-    use kw_base::knobs::Knobs;
+    use kw_base::settings::Settings;
     use kw_base::{ContextId, Peer};
     use kw_path::sim::{SimNet, SimOptions, SimPath};
     use kw_sys::buf::Buf;
@@ -167,7 +167,7 @@ mod tests {
         let (_net, paths) = SimNet::new(2, 1, SimOptions::calm());
         let start = |path: SimPath| {
             let me = path.me();
-            with_processors(Box::new(path), me, &[0, 0], Knobs::defaults()).expect("a rank")
+            with_processors(Box::new(path), me, &[0, 0], Settings::defaults()).expect("a rank")
         };
         let [mut from, mut to] = [0, 1].map({
             let mut ranks = paths.into_iter().map(start);

@@ -7,7 +7,7 @@ use crate::paths::{Paths, Port};
 use crate::settings::mark;
 use kw_base::Peer;
 use kw_base::events::{Event, MOST_ELEMENTS};
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 use kw_waiting::constants::wait::LONGEST_FETCH;
 use std::time::Duration;
 
@@ -148,10 +148,10 @@ impl Messages {
         }
     }
 
-    /// Knobs of messages have changed; `repriced`: also those by which protocols are chosen.
-    pub(crate) fn set_knobs(&mut self, knobs: &Knobs, repriced: bool) {
-        self.machine.set_mark(mark(knobs));
-        self.paths.set_knobs(knobs);
+    /// Settings of messages have changed; `repriced`: also those by which protocols are chosen.
+    pub(crate) fn set_settings(&mut self, settings: &Settings, repriced: bool) {
+        self.machine.set_mark(mark(settings));
+        self.paths.set_settings(settings);
         if repriced {
             let routed = self.paths.routed().into_iter();
             routed.for_each(|peer| reprice(&mut self.machine, &self.paths, peer));

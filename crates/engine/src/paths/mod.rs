@@ -15,7 +15,7 @@ pub use port::Port;
 use crate::sleeper::{Bell, Sleeper};
 use kw_base::calibration::Figure;
 use kw_base::counters::{Counter, Way};
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 use kw_base::{Calibration, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
@@ -77,12 +77,12 @@ pub struct Paths {
 
 impl Paths {
     /// The paths of a rank that shares memory with no other.
-    pub fn over(job: &Job, knobs: &Knobs, net: Option<Box<dyn Network>>) -> Paths {
+    pub fn over(job: &Job, settings: &Settings, net: Option<Box<dyn Network>>) -> Paths {
         let eager = net.as_ref().map(|net| net.about().eager);
         Paths {
             routes: vec![Route::Unknown; job.size() as usize],
             me: job.me,
-            prices: Prices::read(job.agreed().calibration(), knobs, eager, job.size()),
+            prices: Prices::read(job.agreed().calibration(), settings, eager, job.size()),
             seen: Seen::new(job),
             myself: SelfPath::new(job.me),
             shm: None,
@@ -95,12 +95,12 @@ impl Paths {
     }
 
     /// There are `size` peers from now on: existing peers keep their numbers and paths.
-    pub(crate) fn grow(&mut self, size: u32, knobs: &Knobs) {
+    pub(crate) fn grow(&mut self, size: u32, settings: &Settings) {
         self.routes.resize(size as usize, Route::Unknown);
         if let Some(net) = &mut self.net {
             net.grow(size);
         }
-        self.set_knobs(knobs);
+        self.set_settings(settings);
     }
 
     /// The network by which this rank is reached, and its address there.
@@ -110,10 +110,10 @@ impl Paths {
     }
 
     /// Takes a network; there was none.
-    pub(crate) fn set_network(&mut self, mut net: Box<dyn Network>, knobs: &Knobs) {
+    pub(crate) fn set_network(&mut self, mut net: Box<dyn Network>, settings: &Settings) {
         net.grow(self.routes.len() as u32);
         self.net = Some(net);
-        self.set_knobs(knobs);
+        self.set_settings(settings);
     }
 
     /// Another job was met, whose ranks are peers already.
@@ -349,11 +349,11 @@ impl Paths {
         lines.is_some_and(|(stream, get)| stream.tb * len as f64 > FETCHED * get.t0)
     }
 
-    /// Knobs that decide choices have changed; the new values apply from now on.
-    pub(crate) fn set_knobs(&mut self, knobs: &Knobs) {
+    /// Settings that decide choices have changed; the new values apply from now on.
+    pub(crate) fn set_settings(&mut self, settings: &Settings) {
         let eager = self.net.as_ref().map(|net| net.about().eager);
         let ranks = self.routes.len() as u32;
-        self.prices = Prices::read(&self.prices.host, knobs, eager, ranks);
+        self.prices = Prices::read(&self.prices.host, settings, eager, ranks);
     }
 
     /// Crossing points of the protocols of a peer whose path is chosen.

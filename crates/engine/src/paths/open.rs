@@ -1,9 +1,9 @@
-//! How a rank gets its paths: which ones the knobs allow, and how the ranks tell each other about
-//! them.
+//! How a rank gets its paths: which ones the settings allow, and how the ranks tell each other
+//! about them.
 
 use super::Paths;
 use kw_base::Peer;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_boot::{Allowed, BootError, Job, Launcher, Memory};
 use kw_path::shm::{Lead, Local, ShmPath};
 use kw_path::{Member, Network, Opening, Ports};
@@ -29,13 +29,13 @@ pub struct WithMemory {
 }
 
 /// Learns the whole job. Collective over all ranks (it fences).
-pub fn join(launcher: &mut dyn Launcher, knobs: &Knobs) -> Result<WithMemory, BootError> {
+pub fn join(launcher: &mut dyn Launcher, settings: &Settings) -> Result<WithMemory, BootError> {
     let mut lead = None;
-    let kw_boot::Joined { job, memory } = kw_boot::join(launcher, knobs, |me, hosts| {
-        lead = make_memory(&local(me, hosts), Allowed::read(knobs)?)?;
+    let kw_boot::Joined { job, memory } = kw_boot::join(launcher, settings, |me, hosts| {
+        lead = make_memory(&local(me, hosts), Allowed::read(settings)?)?;
         Ok(lead.as_ref().map(Lead::address))
     })?;
-    let allowed = Allowed::read(knobs)?;
+    let allowed = Allowed::read(settings)?;
     let local = local(job.me, job.hosts());
     let (lead, said, here) = match memory {
         Memory::Said { here } => (lead, true, here),
@@ -62,15 +62,19 @@ fn make_memory(local: &Local, allowed: Allowed) -> Result<Option<Lead>, BootErro
 impl WithMemory {
     /// Parameters of the network that this rank needs; `None` if it reaches all ranks without one,
     /// or may use none.
-    pub fn network<'a>(&self, launcher: &dyn Launcher, knobs: &'a Knobs) -> Option<Opening<'a>> {
+    pub fn network<'a>(
+        &self,
+        launcher: &dyn Launcher,
+        settings: &'a Settings,
+    ) -> Option<Opening<'a>> {
         let sharing = self.sharing();
         if self.job.size() as usize <= sharing {
             return None;
         }
         Some(Opening {
             name: self.allowed.network?,
-            member: member_of(launcher.job(), &self.job, knobs, &self.local),
-            knobs,
+            member: member_of(launcher.job(), &self.job, settings, &self.local),
+            settings,
             oversubscribed: self.job.oversubscribed(),
             sharing,
         })
@@ -89,33 +93,33 @@ impl WithMemory {
 pub(crate) fn opening_for_others<'a>(
     name: &str,
     job: &Job,
-    knobs: &'a Knobs,
+    settings: &'a Settings,
 ) -> Result<Opening<'a>, BootError> {
-    let Some(network) = Allowed::read(knobs)?.network else {
+    let Some(network) = Allowed::read(settings)?.network else {
         return Err(kw_boot::Misuse::NoNetwork.into());
     };
     let local = local(job.me, job.hosts());
     let member = Member {
-        single_host: !kw_path::reaches_others(knobs.text(Id::Interfaces)),
-        ..member_of(name, job, knobs, &local)
+        single_host: !kw_path::reaches_others(settings.text(Id::Interfaces)),
+        ..member_of(name, job, settings, &local)
     };
     Ok(Opening {
         name: network,
         member,
-        knobs,
+        settings,
         oversubscribed: job.oversubscribed(),
         sharing: local.peers.len(),
     })
 }
 
 impl Paths {
-    /// Joins the memory of this host, if the knobs allow it, and publishes how other ranks reach
+    /// Joins the memory of this host, if the settings allow it, and publishes how other ranks reach
     /// this one. Collective over all ranks.
     pub(crate) fn open(
         launcher: &mut dyn Launcher,
         joined: WithMemory,
         net: Option<Box<dyn Network>>,
-        knobs: &Knobs,
+        settings: &Settings,
     ) -> Result<(Paths, Job), BootError> {
         let joins = joined.sharing() > 1 && joined.lead.is_none();
         let WithMemory {
@@ -150,7 +154,7 @@ impl Paths {
         let paths = Paths {
             shm,
             alone,
-            ..Paths::over(&job, knobs, net)
+            ..Paths::over(&job, settings, net)
         };
         Ok((paths, job))
     }
@@ -166,16 +170,16 @@ pub(crate) fn local(me: Peer, hosts: &[u32]) -> Local {
     }
 }
 
-fn member_of(name: &str, job: &Job, knobs: &Knobs, local: &Local) -> Member {
+fn member_of(name: &str, job: &Job, settings: &Settings, local: &Local) -> Member {
     let index = local.peers.iter().position(|p| *p == job.me).unwrap_or(0);
     Member {
         me: job.me,
         size: job.size(),
         job: name.to_string(),
         key: *job.key(),
-        interfaces: knobs.text(Id::Interfaces).to_string(),
+        interfaces: settings.text(Id::Interfaces).to_string(),
         ports: Ports {
-            range: knobs.ports(Id::Ports),
+            range: settings.ports(Id::Ports),
             ranks: local.peers.len() as u32,
             index: index as u32,
         },

@@ -1,10 +1,10 @@
 //! How a path's costs become crossing points of the protocols: by the host's calibration and the
-//! current knobs of the protocols.
+//! current settings of the protocols.
 
 use super::Route;
 use crate::settings::mark;
 use kw_base::Calibration;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
 
 /// See the module.
@@ -12,7 +12,7 @@ use kw_proto::p2p::table::{Choice, Lines, Reason, Room};
 pub(super) struct Prices {
     /// Basis of the paths' prices.
     pub host: Calibration,
-    /// Largest eager message in bytes, if a knob sets it: through memory, and over the network.
+    /// Largest eager message in bytes, if a setting sets it: through memory, and over the network.
     eager: (Option<u64>, Option<u64>),
     single_copy: bool,
     write: bool,
@@ -20,18 +20,23 @@ pub(super) struct Prices {
 }
 
 impl Prices {
-    /// `network`: the knob of the network's largest eager message; `ranks`: those of the job.
-    pub fn read(host: &Calibration, knobs: &Knobs, network: Option<Id>, ranks: u32) -> Prices {
+    /// `network`: the setting of the network's largest eager message; `ranks`: those of the job.
+    pub fn read(
+        host: &Calibration,
+        settings: &Settings,
+        network: Option<Id>,
+        ranks: u32,
+    ) -> Prices {
         Prices {
             host: *host,
             eager: (
-                knobs.number(Id::EagerShm),
-                network.and_then(|id| knobs.number(id)),
+                settings.number(Id::EagerShm),
+                network.and_then(|id| settings.number(id)),
             ),
-            single_copy: knobs.flag(Id::SingleCopy),
-            write: knobs.flag(Id::Write),
+            single_copy: settings.flag(Id::SingleCopy),
+            write: settings.flag(Id::Write),
             room: Room {
-                mark: mark(knobs),
+                mark: mark(settings),
                 peers: ranks.saturating_sub(1),
             },
         }
@@ -56,8 +61,8 @@ mod tests {
     use kw_base::calibration::Line;
 
     #[test]
-    fn a_knob_of_one_path_leaves_the_others_alone() {
-        let mut knobs = Knobs::defaults();
+    fn a_setting_of_one_path_leaves_the_others_alone() {
+        let mut settings = Settings::defaults();
         let host = Calibration::START;
         let line = Line {
             t0: 1000.0,
@@ -70,12 +75,12 @@ mod tests {
             get: Some(line),
             shared_get: None,
         };
-        let prices = Prices::read(&host, &knobs, Some(Id::EagerTcp), 2);
+        let prices = Prices::read(&host, &settings, Some(Id::EagerTcp), 2);
         assert!(prices.choose(Route::Shm, lines).1.get.is_some());
         let before = prices.choose(Route::Shm, lines).0;
-        knobs.set(Id::EagerTcp, "77").unwrap();
-        knobs.set(Id::SingleCopy, "no").unwrap();
-        let prices = Prices::read(&host, &knobs, Some(Id::EagerTcp), 2);
+        settings.set(Id::EagerTcp, "77").unwrap();
+        settings.set(Id::SingleCopy, "no").unwrap();
+        let prices = Prices::read(&host, &settings, Some(Id::EagerTcp), 2);
         assert_eq!(prices.choose(Route::Net, lines).0.eager_max, 77);
         let (after, lines, _) = prices.choose(Route::Shm, lines);
         assert_eq!(after.eager_max, before.eager_max);

@@ -20,7 +20,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 
 use super::facts::Facts;
 use super::{Finding, Grade, checks};
@@ -122,8 +122,11 @@ fn reaching(name: &str) -> Result<Vec<String>, String> {
     if is_here(name, &kw_sys::host::name(), &addresses) {
         return Ok(vec![own, as_word, kwinfo, PEER.into()]);
     }
-    let knobs = Knobs::read(kw_sys::environment::variable).map_err(|e| e.to_string())?;
-    let words = knobs.text(Id::Ssh).split_whitespace().map(str::to_string);
+    let settings = Settings::read(kw_sys::environment::variable).map_err(|e| e.to_string())?;
+    let words = settings
+        .text(Id::Ssh)
+        .split_whitespace()
+        .map(str::to_string);
     Ok(words
         .chain([name.into(), quoted(&own), as_word, kwinfo, PEER.into()])
         .collect())
@@ -369,8 +372,9 @@ pub fn serve() -> std::io::Result<()> {
 
 /// Listens on every address but loopback, in the ports that the ranks of a job would take; where, with the word.
 fn listen(facts: &Facts) -> std::io::Result<Vec<String>> {
-    let knobs = Knobs::read(kw_sys::environment::variable).unwrap_or_else(|_| Knobs::defaults());
-    let (first, last) = knobs.ports(Id::Ports).unwrap_or((0, 0));
+    let settings =
+        Settings::read(kw_sys::environment::variable).unwrap_or_else(|_| Settings::defaults());
+    let (first, last) = settings.ports(Id::Ports).unwrap_or((0, 0));
     let any = IpAddr::from([0u16; 8]);
     let listener = (first..=last)
         .find_map(|port| TcpListener::bind((any, port)).ok())

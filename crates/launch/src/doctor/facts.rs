@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use kw_base::calibration::Part;
-use kw_base::knobs::{self, Knobs};
+use kw_base::settings::{self, Settings};
 use kw_sys::netif::Interface;
 use kw_sys::{control_group, cpus, huge_pages, memfd, pidfd, process_vm};
 use rustix::process::{Resource, getrlimit};
@@ -364,9 +364,9 @@ fn other_library(home: &Path) -> Option<PathBuf> {
 }
 
 fn variables() -> Vec<String> {
-    let bad = Knobs::read(kw_sys::environment::variable).err();
+    let bad = Settings::read(kw_sys::environment::variable).err();
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let unknown = names.filter_map(|name| knobs::misspelt(&name));
+    let unknown = names.filter_map(|name| settings::misspelt(&name));
     bad.map(|b| b.to_string())
         .into_iter()
         .chain(unknown)

@@ -4,7 +4,7 @@
 use super::Job;
 use crate::calibrate;
 use crate::wanted;
-use kw_base::knobs::Knobs;
+use kw_base::settings::Settings;
 
 impl Job {
     /// Prints them.
@@ -30,8 +30,8 @@ impl Job {
             let found = env.iter().find(|(n, _)| n == name);
             found.map(|(_, value)| value.to_string_lossy().into_owned())
         };
-        let knobs = Knobs::read(variable).map_err(|bad| bad.to_string())?;
-        let job = wanted::Job::met(&plan.hosts, &agreed, &knobs)?;
-        calibrate::choices_met(&job, &agreed.calibration, &knobs)
+        let settings = Settings::read(variable).map_err(|bad| bad.to_string())?;
+        let job = wanted::Job::met(&plan.hosts, &agreed, &settings)?;
+        calibrate::choices_met(&job, &agreed.calibration, &settings)
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kw_base::Tick;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_start::pmi::{Server, ranks};
 
 /// Time between two checks.
@@ -24,10 +24,10 @@ impl Late {
     /// text that is not a number is ignored.
     pub(super) fn new(text: Option<&str>) -> Late {
         let own = |name: &str| text.filter(|_| name == "KW_RENDEZVOUS_WAIT");
-        let knobs = Knobs::read(|name| own(name).map(str::to_string));
-        let knobs = knobs.unwrap_or_else(|_| Knobs::defaults());
+        let settings = Settings::read(|name| own(name).map(str::to_string));
+        let settings = settings.unwrap_or_else(|_| Settings::defaults());
         Late {
-            wait: Duration::from_secs(knobs.number(Id::RendezvousWait).unwrap_or(0)),
+            wait: Duration::from_secs(settings.number(Id::RendezvousWait).unwrap_or(0)),
             since: None,
             look_at: Tick(0),
             said: false,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_coll::cost::candidates;
 use kw_coll::{Coll, Table};
 use kw_proto::p2p::prices;
@@ -172,14 +172,14 @@ pub fn always_read(figures: &Calibration) -> Calibration {
 }
 
 /// The protocols of messages between two ranks of this host by these figures.
-pub fn protocol(figures: &Calibration, knobs: &Knobs, bytes: u64) -> Protocol {
-    let lines = prices::shared_memory(figures, knobs.flag(Id::SingleCopy), true);
+pub fn protocol(figures: &Calibration, settings: &Settings, bytes: u64) -> Protocol {
+    let lines = prices::shared_memory(figures, settings.flag(Id::SingleCopy), true);
     let room = Room {
-        mark: knobs.number(Id::Unexpected).unwrap_or(0),
+        mark: settings.number(Id::Unexpected).unwrap_or(0),
         peers: 1,
     };
-    let eager = knobs.number(Id::EagerShm);
-    let choice = Choice::from_lines(&lines, room, eager, knobs.flag(Id::Write));
+    let eager = settings.number(Id::EagerShm);
+    let choice = Choice::from_lines(&lines, room, eager, settings.flag(Id::Write));
     Protocol::of(&choice, bytes)
 }
 
@@ -233,17 +233,17 @@ mod tests {
     fn each_protocol_is_forced_at_every_size() {
         let start = Calibration::START;
         for forced in Protocol::ALL {
-            let mut knobs = Knobs::defaults();
+            let mut settings = Settings::defaults();
             for (name, value) in forced.settings() {
-                let at = kw_base::knobs::ALL.iter().position(|k| k.name == name);
-                knobs.set_at(at.expect("a setting"), value).unwrap();
+                let at = kw_base::settings::ALL.iter().position(|k| k.name == name);
+                settings.set_at(at.expect("a setting"), value).unwrap();
             }
             let figures = match forced {
                 Protocol::Read => always_read(&start),
                 _ => start,
             };
             for cell in messages() {
-                assert_eq!(protocol(&figures, &knobs, cell.bytes), forced, "{cell}");
+                assert_eq!(protocol(&figures, &settings, cell.bytes), forced, "{cell}");
             }
         }
     }

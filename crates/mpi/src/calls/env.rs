@@ -1,6 +1,6 @@
 //! Initialisation, thread levels, finalisation, abort, CPU name (MPI 5.0, 9.1 and 11).
 
-use kw_base::knobs::{self, Id, Knobs};
+use kw_base::settings::{self, Id, Settings};
 use kw_base::{ContextId, Key, Peer};
 use kw_engine::{Engine, ProgressLock, ReqId, SendMode, Started, WaitOn, Want};
 use kw_hang::Frame;
@@ -137,20 +137,20 @@ pub(crate) fn enter(guard: &mut Guard<'_>) -> Res {
 /// Values set by a tool override the environment.
 fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
     let other = |why: &dyn Display| Fault::new(Class::Other, why.to_string());
-    let mut knobs = Knobs::read(environment::variable).map_err(|e| other(&e))?;
-    set.lay_over(&mut knobs);
-    log::install(knobs.choice(Id::Log));
-    say_what_is_set(&knobs);
+    let mut settings = Settings::read(environment::variable).map_err(|e| other(&e))?;
+    set.lay_over(&mut settings);
+    log::install(settings.choice(Id::Log));
+    say_what_is_set(&settings);
     let mut launcher = match kept {
         Some(kept) => kept.launcher,
         None => kw_boot::connect(&environment::variable).map_err(|e| other(&e))?,
     };
     log::name(launcher.rank());
-    let joined = kw_engine::join(launcher.as_mut(), &knobs).map_err(|e| other(&e))?;
+    let joined = kw_engine::join(launcher.as_mut(), &settings).map_err(|e| other(&e))?;
     let net =
-        kw_networks::open(joined.network(launcher.as_ref(), &knobs)).map_err(|e| other(&e))?;
-    let (backtrace, huge_pages) = (knobs.flag(Id::Backtrace), knobs.flag(Id::HugePages));
-    let engine = Engine::start(launcher, joined, net, knobs).map_err(|e| other(&e))?;
+        kw_networks::open(joined.network(launcher.as_ref(), &settings)).map_err(|e| other(&e))?;
+    let (backtrace, huge_pages) = (settings.flag(Id::Backtrace), settings.flag(Id::HugePages));
+    let engine = Engine::start(launcher, joined, net, settings).map_err(|e| other(&e))?;
     if backtrace {
         crash::install(who_hears(environment::variable), engine.job.me.0);
     }
@@ -165,10 +165,10 @@ fn start(kept: Option<Kept>, set: &Cvars) -> Res<Engine> {
 }
 
 /// The settings that are not at their defaults.
-fn say_what_is_set(knobs: &Knobs) {
-    for (knob, at) in knobs::ALL.iter().zip(0..) {
-        if knobs.at(at) != knob.default {
-            tracing::debug!("{} is {}", knob.name, knobs.at(at));
+fn say_what_is_set(settings: &Settings) {
+    for (setting, at) in settings::ALL.iter().zip(0..) {
+        if settings.at(at) != setting.default {
+            tracing::debug!("{} is {}", setting.name, settings.at(at));
         }
     }
 }
@@ -176,7 +176,7 @@ fn say_what_is_set(knobs: &Knobs) {
 /// Warns of unknown settings; rank 0 does it for all.
 fn warn_of_misspelt() {
     for (name, _) in std::env::vars_os() {
-        if let Some(sentence) = name.to_str().and_then(knobs::misspelt) {
+        if let Some(sentence) = name.to_str().and_then(settings::misspelt) {
             tracing::warn!("{sentence}");
         }
     }
@@ -233,7 +233,7 @@ pub(crate) fn leave(mpi: &Mpi) -> Res {
     drop(guard);
     crash::remove();
     terminated::remove();
-    if engine.knobs().flag(Id::Stats) {
+    if engine.settings().flag(Id::Stats) {
         print_counters(&engine);
     }
     engine.close();

@@ -3,7 +3,7 @@
 
 use crate::calls::*;
 use crate::job::{Job, Rank};
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 use kw_base::sync::atomic::{AtomicI32, Ordering};
 use kw_objects::handle::{OpH, TypeH};
 use kw_path::sim::{Reach, SimOptions};
@@ -424,7 +424,7 @@ fn collectives_where_memory_of_peers_can_be_read_or_is_refused() {
 
 #[test]
 fn collectives_whose_calls_are_compared() {
-    every_collective(Job::new(4, 41).knob(Id::Check, "yes"));
+    every_collective(Job::new(4, 41).setting(Id::Check, "yes"));
 }
 
 /// MPI 5.0, 6.12: all members start them in the same order, and may complete them in any.

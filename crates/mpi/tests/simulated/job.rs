@@ -2,7 +2,7 @@
 
 use crate::turns::{Stopped, Turns};
 use kw_base::Peer;
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use kw_base::sync::{Arc, thread};
 use kw_engine::simulated;
 use kw_mpi::built;
@@ -20,7 +20,7 @@ pub struct Job {
     seed: u64,
     options: SimOptions,
     hosts: Vec<u32>,
-    knobs: Knobs,
+    settings: Settings,
     most_turns: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Rank {
 impl Job {
     /// `n` ranks of one host; messages of more than 512 bytes are sent by rendezvous.
     pub fn new(n: usize, seed: u64) -> Job {
-        let mut knobs = Knobs::defaults();
+        let mut settings = Settings::defaults();
         for (id, text) in [
             (Id::Paths, "self"),
             (Id::EagerShm, "512"),
@@ -43,13 +43,13 @@ impl Job {
             // Nothing can wake a sleeping thread, so all of them poll forever.
             (Id::Spin, "1000000000000"),
         ] {
-            knobs.set(id, text).expect("the knob takes it");
+            settings.set(id, text).expect("the setting takes it");
         }
         Job {
             seed,
             options: SimOptions::default(),
             hosts: vec![0; n],
-            knobs,
+            settings,
             most_turns: MOST_TURNS,
         }
     }
@@ -74,8 +74,8 @@ impl Job {
     }
 
     /// Sets a setting.
-    pub fn knob(mut self, id: Id, text: &str) -> Job {
-        self.knobs.set(id, text).expect("the knob takes it");
+    pub fn setting(mut self, id: Id, text: &str) -> Job {
+        self.settings.set(id, text).expect("the setting takes it");
         self
     }
 
@@ -96,8 +96,8 @@ impl Job {
             for (me, mut path) in paths.into_iter().enumerate() {
                 let others = turns.clone();
                 path.take_turns(move || others.pass(me));
-                let (rank, knobs) = (path.me(), self.knobs.clone());
-                let engine = simulated::engine(Box::new(path), rank, &self.hosts, knobs);
+                let (rank, settings) = (path.me(), self.settings.clone());
+                let engine = simulated::engine(Box::new(path), rank, &self.hosts, settings);
                 let rank = Rank {
                     mpi: Mpi::over(engine.expect("an engine")),
                     me: me as i32,

@@ -4,7 +4,7 @@
 use kw_base::components::{self, Component};
 use kw_base::counters;
 use kw_base::events;
-use kw_base::knobs;
+use kw_base::settings;
 
 /// One category: positions in the tables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,10 +29,10 @@ pub fn all() -> Vec<Category> {
         "kittiwake",
         "All variables and events of this library.",
     )];
-    let knobs: Vec<Component> = knobs::ALL.iter().map(|k| k.component).collect();
+    let settings: Vec<Component> = settings::ALL.iter().map(|k| k.component).collect();
     let counters: Vec<Component> = counters::ALL.iter().map(|c| c.component).collect();
     let events: Vec<Component> = events::ALL.iter().map(|e| e.component).collect();
-    branch(&mut all, "knobs", "What can be set.", &knobs, |c| {
+    branch(&mut all, "knobs", "What can be set.", &settings, |c| {
         &mut c.cvars
     });
     branch(&mut all, "counters", "What is counted.", &counters, |c| {
@@ -89,7 +89,7 @@ mod tests {
             assert_eq!(rows, (0..n).collect::<Vec<_>>());
         };
         let each = |f: fn(&Category) -> &Vec<usize>| all.iter().flat_map(f).copied().collect();
-        once(knobs::ALL.len(), each(|c| &c.cvars));
+        once(settings::ALL.len(), each(|c| &c.cvars));
         once(counters::ALL.len(), each(|c| &c.pvars));
         once(events::ALL.len(), each(|c| &c.events));
         let mut below: Vec<usize> = each(|c| &c.below);

@@ -8,7 +8,7 @@ use super::{MPI_CHAR, MPI_COUNT, MPI_INT, refuse, unknown};
 use crate::error::{Res, ToolClass};
 use crate::handle::{CvarH, TypeH};
 use kw_base::Slab;
-use kw_base::knobs::{ALL, Kind, Knob, Knobs, Reach, When, parse_bool, parse_bytes};
+use kw_base::settings::{ALL, Kind, Reach, Setting, Settings, When, parse_bool, parse_bytes};
 
 /// Bytes of a text, final zero included.
 pub const TEXT_ROOM: usize = 4096;
@@ -17,7 +17,7 @@ pub const TEXT_ROOM: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub struct Cvar {
     /// Position of its setting.
-    pub knob: usize,
+    pub setting: usize,
 }
 
 /// Handles, and the values set before the start.
@@ -27,13 +27,13 @@ pub struct Cvars {
     /// By position of the setting; empty until one is set.
     early: Vec<Option<String>>,
     /// Values when the job was left.
-    last: Option<Knobs>,
+    last: Option<Settings>,
 }
 
 impl Cvars {
     /// A new handle.
-    pub fn alloc(&mut self, knob: usize) -> CvarH {
-        CvarH::from_key(self.handles.insert(Cvar { knob }))
+    pub fn alloc(&mut self, setting: usize) -> CvarH {
+        CvarH::from_key(self.handles.insert(Cvar { setting }))
     }
 
     /// The variable of a handle.
@@ -60,47 +60,47 @@ impl Cvars {
 
     /// The environment overlaid with the values set here. An invalid text in the environment is
     /// ignored here: the start of MPI will report it.
-    pub fn before_start(&self, env: impl Fn(&str) -> Option<String>) -> Knobs {
-        let mut knobs = Knobs::defaults();
-        for (i, knob) in ALL.iter().enumerate() {
-            if let Some(text) = env(knob.name) {
-                let _ = knobs.set_at(i, &text);
+    pub fn before_start(&self, env: impl Fn(&str) -> Option<String>) -> Settings {
+        let mut settings = Settings::defaults();
+        for (i, setting) in ALL.iter().enumerate() {
+            if let Some(text) = env(setting.name) {
+                let _ = settings.set_at(i, &text);
             }
         }
-        self.lay_over(&mut knobs);
-        knobs
+        self.lay_over(&mut settings);
+        settings
     }
 
     /// Applies the values set here to the settings with which MPI starts.
-    pub fn lay_over(&self, knobs: &mut Knobs) {
+    pub fn lay_over(&self, settings: &mut Settings) {
         for (i, text) in self.early.iter().enumerate() {
             if let Some(text) = text {
                 // It was checked when it was set.
-                let _ = knobs.set_at(i, text);
+                let _ = settings.set_at(i, text);
             }
         }
     }
 
     /// Sets a value for the next start.
-    pub fn set_early(&mut self, knob: usize, text: String) {
+    pub fn set_early(&mut self, setting: usize, text: String) {
         self.early.resize(ALL.len(), None);
-        self.early[knob] = Some(text);
+        self.early[setting] = Some(text);
     }
 
     /// Keeps the values in use when the job was left.
-    pub fn leave(&mut self, knobs: &Knobs) {
-        self.last = Some(knobs.clone());
+    pub fn leave(&mut self, settings: &Settings) {
+        self.last = Some(settings.clone());
     }
 
     /// Values at that time.
-    pub fn last(&self) -> Option<&Knobs> {
+    pub fn last(&self) -> Option<&Settings> {
         self.last.as_ref()
     }
 }
 
 /// Datatype and number of elements of a setting's value.
-pub fn shape(knob: &Knob) -> (TypeH, i32) {
-    match knob.kind {
+pub fn shape(setting: &Setting) -> (TypeH, i32) {
+    match setting.kind {
         Kind::Bool | Kind::Choice(_) => (MPI_INT, 1),
         Kind::Count | Kind::Bytes | Kind::Micros => (MPI_COUNT, 1),
         Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => {
@@ -110,8 +110,8 @@ pub fn shape(knob: &Knob) -> (TypeH, i32) {
 }
 
 /// Bytes of a setting's value.
-pub fn size(knob: &Knob) -> usize {
-    match knob.kind {
+pub fn size(setting: &Setting) -> usize {
+    match setting.kind {
         Kind::Bool | Kind::Choice(_) => 4,
         Kind::Count | Kind::Bytes | Kind::Micros => 8,
         Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => TEXT_ROOM,
@@ -119,8 +119,8 @@ pub fn size(knob: &Knob) -> usize {
 }
 
 /// MPI_T_SCOPE_*: read-only, local, or the same on all processes (of a host, or at all).
-pub fn scope(knob: &Knob) -> i32 {
-    match (knob.when, knob.reach) {
+pub fn scope(setting: &Setting) -> i32 {
+    match (setting.when, setting.reach) {
         (When::Never, _) => 2,
         (_, Reach::Local) => 3,
         (_, Reach::Host) => 5,
@@ -129,9 +129,9 @@ pub fn scope(knob: &Knob) -> i32 {
 }
 
 /// Converts a setting's text to the C value.
-pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
+pub fn to_c(setting: &Setting, text: &str) -> Vec<u8> {
     let int = |n: usize| (n as i32).to_ne_bytes().to_vec();
-    match knob.kind {
+    match setting.kind {
         Kind::Bool => int(parse_bool(text).unwrap_or(false) as usize),
         Kind::Choice(words) => int(words.iter().position(|w| *w == text).unwrap_or(0)),
         Kind::Count | Kind::Bytes | Kind::Micros => {
@@ -148,56 +148,56 @@ pub fn to_c(knob: &Knob, text: &str) -> Vec<u8> {
 
 /// Converts a C value to the setting's text; `bytes` are [`size`] of them, or for text as many as
 /// the caller has.
-pub fn from_c(knob: &Knob, bytes: &[u8]) -> Res<String> {
+pub fn from_c(setting: &Setting, bytes: &[u8]) -> Res<String> {
     let word = |words: &[&str]| {
         let i = bytes.first_chunk().map_or(-1, |b| i32::from_ne_bytes(*b));
         let found = usize::try_from(i).ok().and_then(|i| words.get(i));
         match found {
             Some(w) => Ok(w.to_string()),
             None => wrong(
-                knob,
+                setting,
                 &format!("{i}, which is not an item of its enumeration"),
             ),
         }
     };
-    match knob.kind {
+    match setting.kind {
         Kind::Bool => word(super::SWITCH.items),
         Kind::Choice(words) => word(words),
         Kind::Count | Kind::Bytes | Kind::Micros => {
             let n = bytes.first_chunk().map_or(-1, |b| i64::from_ne_bytes(*b));
             match n {
                 0.. => Ok(n.to_string()),
-                -1 if knob.is_auto("auto") => Ok("auto".into()),
-                _ => wrong(knob, &n.to_string()),
+                -1 if setting.is_auto("auto") => Ok("auto".into()),
+                _ => wrong(setting, &n.to_string()),
             }
         }
         Kind::Text | Kind::File | Kind::Secret | Kind::Ports | Kind::Seconds => {
             let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
             match std::str::from_utf8(&bytes[..end]) {
                 Ok(text) => Ok(text.to_string()),
-                Err(_) => wrong(knob, "no text"),
+                Err(_) => wrong(setting, "no text"),
             }
         }
     }
 }
 
-fn wrong<T>(knob: &Knob, what: &str) -> Res<T> {
-    let text = format!("{} cannot be {what}", knob.name);
+fn wrong<T>(setting: &Setting, what: &str) -> Res<T> {
+    let text = format!("{} cannot be {what}", setting.name);
     refuse(ToolClass::Invalid, text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kw_base::knobs::Id;
+    use kw_base::settings::Id;
 
     #[test]
     fn every_default_survives_the_way_to_c_and_back() {
-        for knob in ALL {
-            let c = to_c(knob, knob.default);
-            assert!(c.len() <= size(knob));
-            let back = from_c(knob, &c).unwrap();
-            assert_eq!(to_c(knob, &back), c, "{}", knob.name);
+        for setting in ALL {
+            let c = to_c(setting, setting.default);
+            assert!(c.len() <= size(setting));
+            let back = from_c(setting, &c).unwrap();
+            assert_eq!(to_c(setting, &back), c, "{}", setting.name);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::error::{Fault, Res, ToolClass};
 use crate::handle::{EnumH, TypeH};
 use kw_base::Key;
 use kw_base::counters::{self, Class};
-use kw_base::knobs::{self, Audience, Kind};
+use kw_base::settings::{self, Audience, Kind};
 
 /// Types of the values that tools see.
 pub const MPI_INT: TypeH = TypeH(0x209);
@@ -90,11 +90,11 @@ const SWITCH: Enumeration = Enumeration {
 };
 
 /// The enumeration of a setting.
-pub fn of_knob(knob: &'static knobs::Knob) -> Option<Enumeration> {
-    match knob.kind {
+pub fn of_setting(setting: &'static settings::Setting) -> Option<Enumeration> {
+    match setting.kind {
         Kind::Bool => Some(SWITCH),
         Kind::Choice(items) => Some(Enumeration {
-            name: knob.name,
+            name: setting.name,
             items,
         }),
         _ => None,
@@ -114,10 +114,10 @@ pub fn of_counter(row: &'static counters::Row) -> Option<Enumeration> {
 
 /// All enumerations; a handle contains the position here.
 fn enumerations() -> Vec<Enumeration> {
-    let knobs = knobs::ALL.iter().filter_map(of_knob);
+    let settings = settings::ALL.iter().filter_map(of_setting);
     let counters = counters::ALL.iter().filter_map(of_counter);
     let mut all = Vec::new();
-    for e in knobs.chain(counters) {
+    for e in settings.chain(counters) {
         if !all.contains(&e) {
             all.push(e);
         }
@@ -157,10 +157,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_knob_and_counter_of_words_has_an_enumeration_that_its_handle_finds() {
-        let log = knobs::ALL.iter().find(|k| k.name == "KW_LOG").unwrap();
-        let handle = enum_handle(of_knob(log));
-        assert_eq!(enumeration(handle).unwrap().items, knobs::LOG_LEVELS);
+    fn every_setting_and_counter_of_words_has_an_enumeration_that_its_handle_finds() {
+        let log = settings::ALL.iter().find(|k| k.name == "KW_LOG").unwrap();
+        let handle = enum_handle(of_setting(log));
+        assert_eq!(enumeration(handle).unwrap().items, settings::LOG_LEVELS);
         assert_eq!(enumerations().iter().filter(|e| **e == SWITCH).count(), 1);
         assert!(enumeration(EnumH::NULL).is_err());
         assert!(enumeration(EnumH(handle.0 + 100)).is_err());

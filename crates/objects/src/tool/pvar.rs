@@ -395,7 +395,7 @@ pub fn leave(guard: &mut Guard<'_>) {
     });
     let inner: &mut State = guard;
     if let Some(engine) = &inner.engine {
-        inner.above.tool.cvars.leave(engine.knobs());
+        inner.above.tool.cvars.leave(engine.settings());
     }
 }
 

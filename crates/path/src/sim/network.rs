@@ -4,7 +4,7 @@ use super::{SimPath, lock};
 use crate::{About, Inbound, Network, Path};
 use kw_base::Tick;
 use kw_base::counters::Way;
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 
 const ABOUT: About = About {
     name: "sim",

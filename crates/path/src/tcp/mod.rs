@@ -10,15 +10,15 @@
 //!     size: 2,
 //!     job: "job-1".to_string(),
 //!     key: [0; 32],
-//!     interfaces: "auto".to_string(), // the knob KW_INTERFACES
-//!     ports: Ports::default(),        // the knob KW_PORTS
+//!     interfaces: "auto".to_string(), // the setting KW_INTERFACES
+//!     ports: Ports::default(),        // the setting KW_PORTS
 //!     single_host: true,              // all ranks of the job share this machine: listen on loopback only
 //! };
 //! let config = Config {
 //!     member,
-//!     reliable: true, // the knob KW_RELIABLE
+//!     reliable: true, // the setting KW_RELIABLE
 //!     host: "node1".to_string(),
-//!     stripe: true, // the knob KW_STRIPE
+//!     stripe: true, // the setting KW_STRIPE
 //!     most: 1000,   // connections at once
 //! };
 //! let path = TcpPath::new(config).unwrap();

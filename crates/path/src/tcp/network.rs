@@ -3,7 +3,7 @@
 use super::{Config, TcpPath, Tuning};
 use crate::{About, Asleep, CannotOpen, Inbound, Network, Opening, Path};
 use kw_base::counters::{Counter, Way};
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;
@@ -22,16 +22,16 @@ const ABOUT: About = About {
 
 /// Opens TCP as the settings say.
 pub fn open(opening: Opening<'_>) -> Result<Box<dyn Network>, CannotOpen> {
-    let (knobs, member) = (opening.knobs, opening.member);
+    let (settings, member) = (opening.settings, opening.member);
     let tuning = match opening.oversubscribed {
         true => Tuning::for_size(member.size).on_shared_cores(),
         false => Tuning::for_size(member.size),
     };
     let config = Config {
         member,
-        reliable: knobs.flag(Id::Reliable),
-        stripe: knobs.flag(Id::Stripe),
-        host: match knobs.text(Id::Host) {
+        reliable: settings.flag(Id::Reliable),
+        stripe: settings.flag(Id::Stripe),
+        host: match settings.text(Id::Host) {
             "auto" => kw_sys::host::name(),
             name => name.to_string(),
         },

@@ -3,7 +3,7 @@
 use super::{Config, Slot, UdpPath};
 use crate::{About, Asleep, CannotOpen, Lacking, Network, Opening};
 use kw_base::counters::{Counter, Way};
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 use kw_base::{Peer, Tick};
 use kw_proto::handshake::Foreign;
 use kw_proto::p2p::prices;

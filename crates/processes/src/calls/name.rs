@@ -2,7 +2,7 @@
 
 use crate::calls::port::MAX_PORT_NAME;
 use crate::names::{NameError, Names};
-use kw_base::knobs::Id;
+use kw_base::settings::Id;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::InfoH;
 use kw_objects::state::Mpi;
@@ -10,7 +10,7 @@ use kw_sys::args::{OutText, Text};
 
 fn names(mpi: &Mpi) -> Names {
     let guard = mpi.lock();
-    let dir = guard.engine.as_ref().map(|e| e.knobs().text(Id::Names));
+    let dir = guard.engine.as_ref().map(|e| e.settings().text(Id::Names));
     Names::new(dir.filter(|d| !d.is_empty()))
 }
 

@@ -17,8 +17,8 @@
 use super::table::{Choice, Line, Lines, Room};
 use kw_base::Calibration;
 use kw_base::calibration::Figure;
-use kw_base::knobs::{Id, Knobs};
 use kw_base::overheads::{RING, TCP_BYTE, TCP_FRAME};
+use kw_base::settings::{Id, Settings};
 
 /// The cost of a frame that carries payload.
 const RING_PAYLOAD: f64 = 45.0;
@@ -88,7 +88,7 @@ pub fn udp(c: &Calibration, network: &Network) -> Lines {
 }
 
 /// Largest message that ranks of two hosts send each other eagerly, bytes, by the figures of the
-/// network and the default knobs: the part that all ranks of a job share, for prices of
+/// network and the default settings: the part that all ranks of a job share, for prices of
 /// collectives.
 pub fn eager_between_hosts(c: &Calibration, ranks: u32) -> u64 {
     let network = Network {
@@ -96,7 +96,7 @@ pub fn eager_between_hosts(c: &Calibration, ranks: u32) -> u64 {
         byte: c.get_or_start(Figure::NetByte),
     };
     let room = Room {
-        mark: Knobs::defaults().number(Id::Unexpected).unwrap_or(0),
+        mark: Settings::defaults().number(Id::Unexpected).unwrap_or(0),
         peers: ranks.saturating_sub(1),
     };
     Choice::from_lines(&tcp(c, &network), room, None, true).eager_max

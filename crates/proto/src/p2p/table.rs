@@ -113,7 +113,7 @@ impl Choice {
         self.announces() && !self.can_get()
     }
 
-    /// Finds the crossing points. `eager_max`: set by a knob; `write`: whether receives may be
+    /// Finds the crossing points. `eager_max`: set by a setting; `write`: whether receives may be
     /// announced.
     pub fn from_lines(lines: &Lines, room: Room, eager_max: Option<u64>, write: bool) -> Choice {
         let keeping = |n: u64| UNEXPECTED_SHARE * lines.copy.at(n);
@@ -155,7 +155,7 @@ impl Choice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// `KW_EAGER_SHM`, `KW_EAGER_TCP` or `KW_EAGER_UDP`.
-    Knob,
+    Setting,
     /// Memory for early messages.
     Room,
     /// The lines: for longer messages the copy of those that come early costs more than a
@@ -167,7 +167,7 @@ impl Reason {
     /// One sentence without its end.
     pub fn sentence(self) -> &'static str {
         match self {
-            Reason::Knob => "set by KW_EAGER_*",
+            Reason::Setting => "set by KW_EAGER_*",
             Reason::Room => "the memory that KW_UNEXPECTED leaves each peer",
             Reason::Lines => "copying a longer unexpected message costs more than a handshake",
         }
@@ -178,7 +178,7 @@ impl Choice {
     /// Limit of its eager messages, computed from these limits and this setting.
     pub fn reason(&self, room: Room, eager_max: Option<u64>) -> Reason {
         match eager_max {
-            Some(_) => Reason::Knob,
+            Some(_) => Reason::Setting,
             None if self.eager_max >= room.eager_most() => Reason::Room,
             None => Reason::Lines,
         }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_sets_the_largest_eager_message() {
+    fn a_setting_sets_the_largest_eager_message() {
         let lines = Lines {
             stream: line(200.0, 0.05),
             copy: line(50.0, 0.04),
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(c.eager_max, 1000);
         assert!(c.get_min > 1000);
         let beyond = Choice::from_lines(&lines, ROOM, Some(1 << 30), true);
-        assert_eq!(beyond.eager_max, 1 << 30, "a knob goes before the room");
+        assert_eq!(beyond.eager_max, 1 << 30, "a setting goes before the room");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::StartError;
 use super::world::{Event, World};
-use super::{Barrier, Setting};
+use super::{Barrier, Scenario};
 use kw_coll::table::Site;
 use kw_coll::{Coll, Schedule, Step, Table};
 use kw_proto::handshake::{CHALLENGE_LEN, HELLO_LEN, PROOF_LEN};
@@ -35,14 +35,14 @@ struct Leader {
 struct Leaders<'a> {
     world: &'a mut World,
     list: Vec<Leader>,
-    setting: Setting,
+    scenario: Scenario,
     counts: Barrier,
 }
 
 /// Runs it from the time when all are ready.
 pub(super) fn run(world: &mut World) -> Result<Barrier, StartError> {
-    let (setting, began) = (world.setting, world.ready_ns);
-    let hosts = setting.hosts();
+    let (scenario, began) = (world.scenario, world.ready_ns);
+    let hosts = scenario.hosts();
     let table = Table::with("")?;
     let list = (0..hosts).map(|h| Leader {
         steps: steps(&table, h, hosts),
@@ -50,7 +50,7 @@ pub(super) fn run(world: &mut World) -> Result<Barrier, StartError> {
     });
     let mut leaders = Leaders {
         list: list.collect(),
-        setting,
+        scenario,
         counts: Barrier::default(),
         world,
     };
@@ -59,7 +59,7 @@ pub(super) fn run(world: &mut World) -> Result<Barrier, StartError> {
     }
     while let Some((now, event)) = leaders.world.next() {
         match event {
-            Event::Answered(rank) => leaders.dial(rank / setting.per_host, now),
+            Event::Answered(rank) => leaders.dial(rank / scenario.per_host, now),
             Event::Frame(to, from) => {
                 *leaders.list[to as usize].arrived.entry(from).or_default() += 1;
                 leaders.go_on(to, now);
@@ -109,7 +109,7 @@ impl Leaders<'_> {
 
     /// The program waits until the launcher has said where that leader listens.
     fn look_up(&mut self, host: u32, to: u32, now: u64) {
-        let each = self.setting.per_host;
+        let each = self.scenario.per_host;
         self.list[host as usize].lookups += 1;
         let from = to * each;
         let key = address_key("tcp", from);
@@ -119,7 +119,7 @@ impl Leaders<'_> {
     /// The address that the current step wants is known.
     fn dial(&mut self, host: u32, now: u64) {
         if let Some(Step::Send { to, .. }) = self.list[host as usize].next() {
-            let up = now + WAYS * self.setting.far_ns;
+            let up = now + WAYS * self.scenario.far_ns;
             self.counts.made += 1;
             self.counts.bytes += PROOFS;
             self.list[host as usize].links.insert(to, up);

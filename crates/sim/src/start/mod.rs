@@ -37,7 +37,7 @@ mod tests;
 
 /// Parameters of the simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct Scenario {
     /// Ranks of the job.
     pub ranks: u32,
     /// Ranks of each host; these have consecutive numbers.
@@ -58,12 +58,12 @@ pub struct Setting {
     pub handle_ns: u64,
 }
 
-impl Setting {
+impl Scenario {
     /// Ordinary Ethernet: 50 us and 1 Gb/s between hosts, 10 us between processes of one, 5 us of a
     /// server for a message. The greeting is that of PMI-1, the longest: version, limits, name of
     /// the job, number of the program, universe, key, map of hosts.
-    pub fn ethernet(ranks: u32, per_host: u32, shape: Shape, knows: Knows) -> Setting {
-        Setting {
+    pub fn ethernet(ranks: u32, per_host: u32, shape: Shape, knows: Knows) -> Scenario {
+        Scenario {
             ranks,
             per_host: per_host.max(1),
             shape,
@@ -155,8 +155,8 @@ pub enum StartError {
 }
 
 /// Runs a start.
-pub fn run(setting: &Setting) -> Result<Figures, StartError> {
-    let mut world = world::World::new(setting);
+pub fn run(scenario: &Scenario) -> Result<Figures, StartError> {
+    let mut world = world::World::new(scenario);
     world.start()?;
     let started = world.figures();
     let barrier = barrier::run(&mut world)?;
@@ -167,8 +167,8 @@ pub fn run(setting: &Setting) -> Result<Figures, StartError> {
 /// tests.
 #[cfg(test)]
 #[cfg(test)]
-fn hosts_of(setting: &Setting) -> Result<Vec<Vec<u32>>, StartError> {
-    let mut world = world::World::new(setting);
+fn hosts_of(scenario: &Scenario) -> Result<Vec<Vec<u32>>, StartError> {
+    let mut world = world::World::new(scenario);
     world.start()?;
     Ok(world.maps())
 }

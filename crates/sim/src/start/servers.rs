@@ -4,7 +4,7 @@
 //! go, the children first. Values go up with the fence and down to every server, as real launchers
 //! do it.
 
-use super::{Setting, Shape};
+use super::{Scenario, Shape};
 
 /// Bytes of a question or an answer, in addition to key and value.
 pub(super) const HEAD: u64 = 40;
@@ -28,20 +28,20 @@ pub(super) struct Server {
 #[derive(Debug)]
 pub(super) struct Servers {
     pub list: Vec<Server>,
-    setting: Setting,
+    scenario: Scenario,
     pub between: u64,
     pub between_bytes: u64,
 }
 
 impl Servers {
-    pub(super) fn new(setting: &Setting) -> Servers {
-        let count = match setting.shape {
+    pub(super) fn new(scenario: &Scenario) -> Servers {
+        let count = match scenario.shape {
             Shape::One => 1,
-            Shape::Tree(_) => setting.hosts(),
+            Shape::Tree(_) => scenario.hosts(),
         };
         let mut servers = Servers {
             list: vec![Server::default(); count as usize],
-            setting: *setting,
+            scenario: *scenario,
             between: 0,
             between_bytes: 0,
         };
@@ -54,32 +54,32 @@ impl Servers {
 
     /// The server of a rank.
     pub(super) fn of(&self, rank: u32) -> u32 {
-        match self.setting.shape {
+        match self.scenario.shape {
             Shape::One => 0,
-            Shape::Tree(_) => rank / self.setting.per_host,
+            Shape::Tree(_) => rank / self.scenario.per_host,
         }
     }
 
     pub(super) fn ranks_of(&self, server: u32) -> std::ops::Range<u32> {
-        let (n, each) = (self.setting.ranks, self.setting.per_host);
-        match self.setting.shape {
+        let (n, each) = (self.scenario.ranks, self.scenario.per_host);
+        match self.scenario.shape {
             Shape::One => 0..n,
             Shape::Tree(_) => server * each..n.min((server + 1) * each),
         }
     }
 
     pub(super) fn children(&self, server: u32) -> std::ops::Range<u32> {
-        let fan = match self.setting.shape {
+        let fan = match self.scenario.shape {
             Shape::One => return 0..0,
             Shape::Tree(fan) => fan.max(1),
         };
         let first = server.saturating_mul(fan).saturating_add(1);
-        let hosts = self.setting.hosts();
+        let hosts = self.scenario.hosts();
         first.min(hosts)..first.saturating_add(fan).min(hosts)
     }
 
     pub(super) fn parent(&self, server: u32) -> Option<u32> {
-        match self.setting.shape {
+        match self.scenario.shape {
             Shape::Tree(fan) if server > 0 => Some((server - 1) / fan.max(1)),
             _ => None,
         }
@@ -87,27 +87,27 @@ impl Servers {
 
     /// Nanoseconds of a message of this many bytes between a rank and its server.
     pub(super) fn way(&self, rank: u32, bytes: u64) -> u64 {
-        let far = self.setting.shape == Shape::One && rank >= self.setting.per_host;
+        let far = self.scenario.shape == Shape::One && rank >= self.scenario.per_host;
         match far {
             true => self.far(bytes),
-            false => self.setting.near_ns,
+            false => self.scenario.near_ns,
         }
     }
 
     /// Nanoseconds of a message of this many bytes between hosts.
     pub(super) fn far(&self, bytes: u64) -> u64 {
-        self.setting.far_ns + self.wire(bytes)
+        self.scenario.far_ns + self.wire(bytes)
     }
 
     fn wire(&self, bytes: u64) -> u64 {
-        bytes * 1_000_000_000 / self.setting.bandwidth.max(1)
+        bytes * 1_000_000_000 / self.scenario.bandwidth.max(1)
     }
 
     /// A message came to, or goes from, a server; returns when that is done.
     pub(super) fn handle(&mut self, server: u32, now: u64) -> u64 {
         let s = &mut self.list[server as usize];
         s.handled += 1;
-        s.free_ns = s.free_ns.max(now) + self.setting.handle_ns;
+        s.free_ns = s.free_ns.max(now) + self.scenario.handle_ns;
         s.free_ns
     }
 
@@ -119,6 +119,6 @@ impl Servers {
         self.list[from as usize].free_ns = left;
         self.between += 1;
         self.between_bytes += bytes;
-        left + self.setting.far_ns
+        left + self.scenario.far_ns
     }
 }

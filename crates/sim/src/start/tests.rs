@@ -1,26 +1,26 @@
 //! The machines against a plain store, and whole starts in virtual time, for every number of ranks
 //! from 1 to 64 and some beyond.
 
-use super::{self as sim, Knows, Setting, Shape};
+use super::{self as sim, Knows, Scenario, Shape};
 use kw_start::{
     Agree, Agreed, Ask, Cpus, Heard, Hosts, Joins, Mismatch, Publish, Record, Talk, Turn, Word,
 };
 use std::collections::HashMap;
 
 /// Hosts known to all ranks when ranks fill hosts in blocks of `per_host`.
-fn blocks(setting: &Setting) -> Vec<u32> {
-    let host = |r| r / setting.per_host;
-    (0..setting.ranks).map(host).collect()
+fn blocks(scenario: &Scenario) -> Vec<u32> {
+    let host = |r| r / scenario.per_host;
+    (0..scenario.ranks).map(host).collect()
 }
 
 #[test]
 fn all_learn_the_same_hosts_whatever_their_number() {
     for n in (2..=64).chain([65, 100, 127, 128, 129, 4096, 4097]) {
         for (per_host, shape) in [(1, Shape::Tree(2)), (3, Shape::Tree(32)), (5, Shape::One)] {
-            let setting = Setting::ethernet(n, per_host, shape, Knows::Ranks);
-            let maps = sim::hosts_of(&setting).unwrap();
+            let scenario = Scenario::ethernet(n, per_host, shape, Knows::Ranks);
+            let maps = sim::hosts_of(&scenario).unwrap();
             assert_eq!(maps.len(), n as usize);
-            let wanted = blocks(&setting);
+            let wanted = blocks(&scenario);
             assert!(maps.iter().all(|m| *m == wanted), "{n} by {per_host}");
         }
     }
@@ -30,8 +30,8 @@ fn all_learn_the_same_hosts_whatever_their_number() {
 fn a_rank_asks_so_much_and_no_more() {
     for n in (1..=64u32).chain([65, 1000, 5000]) {
         for knows in [Knows::Ranks, Knows::Hosts, Knows::Key] {
-            let setting = Setting::ethernet(n, 4, Shape::Tree(8), knows);
-            let f = sim::run(&setting).unwrap();
+            let scenario = Scenario::ethernet(n, 4, Shape::Tree(8), knows);
+            let f = sim::run(&scenario).unwrap();
             let levels = (1..).find(|l| 64u64.pow(*l) >= n.into()).unwrap_or(0) as u64;
             // at most 63 lists a level, the verdict and the memory
             let gets = 2 + 63 * levels;
@@ -44,7 +44,7 @@ fn a_rank_asks_so_much_and_no_more() {
                 0
             };
             assert_eq!(f.most.fences, fences, "{n} {knows:?}");
-            let greeting = u64::from(setting.greeting);
+            let greeting = u64::from(scenario.greeting);
             assert!(f.most.gets <= gets + greeting, "{n} {knows:?}: {f:?}");
             // the verdict and the memory at each rank; each list is read once
             let once = u64::from(n) * (greeting + 5);
@@ -59,7 +59,7 @@ fn a_rank_asks_so_much_and_no_more() {
 
 #[test]
 fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
-    let of = |shape| sim::run(&Setting::ethernet(2048, 16, shape, Knows::Hosts)).unwrap();
+    let of = |shape| sim::run(&Scenario::ethernet(2048, 16, shape, Knows::Hosts)).unwrap();
     let (one, tree) = (of(Shape::One), of(Shape::Tree(32)));
     assert_eq!(one.all.asks, tree.all.asks);
     assert_eq!(one.busiest, 2 * one.all.asks);
@@ -85,7 +85,7 @@ fn on(host: &str) -> Record {
             set: vec![0],
             ..Cpus::default()
         },
-        knobs: Vec::new(),
+        settings: Vec::new(),
         bound: None,
     }
 }
@@ -170,7 +170,7 @@ fn all_hear_the_same_of_every_host() {
 fn all_fail_with_the_same_sentence_when_one_differs() {
     let mut records = vec![on("a"); 67];
     records[66]
-        .knobs
+        .settings
         .push(("KW_PATHS".into(), "self,tcp".into()));
     let (all, _) = store_of(&records, word(None));
     assert_eq!(all.len(), 67);

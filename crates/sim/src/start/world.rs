@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::StartError;
 use super::servers::{HEAD, Servers};
-use super::{Barrier, Figures, Knows, Setting, Talked};
+use super::{Barrier, Figures, Knows, Scenario, Talked};
 use kw_start::{
     Agree, Ask, Cpus, Heard, Hosts, Joins, Publish, Publishing, Record, Talk, Turn, Word,
 };
@@ -41,7 +41,7 @@ pub(super) enum Event {
 }
 
 pub(super) struct World {
-    pub setting: Setting,
+    pub scenario: Scenario,
     pub servers: Servers,
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
     events: u64,
@@ -58,14 +58,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(setting: &Setting) -> World {
-        let n = setting.ranks;
+    pub(super) fn new(scenario: &Scenario) -> World {
+        let n = scenario.ranks;
         World {
-            setting: *setting,
-            servers: Servers::new(setting),
+            scenario: *scenario,
+            servers: Servers::new(scenario),
             queue: BinaryHeap::new(),
             events: 0,
-            ranks: (0..n).map(|_| Rank::Greets(setting.greeting)).collect(),
+            ranks: (0..n).map(|_| Rank::Greets(scenario.greeting)).collect(),
             asked: vec![None; n as usize],
             heard: vec![Heard::Done; n as usize],
             talked: vec![Talked::default(); n as usize],
@@ -89,7 +89,7 @@ impl World {
 
     /// All ranks, from nothing to ready.
     pub(super) fn start(&mut self) -> Result<(), StartError> {
-        for r in 0..self.setting.ranks {
+        for r in 0..self.scenario.ranks {
             self.at(0, Event::Answered(r));
         }
         while let Some((now, event)) = self.next() {
@@ -167,7 +167,7 @@ impl World {
 
     /// The conversation is open: the ranks agree on the job.
     fn greeted(&mut self, rank: u32) {
-        let s = &self.setting;
+        let s = &self.scenario;
         if s.ranks == 1 {
             return self.publishes(rank, false);
         }
@@ -178,7 +178,7 @@ impl World {
                 set: (0..s.per_host).collect(),
                 ..Cpus::default()
             },
-            knobs: Vec::new(),
+            settings: Vec::new(),
             bound: None,
         };
         let word = (rank == 0).then(|| Word {
@@ -195,7 +195,7 @@ impl World {
 
     /// A rank that knows the job publishes its address.
     fn publishes(&mut self, rank: u32, here: bool) {
-        let s = &self.setting;
+        let s = &self.scenario;
         let said = s.knows != Knows::Ranks;
         let lead = rank / s.per_host * s.per_host;
         let publish = Publish {

@@ -14,15 +14,16 @@ pub use measure::measure;
 
 use kw_base::Calibration;
 use kw_base::calibration::{Part, Subject};
-use kw_base::knobs::{Id, Knobs};
+use kw_base::settings::{Id, Settings};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The figures that the knobs allow to be used: those of the host's files, or the built-in values.
-pub fn known(knobs: &Knobs) -> Calibration {
+/// The figures that the settings allow to be used: those of the host's files, or the built-in
+/// values.
+pub fn known(settings: &Settings) -> Calibration {
     let mut all = Calibration::START;
-    if knobs.flag(Id::Calibrate) {
+    if settings.flag(Id::Calibrate) {
         for part in Part::ALL {
             match load(part) {
                 Ok(figures) => all = all.with_part(part, &figures),

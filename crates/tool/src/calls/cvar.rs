@@ -1,11 +1,11 @@
 //! Control variables (MPI 5.0, 15.3.6): the settings of `kw_base`.
 
 use super::{by_name, give, memory, need, open, say};
-use kw_base::knobs::{ALL, Id, Knobs, When};
+use kw_base::settings::{ALL, Id, Settings, When};
 use kw_objects::error::{Fault, Res, ToolClass};
 use kw_objects::handle::{CvarH, EnumH, TypeH};
 use kw_objects::state::{Guard, Mpi};
-use kw_objects::tool::{NO_OBJECT, cvar, enum_handle, of_knob, refuse, row, verbosity};
+use kw_objects::tool::{NO_OBJECT, cvar, enum_handle, of_setting, refuse, row, verbosity};
 use kw_sys::args::{Out, OutText, Text};
 use kw_sys::buf::Addr;
 use kw_sys::environment;
@@ -34,14 +34,14 @@ pub fn t_cvar_get_info(
     scope: Out<i32>,
 ) -> Res {
     let _guard = open(mpi)?;
-    let knob = &ALL[row(cvar_index, ALL.len())?];
-    say(knob.name, name, name_len)?;
-    say(knob.help, desc, desc_len)?;
-    give(verbosity_, verbosity(knob.audience));
-    give(datatype, cvar::shape(knob).0);
-    give(enumtype, enum_handle(of_knob(knob)));
+    let setting = &ALL[row(cvar_index, ALL.len())?];
+    say(setting.name, name, name_len)?;
+    say(setting.help, desc, desc_len)?;
+    give(verbosity_, verbosity(setting.audience));
+    give(datatype, cvar::shape(setting).0);
+    give(enumtype, enum_handle(of_setting(setting)));
     give(bind, NO_OBJECT);
-    give(scope, cvar::scope(knob));
+    give(scope, cvar::scope(setting));
     Ok(())
 }
 
@@ -81,18 +81,18 @@ pub fn t_cvar_handle_free(mpi: &Mpi, handle: Out<CvarH>) -> Res {
 /// MPI_T_cvar_read
 pub fn t_cvar_read(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     let guard = open(mpi)?;
-    let position = guard.above.tool.cvars.get(handle)?.knob;
-    let knob = &ALL[position];
-    let value = cvar::to_c(knob, current(&guard).at(position));
+    let position = guard.above.tool.cvars.get(handle)?.setting;
+    let setting = &ALL[position];
+    let value = cvar::to_c(setting, current(&guard).at(position));
     memory(buf, value.len(), "buf")?.write(0, &value);
     Ok(())
 }
 
 /// The present settings: of the engine, of the last one, or of the next one.
-fn current(guard: &Guard<'_>) -> Knobs {
+fn current(guard: &Guard<'_>) -> Settings {
     let cvars = &guard.above.tool.cvars;
     match (&guard.engine, cvars.last()) {
-        (Some(engine), _) => engine.knobs().clone(),
+        (Some(engine), _) => engine.settings().clone(),
         (None, Some(last)) => last.clone(),
         (None, None) => cvars.before_start(environment::variable),
     }
@@ -101,50 +101,53 @@ fn current(guard: &Guard<'_>) -> Knobs {
 /// MPI_T_cvar_write
 pub fn t_cvar_write(mpi: &Mpi, handle: CvarH, buf: Addr) -> Res {
     let mut guard = open(mpi)?;
-    let position = guard.above.tool.cvars.get(handle)?.knob;
-    let knob = &ALL[position];
+    let position = guard.above.tool.cvars.get(handle)?.setting;
+    let setting = &ALL[position];
     may_set(&guard, position)?;
-    let text = cvar::from_c(knob, &value(buf, cvar::size(knob), knob.kind)?)?;
+    let text = cvar::from_c(setting, &value(buf, cvar::size(setting), setting.kind)?)?;
     let invalid = |why: &dyn Display| Fault::tool(ToolClass::Invalid, why.to_string());
     if guard.engine.is_some() {
-        let set = guard.set_knob(position, &text);
+        let set = guard.set_setting(position, &text);
         set.map_err(|e| invalid(&e))?;
         if position == Id::Log as usize {
             let engine = guard.engine.as_ref();
-            log::set_level(engine.map_or(0, |e| e.knobs().choice(Id::Log)));
+            log::set_level(engine.map_or(0, |e| e.settings().choice(Id::Log)));
         }
         return Ok(());
     }
-    let mut knobs = current(&guard);
-    knobs.set_at(position, &text).map_err(|e| invalid(&e))?;
-    kw_boot::check_knobs(&knobs).map_err(|e| invalid(&e))?;
+    let mut settings = current(&guard);
+    settings.set_at(position, &text).map_err(|e| invalid(&e))?;
+    kw_boot::check_settings(&settings).map_err(|e| invalid(&e))?;
     guard.above.tool.cvars.set_early(position, text);
     Ok(())
 }
 
 /// Checks whether a setting may be set now.
 fn may_set(guard: &Guard<'_>, position: usize) -> Res {
-    let knob = &ALL[position];
+    let setting = &ALL[position];
     let running = guard.engine.is_some();
-    match knob.when {
+    match setting.when {
         When::Never => refuse(
             ToolClass::CvarSetNever,
-            format!("{} can only be set when the ranks are started", knob.name),
+            format!(
+                "{} can only be set when the ranks are started",
+                setting.name
+            ),
         ),
         _ if guard.above.life.left => refuse(
             ToolClass::CvarSetNotNow,
-            format!("{} cannot be set: MPI was finalised", knob.name),
+            format!("{} cannot be set: MPI was finalised", setting.name),
         ),
         When::BeforeInit if running => refuse(
             ToolClass::CvarSetNotNow,
-            format!("{} is read when MPI starts", knob.name),
+            format!("{} is read when MPI starts", setting.name),
         ),
         _ => Ok(()),
     }
 }
 
 /// The bytes that the caller gives; a text ends with its zero.
-fn value(buf: Addr, size: usize, kind: kw_base::knobs::Kind) -> Res<Vec<u8>> {
+fn value(buf: Addr, size: usize, kind: kw_base::settings::Kind) -> Res<Vec<u8>> {
     let mut bytes = Vec::new();
     let memory = memory(buf, size as u64 as usize, "buf")?;
     if !kind.is_text() {

@@ -139,9 +139,9 @@ fn another_mpi_that_comes_first_is_named() {
 }
 
 #[test]
-fn a_variable_that_is_no_knob_is_a_fault() {
+fn an_unknown_variable_is_a_fault() {
     one("KW_ variables", Grade::Fault, &["KW_SPIM", "unset"], |f| {
-        f.variables = vec!["KW_SPIM is no knob, and has no effect".into()];
+        f.variables = vec!["KW_SPIM is not a setting (ignored)".into()];
     });
 }
 

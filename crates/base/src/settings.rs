@@ -1,5 +1,5 @@
-//! Every knob of the library, declared once: the environment, MPI_T, `kwinfo` and the documentation
-//! read this table.
+//! Every setting of the library, declared once: the environment, MPI_T, `kwinfo` and the
+//! documentation read this table.
 //!
 //! Values are read from a lookup function (the process environment in production, a map in tests)
 //! exactly once, when a rank or the launcher starts. No other code reads the environment;
@@ -8,7 +8,7 @@
 
 use crate::components::Component;
 
-/// Type of a knob's value.
+/// Type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
@@ -34,7 +34,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// When a knob may be changed through MPI_T (the environment is read when MPI starts).
+/// When a setting may be changed through MPI_T (the environment is read when MPI starts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Never: set in the environment only.
@@ -67,9 +67,9 @@ pub enum Audience {
     Developer,
 }
 
-/// One declared knob.
+/// One declared setting.
 #[derive(Clone, Copy, Debug)]
-pub struct Knob {
+pub struct Setting {
     /// Environment variable, `KW_*`.
     pub name: &'static str,
     /// How its text is read.
@@ -103,20 +103,20 @@ impl Kind {
     }
 }
 
-impl Knob {
-    /// Whether the text is `auto` and the knob accepts `auto`.
+impl Setting {
+    /// Whether the text is `auto` and the setting accepts `auto`.
     pub fn is_auto(&self, text: &str) -> bool {
         text == "auto" && self.default == "auto"
     }
 }
 
-macro_rules! knobs {
+macro_rules! settings {
     ($($id:ident = $name:literal, $kind:expr, $default:literal, $help:literal, $memory:literal,
         $component:ident, $when:ident, $reach:ident, $audience:ident;)*) => {
-        /// The declared knobs, in the order they are printed.
-        pub const ALL: &[Knob] = {
+        /// The declared settings, in the order they are printed.
+        pub const ALL: &[Setting] = {
             use Kind::*;
-            &[$(Knob {
+            &[$(Setting {
                 name: $name,
                 kind: $kind,
                 default: $default,
@@ -128,7 +128,7 @@ macro_rules! knobs {
                 audience: Audience::$audience,
             }),*]
         };
-        /// Names a knob of [`ALL`].
+        /// Names a setting of [`ALL`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Id { $($id),* }
@@ -138,7 +138,7 @@ macro_rules! knobs {
 /// The networks that [`Id::Paths`] may name; `kw-networks` opens them.
 pub const NETWORKS: [&str; 2] = ["tcp", "udp"];
 
-knobs! {
+settings! {
     Paths = "KW_PATHS", Text, "self,shm,tcp", "Transports that may be used, comma separated: self, shm, tcp, udp. Of tcp and udp, only the first one named is used.", "none", Paths, BeforeInit, Alike, User;
     Spin = "KW_SPIN", Micros, "auto", "How long a waiting thread polls before it sleeps (up to 1 ms longer while a local peer reads data that this rank has sent). auto is 64 times the measured cost of waking a thread, about 1 ms (kwinfo --choices). The thread yields between polls after four wake-up times, or from the first poll on if ranks outnumber cores. With auto, a waiting rank that shares its CPU with an unrelated compute-bound process sleeps at once; if that process also sleeps now and then, the rank yields between polls.", "none", Progress, Anytime, Local, User;
     EventThread = "KW_EVENT_THREAD", Bool, "yes", "Run a progress thread that serves communication while the program computes.", "one thread stack", Progress, Anytime, Local, User;
@@ -183,15 +183,15 @@ knobs! {
     Log = "KW_LOG", Choice(LOG_LEVELS), "warn", "How much the library logs to standard error, one line each with rank and host. error: faults; warn: also settings without effect; info: also the job's layout, networks used and lost ranks; debug: also settings, launcher, transports and algorithms chosen; trace: also each protocol step, except for short messages sent at once.", "none", Reports, Anytime, Local, User;
 }
 
-/// Values of all knobs, by position in [`ALL`].
+/// Values of all settings, by position in [`ALL`].
 #[derive(Clone, Debug)]
-pub struct Knobs {
+pub struct Settings {
     values: Vec<String>,
 }
 
-/// A knob with an invalid value.
+/// A setting with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadKnob {
+pub struct InvalidSetting {
     /// The variable.
     pub name: &'static str,
     /// Its text.
@@ -200,7 +200,7 @@ pub struct BadKnob {
     pub wants: String,
 }
 
-impl std::fmt::Display for BadKnob {
+impl std::fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -210,12 +210,12 @@ impl std::fmt::Display for BadKnob {
     }
 }
 
-impl std::error::Error for BadKnob {}
+impl std::error::Error for InvalidSetting {}
 
-impl Knobs {
-    /// Reads every knob through `lookup`; knobs that are not set, or to nothing, keep their defaults.
-    /// The first invalid value is an error.
-    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Knobs, BadKnob> {
+impl Settings {
+    /// Reads every setting through `lookup`; settings that are not set, or to nothing, keep their
+    /// defaults. The first invalid value is an error.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Settings, InvalidSetting> {
         let mut values = Vec::with_capacity(ALL.len());
         for k in ALL {
             let text = lookup(k.name).filter(|text| !text.trim().is_empty());
@@ -226,34 +226,34 @@ impl Knobs {
                 _ => text,
             });
         }
-        Ok(Knobs { values })
+        Ok(Settings { values })
     }
 
     /// All defaults.
-    pub fn defaults() -> Knobs {
-        Knobs {
+    pub fn defaults() -> Settings {
+        Settings {
             values: ALL.iter().map(|k| k.default.to_string()).collect(),
         }
     }
 
-    /// The text of a knob.
+    /// The text of a setting.
     pub fn text(&self, id: Id) -> &str {
         &self.values[id as usize]
     }
 
-    /// The text of the knob at a position of [`ALL`].
+    /// The text of the setting at a position of [`ALL`].
     pub fn at(&self, position: usize) -> &str {
         &self.values[position]
     }
 
-    /// Sets the knob at a position of [`ALL`].
-    pub fn set_at(&mut self, position: usize, text: &str) -> Result<(), BadKnob> {
+    /// Sets the setting at a position of [`ALL`].
+    pub fn set_at(&mut self, position: usize, text: &str) -> Result<(), InvalidSetting> {
         check(&ALL[position], text)?;
         self.values[position] = text.to_string();
         Ok(())
     }
 
-    /// The position of the word of a [`Kind::Choice`] knob.
+    /// The position of the word of a [`Kind::Choice`] setting.
     pub fn choice(&self, id: Id) -> usize {
         let Kind::Choice(words) = ALL[id as usize].kind else {
             return 0;
@@ -261,7 +261,7 @@ impl Knobs {
         words.iter().position(|w| *w == self.text(id)).unwrap_or(0)
     }
 
-    /// A [`Kind::Bool`] knob.
+    /// A [`Kind::Bool`] setting.
     pub fn flag(&self, id: Id) -> bool {
         parse_bool(self.text(id)).unwrap_or(false)
     }
@@ -271,23 +271,23 @@ impl Knobs {
         parse_bytes(self.text(id))
     }
 
-    /// A [`Kind::Ports`] knob: first and last; `None` means `auto`.
+    /// A [`Kind::Ports`] setting: first and last; `None` means `auto`.
     pub fn ports(&self, id: Id) -> Option<(u16, u16)> {
         parse_ports(self.text(id))
     }
 
-    /// A [`Kind::Seconds`] knob; `None` means never.
+    /// A [`Kind::Seconds`] setting; `None` means never.
     pub fn seconds(&self, id: Id) -> Option<std::time::Duration> {
         parse_seconds(self.text(id)).filter(|d| !d.is_zero())
     }
 
-    /// Sets one knob (tests, MPI_T).
-    pub fn set(&mut self, id: Id, text: &str) -> Result<(), BadKnob> {
+    /// Sets one setting (tests, MPI_T).
+    pub fn set(&mut self, id: Id, text: &str) -> Result<(), InvalidSetting> {
         self.set_at(id as usize, text)
     }
 }
 
-fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
+fn check(k: &'static Setting, text: &str) -> Result<(), InvalidSetting> {
     if k.is_auto(text) {
         return Ok(());
     }
@@ -314,7 +314,7 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
     };
     match good {
         true => Ok(()),
-        false => Err(BadKnob {
+        false => Err(InvalidSetting {
             name: k.name,
             text: text.to_string(),
             wants: wants + if k.is_auto("auto") { ", or auto" } else { "" },
@@ -322,7 +322,7 @@ fn check(k: &'static Knob, text: &str) -> Result<(), BadKnob> {
     }
 }
 
-/// Warning about an environment variable `KW_*` that names no knob.
+/// Warning about an environment variable `KW_*` that names no setting.
 pub fn misspelt(name: &str) -> Option<String> {
     let known = || ALL.iter().map(|k| k.name);
     if !name.starts_with("KW_") || known().any(|k| k == name) {
@@ -375,17 +375,17 @@ mod tests {
 
     #[test]
     fn defaults_are_readable_and_units_are_understood() {
-        Knobs::read(|_| None).expect("every default reads");
-        let k = Knobs::read(|n| (n == "KW_EAGER_TCP").then(|| "64K".into())).unwrap();
+        Settings::read(|_| None).expect("every default reads");
+        let k = Settings::read(|n| (n == "KW_EAGER_TCP").then(|| "64K".into())).unwrap();
         assert_eq!(k.number(Id::EagerTcp), Some(65536));
         assert_eq!(k.number(Id::EagerShm), None);
-        let k = Knobs::read(|n| (n == "KW_PATHS").then(String::new)).unwrap();
-        assert_eq!(k.text(Id::Paths), Knobs::defaults().text(Id::Paths));
+        let k = Settings::read(|n| (n == "KW_PATHS").then(String::new)).unwrap();
+        assert_eq!(k.text(Id::Paths), Settings::defaults().text(Id::Paths));
     }
 
     #[test]
-    fn only_a_knob_that_has_it_takes_auto_and_a_choice_names_its_words() {
-        let mut k = Knobs::defaults();
+    fn only_a_setting_that_has_it_takes_auto_and_a_choice_names_its_words() {
+        let mut k = Settings::defaults();
         assert!(k.set(Id::EagerShm, "auto").is_ok());
         assert!(k.set(Id::Watch, "auto").is_err());
         let e = k.set(Id::Log, "loud").unwrap_err();
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn ports_are_a_range_that_can_be() {
-        let mut k = Knobs::defaults();
+        let mut k = Settings::defaults();
         assert_eq!(k.ports(Id::Ports), None);
         for (text, range) in [("40000-40100", (40000, 40100)), ("7000", (7000, 7000))] {
             k.set(Id::Ports, text).unwrap();
@@ -409,12 +409,12 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_kept() {
-        let k = Knobs::read(|n| (n == "KW_KEY").then(|| "0123456789abcdef".into())).unwrap();
+        let k = Settings::read(|n| (n == "KW_KEY").then(|| "0123456789abcdef".into())).unwrap();
         assert_eq!(k.text(Id::Key), "");
     }
 
     #[test]
-    fn misspelt_knobs_are_named_with_the_nearest() {
+    fn misspelt_settings_are_named_with_the_nearest() {
         let spim = misspelt("KW_SPIM").unwrap();
         assert!(spim.ends_with("did you mean KW_SPIN?"), "{spim}");
         assert!(
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_bad_value_names_its_variable() {
-        let e = Knobs::read(|n| (n == "KW_WATCH").then(|| "soon".into())).unwrap_err();
+        let e = Settings::read(|n| (n == "KW_WATCH").then(|| "soon".into())).unwrap_err();
         assert_eq!(
             e.to_string(),
             "KW_WATCH is 'soon', but must be a whole number"
