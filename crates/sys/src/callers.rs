@@ -9,7 +9,7 @@
 
 use crate::crash::{_Unwind_Backtrace, UnwindContext};
 use crate::source_line;
-use kw_base::source_line;
+use kw_base::source_line::{base, is_source_line};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Most frames that are examined.
@@ -72,10 +72,7 @@ pub fn addresses(most: usize) -> Box<[usize]> {
 /// The calls at these addresses. Code in no file is left out unless a language tells what it is.
 pub fn named(addresses: &[usize]) -> Vec<Caller> {
     let mut all: Vec<Caller> = addresses.iter().map(|&address| caller(address)).collect();
-    if addresses
-        .last()
-        .is_some_and(|&a| source_line::is_source_line(a as u64))
-    {
+    if addresses.last().is_some_and(|&a| is_source_line(a as u64)) {
         all.retain(|c| !c.file.is_empty());
     }
     all
@@ -88,11 +85,11 @@ pub fn own_file() -> String {
 
 fn caller(address: usize) -> Caller {
     let place = address as u64;
-    if source_line::is_source_line(place) {
+    if is_source_line(place) {
         return Caller {
             function: None,
             file: source_line::name(place),
-            offset: place - source_line::base(place) - 1,
+            offset: place - base(place) - 1,
         };
     }
     // SAFETY: the structure is plain data, and dladdr fills it in or reports that it has not.
