@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jobs import ROOT, run, told
+from jobs import ROOT, run, dump
 
 MPI4PY = (
     "mpi4py==" + re.search(r"^version=(.*)$", (ROOT / "tests/mpi4py/setup").read_text(), re.M)[1]
@@ -25,7 +25,7 @@ def pip(commands, *words):
         pytest.skip(
             f"the index of Python's packages cannot be reached: {p.stderr.strip().splitlines()[-1]}"
         )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
 
 
 def environment(place, *packages):

@@ -38,7 +38,7 @@ def cargo(command, *words):
     return [os.environ.get("CARGO", "cargo"), command, "--profile", "checked", "--quiet", *words]
 
 
-def told(p):
+def dump(p):
     """What a command has said, for the sentence of an assertion."""
     return (
         f"{' '.join(p.args)}\nstatus {p.returncode}\nout {p.stdout[-3000:]!r}\n"
@@ -50,18 +50,18 @@ def mpiexec(*words, status=0, out=None, err=None, sentence=None, env=None, **mor
     """Runs mpiexec; checks exit status, output (exact), a part of its errors, and that it says
     exactly one sentence, or none where all is well."""
     p = run(MPIEXEC, *words, env=env, **more)
-    assert status is None or p.returncode == status, f"status should be {status}: {told(p)}"
+    assert status is None or p.returncode == status, f"status should be {status}: {dump(p)}"
     if out is not None:
-        assert p.stdout == out, f"output should be {out!r}: {told(p)}"
+        assert p.stdout == out, f"output should be {out!r}: {dump(p)}"
     if err is not None:
-        assert err in p.stderr, f"errors should hold {err!r}: {told(p)}"
+        assert err in p.stderr, f"errors should hold {err!r}: {dump(p)}"
     if sentence is not None:
         lines = [line for line in p.stderr.splitlines() if line.startswith("mpiexec: ")]
         assert len(lines) == 1 and sentence in lines[0], (
-            f"one sentence should hold {sentence!r}: {told(p)}"
+            f"one sentence should hold {sentence!r}: {dump(p)}"
         )
     elif status == 0:
-        assert "mpiexec:" not in p.stderr or "-v" in words, f"nothing should be said: {told(p)}"
+        assert "mpiexec:" not in p.stderr or "-v" in words, f"nothing should be said: {dump(p)}"
     return p
 
 
@@ -71,7 +71,7 @@ def lab(options, script, status=0, **env):
     p = run(LAB, *options.split(), "--", "sh", "-c", script, env=env)
     if p.returncode == SKIPPED and p.stderr.startswith("lab: "):
         pytest.skip(p.stderr.strip())
-    assert p.returncode == status or status is None and p.returncode != 0, told(p)
+    assert p.returncode == status or status is None and p.returncode != 0, dump(p)
     return p.stdout, p.stderr
 
 

@@ -54,7 +54,7 @@ WALL = ("machine", "library", "variant", "args", "ranks", "network")
 
 
 def walls(runs, program):
-    """ranks -> {library: seconds from its start to its end} of a program's runs without settings."""
+    """ranks -> {library: seconds from start to end} of a program's runs without settings."""
     some = trust.settled(
         runs[(runs.program == program) & (runs.status == "ok") & (runs.variant == "")], WALL
     )

@@ -256,7 +256,9 @@ class Library:
     def run(self, program, ranks, network, *args, settings=None, timeout=300):
         """Standard output, wall seconds. Raises on failure; a program that takes too long is ended
         with all its ranks, and the exception has what it wrote."""
-        out, _, wall = self.run_whole(program, ranks, network, *args, settings=settings, timeout=timeout)
+        out, _, wall = self.run_whole(
+            program, ranks, network, *args, settings=settings, timeout=timeout
+        )
         return out, wall
 
     def run_whole(self, program, ranks, network, *args, settings=None, timeout=300):

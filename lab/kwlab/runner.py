@@ -238,7 +238,9 @@ class Runner:
                 if cell.application
                 else [self.program(library, cell.program)]
             )
-            command = library.told(words, cell.ranks, cell.network, *cell.args, settings=settings(cell))
+            command = library.told(
+                words, cell.ranks, cell.network, *cell.args, settings=settings(cell)
+            )
         except (Failed, Unavailable, OSError) as why:
             return Outcome("missing" if isinstance(why, Unavailable) else "failed", str(why))
         watch = Watch()
@@ -248,7 +250,13 @@ class Runner:
     def ran(self, library, cell, words, settings, *more):
         """A cell's program, with further arguments: output, complaints, wall seconds."""
         return library.run_whole(
-            words, cell.ranks, cell.network, *cell.args, *more, settings=settings, timeout=self.plan.limit
+            words,
+            cell.ranks,
+            cell.network,
+            *cell.args,
+            *more,
+            settings=settings,
+            timeout=self.plan.limit,
         )
 
     def started(self, library, cell, words):

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from engines import package
-from jobs import DIST, MPIEXEC, ROOT, cargo, run, told
+from jobs import DIST, MPIEXEC, ROOT, cargo, run, dump
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def says(mpich):
 
     def check(expected, library, *words):
         p = run(*words, env={"LD_LIBRARY_PATH": str(library / "lib")} if library else {})
-        assert p.returncode == 0 and p.stdout.strip() == expected, told(p)
+        assert p.returncode == 0 and p.stdout.strip() == expected, dump(p)
 
     return check
 
@@ -69,7 +69,7 @@ def test_our_fortran_on_their_library(mpich, tmp_path):
         ROOT / "examples/heat2d.f90",
         cwd=tmp_path,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     p = run(
         mpich / "bin/mpiexec",
         "-n",
@@ -77,7 +77,7 @@ def test_our_fortran_on_their_library(mpich, tmp_path):
         tmp_path / "heat2d",
         env={"LD_LIBRARY_PATH": str(mpich / "lib")},
     )
-    assert p.returncode == 0 and "as it must be" in p.stdout, told(p)
+    assert p.returncode == 0 and "as it must be" in p.stdout, dump(p)
 
 
 def test_a_program_without_a_launcher(says, theirs):
@@ -95,4 +95,4 @@ def values():
 def test_values_are_the_same(mpich, values):
     env = {"PEER_MPI_ABI_INCLUDE": f"{mpich}/include"}
     p = run(*values, "--", "--include-ignored", cwd=ROOT, timeout=600, env=env)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)

@@ -11,7 +11,7 @@ import pytest
 
 from builds import LIBRARIES, prefix
 from environments import MPI4PY, environment
-from jobs import ROOT, mpiexec, run, told
+from jobs import ROOT, mpiexec, run, dump
 
 DIRECTORIES = [library.parent.resolve() for library in LIBRARIES.values()]
 # the last has copies of the library's objects
@@ -30,7 +30,7 @@ def build(abi, options, out):
         program,
         ROOT / "tests/abi_shims/foreign.c",
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return program
 
 
@@ -88,7 +88,7 @@ def test_handles_that_are_none_are_errors(any_foreign):
     constant = "(the program gave 0x101: a constant of another ABI"
     for what, why in (("standard", constant), ("number", constant), ("kind", kind)):
         p = mpiexec("-n", 1, program, what, status=None)
-        assert p.returncode != 0 and "names no communicator " + why in p.stderr, told(p)
+        assert p.returncode != 0 and "names no communicator " + why in p.stderr, dump(p)
 
 
 def test_datatypes_beyond_mpi_work(any_foreign):
@@ -101,41 +101,41 @@ def test_an_operation_beyond_mpi_compares(any_foreign):
 
 def test_functions_beyond_mpi_say_that_they_are_not_there(any_foreign):
     p = mpiexec("-n", 1, any_foreign[1], "beyond", out="unsupported\n")
-    assert "MPIX_Comm_agree is not an MPI function" in p.stderr, told(p)
+    assert "MPIX_Comm_agree is not an MPI function" in p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("name", ("libmpi.so.12", "libmpi.so.40"))
 def test_a_function_that_no_library_of_ours_has_is_named_before_the_program_runs(linked, name):
     p = mpiexec("-n", 2, linked(name, beyond="MPIX_Of_tomorrow"), status=127)
     lacks = f"needs MPIX_Of_tomorrow, which Kittiwake's {name} does not define"
-    assert p.stderr.count(lacks) == 1, told(p)
+    assert p.stderr.count(lacks) == 1, dump(p)
     assert p.stderr.index("needs MPIX_Of_tomorrow") < p.stderr.index(
         "undefined symbol: MPIX_Of_tomorrow"
-    ), told(p)
+    ), dump(p)
     p = mpiexec("-n", 2, linked(name))
-    assert "needs" not in p.stderr, told(p)
+    assert "needs" not in p.stderr, dump(p)
 
 
 def test_mpiexec_says_which_library_it_puts_in_front(any_foreign, program):
     abi, foreign = any_foreign
     p = mpiexec("-v", "-n", 1, foreign)
     library = LIBRARIES[abi]
-    assert f", with {library.name} in {library.parent.resolve()}\n" in p.stderr, told(p)
+    assert f", with {library.name} in {library.parent.resolve()}\n" in p.stderr, dump(p)
     p = mpiexec("-v", "-n", 1, program("tests/abi/swap.c", "-std=c99"))
-    assert "libmpi.so." not in p.stderr, told(p)
+    assert "libmpi.so." not in p.stderr, dump(p)
 
 
 def test_the_library_of_the_environment_comes_behind_ours(foreign, tmp_path):
     (tmp_path / "libmpi.so.12").write_text("no library")
     mpiexec("-n", 2, foreign, "callbacks", env={"LD_LIBRARY_PATH": str(tmp_path)})
     p = mpiexec("-n", 1, "-env", "LD_LIBRARY_PATH", tmp_path, "sh", "-c", "echo $LD_LIBRARY_PATH")
-    assert p.stdout == ":".join(map(str, [*DIRECTORIES, tmp_path])) + "\n", told(p)
+    assert p.stdout == ":".join(map(str, [*DIRECTORIES, tmp_path])) + "\n", dump(p)
 
 
 def test_without_mpiexec_there_is_one_rank(any_foreign):
     abi, program = any_foreign
     p = run(program, "callbacks", env={"LD_LIBRARY_PATH": str(LIBRARIES[abi].parent)})
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_a_program_with_an_rpath(linked, tmp_path, name):
     program = linked(name, *rpath(tmp_path))
     assert run(program).returncode == 1
     p = mpiexec("-v", "-n", 2, program)
-    assert "by LD_AUDIT" in p.stderr, told(p)
+    assert "by LD_AUDIT" in p.stderr, dump(p)
 
 
 @audited
@@ -264,7 +264,7 @@ def test_a_library_that_is_opened_by_its_path(linked, tmp_path, name):
 @audited
 def test_auditors_of_the_user_stay():
     p = mpiexec("-n", 1, "-env", "LD_AUDIT", "/no/such", "sh", "-c", "echo $LD_AUDIT", status=None)
-    assert p.stdout.endswith("libkw_audit.so:/no/such\n"), told(p)
+    assert p.stdout.endswith("libkw_audit.so:/no/such\n"), dump(p)
 
 
 def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
@@ -278,7 +278,7 @@ def test_two_abis_in_a_process_are_found_out(any_foreign, tmp_path):
         p = mpiexec("-n", 1, foreign, status=None, env={"LD_PRELOAD": str(library)})
         sentence = r"this program uses both (\S+) and (\S+), whose"
         said = re.search(sentence, p.stderr)
-        assert p.returncode != 0 and said and set(said.groups()) == {library.name, own}, told(p)
+        assert p.returncode != 0 and said and set(said.groups()) == {library.name, own}, dump(p)
 
 
 def test_options_of_other_launchers(foreign):
@@ -299,7 +299,7 @@ def test_options_of_other_launchers(foreign):
     assert p.returncode == 0 and said == [
         "mpiexec: --mca btl self,vader has no meaning here, and is ignored",
         "mpiexec: -iface eth0 has no meaning here, and is ignored",
-    ], told(p)
+    ], dump(p)
 
 
 @pytest.fixture(scope="module")
@@ -320,9 +320,9 @@ def test_the_stock_wheel_of_mpi4py_finds_the_library(wheel, abi):
     )
     env = {"MPI4PY_MPIABI": abi}
     p = mpiexec("-n", 2, wheel, "-c", code, status=0, env=env)
-    assert p.stdout == f"{abi} Kittiwake\n" * 2, told(p)
+    assert p.stdout == f"{abi} Kittiwake\n" * 2, dump(p)
     p = mpiexec("-n", 3, wheel, "-m", "mpi4py.bench", "helloworld", env=env)
-    assert len(p.stdout.splitlines()) == 3, told(p)
+    assert len(p.stdout.splitlines()) == 3, dump(p)
 
 
 def test_the_stock_wheel_of_mpi4py_knows_half_precision(wheel):
@@ -333,4 +333,4 @@ def test_the_stock_wheel_of_mpi4py_knows_half_precision(wheel):
         "print(t.Get_name(), t.Get_size(), b.hex())"
     )
     p = mpiexec("-n", 2, wheel, "-c", code, status=0, env={"MPI4PY_MPIABI": "mpich"})
-    assert p.stdout == "MPIX_C_FLOAT16 2 0040\n" * 2, told(p)
+    assert p.stdout == "MPIX_C_FLOAT16 2 0040\n" * 2, dump(p)

@@ -9,7 +9,7 @@ import pytest
 
 import calls
 from builds import F08, FORTRAN, LIBRARIES, conditions, module, prefix
-from jobs import ROOT, mpiexec, run, told
+from jobs import ROOT, mpiexec, run, dump
 
 SOURCES = ROOT / "tests/fortran"
 CHAPTERS = [*calls.CHAPTERS, "modern"]
@@ -24,7 +24,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi_{}.so.40"
 
 def link(place, name, words):
     p = run(*words, "-o", place / name, cwd=place, timeout=300)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return place / name
 
 
@@ -132,10 +132,10 @@ def test_a_kernel_of_nas_compiled_with_its_own_module(kernel, tmp_path):
         env={"MPIFC": WRAPPER, "FLAGS": "-O1"},
         timeout=300,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     assert F08.name in needed(tmp_path / kernel)
     p = mpiexec("-n", 4, tmp_path / kernel, "S")
-    assert p.stdout.splitlines()[-1] == "verified", told(p)
+    assert p.stdout.splitlines()[-1] == "verified", dump(p)
 
 
 def test_every_function_can_be_called_and_refuses_null_handles(tmp_path):
@@ -208,7 +208,7 @@ def test_a_program_gets_each_library_that_it_names(tmp_path):
         p = mpiexec("-v", "-n", 1, program)
         assert (
             p.stdout == "passed\n" and f"with libmpi.so.40 in {F08.parent.resolve()}" in p.stderr
-        ), told(p)
+        ), dump(p)
 
 
 def test_what_its_own_wrapper_links(tmp_path):

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from builds import FORTRAN, LIBRARIES, STATUS_SIZE, conditions, prefix
-from jobs import ROOT, mpiexec, run, told
+from jobs import ROOT, mpiexec, run, dump
 
 SOURCES = ROOT / "tests/fortran"
 sys.path.append(str(SOURCES))
@@ -34,7 +34,7 @@ def compiled(tmp_path_factory):
             made[program] = run(
                 prefix(abi) / "bin/mpifort", *words, cwd=program.parent, timeout=300
             )
-        assert made[program].returncode == 0, told(made[program])
+        assert made[program].returncode == 0, dump(made[program])
         return program
 
     return compile
@@ -116,12 +116,12 @@ def test_a_program_that_needs_the_library_of_fortran_alone(abi, tmp_path, compil
         "-Wl,--allow-shlib-undefined",
         cwd=tmp_path,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     needed = re.findall(r"NEEDED.*\[(libmpi.*)\]", run("readelf", "-d", program).stdout)
     assert needed == [FORTRAN[abi].name]
     mpiexec("-n", 1, program, out="passed\n")
     p = mpiexec("-v", "-n", 1, program)
-    assert f"with {LIBRARIES[abi].name} in {LIBRARIES[abi].parent.resolve()}" in p.stderr, told(p)
+    assert f"with {LIBRARIES[abi].name} in {LIBRARIES[abi].parent.resolve()}" in p.stderr, dump(p)
 
 
 def exported(abi):

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from jobs import DIST, ROOT, mpiexec, run, told
+from jobs import DIST, ROOT, mpiexec, run, dump
 
 NAS = ROOT / "apps/nas"
 KERNELS = ["ep", "is", "cg", "mg", "ft", "lu", "bt", "btio", "sp"]
@@ -43,7 +43,7 @@ def build(source, place, *programs, **env):
         *programs,
         env={"MPIFC": DIST / "bin/mpifort", "MPICC": DIST / "bin/mpicc", **env},
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return place
 
 
@@ -72,9 +72,9 @@ def figures(out):
 def test_class_s_is_verified(nas, kernel, network, ranks, tmp_path):
     words = [nas / kernel, "S", *further(kernel, tmp_path)]
     p = mpiexec("-n", ranks, *words, env={"KW_PATHS": f"self,{network}"})
-    assert p.stdout.splitlines()[-1] == "verified", told(p)
+    assert p.stdout.splitlines()[-1] == "verified", dump(p)
     found = figures(p.stdout)
-    assert found["ranks"] == ranks and found["seconds"] > 0 and found["Mop/s"] > 0, told(p)
+    assert found["ranks"] == ranks and found["seconds"] > 0 and found["Mop/s"] > 0, dump(p)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_more_ranks_of_other_shapes(nas, kernel, ranks, tmp_path):
 
 def test_btio_writes_every_line_by_itself(nas, tmp_path):
     p = mpiexec("-n", 4, nas / "btio", "S", "simple", tmp_path / "records")
-    assert p.stdout.endswith("\nverified\n"), told(p)
-    assert "0.83 MB" in p.stdout and not list(tmp_path.iterdir()), told(p)
+    assert p.stdout.endswith("\nverified\n"), dump(p)
+    assert "0.83 MB" in p.stdout and not list(tmp_path.iterdir()), dump(p)
 
 
 def test_a_variant_of_btio_that_is_not_there_is_refused(nas, tmp_path):
@@ -125,7 +125,7 @@ def test_verdict(verdict, what, right, ranks):
         status=0 if right else 1,
         sentence=None if right else "exited with status 1",
     )
-    assert p.stdout.splitlines()[-1] == ("verified" if right else "NOT VERIFIED"), told(p)
+    assert p.stdout.splitlines()[-1] == ("verified" if right else "NOT VERIFIED"), dump(p)
 
 
 @pytest.fixture(scope="session")
@@ -161,14 +161,14 @@ def test_a_result_that_is_not_the_published_one_is_told(mistaken, kernel, tmp_pa
         status=1,
         sentence="exited with status 1",
     )
-    assert p.stdout.splitlines()[-1] == "NOT VERIFIED", told(p)
+    assert p.stdout.splitlines()[-1] == "NOT VERIFIED", dump(p)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_class_that_is_not_there_is_refused(nas, kernel):
     p = mpiexec("-n", 2, nas / kernel, "Q", status=2, out="", sentence="exited with status 2")
     assert f"{kernel} takes the class of the problem as its argument: one of S, W, A" in p.stderr, (
-        told(p)
+        dump(p)
     )
     mpiexec(
         "-n",

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, run, told
+from jobs import MPIEXEC, WATCHDOG, run, dump
 
 OPS = (
     "barrier bcast reduce allreduce allgather alltoall reduce_scatter gather scatter scan exscan"
@@ -192,7 +192,7 @@ def test_collective_operations(ranks, mode, measure):
     p = measure("coll", ranks, "--ms", "1", "--ops", ",".join(OPS), "--sizes", "8,1024", *mode)
     lines = measurements(p)
     expected = {(op, size) for op in OPS for size in ((0,) if op == "barrier" else (8, 1024))}
-    assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), told(p)
+    assert sorted((one["op"], one["bytes"]) for one in lines) == sorted(expected), dump(p)
     for us in [one["us"] for one in lines] + [
         one["barrier_us"] for one in lines if "--apart" in mode
     ]:
@@ -203,14 +203,14 @@ def test_collective_operations(ranks, mode, measure):
 @pytest.mark.parametrize("wrong", ["--ops brodcast", "--sizes 7", "--turns 0", "--speed"])
 def test_collective_operations_refuse(wrong, measure):
     p = measure("coll", 2, "--ms", "1", *wrong.split())
-    assert p.returncode != 0 and wrong.split()[-1] in p.stderr, told(p)
+    assert p.returncode != 0 and wrong.split()[-1] in p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("name, ranks, args, wanted", [row[:4] for row in OTHERS])
 def test_a_program(name, ranks, args, wanted, measure):
     p = measure(name, ranks, *args)
     lines = measurements(p)
-    assert len(lines) == wanted and not p.returncode, told(p)
+    assert len(lines) == wanted and not p.returncode, dump(p)
     for times in (value for line in lines for value in line.values() if isinstance(value, dict)):
         if "min" in times:
             in_order(times)
@@ -222,7 +222,7 @@ def test_a_program(name, ranks, args, wanted, measure):
 )
 def test_a_program_refuses(name, ranks, wrong, measure):
     p = measure(name, ranks, *wrong)
-    assert p.returncode != 0 and f"{name}: " in p.stderr, told(p)
+    assert p.returncode != 0 and f"{name}: " in p.stderr, dump(p)
 
 
 def test_tails_are_in_order(measure):
@@ -271,14 +271,14 @@ def test_no_two_receives_share_memory(name, args, measure, program):
     p = measure(name, 2, *args, preload=watch)
     assert not p.returncode and re.search(
         r"^[1-9]\d* receives were watched$", p.stderr, re.MULTILINE
-    ), told(p)
+    ), dump(p)
 
 
 def met(p):
     connect, short, long = measurements(p)
-    assert len(connect["us"]["batches"]) == 3, told(p)
-    assert 0 < connect["us"]["min"] <= connect["worst_us"], told(p)
-    assert 0 < short["us"] and short["bytes"] == 8 and long["bytes"] == 1 << 20, told(p)
+    assert len(connect["us"]["batches"]) == 3, dump(p)
+    assert 0 < connect["us"]["min"] <= connect["worst_us"], dump(p)
+    assert 0 < short["us"] and short["bytes"] == 8 and long["bytes"] == 1 << 20, dump(p)
 
 
 def test_two_jobs_meet(program, tmp_path):
@@ -290,4 +290,4 @@ def test_two_jobs_meet(program, tmp_path):
     assert server.wait(timeout=WATCHDOG) == 0
     met(run(MPIEXEC, "-n", 1, meet, "pair", 3))
     p = run(MPIEXEC, "-n", 1, meet, "shout", port, 3)
-    assert p.returncode != 0 and "'shout'" in p.stderr, told(p)
+    assert p.returncode != 0 and "'shout'" in p.stderr, dump(p)

@@ -240,7 +240,9 @@ def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
     setting, _ = choices_of(
         "-n", "4", "--cores", "4", cache=tmp_path, KW_COLL="bcast - - any any any linear"
     )
-    assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in setting.items()), setting
+    assert all((name == "bcast") == (by == "KW_COLL") for (name, _), (_, by) in setting.items()), (
+        setting
+    )
     crowded, _ = choices_of("-n", "4", "--cores", "2", cache=tmp_path)
     assert "row of the table" in {by for _, by in crowded.values()}
     domains, _ = choices_of(

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, run, told
+from jobs import MPIEXEC, WATCHDOG, run, dump
 
 WITH_PYTEST = "-m pytest -q -p no:cacheprovider -m parallel[{n}] tests"
 
@@ -33,4 +33,4 @@ def test_a_package(directory, n, arguments, sources, python):
         errors="replace",
         stdin=subprocess.DEVNULL,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)

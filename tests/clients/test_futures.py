@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, run, told
+from jobs import MPIEXEC, ROOT, run, dump
 
 EXECUTORS = pathlib.Path(__file__).parent / "executors.py"
 RESULT = f"{[x * x for x in range(20)]}\nKeyError(7)\n"
@@ -55,18 +55,18 @@ manager.shutdown_kernel()
 @pytest.mark.parametrize("start", [WITH_MPIEXEC, []], ids=["mpiexec", "alone"])
 def test_a_pool_of_a_script(start, python):
     p = run(*start, python, EXECUTORS, "pool", stdin=subprocess.DEVNULL)
-    assert p.returncode == 0 and p.stdout == 2 * RESULT, told(p)
+    assert p.returncode == 0 and p.stdout == 2 * RESULT, dump(p)
 
 
 def test_a_pool_of_the_module(python):
     p = run(MPIEXEC, "-n", 3, python, "-m", "mpi4py.futures", EXECUTORS, "module")
-    assert p.returncode == 0 and p.stdout == RESULT, told(p)
+    assert p.returncode == 0 and p.stdout == RESULT, dump(p)
 
 
 @pytest.mark.parametrize("n", [1, 3] if ALL else [3])
 def test_an_executor_over_a_communicator(n, python):
     p = run(MPIEXEC, "-n", n, python, EXECUTORS, "comm")
-    assert p.returncode == 0 and p.stdout == RESULT, told(p)
+    assert p.returncode == 0 and p.stdout == RESULT, dump(p)
 
 
 @pytest.mark.parametrize("start", [WITH_MPIEXEC, []] if ALL else [[]])
@@ -80,7 +80,7 @@ def test_a_pool_of_pytest(start, python, tmp_path):
         "        assert list(pool.map(math.sqrt, [1, 4, 9])) == [1, 2, 3]\n"
     )
     p = run(*start, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", test, cwd=tmp_path)
-    assert p.returncode == 0 and "1 passed" in p.stdout, told(p)
+    assert p.returncode == 0 and "1 passed" in p.stdout, dump(p)
 
 
 def with_packages(python, name, packages):
@@ -107,9 +107,9 @@ def test_a_pool_of_a_notebook_survives_an_interrupt(python, tmp_path):
     script = tmp_path / "notebook.py"
     script.write_text(NOTEBOOK)
     p = run(jupyter, script, cwd=tmp_path)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     said = [line for line in p.stdout.splitlines() if line]
-    assert said == ["[1.0, 2.0, 3.0]", "waits", "interrupted", "[1.0, 2.0, 3.0]"], told(p)
+    assert said == ["[1.0, 2.0, 3.0]", "waits", "interrupted", "[1.0, 2.0, 3.0]"], dump(p)
 
 
 @pytest.mark.skipif(not ALL, reason="make check-all runs it")
@@ -126,4 +126,4 @@ def test_dask_mpi_starts_a_scheduler_and_workers(python, tmp_path):
         "        print('sum', client.submit(sum, [1, 2, 3]).result(), flush=True)\n"
     )
     p = run(MPIEXEC, "-n", 4, dask, script, cwd=tmp_path)
-    assert p.returncode == 0 and "sum 6\n" in p.stdout, told(p)
+    assert p.returncode == 0 and "sum 6\n" in p.stdout, dump(p)

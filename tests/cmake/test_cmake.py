@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from jobs import DIST, run, told
+from jobs import DIST, run, dump
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
 FORTRAN = PROJECT.parent / "fortran"
@@ -34,7 +34,7 @@ SHOWING = [
 def good(*words, **how):
     """What a command prints that has ended well."""
     p = run(*words, **how)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return p.stdout
 
 
@@ -72,7 +72,7 @@ def test_mpicc_says_where_headers_are():
 
 def test_a_compiler_that_is_not_there():
     p = mpicc("x.c", env={"KW_CC": "no-such-compiler"})
-    assert p.returncode != 0 and "no compiler 'no-such-compiler'" in p.stderr, told(p)
+    assert p.returncode != 0 and "no compiler 'no-such-compiler'" in p.stderr, dump(p)
 
 
 def test_compile_link_and_run(tmp_path):
@@ -93,12 +93,12 @@ int main(void) {
 }
 """)
     p = mpicc("-c", "-o", tmp_path / "mpi1.o", source)
-    assert p.returncode != 0, f"MPI_UB is there unasked: {told(p)}"
+    assert p.returncode != 0, f"MPI_UB is there unasked: {dump(p)}"
     p = mpicc("-mpi1", "-o", tmp_path / "mpi1", source)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     lines = [line for line in p.stderr.splitlines() if "deprecated" in line]
     for successor in ("MPI_Type_get_extent", "MPI_Type_create_resized"):
-        assert any(f"use {successor}" in line for line in lines), told(p)
+        assert any(f"use {successor}" in line for line in lines), dump(p)
     good(DIST / "bin/mpicxx", "-DMPI1_COMPAT", "-x", "c++", "-c", "-o", tmp_path / "mpi1.o", source)
 
 
@@ -112,12 +112,12 @@ int main(void) {
 }
 """)
     p = mpicc("-c", "-o", tmp_path / "old.o", source)
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
     p = mpicc("-DKITTIWAKE_WARN_DEPRECATED", "-c", "-o", tmp_path / "old.o", source)
     warned = any(
         "deprecated" in line and "use MPI_Comm_get_attr" in line for line in p.stderr.splitlines()
     )
-    assert p.returncode == 0 and warned, told(p)
+    assert p.returncode == 0 and warned, dump(p)
 
 
 def test_the_tree_may_be_moved_and_commands_may_be_links(tmp_path):
@@ -174,7 +174,7 @@ def test_pkg_config_for_a_gfortran_installed_later(tmp_path, before):
     good("gfortran", "-o", tmp_path / "hello", FORTRAN / "hello.f90", *flags)
     good(tmp_path / "hello")
     p = run(there / "bin/mpifort", "-show")
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
 
 
 @gfortran

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, run, told
+from jobs import MPIEXEC, ROOT, run, dump
 
 SOURCE = ROOT / "tests/conflicts/conflicts.c"
 PATHS = ["self,shm", "self,tcp"]
@@ -30,9 +30,9 @@ def line(case, which):
 @pytest.mark.parametrize("case", CASES)
 def test_a_conflict_is_found_and_both_lines_are_named(conflicts, case, paths, kind):
     p = run(MPIEXEC, "-n", 3, conflicts, case, kind, env={"KW_PATHS": paths, "KW_CHECK": "yes"})
-    assert p.returncode != 0 and "MPI_ERR_RMA_CONFLICT" in p.stderr, told(p)
+    assert p.returncode != 0 and "MPI_ERR_RMA_CONFLICT" in p.stderr, dump(p)
     said = [text for text in p.stderr.splitlines() if line(case, "one") in text]
-    assert len(said) == 1 and line(case, "two") in said[0], told(p)
+    assert len(said) == 1 and line(case, "two") in said[0], dump(p)
 
 
 @pytest.mark.parametrize("kind", ["created", "allocated"])
@@ -41,10 +41,10 @@ def test_a_correct_program_is_left_alone(conflicts, paths, kind):
     p = run(
         MPIEXEC, "-n", 3, conflicts, "correct", kind, env={"KW_PATHS": paths, "KW_CHECK": "yes"}
     )
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_without_the_check_nothing_is_said(conflicts, case):
     p = run(MPIEXEC, "-n", 3, conflicts, case)
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)

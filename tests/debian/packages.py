@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, run, dump
 
 SECONDS = 300
 # The MPI libraries themselves: a program finds these under its own, and ours where they would be.
@@ -587,7 +587,7 @@ def ran(client, work, place, words, env):
             timeout=SECONDS,
             errors="replace",
         )
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
     arguments = [word for word in client.arguments.split() if not word.startswith("<")]
     given = (
         open(place / client.arguments.split("<")[1])
@@ -604,7 +604,7 @@ def ran(client, work, place, words, env):
         timeout=SECONDS,
         errors="replace",
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return (place / client.output).read_text(errors="replace") if client.output else p.stdout
 
 

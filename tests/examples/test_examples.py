@@ -3,7 +3,7 @@ and free of conflicting accesses (KW_CHECK)."""
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, run, dump
 
 PATHS = ["self,shm", "self,tcp"]
 
@@ -14,8 +14,8 @@ PATHS = ["self,shm", "self,tcp"]
 def test_the_hash_table_counts_right(program, ranks, check, paths):
     table = program("examples/hash_table.c", "-O2", "-Wall", "-Wextra")
     p = run(MPIEXEC, "-n", ranks, table, env={"KW_PATHS": paths, "KW_CHECK": check})
-    assert p.returncode == 0 and p.stdout.endswith("the counts are right\n"), told(p)
-    assert not p.stderr, told(p)
+    assert p.returncode == 0 and p.stdout.endswith("the counts are right\n"), dump(p)
+    assert not p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -24,5 +24,5 @@ def test_the_hash_table_counts_right(program, ranks, check, paths):
 def test_work_that_is_stolen_is_done_once(program, ranks, check, paths):
     queens = program("examples/work_stealing.c", "-O2", "-Wall", "-Wextra")
     p = run(MPIEXEC, "-n", ranks, queens, 9, env={"KW_PATHS": paths, "KW_CHECK": check})
-    assert p.returncode == 0 and p.stdout.startswith("9 queens: 352 ways; "), told(p)
-    assert not p.stderr, told(p)
+    assert p.returncode == 0 and p.stdout.startswith("9 queens: 352 ways; "), dump(p)
+    assert not p.stderr, dump(p)

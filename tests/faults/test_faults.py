@@ -7,7 +7,7 @@ import resource
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, run, told
+from jobs import MPIEXEC, WATCHDOG, run, dump
 from seccomp import refuse
 from servers import Job
 
@@ -27,21 +27,21 @@ def test_what_was_printed_comes_out(end):
     for how, status in ("abort", 7), ("fatal", 6), ("outside", 16), ("handler", 7):
         for start in [end], [MPIEXEC, "-n", 1, end]:
             p = run(*start, how)
-            assert (p.returncode, p.stdout) == (status, "a line\n"), f"{how}: {told(p)}"
+            assert (p.returncode, p.stdout) == (status, "a line\n"), f"{how}: {dump(p)}"
 
 
 def test_what_others_printed_comes_out_when_one_ends_the_job(end):
     p = run(MPIEXEC, "-n", 2, end, "others")
-    assert (p.returncode, p.stdout) == (7, "a line\n" * 2), told(p)
+    assert (p.returncode, p.stdout) == (7, "a line\n" * 2), dump(p)
     p = run(end, "killed")
-    assert (p.returncode, p.stdout) == (-15, "a line\n"), told(p)
+    assert (p.returncode, p.stdout) == (-15, "a line\n"), dump(p)
 
 
 def test_a_stream_that_cannot_be_written_does_not_hold_up_the_end(end):
     for how in "locked", "full":
         for start in [end], [MPIEXEC, "-n", 1, end]:
             p = run(*start, how)
-            assert p.returncode == 7 and "error code 7" in p.stderr, f"{how}: {told(p)}"
+            assert p.returncode == 7 and "error code 7" in p.stderr, f"{how}: {dump(p)}"
 
 
 def kill_the_last(killed, size, how, **env):
@@ -94,7 +94,7 @@ def test_exceptions_pass(build):
     for n in 1, 2, 4:
         for paths in "self,shm", "self,tcp":
             p = run(MPIEXEC, "-n", n, throws, env={"KW_PATHS": paths})
-            assert p.returncode == 0, f"{n} ranks, {paths}: {told(p)}"
+            assert p.returncode == 0, f"{n} ranks, {paths}: {dump(p)}"
 
 
 def test_an_exception_that_cannot_pass_ends_the_job_with_a_sentence(build):
@@ -103,22 +103,22 @@ def test_an_exception_that_cannot_pass_ends_the_job_with_a_sentence(build):
         p.returncode == 128 + 6
         and "an exception was thrown out of the function of a reduction in the background"
         in p.stderr
-    ), told(p)
+    ), dump(p)
     p = run(MPIEXEC, "-n", 1, build("throws.cc"), "event")
     assert (
         p.returncode == 128 + 6
         and "an exception was thrown out of a function that MPI_T_event_register_callback took"
         in p.stderr
-    ), told(p)
+    ), dump(p)
 
 
 def test_a_forked_child_is_told_that_it_may_not_call_mpi(build):
     p = run(MPIEXEC, "-n", 2, build("forks.c"))
-    assert p.returncode == 0 and p.stdout == "a line\n" * 2, told(p)
+    assert p.returncode == 0 and p.stdout == "a line\n" * 2, dump(p)
     assert (
         p.stderr.count("MPI_Send was called in a child that a process of the job made with fork()")
         == 2
-    ), told(p)
+    ), dump(p)
 
 
 def test_a_limit_of_file_sizes_is_named(end):
@@ -130,9 +130,9 @@ def test_a_limit_of_file_sizes_is_named(end):
         p.returncode not in (0, 3, 128 + 25)
         and "ulimit -f" in p.stderr
         and "SIGXFSZ" not in p.stderr
-    ), told(p)
+    ), dump(p)
     p = run(MPIEXEC, "-n", 2, end, "none", preexec_fn=limit, env={"KW_PATHS": "self,tcp"})
-    assert p.returncode == 3, f"what the sentence proposes helps: {told(p)}"
+    assert p.returncode == 3, f"what the sentence proposes helps: {dump(p)}"
 
 
 @pytest.mark.skipif(
@@ -144,15 +144,15 @@ def test_a_sandbox_that_refuses_to_name_processors_stops_nobody():
         refuse({"x86_64": 204, "aarch64": 123}[platform.machine()])
 
     p = run(MPIEXEC, "-n", 2, "true", preexec_fn=refuse_affinity)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     p = run(MPIEXEC, "--bind", "core", "-n", 1, "true", preexec_fn=refuse_affinity)
-    assert p.returncode in (0, 1), told(p)
+    assert p.returncode in (0, 1), dump(p)
 
 
 def test_what_outlives_the_job_is_named():
     p = run(MPIEXEC, "-n", 1, "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
     left = p.stdout.strip()
     os.kill(int(left), 9)
-    assert p.returncode == 0 and f"still run on {os.uname().nodename}: {left}" in p.stderr, told(p)
+    assert p.returncode == 0 and f"still run on {os.uname().nodename}: {left}" in p.stderr, dump(p)
     p = run(MPIEXEC, "-n", 2, "true")
-    assert p.returncode == 0 and p.stderr == "", told(p)
+    assert p.returncode == 0 and p.stderr == "", dump(p)

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from jobs import MPIEXEC, SKIPPED, run, told
+from jobs import MPIEXEC, SKIPPED, run, dump
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ exec unshare --mount sh -c 'mount --bind {there} {here} && exec "$@"' sh "$@"
 
 def test_a_host_does_not_read_its_stale_pages(program, on_two_hosts):
     p = on_two_hosts(program("tests/files/two_caches.c", "-O1", "-Wall"))
-    assert p.returncode == 0 and p.stdout == "right\n", told(p)
+    assert p.returncode == 0 and p.stdout == "right\n", dump(p)
 
 
 def test_pages_that_one_rank_cannot_discard_are_told_on_every_rank(program, on_two_hosts):
@@ -52,5 +52,5 @@ def test_pages_that_one_rank_cannot_discard_are_told_on_every_rank(program, on_t
     p = on_two_hosts(program("tests/files/one_rank_fails.c", "-O1", "-Wall"), "refresh")
     if p.returncode == SKIPPED:
         pytest.skip("the kernel does not let a program decide about its system calls (seccomp)")
-    assert p.returncode == 0, told(p)
-    assert len(p.stdout.splitlines()) == 3, told(p)
+    assert p.returncode == 0, dump(p)
+    assert len(p.stdout.splitlines()) == 3, dump(p)

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from jobs import MPIEXEC, SKIPPED, mpiexec, run, told
+from jobs import MPIEXEC, SKIPPED, mpiexec, run, dump
 
 RANKS = 4
 PATHS = ["self,shm", "self,tcp", "self,udp"]
@@ -37,29 +37,29 @@ def on_a_file_system(options, directory, *words, paths=None):
 def test_a_full_device_is_told_on_every_rank(trouble, hint, paths, tmp_path):
     place = tmp_path / "small"
     p = on_a_file_system("size=2m", place, trouble, "full", place, hint, paths=paths)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     said = dict(line.split(": ", 1) for line in p.stdout.splitlines())
-    assert sorted(said) == [str(rank) for rank in range(RANKS)], told(p)
+    assert sorted(said) == [str(rank) for rank in range(RANKS)], dump(p)
     for text in said.values():
         where = rf"rank \d cannot write \d+ bytes at offset \d+ of '{place}/data'"
         assert re.search(f"{where}: No space left on device", text), text
-    assert len(set(said.values())) == 1, f"the ranks were told different things: {told(p)}"
+    assert len(set(said.values())) == 1, f"the ranks were told different things: {dump(p)}"
 
 
 def test_a_full_device_is_told_to_a_rank_that_writes_alone(trouble, tmp_path):
     place = tmp_path / "small"
     p = on_a_file_system("size=2m", place, trouble, "alone", place)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     said = f"rank 1 cannot write .* of '{place}/data': No space left on device"
-    assert len(re.findall(said, p.stdout)) == 2, told(p)
+    assert len(re.findall(said, p.stdout)) == 2, dump(p)
 
 
 def test_a_directory_that_cannot_be_written_is_told_on_every_rank(trouble, tmp_path):
     place = tmp_path / "fixed"
     p = on_a_file_system("ro", place, trouble, "refused", place)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     said = f"rank 0 cannot create '{place}/data': Read-only file system"
-    assert p.stdout.count(said) == RANKS, told(p)
+    assert p.stdout.count(said) == RANKS, dump(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -70,8 +70,8 @@ def test_a_call_that_fails_on_one_rank_is_told_on_every_rank(program, hint, path
     p = run(MPIEXEC, "-n", RANKS, test, tmp_path, hint, env={"KW_PATHS": paths})
     if p.returncode == SKIPPED:
         pytest.skip("the kernel does not let a program decide about its system calls (seccomp)")
-    assert p.returncode == 0, told(p)
-    assert len(p.stdout.splitlines()) == 15, told(p)
+    assert p.returncode == 0, dump(p)
+    assert len(p.stdout.splitlines()) == 15, dump(p)
 
 
 def test_a_directory_that_one_host_cannot_write_is_told_on_every_rank(trouble, tmp_path):
@@ -92,7 +92,7 @@ exec {apart} sh -c '{bind} && exec "$@"' sh "$@"
     words = ["--ssh", ssh, "--hosts", "a:2,b:2", trouble, "one host", place]
     p = mpiexec(*words, env={"KW_PATHS": "self,shm,tcp"})
     said = f"rank 2 cannot open '{place}/data': Read-only file system"
-    assert p.stdout.count(said) == RANKS, told(p)
+    assert p.stdout.count(said) == RANKS, dump(p)
     assert list(place.iterdir()) == []
 
 
@@ -137,7 +137,7 @@ def test_a_file_system_that_is_a_program(name, program, tmp_path):
     script = f'{mount} && "$@"; status=$?; umount {place}; exit $status'
     words = [MPIEXEC, "-n", RANKS, test]
     p = run(*apart, "sh", "-c", script, "sh", *words, env={"TMPDIR": str(place)})
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
 
 
 def test_ranks_write_one_netcdf_file(program, tmp_path):

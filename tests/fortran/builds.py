@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import calls
-from jobs import DIST, run, told
+from jobs import DIST, run, dump
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTERFACES = {"mpi_f08": "-DKW_F08", "mpi": "-DKW_MPI", "mpif.h": "-DKW_MPIF"}
@@ -89,7 +89,7 @@ class Builder:
             env={"KW_FC": find(compiler)},
             timeout=300,
         )
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
         return there / program
 
     def suite(self, compiler, interface):

@@ -11,7 +11,7 @@ import pytest
 
 import calls
 from builds import CHAPTERS, COMPILERS, HERE, INTERFACES, NOT_IN, find
-from jobs import DIST, ROOT, mpiexec, run, told
+from jobs import DIST, ROOT, mpiexec, run, dump
 
 MPIFORT = DIST / "bin/mpifort"
 RUNS = [(i, c) for i in INTERFACES for c in CHAPTERS if c not in NOT_IN[i]]
@@ -46,7 +46,7 @@ def test_sections_on_another_library_of_the_standard_abi(interface, built, tmp_p
     words = ["-genv", "LD_LIBRARY_PATH", tmp_path, "-n", 2, built("gfortran", interface, "suite")]
     mpiexec(*words, "sections", out="passed\n")
     p = run(DIST / "bin/mpiexec", *words, "completed_in_c")
-    assert p.returncode == 1 and "MPI_Wait: the first receive" in p.stderr, told(p)
+    assert p.returncode == 1 and "MPI_Wait: the first receive" in p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -112,7 +112,7 @@ def test_an_abort(interface, built):
         status=7,
         sentence="MPI_Abort was called with error code 7",
     )
-    assert not p.stdout, told(p)
+    assert not p.stdout, dump(p)
 
 
 def test_every_function_has_its_names_in_the_library():
@@ -141,7 +141,7 @@ def test_wrong_calls_do_not_compile(compiler, source, tmp_path, builder):
     wanted = {n for n, line in enumerate(lines, 1) if "! wrong:" in line}
     assert found >= wanted, f"{[lines[n - 1] for n in sorted(wanted - found)]} compiles"
     assert found == wanted, (
-        f"{[lines[n - 1] for n in sorted(found - wanted)]} does not compile: {told(p)}"
+        f"{[lines[n - 1] for n in sorted(found - wanted)]} does not compile: {dump(p)}"
     )
 
 
@@ -155,7 +155,7 @@ def test_a_program_in_fixed_form(tmp_path, builder):
         HERE / "fixed.f",
         cwd=tmp_path,
     )
-    assert p.returncode == 0 and "mpif.h" not in p.stderr, told(p)
+    assert p.returncode == 0 and "mpif.h" not in p.stderr, dump(p)
     mpiexec("-n", 3, tmp_path / "fixed", out="passed\n")
 
 
@@ -192,7 +192,7 @@ def test_interfaces_meet_in_one_program(tmp_path, builder):
     }.items():
         (tmp_path / name).write_text(text)
     p = run(MPIFORT, "-o", tmp_path / "c", "a.f90", "b.f90", "c.f", cwd=tmp_path)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     mpiexec("-n", 2, tmp_path / "c", out="2\n2\n")
 
 
@@ -210,10 +210,10 @@ def test_the_example(compiler, tmp_path, builder):
     )
     assert p.returncode == 0 and not [
         line for line in p.stderr.splitlines() if "making the modules" not in line
-    ], told(p)
+    ], dump(p)
     for n in (1, 3, 4):
         p = mpiexec("-n", n, tmp_path / "heat2d")
-        assert "as it must be" in p.stdout, told(p)
+        assert "as it must be" in p.stdout, dump(p)
 
 
 def test_the_measuring_program_compares_each_pair_of_ways(tmp_path, builder):
@@ -221,9 +221,9 @@ def test_the_measuring_program_compares_each_pair_of_ways(tmp_path, builder):
         run(DIST / "bin/mpicc", "-O2", "-c", ROOT / "bench/fortran.c", cwd=tmp_path).returncode == 0
     )
     p = run(MPIFORT, "-O2", "-o", "fortran", ROOT / "bench/fortran.f90", "fortran.o", cwd=tmp_path)
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
     p = mpiexec("-n", 2, tmp_path / "fortran", 2)
-    assert len(re.findall(r"^ +\S.*(?: +[\d.]+){5}$", p.stdout, re.M)) == 4, told(p)
+    assert len(re.findall(r"^ +\S.*(?: +[\d.]+){5}$", p.stdout, re.M)) == 4, dump(p)
 
 
 def test_a_compiler_that_is_not_there(tmp_path):
@@ -232,7 +232,7 @@ def test_a_compiler_that_is_not_there(tmp_path):
         p.returncode == 127
         and "no compiler 'no-such-compiler'" in p.stderr
         and "gfortran" in p.stderr
-    ), told(p)
+    ), dump(p)
 
 
 def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_path, builder):
@@ -267,7 +267,7 @@ def test_more_procedures_than_there_are_places_are_refused_in_a_sentence(tmp_pat
         p.stdout.startswith("129 T ")
         and "128 different procedures" in p.stdout
         and len(p.stdout.splitlines()) == 1
-    ), told(p)
+    ), dump(p)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_a_wrapper_starts_nothing_but_the_compiler(wrapper, calls, tmp_path, bui
         (there / compiler).chmod(0o755)
     # nothing else can be found
     p = run(DIST / "bin" / wrapper, *calls[-1].split(), env={"PATH": str(there)}, cwd=tmp_path)
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
     lines = (tmp_path / "calls").read_text().splitlines()
     assert [line[: len(call)] for line, call in zip(lines, calls)] == calls and len(lines) == len(
         calls
@@ -327,7 +327,7 @@ def test_a_compiler_that_cannot_compile_the_modules(tmp_path):
     )
     assert (
         p.returncode != 0 and "type(*) is new to me" in p.stderr and "cannot compile" in p.stderr
-    ), told(p)
+    ), dump(p)
     assert not list((tmp_path / "cache").rglob("*.mod")) and not list(
         (tmp_path / "cache").rglob("*.*.*")
     ), "something is left"
@@ -341,10 +341,10 @@ def test_a_module_of_another_compiler_is_named(tmp_path, builder):
     )
     assert run(MPIFORT, "-c", "mine.f90", cwd=tmp_path).returncode == 0
     p = run(MPIFORT, "-c", "main.f90", cwd=tmp_path, env=env)
-    assert p.returncode != 0 and "mpifort: ./mine.mod is a GFORTRAN module" in p.stderr, told(p)
+    assert p.returncode != 0 and "mpifort: ./mine.mod is a GFORTRAN module" in p.stderr, dump(p)
     assert run(MPIFORT, "-c", "mine.f90", cwd=tmp_path, env=env).returncode == 0
     p = run(MPIFORT, "-c", "main.f90", cwd=tmp_path)
-    assert p.returncode != 0 and "mpifort: ./mine.mod is a flang module" in p.stderr, told(p)
+    assert p.returncode != 0 and "mpifort: ./mine.mod is a flang module" in p.stderr, dump(p)
 
 
 def test_the_modules_of_a_compiler_are_made_once(tmp_path):
@@ -363,7 +363,7 @@ def test_the_modules_of_a_compiler_are_made_once(tmp_path):
     assert [p.returncode for p in both] == [0, 0] and outs[0][0] == outs[1][0], outs
     assert str(tmp_path) in outs[0][0], outs
     p = run(MPIFORT, "-showme:incdirs", env=env)
-    assert p.stdout == outs[0][0] and not p.stderr, told(p)
+    assert p.stdout == outs[0][0] and not p.stderr, dump(p)
     assert len([d for d in tmp_path.glob("kittiwake/*/*")]) == 1, list(
         tmp_path.glob("kittiwake/*/*")
     )
@@ -375,6 +375,6 @@ def test_the_tree_may_be_moved(tmp_path, builder):
     p = run(
         moved / "bin/mpifort", "-o", tmp_path / "heat2d", ROOT / "examples/heat2d.f90", cwd=tmp_path
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     p = run(moved / "bin/mpiexec", "-n", 2, tmp_path / "heat2d")
-    assert p.returncode == 0 and "as it must be" in p.stdout, told(p)
+    assert p.returncode == 0 and "as it must be" in p.stdout, dump(p)

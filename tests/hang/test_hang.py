@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from jobs import DIST, LIMITS, MPIEXEC, ROOT, run, start, told, wait_until
+from jobs import DIST, LIMITS, MPIEXEC, ROOT, run, start, dump, wait_until
 
 SOURCE = ROOT / "tests/hang/hangs.c"
 PATHS = ["self,shm", "self,tcp"]
@@ -165,7 +165,7 @@ def lines():
 def sentence(p):
     """The last line of the only page."""
     pages = re.findall(r"^mpiexec: [^\n]*:\n(?:  [^\n]*\n)+", p.stderr, re.M)
-    assert len(pages) == 1, told(p)
+    assert len(pages) == 1, dump(p)
     return pages[0].splitlines()[-1].strip()
 
 
@@ -180,7 +180,7 @@ def page_of(p):
 def ask(p):
     """The page that mpiexec prints when kwinfo asks."""
     asked = run(DIST / "bin/kwinfo", "--job", p.pid)
-    assert asked.returncode == 0 and f"process {p.pid}" in asked.stdout, told(asked)
+    assert asked.returncode == 0 and f"process {p.pid}" in asked.stdout, dump(asked)
     return page_of(p)
 
 
@@ -190,7 +190,7 @@ def out_of_time(said, *words, **more):
         p = run(MPIEXEC, "--timeout", limit, *words, **more)
         if re.match(said, sentence(p)) and p.returncode == TIMED_OUT:
             return p
-    raise AssertionError(f"no '{said}': {told(p)}")
+    raise AssertionError(f"no '{said}': {dump(p)}")
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -201,10 +201,10 @@ def test_a_deadlock_is_proven_and_named(hangs, how, paths):
         MPIEXEC, "--end-hung", "-n", size, hangs, how, env={"KW_HANG": "0.3", "KW_PATHS": paths}
     )
     said = sentence(p)
-    assert said.startswith("deadlock: ") and expected.format(**lines()) in said, told(p)
+    assert said.startswith("deadlock: ") and expected.format(**lines()) in said, dump(p)
     assert p.returncode == HUNG and p.stderr.endswith(
         "mpiexec: the job was ended because it is deadlocked (--end-hung)\n"
-    ), told(p)
+    ), dump(p)
 
 
 def test_ranks_of_other_hosts_are_asked_too(hangs, tmp_path):
@@ -213,12 +213,12 @@ def test_ranks_of_other_hosts_are_asked_too(hangs, tmp_path):
     ssh.chmod(0o755)
     words = ["--ssh", ssh, "--hosts", "a:2,b:1", "--end-hung", hangs, "cycle"]
     p = run(MPIEXEC, *words, env={"KW_HANG": "0.3", "KW_PATHS": "self,tcp"})
-    assert HANGS["cycle"][1].format(**lines()) in sentence(p) and p.returncode == HUNG, told(p)
+    assert HANGS["cycle"][1].format(**lines()) in sentence(p) and p.returncode == HUNG, dump(p)
 
 
 def test_a_receive_from_a_rank_that_has_finished_ends_by_itself(hangs):
     p = run(MPIEXEC, "--end-hung", "-n", 2, hangs, "finished", env={"KW_HANG": "0.3"})
-    assert "rank 1 has called MPI_Finalize" in p.stderr and "deadlock" not in p.stderr, told(p)
+    assert "rank 1 has called MPI_Finalize" in p.stderr and "deadlock" not in p.stderr, dump(p)
 
 
 @contextlib.contextmanager
@@ -266,7 +266,7 @@ def test_who_does_something_else_is_named_when_the_time_is_over(hangs, how, expe
         p = out_of_time(said, "--end-hung", "-n", size, hangs, how, env=env, stdin=nothing_comes)
     assert p.stderr.endswith(
         "mpiexec: the job was ended because its time limit was reached (--timeout)\n"
-    ), told(p)
+    ), dump(p)
 
 
 WAITS = {
@@ -291,7 +291,7 @@ def test_the_page_names_what_a_partitioned_transfer_waits_for(hangs, how):
 @pytest.mark.parametrize("how", ["slow", "transfer", "thread"])
 def test_what_takes_long_is_no_deadlock(hangs, how, paths):
     p = run(MPIEXEC, "--end-hung", "-n", 2, hangs, how, env={"KW_HANG": "0.05", "KW_PATHS": paths})
-    assert p.returncode == 0 and "mpiexec:" not in p.stderr, told(p)
+    assert p.returncode == 0 and "mpiexec:" not in p.stderr, dump(p)
 
 
 def test_sigquit_prints_where_every_rank_is_and_a_second_one_ends_the_job(hangs):
@@ -330,15 +330,15 @@ def test_kwinfo_asks_as_often_as_one_likes(hangs):
         p.kill()
         p.communicate()
     asked = run(DIST / "bin/kwinfo", "--job", os.getpid())
-    assert asked.returncode == 1 and "is not an mpiexec" in asked.stderr, told(asked)
+    assert asked.returncode == 1 and "is not an mpiexec" in asked.stderr, dump(asked)
 
 
 def test_without_a_limit_nobody_says_anything(hangs):
     p = out_of_time("deadlock: 0 -> 1 -> 0", "-n", 2, hangs, "receives", env={"KW_HANG": "0"})
-    assert p.stderr.startswith("mpiexec: the time limit (--timeout) is reached"), told(p)
+    assert p.stderr.startswith("mpiexec: the time limit (--timeout) is reached"), dump(p)
 
 
 @pytest.mark.parametrize("text", ["", "0", "soon", "-1"])
 def test_a_time_that_is_none_is_refused(text):
     p = run(MPIEXEC, "--timeout", text, "-n", 1, "true")
-    assert p.returncode == 1 and "--timeout needs seconds" in p.stderr, told(p)
+    assert p.returncode == 1 and "--timeout needs seconds" in p.stderr, dump(p)

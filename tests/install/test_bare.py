@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, ROOT, run, told
+from jobs import DIST, ROOT, run, dump
 
 RANKS = 4
 
@@ -16,7 +16,7 @@ RANKS = 4
 def needed(file):
     """What the dynamic linker loads with a file, itself included."""
     p = run("ldd", file)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return set(re.findall(r"(/\S+) \(0x", p.stdout))
 
 
@@ -55,8 +55,8 @@ def greetings(p):
 
 def test_a_job_needs_nothing_else(bare, hello):
     p = bare(DIST / "bin/mpiexec", "-n", RANKS, hello)
-    assert p.returncode == 0 and not p.stderr, told(p)
-    assert greetings(p) == [str(r) for r in range(RANKS)], told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
+    assert greetings(p) == [str(r) for r in range(RANKS)], dump(p)
 
 
 def test_a_rank_loads_no_libm():
@@ -67,35 +67,35 @@ def test_a_rank_loads_no_libm():
 
 def test_a_job_needs_no_proc(bare, hello):
     p = bare(DIST / "bin/mpiexec", "-n", RANKS, hello, proc=False)
-    assert p.returncode == 0 and not p.stderr, told(p)
-    assert greetings(p) == [str(r) for r in range(RANKS)], told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
+    assert greetings(p) == [str(r) for r in range(RANKS)], dump(p)
 
 
 def test_other_hosts_need_ssh_and_that_is_said(bare, hello):
     p = bare(DIST / "bin/mpiexec", "--hosts", "elsewhere", hello)
-    assert p.returncode != 0 and "elsewhere" in p.stderr and "ssh" in p.stderr, told(p)
-    assert len(p.stderr.splitlines()) == 1, told(p)
+    assert p.returncode != 0 and "elsewhere" in p.stderr and "ssh" in p.stderr, dump(p)
+    assert len(p.stderr.splitlines()) == 1, dump(p)
 
 
 def test_a_debugger_is_missed_by_who_wants_it(bare, hello):
     p = bare(DIST / "bin/mpiexec", "--debug", "0", "-n", 1, hello)
-    assert p.returncode != 0 and "gdb" in p.stderr, told(p)
-    assert len(p.stderr.splitlines()) == 1, told(p)
+    assert p.returncode != 0 and "gdb" in p.stderr, dump(p)
+    assert len(p.stderr.splitlines()) == 1, dump(p)
 
 
 def test_the_doctor_lists_what_is_missing(bare):
     p = bare(DIST / "bin/kwinfo", "--doctor")
     for what in ("cc", "c++", "gfortran", "ssh"):
-        assert re.search(rf"^{re.escape(what)} +note ", p.stdout, re.M), told(p)
-    assert re.search(r"^shared memory +ok ", p.stdout, re.M), told(p)
+        assert re.search(rf"^{re.escape(what)} +note ", p.stdout, re.M), dump(p)
+    assert re.search(r"^shared memory +ok ", p.stdout, re.M), dump(p)
 
 
 @pytest.mark.parametrize("home", ["/nonexistent", "/proc", ""])
 def test_no_home_is_needed(hello, home):
     words = ["env", "-i", f"HOME={home}", DIST / "bin/mpiexec", "-n", RANKS, hello]
     p = run(*words)
-    assert p.returncode == 0 and not p.stderr, told(p)
-    assert greetings(p) == [str(r) for r in range(RANKS)], told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
+    assert greetings(p) == [str(r) for r in range(RANKS)], dump(p)
 
 
 @pytest.mark.parametrize(
@@ -110,5 +110,5 @@ def test_a_missing_compiler_is_named_with_its_package(command, package, tmp_path
         capture_output=True,
         text=True,
     )
-    assert p.returncode != 0 and package in p.stderr and not (tmp_path / "out").exists(), told(p)
-    assert len(p.stderr.splitlines()) == 1, told(p)
+    assert p.returncode != 0 and package in p.stderr and not (tmp_path / "out").exists(), dump(p)
+    assert len(p.stderr.splitlines()) == 1, dump(p)

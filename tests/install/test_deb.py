@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from jobs import DIST, ROOT, run, told
+from jobs import DIST, ROOT, run, dump
 
 COMMANDS = (
     "mpicc mpicxx mpic++ mpijavac mpifort mpif90 mpif77 mpiexec mpirun kwinfo kwtrace".split()
@@ -24,7 +24,7 @@ def package(tmp_path_factory):
     # how small it is says nothing here
     quick = {"DPKG_DEB_COMPRESSOR_TYPE": "gzip", "DPKG_DEB_COMPRESSOR_LEVEL": "1"}
     p = run(ROOT / "scripts/make-deb", DIST, out, cwd=ROOT, env=quick)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     [made] = out.iterdir()
     return made
 
@@ -50,7 +50,7 @@ def dpkg(tmp_path_factory):
             "--log=/dev/null",
             *words,
         )
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
 
     call.root = root
     return call
@@ -78,9 +78,9 @@ def test_it_is_installed_offered_as_an_alternative_and_removed(package, dpkg, tm
         assert leads_to(root, root / f"usr/share/man/man1/{name}.1.gz").exists(), name
 
     p = run(home / "bin/mpicc", "-o", tmp_path / "hello", ROOT / "examples/hello.c")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     p = run(home / "bin/mpiexec", "-n", 2, tmp_path / "hello")
-    assert p.returncode == 0 and "rank 1 of 2" in p.stdout, told(p)
+    assert p.returncode == 0 and "rank 1 of 2" in p.stdout, dump(p)
 
     dpkg("--purge", "kittiwake")
     left = [
@@ -99,5 +99,5 @@ def test_what_it_says_of_itself(package):
         if line.startswith("version")
     )
     assert p.returncode == 0 and f"Version: {version}" in p.stdout and "libc6 (>= 2." in p.stdout, (
-        told(p)
+        dump(p)
     )

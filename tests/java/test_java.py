@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, mpiexec, run, start, told
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, mpiexec, run, start, dump
 
 HERE = ROOT / "tests/java"
 JAR = DIST / "share/java/mpi.jar"
@@ -32,7 +32,7 @@ def classes(tmp_path_factory):
         pytest.skip("the Java bindings were not built: there was no JDK when 'make stage' ran")
     there = tmp_path_factory.mktemp("java")
     p = run(MPIJAVAC, "-d", there, *sorted(HERE.glob("*.java")), timeout=300)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     return there
 
 
@@ -121,14 +121,14 @@ def test_with_checks_of_calls_and_buffers(java, classes):
 
 def test_an_uncaught_exception_ends_the_job_and_shows_its_stack(java, classes):
     p = mpiexec("-n", 3, *java, "-cp", classes, "Dies", "throws", status=1, sentence="rank 1")
-    assert "java.lang.IllegalStateException: on purpose" in p.stderr, told(p)
-    assert "at Dies.main(Dies.java:" in p.stderr, told(p)
+    assert "java.lang.IllegalStateException: on purpose" in p.stderr, dump(p)
+    assert "at Dies.main(Dies.java:" in p.stderr, dump(p)
 
 
 def test_signals_that_the_machine_catches_are_no_crash(java, classes):
     words = [java[0], *java[-1:], "-cp", classes, "Dies", "null"]
     p = mpiexec("-n", 2, *words, out="caught 20001\n" * 2)
-    assert p.stderr == "", told(p)
+    assert p.stderr == "", dump(p)
 
 
 def test_the_status_of_an_exit(java, classes):
@@ -138,8 +138,8 @@ def test_the_status_of_an_exit(java, classes):
 def test_a_hang_is_explained(java, classes):
     words = ["--end-hung", "-n", 2, *java, "-cp", classes, "Dies", "hangs"]
     p = run(MPIEXEC, *words, env={"KW_HANG": "1"})
-    assert p.returncode == 123 and "MPI_Recv" in p.stderr and "deadlock" in p.stderr, told(p)
-    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, told(p)
+    assert p.returncode == 123 and "MPI_Recv" in p.stderr and "deadlock" in p.stderr, dump(p)
+    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, dump(p)
 
 
 def test_a_hang_is_explained_without_the_library_of_jni(newer, classes, tmp_path):
@@ -147,7 +147,7 @@ def test_a_hang_is_explained_without_the_library_of_jni(newer, classes, tmp_path
     jar = shutil.copy(JAR, tmp_path)
     words = [newer, *QUICK, f"-Dmpi.lib={tmp_path}", "-cp", f"{classes}:{jar}", "Dies", "hangs"]
     p = run(MPIEXEC, "--end-hung", "-n", 2, *words, env={"KW_HANG": "1"})
-    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, told(p)
+    assert f"Dies.java:{line('Dies', '1 - rank')}" in p.stderr, dump(p)
 
 
 def line(program, text):
@@ -159,7 +159,7 @@ def line(program, text):
 def test_a_profile_names_lines_of_java(java, classes, tmp_path):
     file = tmp_path / "profile.json"
     p = run(MPIEXEC, "--profile-json", file, "-n", 2, *java, "-cp", classes, "Places")
-    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
+    assert p.returncode == 0 and p.stdout == "passed\n", dump(p)
     calls = json.loads(file.read_text())["calls"]
     for function, text, method, count in [
         ("MPI_Bcast", "first", "Places.main", 2),
@@ -175,27 +175,27 @@ def test_a_profile_names_lines_of_java(java, classes, tmp_path):
 def test_a_trace_names_lines_of_java(java, classes, tmp_path):
     file = tmp_path / "run.trace"
     p = run(MPIEXEC, f"--trace={file}", "-n", 2, *java, "-cp", classes, "Places")
-    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
+    assert p.returncode == 0 and p.stdout == "passed\n", dump(p)
     p = run(DIST / "bin/kwtrace", "export", "--json", file)
-    assert f"Places.java:{line('Places', 'second')} (Places.main)" in p.stdout, told(p)
+    assert f"Places.java:{line('Places', 'second')} (Places.main)" in p.stdout, dump(p)
 
 
 def test_what_is_left_names_its_line_of_java(java, classes):
     p = run(MPIEXEC, "-n", 1, *java, "-cp", classes, "Places", "leaves", env={"KW_CHECK": "yes"})
-    assert p.returncode == 0 and f"Places.java:{line('Places', 'left')}" in p.stderr, told(p)
+    assert p.returncode == 0 and f"Places.java:{line('Places', 'left')}" in p.stderr, dump(p)
 
 
 def test_the_compiler_says_what_it_does(classes, tmp_path):
     assert run(MPIJAVAC, "-showme:classpath").stdout.strip() == str(JAR)
     p = run(MPIJAVAC, "-show", "-cp", "a:b", "X.java")
-    assert p.stdout == f"javac -cp a:b:{JAR} X.java\n", told(p)
+    assert p.stdout == f"javac -cp a:b:{JAR} X.java\n", dump(p)
     p = run(MPIJAVAC, "X.java", env={"KW_JAVAC": str(tmp_path / "none")})
-    assert p.returncode == 127 and "install a JDK" in p.stderr, told(p)
+    assert p.returncode == 127 and "install a JDK" in p.stderr, dump(p)
     moved = tmp_path / "bin/mpijavac"
     moved.parent.mkdir()
     shutil.copy(MPIJAVAC, moved)
     p = run(moved, "X.java")
-    assert p.returncode == 1 and "is missing" in p.stderr, told(p)
+    assert p.returncode == 1 and "is missing" in p.stderr, dump(p)
 
 
 def test_a_program_is_found_without_a_class_path(classes):
@@ -207,25 +207,25 @@ def test_a_program_is_found_without_a_class_path(classes):
 def test_a_program_in_a_jar(classes, tmp_path):
     jar = tmp_path / "point.jar"
     p = run("jar", "--create", "--file", jar, "--main-class", "Point", "-C", classes, ".")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     mpiexec("-n", 2, "java", *QUICK, "-jar", jar, out="passed\n")
 
 
 def test_a_newer_java_warns_of_nothing(newer, classes):
     p = mpiexec("-n", 1, newer, *QUICK, "-cp", classes, "Wrong", out="passed\n")
-    assert p.stderr == "", told(p)
+    assert p.stderr == "", dump(p)
 
 
 def test_a_missing_library_is_one_sentence(classes, tmp_path):
     jar = tmp_path / "mpi.jar"
     shutil.copy(JAR, jar)
     p = run("java", "-cp", f"{jar}:{classes}", "Point")
-    assert p.returncode == 1, told(p)
-    assert "libmpi_java.so is in none of" in p.stderr and "-Dmpi.lib=" in p.stderr, told(p)
+    assert p.returncode == 1, dump(p)
+    assert "libmpi_java.so is in none of" in p.stderr and "-Dmpi.lib=" in p.stderr, dump(p)
     p = run("java", f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{jar}:{classes}", "Wrong")
-    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
+    assert p.returncode == 0 and p.stdout == "passed\n", dump(p)
     p = run("java", "-Dmpi.native=x", "-cp", f"{JAR}:{classes}", "Point")
-    assert p.returncode == 1 and "is neither jni nor foreign" in p.stderr, told(p)
+    assert p.returncode == 1 and "is neither jni nor foreign" in p.stderr, dump(p)
 
 
 def test_a_job_that_is_ended_leaves_no_java_behind(java, classes):
@@ -245,10 +245,10 @@ def test_maven_makes_the_jar_its_sources_and_its_documentation(classes, tmp_path
     p = run(*words, timeout=500, env=quick)
     if p.returncode and ("resolve" in p.stdout or "transfer" in p.stdout):
         pytest.skip("Maven's plugins are not here, and cannot be fetched")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     made = tmp_path / "java/target"
     for name in ("mpi.jar", "mpi-sources.jar", "mpi-javadoc.jar"):
         assert (made / name).exists(), sorted(made.iterdir())
     words = [f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{made / 'mpi.jar'}:{classes}", "Wrong"]
     p = run("java", *words)
-    assert p.returncode == 0 and p.stdout == "passed\n", told(p)
+    assert p.returncode == 0 and p.stdout == "passed\n", dump(p)

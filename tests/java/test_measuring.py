@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from jobs import DIST, ROOT, mpiexec, run, told
+from jobs import DIST, ROOT, mpiexec, run, dump
 
 KERNELS = ["series", "crypt", "sor", "sparsematmult", "lufact"]
 # A known result, and another in its place.
@@ -37,7 +37,7 @@ def programs(tmp_path_factory):
             made[directory] = tmp_path_factory.mktemp("classes")
             sources = sorted((ROOT / directory).glob("*.java"))
             p = run(DIST / "bin/mpijavac", "-d", made[directory], *sources, timeout=300)
-            assert p.returncode == 0, told(p)
+            assert p.returncode == 0, dump(p)
         return made[directory]
 
     return compiled
@@ -78,7 +78,7 @@ def test_lines_of_collectives_have_right_data(buffers, programs):
 )
 def test_nonsense_is_refused(words, programs):
     p = mpiexec("-n", 2, "java", "-cp", programs("bench/java"), *words, status=1, sentence="rank")
-    assert f"{words[0]}: " in p.stderr and "'" in p.stderr, told(p)
+    assert f"{words[0]}: " in p.stderr and "'" in p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -106,16 +106,16 @@ def test_a_wrong_result_is_told(kernel, tmp_path):
     made = run(
         DIST / "bin/mpicc", "-O2", include, "-o", tmp_path / "x", tmp_path / "other.c", "-lm"
     )
-    assert made.returncode == 0, told(made)
+    assert made.returncode == 0, dump(made)
     p = mpiexec("-n", 2, tmp_path / "x", "A", status=1)
-    assert p.stdout.endswith("\nwrong\n"), told(p)
+    assert p.stdout.endswith("\nwrong\n"), dump(p)
 
 
 @pytest.mark.parametrize("size", ["D", ""])
 def test_a_size_that_there_is_not(size, program, programs):
     words = [program("apps/grande/sor.c", "-O2", "-lm"), *filter(None, [size])]
     p = mpiexec("-n", 2, *words, status=1, sentence="abort")
-    assert "sor: its one argument is a size: A, B or C" in p.stderr, told(p)
+    assert "sor: its one argument is a size: A, B or C" in p.stderr, dump(p)
     words = ["java", "-cp", programs("apps/grande/java"), "Sor", *filter(None, [size])]
     p = mpiexec("-n", 2, *words, status=1, sentence="abort")
-    assert "Sor: its one argument is a size: A, B or C" in p.stderr, told(p)
+    assert "Sor: its one argument is a size: A, B or C" in p.stderr, dump(p)

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 import seccomp
-from jobs import DIST, lab, run, told
+from jobs import DIST, lab, run, dump
 
 KWINFO = DIST / "bin/kwinfo"
 PROCESS_VM_READV = 310  # on x86-64
@@ -18,7 +18,7 @@ def doctor(*words, status=0, **more):
     """What is found of each matter: its grade and its text, on one line each."""
     env = {"COLUMNS": "160", **more.pop("env", {})}
     p = run(KWINFO, "--doctor", *words, env=env, **more)
-    assert p.returncode == status and not p.stderr, told(p)
+    assert p.returncode == status and not p.stderr, dump(p)
     return p.stdout, findings(p.stdout)
 
 
@@ -142,4 +142,4 @@ def test_a_host_that_cannot_be_reached_is_a_fault(ssh):
 )
 def test_what_is_no_question(words, said):
     p = run(KWINFO, *words)
-    assert p.returncode != 0 and said in p.stderr, told(p)
+    assert p.returncode != 0 and said in p.stderr, dump(p)

@@ -10,7 +10,7 @@ POLICY = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ASKED = "glibc.malloc.hugetlb=1"
 
 
-def told(*options, **env):
+def tunables(*options, **env):
     return mpiexec("-n", 1, *options, *sh('echo "$GLIBC_TUNABLES"'), env=env).stdout.strip()
 
 
@@ -21,22 +21,22 @@ def on_demand():
 
 
 def test_ranks_ask_for_huge_pages(on_demand):
-    assert told(KW_HUGE_PAGES="yes") == ASKED
-    assert told("-x", "KW_HUGE_PAGES=yes") == ASKED
+    assert tunables(KW_HUGE_PAGES="yes") == ASKED
+    assert tunables("-x", "KW_HUGE_PAGES=yes") == ASKED
 
 
 def test_other_tunables_stay(on_demand):
     own = "glibc.malloc.arena_max=2"
-    assert told(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == f"{own}:{ASKED}"
+    assert tunables(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == f"{own}:{ASKED}"
     options = ["-x", "KW_HUGE_PAGES=yes", "-x", f"GLIBC_TUNABLES={own}"]
-    assert told(*options) == f"{own}:{ASKED}"
+    assert tunables(*options) == f"{own}:{ASKED}"
 
 
 def test_what_the_user_says_holds():
-    assert told() == ""
-    assert told("-x", "KW_HUGE_PAGES=no", KW_HUGE_PAGES="yes") == ""
+    assert tunables() == ""
+    assert tunables("-x", "KW_HUGE_PAGES=no", KW_HUGE_PAGES="yes") == ""
     own = "glibc.malloc.hugetlb=0"
-    assert told(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == own
+    assert tunables(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == own
 
 
 def test_what_cannot_be_had_is_said(on_demand, crashing):

@@ -1,5 +1,5 @@
-"""What the library and mpiexec say of a program that crashes, of ranks that wait in vain, of settings
-and handles that are wrong; and the log."""
+"""What the library and mpiexec say of a program that crashes, of ranks that wait for ever, of
+settings and handles that are wrong; and the log."""
 
 import re
 import socket

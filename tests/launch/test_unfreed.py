@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, run, told
+from jobs import MPIEXEC, ROOT, run, dump
 
 SOURCE = ROOT / "tests/launch/unfreed.c"
 HEAD = "mpiexec: left at MPI_Finalize (KW_CHECK):\n"
@@ -43,8 +43,8 @@ def lines():
 @pytest.mark.parametrize("how", LEFT)
 def test_what_is_left_is_said_with_the_line_that_made_it(left, how, paths):
     p = run(MPIEXEC, "-n", 2, left, how, env={"KW_CHECK": "yes", "KW_PATHS": paths})
-    assert p.returncode == 0, told(p)
-    assert p.stderr == HEAD + "  " + LEFT[how].format(**lines()) + "\n", told(p)
+    assert p.returncode == 0, dump(p)
+    assert p.stderr == HEAD + "  " + LEFT[how].format(**lines()) + "\n", dump(p)
 
 
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
@@ -54,17 +54,17 @@ def test_messages_that_nobody_receives_are_said(left, paths):
     assert (
         "rank 1: a message of rank 0, tag 7, on rows, 12 bytes, was never received (2 times)"
         in found
-    ), told(p)
+    ), dump(p)
     assert (
         "rank 1: a message of rank 0, tag 8, on MPI_COMM_WORLD, 4 bytes, was never received"
         in found
-    ), told(p)
+    ), dump(p)
 
 
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
 def test_a_refused_communicator_leaves_no_message_for_the_next_call_with_its_tag(left, paths):
     p = run(MPIEXEC, "-n", 2, left, "refused", env={"KW_CHECK": "yes", "KW_PATHS": paths})
-    assert p.returncode == 0 and p.stderr == "", told(p)
+    assert p.returncode == 0 and p.stderr == "", dump(p)
 
 
 def test_a_rank_that_does_not_call_what_others_call_with_it_is_said(left):
@@ -73,17 +73,17 @@ def test_a_rank_that_does_not_call_what_others_call_with_it_is_said(left):
         "  rank 2: rank 0 called MPI_Comm_create_from_group or MPI_Intercomm_create_from_groups "
         "with a group that has this rank, which did not call it (2 times)\n"
     )
-    assert p.returncode == 0 and p.stderr == HEAD + said, told(p)
+    assert p.returncode == 0 and p.stderr == HEAD + said, dump(p)
 
 
 @pytest.mark.parametrize("how, check", [("nothing", "yes"), ("comm", "no"), ("message", "no")])
 def test_nothing_is_said_where_nothing_is_left_or_nobody_asks(left, how, check):
     p = run(MPIEXEC, "-n", 2, left, how, env={"KW_CHECK": check})
-    assert p.returncode == 0 and p.stderr == "", told(p)
+    assert p.returncode == 0 and p.stderr == "", dump(p)
 
 
 def test_without_mpiexec_the_process_says_it_itself(left):
     p = run(left, "group", env={"KW_CHECK": "yes"})
     # Who has made it is known where the dynamic linker knows the calls (docs/debugging.md).
     said = r"a group( made by MPI_Comm_group at .*)? was never freed \(MPI_Group_free\)"
-    assert p.returncode == 0 and re.search(said, p.stderr), told(p)
+    assert p.returncode == 0 and re.search(said, p.stderr), dump(p)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from jobs import DIST, mpiexec, told
+from jobs import DIST, mpiexec, dump
 
 MARK = {"openmpi": "ompi_info", "mpich": "mpichversion", "intel": "impi_info"}
 NAME = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
@@ -48,7 +48,7 @@ def test_it_is_found_by_its_name(tmp_path, family):
     p = mpiexec("--with", family, "-v", "true", status=7, env=path)
     assert (
         p.stdout.endswith("-n|1|true|") and f"{tmp_path / family / 'bin/mpiexec'} " in p.stderr
-    ), told(p)
+    ), dump(p)
 
 
 def test_commands_that_share_a_directory(tmp_path):
@@ -59,7 +59,7 @@ def test_commands_that_share_a_directory(tmp_path):
     mpiexec("--with", "mpich", "true", env=path, out="by MPICH: -n 1 true\n")
     command(home / "bin/mpiexec.openmpi", 'echo "by Open MPI:" "$@"')
     p = mpiexec("--with", "openmpi", "true", env=path)
-    assert p.stdout.startswith("by Open MPI:"), told(p)
+    assert p.stdout.startswith("by Open MPI:"), dump(p)
 
 
 def test_options_of_the_other_reach_it(tmp_path):
@@ -67,7 +67,7 @@ def test_options_of_the_other_reach_it(tmp_path):
     p = mpiexec(
         "--with", home, "--mca", "btl", "tcp,self", "--bind-to", "socket", "-n", 2, "true", status=7
     )
-    assert "|--mca|btl|tcp,self|--bind-to|socket|-n|2|true|" in p.stdout and p.stderr == "", told(p)
+    assert "|--mca|btl|tcp,self|--bind-to|socket|-n|2|true|" in p.stdout and p.stderr == "", dump(p)
 
 
 @pytest.mark.parametrize("family", MARK)
@@ -91,7 +91,7 @@ def test_a_program_of_the_standard_abi(tmp_path, family):
     )
     (home / "lib/libmpi_abi.so.1").touch()
     p = mpiexec("--with", home, program, status=7)
-    assert p.stdout.endswith(f"{program}|"), told(p)
+    assert p.stdout.endswith(f"{program}|"), dump(p)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, run, told
+from jobs import MPIEXEC, WATCHDOG, run, dump
 
 gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 valgrind = pytest.mark.skipif(
@@ -38,7 +38,7 @@ def test_chosen_ranks_have_a_command_around_them(tmp_path):
         f"2 {mine}",
         f"3 3 {other}",
         f"4 4 {mine}",
-    ], told(p)
+    ], dump(p)
 
 
 def test_on_another_host_it_is_the_same(tmp_path):
@@ -57,7 +57,7 @@ def test_on_another_host_it_is_the_same(tmp_path):
         "-c",
         "echo $PMI_RANK $WRAPPED",
     )
-    assert sorted(p.stdout.splitlines()) == ["0", "1 1"], told(p)
+    assert sorted(p.stdout.splitlines()) == ["0", "1 1"], dump(p)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_on_another_host_it_is_the_same(tmp_path):
 )
 def test_what_cannot_be_is_one_sentence(words, sentence):
     p = run(MPIEXEC, *words)
-    assert p.returncode != 0 and sentence in p.stderr and p.stderr.count("\n") == 1, told(p)
+    assert p.returncode != 0 and sentence in p.stderr and p.stderr.count("\n") == 1, dump(p)
 
 
 def test_without_gdb_there_is_no_debugging(tmp_path):
@@ -83,7 +83,7 @@ def test_without_gdb_there_is_no_debugging(tmp_path):
         p.returncode != 0
         and "--debug needs gdb, which is not on PATH" in p.stderr
         and p.stderr.count("\n") == 1
-    ), told(p)
+    ), dump(p)
 
 
 @valgrind
@@ -112,20 +112,20 @@ int main(int argc, char **argv) {
         "as it is": ["-n", "2", *checked, program(str(source), "-g")],
     }[how]
     p = run(MPIEXEC, *words, timeout=2 * WATCHDOG)
-    assert p.returncode == 0 and "==    at " not in p.stderr, told(p)
+    assert p.returncode == 0 and "==    at " not in p.stderr, dump(p)
     p = run(MPIEXEC, *words, "fault", timeout=2 * WATCHDOG)
     assert (
         p.returncode == 9
         and p.stderr.count("Invalid read of size 4") == 1
         and "fault.c:11" in p.stderr
-    ), told(p)
+    ), dump(p)
 
 
 @gdb
 def test_a_debugger_takes_commands_from_standard_input(program):
     commands = "break MPI_Finalize\nrun\nprint 6 * 7\ncontinue\nquit\n"
     p = run(MPIEXEC, "-n", 2, "--debug", 1, program("examples/hello.c", "-g"), input=commands)
-    assert p.returncode == 0 and "$1 = 42" in p.stdout and "Breakpoint 1, " in p.stdout, told(p)
+    assert p.returncode == 0 and "$1 = 42" in p.stdout and "Breakpoint 1, " in p.stdout, dump(p)
 
 
 @gdb

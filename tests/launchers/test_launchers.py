@@ -8,7 +8,7 @@ import re
 import pytest
 
 from engines import PRRTE, package
-from jobs import DIST, MPIEXEC, told
+from jobs import DIST, MPIEXEC, dump
 from jobs import run as command
 
 # ranks of a start on one machine that is larger than usual
@@ -25,7 +25,7 @@ def call(*words, env=OURS, status=0):
             if re.match(r"PMI|OMPI|MPI_LOCAL|SLURM|FLUX|PALS|I_MPI|JSM", name):
                 patch.delenv(name)
         p = command(*words, env=env)
-    assert p.returncode == status or status == "not 0" and p.returncode, told(p)
+    assert p.returncode == status or status == "not 0" and p.returncode, dump(p)
     return p.stdout + p.stderr
 
 

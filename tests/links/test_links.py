@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from jobs import MPIEXEC, ROOT, lab, run, told
+from jobs import MPIEXEC, ROOT, lab, run, dump
 
 ON_HOSTS = ROOT / "tests/hosts/mpiexec"
 
@@ -235,9 +235,9 @@ def with_files(files, ranks, program, **env):
 def test_few_open_files_are_enough_for_many_ranks(alltoall):
     """64 ranks with room for far fewer connections than peers."""
     p = with_files(40, 64, alltoall)
-    assert p.returncode == 0 and p.stdout.startswith("right"), told(p)
+    assert p.returncode == 0 and p.stdout.startswith("right"), dump(p)
 
 
 def test_too_few_open_files_are_an_error_where_links_may_not_rest(alltoall):
     p = with_files(16, 16, alltoall, KW_RELIABLE="no")
-    assert p.returncode != 0 and "room for connections to all 15 others" in p.stderr, told(p)
+    assert p.returncode != 0 and "room for connections to all 15 others" in p.stderr, dump(p)

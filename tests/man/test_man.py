@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, run, told
+from jobs import DIST, MPIEXEC, ROOT, run, dump
 
 MAN = DIST / "share/man"
 DOC = DIST / "share/doc/kittiwake"
@@ -100,7 +100,7 @@ def test_man_k_finds_functions_by_what_they_do(tmp_path):
         ("neighbor", "MPI_Neighbor_alltoall_c"),
     ):
         p = run("man", "-M", copy, "-k", word)
-        assert re.search(rf"^{function} \(3\)", p.stdout, re.M), told(p)
+        assert re.search(rf"^{function} \(3\)", p.stdout, re.M), dump(p)
 
 
 EXAMPLES = {
@@ -122,7 +122,7 @@ def test_an_example_compiles_and_runs_on_two_ranks(name, tmp_path):
         check=True,
     )
     p = run(MPIEXEC, "-n", 2, program)
-    assert p.returncode == 0 and not p.stderr, told(p)
+    assert p.returncode == 0 and not p.stderr, dump(p)
 
 
 def test_the_documents_are_installed_and_their_links_work():

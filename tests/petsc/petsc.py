@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from jobs import DIST, ROOT, told
+from jobs import DIST, ROOT, dump
 
 VERSION = "3.26.1"
 WORK = ROOT / "build" / "petsc"
@@ -83,7 +83,7 @@ def petsc():
         timeout=1200,
         env={**os.environ, "PETSC_DIR": str(SOURCE)},
     )
-    assert configured.returncode == 0, told(configured)
+    assert configured.returncode == 0, dump(configured)
     assert make("all", log="make.log", seconds=5400) == 0, ending("make.log")
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, told, wait_until
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, run, dump, wait_until
 
 FLAGS = ("-O1", "-Wall", "-Wextra", "-Werror")
 
@@ -25,7 +25,7 @@ def test_the_task_farm_starts_as_many_workers_as_there_is_work_for(program, task
     p = run(MPIEXEC, "-n", 1, program("examples/farm.c", *FLAGS), tasks, most)
     count = primes_below(20000 * tasks)
     wanted = f"{count} primes below {20000 * tasks}, counted by {workers} workers\n"
-    assert p.returncode == 0 and p.stdout == wanted, told(p)
+    assert p.returncode == 0 and p.stdout == wanted, dump(p)
 
 
 def test_the_service_serves_clients_that_come_and_go(program, tmp_path, monkeypatch):
@@ -38,7 +38,7 @@ def test_the_service_serves_clients_that_come_and_go(program, tmp_path, monkeypa
     for ranks in (3, 1):
         p = run(MPIEXEC, "-n", ranks, service, "ask", "square", 5)
         wanted = {f"the square of {5 + r} is {(5 + r) ** 2}" for r in range(ranks)}
-        assert p.returncode == 0 and set(p.stdout.splitlines()) == wanted, told(p)
+        assert p.returncode == 0 and set(p.stdout.splitlines()) == wanted, dump(p)
     out, _ = server.communicate(timeout=WATCHDOG)
     assert out == "client 0 had 3 processes\nclient 1 had 1 processes\n"
     assert server.returncode == 0
@@ -50,9 +50,9 @@ def test_programs_in_c_and_fortran_are_coupled(program, tmp_path, airs, seas):
         pytest.skip("gfortran is not installed")
     sea = tmp_path / "coupled_sea"
     made = run(DIST / "bin/mpifort", "-o", sea, ROOT / "examples/coupled_sea.f90", cwd=tmp_path)
-    assert made.returncode == 0, told(made)
+    assert made.returncode == 0, dump(made)
     p = run(MPIEXEC, "-n", airs, program("examples/coupled_air.c", *FLAGS), sea, seas, 4)
     # Both sides lose a tenth of the difference, 10 degrees at the start, every step.
     air = 15 - 5 * 0.8**4
     wanted = f"after 4 steps the air has {air:.3f} degrees, the sea {30 - air:.3f}\n"
-    assert p.returncode == 0 and p.stdout == wanted, told(p)
+    assert p.returncode == 0 and p.stdout == wanted, dump(p)

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from jobs import MPIEXEC, WATCHDOG, run, told
+from jobs import MPIEXEC, WATCHDOG, run, dump
 
 PATHS = ["self,shm,tcp", "self,tcp"]
 
@@ -35,7 +35,7 @@ def test_jobs_that_were_started_apart_meet(meets, names, paths, ranks, monkeypat
     server = serve(meets, 2, 2, None)
     for _ in range(2):
         p = run(MPIEXEC, "-n", ranks, meets, "call", "ocean")
-        assert p.returncode == 0 and p.stdout == "met 2\n", told(p)
+        assert p.returncode == 0 and p.stdout == "met 2\n", dump(p)
     rest, _ = server.communicate(timeout=WATCHDOG)
     assert server.returncode == 0 and rest == f"met {ranks}\n" * 2, rest
     assert not list(names.iterdir()), "a name stays published"
@@ -44,7 +44,7 @@ def test_jobs_that_were_started_apart_meet(meets, names, paths, ranks, monkeypat
 def test_a_name_that_nobody_has_published_ends_the_job_with_a_sentence(meets, names):
     p = run(MPIEXEC, "-n", 1, meets, "call", "ocean")
     assert p.returncode != 0
-    assert "no service of this name is published" in p.stderr, told(p)
+    assert "no service of this name is published" in p.stderr, dump(p)
 
 
 def test_names_are_for_their_user_alone(meets, names):
@@ -59,7 +59,7 @@ def test_jobs_that_compare_calls_and_jobs_that_do_not_refuse_each_other(meets, n
     server = serve(meets, 1, 1, None)
     monkeypatch.setenv("KW_CHECK", "yes")
     p = run(MPIEXEC, "-n", 1, meets, "call", "ocean")
-    assert p.returncode != 0 and "same KW_CHECK" in p.stderr, told(p)
+    assert p.returncode != 0 and "same KW_CHECK" in p.stderr, dump(p)
     server.communicate(timeout=WATCHDOG)
     assert server.returncode != 0
 
@@ -68,6 +68,6 @@ def test_jobs_without_a_network_say_so(meets, names, monkeypatch):
     server = serve(meets, 1, 1, None)
     monkeypatch.setenv("KW_PATHS", "self,shm")
     p = run(MPIEXEC, "-n", 1, meets, "call", "ocean")
-    assert p.returncode != 0 and "KW_PATHS allows none" in p.stderr, told(p)
+    assert p.returncode != 0 and "KW_PATHS allows none" in p.stderr, dump(p)
     server.kill()
     server.wait()

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from environments import MPI4PY, environment
-from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, hosts, mpiexec, run, start, told, wait_until
+from jobs import DIST, MPIEXEC, ROOT, WATCHDOG, hosts, mpiexec, run, start, dump, wait_until
 
 sys.path.insert(0, str(ROOT / "tests/abi_shims"))
 from builds import FORTRAN, GFORTRAN, LIBRARIES, prefix  # noqa: E402
@@ -24,8 +24,8 @@ def profile(tmp_path, *words, status=0, **more):
     """The JSON of a job, and what mpiexec said."""
     file = tmp_path / "profile.json"
     p = mpiexec("--profile-json", file, *words, status=None, **more)
-    assert p.returncode == status, told(p)
-    assert "mpiexec: the profile:\n" in p.stderr, told(p)
+    assert p.returncode == status, dump(p)
+    assert "mpiexec: the profile:\n" in p.stderr, dump(p)
     return json.loads(file.read_text()), p
 
 
@@ -83,11 +83,11 @@ def test_access_to_files_is_told_apart_from_communication(program, tmp_path):
     test = program("tests/profile/late_file.c", "-g")
     got, p = profile(tmp_path, "-n", 2, test, tmp_path / "data")
     first, late = got["ranks"]
-    assert first["file_exchange"] > 10 * late["file_exchange"], told(p)
-    assert all(0 < r["file_access"] < r["files"] for r in got["ranks"]), told(p)
-    assert all(r["file_access"] + r["file_exchange"] <= r["files"] for r in got["ranks"]), told(p)
+    assert first["file_exchange"] > 10 * late["file_exchange"], dump(p)
+    assert all(0 < r["file_access"] < r["files"] for r in got["ranks"]), dump(p)
+    assert all(r["file_access"] + r["file_exchange"] <= r["files"] for r in got["ranks"]), dump(p)
     for line in ("file access", "file exchange"):
-        assert re.search(rf"^  {line} +\d+\.\d % mean", p.stderr, re.M), told(p)
+        assert re.search(rf"^  {line} +\d+\.\d % mean", p.stderr, re.M), dump(p)
 
 
 def test_calls_and_bytes_by_place(calls, tmp_path):
@@ -96,7 +96,7 @@ def test_calls_and_bytes_by_place(calls, tmp_path):
     sane(got, [0, 1])
     assert all(r["finalized"] and r["mpi"] <= r["run"] for r in got["ranks"])
     assert all(r["files"] > 0 for r in got["ranks"])
-    assert re.search(r"^  in files +\d+\.\d % mean", p.stderr, re.M), told(p)
+    assert re.search(r"^  in files +\d+\.\d % mean", p.stderr, re.M), dump(p)
     # a function of the program's that MPI calls: its calls are part of the call that called it
     assert "MPI_Type_size" not in [c["function"] for c in got["calls"]]
     barrier = next(c for c in got["calls"] if c["function"] == "MPI_Barrier")
@@ -105,9 +105,9 @@ def test_calls_and_bytes_by_place(calls, tmp_path):
     line = next(n for n, line in expected("calls.c").items() if line[0] == "MPI_Barrier")
     assert re.search(
         rf"^ +\d+\.\d % .* 2 +0 +MPI_Barrier +calls.c:{line} \(collective\)$", p.stderr, re.M
-    ), told(p)
+    ), dump(p)
     assert re.search(r"^  in MPI +\d+\.\d % mean", p.stderr, re.M) and "2 of 2 ranks" in p.stderr, (
-        told(p)
+        dump(p)
     )
 
 
@@ -115,7 +115,7 @@ def test_calls_and_bytes_by_place(calls, tmp_path):
 def test_a_program_of_another_abi(abi, tmp_path):
     foreign = tmp_path / "calls"
     p = run(prefix(abi) / "bin/mpicc", "-g", "-o", foreign, HERE / "calls.c")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     got, _ = profile(tmp_path, "-n", 2, foreign)
     same(got, "calls.c")
     sane(got, [0, 1])
@@ -164,7 +164,7 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
         LIBRARIES[abi],
         cwd=tmp_path,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     got, _ = profile(tmp_path, "-n", 2, foreign)
     same(got, "calls.F90")
 
@@ -190,7 +190,7 @@ def test_a_job_that_does_not_finalize(end, status, calls, tmp_path):
     got, p = profile(tmp_path, "-n", 2, calls, end, status=status)
     sane(got, [0, 1])
     assert not any(r["finalized"] for r in got["ranks"])
-    assert "ranks 0, 1 did not reach the end of MPI_Finalize" in p.stderr, told(p)
+    assert "ranks 0, 1 did not reach the end of MPI_Finalize" in p.stderr, dump(p)
     if end == "abort":  # what was under way counts until the end
         assert [c["count"] for c in got["calls"] if c["function"] == "MPI_Abort"] == [1]
 
@@ -198,7 +198,7 @@ def test_a_job_that_does_not_finalize(end, status, calls, tmp_path):
 def test_programs_without_mpi(tmp_path):
     got, p = profile(tmp_path, "-n", 2, "true")
     assert got == {"version": 1, "size": 2, "ranks": [], "calls": []}
-    assert "ranks 0, 1 called no function of MPI" in p.stderr, told(p)
+    assert "ranks 0, 1 called no function of MPI" in p.stderr, dump(p)
 
 
 def test_one_rank_of_two_without_mpi(program, tmp_path):
@@ -206,7 +206,7 @@ def test_one_rank_of_two_without_mpi(program, tmp_path):
         tmp_path, "-n", 1, "true", ":", "-n", 1, program("tests/profile/alone.c", "-g")
     )
     assert [r["rank"] for r in got["ranks"]] == [1]
-    assert "  rank 0 called no function of MPI\n" in p.stderr, told(p)
+    assert "  rank 0 called no function of MPI\n" in p.stderr, dump(p)
 
 
 def test_a_shell_before_the_program(calls, tmp_path):
@@ -218,11 +218,11 @@ def test_a_file_that_cannot_be_written(calls, tmp_path):
     file = tmp_path / "no/such/directory"
     for words, status in (([calls], 0), ([calls, "exit"], 5)):
         p = mpiexec("--profile-json", file, "-n", 2, *words, status=None)
-        assert p.returncode == status, told(p)
+        assert p.returncode == status, dump(p)
         sentences = [line for line in p.stderr.splitlines() if "cannot be written" in line]
         assert len(sentences) == 1 and sentences[0].startswith(
             f"mpiexec: the profile cannot be written to '{file}': "
-        ), told(p)
+        ), dump(p)
 
 
 def test_what_the_user_loads_before_the_program(calls, tmp_path):
@@ -232,7 +232,7 @@ def test_what_the_user_loads_before_the_program(calls, tmp_path):
     )
     got, p = profile(tmp_path, "-n", 2, "-env", "LD_PRELOAD", tool, calls)
     same(got, "calls.c")
-    assert sorted(p.stdout.splitlines()) == ["15 sends", "15 sends"], told(p)
+    assert sorted(p.stdout.splitlines()) == ["15 sends", "15 sends"], dump(p)
 
 
 def test_a_job_whose_other_ranks_are_started_elsewhere(calls):
@@ -240,12 +240,12 @@ def test_a_job_whose_other_ranks_are_started_elsewhere(calls):
     assert (
         p.returncode != 0
         and "hosts, binding, labels, profile and time limits are not supported" in p.stderr
-    ), told(p)
+    ), dump(p)
 
 
 def test_a_limit_of_file_sizes(calls):
     p = run("sh", "-c", f"ulimit -f 100; exec {MPIEXEC} --profile -n 2 {calls}")
-    assert p.returncode == 1 and p.stderr.startswith("mpiexec: --profile needs a file of "), told(p)
+    assert p.returncode == 1 and p.stderr.startswith("mpiexec: --profile needs a file of "), dump(p)
 
 
 def test_nothing_is_loaded_without_it(calls):
@@ -257,7 +257,7 @@ def test_nothing_is_loaded_without_it(calls):
         "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd",
         status=None,
     )
-    assert p.stdout == "\n0\n" and "profile" not in p.stderr, told(p)
+    assert p.stdout == "\n0\n" and "profile" not in p.stderr, dump(p)
 
 
 def test_a_job_within_a_job_is_not_recorded_as_its_rank(calls, tmp_path):

@@ -4,12 +4,12 @@ nothing is left to it, the event thread takes next to nothing of the processor."
 
 import pytest
 
-from jobs import MPIEXEC, run, told
+from jobs import MPIEXEC, run, dump
 
 
 def says_ok(name, program, ranks, directory, **env):
     p = run(MPIEXEC, "-n", ranks, program(f"tests/progress/{name}.c", "-O1"), directory, env=env)
-    assert p.returncode == 0 and f"{name}: ok" in p.stdout, told(p)
+    assert p.returncode == 0 and f"{name}: ok" in p.stdout, dump(p)
 
 
 @pytest.mark.parametrize(

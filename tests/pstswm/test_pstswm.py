@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, MPIEXEC, ROOT, mpiexec, run, told
+from jobs import DIST, MPIEXEC, ROOT, mpiexec, run, dump
 
 BUILD = ROOT / "build/pstswm"
 SHORT = "case=6 truncation=21 levels=2 steps=8".split()
@@ -53,7 +53,7 @@ def state(pstswm, tmp_path_factory):
         nx, ny = map(int, mesh.split("x"))
         path.unlink(missing_ok=True)
         p = mpiexec("-n", nx * ny, pstswm, *SHORT, f"mesh={mesh}", *options, f"state={path}")
-        assert p.stdout.endswith("\nverified\n"), told(p)
+        assert p.stdout.endswith("\nverified\n"), dump(p)
         return path.read_bytes()
 
     return computed
@@ -95,14 +95,14 @@ def test_transforms_are_exact(transforms, ranks, options):
 def test_solid_body_rotation_stays_for_five_days(pstswm, options):
     p = mpiexec("-n", 2, pstswm, *options.split())
     error = float(re.search(r"maximum *(\S+)", p.stdout)[1])
-    assert error < 1e-12 and p.stdout.endswith("\nverified\n"), told(p)
+    assert error < 1e-12 and p.stdout.endswith("\nverified\n"), dump(p)
 
 
 def test_rossby_haurwitz_wave_keeps_mass_energy_and_enstrophy(pstswm):
     p = mpiexec("-n", 2, pstswm, "case=6", "truncation=42", "levels=2")
     changes = [abs(float(c)) for c in re.findall(r"change *(\S+)", p.stdout)]
     assert len(changes) == 3 and changes[0] < 1e-13 and changes[1] < 5e-5 and changes[2] < 5e-4, (
-        told(p)
+        dump(p)
     )
 
 
@@ -175,7 +175,7 @@ def test_it_does_not_matter_who_steps_a_coefficient_forward(state, mesh, sum_by)
 
 def test_wrong_results_are_called_wrong(pstswm):
     p = run(MPIEXEC, "-n", 2, pstswm, "case=6", "truncation=21", "levels=2", "dt=7200", "days=20")
-    assert p.returncode == 1 and p.stdout.endswith("\nNOT VERIFIED\n"), told(p)
+    assert p.returncode == 1 and p.stdout.endswith("\nNOT VERIFIED\n"), dump(p)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_wrong_options_give_a_sentence(pstswm, option, sentence):
     p = run(MPIEXEC, "-n", 3, pstswm, *option.split())
     lines = [line for line in p.stderr.splitlines() if not line.startswith("mpiexec: ")]
     assert p.returncode == 2 and len(lines) == 1 and lines[0].startswith(f"pstswm: {sentence}"), (
-        told(p)
+        dump(p)
     )
 
 

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, ROOT, run, told
+from jobs import DIST, ROOT, run, dump
 
 WORK = ROOT / "build" / "scalapack"
 SOURCE = WORK / "source"
@@ -141,5 +141,5 @@ def test_a_tester(room, program, scalapack):
     print(f"{program}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
     # the last test of the BLACS' is that BLACS_ABORT ends the job
     aborts = room.startswith("BLACS")
-    assert (p.returncode != 0) == aborts and (not aborts or "BLACS_ABORT" in p.stdout), told(p)
+    assert (p.returncode != 0) == aborts and (not aborts or "BLACS_ABORT" in p.stdout), dump(p)
     assert counts["passed"] and not counts["failed"], f"{counts}: see build/scalapack/{program}.log"

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from jobs import DIST, MPIEXEC, WATCHDOG, slurm, told, wait_until
+from jobs import DIST, MPIEXEC, WATCHDOG, slurm, dump, wait_until
 from jobs import run as command
 
 NODES = 3
@@ -48,7 +48,7 @@ def grow(program):
 
 def call(*words, status=0, **env):
     p = command(*words, env=env, stdin=subprocess.DEVNULL)
-    assert p.returncode == status or status == "not 0" and p.returncode, told(p)
+    assert p.returncode == status or status == "not 0" and p.returncode, dump(p)
     return p.stdout + p.stderr
 
 

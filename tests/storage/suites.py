@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from jobs import DIST, LAB, MPIEXEC, ROOT, SKIPPED, run, told
+from jobs import DIST, LAB, MPIEXEC, ROOT, SKIPPED, run, dump
 
 WORK = ROOT / "build" / "storage"
 HOSTS = "hosts"  # two, which share a directory
@@ -198,11 +198,11 @@ def test_hdf5(program, paths, hdf5, tmp_path):
         # It ends without closing its file, on purpose; the second program looks what is there.
         p = job(ranks, hdf5 / "t_pflush2", paths=paths, cwd=tmp_path)
     if program == "t_pshutdown":
-        assert p.returncode == 0, told(p)
+        assert p.returncode == 0, dump(p)
         p = job(ranks, hdf5 / "t_prestart", paths=paths, cwd=tmp_path)
     if program == "t_prestart":
         pytest.skip("it reads what t_pshutdown has left, and is run with it")
-    assert p.returncode == 0 and "*FAILED*" not in p.stdout + p.stderr, told(p)
+    assert p.returncode == 0 and "*FAILED*" not in p.stdout + p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -212,11 +212,11 @@ def test_pnetcdf(room, paths, pnetcdf, tmp_path):
     for program in PNETCDF[room]:
         file = tmp_path / f"{program}.nc"
         p = job(ranks, f"./{program}", file, paths=paths, cwd=pnetcdf / "test" / room)
-        assert p.returncode == 0, told(p)
-        assert "fail" not in p.stdout.lower().replace("0 fail", ""), told(p)
+        assert p.returncode == 0, dump(p)
+        assert "fail" not in p.stdout.lower().replace("0 fail", ""), dump(p)
         if file.exists() and program != "check_striping":
             checked = run(pnetcdf / "src/utils/ncvalidator/ncvalidator", "-q", file)
-            assert checked.returncode == 0, told(checked)
+            assert checked.returncode == 0, dump(checked)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -224,7 +224,7 @@ def test_pnetcdf(room, paths, pnetcdf, tmp_path):
 def test_netcdf(program, paths, netcdf, tmp_path):
     for ranks in NETCDF[program]:
         p = job(ranks, netcdf / program, paths=paths, cwd=tmp_path)
-        assert p.returncode == 0 and "FAIL" not in p.stdout + p.stderr, told(p)
+        assert p.returncode == 0 and "FAIL" not in p.stdout + p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -233,8 +233,8 @@ def test_ior(how, paths, ior, tmp_path):
     """IOR reads back what was written, with -C by other ranks, and checks each byte (-W -R)."""
     words = ["-a", "MPIIO", "-w", "-r", "-W", "-R", "-G", "7", *IOR[how].split()]
     p = job(RANKS, ior / "ior", *words, "-o", tmp_path / "data", paths=paths, cwd=tmp_path)
-    assert p.returncode == 0 and "Summary of all tests" in p.stdout, told(p)
-    assert "Incorrect data" not in p.stdout + p.stderr, told(p)
+    assert p.returncode == 0 and "Summary of all tests" in p.stdout, dump(p)
+    assert "Incorrect data" not in p.stdout + p.stderr, dump(p)
 
 
 @pytest.mark.parametrize("paths", PATHS)
@@ -242,7 +242,7 @@ def test_mdtest(paths, ior, tmp_path):
     """mdtest makes files by system calls; its ranks agree by MPI."""
     words = ["-F", "-n", "20", "-w", "1024", "-e", "1024"]
     p = job(RANKS, ior / "mdtest", *words, "-d", tmp_path / "tree", paths=paths, cwd=tmp_path)
-    assert p.returncode == 0 and "File creation" in p.stdout, told(p)
+    assert p.returncode == 0 and "File creation" in p.stdout, dump(p)
 
 
 def on_nfs(*words):
@@ -260,7 +260,7 @@ def test_nfs(name, program):
     """The C tests of files, in a directory of a server."""
     test = program(f"tests/c/{name}.c", "-O1", "-DSTRICT=1")
     p = on_nfs("sh", "-c", 'TMPDIR=$HERE "$@"', "sh", MPIEXEC, "-n", RANKS, test)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
 
 
 def test_nfs_on_two_hosts(program, tmp_path):
@@ -276,4 +276,4 @@ exec unshare --mount sh -c 'mount --bind $THERE $HERE && exec "$@"' sh "$@"
     test = program("tests/files/two_caches.c", "-O1", "-Wall")
     words = [MPIEXEC, "--ssh", ssh, "--hosts", "a:2,b:2", test]
     p = on_nfs("sh", "-c", 'KW_PATHS=self,shm,tcp "$@" $HERE', "sh", *words)
-    assert p.returncode == 0 and p.stdout == "right\n", told(p)
+    assert p.returncode == 0 and p.stdout == "right\n", dump(p)

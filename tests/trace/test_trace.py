@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from environments import MPI4PY, environment
-from jobs import DIST, ROOT, hosts, mpiexec, run, told
+from jobs import DIST, ROOT, hosts, mpiexec, run, dump
 from packets import Trace
 
 sys.path.insert(0, str(ROOT / "tests/abi_shims"))
@@ -42,7 +42,7 @@ def trace(tmp_path, *words, status=0, **more):
     """What stands in the trace of a job, and what mpiexec said."""
     file = tmp_path / "job.trace"
     p = mpiexec("--trace", file, *words, status=None, **more)
-    assert p.returncode == status, told(p)
+    assert p.returncode == status, dump(p)
     return Trace(file.read_bytes()), p
 
 
@@ -173,7 +173,7 @@ def test_calls_and_messages(calls, tmp_path):
     assert t.of(0, "MPI_Send")[0]["at"] == f"calls.c:{send} (blocking)"
     name, labels = t.processes[1]
     assert name.startswith("rank 1 on ") and str(calls) in labels
-    assert p.stderr == "", told(p)
+    assert p.stderr == "", dump(p)
 
 
 def test_three_ranks(calls, tmp_path):
@@ -188,7 +188,7 @@ def test_three_ranks(calls, tmp_path):
 def test_a_program_of_another_abi(abi, tmp_path):
     foreign = tmp_path / "calls"
     p = run(prefix(abi) / "bin/mpicc", "-g", "-o", foreign, HERE / "calls.c")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     t, _ = trace(tmp_path, "-n", 2, foreign)
     sane(t, [0, 1])
     known(t)
@@ -244,7 +244,7 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
         LIBRARIES[abi],
         cwd=tmp_path,
     )
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     t, _ = trace(tmp_path, "-n", 2, foreign)
     fortran(t)
 
@@ -313,7 +313,7 @@ def test_whom_ranks_wait_for(waited):
     sane(t, [0, 1, 2])
     joined(t)
     p = run(DIST / "bin/kwtrace", "export", "--json", file)
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     calls = json.loads(p.stdout)["calls"]
     place = lambda c: re.sub(r".*\((.*)\)", r"\1", c["at"])
     found = collections.Counter(
@@ -351,7 +351,7 @@ def test_neighbours_of_every_topology(waited):
 def test_neighbours_in_another_abi(abi, tmp_path):
     foreign = tmp_path / "waits"
     p = run(prefix(abi) / "bin/mpicc", "-g", "-o", foreign, HERE / "waits.c")
-    assert p.returncode == 0, told(p)
+    assert p.returncode == 0, dump(p)
     t, _ = trace(tmp_path, "--bind", "none", "-genv", "KW_EVENT_THREAD", "no", "-n", 3, foreign)
     neighbours(t)
 
@@ -418,17 +418,17 @@ def test_a_file_that_cannot_be_written(calls, tmp_path):
     p = mpiexec("--trace", file, "-n", 2, calls, status=None)
     assert p.returncode == 1 and p.stderr.startswith(
         f"mpiexec: the trace cannot be written to '{file}': "
-    ), told(p)
-    assert len(p.stderr.splitlines()) == 1, told(p)
+    ), dump(p)
+    assert len(p.stderr.splitlines()) == 1, dump(p)
 
 
 def test_a_disk_that_is_full(calls, tmp_path):
     p = mpiexec("--trace", "/dev/full", "-n", 2, calls, "exit", status=None)
-    assert p.returncode == 5, told(p)
+    assert p.returncode == 5, dump(p)
     said = [line for line in p.stderr.splitlines() if "no longer be written" in line]
     assert len(said) == 1 and said[0].startswith(
         "mpiexec: the trace can no longer be written to '/dev/full': "
-    ), told(p)
+    ), dump(p)
 
 
 def test_the_variable(calls, tmp_path):
@@ -442,14 +442,14 @@ def test_the_variable(calls, tmp_path):
         status=None,
         env={"KW_TRACE": str(file)},
     )
-    assert p.returncode == 0 and p.stdout == "none\nnone\n", told(p)
+    assert p.returncode == 0 and p.stdout == "none\nnone\n", dump(p)
     known(Trace(file.read_bytes()))
 
 
 def test_with_a_profile(calls, tmp_path):
     t, p = trace(tmp_path, "--profile", "-n", 2, calls)
     known(t)
-    assert "mpiexec: the profile:\n" in p.stderr, told(p)
+    assert "mpiexec: the profile:\n" in p.stderr, dump(p)
 
 
 def test_nothing_is_loaded_without_it(calls):
@@ -461,7 +461,7 @@ def test_nothing_is_loaded_without_it(calls):
         "echo $LD_PRELOAD $MPIEXEC_PROFILE; ls -l /proc/self/fd | grep -c memfd",
         status=None,
     )
-    assert p.stdout == "\n0\n", told(p)
+    assert p.stdout == "\n0\n", dump(p)
 
 
 def test_programs_without_mpi(tmp_path):

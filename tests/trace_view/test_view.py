@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from jobs import DIST, run, told
+from jobs import DIST, run, dump
 
 KWTRACE = DIST / "bin/kwtrace"
 LIMIT = 300  # seconds after which a command or a browser counts as hung
@@ -18,7 +18,7 @@ LIMIT = 300  # seconds after which a command or a browser counts as hung
 
 def kwtrace(*words, status=0):
     p = run(KWTRACE, *words, timeout=LIMIT)
-    assert p.returncode == status, told(p)
+    assert p.returncode == status, dump(p)
     return p
 
 
@@ -53,7 +53,7 @@ def driven(page, tmp_path, *words):
         timeout=LIMIT,
     )
     found = re.search(r'<pre id="selftest"[^>]*>(.*?)</pre>', p.stdout, re.S)
-    assert found and found[1], told(p)
+    assert found and found[1], dump(p)
     result = json.loads(found[1])
     assert "error" not in result, result
     print("milliseconds a frame:", result["frames"])  # told, and nothing is concluded from them
@@ -103,10 +103,10 @@ def test_what_is_no_trace_gets_a_sentence(tmp_path, stencil):
         for command in (["summary"], ["view"], ["picture"], ["export", "--json"]):
             p = kwtrace(*command, file, status=1)
             assert p.stderr.count("\n") == 1 and sentence in p.stderr and str(file) in p.stderr, (
-                told(p)
+                dump(p)
             )
     p = kwtrace("summary", tmp_path / "nothing", status=1)
-    assert "No such file" in p.stderr, told(p)
+    assert "No such file" in p.stderr, dump(p)
 
 
 def test_a_torn_file_is_shown_up_to_its_tear(tmp_path, stencil):
@@ -154,7 +154,7 @@ def test_a_part_that_is_none_gets_a_sentence(tmp_path, stencil):
     ):
         for command in ("summary", "view", "picture"):
             p = kwtrace(command, *words, stencil, status=1)
-            assert p.stderr.count("\n") == 1 and sentence in p.stderr, told(p)
+            assert p.stderr.count("\n") == 1 and sentence in p.stderr, dump(p)
     kwtrace("summary", "--phase", "1", "--from", "1", stencil, status=2)
 
 

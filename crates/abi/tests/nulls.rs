@@ -157,8 +157,8 @@ fn a_null_pointer_is_an_error_and_never_a_crash() {
     for i in 0..names.len() {
         let out = common::program(&exe).arg(i.to_string()).output().unwrap();
         if !out.status.success() {
-            let said = String::from_utf8_lossy(&out.stderr);
-            let last = said.lines().last().unwrap_or("");
+            let stderr = String::from_utf8_lossy(&out.stderr);
+            let last = stderr.lines().last().unwrap_or("");
             let answers = String::from_utf8_lossy(&out.stdout);
             let _ = writeln!(wrong, "{}: {answers}{last}", out.status);
         }

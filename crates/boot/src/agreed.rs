@@ -53,10 +53,10 @@ impl Agreed {
     /// These settings with the known binding of ranks, unless a setting (the same on all ranks)
     /// overrides it.
     pub fn bound(self, places: &Places, settings: &Settings) -> Result<Agreed, BootError> {
-        let domains = match said_domains(settings)? {
-            Said::Auto => places.by_rank().map(|p| p.map(domain)).collect(),
-            Said::None => Vec::new(),
-            Said::Domains(of) => in_turns(&self.hosts, &of),
+        let domains = match domains_setting(settings)? {
+            DomainsSetting::Auto => places.by_rank().map(|p| p.map(domain)).collect(),
+            DomainsSetting::None => Vec::new(),
+            DomainsSetting::Domains(of) => in_turns(&self.hosts, &of),
         };
         let known = domains.iter().any(Option::is_some);
         Ok(Agreed {
@@ -178,20 +178,20 @@ fn domain(bound: Bound) -> Domain {
 }
 
 /// The value of `KW_DOMAINS`.
-enum Said {
+enum DomainsSetting {
     Auto,
     None,
     Domains(Vec<u32>),
 }
 
-fn said_domains(settings: &Settings) -> Result<Said, Misuse> {
+fn domains_setting(settings: &Settings) -> Result<DomainsSetting, Misuse> {
     match settings.text(Id::Domains) {
-        "auto" => Ok(Said::Auto),
-        "none" => Ok(Said::None),
+        "auto" => Ok(DomainsSetting::Auto),
+        "none" => Ok(DomainsSetting::None),
         text => {
             let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
             let numbers = numbers.map_err(|_| Misuse::Domains(text.into()))?;
-            Ok(Said::Domains(numbers))
+            Ok(DomainsSetting::Domains(numbers))
         }
     }
 }
@@ -231,32 +231,32 @@ fn rows(settings: &Settings) -> Result<String, Misuse> {
 /// Whether the rows that the settings put in front of the table can be read, and the domains of
 /// ranks.
 pub(super) fn check_settings(settings: &Settings) -> Result<(), Misuse> {
-    said_domains(settings)?;
+    domains_setting(settings)?;
     rows(settings).map(drop)
 }
 
 /// This rank's record.
 pub(super) fn record(host: Option<String>, settings: &Settings) -> Result<Record, BootError> {
     let alike = ALL.iter().zip(0..).filter(|(k, _)| k.reach == Reach::Alike);
-    let mut said = vec![(THE_LIBRARY.to_string(), LIBRARY.to_string())];
+    let mut given = vec![(THE_LIBRARY.to_string(), LIBRARY.to_string())];
     for (setting, at) in alike {
         let (own, default) = (
             plain(setting.kind, settings.at(at)),
             plain(setting.kind, setting.default),
         );
         if own != default {
-            said.push((setting.name.to_string(), own));
+            given.push((setting.name.to_string(), own));
         }
     }
     if settings.text(Id::Coll).contains('@') {
         // files may differ between hosts
         let of_files = rows(settings)?;
-        said.push(("KW_COLL (with what is in its files)".into(), of_files));
+        given.push(("KW_COLL (with what is in its files)".into(), of_files));
     }
     Ok(Record {
         host,
         cpus: cpus(settings),
-        settings: said,
+        settings: given,
         bound: bound(),
     })
 }
@@ -377,13 +377,13 @@ mod tests {
     fn a_rank_says_which_settings_it_was_given() {
         let mut settings = Settings::defaults();
         let library = (THE_LIBRARY.to_string(), LIBRARY.to_string());
-        let said = record(None, &settings).unwrap().settings;
-        assert_eq!(said, std::slice::from_ref(&library));
+        let given = record(None, &settings).unwrap().settings;
+        assert_eq!(given, std::slice::from_ref(&library));
         settings.set(Id::Check, "1").unwrap();
         settings.set(Id::Reliable, "on").unwrap();
         settings.set(Id::Spin, "7").unwrap();
-        let said = record(None, &settings).unwrap().settings;
-        assert_eq!(said, [library, ("KW_CHECK".into(), "yes".into())]);
+        let given = record(None, &settings).unwrap().settings;
+        assert_eq!(given, [library, ("KW_CHECK".into(), "yes".into())]);
         settings.set(Id::Coll, "@/no/such/file").unwrap();
         assert!(
             record(None, &settings)

@@ -19,9 +19,9 @@ pub struct Joined {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Nothing yet.
-    Unsaid,
+    Unpublished,
     /// The first rank of each host has published the location.
-    Said {
+    Published {
         /// Nothing more to publish: no rank fences again.
         here: bool,
     },
@@ -41,16 +41,16 @@ pub fn join(
     lead: impl FnOnce(Peer, &[u32]) -> Result<Option<String>, BootError>,
 ) -> Result<Joined, BootError> {
     let me = (launcher.rank(), launcher.size());
-    let (key, told) = (launcher.key(), launcher.hosts());
-    if key.is_some() && told.is_none() {
+    let (key, from_launcher) = (launcher.key(), launcher.hosts());
+    if key.is_some() && from_launcher.is_none() {
         return Err(LauncherFault::NoHosts(launcher.name().into()).into());
     }
-    let own = record(host(told.is_some(), settings), settings)?;
+    let own = record(host(from_launcher.is_some(), settings), settings)?;
     let word = match me.0 {
-        0 => Some(word(key, told.clone(), settings)?),
+        0 => Some(word(key, from_launcher.clone(), settings)?),
         _ => None,
     };
-    let at = match &told {
+    let at = match &from_launcher {
         Some(hosts) => lead(Peer(me.0), hosts)?,
         None => None,
     };
@@ -59,13 +59,13 @@ pub fn join(
         word => talk::hold(launcher, Agree::new(me, &own, word, at))?,
     };
     let key = agreed.key.or(key);
-    let (hosts, memory) = match (agreed.hosts, told) {
-        (Hosts::Named(hosts), _) => (hosts, Memory::Unsaid),
-        (Hosts::Told, Some(hosts)) => {
+    let (hosts, memory) = match (agreed.hosts, from_launcher) {
+        (Hosts::Named(hosts), _) => (hosts, Memory::Unpublished),
+        (Hosts::FromLauncher, Some(hosts)) => {
             let here = agreed.here;
-            (hosts, Memory::Said { here })
+            (hosts, Memory::Published { here })
         }
-        (Hosts::Told, None) => return Err(unequal(launcher)),
+        (Hosts::FromLauncher, None) => return Err(unequal(launcher)),
     };
     let key = key.ok_or_else(|| unequal(launcher))?;
     let agreed = Agreed::new(hosts, agreed.load, settings)?
@@ -84,9 +84,9 @@ fn unequal(launcher: &dyn Launcher) -> BootError {
 }
 
 /// Identity of this rank's host, unless it is the one that the launcher reported.
-fn host(told: bool, settings: &Settings) -> Option<String> {
+fn host(from_launcher: bool, settings: &Settings) -> Option<String> {
     match settings.text(Id::Host) {
-        "auto" if told => None,
+        "auto" if from_launcher => None,
         "auto" => Some(machine()),
         own => Some(own.to_string()),
     }
@@ -99,17 +99,17 @@ fn fresh_key() -> Result<[u8; 32], BootError> {
 /// Rank 0's decision.
 fn word(
     key: Option<[u8; 32]>,
-    told: Option<Vec<u32>>,
+    from_launcher: Option<Vec<u32>>,
     settings: &Settings,
 ) -> Result<Word, BootError> {
     Ok(Word {
-        here: told.as_deref().is_some_and(is_one_host) && Allowed::read(settings)?.shm,
+        here: from_launcher.as_deref().is_some_and(is_one_host) && Allowed::read(settings)?.shm,
         named: key.is_none() && settings.text(Id::Host) != "auto",
         key: match key {
             Some(_) => None,
             None => Some(fresh_key()?),
         },
-        told,
+        from_launcher,
         calibration: kw_sys::calibration::known(settings),
     })
 }

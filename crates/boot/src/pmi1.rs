@@ -123,9 +123,9 @@ impl Pmi1 {
         let Some((_, hears)) = &mut self.proofs else {
             return Ok(line);
         };
-        let said = hears.check(&line).map(str::to_string);
+        let line = hears.check(&line).map(str::to_string);
         let rank = self.info.rank;
-        Ok(said.ok_or(LauncherFault::Forged { rank })?)
+        Ok(line.ok_or(LauncherFault::Forged { rank })?)
     }
 
     fn read_line(&mut self) -> Result<String, BootError> {

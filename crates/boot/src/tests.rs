@@ -144,7 +144,7 @@ fn pmi2_keeps_the_contract() {
 }
 
 /// Messages of a rank if its launcher sends these answers, piece by piece, and disconnects.
-fn told(answers: &[&[u8]], two: bool) -> String {
+fn failure_of(answers: &[&[u8]], two: bool) -> String {
     let answers: Vec<Vec<u8>> = answers.iter().map(|a| a.to_vec()).collect();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let launcher = thread::spawn(move || {
@@ -208,8 +208,8 @@ fn a_launcher_that_dies_or_talks_nonsense_gets_a_sentence() {
             "rank 1 of 2",
         ),
     ] {
-        let said = told(answers, two);
-        assert!(said.contains(sentence) && !said.contains('\n'), "{said}");
+        let text = failure_of(answers, two);
+        assert!(text.contains(sentence) && !text.contains('\n'), "{text}");
     }
 }
 
@@ -223,13 +223,13 @@ fn nothing() -> Spawn {
 
 #[test]
 fn a_launcher_that_starts_no_more_processes_says_so_and_the_rank_goes_on() {
-    let said = with_ranks(2, |_, l| {
+    let sentences = with_ranks(2, |_, l| {
         let why = l.spawn(&nothing()).unwrap_err().to_string();
         l.fence().unwrap();
         why
     });
     let sentence = "Kittiwake's mpiexec cannot start more processes ('/bin/true'): not offered by this launcher";
-    assert_eq!(said, [sentence; 2]);
+    assert_eq!(sentences, [sentence; 2]);
     let mut alone = super::singleton::Singleton::new().unwrap();
     let why = alone.spawn(&nothing()).unwrap_err().to_string();
     assert!(why.contains("it was started without a launcher"), "{why}");
@@ -285,7 +285,7 @@ impl Launcher for Foreign<'_> {
 fn under_a_foreign_launcher_rank_0_makes_the_key() {
     let jobs: Vec<Job> = with_ranks(4, |_, l| {
         let joined = join(&mut Foreign(l, true), &Settings::defaults()).unwrap();
-        assert_eq!(joined.memory, Memory::Said { here: false });
+        assert_eq!(joined.memory, Memory::Published { here: false });
         joined.job
     });
     assert!(
@@ -297,7 +297,7 @@ fn under_a_foreign_launcher_rank_0_makes_the_key() {
 
 #[test]
 fn all_ranks_refuse_settings_that_differ() {
-    let said = with_ranks(3, |r, l| {
+    let sentences = with_ranks(3, |r, l| {
         let mut settings = Settings::defaults();
         settings
             .set(Id::Check, ["no", "1", "off"][r as usize])
@@ -306,7 +306,7 @@ fn all_ranks_refuse_settings_that_differ() {
     });
     let sentence = "KW_CHECK must be the same on all ranks, but it is 'no' (the default) on ranks 0, 2, 'yes' on rank 1; set it \
                     for the whole job";
-    assert_eq!(said, [sentence; 3]);
+    assert_eq!(sentences, [sentence; 3]);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn hosts_are_told_apart_by_the_setting() {
             .set(Id::Host, ["red", "blue", "red"][r as usize])
             .unwrap();
         let Joined { job, memory } = join(&mut Foreign(l, true), &settings).unwrap();
-        assert_eq!(memory, Memory::Unsaid);
+        assert_eq!(memory, Memory::Unpublished);
         job
     });
     assert!(jobs.iter().all(|j| j.hosts() == [0, 1, 0]));

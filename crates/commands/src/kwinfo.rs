@@ -116,11 +116,11 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     }
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     if options.calibrate || options.verify {
-        let (told, good) = match options.calibrate {
+        let (part, good) = match options.calibrate {
             true => calibrate::calibrate(!options.no_verify),
             false => calibrate::verify_known(),
         };
-        text += &told;
+        text += &part;
         code = if good { code } else { ExitCode::FAILURE };
     }
     let question = match options.choices {
@@ -128,7 +128,7 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
         false => Question::Ranks,
     };
     match options.job.map(|pid| ask(pid, question)) {
-        Some(Ok(said)) => text += &said,
+        Some(Ok(more)) => text += &more,
         Some(Err(why)) => {
             eprintln!("kwinfo: {why}");
             code = ExitCode::FAILURE;
@@ -154,7 +154,7 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     }
     if options.choices && options.job.is_none() {
         match choices(&options) {
-            Ok(said) => text += &said,
+            Ok(more) => text += &more,
             Err(why) => {
                 eprintln!("kwinfo: {why}");
                 code = ExitCode::FAILURE;

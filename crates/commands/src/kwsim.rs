@@ -151,10 +151,10 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 /// Output or error.
-type Said<T> = Result<T, Box<dyn std::error::Error>>;
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Runs a command; returns its output and exit status.
-fn tell(what: What) -> Said<(String, ExitCode)> {
+fn tell(what: What) -> Outcome<(String, ExitCode)> {
     let out = match what {
         What::Start(start) => starts(&start)?,
         What::Man => man()?,
@@ -175,7 +175,7 @@ fn tell(what: What) -> Said<(String, ExitCode)> {
 }
 
 /// Table of simulated starts, with a legend.
-fn starts(start: &Start) -> Said<String> {
+fn starts(start: &Start) -> Outcome<String> {
     let place = start_table::Place {
         per_host: start.per_host,
         latency_us: start.latency,
@@ -186,7 +186,7 @@ fn starts(start: &Start) -> Said<String> {
 }
 
 /// Choices on described machines.
-fn machines(of: &Described) -> Said<String> {
+fn machines(of: &Described) -> Outcome<String> {
     if of.prices {
         return Ok(kw_sim::machine::legend());
     }
@@ -229,7 +229,7 @@ fn machines(of: &Described) -> Said<String> {
 }
 
 /// Errors of the closed forms.
-fn formed(of: &Formed) -> Said<(String, ExitCode)> {
+fn formed(of: &Formed) -> Outcome<(String, ExitCode)> {
     let all = Machine::all();
     let machine = all.iter().find(|m| m.name == of.machine);
     let machine = machine.ok_or("unknown machine")?;
@@ -283,11 +283,14 @@ fn formed(of: &Formed) -> Said<(String, ExitCode)> {
 }
 
 /// Errors of the simulator.
-fn checked(of: &Checked) -> Said<String> {
+fn checked(of: &Checked) -> Outcome<String> {
     let (table, measured) = (Table::default(), of.of.read()?);
     let all = match of.described.as_slice() {
         [] => Machine::all(),
-        files => files.iter().map(|f| description(f)).collect::<Said<_>>()?,
+        files => files
+            .iter()
+            .map(|f| description(f))
+            .collect::<Outcome<_>>()?,
     };
     let points = check::points([&all[0], &all[1]], &measured, &table)?;
     let mut text = String::new();
@@ -314,7 +317,7 @@ fn checked(of: &Checked) -> Said<String> {
 }
 
 /// A machine description from a file.
-fn description(file: &Path) -> Said<Machine> {
+fn description(file: &Path) -> Outcome<Machine> {
     let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
     let machine = Machine::parse(&file.to_string_lossy(), &text);
     Ok(machine.map_err(|e| named(file, &e))?)
@@ -326,7 +329,7 @@ fn named(file: &Path, wrong: &dyn std::error::Error) -> String {
 }
 
 impl Measured {
-    fn read(&self) -> Said<Measurements> {
+    fn read(&self) -> Outcome<Measurements> {
         let Some(file) = self.measured.as_deref() else {
             return Ok(Measurements::default());
         };
@@ -335,7 +338,7 @@ impl Measured {
     }
 }
 
-fn man() -> Said<String> {
+fn man() -> Outcome<String> {
     let mut text = Vec::new();
     clap_mangen::Man::new(Options::command())
         .render(&mut text)
@@ -344,14 +347,14 @@ fn man() -> Said<String> {
 }
 
 /// Selection table of a program started here.
-fn rows_in_force() -> Said<Table> {
+fn rows_in_force() -> Outcome<Table> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
     let read = |file: &str| std::fs::read_to_string(file);
     Ok(Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))?)
 }
 
 /// Selection table for ranks on one host, as in the measurements.
-fn rows_of_a_host() -> Said<Table> {
+fn rows_of_a_host() -> Outcome<Table> {
     Ok(rows_in_force()?.priced(Prices::start().on_one_host()))
 }
 

@@ -67,7 +67,7 @@ impl<T, E: Polled> Inner<T, E> {
             Some(e) => {
                 self.role == Role::CallerAsleep && e.is_unwatched()
                     || (!self.waiters.is_empty() || self.role == Role::CallerAsleep)
-                        && e.ended() != self.told
+                        && e.ended() != self.reported
                     || self.role == Role::Free
                         && (self.policy.async_progress.state.needs_kick() && e.busy()
                             || self.policy.async_progress.tries_to_leave()
@@ -117,7 +117,7 @@ impl<T: Send + 'static, E: Polled> Guard<'_, T, E> {
     pub(crate) fn attend(&mut self) -> Option<Call<E::Sleeper>> {
         self.wake_parked();
         let inner = &mut **self;
-        inner.told = inner.engine.as_ref().map_or(0, E::ended);
+        inner.reported = inner.engine.as_ref().map_or(0, E::ended);
         if inner.role == Role::CallerAsleep
             && let Some(s) = &inner.sleeper
         {

@@ -106,7 +106,7 @@ impl Engine {
     pub fn unreceived(&self) -> Vec<Early> {
         let all = self.messages.machine.unexpected();
         let users = all.filter(|m| !is_collective(m.env.context));
-        let mut early: Vec<Early> = users.filter_map(|m| told(&m)).collect();
+        let mut early: Vec<Early> = users.filter_map(|m| early_of(&m)).collect();
         early.extend(self.parts.partitioned.unreceived());
         early
     }
@@ -257,7 +257,7 @@ const MOST_EARLY: usize = 16;
 
 /// A message of the program, or of a call that makes a communicator without a parent; the library's
 /// other ones have negative tags or a context of their own.
-fn told(message: &Unreceived<'_, Buf>) -> Option<Early> {
+fn early_of(message: &Unreceived<'_, Buf>) -> Option<Early> {
     let env = message.env;
     if env.tag < 0 {
         return setup_of(message);

@@ -60,7 +60,7 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last checked.
-    pub(crate) told: u64,
+    pub(crate) reported: u64,
     pub(crate) sleeper: Option<Arc<E::Sleeper>>,
     /// The event thread sleeps, and wakes to look at a set time.
     pub(crate) alarm: bool,
@@ -123,7 +123,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             entries: 0,
             waiters: Vec::new(),
             next_waiter: 0,
-            told: 0,
+            reported: 0,
             sleeper: None,
             alarm: false,
             event_thread: None,
@@ -214,7 +214,7 @@ impl<T> Inner<T, Engine> {
         if crate::settings::wants_event_thread(engine.settings()) {
             self.policy.async_progress.state = AsyncState::Idle;
         }
-        self.told = 0;
+        self.reported = 0;
         self.closing = false;
         self.read_times();
         self.ask_for_events();
@@ -241,8 +241,8 @@ impl<T> Inner<T, Engine> {
     fn read_times(&mut self) {
         let Some(engine) = &self.engine else { return };
         let micros = |id| engine.settings().number(id).map(Duration::from_micros);
-        let (said, watch) = (micros(Id::Spin), micros(Id::Watch).unwrap_or_default());
-        self.policy.set_times(engine.wake_up(), said, watch);
+        let (spin_setting, watch) = (micros(Id::Spin), micros(Id::Watch).unwrap_or_default());
+        self.policy.set_times(engine.wake_up(), spin_setting, watch);
     }
 
     /// Changes a setting of the engine, if there is one, that may be changed at any time.

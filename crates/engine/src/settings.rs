@@ -44,10 +44,10 @@ impl Engine {
 
     /// How long a rank that waits is sure to poll: zero if CPUs are shared.
     pub fn polls_for(&self, peer: Peer) -> Duration {
-        let said = self.settings.number(Id::Spin).map(Duration::from_micros);
+        let spin_setting = self.settings.number(Id::Spin).map(Duration::from_micros);
         match self.job.agreed().is_oversubscribed(peer) {
             true => Duration::ZERO,
-            false => Times::of(self.wake_up(), said).spin,
+            false => Times::of(self.wake_up(), spin_setting).spin,
         }
     }
 

@@ -290,7 +290,7 @@ impl Window {
             moved |= self.flights.look(messages, |rank| origin.on_answer(rank));
             if let Some(checks) = &mut self.checks {
                 self.flights
-                    .told
+                    .notices
                     .drain(..)
                     .for_each(|t| checks.on_answer(&t));
             }

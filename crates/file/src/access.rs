@@ -396,8 +396,8 @@ impl Job {
                     self.visibly(at, || exchange::exchange(&talk, &access, &all, &domains))?;
                 let costs = self.open.costs(self.how.writes);
                 costs.doubt_own();
-                if let Some(told) = call.measured_exchange(begun.elapsed().as_nanos() as u64) {
-                    costs.learn_exchange(told, call.usual_exchange());
+                if let Some(measured) = call.measured_exchange(begun.elapsed().as_nanos() as u64) {
+                    costs.learn_exchange(measured, call.usual_exchange());
                 }
                 done
             }

@@ -77,8 +77,8 @@ impl Costs {
 
     /// Learns the cost of an exchange for each byte; `usual` is the estimate before the first.
     pub fn learn_exchange(&self, measured: u64, usual: u64) {
-        let untold = self.exchange.load(Ordering::Relaxed) == 0;
-        if untold {
+        let unmeasured = self.exchange.load(Ordering::Relaxed) == 0;
+        if unmeasured {
             self.exchange.store(usual.max(1), Ordering::Relaxed);
         }
         // Quickly: an exchange of sparse pieces may cost many times the assumption.

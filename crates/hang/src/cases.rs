@@ -53,28 +53,28 @@ fn waits(call: &str, waits: &[Wait], calls: i32) -> Report {
     }
 }
 
-fn told(report: Report) -> Told {
-    Told {
+fn state_of(report: Report) -> RankState {
+    RankState {
         state: State::Waits(Box::new(report)),
         site: "a.c:7".into(),
     }
 }
 
-fn not_waiting(what: &str) -> Told {
-    Told {
+fn not_waiting(what: &str) -> RankState {
+    RankState {
         state: State::NotWaiting(what.into()),
         site: "a.c:99".into(),
     }
 }
 
-fn said(all: &[Told]) -> String {
+fn text_of(all: &[RankState]) -> String {
     let text = page(all, &analyze(all));
     assert!(text.ends_with('\n'));
     text.lines().last().unwrap().trim().to_string()
 }
 
-fn all(reports: impl IntoIterator<Item = Report>) -> Vec<Told> {
-    reports.into_iter().map(told).collect()
+fn all(reports: impl IntoIterator<Item = Report>) -> Vec<RankState> {
+    reports.into_iter().map(state_of).collect()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn two_that_receive_first() {
         waits("MPI_Recv", &[recv(0, 7)], 0),
     ]);
     assert_eq!(
-        said(&job),
+        text_of(&job),
         "deadlock: 0 -> 1 -> 0, each in MPI_Recv, tag 7, on MPI_COMM_WORLD at a.c:7."
     );
 }
@@ -92,7 +92,7 @@ fn two_that_receive_first() {
 #[test]
 fn a_cycle_of_three_is_told_from_its_lowest_rank() {
     let next = |r: u32| waits("MPI_Ssend", &[send((r + 1) % 3, 1)], 0);
-    let text = said(&all((0..3).map(next)));
+    let text = text_of(&all((0..3).map(next)));
     assert!(
         text.starts_with("deadlock: 0 -> 1 -> 2 -> 0, each in MPI_Ssend, tag 1"),
         "{text}"
@@ -105,10 +105,10 @@ fn a_circle_of_messages_goes_before_the_collective_that_waits_for_it() {
         .map(|r| waits("MPI_Recv", &[recv((r + 1) % 3, 7)], 0))
         .collect();
     ranks.push(waits("MPI_Barrier", &[step(0, 1)], 1));
-    let said = said(&all(ranks));
+    let text = text_of(&all(ranks));
     assert!(
-        said.starts_with("deadlock: 0 -> 1 -> 2 -> 0, each in MPI_Recv"),
-        "{said}"
+        text.starts_with("deadlock: 0 -> 1 -> 2 -> 0, each in MPI_Recv"),
+        "{text}"
     );
 }
 
@@ -124,7 +124,7 @@ fn a_wrong_tag_is_named() {
         partitioned: false,
     });
     let job = all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]);
-    let text = said(&job);
+    let text = text_of(&job);
     let hint = "; a message of rank 1 with tag 8 on MPI_COMM_WORLD is unexpected at rank 0: the receive has tag 7.";
     assert!(text.ends_with(hint), "{text}");
 }
@@ -173,7 +173,7 @@ fn of_partitioned_communication_nothing_is_proven() {
     ];
     for (kind, what) in wants {
         let a = waits("MPI_Wait", &[of(kind, Some(1), Some(7))], 0);
-        let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+        let text = text_of(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
         assert!(
             text.starts_with("not proven to be a deadlock: rank 0 is in MPI_Wait"),
             "{text}"
@@ -198,7 +198,7 @@ fn another_communicator_is_named() {
         name: "rows".into(),
         ..Comm::default()
     });
-    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    let text = text_of(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
         text.ends_with("on rows is unexpected at rank 0: the receive is on MPI_COMM_WORLD."),
         "{text}"
@@ -210,7 +210,7 @@ fn a_rank_that_does_not_come_to_a_barrier() {
     let barrier = |peer| waits("MPI_Barrier", &[step(peer, 1)], 1);
     let job = all([barrier(1), barrier(2), waits("MPI_Recv", &[recv(0, 5)], 0)]);
     assert_eq!(
-        said(&job),
+        text_of(&job),
         "deadlock: ranks 0-1 wait in MPI_Barrier on MPI_COMM_WORLD at a.c:7 for rank 2, which is in MPI_Recv at a.c:7 and \
          waits for a message of rank 0, tag 5, on MPI_COMM_WORLD."
     );
@@ -221,7 +221,7 @@ fn different_collectives() {
     let bcast = waits("MPI_Bcast", &[step(1, 4)], 4);
     let job = all([bcast.clone(), waits("MPI_Reduce", &[step(0, 4)], 4), bcast]);
     assert_eq!(
-        said(&job),
+        text_of(&job),
         "deadlock: ranks 0,2 call MPI_Bcast at a.c:7 and rank 1 calls MPI_Reduce at a.c:7 as the same collective of \
          MPI_COMM_WORLD."
     );
@@ -229,12 +229,12 @@ fn different_collectives() {
 
 #[test]
 fn a_receive_from_a_rank_that_has_finished() {
-    let finished = Told {
+    let finished = RankState {
         state: State::Finished,
         site: String::new(),
     };
     // Its last messages may be in flight; otherwise the library ends the receive.
-    let text = said(&[told(waits("MPI_Recv", &[recv(1, 0)], 0)), finished]);
+    let text = text_of(&[state_of(waits("MPI_Recv", &[recv(1, 0)], 0)), finished]);
     assert_eq!(text, "not proven to be a deadlock: rank 1 has finished.");
 }
 
@@ -243,7 +243,7 @@ fn any_of_nobody() {
     let mut a = waits("MPI_Waitany", &[recv(1, 0), recv(2, 0)], 0);
     a.any = true;
     let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
-    let text = said(&all([a, rest(0), rest(0)]));
+    let text = text_of(&all([a, rest(0), rest(0)]));
     assert!(
         text.contains("rank 0 is in MPI_Waitany") && text.contains("only ranks 1-2 can serve it"),
         "{text}"
@@ -258,7 +258,7 @@ fn a_probe_of_anybody_when_all_others_wait() {
         waits("MPI_Recv", &[recv(0, 3)], 0),
         waits("MPI_Recv", &[recv(0, 3)], 0),
     ]);
-    let text = said(&job);
+    let text = text_of(&job);
     assert!(
         text.contains("rank 0 is in MPI_Probe at a.c:7 and waits for a message of any rank, tag 1"),
         "{text}"
@@ -272,7 +272,7 @@ fn a_send_to_a_rank_in_a_barrier() {
         waits("MPI_Barrier", &[step(0, 1)], 1),
         waits("MPI_Barrier", &[step(0, 1)], 1),
     ]);
-    let text = said(&job);
+    let text = text_of(&job);
     assert!(
         text.contains("ranks 1-2 wait in MPI_Barrier")
             && text.contains("for rank 0, which is in MPI_Send"),
@@ -282,7 +282,7 @@ fn a_send_to_a_rank_in_a_barrier() {
 
 #[test]
 fn a_receive_from_oneself() {
-    let text = said(&all([waits("MPI_Recv", &[recv(0, 2)], 0)]));
+    let text = text_of(&all([waits("MPI_Recv", &[recv(0, 2)], 0)]));
     assert!(
         text.starts_with("deadlock: 0 -> 0, each in MPI_Recv, tag 2"),
         "{text}"
@@ -296,7 +296,7 @@ fn two_are_stuck_while_a_third_computes() {
         waits("MPI_Recv", &[recv(0, 7)], 0),
     ]);
     job.push(not_waiting("running"));
-    assert!(said(&job).starts_with("deadlock: 0 -> 1 -> 0"));
+    assert!(text_of(&job).starts_with("deadlock: 0 -> 1 -> 0"));
 }
 
 const GRID: u32 = 64;
@@ -332,11 +332,11 @@ fn knows(count: Option<u32>, holders: &[Rank]) -> Lock {
 }
 
 /// The conclusion if ranks have reported this about their locks.
-fn said_of_locks(reports: [Report; 3], locks: [Vec<Lock>; 3]) -> String {
-    let told = reports.into_iter().zip(locks);
-    let mut told = all(told.map(|(report, locks)| Report { locks, ..report }));
-    name_holders(&mut told);
-    said(&told)
+fn text_of_locks(reports: [Report; 3], locks: [Vec<Lock>; 3]) -> String {
+    let reports = reports.into_iter().zip(locks);
+    let mut states = all(reports.map(|(report, locks)| Report { locks, ..report }));
+    name_holders(&mut states);
+    text_of(&states)
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_lock_that_is_held_by_who_waits_for_the_one_that_wants_it() {
         [vec![knows(None, &[0])], vec![knows(Some(1), &[])], vec![]],
     ] {
         assert_eq!(
-            said_of_locks([rest(2), rest(0), locking(1)], locks),
+            text_of_locks([rest(2), rest(0), locking(1)], locks),
             "deadlock: 0 -> 2 -> 0: rank 0 is in MPI_Recv at a.c:7 and waits for a message of rank 2, tag 3, on \
              MPI_COMM_WORLD; rank 2 is in MPI_Win_lock at a.c:7 and waits for the lock at rank 1 of window 'grid', which rank \
              0 holds."
@@ -361,7 +361,7 @@ fn a_lock_that_is_held_by_who_waits_for_the_one_that_wants_it() {
 fn a_lock_with_a_holder_that_nobody_knows_proves_nothing() {
     let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
     for lock in [knows(Some(2), &[0]), knows(None, &[0]), knows(Some(0), &[])] {
-        let text = said_of_locks([rest(2), rest(0), locking(1)], [vec![], vec![lock], vec![]]);
+        let text = text_of_locks([rest(2), rest(0), locking(1)], [vec![], vec![lock], vec![]]);
         assert!(text.starts_with("not proven to be a deadlock"), "{text}");
     }
 }
@@ -372,7 +372,7 @@ fn a_lock_of_another_window_with_the_same_context_is_not_meant() {
     wants.comms[1].members = vec![2];
     let rest = |peer| waits("MPI_Recv", &[recv(peer, 3)], 0);
     let locks = [vec![], vec![knows(Some(1), &[0])], vec![]];
-    let text = said_of_locks([rest(2), rest(0), wants], locks);
+    let text = text_of_locks([rest(2), rest(0), wants], locks);
     assert!(text.starts_with("not proven to be a deadlock"), "{text}");
 }
 
@@ -386,7 +386,7 @@ fn ranks_that_have_not_posted_or_completed() {
     let mut exposes = waits("MPI_Win_wait", &[wait(Kind::Complete, 0)], 0);
     starts.comms.push(window());
     exposes.comms.push(window());
-    let text = said(&all([starts, exposes]));
+    let text = text_of(&all([starts, exposes]));
     assert!(
         text.contains("rank 0 is in MPI_Win_complete at a.c:7 and waits for rank 1 to call MPI_Win_post, on window 'grid'")
             && text.contains("rank 1 is in MPI_Win_wait at a.c:7 and waits for rank 0 to call MPI_Win_complete, on window"),
@@ -404,7 +404,7 @@ fn a_rank_that_computes_is_no_deadlock() {
     ]);
     job.push(not_waiting("running, 40 s of CPU time"));
     assert_eq!(
-        said(&job),
+        text_of(&job),
         "not a deadlock: rank 2 does not wait in MPI (running, 40 s of CPU time) at a.c:99; rank 0 has waited for it for \
          10.0 s."
     );
@@ -414,7 +414,7 @@ fn a_rank_that_computes_is_no_deadlock() {
 fn a_message_under_way_is_no_deadlock() {
     let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
     a.quiet = false;
-    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    let text = text_of(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
         text.starts_with("not proven to be a deadlock: rank 0") && text.contains("under way"),
         "{text}"
@@ -425,7 +425,7 @@ fn a_message_under_way_is_no_deadlock() {
 fn another_thread_may_send() {
     let mut a = waits("MPI_Recv", &[recv(1, 7)], 0);
     a.threads = true;
-    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    let text = text_of(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
         text.starts_with("not proven to be a deadlock: rank 0") && text.contains("threads"),
         "{text}"
@@ -438,11 +438,11 @@ fn one_of_any_is_enough() {
     a.any = true;
     let mut job = all([a.clone(), waits("MPI_Recv", &[recv(0, 3)], 0)]);
     job.push(not_waiting(""));
-    assert!(said(&job).starts_with("not a deadlock: rank 2"));
+    assert!(text_of(&job).starts_with("not a deadlock: rank 2"));
     a.any = false;
-    job[0] = told(a);
+    job[0] = state_of(a);
     assert!(
-        said(&job).starts_with("deadlock: 0 -> 1 -> 0"),
+        text_of(&job).starts_with("deadlock: 0 -> 1 -> 0"),
         "all of them are needed"
     );
 }
@@ -451,7 +451,7 @@ fn one_of_any_is_enough() {
 fn a_rank_that_polls_may_do_something_else() {
     let mut a = waits("MPI_Test", &[recv(1, 7)], 0);
     a.polls = true;
-    let text = said(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
+    let text = text_of(&all([a, waits("MPI_Recv", &[recv(0, 7)], 0)]));
     assert!(
         text.contains("calls MPI_Test at a.c:7 again and again"),
         "{text}"
@@ -468,12 +468,12 @@ fn a_collective_in_the_background_goes_on_while_its_rank_waits_for_something_els
         waits: Vec::new(),
     }];
     assert!(
-        said(&job(a.clone())).starts_with("not proven"),
+        text_of(&job(a.clone())).starts_with("not proven"),
         "its part is done"
     );
     a.runs[0].waits = vec![step(1, 2)];
     assert!(
-        said(&job(a)).starts_with("deadlock"),
+        text_of(&job(a)).starts_with("deadlock"),
         "its part waits for a call that never comes"
     );
 }
@@ -491,11 +491,11 @@ fn a_rank_of_another_communicator_is_not_missing() {
         waits("MPI_Recv", &[recv(0, 5)], 0),
     ]);
     assert!(
-        said(&job).contains("ranks 0") || said(&job).contains("for rank 1, which"),
+        text_of(&job).contains("ranks 0") || text_of(&job).contains("for rank 1, which"),
         "{}",
-        said(&job)
+        text_of(&job)
     );
-    assert!(!said(&job).contains("rank 2"));
+    assert!(!text_of(&job).contains("rank 2"));
 }
 
 #[test]

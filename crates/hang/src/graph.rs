@@ -5,7 +5,7 @@
 //! node may end: all of its waits, or one if one is enough. An unmarked node waits forever for
 //! unmarked nodes.
 
-use crate::{Kind, Rank, Report, State, Told, Wait, communicator};
+use crate::{Kind, Rank, RankState, Report, State, Wait, communicator};
 use std::collections::{BTreeMap, HashSet};
 
 /// Conclusions from the state of all ranks.
@@ -53,11 +53,11 @@ pub enum Why {
     Nobody(Rank),
 }
 
-/// Returns what can be proven about a job. `told[r]` is rank `r`.
-pub fn analyze(told: &[Told]) -> Finding {
-    let graph = Graph::new(told);
-    let waits = |r: &Rank| told[*r as usize].report().is_some();
-    let all = 0..told.len() as Rank;
+/// Returns what can be proven about a job. `states[r]` is rank `r`.
+pub fn analyze(states: &[RankState]) -> Finding {
+    let graph = Graph::new(states);
+    let waits = |r: &Rank| states[*r as usize].report().is_some();
+    let all = 0..states.len() as Rank;
     let stuck: Vec<Rank> = all
         .clone()
         .filter(|r| waits(r) && !graph.may_go_on(*r))
@@ -74,30 +74,32 @@ pub fn analyze(told: &[Told]) -> Finding {
 type RunOf = (Rank, u32, i32);
 
 struct Graph<'a> {
-    told: &'a [Told],
+    states: &'a [RankState],
     calls: Vec<bool>,
     runs: HashSet<RunOf>,
 }
 
 impl<'a> Graph<'a> {
-    fn new(told: &'a [Told]) -> Graph<'a> {
+    fn new(states: &'a [RankState]) -> Graph<'a> {
         let mut graph = Graph {
-            told,
-            calls: vec![false; told.len()],
+            states,
+            calls: vec![false; states.len()],
             runs: HashSet::new(),
         };
-        graph.calls = (0..told.len()).map(|r| graph.is_free(r as Rank)).collect();
+        graph.calls = (0..states.len())
+            .map(|r| graph.is_free(r as Rank))
+            .collect();
         while graph.mark() {}
         graph
     }
 
     fn report(&self, rank: Rank) -> Option<&'a Report> {
-        self.told.get(rank as usize)?.report()
+        self.states.get(rank as usize)?.report()
     }
 
     /// Whether it may continue whatever others do.
     fn is_free(&self, rank: Rank) -> bool {
-        match self.told.get(rank as usize).map(|t| &t.state) {
+        match self.states.get(rank as usize).map(|t| &t.state) {
             Some(State::Waits(r)) => r.threads || r.polls || !r.quiet || r.waits.is_empty(),
             // Its last messages may be in flight; a rank that waits for more ends with an error.
             Some(State::Finished) => true,
@@ -113,7 +115,7 @@ impl<'a> Graph<'a> {
     /// Marks nodes that a marked node may serve; returns whether there were any.
     fn mark(&mut self) -> bool {
         let mut more = false;
-        for rank in 0..self.told.len() as Rank {
+        for rank in 0..self.states.len() as Rank {
             let Some(report) = self.report(rank) else {
                 continue;
             };
@@ -244,7 +246,7 @@ impl<'a> Graph<'a> {
     }
 
     fn is_awaited(&self, rank: Rank, context: u32, call: &str) -> bool {
-        let mut others = self.told.iter().filter_map(Told::report);
+        let mut others = self.states.iter().filter_map(RankState::report);
         others.any(|r| {
             let here = |w: &&Wait| w.kind == Kind::Collective && communicator(w.context) == context;
             r.call == call && r.waits.iter().filter(here).any(|w| w.peer == Some(rank))

@@ -271,14 +271,14 @@ pub enum State {
 
 /// A rank with its state, and its place in the program for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct RankState {
     /// Its state.
     pub state: State,
     /// File and line of the call, as far as they are known; may be empty.
     pub site: String,
 }
 
-impl Told {
+impl RankState {
     /// Its wait, if it waits.
     pub fn report(&self) -> Option<&Report> {
         match &self.state {

@@ -4,7 +4,7 @@
 //! memory reports the number of holders, and their ranks as far as it knows them. Here a wait for a
 //! lock becomes a wait for its holders.
 
-use crate::{Kind, Rank, Report, State, Told, Wait};
+use crate::{Kind, Rank, RankState, Report, State, Wait};
 
 /// A rank's knowledge of a lock of a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,17 +21,17 @@ pub struct Lock {
 
 /// Replaces every wait for a lock by a wait for each rank that holds it. If a holder is not known,
 /// a wait for no particular rank is added.
-pub fn name_holders(told: &mut [Told]) {
-    let settled: Vec<Option<Vec<Wait>>> = told.iter().map(|t| settle(told, t)).collect();
-    for (told, waits) in told.iter_mut().zip(settled) {
-        if let (State::Waits(report), Some(waits)) = (&mut told.state, waits) {
+pub fn name_holders(states: &mut [RankState]) {
+    let settled: Vec<Option<Vec<Wait>>> = states.iter().map(|t| settle(states, t)).collect();
+    for (state, waits) in states.iter_mut().zip(settled) {
+        if let (State::Waits(report), Some(waits)) = (&mut state.state, waits) {
             report.waits = waits;
         }
     }
 }
 
-fn settle(all: &[Told], told: &Told) -> Option<Vec<Wait>> {
-    let report = told.report()?;
+fn settle(all: &[RankState], state: &RankState) -> Option<Vec<Wait>> {
+    let report = state.report()?;
     if !report.waits.iter().any(|w| w.kind == Kind::Lock) {
         return None;
     }
@@ -42,7 +42,7 @@ fn settle(all: &[Told], told: &Told) -> Option<Vec<Wait>> {
     Some(waits.collect())
 }
 
-fn of_holders(all: &[Told], report: &Report, wait: &Wait) -> Vec<Wait> {
+fn of_holders(all: &[RankState], report: &Report, wait: &Wait) -> Vec<Wait> {
     let (holders, known) = holders(all, report, wait);
     let waits = holders.into_iter().map(|holder| Wait {
         peer: Some(holder),
@@ -59,11 +59,11 @@ fn of_holders(all: &[Told], report: &Report, wait: &Wait) -> Vec<Wait> {
 }
 
 /// The holders of a lock, and whether these are all.
-fn holders(all: &[Told], report: &Report, wait: &Wait) -> (Vec<Rank>, bool) {
+fn holders(all: &[RankState], report: &Report, wait: &Wait) -> (Vec<Rank>, bool) {
     let members = report.comm(wait.context).map_or(&[][..], |c| &c.members);
     let (mut holders, mut count) = (Vec::new(), None);
-    for (rank, told) in (0..).zip(all) {
-        let Some(other) = told.report().filter(|_| members.contains(&rank)) else {
+    for (rank, state) in (0..).zip(all) {
+        let Some(other) = state.report().filter(|_| members.contains(&rank)) else {
             continue;
         };
         let is = |l: &&Lock| l.context == wait.context && Some(l.target) == wait.source;

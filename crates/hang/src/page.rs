@@ -3,7 +3,7 @@
 
 use crate::graph::Finding;
 use crate::sentence::{comm_name, message, miss, sentence, wanted};
-use crate::{Early, Kind, Ranges, Rank, Report, State, Told, Wait, is_collective};
+use crate::{Early, Kind, Ranges, Rank, RankState, Report, State, Wait, is_collective};
 
 /// Most groups, and most lines of waits and of messages of one group.
 const GROUPS: usize = 24;
@@ -17,26 +17,26 @@ struct Group {
 }
 
 /// The page, each line with its end.
-pub fn page(told: &[Told], finding: &Finding) -> String {
+pub fn page(states: &[RankState], finding: &Finding) -> String {
     let mut out = String::new();
-    let groups = groups(told);
+    let groups = groups(states);
     for group in groups.iter().take(GROUPS) {
-        write_group(told, group, &mut out);
+        write_group(states, group, &mut out);
     }
     let rest = groups.iter().skip(GROUPS).flat_map(|g| &g.ranks);
     let rest = Ranges::new(rest.copied());
     if rest.count() > 0 {
         out += &format!("  {}: each in another place\n", rest.named());
     }
-    out + &format!("  {}\n", sentence(told, finding))
+    out + &format!("  {}\n", sentence(states, finding))
 }
 
-fn groups(told: &[Told]) -> Vec<Group> {
+fn groups(states: &[RankState]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for rank in 0..told.len() as Rank {
-        let waited = told[rank as usize].report().map_or(0, |r| r.waited);
+    for rank in 0..states.len() as Rank {
+        let waited = states[rank as usize].report().map_or(0, |r| r.waited);
         let mut alike = groups.iter_mut();
-        match alike.find(|g| are_alike(&told[g.ranks[0] as usize], &told[rank as usize])) {
+        match alike.find(|g| are_alike(&states[g.ranks[0] as usize], &states[rank as usize])) {
             Some(group) => {
                 group.ranks.push(rank);
                 group.waited = (group.waited.0.min(waited), group.waited.1.max(waited));
@@ -50,7 +50,7 @@ fn groups(told: &[Told]) -> Vec<Group> {
     groups
 }
 
-fn are_alike(a: &Told, b: &Told) -> bool {
+fn are_alike(a: &RankState, b: &RankState) -> bool {
     if a.site != b.site {
         return false;
     }
@@ -72,10 +72,10 @@ fn are_alike(a: &Told, b: &Told) -> bool {
     }
 }
 
-fn write_group(told: &[Told], group: &Group, out: &mut String) {
+fn write_group(states: &[RankState], group: &Group, out: &mut String) {
     let first = group.ranks[0];
     let who = Ranges::new(group.ranks.iter().copied()).named();
-    let one = &told[first as usize];
+    let one = &states[first as usize];
     let at = match &one.site[..] {
         "" => String::new(),
         site => format!(", at {site}"),
@@ -95,8 +95,8 @@ fn write_group(told: &[Told], group: &Group, out: &mut String) {
                 ""
             };
             *out += &format!("  {who}: in {} for {since}{polls}{at}\n", report.call);
-            write_waits(told, group, report, out);
-            write_early(told, first, report, out);
+            write_waits(states, group, report, out);
+            write_early(states, first, report, out);
             if report.threads {
                 *out += "      it has other threads, which may call MPI\n";
             }
@@ -112,7 +112,7 @@ fn since((least, most): (u64, u64)) -> String {
     }
 }
 
-fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) {
+fn write_waits(states: &[RankState], group: &Group, report: &Report, out: &mut String) {
     if !report.waits_for.is_empty() {
         *out += &format!("      {}\n", report.waits_for);
         return;
@@ -130,8 +130,8 @@ fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) 
             Kind::Send => format!(", {} bytes", wait.bytes),
             _ => String::new(),
         };
-        let each = peers(told, group, i);
-        *out += &format!("      {verb}{}{bytes}{each}\n", wanted(told, first, wait));
+        let each = peers(states, group, i);
+        *out += &format!("      {verb}{}{bytes}{each}\n", wanted(states, first, wait));
     }
     if many > LINES {
         *out += &format!("        and {} more\n", many - LINES);
@@ -139,14 +139,14 @@ fn write_waits(told: &[Told], group: &Group, report: &Report, out: &mut String) 
 }
 
 /// The rank for which the others of a group wait, if it is not one of them.
-fn peers(told: &[Told], group: &Group, which: usize) -> String {
+fn peers(states: &[RankState], group: &Group, which: usize) -> String {
     let peer = |r: Rank| {
-        told[r as usize]
+        states[r as usize]
             .report()
             .and_then(|w| w.waits.get(which)?.peer)
     };
     let first = peer(group.ranks[0]);
-    let report = told[group.ranks[0] as usize].report();
+    let report = states[group.ranks[0] as usize].report();
     let wait = report.and_then(|r| r.waits.get(which));
     if wait.is_some_and(|w| w.kind == Kind::Collective) {
         return String::new();
@@ -174,11 +174,11 @@ fn relevant(report: &Report) -> Vec<&Early> {
     early.filter(|e| !is_collective(e.context)).collect()
 }
 
-fn write_early(told: &[Told], rank: Rank, report: &Report, out: &mut String) {
+fn write_early(states: &[RankState], rank: Rank, report: &Report, out: &mut String) {
     let early = relevant(report);
     for e in early.iter().take(LINES) {
-        let comm = comm_name(told, rank, e.context);
-        let why = report.waits.iter().find_map(|w| miss(told, rank, w, e));
+        let comm = comm_name(states, rank, e.context);
+        let why = report.waits.iter().find_map(|w| miss(states, rank, w, e));
         let why = why.map_or(String::new(), |w| format!(": {w}"));
         *out += &format!(
             "      unexpected at rank {rank}: {} of rank {}, tag {}, on {comm}, {} bytes{why}\n",

@@ -2,19 +2,19 @@
 
 use crate::graph::{Finding, Why};
 use crate::{
-    Comm, Early, Kind, Ranges, Rank, Report, State, Told, Wait, communicator, is_collective,
+    Comm, Early, Kind, Ranges, Rank, RankState, Report, State, Wait, communicator, is_collective,
 };
 
 /// Most ranks of a cycle that are described individually.
 const SHOWN: usize = 4;
 
 /// The sentence.
-pub(crate) fn sentence(told: &[Told], finding: &Finding) -> String {
+pub(crate) fn sentence(states: &[RankState], finding: &Finding) -> String {
     match finding {
-        Finding::Open { free } => open(told, free),
+        Finding::Open { free } => open(states, free),
         Finding::Deadlock { stuck, why } => {
-            let mut text = format!("deadlock: {}", because(told, why));
-            if let Some(hint) = almost(told, stuck) {
+            let mut text = format!("deadlock: {}", because(states, why));
+            if let Some(hint) = almost(states, stuck) {
                 text += &format!("; {hint}");
             }
             text + "."
@@ -22,16 +22,16 @@ pub(crate) fn sentence(told: &[Told], finding: &Finding) -> String {
     }
 }
 
-fn because(told: &[Told], why: &Why) -> String {
+fn because(states: &[RankState], why: &Why) -> String {
     match why {
-        Why::Cycle(ranks) => cycle(told, ranks),
+        Why::Cycle(ranks) => cycle(states, ranks),
         Why::Differ { context, calls } => {
             let each = calls.iter().map(|(call, ranks)| {
                 let verb = if ranks.len() == 1 { "calls" } else { "call" };
-                let at = site(told, ranks[0]);
+                let at = site(states, ranks[0]);
                 format!("{} {verb} {call}{at}", named(ranks))
             });
-            let comm = comm_name(told, calls[0].1[0], *context);
+            let comm = comm_name(states, calls[0].1[0], *context);
             let each: Vec<String> = each.collect();
             format!("{} as the same collective of {comm}", each.join(" and "))
         }
@@ -41,28 +41,28 @@ fn because(told: &[Told], why: &Why) -> String {
             waiting,
             missing,
         } => {
-            let comm = comm_name(told, waiting[0], *context);
+            let comm = comm_name(states, waiting[0], *context);
             let verb = if waiting.len() == 1 { "waits" } else { "wait" };
             format!(
                 "{} {verb} in {call} on {comm}{} for {}",
                 named(waiting),
-                site(told, waiting[0]),
-                absent(told, missing)
+                site(states, waiting[0]),
+                absent(states, missing)
             )
         }
         Why::Nobody(rank) => {
-            let report = told[*rank as usize].report();
-            let whom = report.map_or(String::new(), |r| others(told, *rank, r));
+            let report = states[*rank as usize].report();
+            let whom = report.map_or(String::new(), |r| others(states, *rank, r));
             format!(
                 "{}; {whom} can serve it, and all of them wait themselves",
-                doing(told, *rank)
+                doing(states, *rank)
             )
         }
     }
 }
 
 /// The ranks that could serve a rank.
-fn others(told: &[Told], rank: Rank, report: &Report) -> String {
+fn others(states: &[RankState], rank: Rank, report: &Report) -> String {
     let mut whom: Vec<Rank> = Vec::new();
     for wait in &report.waits {
         let comm = report.comm(wait.context);
@@ -71,7 +71,7 @@ fn others(told: &[Told], rank: Rank, report: &Report) -> String {
             None => whom.extend(comm.map_or(&[][..], |c| &c.senders)),
         }
     }
-    whom.retain(|&r| r != rank && (r as usize) < told.len());
+    whom.retain(|&r| r != rank && (r as usize) < states.len());
     match whom.is_empty() {
         true => "nobody else".into(),
         false => format!("only {}", named(&whom)),
@@ -79,7 +79,7 @@ fn others(told: &[Told], rank: Rank, report: &Report) -> String {
 }
 
 /// `0 -> 1 -> 0, each in MPI_Recv, tag 7`, or a description of each.
-fn cycle(told: &[Told], ranks: &[Rank]) -> String {
+fn cycle(states: &[RankState], ranks: &[Rank]) -> String {
     let shown = ranks.iter().take(2 * SHOWN).map(Rank::to_string);
     let mut way: Vec<String> = shown.collect();
     if ranks.len() > way.len() {
@@ -87,16 +87,20 @@ fn cycle(told: &[Told], ranks: &[Rank]) -> String {
     }
     way.push(ranks[0].to_string());
     let way = way.join(" -> ");
-    if let Some(all) = alike(told, ranks) {
+    if let Some(all) = alike(states, ranks) {
         return format!("{way}, each in {all}");
     }
-    let each: Vec<String> = ranks.iter().take(SHOWN).map(|&r| doing(told, r)).collect();
+    let each: Vec<String> = ranks
+        .iter()
+        .take(SHOWN)
+        .map(|&r| doing(states, r))
+        .collect();
     format!("{way}: {}", each.join("; "))
 }
 
 /// The common action of all of them, if it is the same.
-fn alike(told: &[Told], ranks: &[Rank]) -> Option<String> {
-    let mut reports = ranks.iter().map(|&r| told[r as usize].report());
+fn alike(states: &[RankState], ranks: &[Rank]) -> Option<String> {
+    let mut reports = ranks.iter().map(|&r| states[r as usize].report());
     let first = reports.next()??;
     let [wait] = &first.waits[..] else {
         return None;
@@ -111,14 +115,14 @@ fn alike(told: &[Told], ranks: &[Rank]) -> Option<String> {
     };
     let sites = ranks
         .iter()
-        .all(|&r| told[r as usize].site == told[ranks[0] as usize].site);
+        .all(|&r| states[r as usize].site == states[ranks[0] as usize].site);
     let at = if sites {
-        site(told, ranks[0])
+        site(states, ranks[0])
     } else {
         String::new()
     };
     reports.all(same).then(|| {
-        let comm = comm_name(told, ranks[0], wait.context);
+        let comm = comm_name(states, ranks[0], wait.context);
         format!("{}{}, on {comm}{at}", first.call, tag_of(wait))
     })
 }
@@ -134,8 +138,8 @@ fn tag_of(wait: &Wait) -> String {
 }
 
 /// A rank's action and the ranks for which it waits.
-pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
-    let Some(told_of) = told.get(rank as usize) else {
+pub(crate) fn doing(states: &[RankState], rank: Rank) -> String {
+    let Some(told_of) = states.get(rank as usize) else {
         return format!("rank {rank} is not known");
     };
     match &told_of.state {
@@ -145,45 +149,45 @@ pub(crate) fn doing(told: &[Told], rank: Rank) -> String {
         State::NotWaiting(what) => format!("rank {rank} does not wait in MPI ({what})"),
         State::Waits(report) => {
             let whom = match report.waits_for.is_empty() {
-                true => whom(told, rank, report),
+                true => whom(states, rank, report),
                 false => format!(" and {} for {} s", report.waits_for, report.waited / 1000),
             };
             format!(
                 "rank {rank} is in {}{}{whom}",
                 report.call,
-                site(told, rank)
+                site(states, rank)
             )
         }
     }
 }
 
 /// The ranks for which it waits.
-fn whom(told: &[Told], rank: Rank, report: &Report) -> String {
+fn whom(states: &[RankState], rank: Rank, report: &Report) -> String {
     let hopeful = |w: &&Wait| w.kind != Kind::Other;
     let waits: Vec<&Wait> = report.waits.iter().filter(hopeful).collect();
     match &waits[..] {
         [] => String::new(),
-        [one] => format!(" and waits for {}", wanted(told, rank, one)),
+        [one] => format!(" and waits for {}", wanted(states, rank, one)),
         [one, ..] => {
             let n = report.waits.len();
             let how = if report.any { "one" } else { "all" };
             format!(
                 " and waits for {how} of {n} requests, the first for {}",
-                wanted(told, rank, one)
+                wanted(states, rank, one)
             )
         }
     }
 }
 
 /// Description of the object of a wait: `a message of rank 1, tag 7, on MPI_COMM_WORLD`.
-pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
-    let comm = comm_name(told, rank, wait.context);
+pub(crate) fn wanted(states: &[RankState], rank: Rank, wait: &Wait) -> String {
+    let comm = comm_name(states, rank, wait.context);
     let tag = tag_of(wait);
-    let named = |p: Rank| match told[rank as usize].report() {
+    let named = |p: Rank| match states[rank as usize].report() {
         Some(report) => report.named(p),
         None => format!("rank {p}"),
     };
-    let own = |p: Rank| told[rank as usize].report().map_or(p, |r| r.own_rank(p));
+    let own = |p: Rank| states[rank as usize].report().map_or(p, |r| r.own_rank(p));
     let peer = wait.peer.map_or("any rank".into(), |p| match wait.source {
         Some(s) if s != own(p) => format!("{} (rank {s} there)", named(p)),
         _ => named(p),
@@ -221,32 +225,32 @@ pub(crate) fn wanted(told: &[Told], rank: Rank, wait: &Wait) -> String {
 }
 
 /// Missing ranks, and where they are instead.
-fn absent(told: &[Told], missing: &[Rank]) -> String {
+fn absent(states: &[RankState], missing: &[Rank]) -> String {
     let first = missing[0];
     let same = |r: &Rank| {
         let key = |r: Rank| {
-            told[r as usize]
+            states[r as usize]
                 .report()
-                .map(|w| (&w.call, &told[r as usize].site))
+                .map(|w| (&w.call, &states[r as usize].site))
         };
         key(*r) == key(first)
     };
     let alike: Vec<Rank> = missing.iter().copied().filter(same).collect();
-    let text = match told[first as usize].report() {
+    let text = match states[first as usize].report() {
         None => named(&alike),
         Some(report) if alike.len() == 1 => {
-            let whom = whom(told, first, report);
+            let whom = whom(states, first, report);
             format!(
                 "rank {first}, which is in {}{}{whom}",
                 report.call,
-                site(told, first)
+                site(states, first)
             )
         }
         Some(report) => format!(
             "{}, which are in {}{}",
             named(&alike),
             report.call,
-            site(told, first)
+            site(states, first)
         ),
     };
     match missing.len() - alike.len() {
@@ -255,11 +259,11 @@ fn absent(told: &[Told], missing: &[Rank]) -> String {
     }
 }
 
-fn open(told: &[Told], free: &[Rank]) -> String {
+fn open(states: &[RankState], free: &[Rank]) -> String {
     let mut outside: Vec<Rank> = Vec::new();
     let (mut others, mut finished): (Vec<Rank>, Vec<Rank>) = (Vec::new(), Vec::new());
     for &rank in free {
-        match told[rank as usize].state {
+        match states[rank as usize].state {
             State::NotWaiting(_) | State::Silent => outside.push(rank),
             State::Waits(_) => others.push(rank),
             State::Finished => finished.push(rank),
@@ -267,42 +271,42 @@ fn open(told: &[Told], free: &[Rank]) -> String {
     }
     others.extend(finished);
     if let Some(&first) = outside.first() {
-        let who = format!("{}{}", doing(told, first), site(told, first));
+        let who = format!("{}{}", doing(states, first), site(states, first));
         let more = match outside.len() {
             1 => String::new(),
             n => format!(", and {} more do not either", n - 1),
         };
-        return format!("not a deadlock: {who}{more}{}.", waiters(told, first));
+        return format!("not a deadlock: {who}{more}{}.", waiters(states, first));
     }
     match others.first() {
-        None => format!("not proven to be a deadlock: {}.", in_parts(told)),
-        Some(&first) => format!("not proven to be a deadlock: {}.", doubt(told, first)),
+        None => format!("not proven to be a deadlock: {}.", in_parts(states)),
+        Some(&first) => format!("not proven to be a deadlock: {}.", doubt(states, first)),
     }
 }
 
 /// Why nothing is proven although no rank is known to continue by itself.
-fn in_parts(told: &[Told]) -> String {
-    let partitioned = |t: &Told| {
+fn in_parts(states: &[RankState]) -> String {
+    let partitioned = |t: &RankState| {
         t.report()
             .is_some_and(|r| r.waits.iter().any(|w| w.kind.is_partitioned()))
     };
-    match told.iter().position(partitioned) {
+    match states.iter().position(partitioned) {
         Some(rank) => format!(
             "{}; the outcome of partitioned communication is unknown",
-            doing(told, rank as Rank)
+            doing(states, rank as Rank)
         ),
         None => "every wait may still end".into(),
     }
 }
 
 /// The ranks that wait for a rank, and for how long.
-fn waiters(told: &[Told], rank: Rank) -> String {
-    let waits = |t: &Told| {
+fn waiters(states: &[RankState], rank: Rank) -> String {
+    let waits = |t: &RankState| {
         let report = t.report()?;
         let for_it = report.waits.iter().any(|w| w.peer == Some(rank));
         for_it.then_some(report.waited)
     };
-    let all = (0..).zip(told);
+    let all = (0..).zip(states);
     let all: Vec<(Rank, u64)> = all.filter_map(|(r, t)| Some((r, waits(t)?))).collect();
     let Some(longest) = all.iter().map(|a| a.1).max() else {
         return String::new();
@@ -314,13 +318,13 @@ fn waiters(told: &[Told], rank: Rank) -> String {
 }
 
 /// Why nothing can be proven because of a rank.
-fn doubt(told: &[Told], rank: Rank) -> String {
-    let Some(report) = told[rank as usize].report() else {
-        return doing(told, rank);
+fn doubt(states: &[RankState], rank: Rank) -> String {
+    let Some(report) = states[rank as usize].report() else {
+        return doing(states, rank);
     };
-    let call = format!("{}{}", report.call, site(told, rank));
+    let call = format!("{}{}", report.call, site(states, rank));
     if !report.waits_for.is_empty() {
-        return doing(told, rank);
+        return doing(states, rank);
     }
     if report.polls {
         format!("rank {rank} calls {call} again and again, and may do something else")
@@ -334,17 +338,17 @@ fn doubt(told: &[Told], rank: Rank) -> String {
 }
 
 /// A message that almost matches a wait of a stuck rank.
-fn almost(told: &[Told], stuck: &[Rank]) -> Option<String> {
+fn almost(states: &[RankState], stuck: &[Rank]) -> Option<String> {
     stuck.iter().find_map(|&rank| {
-        let report = told[rank as usize].report()?;
+        let report = states[rank as usize].report()?;
         let misses = |w: &Wait| {
             report
                 .early
                 .iter()
-                .find_map(|e| Some((e, miss(told, rank, w, e)?)))
+                .find_map(|e| Some((e, miss(states, rank, w, e)?)))
         };
         let (early, differs) = report.waits.iter().find_map(misses)?;
-        let comm = comm_name(told, rank, early.context);
+        let comm = comm_name(states, rank, early.context);
         Some(format!(
             "{} of rank {} with tag {} on {comm} is unexpected at rank {rank}: {differs}",
             message(early),
@@ -363,7 +367,7 @@ pub(crate) fn message(early: &Early) -> &'static str {
 }
 
 /// Reason why a message does not match a wait; `None`: they are unrelated.
-pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Option<String> {
+pub(crate) fn miss(states: &[RankState], rank: Rank, wait: &Wait, early: &Early) -> Option<String> {
     let receives = matches!(wait.kind, Kind::Receive | Kind::Probe | Kind::PartReceive);
     if !receives || is_collective(early.context) {
         return None;
@@ -374,7 +378,7 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
     match (tag, source, other) {
         (Some(tag), None, false) => Some(format!("the receive has tag {tag}")),
         (None, None, true) => {
-            let comm = comm_name(told, rank, wait.context);
+            let comm = comm_name(states, rank, wait.context);
             Some(format!("the receive is on {comm}"))
         }
         (None, Some(peer), false) => Some(format!("the receive is from rank {peer}")),
@@ -389,8 +393,8 @@ pub(crate) fn miss(told: &[Told], rank: Rank, wait: &Wait, early: &Early) -> Opt
 }
 
 /// ` at FILE:LINE`, if it is known.
-pub(crate) fn site(told: &[Told], rank: Rank) -> String {
-    match told.get(rank as usize).map_or("", |t| &t.site) {
+pub(crate) fn site(states: &[RankState], rank: Rank) -> String {
+    match states.get(rank as usize).map_or("", |t| &t.site) {
         "" => String::new(),
         site => format!(" at {site}"),
     }
@@ -401,8 +405,8 @@ fn named(ranks: &[Rank]) -> String {
 }
 
 /// The name of a communicator on this rank.
-pub(crate) fn comm_name(told: &[Told], rank: Rank, context: u32) -> String {
-    let report = told.get(rank as usize).and_then(Told::report);
+pub(crate) fn comm_name(states: &[RankState], rank: Rank, context: u32) -> String {
+    let report = states.get(rank as usize).and_then(RankState::report);
     match report.and_then(|r| r.comm(context)) {
         Some(Comm { name, .. }) if !name.is_empty() => name.clone(),
         _ => format!("the communicator with context {}", communicator(context)),
@@ -411,27 +415,27 @@ pub(crate) fn comm_name(told: &[Told], rank: Rank, context: u32) -> String {
 
 /// Description of one rank, if the others are unknown.
 pub fn line(rank: Rank, report: &Report) -> String {
-    let mut told = vec![
-        Told {
+    let mut states = vec![
+        RankState {
             state: State::Silent,
             site: String::new()
         };
         rank as usize
     ];
     let frame = report.frames.first();
-    told.push(Told {
+    states.push(RankState {
         state: State::Waits(Box::new(report.clone())),
         site: frame.map_or(String::new(), |f| format!("{}+{:#x}", f.file, f.offset)),
     });
     let seconds = report.waited / 1000;
     let (n, what) = (rank as usize, "a call of MPI");
-    if let State::Waits(report) = &mut told[n].state
+    if let State::Waits(report) = &mut states[n].state
         && report.call.is_empty()
     {
         report.call = what.into();
     }
     format!(
         "nothing has arrived for {seconds} s: {}",
-        doing(&told, rank)
+        doing(&states, rank)
     )
 }

@@ -513,8 +513,8 @@ mod tests {
         };
         let line = report.encode();
         assert!(line.len() <= MOST_BYTES, "{}", line.len());
-        let told = Report::decode(&line).unwrap();
-        assert!(!told.quiet, "what is not said cannot be proven");
+        let decoded = Report::decode(&line).unwrap();
+        assert!(!decoded.quiet, "what is not said cannot be proven");
     }
 
     #[test]

@@ -392,17 +392,17 @@ mod tests {
         assert_eq!(writes(1000), Decision::Independent);
         let all: Vec<Request> = (0..2).map(|r| blocks(r, 2, 1 << 16, 256)).collect();
         let (hints, prices) = (Hints::default(), Prices::default());
-        let told = |all: &[Request], took| {
+        let chosen = |all: &[Request], took| {
             let both = (&hints, &prices);
             call(all, &[0, 1], both, true).measured_exchange(took)
         };
-        let each = told(&all, 5_000_000).expect("16 MB tell");
+        let each = chosen(&all, 5_000_000).expect("16 MB tell");
         assert!(
             (190..198).contains(&each),
             "5 ms for 16 MB, of them 0.1 ns a byte for the file: {each}"
         );
         let small: Vec<Request> = (0..2).map(|r| blocks(r, 2, 64, 10)).collect();
-        assert_eq!(told(&small, 50_000), None);
+        assert_eq!(chosen(&small, 50_000), None);
     }
 
     #[test]
@@ -419,9 +419,9 @@ mod tests {
         assert!(wants(&known, &hints), "rank 1 does not know it");
         known[1].cost.call = 900;
         assert!(!wants(&known, &hints));
-        let mut told = Hints::default();
-        assert!(told.set("romio_cb_write", "enable"));
-        assert!(!wants(&all(1000), &told), "nothing to decide");
+        let mut chosen = Hints::default();
+        assert!(chosen.set("romio_cb_write", "enable"));
+        assert!(!wants(&all(1000), &chosen), "nothing to decide");
         known[1].failed = true;
         known[1].cost.call = 0;
         assert!(!wants(&known, &hints), "no rank accesses the file");

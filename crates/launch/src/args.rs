@@ -407,13 +407,13 @@ mod tests {
     fn options_of_other_launchers_are_taken() {
         let r = run("--oversubscribe --mca btl self,vader -launcher ssh ./a --mca x").unwrap();
         assert_eq!(r.apps[0].words, ["./a", "--mca", "x"]);
-        let said: Vec<_> = r.unheeded.iter().map(|words| words.join(" ")).collect();
+        let refused: Vec<_> = r.unheeded.iter().map(|words| words.join(" ")).collect();
         let all = ["--mca btl self,vader", "-launcher ssh"];
-        assert_eq!(said, all);
+        assert_eq!(refused, all);
     }
 
     /// The table of docs/launchers.md: option, and what the page says about it.
-    fn told() -> Vec<(&'static str, &'static str)> {
+    fn unheeded_options() -> Vec<(&'static str, &'static str)> {
         let page = include_str!("../../../docs/launchers.md");
         let (_, rest) = page.split_once("| option | of | here |").unwrap();
         let rows = rest
@@ -430,14 +430,17 @@ mod tests {
 
     #[test]
     fn options_of_other_launchers_do_what_the_page_says() {
-        let rows = told();
+        let rows = unheeded_options();
         assert!(rows.len() > 60, "{}", rows.len());
         let plain = run("./a").unwrap();
         for (option, here) in rows {
             let found = run(&format!("{option} ./a"));
             if let Some(what) = here.strip_prefix("refused: ") {
-                let said = found.expect_err(option);
-                assert!(said.contains(what.trim_matches('`')), "{option}: {said}");
+                let refused = found.expect_err(option);
+                assert!(
+                    refused.contains(what.trim_matches('`')),
+                    "{option}: {refused}"
+                );
                 continue;
             }
             let found = found.expect(option);

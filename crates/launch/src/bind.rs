@@ -172,7 +172,7 @@ pub fn line(rank: u32, host: &str, cpus: &[usize], program: &Path, ours: &Librar
     };
     let library = match ours.shims.is_empty() {
         true => String::new(),
-        false => format!(", with {}", ours.told()),
+        false => format!(", with {}", ours.described()),
     };
     format!(
         "mpiexec: rank {rank} on {host}, {where_}: {}{library}\n",

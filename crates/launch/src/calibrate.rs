@@ -104,9 +104,9 @@ pub fn choices(wanted: Option<&Wanted>) -> Result<String, String> {
     let mut figures = Calibration::START;
     let mut from = String::new();
     for part in Part::ALL {
-        let (of, said) = part_in_use(part, &settings);
+        let (of, origin_text) = part_in_use(part, &settings);
         figures = figures.with_part(part, &of);
-        from += &said;
+        from += &origin_text;
     }
     page(job.as_ref(), &from, &figures, &settings)
 }
@@ -140,7 +140,7 @@ fn page(
 ) -> Result<String, String> {
     let mut from = from.to_string();
     let all = listing(figures, &Part::ALL).text();
-    let (said, messages, collectives, prices) = match job {
+    let (origin_text, messages, collectives, prices) = match job {
         None => (
             "Collectives, by these prices, a core for each rank".into(),
             messages(figures, settings),
@@ -162,7 +162,7 @@ fn page(
         }
     };
     Ok(format!(
-        "{from}\n{all}\nMessages:\n\n{}\n{said}:\n\n{}\nPrices of collectives and their origin:\n\n{}",
+        "{from}\n{all}\nMessages:\n\n{}\n{origin_text}:\n\n{}\nPrices of collectives and their origin:\n\n{}",
         messages.text(),
         collectives.text(),
         prices.text()
@@ -225,8 +225,8 @@ fn part_in_use(part: Part, settings: &Settings) -> (Calibration, String) {
         ),
     };
     let start = |why: String| {
-        let said = format!("{what}: built-in values: {why}.\n");
-        (Calibration::START, said)
+        let origin_text = format!("{what}: built-in values: {why}.\n");
+        (Calibration::START, origin_text)
     };
     match (
         settings.flag(Id::Calibrate),
@@ -235,8 +235,8 @@ fn part_in_use(part: Part, settings: &Settings) -> (Calibration, String) {
     ) {
         (false, ..) => start("KW_CALIBRATE is off".into()),
         (true, Ok(path), Ok(figures)) => {
-            let said = format!("{what}: measured, from {}.\n", path.display());
-            (figures, said)
+            let origin_text = format!("{what}: measured, from {}.\n", path.display());
+            (figures, origin_text)
         }
         (true, _, Err(why)) | (true, Err(why), _) => start(format!("{why} ({who})")),
     }

@@ -107,8 +107,8 @@ fn paths_of(job: &Job, c: &Calibration, settings: &Settings) -> Vec<(String, Sho
 
 /// The network path in use, and whether it is UDP's.
 fn network_of(settings: &Settings) -> Option<(&'static str, bool)> {
-    let mut said = settings.text(Id::Paths).split(',').map(str::trim);
-    said.find_map(|p| match p {
+    let mut names = settings.text(Id::Paths).split(',').map(str::trim);
+    names.find_map(|p| match p {
         "tcp" => Some(("tcp", false)),
         "udp" => Some(("udp", true)),
         _ => None,

@@ -98,12 +98,12 @@ fn chosen_in(
     settings: &Settings,
 ) -> Result<Vec<Chosen>, String> {
     let read = |file: &str| std::fs::read_to_string(file);
-    let said = |e| format!("KW_COLL: {e}");
-    let rows = Table::expand(settings.text(Id::Coll), read).map_err(said)?;
+    let in_setting = |e| format!("KW_COLL: {e}");
+    let rows = Table::expand(settings.text(Id::Coll), read).map_err(in_setting)?;
     let tables = |prices| -> Result<Tables, String> {
         Ok(Tables {
-            all: Table::with(&rows).map_err(said)?.priced(prices),
-            own: Table::only(&rows).map_err(said)?.priced(prices),
+            all: Table::with(&rows).map_err(in_setting)?.priced(prices),
+            own: Table::only(&rows).map_err(in_setting)?.priced(prices),
             prices,
         })
     };

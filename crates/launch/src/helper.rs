@@ -36,7 +36,7 @@ const BACKLOG: usize = 4 << 20;
 /// Reason for the end of the helper.
 enum Over {
     /// mpiexec requested it.
-    Told,
+    Asked,
     /// The connection to mpiexec is gone.
     Alone,
 }
@@ -311,7 +311,7 @@ impl Helper {
                     true => self.kill(),
                     false => self.name_those_who_stay(),
                 }
-                return Err(Over::Told);
+                return Err(Over::Asked);
             }
         }
         Ok(())

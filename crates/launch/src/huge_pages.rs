@@ -16,8 +16,8 @@ const PART_LOST: u64 = 256;
 /// Makes this many ranks of this host request huge pages, if KW_HUGE_PAGES says so.
 pub fn ask(env: &mut Env, ranks: usize) {
     let value = |env: &Env, name: &str| {
-        let said = env.iter().rev().find(|(k, _)| k == name);
-        said.map_or_else(|| std::env::var_os(name), |(_, v)| Some(v.clone()))
+        let current = env.iter().rev().find(|(k, _)| k == name);
+        current.map_or_else(|| std::env::var_os(name), |(_, v)| Some(v.clone()))
     };
     let setting = value(env, "KW_HUGE_PAGES").and_then(|v| v.into_string().ok());
     // The ranks reject an invalid value.
@@ -26,8 +26,8 @@ pub fn ask(env: &mut Env, ranks: usize) {
     if !wanted || Policy::here() != Policy::WhoAsks || !size().is_some_and(|s| has_room(s, ranks)) {
         return;
     }
-    let said = value(env, VARIABLE).and_then(|v| v.into_string().ok());
-    if let Some(all) = added(said.as_deref().unwrap_or("")) {
+    let current = value(env, VARIABLE).and_then(|v| v.into_string().ok());
+    if let Some(all) = added(current.as_deref().unwrap_or("")) {
         env.retain(|(k, _)| k != VARIABLE);
         env.push((VARIABLE.into(), OsString::from(all)));
     }
@@ -44,11 +44,11 @@ fn is_little(bytes: u64, memory: u64) -> bool {
 }
 
 /// The user's setting for the C library with this added; `None` if the user has already set this.
-fn added(said: &str) -> Option<String> {
-    match said {
+fn added(current: &str) -> Option<String> {
+    match current {
         "" => Some(format!("{ASKED}=1")),
-        said if said.contains(ASKED) => None,
-        said => Some(format!("{said}:{ASKED}=1")),
+        current if current.contains(ASKED) => None,
+        current => Some(format!("{current}:{ASKED}=1")),
     }
 }
 

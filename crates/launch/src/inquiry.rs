@@ -60,7 +60,7 @@ struct Rank {
     /// It has reported unasked that it waits, and nothing since then says that it continued.
     lasts: bool,
     /// How long it had waited, in milliseconds, at its last unasked report; it sends one per wait.
-    told: Option<u64>,
+    reported: Option<u64>,
     first: Option<Report>,
     second: Option<Report>,
     asked: bool,
@@ -114,9 +114,11 @@ impl Inquiry {
             return;
         };
         // A rank of a busy machine may answer too late, and does not report the same wait again.
-        rank.lasts |= rank.told.is_some_and(|told| report.waited >= told);
+        rank.lasts |= rank
+            .reported
+            .is_some_and(|reported| report.waited >= reported);
         if report.round == 0 {
-            (rank.lasts, rank.told) = (true, Some(report.waited));
+            (rank.lasts, rank.reported) = (true, Some(report.waited));
             self.over = false;
             // A different wait from the one that led to no conclusion.
             (self.again, self.not_before) = (AGAIN[0], None);
@@ -170,7 +172,7 @@ impl Inquiry {
     }
 
     /// Handles a conclusion that was printed.
-    pub fn was_said(&mut self, now: Tick) {
+    pub fn was_printed(&mut self, now: Tick) {
         self.not_before = Some(now + AGAIN[1]);
     }
 
@@ -390,11 +392,11 @@ mod tests {
         };
         for (waited, wanted) in [(1600, Some(Do::Ask(2, vec![0, 1]))), (90, None)] {
             let mut inquiry = Inquiry::new(2);
-            let told = Report {
+            let reported = Report {
                 waited: 100,
                 ..report(0, 0)
             };
-            (0..2).for_each(|r| inquiry.on_report(r, told.clone()));
+            (0..2).for_each(|r| inquiry.on_report(r, reported.clone()));
             assert_eq!(inquiry.poll(at(2), hears), Some(Do::Ask(1, vec![0, 1])));
             inquiry.on_report(0, late(101));
             assert_eq!(inquiry.poll(at(1600), hears), None, "rank 1 is silent");

@@ -54,18 +54,18 @@ fn suit(
     version: Option<u32>,
 ) -> Option<OsString> {
     let path = match class_path(words) {
-        Told::Word(at, option) => {
+        ClassPath::Word(at, option) => {
             let empty = words[at].to_string_lossy()[option..].is_empty();
             words[at] = joined(&words[at], !empty, jar);
             None
         }
-        Told::Jar => {
+        ClassPath::Jar => {
             let mut word = OsString::from("-Xbootclasspath/a:");
             word.push(jar);
             words.insert(1, word);
             None
         }
-        Told::Nothing => {
+        ClassPath::Nothing => {
             let given = given.filter(|path| !path.is_empty());
             Some(joined(&given.unwrap_or_else(|| ".".into()), true, jar))
         }
@@ -91,7 +91,7 @@ fn joined(path: &OsStr, separate: bool, jar: &OsStr) -> OsString {
 
 /// Where a command line names the class path.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum ClassPath {
     /// In this word, from this character on.
     Word(usize, usize),
     /// In the manifest of a jar (`-jar`).
@@ -102,26 +102,26 @@ enum Told {
 
 /// Searches the options of `java`, which end at the name of the program; the last class path
 /// counts.
-fn class_path(words: &[OsString]) -> Told {
+fn class_path(words: &[OsString]) -> ClassPath {
     const OPTION: &str = "--class-path=";
-    let mut told = Told::Nothing;
+    let mut found = ClassPath::Nothing;
     let mut at = 1;
     while at < words.len() {
         let word = words[at].to_string_lossy();
         match &*word {
             "-cp" | "-classpath" | "--class-path" if at + 1 < words.len() => {
-                told = Told::Word(at + 1, 0);
+                found = ClassPath::Word(at + 1, 0);
                 at += 1;
             }
-            "-jar" => return Told::Jar,
-            word if word.starts_with(OPTION) => told = Told::Word(at, OPTION.len()),
+            "-jar" => return ClassPath::Jar,
+            word if word.starts_with(OPTION) => found = ClassPath::Word(at, OPTION.len()),
             word if WITH_VALUE.contains(&word) => at += 1,
             word if word.starts_with('-') || word.starts_with('@') => {}
             _ => break,
         }
         at += 1;
     }
-    told
+    found
 }
 
 /// The version of a Java, from the file `release` of its installation.

@@ -23,12 +23,12 @@ fn one(mut request: Request, ours: Env) -> Result<AppPlan, Verdict> {
         return Err(Verdict::misuse(format!("--rendezvous {why}")));
     }
     let size = request.apps.first().and_then(|a| a.count);
-    let said = [
+    let values = [
         ("KW_RENDEZVOUS", request.rendezvous.take()),
         ("KW_SIZE", size.map(|n| n.to_string().into())),
         ("KW_RANK", request.rank.map(|r| r.to_string().into())),
     ];
-    let set = said.into_iter().filter_map(|(n, v)| Some((n.into(), v?)));
+    let set = values.into_iter().filter_map(|(n, v)| Some((n.into(), v?)));
     request.env.extend(set);
     plan::single(request, ours)
 }

@@ -373,7 +373,7 @@ impl Libraries {
     }
 
     /// Their names and directories, for people.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         let each = self.shims.iter();
         let each: Vec<_> = each
             .map(|shim| format!("{} in {}", shim.file, shim.dir.display()))
@@ -490,7 +490,7 @@ mod tests {
         let mut linked = linked(&["libmpi.so.40"]);
         linked.first = vec!["/other".into()];
         let served = chosen(&linked, ours(), exists).unwrap();
-        assert!(served.auditor.is_some() && served.told().ends_with("openmpi, by LD_AUDIT"));
+        assert!(served.auditor.is_some() && served.described().ends_with("openmpi, by LD_AUDIT"));
         let without = Libraries {
             auditor: None,
             ..ours()

@@ -21,7 +21,7 @@ impl Listing {
 
 /// Columns of the terminal, or what a table may take elsewhere.
 fn width() -> usize {
-    let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
     let asked = || {
         let out = std::io::stdout();
         let size = out
@@ -29,7 +29,8 @@ fn width() -> usize {
             .then(|| rustix::termios::tcgetwinsize(&out).ok());
         size.flatten().map(|s| usize::from(s.ws_col))
     };
-    told.or_else(asked)
+    columns
+        .or_else(asked)
         .filter(|w| *w > 0)
         .unwrap_or(120)
         .clamp(60, 160)

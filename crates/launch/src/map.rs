@@ -283,8 +283,8 @@ mod tests {
             ("slot:PE=0", "", "not 'slot:PE=0'"),
             ("slot", "board", "--bind must be auto, none, core"),
         ] {
-            let said = read(map, bind).unwrap_err();
-            assert!(said.contains(part), "{map} {bind}: {said}");
+            let sentence = read(map, bind).unwrap_err();
+            assert!(sentence.contains(part), "{map} {bind}: {sentence}");
         }
     }
 

@@ -97,7 +97,11 @@ pub fn run(request: Request, with: &OsStr, ours: Env) -> Verdict {
         Err(verdict) => verdict,
         Ok(mut command) => {
             if request.map {
-                let _ = writeln!(std::io::stderr(), "mpiexec: runs {}", told(&command));
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "mpiexec: runs {}",
+                    command_line(&command)
+                );
             }
             let error = command.exec();
             let program = Path::new(command.get_program()).display();
@@ -416,7 +420,7 @@ impl Words {
 }
 
 /// A command as one could type it.
-fn told(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let quoted = |word: &OsStr| remote::quoted(&word.to_string_lossy());
     let set = command
         .get_envs()
@@ -431,7 +435,7 @@ mod tests {
     use super::*;
     use crate::args;
 
-    fn said(family: Family, line: &str) -> Result<String, String> {
+    fn converted(family: Family, line: &str) -> Result<String, String> {
         let words_in = line.split_whitespace().map(OsString::from).collect();
         let Ok(args::Command::Run(request)) = args::parse(words_in) else {
             return Err(format!("{line} is no job"));
@@ -473,10 +477,10 @@ mod tests {
                 "--mca btl tcp,self --map-by ppr:2:node -n 4 ./a",
             ),
         ] {
-            assert_eq!(said(Family::Mpich, line).unwrap(), hydra);
-            assert_eq!(said(Family::Intel, line).unwrap(), hydra);
+            assert_eq!(converted(Family::Mpich, line).unwrap(), hydra);
+            assert_eq!(converted(Family::Intel, line).unwrap(), hydra);
             assert_eq!(
-                said(Family::OpenMpi, line).unwrap(),
+                converted(Family::OpenMpi, line).unwrap(),
                 format!("{always} {open}")
             );
         }
@@ -491,7 +495,7 @@ mod tests {
             (Family::OpenMpi, "-envnone ./a", "-envnone"),
             (Family::Intel, "-n 2 --rendezvous h:1 ./a", "--rendezvous"),
         ] {
-            let fault = said(family, line).unwrap_err();
+            let fault = converted(family, line).unwrap_err();
             assert!(
                 fault.starts_with(option) && fault.contains(facts(family).name),
                 "{fault}"

@@ -258,10 +258,10 @@ impl Place {
         command.envs(turn.settings.iter().map(|(n, v)| (n, v)));
         let failed = |why: String| format!("{} fails: {why}", self.mpiexec.display());
         let out = command.output().map_err(|e| failed(e.to_string()))?;
-        let said = String::from_utf8_lossy(&out.stderr);
+        let text = String::from_utf8_lossy(&out.stderr);
         match out.status.success() {
             true => Ok(ranks::parse(&String::from_utf8_lossy(&out.stdout))),
-            false => Err(failed(format!("{}, {}", out.status, said.trim()))),
+            false => Err(failed(format!("{}, {}", out.status, text.trim()))),
         }
     }
 }

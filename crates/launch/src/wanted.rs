@@ -77,13 +77,13 @@ impl Job {
             .cores
             .map_or_else(|| usable(settings), |c| c as usize);
         let oversubscribed = per_host as usize > usable;
-        let (domains, said) = domains(wanted, settings, per_host, oversubscribed)?;
+        let (domains, domains_text) = domains(wanted, settings, per_host, oversubscribed)?;
         let hosts: Vec<u32> = (0..ranks).map(host_of(ranks, hosts)).collect();
         let domains = in_turns(&hosts, &domains);
         Ok(Job::placed(
             &hosts,
             &domains,
-            said,
+            domains_text,
             oversubscribed,
             settings,
         ))
@@ -91,33 +91,39 @@ impl Job {
 
     /// A running job: the settings on which its ranks have agreed, and the host of each from the
     /// launcher.
-    pub fn met(told: &[u32], agreed: &Agreed, settings: &Settings) -> Result<Job, String> {
+    pub fn met(hosts_of: &[u32], agreed: &Agreed, settings: &Settings) -> Result<Job, String> {
         let hosts = match &agreed.hosts {
-            Hosts::Told => told,
+            Hosts::FromLauncher => hosts_of,
             Hosts::Named(hosts) => hosts,
         };
         let bound = |b: Bound| Domain {
             package: b.package,
             cache: b.cache,
         };
-        let (domains, said) = match settings.text(Id::Domains) {
+        let (domains, domains_text) = match settings.text(Id::Domains) {
             "auto" => {
                 let all: Vec<_> = agreed.bound.by_rank().map(|b| b.map(bound)).collect();
                 let known = all.iter().any(Option::is_some);
                 (all, known.then(|| "those that they are bound to".into()))
             }
             "none" => (Vec::new(), None),
-            text => (in_turns(hosts, &said_domains(text)?), Some(text.into())),
+            text => (in_turns(hosts, &parse_domains(text)?), Some(text.into())),
         };
         let oversubscribed = (0..hosts.len() as u32).any(|r| agreed.load.is_oversubscribed(r));
-        Ok(Job::placed(hosts, &domains, said, oversubscribed, settings))
+        Ok(Job::placed(
+            hosts,
+            &domains,
+            domains_text,
+            oversubscribed,
+            settings,
+        ))
     }
 
     /// A job whose ranks are on these hosts, in these domains if they are known.
     fn placed(
         hosts: &[u32],
         domains: &[Option<Domain>],
-        said: Option<String>,
+        domains_text: Option<String>,
         oversubscribed: bool,
         settings: &Settings,
     ) -> Job {
@@ -143,7 +149,7 @@ impl Job {
             oversubscribed,
             nodes,
             levels: all.filter(|_| one_host).map(|all| Levels::of(&all)),
-            domains: said,
+            domains: domains_text,
         }
     }
 
@@ -163,7 +169,7 @@ impl Job {
             false => "a core for each rank",
         };
         let domains = match &self.domains {
-            Some(said) => format!("domains of a host's ranks: {said}"),
+            Some(domains_text) => format!("domains of a host's ranks: {domains_text}"),
             None => "it is unknown which ranks of a host are close to each other".into(),
         };
         format!(
@@ -227,23 +233,23 @@ fn domains(
     per_host: u32,
     oversubscribed: bool,
 ) -> Result<(Vec<Domain>, Option<String>), String> {
-    let said = wanted.domains.as_deref();
-    match said.unwrap_or(settings.text(Id::Domains)) {
+    let domains_text = wanted.domains.as_deref();
+    match domains_text.unwrap_or(settings.text(Id::Domains)) {
         "none" => Ok((Vec::new(), None)),
         "auto" if oversubscribed || wanted.cores.is_some() => Ok((Vec::new(), None)),
         "auto" => {
             let here = bound_here(per_host as usize);
-            let said = here
+            let domains_text = here
                 .is_some()
                 .then(|| "those that mpiexec binds to here".into());
-            Ok((here.unwrap_or_default(), said))
+            Ok((here.unwrap_or_default(), domains_text))
         }
-        text => Ok((said_domains(text)?, Some(text.into()))),
+        text => Ok((parse_domains(text)?, Some(text.into()))),
     }
 }
 
 /// Domains in the format of `KW_DOMAINS`.
-fn said_domains(text: &str) -> Result<Vec<Domain>, String> {
+fn parse_domains(text: &str) -> Result<Vec<Domain>, String> {
     let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
     let numbers = numbers.map_err(|_| {
         format!("the domains are '{text}': give numbers with dots between, such as 0.0.1.1")

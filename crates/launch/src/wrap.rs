@@ -64,8 +64,8 @@ impl Wrap {
 
     /// The words that start a program under it: `%r` is the rank.
     pub fn around(&self, rank: u32, program: &Path, arguments: &[OsString]) -> Vec<OsString> {
-        let said = |word: &String| OsString::from(word.replace("%r", &rank.to_string()));
-        let own = self.words.iter().map(said);
+        let replaced = |word: &String| OsString::from(word.replace("%r", &rank.to_string()));
+        let own = self.words.iter().map(replaced);
         own.chain([program.as_os_str().to_os_string()])
             .chain(arguments.iter().cloned())
             .collect()

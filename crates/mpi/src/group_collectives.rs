@@ -254,7 +254,7 @@ impl<'a> Members<'a> {
         }
         let first = self.hear_text(mine)?;
         let theirs = self.led_by(other).hear_text(mine)?;
-        let said = |text: &str| match text.is_empty() {
+        let named = |text: &str| match text.is_empty() {
             true => "not given".to_string(),
             false => format!("'{text}'"),
         };
@@ -262,8 +262,8 @@ impl<'a> Members<'a> {
             class,
             format!(
                 "{what} is {} on rank 0 and {} on rank {other}, but must be the same on all ranks",
-                said(&first),
-                said(&theirs)
+                named(&first),
+                named(&theirs)
             ),
         )
     }

@@ -22,7 +22,7 @@ pub struct Codes {
     last: i32,
     added: BTreeMap<i32, Entry>,
     /// The last error of this process that a call returned, and its sentence.
-    said: Option<(i32, String)>,
+    sentence: Option<(i32, String)>,
 }
 
 impl Default for Codes {
@@ -30,7 +30,7 @@ impl Default for Codes {
         Codes {
             last: LASTCODE,
             added: BTreeMap::new(),
-            said: None,
+            sentence: None,
         }
     }
 }
@@ -137,7 +137,7 @@ impl Codes {
     /// The text of a code; `None` for an unknown code.
     pub fn text(&self, code: i32) -> Option<String> {
         match code {
-            0..=LASTCODE => Some(standard(code)? + &self.said_of(code)),
+            0..=LASTCODE => Some(standard(code)? + &self.sentence_of(code)),
             _ => {
                 let entry = self.added.get(&code)?;
                 Some(entry.text.clone().unwrap_or_default())
@@ -147,11 +147,11 @@ impl Codes {
 
     /// Keeps the sentence of an error, for MPI_Error_string.
     pub fn note(&mut self, code: i32, sentence: &str) {
-        self.said = Some((code, sentence.into()));
+        self.sentence = Some((code, sentence.into()));
     }
 
-    fn said_of(&self, code: i32) -> String {
-        match &self.said {
+    fn sentence_of(&self, code: i32) -> String {
+        match &self.sentence {
             Some((last, sentence)) if *last == code && code != 0 => format!("; last: {sentence}"),
             _ => String::new(),
         }

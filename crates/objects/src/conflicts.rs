@@ -40,9 +40,9 @@ fn here(addresses: &[usize]) -> CallSite {
 /// `title`: the window, or nothing.
 #[cold]
 pub fn report(engine: &mut Engine, title: &str, found: &[FoundConflict]) -> Box<Fault> {
-    let told: Vec<Conflict> = found.iter().map(|f| conflict(title, f)).collect();
+    let conflicts: Vec<Conflict> = found.iter().map(|f| conflict(title, f)).collect();
     let mut heard = false;
-    for conflict in &told {
+    for conflict in &conflicts {
         heard |= engine.launcher().tell(&conflict.encode());
     }
     // The fault of a window names it anyway.

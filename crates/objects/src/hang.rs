@@ -32,7 +32,7 @@ const MOST_FRAMES: usize = 8;
 #[derive(Debug, Default)]
 pub struct Teller {
     /// The wait that was reported unasked, identified by its start.
-    told: Option<Tick>,
+    reported: Option<Tick>,
     /// Time of the last report.
     last: Option<Tick>,
     /// Start and last time of the program's series of unsuccessful polls.
@@ -55,10 +55,10 @@ pub fn on_lasting(state: &mut State, mut lasting: Lasting<'_>) -> Duration {
         lasting.since = teller.looks_since(lasting.now);
     }
     let waited = lasting.now.since(lasting.since);
-    let late = limit.is_some_and(|limit| waited >= limit) && teller.told != Some(lasting.since);
+    let late = limit.is_some_and(|limit| waited >= limit) && teller.reported != Some(lasting.since);
     if asked.is_some() || late {
         if asked.is_none() {
-            teller.told = Some(lasting.since);
+            teller.reported = Some(lasting.since);
         }
         teller.last = Some(lasting.now);
         tell(state, &lasting, asked.unwrap_or(0));

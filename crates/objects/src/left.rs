@@ -105,20 +105,20 @@ impl Tables {
                 None => left.push((*made, by, 1)),
             }
         }
-        let mut told: Vec<Left> = Vec::new();
-        for one in left.into_iter().map(told_of) {
+        let mut reported: Vec<Left> = Vec::new();
+        for one in left.into_iter().map(left_of) {
             // Calls from one line may take different paths inside the library.
             let alike = |l: &&mut Left| {
                 (&l.what, &l.call, &l.frames) == (&one.what, &one.call, &one.frames)
             };
-            match told.iter_mut().find(alike) {
+            match reported.iter_mut().find(alike) {
                 Some(alike) => alike.count += one.count,
-                None => told.push(one),
+                None => reported.push(one),
             }
         }
-        told.sort_by(|a, b| (&a.what, &a.call).cmp(&(&b.what, &b.call)));
-        told.truncate(MOST);
-        told
+        reported.sort_by(|a, b| (&a.what, &a.call).cmp(&(&b.what, &b.call)));
+        reported.truncate(MOST);
+        reported
     }
 }
 
@@ -133,7 +133,7 @@ impl Makers {
     }
 }
 
-fn told_of((made, by, count): (Made, &[usize], u64)) -> Left {
+fn left_of((made, by, count): (Made, &[usize], u64)) -> Left {
     let (call, frames) = crate::hang::program(callers::named(by));
     Left {
         count,

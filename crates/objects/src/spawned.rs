@@ -76,10 +76,10 @@ impl Spawned {
         let mut state = self.state();
         state.ended = Some(status);
         if let Some(line) = state.line.take() {
-            let mut said = vec![0; SENTENCE];
-            let len = kw_sys::fd::recv_now(&line, &mut said);
-            said.truncate(len);
-            state.why = Some(String::from_utf8_lossy(&said).into_owned()).filter(|w| !w.is_empty());
+            let mut text = vec![0; SENTENCE];
+            let len = kw_sys::fd::recv_now(&line, &mut text);
+            text.truncate(len);
+            state.why = Some(String::from_utf8_lossy(&text).into_owned()).filter(|w| !w.is_empty());
         }
         state.stand.clone()
     }
@@ -185,9 +185,9 @@ mod tests {
         assert!(!jobs.is_empty());
         jobs.part_unless(|p| p == Peer(5));
         assert!(jobs.is_empty());
-        let mut said = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
-        assert_eq!(said, [DISCONNECTED]);
+        let mut text = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
+        assert_eq!(text, [DISCONNECTED]);
         let status = child.wait().unwrap();
         assert_eq!(job.on_ended(status), Stand::Apart);
         assert_eq!(job.ended(), Some(status));

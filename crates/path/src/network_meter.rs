@@ -78,14 +78,14 @@ impl NetworkMeter {
 
     /// The system's values after this many bytes. Returns whether they are new.
     #[cold]
-    pub fn learn(&mut self, sent: u64, told: Option<Measured>) -> bool {
+    pub fn learn(&mut self, sent: u64, measured: Option<Measured>) -> bool {
         self.due = sent.saturating_mul(2).max(ENOUGH);
-        let Some(told) = told else {
+        let Some(measured) = measured else {
             return false;
         };
         let mut now = self.known;
-        now.round_trip = told.round_trip.as_nanos() as f64;
-        if let Some(rate) = told.rate {
+        now.round_trip = measured.round_trip.as_nanos() as f64;
+        if let Some(rate) = measured.rate {
             now.byte = 1e9 / rate as f64;
         }
         let before = self.known;
@@ -106,7 +106,7 @@ fn differ(before: f64, now: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn told(micros: u64, rate: Option<u64>) -> Option<Measured> {
+    fn measured(micros: u64, rate: Option<u64>) -> Option<Measured> {
         Some(Measured {
             round_trip: Duration::from_micros(micros),
             rate,
@@ -116,15 +116,15 @@ mod tests {
     #[test]
     fn what_is_news_is_said_and_what_is_not_is_not() {
         let mut meter = NetworkMeter::new(false);
-        assert!(meter.is_due(0) && meter.learn(0, told(100, None)));
+        assert!(meter.is_due(0) && meter.learn(0, measured(100, None)));
         assert_eq!(meter.known().round_trip, 100_000.0);
         assert!(!meter.is_due(ENOUGH - 1) && meter.is_due(ENOUGH));
-        assert!(meter.learn(ENOUGH, told(100, Some(125_000_000))));
+        assert!(meter.learn(ENOUGH, measured(100, Some(125_000_000))));
         assert_eq!(meter.known().byte, 8.0);
         assert!(!meter.is_due(2 * ENOUGH - 1));
-        assert!(!meter.learn(2 * ENOUGH, told(110, Some(120_000_000))));
+        assert!(!meter.learn(2 * ENOUGH, measured(110, Some(120_000_000))));
         // A limit by the sender itself is ignored, as is a system that reports nothing.
-        assert!(!meter.learn(4 * ENOUGH, told(110, None)));
+        assert!(!meter.learn(4 * ENOUGH, measured(110, None)));
         assert!(!meter.learn(8 * ENOUGH, None));
         assert_eq!(meter.known().byte, 8.0);
     }
@@ -153,7 +153,7 @@ mod tests {
     fn a_rate_that_drifts_is_news_when_it_has_drifted_far() {
         let mut meter = NetworkMeter::new(false);
         let rates = [1000, 850, 700, 600, 500].map(|r| r * 1_000_000);
-        let news = rates.map(|rate| meter.learn(ENOUGH, told(100, Some(rate))));
+        let news = rates.map(|rate| meter.learn(ENOUGH, measured(100, Some(rate))));
         assert_eq!(news, [true, false, true, false, true]);
     }
 

@@ -16,9 +16,9 @@ use tracing::{Event, Metadata, Subscriber, span};
 
 /// Keeps the sentences, each with its level.
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<String>>>);
+struct LogLines(Arc<Mutex<Vec<String>>>);
 
-impl Said {
+impl LogLines {
     /// How many sentences have all these words.
     fn with(&self, words: &[&str]) -> usize {
         let has = |line: &&String| words.iter().all(|w| line.contains(w));
@@ -34,7 +34,7 @@ impl Visit for Line {
     }
 }
 
-impl Subscriber for Said {
+impl Subscriber for LogLines {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -124,8 +124,8 @@ fn now() -> Tick {
 
 #[test]
 fn datagrams_say_which_ranks_they_reach_what_is_lost_and_who_has_left() {
-    let said = Said::default();
-    let _listens = tracing::subscriber::set_default(said.clone());
+    let log = LogLines::default();
+    let _listens = tracing::subscriber::set_default(log.clone());
     let (mut a, mut b) = (rank(0), rank(1));
     a.introduce(Peer(1), &b.address()).unwrap();
     b.introduce(Peer(0), &a.address()).unwrap();
@@ -136,9 +136,9 @@ fn datagrams_say_which_ranks_they_reach_what_is_lost_and_who_has_left() {
         b.poll(now(), &mut at_b);
         at_b.came == 1
     });
-    assert_eq!(said.with(&["DEBUG", "udp to rank 1 is up: 127.0.0.1:"]), 1);
-    assert_eq!(said.with(&["DEBUG", "udp to rank 0 is up: 127.0.0.1:"]), 1);
-    assert_eq!(said.with(&["loses much"]), 0);
+    assert_eq!(log.with(&["DEBUG", "udp to rank 1 is up: 127.0.0.1:"]), 1);
+    assert_eq!(log.with(&["DEBUG", "udp to rank 0 is up: 127.0.0.1:"]), 1);
+    assert_eq!(log.with(&["loses much"]), 0);
 
     // The peer is deaf for a while: data is sent again and again.
     send(&mut a, 1);
@@ -146,10 +146,10 @@ fn datagrams_say_which_ranks_they_reach_what_is_lost_and_who_has_left() {
     until("resends", || {
         time = time + Duration::from_millis(200);
         a.poll(time, &mut at_a);
-        said.with(&["loses much"]) > 0
+        log.with(&["loses much"]) > 0
     });
-    let told = ["INFO", "udp to rank 1 at 127.0.0.1:", "were sent again"];
-    assert_eq!((said.with(&told), at_a.down), (1, 0));
+    let want = ["INFO", "udp to rank 1 at 127.0.0.1:", "were sent again"];
+    assert_eq!((log.with(&want), at_a.down), (1, 0));
 
     drop(b);
     until("its end", || {
@@ -157,23 +157,23 @@ fn datagrams_say_which_ranks_they_reach_what_is_lost_and_who_has_left() {
         a.poll(time, &mut at_a);
         at_a.down > 0
     });
-    let told = ["DEBUG", "udp to rank 1 is down after ", "of them again"];
-    assert_eq!(said.with(&told), 1);
+    let want = ["DEBUG", "udp to rank 1 is down after ", "of them again"];
+    assert_eq!(log.with(&want), 1);
 }
 
 #[test]
 fn shared_memory_says_who_made_it_who_has_joined_and_who_is_refused() {
-    let said = Said::default();
-    let _listens = tracing::subscriber::set_default(said.clone());
+    let log = LogLines::default();
+    let _listens = tracing::subscriber::set_default(log.clone());
     let local = |me| Local {
         me: Peer(me),
         peers: vec![Peer(0), Peer(1)],
     };
     let lead = ShmPath::lead(&local(0)).expect("memory and a socket");
     let made = ["DEBUG", "made a segment of ", " bytes for 2 ranks"];
-    assert_eq!(said.with(&made), 1);
+    assert_eq!(log.with(&made), 1);
     let address = lead.address();
-    let leader = said.clone();
+    let leader = log.clone();
     let serving = std::thread::spawn(move || {
         let _listens = tracing::subscriber::set_default(leader);
         lead.serve(&[5; 32], Duration::from_secs(100))
@@ -184,9 +184,9 @@ fn shared_memory_says_who_made_it_who_has_joined_and_who_is_refused() {
     let b = ShmPath::join(&local(1), &[5; 32], &address).expect("served");
     let a = serving.join().expect("no panic").expect("joined");
     assert_eq!(
-        said.with(&["DEBUG", "attached to the segment of rank 0, "]),
+        log.with(&["DEBUG", "attached to the segment of rank 0, "]),
         1
     );
-    assert_eq!(said.with(&["DEBUG", "the segment is refused ("]), 1);
+    assert_eq!(log.with(&["DEBUG", "the segment is refused ("]), 1);
     drop((a, b));
 }

@@ -50,18 +50,18 @@ impl<'a> Introduction<'a> {
     }
 
     /// Runs the root's part; all get its result.
-    fn told(&self, act: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
+    fn at_root(&self, act: impl FnOnce() -> Res<Vec<u8>>) -> Res<Vec<u8>> {
         let mine = match self.members.rank == 0 {
             true => act(),
             false => Ok(Vec::new()),
         };
-        let said = match (self.members.rank, mine) {
+        let answer = match (self.members.rank, mine) {
             (0, Ok(bytes)) => [&0i32.to_le_bytes()[..], &bytes].concat(),
             (0, Err(fault)) => [&fault.code.to_le_bytes()[..], fault.text.as_bytes()].concat(),
             _ => Vec::new(),
         };
-        let said = self.members.bcast_any(said)?;
-        match said.split_first_chunk() {
+        let answer = self.members.bcast_any(answer)?;
+        match answer.split_first_chunk() {
             Some((&code, body)) if i32::from_le_bytes(code) == 0 => Ok(body.to_vec()),
             Some((&code, text)) => Err(Fault::of_code(
                 i32::from_le_bytes(code),
@@ -98,12 +98,12 @@ impl<'a> Introduction<'a> {
         let all = self.members.gather(&mine.to_le_bytes())?;
         let all = all.as_chunks().0.iter();
         let ours = all.map(|word| u32::from_le_bytes(*word)).max();
-        let said = self.told(|| {
+        let answer = self.at_root(|| {
             let ours = ours.unwrap_or(mine);
             let theirs = number(&self.swap(&ours.to_le_bytes())?)?;
             Ok(ours.max(theirs).to_le_bytes().to_vec())
         })?;
-        number(&said)
+        number(&answer)
     }
 
     /// The other side's card. The root opens its channel when it knows how each member is reached.
@@ -112,7 +112,7 @@ impl<'a> Introduction<'a> {
         let (mut open, mut width) = (Some(open), USUAL_ADDRESS);
         loop {
             let all = self.members.gather(&record(mine.as_deref().ok(), width))?;
-            let said = self.told(|| {
+            let answer = self.at_root(|| {
                 let addresses = addresses(&all, width)?;
                 let longest = addresses.iter().map(|text| text.len()).max().unwrap_or(0);
                 let Some(open) = open.take_if(|_| longest <= width) else {
@@ -122,12 +122,12 @@ impl<'a> Introduction<'a> {
                 let theirs = self.swap(&self.card(&addresses)?.encode())?;
                 Ok([&0u32.to_le_bytes()[..], &theirs].concat())
             });
-            let said = match said {
-                Ok(said) => said,
+            let answer = match answer {
+                Ok(answer) => answer,
                 Err(fault) => return Err(mine.err().unwrap_or(fault)),
             };
-            match number(&said)? {
-                0 => return Ok(said[4..].to_vec()),
+            match number(&answer)? {
+                0 => return Ok(answer[4..].to_vec()),
                 longest => width = longest as usize,
             }
         }
@@ -216,8 +216,8 @@ const NO_ADDRESS: u32 = u32::MAX;
 const OTHER_PROTOCOL: &str = "the other side speaks another protocol";
 
 /// The number at the beginning of a message.
-fn number(said: &[u8]) -> Res<u32> {
-    match said.first_chunk() {
+fn number(answer: &[u8]) -> Res<u32> {
+    match answer.first_chunk() {
         Some(word) => Ok(u32::from_le_bytes(*word)),
         None => fail(Class::Other, OTHER_PROTOCOL),
     }

@@ -180,18 +180,18 @@ impl Tracer {
 
     #[inline(never)]
     fn send(&mut self, comm: usize, dest: c_int, tag: c_int, what: u64) {
-        let (mut peer, mut said, mut number, mut n) = (ABSENT, ABSENT, 0, NONE);
+        let (mut peer, mut known_tag, mut number, mut n) = (ABSENT, ABSENT, 0, NONE);
         self.comm = self.see(comm);
         if let Some(comm) = self.comm {
             number = comm.number;
-            said = tag;
+            known_tag = tag;
             peer = comm.world_of(self.abi, dest);
             if peer != ABSENT {
                 n = Quintuple::new(true, number, peer, tag).next();
             }
         }
         let what = what | self.thread;
-        let (ranks, tag) = (two(peer as u32, NOBODY), two(said as u32, number));
+        let (ranks, tag) = (two(peer as u32, NOBODY), two(known_tag as u32, number));
         self.ring.open(what, ranks, tag, n, 0);
     }
 
@@ -204,12 +204,12 @@ impl Tracer {
         mut what: u64,
         status: usize,
     ) -> usize {
-        let (mut from, mut said, mut number) = (ABSENT, ABSENT, 0);
+        let (mut from, mut known_tag, mut number) = (ABSENT, ABSENT, 0);
         let comm = self.see(comm);
         if let Some(comm) = comm {
             number = comm.number;
             from = comm.source(self.abi, source);
-            said = self.abi.tag(tag);
+            known_tag = self.abi.tag(tag);
             if from != ABSENT && number != 0 {
                 what |= u64::from(TAKES) << 24;
             }
@@ -218,7 +218,7 @@ impl Tracer {
         self.source = from;
         self.posted = None;
         let what = what | self.thread;
-        let (ranks, tag) = (two(NOBODY, from as u32), two(said as u32, number));
+        let (ranks, tag) = (two(NOBODY, from as u32), two(known_tag as u32, number));
         self.ring.open(what, ranks, tag, NONE, 0);
         self.status = match status == self.abi.ignore {
             true => self.own.as_mut_ptr() as usize,
@@ -295,21 +295,21 @@ impl Tracer {
             return self.finish(end, bytes);
         };
         // SAFETY: the call has succeeded, and has written here.
-        let said = unsafe { self.abi.said(self.status) };
-        let from = comm.world(said.source);
-        let n = receives::number(comm, from, said.tag);
-        match u32::try_from(said.bytes) {
+        let received = unsafe { self.abi.received(self.status) };
+        let from = comm.world(received.source);
+        let n = receives::number(comm, from, received.tag);
+        match u32::try_from(received.bytes) {
             Ok(bytes) => {
                 let ranks = two(from as u32, self.source as u32);
                 self.ring.set(Record::RANKS, ranks);
                 self.ring.set(Record::N, n);
-                self.ring.set(Record::MORE, two(bytes, said.tag as u32));
+                self.ring.set(Record::MORE, two(bytes, received.tag as u32));
             }
             Err(_) => self.took_much(
                 comm,
                 Record {
                     n,
-                    ..self.got(comm, said, end)
+                    ..self.got(comm, received, end)
                 },
             ),
         }

@@ -29,12 +29,12 @@ pub struct Share {
 /// MPI_THREAD_MULTIPLE
 const THREAD_MULTIPLE: i32 = 4096;
 
-/// Bytes of [`Said`], the message of each rank.
-const SAID: usize = 40;
+/// Bytes of [`ShareMessage`], the message of each rank.
+const SHARE_BYTES: usize = 40;
 
 /// The message that a rank sends to the others when a window is created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Said {
+struct ShareMessage {
     /// Its error; 0 for none.
     code: i32,
     /// A context with which it could lead the window's communicator.
@@ -46,9 +46,9 @@ struct Said {
     name: [u8; 16],
 }
 
-impl Said {
-    fn encode(self) -> [u8; SAID] {
-        let mut bytes = [0; SAID];
+impl ShareMessage {
+    fn encode(self) -> [u8; SHARE_BYTES] {
+        let mut bytes = [0; SHARE_BYTES];
         bytes[..4].copy_from_slice(&self.code.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.offer.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.extent.size.to_le_bytes());
@@ -57,17 +57,17 @@ impl Said {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Said {
+    fn decode(bytes: &[u8]) -> ShareMessage {
         let word = |at: usize| bytes[at..at + 4].try_into().expect("four bytes");
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
-        Said {
+        ShareMessage {
             code: i32::from_le_bytes(word(0)),
             offer: u32::from_le_bytes(word(4)),
             extent: Extent {
                 size: long(8),
                 unit: long(16),
             },
-            name: bytes[24..SAID].try_into().expect("sixteen bytes"),
+            name: bytes[24..SHARE_BYTES].try_into().expect("sixteen bytes"),
         }
     }
 }
@@ -86,19 +86,22 @@ pub fn window(
     let members = &parent.members;
     let mut near = Neighbours::of(mpi, members)?;
     let prepared = prepare(mpi, info, flavor, &mut near, share);
-    let said = Said {
+    let message = ShareMessage {
         code: prepared.as_ref().err().map_or(0, |fault| fault.code.max(1)),
         offer: members.offer(),
         extent: prepared.as_ref().map_or(NOTHING, |(_, share)| share.extent),
         name: near.name(),
     };
-    let all = members.allgather(&said.encode())?;
-    let all: Vec<Said> = all.chunks_exact(SAID).map(Said::decode).collect();
-    let own = own_comm(mpi, &parent, said.offer, all[0].offer)?;
+    let all = members.allgather(&message.encode())?;
+    let all: Vec<ShareMessage> = all
+        .chunks_exact(SHARE_BYTES)
+        .map(ShareMessage::decode)
+        .collect();
+    let own = own_comm(mpi, &parent, message.offer, all[0].offer)?;
     let made = all_or_none(members, &all, prepared).and_then(|(hints, share)| {
         check_promises(&hints, &all)?;
-        let extents: Vec<Extent> = all.iter().map(|said| said.extent).collect();
-        let names: Vec<[u8; 16]> = all.iter().map(|said| said.name).collect();
+        let extents: Vec<Extent> = all.iter().map(|message| message.extent).collect();
+        let names: Vec<[u8; 16]> = all.iter().map(|message| message.name).collect();
         let memory = memory::make(members, near, (share, &hints), &extents, &names)?;
         Ok((hints, memory, extents))
     });
@@ -157,8 +160,8 @@ fn own_comm(mpi: &Mpi, parent: &Parent<'_>, offer: u32, leaders: u32) -> Res<Com
 
 /// Continues only if all ranks can; otherwise the fault of the others is that of the first failing
 /// rank.
-fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
-    let Some(first) = all.iter().position(|said| said.code != 0) else {
+fn all_or_none<T>(members: &Members<'_>, all: &[ShareMessage], mine: Res<T>) -> Res<T> {
+    let Some(first) = all.iter().position(|message| message.code != 0) else {
         return mine;
     };
     let text = mine.as_ref().err().map_or("", |fault| &fault.text);
@@ -173,7 +176,7 @@ fn all_or_none<T>(members: &Members<'_>, all: &[Said], mine: Res<T>) -> Res<T> {
 }
 
 /// Checks that the promises made by hints are the same on all ranks.
-fn check_promises(hints: &Hints, all: &[Said]) -> Res {
+fn check_promises(hints: &Hints, all: &[ShareMessage]) -> Res {
     let first = all[0].extent;
     let other_size = all.iter().position(|s| s.extent.size != first.size);
     let other_unit = all.iter().position(|s| s.extent.unit != first.unit);
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_a_rank_says_is_read_as_it_was_written() {
-        let said = Said {
+        let message = ShareMessage {
             code: -7,
             offer: u32::MAX,
             extent: Extent {
@@ -263,6 +266,6 @@ mod tests {
             },
             name: *b"sixteen bytes...",
         };
-        assert_eq!(Said::decode(&said.encode()), said);
+        assert_eq!(ShareMessage::decode(&message.encode()), message);
     }
 }

@@ -25,7 +25,7 @@ pub struct Joins {
     /// The first rank of the host.
     pub lead: u32,
     /// Whether that rank has published it while all agreed.
-    pub said: bool,
+    pub published: bool,
 }
 
 impl Publish<'_> {
@@ -42,7 +42,7 @@ impl Publish<'_> {
         let fence = self.fence.then_some(Ask::Fence);
         let get = self.joins.map(|j| Ask::Get {
             from: j.lead,
-            key: memory_key(j.lead, j.said),
+            key: memory_key(j.lead, j.published),
         });
         let puts = memory.into_iter().chain(wire);
         Publishing {

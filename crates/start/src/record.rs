@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 /// Pseudo-setting of a record: version of the rank's library ([`kw_base::LIBRARY`]).
 pub const THE_LIBRARY: &str = "the MPI library";
 /// The host is the one that the launcher reports; the binding of a rank is unknown.
-pub(super) const TOLD: &str = "-";
+pub(super) const FROM_LAUNCHER: &str = "-";
 
 /// CPUs of a host to which a rank is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +68,13 @@ pub(super) struct Runs(Vec<(String, u32)>);
 /// The records of consecutive ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
-    /// Sixteen digits of the hash of each host's name, or [`TOLD`].
+    /// Sixteen digits of the hash of each host's name, or [`FROM_LAUNCHER`].
     pub hosts: Runs,
     /// Items in the format of [`Cpus`].
     pub cpus: Runs,
     /// Items that [`settings`] reads.
     pub settings: Runs,
-    /// Items in the format of [`Bound`], or [`TOLD`].
+    /// Items in the format of [`Bound`], or [`FROM_LAUNCHER`].
     pub bound: Runs,
 }
 
@@ -126,11 +126,11 @@ impl List {
     pub fn of(record: &Record) -> List {
         let mut list = List::default();
         let digits = |name: &String| text::hex(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
-        let host = record.host.as_ref().map_or(TOLD.into(), digits);
+        let host = record.host.as_ref().map_or(FROM_LAUNCHER.into(), digits);
         list.hosts.push(&host, 1);
         list.cpus.push(&record.cpus.to_string(), 1);
         list.settings.push(&write_settings(&record.settings), 1);
-        let bound = record.bound.map_or(TOLD.into(), Bound::write);
+        let bound = record.bound.map_or(FROM_LAUNCHER.into(), Bound::write);
         list.bound.push(&bound, 1);
         list
     }

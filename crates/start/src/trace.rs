@@ -338,8 +338,8 @@ pub struct Batch {
 impl Batch {
     /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
-        let told = self.threads.len() + self.comms.len() + self.sites.len() + self.records.len();
-        told == 0 && !self.over
+        let count = self.threads.len() + self.comms.len() + self.sites.len() + self.records.len();
+        count == 0 && !self.over
     }
 
     /// End of a part of the records that begins at `from` and has this many; a call and its sent

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Mismatch;
 use super::load::{Cpus, is_oversubscribed};
-use super::record::{Bound, List, Runs, THE_LIBRARY, TOLD, settings};
+use super::record::{Bound, FROM_LAUNCHER, List, Runs, THE_LIBRARY, settings};
 use crate::pmi::{mapping, ranks, text};
 use kw_base::Calibration;
 use kw_base::settings::ALL;
@@ -26,7 +26,7 @@ pub struct Word {
     /// A new key, if the launcher made none.
     pub key: Option<[u8; 32]>,
     /// Hosts of the ranks as reported by the launcher to all ranks alike.
-    pub told: Option<Vec<u32>>,
+    pub from_launcher: Option<Vec<u32>>,
     /// Whether hosts are distinguished by name all the same.
     pub named: bool,
     /// According to the launcher, all ranks share the memory of one host: no rank listens for other
@@ -40,7 +40,7 @@ pub struct Word {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
     /// As reported by the launcher.
-    Told,
+    FromLauncher,
     /// Host number of each rank.
     Named(Vec<u32>),
 }
@@ -99,10 +99,10 @@ impl Load {
 /// The verdict on all ranks' records.
 pub(super) fn write(word: &Word, list: &List) -> Result<String, Mismatch> {
     let named;
-    let (by_name, hosts) = match &word.told {
+    let (by_name, hosts) = match &word.from_launcher {
         Some(hosts) if !word.named => (false, hosts),
-        told => {
-            named = by_name(list, told.as_deref());
+        from_launcher => {
+            named = by_name(list, from_launcher.as_deref());
             (true, &named)
         }
     };
@@ -130,8 +130,8 @@ pub(super) fn write(word: &Word, list: &List) -> Result<String, Mismatch> {
 
 /// Bindings of the ranks on hosts that are not oversubscribed, if they are known for all ranks
 /// there; with the caches, if those are known, too.
-fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
-    let all: Vec<Option<Bound>> = said.by_rank().map(Bound::parse).collect();
+fn bound(hosts: &[u32], load: &Runs, given: &Runs) -> Runs {
+    let all: Vec<Option<Bound>> = given.by_rank().map(Bound::parse).collect();
     // By host: whether packages are known, and whether caches are.
     let mut known: HashMap<u32, (bool, bool)> = HashMap::new();
     for ((host, oversubscribed), bound) in hosts.iter().zip(load.by_rank()).zip(&all) {
@@ -146,16 +146,16 @@ fn bound(hosts: &[u32], load: &Runs, said: &Runs) -> Runs {
             cache: b.cache.filter(|_| cache),
             ..b
         });
-        runs.push(&bound.map_or(TOLD.into(), Bound::write), 1);
+        runs.push(&bound.map_or(FROM_LAUNCHER.into(), Bound::write), 1);
     }
     runs
 }
 
 /// The host of each rank by its name, or as the launcher reported it for a rank that gives no name.
-fn by_name(list: &List, told: Option<&[u32]>) -> Vec<u32> {
-    let told = |rank: usize| told.and_then(|hosts| hosts.get(rank).copied());
-    let name = |(rank, item): (usize, _)| match item == TOLD {
-        true => (item, told(rank)),
+fn by_name(list: &List, from_launcher: Option<&[u32]>) -> Vec<u32> {
+    let from_launcher = |rank: usize| from_launcher.and_then(|hosts| hosts.get(rank).copied());
+    let name = |(rank, item): (usize, _)| match item == FROM_LAUNCHER {
+        true => (item, from_launcher(rank)),
         false => (item, None),
     };
     mapping::number(
@@ -182,7 +182,7 @@ fn parse(verdict: &str, size: u32) -> Option<Agreed> {
         return None;
     };
     let hosts = match by {
-        "map" | "here" => Hosts::Told,
+        "map" | "here" => Hosts::FromLauncher,
         map => Hosts::Named(mapping::parse(map, size)?),
     };
     let runs = Runs::parse(load, size)?;
@@ -202,7 +202,7 @@ fn parse(verdict: &str, size: u32) -> Option<Agreed> {
 fn places(bound: &str, size: u32) -> Option<Vec<(Option<Bound>, u32)>> {
     let runs = Runs::parse(bound, size)?;
     let place = |item| match item {
-        TOLD => Some(None),
+        FROM_LAUNCHER => Some(None),
         place => Bound::parse(place).map(Some),
     };
     runs.iter()
@@ -263,15 +263,15 @@ fn differ(list: &List) -> Option<String> {
     if list.settings.iter().count() < 2 {
         return None;
     }
-    let said: Vec<_> = list.settings.by_rank().map(settings).collect();
-    let names = said.iter().flatten().map(|(name, _)| name.as_str());
+    let given: Vec<_> = list.settings.by_rank().map(settings).collect();
+    let names = given.iter().flatten().map(|(name, _)| name.as_str());
     let names: std::collections::BTreeSet<&str> = names.collect();
     names.into_iter().find_map(|name| {
         let own = |set: &Vec<(String, String)>| {
             let found = set.iter().find(|(n, _)| *n == name);
             found.map_or_else(|| default_of(name), |(_, value)| format!("'{value}'"))
         };
-        let values: Vec<String> = said.iter().map(own).collect();
+        let values: Vec<String> = given.iter().map(own).collect();
         disagreement(name, "all ranks", &values, |_| true)
     })
 }
@@ -311,22 +311,22 @@ fn disagreement(
     values: &[String],
     among: impl Fn(usize) -> bool,
 ) -> Option<String> {
-    let mut said: Vec<(&str, Vec<u32>)> = Vec::new();
+    let mut given: Vec<(&str, Vec<u32>)> = Vec::new();
     for (rank, value) in values.iter().enumerate().filter(|(r, _)| among(*r)) {
-        match said.iter_mut().find(|(v, _)| v == value) {
+        match given.iter_mut().find(|(v, _)| v == value) {
             Some((_, who)) => who.push(rank as u32),
-            None => said.push((value, vec![rank as u32])),
+            None => given.push((value, vec![rank as u32])),
         }
     }
-    if said.len() < 2 {
+    if given.len() < 2 {
         return None;
     }
-    let shown = said.iter().take(4);
+    let shown = given.iter().take(4);
     let mut words: Vec<String> = shown
         .map(|(v, who)| format!("{v} on {}", ranks(who)))
         .collect();
-    if said.len() > 4 {
-        words.push(format!("something else on {} more", said.len() - 4));
+    if given.len() > 4 {
+        words.push(format!("something else on {} more", given.len() - 4));
     }
     let remedy = match name {
         THE_LIBRARY => "install the same on all hosts",
@@ -395,7 +395,7 @@ mod tests {
     fn judge(word: &Word, records: &[Record]) -> Result<Agreed, String> {
         let mut list = List::default();
         records.iter().for_each(|r| list.join(&List::of(r)));
-        let agreed = write(word, &list).and_then(|said| read(&said, records.len() as u32));
+        let agreed = write(word, &list).and_then(|given| read(&given, records.len() as u32));
         agreed.map_err(|e| e.to_string())
     }
 
@@ -416,13 +416,16 @@ mod tests {
         assert_eq!(oversubscribed, [false, false, true, true, false, false]);
         let word = Word {
             key: Some([9; 32]),
-            told: Some(vec![0; 6]),
+            from_launcher: Some(vec![0; 6]),
             named: false,
             here: true,
             calibration: Calibration::measured(|f| 100_000 + f as u64),
         };
         let agreed = judge(&word, &records).unwrap();
-        assert_eq!((agreed.key, agreed.hosts), (Some([9; 32]), Hosts::Told));
+        assert_eq!(
+            (agreed.key, agreed.hosts),
+            (Some([9; 32]), Hosts::FromLauncher)
+        );
         assert!(agreed.here && agreed.load == Load::even(true, 6));
         assert_eq!(agreed.calibration, word.calibration);
     }
@@ -433,10 +436,10 @@ mod tests {
         records[1].host = None;
         records[3].host = None;
         let mut word = Word {
-            told: Some(vec![0, 1, 2, 1]),
+            from_launcher: Some(vec![0, 1, 2, 1]),
             ..Word::default()
         };
-        assert_eq!(judge(&word, &records).unwrap().hosts, Hosts::Told);
+        assert_eq!(judge(&word, &records).unwrap().hosts, Hosts::FromLauncher);
         word.named = true;
         let hosts = judge(&word, &records).unwrap().hosts;
         assert_eq!(hosts, Hosts::Named(vec![0, 1, 0, 1]));
@@ -454,8 +457,8 @@ mod tests {
             "KW_CHECK must be the same on all ranks, but it is 'no' (the default) on ranks 0, 2, 'yes' on ranks 1, 3; set it for \
              the whole job"
         );
-        let said = of(&[&[("KW_COLL", "a")], &[("KW_COLL", "b")]]);
-        assert!(said.contains("'a' on rank 0, 'b' on rank 1"), "{said}");
+        let given = of(&[&[("KW_COLL", "a")], &[("KW_COLL", "b")]]);
+        assert!(given.contains("'a' on rank 0, 'b' on rank 1"), "{given}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn cuts() -> impl Strategy<Value = Vec<Index>> {
 }
 
 /// Messages of ranks in PMI-1.
-fn said() -> Vec<Vec<u8>> {
+fn samples() -> Vec<Vec<u8>> {
     let lines = [
         "cmd=init pmi_version=1 pmi_subversion=1\n",
         "cmd=get_maxes\ncmd=get_appnum\ncmd=get_universe_size\ncmd=get_my_kvsname\n",
@@ -78,7 +78,7 @@ proptest! {
     /// However a stream of lines is cut, the launcher interprets it in the same way, and does not
     /// panic.
     #[test]
-    fn fuzz_pmi_server(bytes in damaged(said()), cuts in cuts()) {
+    fn fuzz_pmi_server(bytes in damaged(samples()), cuts in cuts()) {
         let server = || Server::new("kw-test", Some(&[7; 32]), &[0, 0], &[0, 1], 8);
         let (mut whole, mut cut) = (Vec::new(), Vec::new());
         server().handle(1, &bytes, &mut whole);

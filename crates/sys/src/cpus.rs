@@ -71,9 +71,9 @@ pub fn move_to(cpu: usize) -> bool {
 pub fn own_cache() -> Option<usize> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let size = |dir: PathBuf| {
-        let told = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
-        let second = told("level")?.trim() == "2" && told("type")?.trim() != "Instruction";
-        let kilobytes = told("size")?
+        let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+        let second = read("level")?.trim() == "2" && read("type")?.trim() != "Instruction";
+        let kilobytes = read("size")?
             .trim()
             .strip_suffix('K')?
             .parse::<usize>()

@@ -477,13 +477,13 @@ mod tests {
         assert!(found[2].0.is_empty());
         let mut text = Text::new();
         trace.for_launcher(&mut text, 11, 1, 0x10);
-        let said = String::from_utf8_lossy(&text.bytes[..text.len]).into_owned();
+        let text = String::from_utf8_lossy(&text.bytes[..text.len]).into_owned();
         assert!(
-            said.starts_with(
+            text.starts_with(
                 "cmd=crashed signal=11 code=1 address=10 frames=2f62696e2f612062+1010,"
             )
         );
-        assert!(said.ends_with('\n'));
+        assert!(text.ends_with('\n'));
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub fn variable(name: &str) -> Option<String> {
     if !names_file(name) || !is_untrusted() {
         return Some(text);
     }
-    static SAID: OnceLock<()> = OnceLock::new();
-    SAID.get_or_init(warn);
+    static WARNED: OnceLock<()> = OnceLock::new();
+    WARNED.get_or_init(warn);
     None
 }
 

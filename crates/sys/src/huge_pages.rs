@@ -28,10 +28,10 @@ impl Policy {
         Policy::read(&system("enabled"))
     }
 
-    fn read(said: &str) -> Policy {
-        match said {
-            said if said.contains("[madvise]") => Policy::WhoAsks,
-            said if said.contains("[always]") => Policy::Everybody,
+    fn read(text: &str) -> Policy {
+        match text {
+            text if text.contains("[madvise]") => Policy::WhoAsks,
+            text if text.contains("[always]") => Policy::Everybody,
             _ => Policy::Nobody,
         }
     }

@@ -166,8 +166,8 @@ mod tests {
             (b"\x0a\x02\x40\x01", "without MPI calls"),
             (b"\x0a\x04\x8a\xfa\x01\x00", "empty"),
         ] {
-            let said = read(bytes).unwrap_err().to_string();
-            assert!(said.contains(word), "{said}");
+            let text = read(bytes).unwrap_err().to_string();
+            assert!(text.contains(word), "{text}");
         }
     }
 

@@ -17,7 +17,7 @@ const WIDTH: usize = 92;
 
 /// The report of one loss.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Reported {
     /// One line: function, duration, percentage.
     pub head: String,
     /// Description of the loss.
@@ -35,13 +35,13 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         out += &wrap(&format!("Note: {note}"), "");
     }
     out += &wrap(&overview(trace, analysis), "");
-    let told = told(trace, analysis);
-    if told.is_empty() {
+    let reported = reported(trace, analysis);
+    if reported.is_empty() {
         out += "\nNo significant wait time found.\n";
     } else {
         out += "\nThe largest losses (shares are of the time of all ranks together):\n";
     }
-    for (i, loss) in told.iter().enumerate() {
+    for (i, loss) in reported.iter().enumerate() {
         out += &format!("\n{}. {}\n", i + 1, loss.head);
         out += &wrap(&loss.what, "   ");
         out += &wrap(&format!("What would help: {}", loss.help), "   ");
@@ -114,7 +114,7 @@ pub fn critical(trace: &Trace, analysis: &Analysis) -> String {
 }
 
 /// The largest losses.
-pub fn told(trace: &Trace, analysis: &Analysis) -> Vec<Told> {
+pub fn reported(trace: &Trace, analysis: &Analysis) -> Vec<Reported> {
     let small = trace.rank_time() / SMALL;
     let large = analysis
         .losses
@@ -123,7 +123,7 @@ pub fn told(trace: &Trace, analysis: &Analysis) -> Vec<Told> {
     large.take(LOSSES).map(|l| tell(trace, l)).collect()
 }
 
-fn tell(trace: &Trace, loss: &Loss) -> Told {
+fn tell(trace: &Trace, loss: &Loss) -> Reported {
     let share = words::share(loss.time, trace.rank_time());
     let name = match loss.cost {
         Cost::Wait(class) => capital(class.name()),
@@ -135,7 +135,7 @@ fn tell(trace: &Trace, loss: &Loss) -> Told {
         Cost::Wait(class) => (waited(trace, loss, class), remedy(trace, loss, class)),
         Cost::Inside => (inside(trace, loss), inside_remedy(trace, loss)),
     };
-    Told {
+    Reported {
         head,
         what,
         help,
@@ -432,13 +432,13 @@ mod tests {
     #[test]
     fn a_ring_with_a_slow_rank_is_told() {
         let trace = read::read(example::ring(4, 10).as_slice()).unwrap();
-        let said = text(&trace, &analyse(&trace));
-        assert!(said.contains("1. Late sender:"), "{said}");
-        assert!(said.contains("MPI_Recv at ring.c:21 (main)"), "{said}");
-        assert!(said.contains("give rank 0 less work"), "{said}");
+        let text = text(&trace, &analyse(&trace));
+        assert!(text.contains("1. Late sender:"), "{text}");
+        assert!(text.contains("MPI_Recv at ring.c:21 (main)"), "{text}");
+        assert!(text.contains("give rank 0 less work"), "{text}");
         assert!(
-            said.lines().count() < 50 && said.lines().all(|l| l.chars().count() <= WIDTH),
-            "{said}"
+            text.lines().count() < 50 && text.lines().all(|l| l.chars().count() <= WIDTH),
+            "{text}"
         );
     }
 }

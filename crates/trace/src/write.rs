@@ -16,7 +16,7 @@ use prost::Message;
 use crate::perfetto::*;
 use encode::{argument, bytes, fixed, length, number, varint};
 pub use texts::Text;
-use texts::{Texts, Told, Use};
+use texts::{Defined, Texts, Use};
 
 /// The sequence of a rank as a whole, among those of its threads; also its progress thread's track.
 const WHOLE: u32 = 0xff;
@@ -133,7 +133,7 @@ fn mix(n: u64) -> u64 {
 pub struct Writer {
     texts: Texts,
     sequences: HashMap<u32, usize>,
-    told: Vec<Told>,
+    defined: Vec<Defined>,
     /// The last sequence that was used, and its index.
     last: Option<(u32, usize)>,
     threads: HashSet<(u32, u32)>,
@@ -158,17 +158,17 @@ fn sequence(rank: u32, thread: u32) -> u32 {
 /// An event under construction.
 struct Event<'a> {
     texts: &'a Texts,
-    told: &'a mut Told,
+    defined: &'a mut Defined,
     body: &'a mut Vec<u8>,
 }
 
 impl Event<'_> {
     #[inline(always)]
     fn head(&mut self, kind: EventType, track: u64, category: Text, name: Text) {
-        let category = self.told.number(self.texts, Use::Category, category);
+        let category = self.defined.number(self.texts, Use::Category, category);
         number(self.body, 3, category);
         number(self.body, 9, kind as u64);
-        let name = self.told.number(self.texts, Use::Event, name);
+        let name = self.defined.number(self.texts, Use::Event, name);
         number(self.body, 10, name);
         number(self.body, 11, track);
     }
@@ -190,14 +190,14 @@ impl Event<'_> {
     #[inline(always)]
     fn text(&mut self, name: Text, value: Option<Text>) {
         if let Some(value) = value {
-            let value = self.told.number(self.texts, Use::Value, value);
+            let value = self.defined.number(self.texts, Use::Value, value);
             self.add(name, 17, value);
         }
     }
 
     #[inline(always)]
     fn add(&mut self, name: Text, field: u32, value: u64) {
-        let name = self.told.number(self.texts, Use::Argument, name);
+        let name = self.defined.number(self.texts, Use::Argument, name);
         argument(self.body, name, field, value);
     }
 
@@ -411,7 +411,7 @@ impl Writer {
         body.clear();
         make(&mut Event {
             texts: &self.texts,
-            told: &mut self.told[at],
+            defined: &mut self.defined[at],
             body: &mut body,
         });
         self.packet(sequence, Some(time), 11, &body);
@@ -428,9 +428,9 @@ impl Writer {
     }
 
     fn other_sequence(&mut self, sequence: u32) -> usize {
-        let at = *self.sequences.entry(sequence).or_insert(self.told.len());
-        if at == self.told.len() {
-            self.told.push(Told::default());
+        let at = *self.sequences.entry(sequence).or_insert(self.defined.len());
+        if at == self.defined.len() {
+            self.defined.push(Defined::default());
         }
         self.last = Some((sequence, at));
         at
@@ -439,13 +439,13 @@ impl Writer {
     /// Adds a packet with this field.
     fn packet(&mut self, sequence: u32, time: Option<u64>, field: u32, body: &[u8]) {
         let at = self.sequence(sequence);
-        let told = &mut self.told[at];
-        let flags = match told.begun {
+        let defined = &mut self.defined[at];
+        let flags = match defined.begun {
             true => SEQ_NEEDS_INCREMENTAL_STATE,
             false => SEQ_INCREMENTAL_STATE_CLEARED,
         };
-        told.begun = true;
-        let new = (!told.new.is_empty()).then_some(told.new.len());
+        defined.begun = true;
+        let new = (!defined.new.is_empty()).then_some(defined.new.len());
         let len = time.map_or(0, |t| 1 + length(t))
             + 1
             + length(sequence.into())
@@ -461,8 +461,8 @@ impl Writer {
         }
         number(&mut self.out, 10, sequence.into());
         if new.is_some() {
-            bytes(&mut self.out, 12, &told.new);
-            told.new.clear();
+            bytes(&mut self.out, 12, &defined.new);
+            defined.new.clear();
         }
         number(&mut self.out, 13, flags.into());
         bytes(&mut self.out, field, body);

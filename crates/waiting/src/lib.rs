@@ -77,10 +77,10 @@ impl Policy {
         }
     }
 
-    /// Takes over how long waits poll; `said`: the value of `KW_SPIN`.
-    pub fn set_times(&mut self, wake: Duration, said: Option<Duration>, watch: Duration) {
-        self.times = Times::of(wake, said);
-        self.learns = said.is_none();
+    /// Takes over how long waits poll; `spin_setting`: the value of `KW_SPIN`.
+    pub fn set_times(&mut self, wake: Duration, spin_setting: Option<Duration>, watch: Duration) {
+        self.times = Times::of(wake, spin_setting);
+        self.learns = spin_setting.is_none();
         self.watch = watch.max(constants::progress_thread::LEAST_WATCH);
     }
 

@@ -25,12 +25,13 @@ pub struct Times {
 }
 
 impl Times {
-    /// Durations on a host where waking a thread takes `wake`; `said`: the value of `KW_SPIN`.
-    pub fn of(wake: Duration, said: Option<Duration>) -> Times {
+    /// Durations on a host where waking a thread takes `wake`; `spin_setting`: the value of
+    /// `KW_SPIN`.
+    pub fn of(wake: Duration, spin_setting: Option<Duration>) -> Times {
         let times = |n: u32| (wake * n).min(LONGEST_POLLING);
         Times {
             alone: times(WAKES_ALONE),
-            spin: said.unwrap_or(times(WAKES)),
+            spin: spin_setting.unwrap_or(times(WAKES)),
         }
     }
 }

@@ -135,12 +135,12 @@ fn give_up(meeting: &Meeting, mut members: Vec<Option<Member>>) -> BootError {
 fn start(mut members: Vec<Member>) -> Result<Vec<Member>, BootError> {
     for member in &mut members {
         let stream = &member.stream;
-        let said = stream
+        let sent = stream
             .set_read_timeout(None)
             .and_then(|()| stream.set_write_timeout(Some(TAKE)))
             .and_then(|()| say(member, "go\n"));
         let rank = member.rank;
-        said.map_err(|cause| NoMeeting::Disconnected { rank, cause })?;
+        sent.map_err(|cause| NoMeeting::Disconnected { rank, cause })?;
     }
     Ok(members)
 }
@@ -200,7 +200,7 @@ impl Wire {
 type Proofs = Option<(Signer, Verifier)>;
 
 /// The message of a rank; empty at its end, and an error if it was not authenticated.
-type Said = (u32, Heard<Vec<u8>>);
+type Received = (u32, Heard<Vec<u8>>);
 
 /// The lines of a connection, without their proofs.
 #[derive(Default)]
@@ -215,30 +215,30 @@ impl Hearing {
             return Ok(bytes.to_vec());
         };
         self.lines.feed(bytes);
-        let mut said = Vec::new();
+        let mut text = Vec::new();
         while let Some(line) = self.lines.poll_line() {
             let line = hears
                 .check(&line?)
                 .ok_or(HandshakeError::Forged)?
                 .to_string();
-            said.extend_from_slice(line.as_bytes());
-            said.push(b'\n');
+            text.extend_from_slice(line.as_bytes());
+            text.push(b'\n');
         }
-        Ok(said)
+        Ok(text)
     }
 }
 
-fn listen_to(rank: u32, wire: &Wire, mut hearing: Hearing, to: &Sender<Said>) {
+fn listen_to(rank: u32, wire: &Wire, mut hearing: Hearing, to: &Sender<Received>) {
     let mut bytes = [0; 4096];
     loop {
         let n = match wire.read(&mut bytes) {
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
             read => read.unwrap_or(0),
         };
-        let said = hearing.handle(&bytes[..n]);
-        let over = n == 0 || said.is_err();
-        let none_yet = !over && matches!(&said, Ok(lines) if lines.is_empty());
-        if !none_yet && to.send((rank, said)).is_err() || over {
+        let received = hearing.handle(&bytes[..n]);
+        let over = n == 0 || received.is_err();
+        let none_yet = !over && matches!(&received, Ok(lines) if lines.is_empty());
+        if !none_yet && to.send((rank, received)).is_err() || over {
             return;
         }
     }
@@ -300,13 +300,13 @@ fn serve(server: Server, wires: Vec<(Wire, Proofs)>) {
 fn conversation(
     mut server: Server,
     speakers: &mut [Speaker],
-    from: &Receiver<Said>,
+    from: &Receiver<Received>,
 ) -> Result<(), Failed> {
     let mut effects = Vec::new();
     let all = 0..speakers.len() as u32;
-    while let Ok((rank, said)) = from.recv() {
+    while let Ok((rank, received)) = from.recv() {
         let open = !matches!(server.stage(rank), Stage::Finalized);
-        match said {
+        match received {
             Ok(bytes) if !bytes.is_empty() => server.handle(rank, &bytes, &mut effects),
             Ok(_) if open => {
                 return Err(Failed::Ended(rank));

@@ -82,8 +82,8 @@ pub(super) fn asked_for(env: Env, name: &str) -> Result<Option<Meeting>, Misuse>
     if rank >= size {
         return Err(Misuse::Rank { rank, size });
     }
-    let said = |name| env(name).filter(|text| !text.is_empty());
-    let secret = match (said("KW_KEY_FILE"), said("KW_KEY")) {
+    let text = |name| env(name).filter(|text| !text.is_empty());
+    let secret = match (text("KW_KEY_FILE"), text("KW_KEY")) {
         (Some(path), _) => Secret::File(path),
         (None, Some(text)) => Secret::Text(text),
         (None, None) => return Err(Misuse::NoSecret),
@@ -307,8 +307,8 @@ impl Timed<'_> {
             match self.read_some(&mut byte)? {
                 b"\n" => {
                     let line = String::from_utf8_lossy(&line);
-                    let said = hears.check(&line).map(str::to_string);
-                    return said.ok_or(HandshakeError::Forged);
+                    let text = hears.check(&line).map(str::to_string);
+                    return text.ok_or(HandshakeError::Forged);
                 }
                 other => line.extend_from_slice(other),
             }

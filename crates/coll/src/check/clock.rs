@@ -36,9 +36,9 @@ impl Clock {
 
     /// The owner announces its knowledge: later steps of it are not covered.
     pub fn announce(&mut self, rank: usize) -> Clock {
-        let told = *self;
+        let announced = *self;
         self.0[rank] += 1;
-        told
+        announced
     }
 
     /// Takes in an announcement.

@@ -111,7 +111,7 @@ mod tests {
         ] {
             let mut ring = Ring::new(reach, working_set);
             let mut owner = vec![None; reach as usize];
-            let mut told = None;
+            let mut freed = None;
             for number in 1..5000 {
                 let most = ring.most();
                 let bytes = random(if number % 7 == 0 {
@@ -123,8 +123,11 @@ mod tests {
                 let part = &mut owner[from as usize..(from + bytes) as usize];
                 let had = part.iter().copied().max().flatten();
                 // A rank that an earlier collective waited for has ended before that one began.
-                told = before.max(told);
-                assert!(had <= told, "{had:?} had a byte of {number}, told {told:?}");
+                freed = before.max(freed);
+                assert!(
+                    had <= freed,
+                    "{had:?} had a byte of {number}, freed {freed:?}"
+                );
                 assert!(
                     before.is_none_or(|b| b + 1 < number),
                     "{number} waits for itself"

@@ -77,11 +77,11 @@ mod tests {
     fn what_is_said_comes_back_and_large_numbers_stay_in_their_place() {
         for &(coll, _) in COLLS {
             for (root, bytes) in [(0, 0), (3, 17), (u32::MAX, u64::MAX)] {
-                let said = Signature::new(coll, root, bytes);
-                assert_eq!(said.coll(), coll as u64 + 1);
-                assert_eq!(said.root(), (root as u64).min((1 << ROOT) - 1));
-                assert_eq!(said.bytes(), bytes.min((1 << BYTES) - 1));
-                assert_ne!(said, Signature::default());
+                let signature = Signature::new(coll, root, bytes);
+                assert_eq!(signature.coll(), coll as u64 + 1);
+                assert_eq!(signature.root(), (root as u64).min((1 << ROOT) - 1));
+                assert_eq!(signature.bytes(), bytes.min((1 << BYTES) - 1));
+                assert_ne!(signature, Signature::default());
             }
         }
         let (a, b) = (

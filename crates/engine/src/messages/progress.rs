@@ -98,10 +98,10 @@ impl Messages {
     /// How long a waiting thread may sleep before it reports again that it waits, or checks again
     /// for processes that have ended.
     pub(crate) fn patience(&self) -> Duration {
-        let told = self.paths.until_end_told().unwrap_or(Duration::MAX);
+        let until_end = self.paths.until_end_reported().unwrap_or(Duration::MAX);
         match self.machine.p2p.receiving.is_holding() {
-            true => PATIENCE.min(told),
-            false => told,
+            true => PATIENCE.min(until_end),
+            false => until_end,
         }
     }
 

@@ -152,8 +152,8 @@ impl Paths {
     /// The time: the machine's, or that of a simulated network.
     #[inline]
     pub(crate) fn clock(&self) -> Tick {
-        let told = self.net.as_ref().and_then(|net| net.clock());
-        told.unwrap_or_else(kw_sys::clock::now)
+        let clock = self.net.as_ref().and_then(|net| net.clock());
+        clock.unwrap_or_else(kw_sys::clock::now)
     }
 
     /// Moves this thread to another CPU of the host if that spreads its ranks
@@ -222,7 +222,7 @@ impl Paths {
 
     /// How long until [`Paths::poll_ended`] has to be called, though nothing wakes this rank for
     /// it.
-    pub(crate) fn until_end_told(&self) -> Option<Duration> {
+    pub(crate) fn until_end_reported(&self) -> Option<Duration> {
         self.shm.as_ref()?.until_told(kw_sys::clock::now())
     }
 

@@ -23,7 +23,7 @@ pub struct WithMemory {
     local: Local,
     lead: Option<Lead>,
     /// All know where the memory of each host is.
-    said: bool,
+    published: bool,
     /// All ranks of the job are here.
     here: bool,
 }
@@ -37,16 +37,16 @@ pub fn join(launcher: &mut dyn Launcher, settings: &Settings) -> Result<WithMemo
     })?;
     let allowed = Allowed::read(settings)?;
     let local = local(job.me, job.hosts());
-    let (lead, said, here) = match memory {
-        Memory::Said { here } => (lead, true, here),
-        Memory::Unsaid => (make_memory(&local, allowed)?, false, false),
+    let (lead, published, here) = match memory {
+        Memory::Published { here } => (lead, true, here),
+        Memory::Unpublished => (make_memory(&local, allowed)?, false, false),
     };
     Ok(WithMemory {
         job,
         allowed,
         local,
         lead,
-        said,
+        published,
         here,
     })
 }
@@ -127,17 +127,17 @@ impl Paths {
             allowed,
             local,
             lead,
-            said,
+            published,
             here,
         } = joined;
         let publish = Publish {
             rank: job.me.0,
             fence: job.size() > 1 && !here,
             listens: listens(net.as_deref()),
-            leads: lead.as_ref().filter(|_| !said).map(Lead::address),
+            leads: lead.as_ref().filter(|_| !published).map(Lead::address),
             joins: joins.then_some(Joins {
                 lead: local.peers[0].0,
-                said,
+                published,
             }),
         };
         let memory = kw_boot::hold(launcher, publish.plan())?;

@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn a_sender_is_not_blamed_for_memory_that_this_rank_lacks() {
-        let said = sentence(Peer(3), Refused::NoMemory(9));
+        let text = sentence(Peer(3), Refused::NoMemory(9));
         let want =
             "rank 3 can no longer be reached: no memory for an unexpected message of 9 bytes";
-        assert_eq!(said, want);
+        assert_eq!(text, want);
         let (context, rank) = (7, u32::MAX);
-        let said = sentence(Peer(3), Refused::Envelope { context, rank });
+        let text = sentence(Peer(3), Refused::Envelope { context, rank });
         assert!(
-            said.starts_with("protocol error: invalid frame from rank 3: context 7"),
-            "{said}"
+            text.starts_with("protocol error: invalid frame from rank 3: context 7"),
+            "{text}"
         );
     }
 

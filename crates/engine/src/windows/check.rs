@@ -59,7 +59,7 @@ pub(super) struct Checks {
     found: Vec<FoundConflict>,
     /// Conflicts found, for origins of locks.
     owed: HashMap<u32, Vec<FoundConflict>>,
-    said: HashSet<(Site, Site)>,
+    reported: HashSet<(Site, Site)>,
     buffers: Vec<OwnBuffer>,
 }
 
@@ -126,7 +126,7 @@ impl Checks {
             later,
         } = conflict;
         let pair = (earlier.site.clone(), later.site.clone());
-        if !self.said.insert(pair) {
+        if !self.reported.insert(pair) {
             return;
         }
         let base = whose.base as u64;

@@ -60,7 +60,7 @@ pub(super) struct Flights {
     /// Number of the last flight.
     last: u64,
     /// Conflicts that answers have reported (KW_CHECK).
-    pub told: Vec<Vec<u8>>,
+    pub notices: Vec<Vec<u8>>,
     /// How many are [`What::Later`].
     later: usize,
 }
@@ -179,7 +179,7 @@ impl Flights {
     /// whether there was any.
     pub fn look(&mut self, messages: &mut Messages, mut answered: impl FnMut(u32)) -> bool {
         let mut moved = false;
-        let told = &mut self.told;
+        let notices = &mut self.notices;
         self.lines.retain(|&rank, line| {
             while let Some(flight) = line.flights.front() {
                 let outcome = match &flight.what {
@@ -199,7 +199,7 @@ impl Flights {
                 {
                     let mut bytes = vec![0; outcome.len as usize - 1];
                     word.read(1, &mut bytes);
-                    told.push(bytes);
+                    notices.push(bytes);
                 }
                 let failure = failure_of(&flight.what, outcome);
                 line.failure = line.failure.take().or(failure);

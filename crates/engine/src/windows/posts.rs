@@ -65,10 +65,10 @@ impl Window {
                 self.tell(messages, rank, Frame::Post);
                 continue;
             };
-            let told = shared.memory.posts(shared.memory.index(), place).add();
+            let notified = shared.memory.posts(shared.memory.index(), place).add();
             next(&mut self.awaited.completes[place]);
             self.awaited.origins.push(place as u32);
-            self.tell_if(messages, rank, told);
+            self.tell_if(messages, rank, notified);
         }
     }
 
@@ -85,8 +85,8 @@ impl Window {
         let Some((shared, place)) = self.shared_place(rank) else {
             return false;
         };
-        let told = shared.memory.completes(place, shared.memory.index()).add();
-        self.tell_if(messages, rank, told);
+        let notified = shared.memory.completes(place, shared.memory.index()).add();
+        self.tell_if(messages, rank, notified);
         true
     }
 
@@ -156,8 +156,8 @@ impl Window {
             .for_each(|(_, count)| count.wait());
     }
 
-    fn tell_if(&mut self, messages: &mut Messages, rank: u32, told: bool) {
-        match told {
+    fn tell_if(&mut self, messages: &mut Messages, rank: u32, notified: bool) {
+        match notified {
             // Another thread of this rank waits.
             true if rank == self.me => self.end_waits(messages),
             true => self.tell(messages, rank, Frame::Wake),

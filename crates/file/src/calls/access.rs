@@ -25,10 +25,10 @@ fn refuse_now(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Box<
 /// The same for a call that must not wait for other ranks: another thread takes part.
 fn refuse_later(mpi: &'static Mpi, fh: FileH, how: How, fault: Box<Fault>) -> Box<Fault> {
     if let (true, Ok(open)) = (how.collective, find(mpi, fh)) {
-        let told = Fault::of_code(fault.code, fault.text.clone());
+        let copy = Fault::of_code(fault.code, fault.text.clone());
         let file = open.clone();
         open.together.run(Box::new(move || {
-            refuse(mpi, &file, how, told);
+            refuse(mpi, &file, how, copy);
         }));
     }
     fault

@@ -313,20 +313,20 @@ fn compare(
     let reached = u64::from(reached);
     let record = bytes_of([name, device, number, processors(), end, reached]);
     let access = wish.access();
-    let told = all_tell(members, found, &record).inspect_err(|_| {
+    let record = all_tell(members, found, &record).inspect_err(|_| {
         // The next attempt must not find a file that no rank has opened.
         if members.rank == 0 && access.create && access.exclusive {
             let _ = File::remove(&wish.path);
         }
     });
-    let (found, all) = told?;
+    let (found, all) = record?;
     let all: Vec<[u64; WORDS]> = all.chunks_exact(record.len()).map(words_of).collect();
     same_file(&all)?;
     Ok(Compared {
         found,
         end: all[0][4],
-        each: aggregators_each(&wish.hosts, all.iter().map(|told| told[3])),
-        all_reached: all.iter().all(|told| told[5] == 1),
+        each: aggregators_each(&wish.hosts, all.iter().map(|record| record[3])),
+        all_reached: all.iter().all(|record| record[5] == 1),
     })
 }
 
@@ -389,10 +389,13 @@ mod tests {
 
     #[test]
     fn a_file_has_the_same_path_or_the_same_number() {
-        let told = |name, number| [name, 7, number, 0, 0, 0];
-        assert!(same_file(&[told(1, 5), told(1, 6)]).is_ok(), "another host");
-        assert!(same_file(&[told(1, 5), told(2, 5)]).is_ok(), "a link");
-        let fault = same_file(&[told(1, 5), told(1, 5), told(2, 6)]);
+        let record = |name, number| [name, 7, number, 0, 0, 0];
+        assert!(
+            same_file(&[record(1, 5), record(1, 6)]).is_ok(),
+            "another host"
+        );
+        assert!(same_file(&[record(1, 5), record(2, 5)]).is_ok(), "a link");
+        let fault = same_file(&[record(1, 5), record(1, 5), record(2, 6)]);
         assert!(fault.is_err_and(|f| f.text.contains("on rank 2")));
     }
 

@@ -73,12 +73,12 @@ pub fn findings(hosts: &[Host]) -> Vec<Finding> {
     let started: Vec<_> = hosts.iter().map(|h| (h, Peer::start(&h.name))).collect();
     let mut peers = Vec::new();
     for (host, started) in started {
-        let met = started.and_then(|mut peer| peer.meet().map(|said| (peer, said)));
+        let met = started.and_then(|mut peer| peer.meet().map(|intro| (peer, intro)));
         match met {
-            Ok((peer, said)) => {
-                all.push(of_host(&host.name, &said));
-                all.extend(said.found.iter().map(|f| on_host(&host.name, f)));
-                peers.push((peer, said));
+            Ok((peer, intro)) => {
+                all.push(of_host(&host.name, &intro));
+                all.extend(intro.found.iter().map(|f| on_host(&host.name, f)));
+                peers.push((peer, intro));
             }
             Err(why) => all.push(unreached(&host.name, &why)),
         }
@@ -93,7 +93,7 @@ pub fn findings(hosts: &[Host]) -> Vec<Finding> {
 fn ask(peers: &mut [(Peer, Introduction)]) -> Vec<Tried> {
     let at: Vec<(String, Vec<String>)> = peers
         .iter()
-        .map(|(p, said)| (p.host.clone(), said.at.clone()))
+        .map(|(p, intro)| (p.host.clone(), intro.at.clone()))
         .collect();
     for (peer, _) in peers.iter_mut() {
         let others = at.iter().filter(|(host, _)| *host != peer.host);
@@ -168,10 +168,10 @@ impl Peer {
     /// Reads the peer's report about itself.
     fn meet(&mut self) -> Result<Introduction, String> {
         let until = Instant::now() + PATIENCE;
-        let mut said = Introduction::default();
+        let mut intro = Introduction::default();
         while let Some(line) = self.line(until) {
-            if said.hear(&line) {
-                return Ok(said);
+            if intro.hear(&line) {
+                return Ok(intro);
             }
         }
         let last =
@@ -250,25 +250,25 @@ fn tried(from: &str, line: &str) -> Option<Tried> {
 }
 
 /// Differences between a host that was reached and this one.
-fn of_host(host: &str, said: &Introduction) -> Finding {
+fn of_host(host: &str, intro: &Introduction) -> Finding {
     let what = format!("host {host}");
     let own = env!("CARGO_PKG_VERSION");
-    if said.version != own {
+    if intro.version != own {
         return Finding::fault(
             &what,
             format!(
                 "its Kittiwake is {}, this one is {own}: jobs across both are refused; install the same version on all hosts",
-                said.version
+                intro.version
             ),
         );
     }
-    if said.architecture != std::env::consts::ARCH {
+    if intro.architecture != std::env::consts::ARCH {
         return Finding::note(
             &what,
             format!(
                 "its architecture is {}, this one's {}: a job needs one executable for each; start them as MPMD (-n 1 \
                  ./a : -n 1 ./b), one host each",
-                said.architecture,
+                intro.architecture,
                 std::env::consts::ARCH
             ),
         );
@@ -381,10 +381,10 @@ fn listen(facts: &Facts) -> std::io::Result<Vec<String>> {
         .map_or_else(|| TcpListener::bind(("0.0.0.0", first)), Ok)?;
     let port = listener.local_addr()?.port();
     let word = greeting()?;
-    let said = word.clone();
+    let intro = word.clone();
     std::thread::spawn(move || {
         for mut met in listener.incoming().flatten() {
-            let _ = met.write_all(said.as_bytes());
+            let _ = met.write_all(intro.as_bytes());
         }
     });
     let usable = facts
@@ -422,9 +422,9 @@ fn attempt(place: &str) -> Option<std::thread::JoinHandle<String>> {
 fn outcome(address: SocketAddr, word: &str) -> String {
     let greeted = TcpStream::connect_timeout(&address, CONNECT).and_then(|mut met| {
         met.set_read_timeout(Some(CONNECT))?;
-        let mut said = [0; GREETING];
-        met.read_exact(&mut said)?;
-        Ok(said == word.as_bytes())
+        let mut intro = [0; GREETING];
+        met.read_exact(&mut intro)?;
+        Ok(intro == word.as_bytes())
     });
     match greeted {
         Ok(true) => "ok".into(),
@@ -443,24 +443,24 @@ mod tests {
     use super::*;
 
     fn introduced(text: &str) -> (Introduction, bool) {
-        let mut said = Introduction::default();
-        let ready = text.lines().any(|line| said.hear(line));
-        (said, ready)
+        let mut intro = Introduction::default();
+        let ready = text.lines().any(|line| intro.hear(line));
+        (intro, ready)
     }
 
     #[test]
     fn a_peer_is_understood_after_the_greeting_of_a_login() {
-        let (said, ready) = introduced(
+        let (intro, ready) = introduced(
             "Welcome\nat nowhere\nprompt> kw-doctor-1 0.1.0 x86_64\nfound ssh\tnote\tnot on PATH: a, b\n\
              at 10.0.0.7:4711 00ff\nat [fd00::7]:4711 00ff\nready\n",
         );
         assert!(ready);
         assert_eq!(
-            (said.version.as_str(), said.architecture.as_str()),
+            (intro.version.as_str(), intro.architecture.as_str()),
             ("0.1.0", "x86_64")
         );
-        assert_eq!(said.found, [Finding::note("ssh", "not on PATH: a, b")]);
-        assert_eq!(said.at.len(), 2);
+        assert_eq!(intro.found, [Finding::note("ssh", "not on PATH: a, b")]);
+        assert_eq!(intro.at.len(), 2);
         assert!(
             !introduced("Welcome\nready").1 || introduced("Welcome\nready").0.version.is_empty()
         );
@@ -468,22 +468,22 @@ mod tests {
 
     #[test]
     fn another_version_is_a_fault_and_another_architecture_is_told() {
-        let said = |version: &str, architecture: &str| Introduction {
+        let intro = |version: &str, architecture: &str| Introduction {
             version: version.into(),
             architecture: architecture.into(),
             ..Introduction::default()
         };
         let own = env!("CARGO_PKG_VERSION");
         assert_eq!(
-            of_host("b", &said(own, std::env::consts::ARCH)).grade,
+            of_host("b", &intro(own, std::env::consts::ARCH)).grade,
             Grade::Ok
         );
-        let older = of_host("b", &said("0.0.1", std::env::consts::ARCH));
+        let older = of_host("b", &intro("0.0.1", std::env::consts::ARCH));
         assert!(
             older.grade == Grade::Fault && older.text.contains("0.0.1"),
             "{older:?}"
         );
-        let other = of_host("b", &said(own, "vax"));
+        let other = of_host("b", &intro(own, "vax"));
         assert!(
             other.grade == Grade::Note && other.text.contains("vax"),
             "{other:?}"

@@ -266,9 +266,9 @@ fn copying() -> Copying {
     match reader {
         Err(e) => Copying::Untried(e.to_string()),
         Ok(out) => match String::from_utf8_lossy(&out.stdout).trim() {
-            said if said == word.to_string() => Copying::Works,
+            answer if answer == word.to_string() => Copying::Works,
             "" => Copying::Untried("the second process said nothing".into()),
-            said => Copying::Refused(said.to_string()),
+            answer => Copying::Refused(answer.to_string()),
         },
     }
 }

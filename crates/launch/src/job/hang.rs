@@ -7,8 +7,8 @@ use crate::outside;
 use crate::verdict::{Ended, Verdict};
 use kw_base::Tick;
 use kw_hang::{
-    CallSite, Conflict, Finding, Left, Ranges, Report, State, Told, analyze, name_holders, page,
-    times,
+    CallSite, Conflict, Finding, Left, Ranges, RankState, Report, State, analyze, name_holders,
+    page, times,
 };
 use kw_start::pmi::{self, Server, Stage};
 use kw_sys::peek::Peeker;
@@ -201,13 +201,17 @@ impl Job {
     }
 
     fn conclude(&mut self, cause: Cause, states: Vec<State>, now: Tick) {
-        let told = (0..).zip(states).map(|(r, s)| self.told(r, s));
-        let mut told: Vec<Told> = told.collect();
-        name_holders(&mut told);
-        let finding = analyze(&told);
-        let marks = told.iter().map(|t| t.report().map(|r| r.mark)).collect();
+        let rank_states = (0..).zip(states).map(|(r, s)| self.rank_state(r, s));
+        let mut rank_states: Vec<RankState> = rank_states.collect();
+        name_holders(&mut rank_states);
+        let finding = analyze(&rank_states);
+        let marks = rank_states
+            .iter()
+            .map(|t| t.report().map(|r| r.mark))
+            .collect();
         let proven = matches!(finding, Finding::Deadlock { .. });
-        if cause == Cause::Waited && (self.hang.printed == marks || !is_news(&told, proven)) {
+        if cause == Cause::Waited && (self.hang.printed == marks || !is_news(&rank_states, proven))
+        {
             return self.inquiry.again_later(now);
         }
         self.hang.printed = marks;
@@ -217,7 +221,7 @@ impl Job {
             Cause::Asked => "where every rank is",
             Cause::TimeOut => "the time limit (--timeout) is reached; where every rank is",
         };
-        let text = page(&told, &finding);
+        let text = page(&rank_states, &finding);
         let (title, children) = (self.title(), self.list_children());
         let page = format!("mpiexec: {title}{why}:\n{text}{children}");
         self.printing.say(page);
@@ -246,23 +250,23 @@ impl Job {
         self.phases.fail(Verdict::new(TIMED_OUT, sentence), now);
     }
 
-    fn told(&mut self, rank: u32, state: State) -> Told {
+    fn rank_state(&mut self, rank: u32, state: State) -> RankState {
         match state {
             State::Waits(mut report) => {
                 self.name_call(&mut report);
-                Told {
+                RankState {
                     site: self.sites.of(&report.frames),
                     state: State::Waits(report),
                 }
             }
             State::NotWaiting(_) => {
                 let (what, frames) = outside::of(&mut self.hang.peeker, self.hosts.here.pid(rank));
-                Told {
+                RankState {
                     site: self.sites.of(&frames),
                     state: State::NotWaiting(what),
                 }
             }
-            state => Told {
+            state => RankState {
                 state,
                 site: String::new(),
             },
@@ -282,11 +286,11 @@ fn stands(server: &Server, ended: &[Option<Ended>], rank: u32) -> Stands {
 
 /// Whether an unrequested finding is worth a page: not while messages are in flight, or while ranks
 /// do something else at the same time.
-fn is_news(told: &[Told], proven: bool) -> bool {
-    let waits = |t: &Told| {
+fn is_news(rank_states: &[RankState], proven: bool) -> bool {
+    let waits = |t: &RankState| {
         t.report()
             .is_some_and(|r| r.quiet && !r.threads && !r.polls)
     };
-    let rests = |t: &Told| t.state == State::Finished || waits(t);
-    proven || told.iter().any(waits) && told.iter().all(rests)
+    let rests = |t: &RankState| t.state == State::Finished || waits(t);
+    proven || rank_states.iter().any(waits) && rank_states.iter().all(rests)
 }

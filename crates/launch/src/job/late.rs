@@ -16,7 +16,7 @@ pub(super) struct Late {
     wait: Duration,
     since: Option<Tick>,
     look_at: Tick,
-    said: bool,
+    printed: bool,
 }
 
 impl Late {
@@ -30,13 +30,13 @@ impl Late {
             wait: Duration::from_secs(settings.number(Id::RendezvousWait).unwrap_or(0)),
             since: None,
             look_at: Tick(0),
-            said: false,
+            printed: false,
         }
     }
 
     /// The sentence that is due now, if any.
     pub(super) fn due(&mut self, now: Tick, server: &Server) -> Option<String> {
-        if self.said || now < self.look_at {
+        if self.printed || now < self.look_at {
             return None;
         }
         self.look_at = now + LOOK_EVERY;
@@ -49,7 +49,7 @@ impl Late {
         if now.since(since) < self.wait {
             return None;
         }
-        self.said = true;
+        self.printed = true;
         Some(format!(
             "{} did not call MPI_Init within {} s of {}, which wait",
             ranks(&missing),
@@ -75,9 +75,9 @@ mod tests {
         }
         assert_eq!(late.due(at(5), &server), None);
         assert_eq!(late.due(at(64), &server), None);
-        let said = late.due(at(65), &server).unwrap();
+        let sentence = late.due(at(65), &server).unwrap();
         assert_eq!(
-            said,
+            sentence,
             "rank 1 did not call MPI_Init within 60 s of ranks 0, 2, which wait"
         );
         assert_eq!(late.due(at(200), &server), None);

@@ -39,7 +39,7 @@ struct Last {
     /// Number of unwritten bytes then.
     left: usize,
     /// Whether the verdict has been printed.
-    said: bool,
+    printed: bool,
 }
 
 impl Job {
@@ -75,7 +75,7 @@ impl Job {
             begin: now,
             since: now,
             left: 0,
-            said: false,
+            printed: false,
         };
         let status = last.write_out();
         self.guard.dismiss();
@@ -155,13 +155,13 @@ impl Last {
 
     /// Whether a blocked reader is given up: we were asked to end, or cannot print the verdict.
     fn is_hurried(&self) -> bool {
-        let unsaid = self.phases.verdict().is_some() && self.printing.backlog(1) > 0;
-        self.phases.asked().is_some() || unsaid
+        let unprinted = self.phases.verdict().is_some() && self.printing.backlog(1) > 0;
+        self.phases.asked().is_some() || unprinted
     }
 
     fn say_verdict(&mut self) {
-        if let (false, Some(verdict)) = (self.said, self.phases.verdict()) {
-            self.said = true;
+        if let (false, Some(verdict)) = (self.printed, self.phases.verdict()) {
+            self.printed = true;
             verdict.tell_parent();
             self.printing
                 .say(format!("mpiexec: {}\n", verdict.sentence));

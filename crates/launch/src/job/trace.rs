@@ -156,8 +156,8 @@ impl Job {
     }
 
     fn write_trace(&mut self) {
-        let said = self.trace.file.as_mut().and_then(TraceFile::write);
-        if let Some(sentence) = said {
+        let sentence = self.trace.file.as_mut().and_then(TraceFile::write);
+        if let Some(sentence) = sentence {
             self.printing.say(sentence);
         }
     }

@@ -221,9 +221,9 @@ impl Taken {
             if self.sites.len() <= ring {
                 self.sites.resize(ring + 1, NO_SITES);
             }
-            let (told, bit) = (&mut self.sites[ring][row / 64], 1 << (row % 64));
-            if *told & bit == 0 {
-                *told |= bit;
+            let (written, bit) = (&mut self.sites[ring][row / 64], 1 << (row % 64));
+            if *written & bit == 0 {
+                *written |= bit;
                 let site = site(memory, rank, &mut self.modules, r.thread, r.row);
                 batch.sites.extend(site);
             }

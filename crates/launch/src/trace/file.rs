@@ -34,7 +34,7 @@ struct Known {
     /// Bytes received so far.
     received: u64,
     /// Last written value of each of [`COUNTERS`] and [`FILE_COUNTERS`].
-    told: [Option<u64>; COUNTERS.len() + FILE_COUNTERS.len()],
+    written: [Option<u64>; COUNTERS.len() + FILE_COUNTERS.len()],
     /// By number.
     comms: Vec<Option<write::Comm>>,
     /// `FILE:LINE (FUNCTION)`, by ring and row.
@@ -378,7 +378,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
     ) {
         let at = (self.ours)(at);
         for (index, ((name, unit), value)) in (first..).zip(counters.iter().zip(values)) {
-            if self.known.told[index].replace(value) != Some(value) {
+            if self.known.written[index].replace(value) != Some(value) {
                 self.writer
                     .counter(self.rank, index as u32, name, *unit, at, value);
             }

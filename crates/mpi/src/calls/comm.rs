@@ -2,7 +2,7 @@
 
 use crate::calls::attr::delete_all;
 use crate::calls::buffer::let_go;
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm_make::Parent;
 use crate::calls::p2p::running;
 use crate::group_collectives::Members;
@@ -53,7 +53,9 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     guard.above.comm(comm)?;
     let new = guard.above.infos.get(info).cloned();
     drop(guard);
-    let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| Said::default())?;
+    let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| {
+        CheckedArguments::default()
+    })?;
     let members = Members::of(mpi, mpi.lock().above.comm(comm)?);
     same_hints(&members, hints(Some(&new)).as_deref())?;
     let mut guard = mpi.lock();

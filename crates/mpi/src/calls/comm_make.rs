@@ -5,7 +5,7 @@
 pub mod dup;
 pub mod split;
 
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::group_collectives::{Bridge, Members, Purpose};
 use kw_base::{ContextId, Peer};
@@ -62,11 +62,11 @@ impl<'a> Parent<'a> {
 
     /// Data that KW_CHECK=1 compares for a group that is to be created from this one. None for an
     /// intercommunicator.
-    fn says(&self, group: &Group) -> Said {
+    fn says(&self, group: &Group) -> CheckedArguments {
         let all = &self.members.group;
         match &self.remote {
-            None => Said::group(all, all.peer(self.members.rank), group),
-            Some(_) => Said::default(),
+            None => CheckedArguments::group(all, all.peer(self.members.rank), group),
+            Some(_) => CheckedArguments::default(),
         }
     }
 
@@ -163,7 +163,7 @@ pub fn comm_create_group(
         &local,
         "comm_create_group",
         &[&local.group],
-        Said::default(),
+        CheckedArguments::default(),
     )?;
     let made = parent.make(local, None)?;
     parent.give(made, newcomm)
@@ -193,7 +193,7 @@ pub fn comm_create_from_group(
         &local,
         "comm_create_from_group",
         &[&local.group],
-        Said::default(),
+        CheckedArguments::default(),
     )?;
     let parent = Parent {
         members: local.clone(),

@@ -1,10 +1,10 @@
 //! Virtual topologies (MPI 5.0, chapter 8): graphs of which each process knows only its own edges.
 
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm_make::Parent;
 use crate::calls::graph::{array, give, ranks_exist};
 use crate::calls::mapping;
-use crate::calls::topo::said;
+use crate::calls::topo::checked_arguments;
 use crate::group_collectives::{Words, route};
 use kw_objects::Topology;
 use kw_objects::error::{Class, Res, fail};
@@ -89,13 +89,13 @@ pub fn dist_graph_create(
 }
 
 /// Arguments that must be the same on all ranks.
-fn weighing(weighted: bool, reorder: i32) -> Said {
+fn weighing(weighted: bool, reorder: i32) -> CheckedArguments {
     let text = if weighted {
         "weights"
     } else {
         "MPI_UNWEIGHTED"
     };
-    said(&[weighted as i64], text.into(), reorder)
+    checked_arguments(&[weighted as i64], text.into(), reorder)
 }
 
 /// The edges that the arguments name, each with source, destination and weight; and whether weights
@@ -140,10 +140,10 @@ const LOCATION: i64 = 2;
 fn meet(parent: &Parent, named: &[[i64; 3]], weighted: bool) -> Res<Dist> {
     let me = parent.members.rank as i64;
     let numbered = (0..).zip(named);
-    let told = numbered
+    let sent = numbered
         .flat_map(|(i, &[f, t, w])| [[f, OUT, t, w, me, i], [t, IN, f, w, me, i]])
         .collect();
-    let mut heard = route(&parent.members, told)?;
+    let mut heard = route(&parent.members, sent)?;
     heard.sort_unstable_by_key(|e| (e[4], e[5]));
     Ok(from_words(&heard, weighted))
 }
@@ -194,10 +194,10 @@ fn arrange(parent: &Parent, dist: &Dist) -> Res<Option<Vec<u32>>> {
     let me = members.rank as i64;
     let location = locations[me as usize];
     let (host, package) = (location.host as i64, location.package as i64);
-    let mut told = vec![[0, LOCATION, me, host, package, location.core as i64]];
+    let mut sent = vec![[0, LOCATION, me, host, package, location.core as i64]];
     let out = dist.destinations.iter();
-    told.extend(out.map(|e| [0, OUT, me, e.rank, e.weight, 0]));
-    let heard = route(members, told)?;
+    sent.extend(out.map(|e| [0, OUT, me, e.rank, e.weight, 0]));
+    let heard = route(members, sent)?;
     let mut places = vec![0u32; size as usize];
     if me == 0 {
         places = placed(&heard, size);
@@ -241,8 +241,8 @@ fn hand_over(parent: &Parent, dist: &Dist, places: &[u32]) -> Res<Dist> {
         let word = |(i, e): (i64, &Edge)| [heir, side, e.rank, e.weight, 0, i];
         (0..).zip(edges).map(word).collect::<Vec<_>>()
     };
-    let told = [words(OUT, &dist.destinations), words(IN, &dist.sources)].concat();
-    let mut heard = route(&parent.members, told)?;
+    let sent = [words(OUT, &dist.destinations), words(IN, &dist.sources)].concat();
+    let mut heard = route(&parent.members, sent)?;
     heard.sort_unstable_by_key(|e| e[5]);
     Ok(from_words(&heard, dist.weighted))
 }

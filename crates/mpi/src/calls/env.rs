@@ -184,13 +184,13 @@ fn warn_of_misspelt() {
 
 /// Reason why malloc of this process does not ask for huge pages, and gets none.
 fn lacks_huge_pages() -> Option<&'static str> {
-    let told = environment::variable(huge_pages::VARIABLE).unwrap_or_default();
+    let tunables = environment::variable(huge_pages::VARIABLE).unwrap_or_default();
     match Policy::here() {
         Policy::Everybody => None,
         Policy::Nobody => Some(
             "the kernel has huge pages turned off (/sys/kernel/mm/transparent_hugepage/enabled)",
         ),
-        Policy::WhoAsks if told.contains(huge_pages::ASKED) => None,
+        Policy::WhoAsks if tunables.contains(huge_pages::ASKED) => None,
         Policy::WhoAsks => Some(
             "malloc was not configured; mpiexec does so if one huge page per rank is a small part of the host's memory; under other launchers set GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
         ),
@@ -494,8 +494,8 @@ pub fn end_job_by(lock: &ProgressLock<Tables>, status: i32, sentence: &str) -> !
 fn tell(lock: &ProgressLock<Tables>, status: i32, sentence: &str) {
     let mut guard = lock.lock_within(LOCK_WAIT);
     let engine = guard.as_mut().and_then(|g| g.engine.as_mut());
-    let told = engine.map(|e| e.launcher().abort(status, sentence));
-    if !matches!(told, Some(Ok(()))) {
+    let aborted = engine.map(|e| e.launcher().abort(status, sentence));
+    if !matches!(aborted, Some(Ok(()))) {
         let (id, host) = (std::process::id(), kw_sys::host::name());
         eprintln!("process {id} on {host}: {sentence}");
     }

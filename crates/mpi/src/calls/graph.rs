@@ -3,7 +3,7 @@
 use crate::calls::coll::check;
 use crate::calls::comm_make::Parent;
 use crate::calls::mapping;
-use crate::calls::topo::said;
+use crate::calls::topo::checked_arguments;
 use kw_objects::Topology;
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::CommH;
@@ -26,7 +26,7 @@ pub fn graph_create(
     let graph = whole(nnodes, index, edges, parent.members.group.size());
     let graph = check::agree_on(mpi, comm_old, "graph_create", graph, |g| {
         let text = format!("index {:?}, edges {:?}", g.index, g.edges);
-        said(&[&g.index[..], &[-1], &g.edges[..]].concat(), text, reorder)
+        checked_arguments(&[&g.index[..], &[-1], &g.edges[..]].concat(), text, reorder)
     })?;
     let place = match reorder {
         0 => mapping::kept(&parent, nnodes),

@@ -1,6 +1,6 @@
 //! Intercommunicators (MPI 5.0, 7.6): two groups whose leaders introduce them to each other.
 
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm::{add_comm, hints, same_hints};
 use crate::calls::comm_make::{
     Parent, bootstrap, check_tag, from_words, precedes, spans, string_tag, to_words,
@@ -36,7 +36,7 @@ pub fn intercomm_create(
     let valid = valid.and_then(|()| check_tag(tag));
     check::agree_on(mpi, local_comm, "intercomm_create", valid, |()| {
         let text = format!(" with local leader {local_leader} and tag {tag}");
-        Said::same(&[local_leader as i64, tag as i64], text)
+        CheckedArguments::same(&[local_leader as i64, tag as i64], text)
     })?;
     let local = parent.members.led_by(local_leader as u32);
     let me = local.group.peer(local.rank);
@@ -138,11 +138,16 @@ pub fn intercomm_create_from_groups(
     }
     check_leader(local_leader, &ours, "local_leader")?;
     let members = bootstrap(mpi, ours.clone(), "local_group", tag)?;
-    let said = Said::same(
+    let arguments = CheckedArguments::same(
         &[local_leader as i64],
         format!(" and local leader {local_leader}"),
     );
-    check::among(&members, "intercomm_create_from_groups", &[&ours], said)?;
+    check::among(
+        &members,
+        "intercomm_create_from_groups",
+        &[&ours],
+        arguments,
+    )?;
     same_hints(&members, hints.as_deref())?;
     let rank = members.rank;
     let local = members.led_by(local_leader as u32);
@@ -188,7 +193,7 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
     let bridge = parent.bridge(parent.members.clone(), remote);
     check::agree_on(mpi, intercomm, "intercomm_merge", Ok(()), |()| {
         let high = (high != 0) as i64;
-        Said::same_in_group(bridge.first, &[high], format!(" with high {high}"))
+        CheckedArguments::same_in_group(bridge.first, &[high], format!(" with high {high}"))
     })?;
     let mut ours = [(high != 0) as u8];
     parent.members.bcast(&mut ours)?;

@@ -1,6 +1,6 @@
 //! Virtual topologies (MPI 5.0, chapter 8): grids.
 
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm_make::Parent;
 use crate::calls::mapping;
 use kw_objects::Topology;
@@ -54,7 +54,7 @@ pub fn cart_create(
     let (places, cart) = check::agree_on(mpi, comm_old, "cart_create", fits, |(_, cart)| {
         let periods = cart.periods.iter().map(|&p| p as i64);
         let numbers: Vec<i64> = cart.dims.iter().copied().chain(periods).collect();
-        said(
+        checked_arguments(
             &numbers,
             format!("dims {:?}, periods {:?}", cart.dims, cart.periods),
             reorder,
@@ -69,10 +69,10 @@ pub fn cart_create(
 }
 
 /// Arguments that must be the same on all ranks that create a topology.
-pub(crate) fn said(numbers: &[i64], text: String, reorder: i32) -> Said {
+pub(crate) fn checked_arguments(numbers: &[i64], text: String, reorder: i32) -> CheckedArguments {
     let reorders = reorder != 0;
     let text = format!(" with {text} and reorder {}", reorders as i32);
-    Said::same(&[&[reorders as i64], numbers].concat(), text)
+    CheckedArguments::same(&[&[reorders as i64], numbers].concat(), text)
 }
 
 /// Checks that the grid is not larger than the communicator.
@@ -218,7 +218,7 @@ pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) 
     drop(guard);
     check::agree_on(mpi, comm, "cart_sub", Ok(()), |()| {
         let kept: Vec<i64> = keep.iter().map(|&k| (k != 0) as i64).collect();
-        Said::same(&kept, format!(" with remain_dims {kept:?}"))
+        CheckedArguments::same(&kept, format!(" with remain_dims {kept:?}"))
     })?;
     let parent = Parent::intra(mpi, comm, "comm")?;
     let topology = Some(Arc::new(Topology::Cart(sub)));

@@ -36,11 +36,11 @@ impl Members<'_> {
             }
         }
         self.tell_others(mine)?;
-        let mut told = false;
+        let mut reported = false;
         while !owed.is_empty() {
             let (first, words) = self.hear(&mut owed, mine.len())?;
             if let Some(objection) = objects(&words) {
-                if !told {
+                if !reported {
                     self.tell_others(&objection)?;
                 }
                 self.leave_receives(owed);
@@ -48,7 +48,7 @@ impl Members<'_> {
             }
             if first && !owed.iter().any(|o| o.first) {
                 self.tell_others(mine)?;
-                told = true;
+                reported = true;
             }
         }
         Ok(None)

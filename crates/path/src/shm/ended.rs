@@ -77,7 +77,7 @@ pub(super) struct Ended {
     /// Whether the next step has any processes to watch.
     more: bool,
     /// Ranks whose process was found to have ended, and when.
-    untold: Vec<(u32, Tick)>,
+    unreported: Vec<(u32, Tick)>,
 }
 
 impl Ended {
@@ -90,7 +90,7 @@ impl Ended {
             unwatched: others.map(|i| i as u32).collect(),
             steps: Steps::new(),
             more: false,
-            untold: Vec::new(),
+            unreported: Vec::new(),
         })
     }
 
@@ -104,14 +104,14 @@ impl Ended {
         if left == 0 {
             return;
         }
-        let (ends, untold) = (&mut self.ends, &mut self.untold);
+        let (ends, unreported) = (&mut self.ends, &mut self.unreported);
         self.unwatched.retain(|&i| match identity(segment, i) {
             None => true,
             Some(_) if left == 0 => true,
             Some(who) => {
                 left -= 1;
                 if ends.watch(i as u64, who) == Watched::Ended {
-                    untold.push((i, now));
+                    unreported.push((i, now));
                 }
                 false
             }
@@ -122,11 +122,11 @@ impl Ended {
     /// A rank whose end has to be reported now.
     fn next(&mut self, segment: &Segment, now: Tick) -> Option<u32> {
         while let Some(i) = self.ends.take_ended() {
-            self.untold.push((i as u32, now));
+            self.unreported.push((i as u32, now));
         }
         let due = |&(i, at): &(u32, Tick)| has_left(segment, i) || now.since(at) >= GRACE;
-        let k = self.untold.iter().position(due)?;
-        Some(self.untold.swap_remove(k).0)
+        let k = self.unreported.iter().position(due)?;
+        Some(self.unreported.swap_remove(k).0)
     }
 }
 
@@ -181,11 +181,11 @@ impl ShmPath {
 
     /// How long until [`ShmPath::watch_processes`] and [`ShmPath::poll_ended`] have to be called,
     /// though nothing wakes this rank for it.
-    pub fn until_told(&self, now: Tick) -> Option<Duration> {
-        let first = self.ended.untold.iter().map(|u| u.1).min();
-        let told = first.map(|at| GRACE.saturating_sub(now.since(at)));
+    pub fn until_report(&self, now: Tick) -> Option<Duration> {
+        let first = self.ended.unreported.iter().map(|u| u.1).min();
+        let report = first.map(|at| GRACE.saturating_sub(now.since(at)));
         let step = self.ended.more.then(|| self.ended.steps.at.since(now));
-        told.into_iter().chain(step).min()
+        report.into_iter().chain(step).min()
     }
 
     fn bury<I: Inbound + ?Sized>(&mut self, i: usize, inbound: &mut I) {

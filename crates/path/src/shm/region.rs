@@ -300,12 +300,12 @@ impl ShmRegion {
         (word, signature.load(Ordering::Relaxed))
     }
 
-    /// Publishes that this rank has come to a stage of collective `number`, and that `said` is its
-    /// call; wakes the ranks that sleep for that.
+    /// Publishes that this rank has come to a stage of collective `number`, and that
+    /// `call_signature` is its call; wakes the ranks that sleep for that.
     #[inline(always)]
-    pub fn raise(&self, number: u64, stage: u32, said: u64) {
+    pub fn raise(&self, number: u64, stage: u32, call_signature: u64) {
         let (word, signature) = self.words(self.of.me as u32, number);
-        signature.store(said, Ordering::Relaxed);
+        signature.store(call_signature, Ordering::Relaxed);
         // SYNC: shm-region-stage.
         word.store(number << STAGE_BITS | stage as u64, Ordering::Release);
         // SYNC: shm-region-sleep. A rank that misses the word in its last poll before it sleeps is

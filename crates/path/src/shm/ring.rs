@@ -74,7 +74,7 @@ pub struct Producer<M, const N: usize> {
 pub struct Consumer<M, const N: usize> {
     memory: M,
     position: u32,
-    told: u32,
+    published: u32,
 }
 
 /// The most cells a frame may take in a ring of `n`.
@@ -191,7 +191,7 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
         Consumer {
             memory,
             position: 0,
-            told: 0,
+            published: 0,
         }
     }
 
@@ -228,10 +228,10 @@ impl<M: Memory, const N: usize> Consumer<M, N> {
     #[inline(always)]
     pub fn release(&mut self, cells: usize) -> bool {
         self.position = self.position.wrapping_add(cells as u32);
-        if (self.position.wrapping_sub(self.told) as usize) < N / 4 {
+        if (self.position.wrapping_sub(self.published) as usize) < N / 4 {
             return false;
         }
-        self.told = self.position;
+        self.published = self.position;
         // SYNC: ring-credit.
         self.memory.set_credit(self.position);
         true

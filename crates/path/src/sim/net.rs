@@ -49,7 +49,7 @@ struct Line {
     arriving: VecDeque<Arriving>,
     cut: bool,
     /// The receiving side has been told that nothing more comes.
-    told: bool,
+    end_reported: bool,
 }
 
 impl Line {
@@ -148,7 +148,7 @@ impl Net {
             let (out, back) = (&self.lines[self.at(me, p)], &self.lines[self.at(p, me)]);
             let leaves = out.waiting.front().is_some_and(|w| w.leaves <= self.now);
             let arrives = back.wire.front().is_some_and(|f| f.arrives <= self.now);
-            let ends = !back.told && (back.cut || self.closed[p.idx()] && back.is_empty());
+            let ends = !back.end_reported && (back.cut || self.closed[p.idx()] && back.is_empty());
             leaves || arrives || ends || !out.sent.is_empty() || !back.arriving.is_empty()
         })
     }
@@ -163,10 +163,10 @@ impl Net {
 
     pub fn cut(&mut self, a: Peer, b: Peer) {
         for i in [self.at(a, b), self.at(b, a)] {
-            let told = self.lines[i].told;
+            let end_reported = self.lines[i].end_reported;
             self.lines[i] = Line {
                 cut: true,
-                told,
+                end_reported,
                 ..Line::default()
             };
         }
@@ -196,7 +196,7 @@ impl Net {
             return Err(down(to, "there is no such rank"));
         }
         let back = self.at(to, me);
-        if self.lines[back].cut || self.lines[back].told {
+        if self.lines[back].cut || self.lines[back].end_reported {
             return Err(down(to, "the simulated connection is gone"));
         }
         self.frames += 1;
@@ -352,10 +352,10 @@ impl Net {
     fn farewell(&mut self, line: usize, from: Peer, inbound: &mut dyn Inbound) -> bool {
         let bye = self.closed[from.idx()];
         let l = &mut self.lines[line];
-        if l.told || !(l.cut || bye && l.is_empty()) {
+        if l.end_reported || !(l.cut || bye && l.is_empty()) {
             return false;
         }
-        l.told = true;
+        l.end_reported = true;
         let clean = !l.cut;
         let reason = if clean {
             "it called MPI_Finalize"

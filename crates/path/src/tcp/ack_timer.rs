@@ -74,7 +74,7 @@ pub struct AckTimer {
     /// When the progress thread queries.
     next_look: NextLook,
     /// Senders whose payload may be reused and that have not been notified.
-    told: Vec<(Peer, u64)>,
+    completed: Vec<(Peer, u64)>,
 }
 
 impl AckTimer {
@@ -87,18 +87,18 @@ impl AckTimer {
         tuning: &Tuning,
         inbound: &mut dyn Inbound,
     ) -> bool {
-        let told = !self.told.is_empty();
-        for (peer, cookie) in self.told.drain(..) {
+        let completed = !self.completed.is_empty();
+        for (peer, cookie) in self.completed.drain(..) {
             inbound.on_sent(peer, cookie);
         }
-        peers.reap_acks(tuning, inbound) | told
+        peers.reap_acks(tuning, inbound) | completed
     }
 
     /// Before a sleep that only events end: lent data is copied, and the sleep ends at once.
     #[cold]
     pub fn copy_unacked(&mut self, peers: &mut Peers, watcher: &mut Watcher) {
-        peers.copy_unacked(&mut self.told);
-        if !self.told.is_empty() {
+        peers.copy_unacked(&mut self.completed);
+        if !self.completed.is_empty() {
             watcher.wake();
         }
     }

@@ -22,8 +22,8 @@ impl Path for TcpPath {
     }
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
-        let told = Known::read(text).map_err(|why| down(peer, why.to_string()))?;
-        if !self.net.peers.learn(peer, told) {
+        let address = Known::read(text).map_err(|why| down(peer, why.to_string()))?;
+        if !self.net.peers.learn(peer, address) {
             return Err(down(peer, "there is no such rank"));
         }
         self.connector.go_on(&mut self.net, peer);

@@ -178,12 +178,12 @@ impl Peers {
     }
 
     /// A peer listens there. `false`: there is no such rank.
-    pub fn learn(&mut self, peer: Peer, told: Known) -> bool {
+    pub fn learn(&mut self, peer: Peer, address: Known) -> bool {
         let Some(known) = self.known.get_mut(peer.idx()) else {
             return false;
         };
         if known.is_empty() {
-            *known = told;
+            *known = address;
         }
         true
     }
@@ -319,8 +319,8 @@ impl Peers {
     }
 
     /// The poller has reported a connection. Returns whether it reports nothing more of it.
-    pub fn was_told(&mut self, peer: Peer) -> bool {
-        self.link_mut(peer).is_some_and(Link::was_told)
+    pub fn on_reported(&mut self, peer: Peer) -> bool {
+        self.link_mut(peer).is_some_and(Link::on_reported)
     }
 
     /// Before a sleep: the poller has to report everything that matters. The progress thread sleeps
@@ -379,11 +379,11 @@ impl Peers {
     }
 
     /// Copies the bytes for which senders wait; returns the senders that can be notified.
-    pub fn copy_unacked(&mut self, told: &mut Vec<(Peer, u64)>) {
+    pub fn copy_unacked(&mut self, completed: &mut Vec<(Peer, u64)>) {
         for peer in self.lists.unacked.iter() {
             if let Some(Slot::Up(link)) = self.slots.get_mut(peer.idx()) {
                 let (unacked, sock) = link.unacked();
-                told.extend(unacked.copy_out(sock).into_iter().map(|c| (peer, c)));
+                completed.extend(unacked.copy_out(sock).into_iter().map(|c| (peer, c)));
             }
         }
     }
@@ -457,8 +457,8 @@ impl Peers {
     pub fn bury(&mut self, peer: Peer, reason: String) -> bool {
         let old = std::mem::replace(&mut self.slots[peer.idx()], Slot::Gone(reason));
         self.lists.forget(peer);
-        let told = matches!(&old, Slot::Up(link) if link.stream().has_goodbye());
-        !told && !self.closed
+        let left = matches!(&old, Slot::Up(link) if link.stream().has_goodbye());
+        !left && !self.closed
     }
 
     /// A connection has to be closed when nothing is in flight. Returns whether that is new.

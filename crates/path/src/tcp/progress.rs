@@ -106,7 +106,7 @@ impl TcpPath {
     /// An event of the poller for a connection. A one-shot event counts as progress, so that the
     /// rank does not sleep before the connection is watched again.
     fn handle_link(&mut self, peer: Peer, event: &Event, inbound: &mut dyn Inbound) -> bool {
-        let once = self.net.peers.was_told(peer);
+        let once = self.net.peers.on_reported(peer);
         once | (event.read && self.connector.pull(&mut self.net, peer, inbound))
             | (event.write && self.net.push_ready(peer, inbound))
     }

@@ -228,8 +228,8 @@ mod tests {
     fn an_owner_is_told_when_the_first_connection_has_handed_over_its_piece() {
         let (mut stripes, number) = handed_out();
         stripes.on_confirmed(number);
-        let told = stripes.take_confirmed();
-        assert!(told.is_empty(), "the first connection still reads it");
+        let confirmed = stripes.take_confirmed();
+        assert!(confirmed.is_empty(), "the first connection still reads it");
         assert!(!stripes.is_idle());
         stripes.first_is_through(140);
         assert_eq!(stripes.take_confirmed(), [(7, 140)]);

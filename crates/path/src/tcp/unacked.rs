@@ -314,14 +314,14 @@ mod tests {
             Sent::Queued
         );
         assert!(unacked.awaits_ack() && unacked.lent() > tuning.copied);
-        let mut told: Vec<u64> = Vec::new();
+        let mut completed: Vec<u64> = Vec::new();
         sock.acknowledged.set(sock.sent.borrow().len() - 1);
         // All but one byte is acknowledged: that one is copied, and its owner goes on.
         for _ in 0..tuning.hasty_polls {
-            assert!(told.is_empty());
-            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
+            assert!(completed.is_empty());
+            unacked.reap_acks(&sock, &tuning, |c| completed.push(c));
         }
-        assert_eq!((told, unacked.len()), (vec![7], 1));
+        assert_eq!((completed, unacked.len()), (vec![7], 1));
         sock.acknowledged.set(sock.sent.borrow().len());
         assert!(unacked.is_acknowledged(&sock));
     }
@@ -352,9 +352,9 @@ mod tests {
             assert!(!sock.is_acknowledged().unwrap());
         }
         sock.kernel.acknowledged.set(wire);
-        let mut told: Vec<u64> = Vec::new();
-        unacked.reap_acks(&sock, &tuning, |c| told.push(c));
-        assert_eq!((told, unacked.len()), (vec![7], 0));
+        let mut completed: Vec<u64> = Vec::new();
+        unacked.reap_acks(&sock, &tuning, |c| completed.push(c));
+        assert_eq!((completed, unacked.len()), (vec![7], 0));
         assert!(sock.is_acknowledged().unwrap());
     }
 
@@ -367,12 +367,12 @@ mod tests {
         let (mut unacked, sock) = (Unacked::new(true), Fake::with_room(usize::MAX));
         unacked.open(&tuning);
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Queued);
-        let mut told: Vec<u64> = Vec::new();
+        let mut completed: Vec<u64> = Vec::new();
         for poll in 1..=tuning.patient_polls {
-            assert!(told.is_empty(), "before poll {poll}");
-            unacked.reap_acks(&sock, &tuning, |c| told.push(c));
+            assert!(completed.is_empty(), "before poll {poll}");
+            unacked.reap_acks(&sock, &tuning, |c| completed.push(c));
         }
-        assert_eq!(told, [7]);
+        assert_eq!(completed, [7]);
         assert!(unacked.copy_out(&sock).is_empty(), "nobody waits any more");
     }
 
@@ -404,8 +404,8 @@ mod tests {
         let (mut unacked, sock) = (Unacked::new(false), Fake::with_room(usize::MAX));
         assert_eq!(send(&mut unacked, &sock, 1 << 20, &tuning), Sent::Done);
         assert_eq!((unacked.len(), unacked.awaits_ack()), (0, false));
-        let mut told = Vec::new();
-        unacked.give_back((9, 0), &sock, |c| told.push(c));
-        assert_eq!(told, [9]);
+        let mut completed = Vec::new();
+        unacked.give_back((9, 0), &sock, |c| completed.push(c));
+        assert_eq!(completed, [9]);
     }
 }

@@ -139,8 +139,8 @@ impl UdpPath {
             if link.learn_network(now) {
                 inbound.on_repriced(peer);
             }
-            if link.has_bye() && !link.told {
-                link.told = true;
+            if link.has_bye() && !link.end_reported {
+                link.end_reported = true;
                 tracing::debug!("udp to rank {peer} is closed: it called MPI_Finalize");
                 inbound.on_down(down(peer, "it called MPI_Finalize"), true);
             }

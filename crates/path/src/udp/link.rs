@@ -66,7 +66,7 @@ pub struct Link {
     network: NetworkMeter,
     stretch: Stretch,
     /// The goodbye was reported.
-    pub told: bool,
+    pub end_reported: bool,
     /// Logged when this many packets have been resent.
     report: u64,
 }
@@ -102,7 +102,7 @@ impl Link {
             held: None,
             network: NetworkMeter::new(near),
             stretch: Stretch::default(),
-            told: false,
+            end_reported: false,
             report: MANY,
         }
     }
@@ -191,11 +191,11 @@ impl Link {
         };
         // The work of both sides, for the packet and for its acknowledgement, is priced separately.
         let work = Duration::from_nanos(2 * UDP_CONTROL as u64);
-        let told = Measured {
+        let measured = Measured {
             round_trip: trip.saturating_sub(work),
             rate: self.stretch.rate(now, arrived),
         };
-        self.network.learn(arrived, Some(told))
+        self.network.learn(arrived, Some(measured))
     }
 
     /// Sends what may be sent now. `idle`: this rank is about to sleep, and acknowledges everything

@@ -318,9 +318,9 @@ impl UdpPath {
         ] {
             list.remove(peer);
         }
-        let mut told = false;
+        let mut end_reported = false;
         if let Slot::Up(link) = &old {
-            told = link.told;
+            end_reported = link.end_reported;
             let t = link.conn.tally();
             self.tally.packets += t.packets;
             self.tally.again += t.again;
@@ -329,7 +329,7 @@ impl UdpPath {
                 "udp to rank {peer} is down after {packets} packets, {again} of them again"
             );
         }
-        if !told && !self.closed {
+        if !end_reported && !self.closed {
             inbound.on_down(down(peer, reason), false);
         }
     }

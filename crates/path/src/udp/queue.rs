@@ -241,11 +241,11 @@ mod tests {
         }
         assert!((MAX_WAITING / 1032..MAX_WAITING / 1032 + 2).contains(&taken));
         assert_eq!(push(&mut queue, 8, 0), Sent::Queued);
-        let (mut told, end) = (Vec::new(), queue.end());
-        queue.release(end - FEW - 1, |c| told.push(c));
-        assert_eq!(told, []);
-        queue.release(end - FEW, |c| told.push(c));
-        assert_eq!(told, [7, 8]);
+        let (mut completed, end) = (Vec::new(), queue.end());
+        queue.release(end - FEW - 1, |c| completed.push(c));
+        assert_eq!(completed, []);
+        queue.release(end - FEW, |c| completed.push(c));
+        assert_eq!(completed, [7, 8]);
         assert_eq!(push(&mut queue, 9, end - FEW), Sent::Done);
     }
 
@@ -284,19 +284,19 @@ mod tests {
                 assert!(piece == stream[at..at + piece.len()], "{at}+{step}");
             }
         }
-        let mut told = Vec::new();
+        let mut completed = Vec::new();
         let third = (3 * HEADER_LEN + 8 + 300_000) as u64;
-        queue.release(third - 1, |c| told.push(c));
-        assert_eq!(told, []);
-        queue.release(third, |c| told.push(c));
-        assert_eq!(told, [2]);
+        queue.release(third - 1, |c| completed.push(c));
+        assert_eq!(completed, []);
+        queue.release(third, |c| completed.push(c));
+        assert_eq!(completed, [2]);
         // Memory of arrived data is used again, and only data written now is read.
         let before = queue.end();
         queue.push(&Header::bare(Kind::Fin), Body::None, 0, before);
         let mut again = [0; HEADER_LEN];
         queue.read(before, &mut again);
         assert_eq!(again, Header::bare(Kind::Fin).encode());
-        queue.release(queue.end(), |c| told.push(c));
-        assert!(queue.is_empty() && told == queued);
+        queue.release(queue.end(), |c| completed.push(c));
+        assert!(queue.is_empty() && completed == queued);
     }
 }

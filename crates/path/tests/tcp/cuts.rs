@@ -93,20 +93,20 @@ fn where_nothing_is_kept_a_cut_is_an_error_that_names_both_ranks_and_addresses()
         });
         let mut logs = ping(&mut a, &mut b);
         a.cut(Peer(1));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         until("the end on both sides", || {
             if found_by_sending {
                 let sent = send(&mut b, 0, 2, &filled(&body(2, 100)));
-                told.extend(sent.err().map(|down| down.to_string()));
+                reported.extend(sent.err().map(|down| down.to_string()));
             }
-            if !found_by_sending || !told.is_empty() {
+            if !found_by_sending || !reported.is_empty() {
                 a.poll(now(), &mut logs[0]);
                 b.poll(now(), &mut logs[1]);
             }
             logs.iter().all(|log| !log.down.is_empty())
         });
-        told.extend(logs.iter().map(|log| log.down[0].0.to_string()));
-        for text in told {
+        reported.extend(logs.iter().map(|log| log.down[0].0.to_string()));
+        for text in reported {
             assert!(
                 text.contains("ranks 0 and 1 (127.0.0.1 to 127.0.0.1)")
                     || text.contains("ranks 1 and 0 (127.0.0.1 to 127.0.0.1)"),

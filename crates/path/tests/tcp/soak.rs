@@ -39,10 +39,10 @@ pub struct Side {
     pub path: TcpPath,
     log: Log,
     /// Bytes that it has sent.
-    said: Vec<usize>,
+    sent_lens: Vec<usize>,
     /// Payloads whose owners were not told yet.
     lent: Vec<(u64, Buf)>,
-    told: usize,
+    completed: usize,
 }
 
 impl Side {
@@ -50,15 +50,15 @@ impl Side {
         Side {
             path,
             log: Log::default(),
-            said: Vec::new(),
+            sent_lens: Vec::new(),
             lent: Vec::new(),
-            told: 0,
+            completed: 0,
         }
     }
 
     fn say(&mut self, to: u32, n: usize, kind: Kind) {
-        let tag = self.said.len() as i32;
-        self.said.push(n);
+        let tag = self.sent_lens.len() as i32;
+        self.sent_lens.push(n);
         let buf = filled(&body(tag, n));
         match send_as(kind, &mut self.path, to, tag, &buf) {
             Ok(Sent::Queued) => self.lent.push((tag as u64, buf)),
@@ -70,12 +70,12 @@ impl Side {
     fn poll(&mut self) {
         self.path.poll(now(), &mut self.log);
         assert!(self.log.down.is_empty(), "{:?}", self.log.down);
-        for cookie in &self.log.sent[self.told..] {
+        for cookie in &self.log.sent[self.completed..] {
             let at = self.lent.iter().position(|l| l.0 == *cookie);
             let at = at.expect("a payload that is lent, once");
             spoil(&self.lent.swap_remove(at).1);
         }
-        self.told = self.log.sent.len();
+        self.completed = self.log.sent.len();
     }
 }
 
@@ -100,8 +100,8 @@ impl Soak {
         let mut sides = two_tuned(&self.tuning).map(Side::new);
         until("all messages on both sides", || {
             let me = dice.below(2) as usize;
-            let fine = sides[me].said.len() - sides[1 - me].log.came.len() < self.window;
-            if sides[me].said.len() < self.count && fine {
+            let fine = sides[me].sent_lens.len() - sides[1 - me].log.came.len() < self.window;
+            if sides[me].sent_lens.len() < self.count && fine {
                 let n = self.sizes[dice.below(self.sizes.len() as u64) as usize];
                 sides[me].say(1 - me as u32, n, self.kind(n));
             }
@@ -115,22 +115,25 @@ impl Soak {
             sides.iter().all(done)
         });
         for me in 0..2 {
-            self.check(&sides[me].said, &sides[1 - me].log);
+            self.check(&sides[me].sent_lens, &sides[1 - me].log);
         }
         sides
     }
 
     /// The received data is as announced.
-    fn check(&self, said: &[usize], log: &Log) {
+    fn check(&self, sent_lens: &[usize], log: &Log) {
         for (tag, bytes) in &log.came {
-            assert!(*bytes == body(*tag, said[*tag as usize]), "message {tag}");
+            assert!(
+                *bytes == body(*tag, sent_lens[*tag as usize]),
+                "message {tag}"
+            );
         }
         for (tag, bytes) in log.places() {
-            let same = bytes == body(tag, said[tag as usize]);
+            let same = bytes == body(tag, sent_lens[tag as usize]);
             assert!(same, "message {tag} was written into after it was complete");
         }
         let mut tags: Vec<_> = log.came.iter().map(|c| c.0).collect();
-        let eager = |tag: &&i32| said[**tag as usize] < self.data_from;
+        let eager = |tag: &&i32| sent_lens[**tag as usize] < self.data_from;
         assert!(tags.iter().filter(eager).is_sorted(), "order {tags:?}");
         tags.sort_unstable();
         assert!(tags.iter().zip(0..).all(|(a, b)| *a == b), "once each");

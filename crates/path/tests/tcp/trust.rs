@@ -180,10 +180,10 @@ fn a_replayed_conversation_is_refused() {
     for s in [&inner, &outer] {
         s.set_nonblocking(true).unwrap();
     }
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     let (mut l0, mut l1) = (Log::default(), Log::default());
     until("the genuine message", || {
-        carry(&inner, &outer, &mut said);
+        carry(&inner, &outer, &mut sent);
         carry(&outer, &inner, &mut Vec::new());
         one.poll(now(), &mut l1);
         zero.poll(now(), &mut l0);
@@ -191,7 +191,7 @@ fn a_replayed_conversation_is_refused() {
     });
     assert_eq!(zero.connections_refused(), 0);
     let mut replay = TcpStream::connect(zero.address()).unwrap();
-    replay.write_all(&said).unwrap();
+    replay.write_all(&sent).unwrap();
     until("the replay is refused", || {
         zero.poll(now(), &mut l0);
         zero.connections_refused() == 1

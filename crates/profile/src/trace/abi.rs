@@ -53,7 +53,7 @@ enum Count {
 
 /// Contents of a status.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct Received {
     /// The rank in the communicator.
     pub source: c_int,
     pub tag: c_int,
@@ -200,7 +200,7 @@ impl Abi {
     /// # Safety
     /// MPI has written a status there.
     #[inline(always)]
-    pub unsafe fn said(&self, status: usize) -> Said {
+    pub unsafe fn received(&self, status: usize) -> Received {
         // SAFETY: all offsets lie inside a status of this ABI.
         unsafe {
             let int = |at: usize| ((status + at) as *const c_int).read_unaligned();
@@ -210,7 +210,7 @@ impl Abi {
                 Count::Mpich => (word(0) | (word(4) >> 1) << 32, int(4) & 1 != 0),
                 Count::OpenMpi => (word(16) | word(20) << 32, int(12) != 0),
             };
-            Said {
+            Received {
                 source: int(self.status.source),
                 tag: int(self.status.tag),
                 bytes,

@@ -90,7 +90,7 @@ impl Comm {
 }
 
 /// MPI's description of a communicator.
-struct Told {
+struct CommInfo {
     ranks: Option<Vec<i32>>,
     place: i32,
     members: u64,
@@ -196,21 +196,21 @@ pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static 
     let ask = ask()?;
     let world = all().world;
     // SAFETY: MPI has just created it, or has just accepted it.
-    let told = unsafe { ask.members(abi, handle, world)? };
+    let found = unsafe { ask.members(abi, handle, world)? };
     let name = name(ask, handle);
-    Some(all().add(memory, handle, told, &name))
+    Some(all().add(memory, handle, found, &name))
 }
 
 /// Describes a copy of a communicator, which cannot be queried yet.
 #[cold]
 pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) -> Option<&'static Comm> {
-    let told = Told {
+    let found = CommInfo {
         ranks: of.ranks.clone(),
         place: of.place,
         members: of.members,
         neighbors: of.neighbors.clone(),
     };
-    (handle != abi.null).then(|| all().add(memory, handle, told, b""))
+    (handle != abi.null).then(|| all().add(memory, handle, found, b""))
 }
 
 /// Notes that a communicator was freed.
@@ -246,8 +246,14 @@ fn write_name(memory: Memory, number: u32, name: &[u8]) {
 }
 
 impl All {
-    fn add(&mut self, memory: Memory, handle: usize, told: Told, name: &[u8]) -> &'static Comm {
-        let members = told.members;
+    fn add(
+        &mut self,
+        memory: Memory,
+        handle: usize,
+        found: CommInfo,
+        name: &[u8],
+    ) -> &'static Comm {
+        let members = found.members;
         let before = self.made.entry(members).or_default();
         let id = mix(members ^ mix(*before + 1));
         *before += 1;
@@ -266,11 +272,11 @@ impl All {
             0 => nothing(),
             _ => Box::leak(Box::new(Comm {
                 number,
-                ranks: told.ranks,
-                place: told.place,
+                ranks: found.ranks,
+                place: found.place,
                 collectives: AtomicU64::new(0),
                 members,
-                neighbors: told.neighbors,
+                neighbors: found.neighbors,
             })),
         };
         self.known.insert(handle, comm);
@@ -361,7 +367,7 @@ impl Ask {
     ///
     /// # Safety
     /// `comm` is a communicator, `world` the group of MPI_COMM_WORLD.
-    unsafe fn members(&self, abi: &Abi, comm: usize, world: usize) -> Option<Told> {
+    unsafe fn members(&self, abi: &Abi, comm: usize, world: usize) -> Option<CommInfo> {
         let (mut inter, mut place) = (0, 0);
         // SAFETY: the caller's promise.
         let (own, other) = unsafe {
@@ -393,7 +399,7 @@ impl Ask {
         neighbors.sort_unstable();
         neighbors.dedup();
         let is_plain = inter == 0 && meant.iter().enumerate().all(|(n, r)| n as i32 == *r);
-        Some(Told {
+        Some(CommInfo {
             ranks: Some(meant).filter(|_| !is_plain),
             place,
             members,

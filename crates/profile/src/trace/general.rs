@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use super::abi::{Abi, STATUS, Said};
+use super::abi::{Abi, Received, STATUS};
 use super::act::{Act, What};
 use super::comms::{self, Comm};
 use super::counts::Quintuple;
@@ -219,16 +219,16 @@ impl Tracer {
 
     /// A message that a status describes.
     #[inline(always)]
-    pub(super) fn got(&self, comm: &Comm, said: Said, end: u64) -> Record {
+    pub(super) fn got(&self, comm: &Comm, received: Received, end: u64) -> Record {
         Record {
             begin: end,
             end: self.begin().max(1),
             kind: Kind::Received.number(),
             thread: self.number(),
-            source: comm.world(said.source),
-            tag: said.tag,
+            source: comm.world(received.source),
+            tag: received.tag,
             comm: comm.number,
-            bytes: said.bytes,
+            bytes: received.bytes,
             ..Record::EMPTY
         }
     }
@@ -239,8 +239,8 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let said = unsafe { abi.said(self.status) };
-        let mut got = self.got(wanted.comm, said, end);
+        let received = unsafe { abi.received(self.status) };
+        let mut got = self.got(wanted.comm, received, end);
         match self.posted {
             None => {
                 got.n = receives::number(wanted.comm, got.source, got.tag);
@@ -306,11 +306,11 @@ impl Tracer {
     fn ended(&mut self, all: &mut Receives, at: u32, nth: usize, end: u64) {
         let abi = self.abi;
         // SAFETY: the call has succeeded, and has written here.
-        let said = unsafe { abi.said(self.status + nth * abi.status.bytes) };
-        if said.cancelled {
+        let received = unsafe { abi.received(self.status + nth * abi.status.bytes) };
+        if received.cancelled {
             return all.cancelled(at, &mut self.more);
         }
-        let got = self.got(all.comm(at), said, end);
+        let got = self.got(all.comm(at), received, end);
         all.complete(at, got, &mut self.more);
     }
 
@@ -338,8 +338,8 @@ impl Tracer {
             What::Mrecv => {
                 if let Some((wanted, n)) = self.message.take() {
                     // SAFETY: as above.
-                    let said = unsafe { abi.said(self.status) };
-                    let mut got = self.got(wanted.comm, said, end);
+                    let received = unsafe { abi.received(self.status) };
+                    let mut got = self.got(wanted.comm, received, end);
                     got.n = n;
                     self.more.push(got);
                 }
@@ -449,15 +449,15 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let said = unsafe { abi.said(self.status) };
-        self.sees(wanted.comm, said);
+        let received = unsafe { abi.received(self.status) };
+        self.sees(wanted.comm, received);
     }
 
     /// The message that a call has found, without receiving it.
-    fn sees(&self, comm: &Comm, said: Said) {
-        let from = comm.world(said.source) as u32;
+    fn sees(&self, comm: &Comm, received: Received) {
+        let from = comm.world(received.source) as u32;
         self.ring.set(Record::RANKS, two(from, self.source as u32));
-        self.ring.set(Record::MORE, two(0, said.tag as u32));
+        self.ring.set(Record::MORE, two(0, received.tag as u32));
         self.flag(SEES);
     }
 
@@ -476,12 +476,12 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let (said, message) = unsafe { (abi.said(self.status), abi.handle_at(message, 0)) };
-        if abi.is_nobody(said.source) {
+        let (received, message) = unsafe { (abi.received(self.status), abi.handle_at(message, 0)) };
+        if abi.is_nobody(received.source) {
             return;
         }
-        self.sees(wanted.comm, said);
-        let got = self.got(wanted.comm, said, end);
+        self.sees(wanted.comm, received);
+        let got = self.got(wanted.comm, received, end);
         let n = match posted {
             None => receives::number(wanted.comm, got.source, got.tag),
             Some(at) => all.number_of(at, got, &mut self.more),

@@ -61,15 +61,15 @@ impl Verifier {
     /// The text of a line that came, without its newline; `None` if it is not the next one of the
     /// other side.
     pub fn check<'a>(&mut self, line: &'a str) -> Option<&'a str> {
-        let (proof, said) = line.split_once(' ')?;
+        let (proof, line) = line.split_once(' ')?;
         if !matches(
-            self.0.proof(said),
+            self.0.proof(line),
             blake3::Hash::from_hex(proof).ok()?.as_bytes(),
         ) {
             return None;
         }
         self.0.count += 1;
-        Some(said)
+        Some(line)
     }
 }
 

@@ -262,7 +262,7 @@ impl<const N: usize> Partial<N> {
 #[derive(Clone)]
 struct Talk {
     key: [u8; 32],
-    said: [u8; HELLO_LEN + NONCE_LEN],
+    transcript: [u8; HELLO_LEN + NONCE_LEN],
 }
 
 impl std::fmt::Debug for Talk {
@@ -273,13 +273,13 @@ impl std::fmt::Debug for Talk {
 
 impl Talk {
     fn new(key: [u8; 32], hello: &[u8; HELLO_LEN]) -> Talk {
-        let mut said = [0; HELLO_LEN + NONCE_LEN];
-        said[..HELLO_LEN].copy_from_slice(hello);
-        Talk { key, said }
+        let mut transcript = [0; HELLO_LEN + NONCE_LEN];
+        transcript[..HELLO_LEN].copy_from_slice(hello);
+        Talk { key, transcript }
     }
 
     fn answer(&mut self, nonce: &[u8]) {
-        self.said[HELLO_LEN..].copy_from_slice(nonce);
+        self.transcript[HELLO_LEN..].copy_from_slice(nonce);
     }
 
     /// Proof of the side in this `role`. Two proofs are compared in constant time.
@@ -291,7 +291,7 @@ impl Talk {
     fn proof_of(&self, role: &[u8; 16], claim: &[u8]) -> blake3::Hash {
         let mut h = blake3::Hasher::new_keyed(&self.key);
         h.update(role);
-        h.update(&self.said);
+        h.update(&self.transcript);
         h.update(claim);
         h.finalize()
     }
@@ -299,17 +299,17 @@ impl Talk {
     /// A claim, with the proof of the side in this `role`.
     fn claim(&self, role: &[u8; 16], claim: Claim) -> [u8; PROOF_LEN] {
         let mut bytes = [0; PROOF_LEN];
-        let (said, proof) = bytes.split_at_mut(CLAIM_LEN);
-        said.copy_from_slice(&claim.encode());
-        proof.copy_from_slice(self.proof_of(role, said).as_bytes());
+        let (transcript, proof) = bytes.split_at_mut(CLAIM_LEN);
+        transcript.copy_from_slice(&claim.encode());
+        proof.copy_from_slice(self.proof_of(role, transcript).as_bytes());
         bytes
     }
 
     /// The claim in `bytes`, if they prove this `role`.
     fn check(&self, role: &[u8; 16], bytes: &[u8; PROOF_LEN]) -> Option<Claim> {
-        let (said, proof) = bytes.split_at(CLAIM_LEN);
+        let (transcript, proof) = bytes.split_at(CLAIM_LEN);
         let proof = proof.first_chunk()?;
-        matches(self.proof_of(role, said), proof).then(|| Claim::decode(said))
+        matches(self.proof_of(role, transcript), proof).then(|| Claim::decode(transcript))
     }
 
     fn session(&self) -> u64 {
@@ -403,8 +403,8 @@ impl Answered {
         if !self.got.take(input) {
             return Progress::More(self);
         }
-        let said = |role| self.talk.check(role, &self.got.bytes);
-        match (said(WELCOME), said(DUPLICATE)) {
+        let transcript = |role| self.talk.check(role, &self.got.bytes);
+        match (transcript(WELCOME), transcript(DUPLICATE)) {
             (Some(claim), _) => Progress::Next((Verdict::Welcome, claim)),
             (_, Some(claim)) => Progress::Next((Verdict::Duplicate, claim)),
             _ => Progress::Refuse(Refusal::Key),

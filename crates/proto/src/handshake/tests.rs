@@ -30,8 +30,8 @@ fn talk(i: &Identity, a: &Identity, verdict: Verdict) -> (Verdict, Vec<u8>) {
     let (answered, proof) = next(offered.handle(&mut &challenge[..]));
     let proven = next(challenged.handle(&mut &proof[..]));
     assert_eq!(proven.rank(), i.me);
-    let said = next(answered.handle(&mut &proven.verdict(verdict)[..]));
-    (said, [&hello[..], &proof[..]].concat())
+    let sent = next(answered.handle(&mut &proven.verdict(verdict)[..]));
+    (sent, [&hello[..], &proof[..]].concat())
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn an_acceptor_without_the_key_is_refused() {
 
 #[test]
 fn a_replayed_conversation_fails_at_the_proof() {
-    let (_, said) = talk(&rank(3), &rank(0), Verdict::Welcome);
-    let mut input = &said[..];
+    let (_, sent) = talk(&rank(3), &rank(0), Verdict::Welcome);
+    let mut input = &sent[..];
     let (challenged, _) = next(rank(0).listen([3; 32]).handle(&mut input));
     assert_eq!(refusal(challenged.handle(&mut input)), Refusal::Key);
 }
@@ -129,10 +129,10 @@ fn claims_reach_the_other_side_and_no_one_else_can_make_them() {
     }
     let proven = next(challenged.handle(&mut &proof[..]));
     assert_eq!(proven.claim(), claim(5));
-    let said = proven.verdict_with(Verdict::Welcome, claim(6));
-    let heard = next(answered.clone().handle_with(&mut &said[..]));
+    let sent = proven.verdict_with(Verdict::Welcome, claim(6));
+    let heard = next(answered.clone().handle_with(&mut &sent[..]));
     assert_eq!(heard, (Verdict::Welcome, claim(6)));
-    let mut lie = said;
+    let mut lie = sent;
     lie[CLAIM_LEN - 1] ^= 1;
     assert_eq!(refusal(answered.handle(&mut &lie[..])), Refusal::Key);
 }
@@ -178,10 +178,10 @@ proptest! {
 
     #[test]
     fn one_flipped_bit_is_not_believed(at in 0usize..(HELLO_LEN + PROOF_LEN) * 8) {
-        let (_, mut said) = talk(&rank(3), &rank(0), Verdict::Welcome);
-        prop_assert!(believes(&said, 1000));
-        said[at / 8] ^= 1 << (at % 8);
-        prop_assert!(!believes(&said, 1000));
+        let (_, mut sent) = talk(&rank(3), &rank(0), Verdict::Welcome);
+        prop_assert!(believes(&sent, 1000));
+        sent[at / 8] ^= 1 << (at % 8);
+        prop_assert!(!believes(&sent, 1000));
     }
 
     #[test]
@@ -194,14 +194,14 @@ proptest! {
 
     #[test]
     fn any_splitting_gives_the_same_end(pieces in 1usize..200) {
-        let (_, said) = talk(&rank(3), &rank(0), Verdict::Welcome);
-        prop_assert!(believes(&said, pieces));
+        let (_, sent) = talk(&rank(3), &rank(0), Verdict::Welcome);
+        prop_assert!(believes(&sent, pieces));
     }
 
     #[test]
     fn a_truncated_conversation_is_not_believed(keep in 0usize..HELLO_LEN + PROOF_LEN) {
-        let (_, said) = talk(&rank(3), &rank(0), Verdict::Welcome);
-        prop_assert!(!believes(&said[..keep], 7));
+        let (_, sent) = talk(&rank(3), &rank(0), Verdict::Welcome);
+        prop_assert!(!believes(&sent[..keep], 7));
     }
 }
 

@@ -75,13 +75,13 @@ pub(super) struct HighWater {
     kept: u64,
     /// Peers that were told to hold.
     holding: usize,
-    /// Peers may send more than the mark, see [`Told::leave`].
+    /// Peers may send more than the mark, see [`SendLimits::leave`].
     lenient: bool,
 }
 
 /// The send limits that this rank gave one peer.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SendLimits {
     /// It was told to hold.
     holding: bool,
     /// It is not told to hold again before this much is kept.
@@ -205,7 +205,7 @@ impl HighWater {
         self.let_all_go(peers, out, 0);
         peers
             .iter_mut()
-            .for_each(|(_, p)| p.messages.told.leave = 0);
+            .for_each(|(_, p)| p.messages.limits.leave = 0);
         self.lenient = false;
     }
 
@@ -219,15 +219,16 @@ impl HighWater {
         from: Peer,
     ) {
         let peer = &mut peers[from];
-        if peer.messages.told.holding || self.kept < peer.messages.told.leave || peer.is_self() {
+        if peer.messages.limits.holding || self.kept < peer.messages.limits.leave || peer.is_self()
+        {
             return;
         }
         if is_wanted(requests, from) {
-            peer.messages.told.leave = self.kept + self.portion();
+            peer.messages.limits.leave = self.kept + self.portion();
             self.lenient = true;
             return;
         }
-        peer.messages.told.holding = true;
+        peer.messages.limits.holding = true;
         self.holding += 1;
         out.counters.hit(Counter::HoldsGiven);
         out.bare(from, Header::bare(Kind::Hold));
@@ -266,9 +267,9 @@ impl HighWater {
 
     #[cold]
     fn let_go_on<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, to: Peer, leave: u64) {
-        let told = &mut peers[to].messages.told;
-        if std::mem::replace(&mut told.holding, false) {
-            told.leave = leave;
+        let limits = &mut peers[to].messages.limits;
+        if std::mem::replace(&mut limits.holding, false) {
+            limits.leave = leave;
             self.lenient = true;
             self.holding -= 1;
             out.bare(to, Header::bare(Kind::Go));
@@ -277,8 +278,8 @@ impl HighWater {
 
     /// The peer has left in order, or is gone: it need not be told anything.
     pub(super) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
-        let told = &mut peers[peer].messages.told;
-        self.holding -= std::mem::replace(&mut told.holding, false) as usize;
+        let limits = &mut peers[peer].messages.limits;
+        self.holding -= std::mem::replace(&mut limits.holding, false) as usize;
     }
 }
 
@@ -343,7 +344,7 @@ impl Throttle {
     }
 
     /// The peer told us to hold, or to go on.
-    fn on_told(&mut self, peers: &mut Peers, from: Peer, held: bool) {
+    fn on_limit(&mut self, peers: &mut Peers, from: Peer, held: bool) {
         peers[from].messages.backlog.held = held;
         self.stall(peers, from);
     }
@@ -387,8 +388,8 @@ impl Throttle {
 /// Messages that were kept back, and go now.
 impl<B: Memory> Sender<'_, B> {
     /// The peer told us to hold, or to go on.
-    pub(super) fn on_told(&mut self, from: Peer, held: bool) {
-        self.sending.throttle.on_told(self.peers, from, held);
+    pub(super) fn on_limit(&mut self, from: Peer, held: bool) {
+        self.sending.throttle.on_limit(self.peers, from, held);
     }
 
     /// Keeps a message back.
@@ -457,7 +458,7 @@ mod tests {
     }
 
     /// Requests sent to peers since the last query.
-    fn told(out: &mut Outbox<()>) -> Vec<(u32, Kind)> {
+    fn limits(out: &mut Outbox<()>) -> Vec<(u32, Kind)> {
         let frame = |a| match a {
             Action::Frame {
                 to,
@@ -479,20 +480,20 @@ mod tests {
             h.kept_more(&mut peers, &requests, out, Peer(from), &ENV, 6000)
         };
         bring(&mut high_water, &mut out, 1);
-        assert_eq!(told(&mut out), []);
+        assert_eq!(limits(&mut out), []);
         bring(&mut high_water, &mut out, 2);
         bring(&mut high_water, &mut out, 2);
-        assert_eq!(told(&mut out), [(2, Kind::Hold)], "once");
+        assert_eq!(limits(&mut out), [(2, Kind::Hold)], "once");
         // Its own messages are never held.
         bring(&mut high_water, &mut out, 0);
-        assert_eq!(told(&mut out), []);
+        assert_eq!(limits(&mut out), []);
         for kept in [3, 2, 1] {
             assert!(high_water.is_holding(), "{kept} messages are kept");
             high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
         }
-        assert_eq!(told(&mut out), []);
+        assert_eq!(limits(&mut out), []);
         high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
-        assert_eq!(told(&mut out), [(2, Kind::Go)]);
+        assert_eq!(limits(&mut out), [(2, Kind::Go)]);
     }
 
     #[test]
@@ -510,7 +511,7 @@ mod tests {
         let mut bring = |len| {
             let from = Peer(1);
             high_water.kept_more(&mut peers, &requests, &mut out, from, &ENV, len);
-            told(&mut out)
+            limits(&mut out)
         };
         assert_eq!(bring(11_000), []);
         assert_eq!(bring(2_000), [], "the portion");
@@ -520,11 +521,11 @@ mod tests {
     fn a_sender_that_is_told_to_hold_or_has_filled_the_window_waits() {
         let (mut peers, mut throttle, to) = (peers(), Throttle::new(), Peer(1));
         assert!(!throttle.must_wait(&peers, to, &ENV) && peers[to].is_plain());
-        throttle.on_told(&mut peers, to, true);
+        throttle.on_limit(&mut peers, to, true);
         assert!(throttle.must_wait(&peers, to, &ENV) && !peers[to].is_plain());
         let collective = Envelope { context: 1, ..ENV };
         assert!(!throttle.must_wait(&peers, to, &collective));
-        throttle.on_told(&mut peers, to, false);
+        throttle.on_limit(&mut peers, to, false);
         throttle.note_free(&mut peers);
         assert!(!throttle.is_stalled() && peers[to].is_plain());
         throttle.queued(&mut peers, to, WINDOW);

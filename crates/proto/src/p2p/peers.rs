@@ -4,7 +4,7 @@
 
 use super::announce::{OurReceives, TheirReceives};
 use super::deferred::Deferred;
-use super::flow_control::{Backlog, Told, is_p2p};
+use super::flow_control::{Backlog, SendLimits, is_p2p};
 use super::table::Choice;
 use crate::endpoint;
 use crate::matching::Envelope;
@@ -23,7 +23,7 @@ pub struct PeerMessages {
     /// Messages to it that are kept back.
     pub(super) backlog: Backlog,
     /// The send limits that it was given.
-    pub(super) told: Told,
+    pub(super) limits: SendLimits,
     /// Messages of collectives that wait for their announcement, and those behind them, oldest
     /// first.
     pub(super) deferred: VecDeque<Deferred>,
@@ -44,7 +44,7 @@ impl PeerMessages {
             theirs: TheirReceives::new(choice.answers_offers()),
             ours: OurReceives::default(),
             backlog: Backlog::default(),
-            told: Told::default(),
+            limits: SendLimits::default(),
             deferred: VecDeque::new(),
             get_refused: false,
             plain: false,

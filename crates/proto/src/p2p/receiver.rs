@@ -110,20 +110,26 @@ impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive.
     #[inline]
     pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: B) -> ReqKey {
-        let told = buf.len();
-        self.recv_telling(want, from, buf, told)
+        let announced = buf.len();
+        self.recv_announcing(want, from, buf, announced)
     }
 
     /// Starts a receive of a message that `from` sends as [`super::Mode::Fetched`]: it is never
     /// announced.
     #[inline]
     pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: B) -> ReqKey {
-        self.recv_telling(want, Some(from), buf, 0)
+        self.recv_announcing(want, Some(from), buf, 0)
     }
 
-    /// Starts a receive that is announced to its source with `told` bytes, if it is announced.
+    /// Starts a receive that is announced to its source with `announced` bytes, if it is announced.
     #[inline]
-    fn recv_telling(&mut self, want: Pattern, from: Option<Peer>, buf: B, told: u64) -> ReqKey {
+    fn recv_announcing(
+        &mut self,
+        want: Pattern,
+        from: Option<Peer>,
+        buf: B,
+        announced: u64,
+    ) -> ReqKey {
         if let Some(message) = self.receiving.matching.claim(want) {
             return self.recv_early(message, &buf);
         }
@@ -132,7 +138,7 @@ impl<B: Memory> Receiver<'_, B> {
         self.receiving.matching.post(want, key);
         self.need(want, from);
         if let Some(p) = from {
-            self.after_post(p, want, key, told);
+            self.after_post(p, want, key, announced);
         }
         key
     }

@@ -217,10 +217,10 @@ impl Conn {
         if let Some(ack) = &packet.ack {
             let cc = self.congestion.as_mut();
             let answer = head.kind == Kind::Data;
-            let said = self
+            let result = self
                 .out
                 .on_ack(now, ack, answer, &mut self.rtt, cc, &self.params);
-            said.map_err(|()| Fault::Acknowledged)?;
+            result.map_err(|()| Fault::Acknowledged)?;
         }
         if head.kind == Kind::Data {
             let taken = self.inn.take(

@@ -224,8 +224,8 @@ pub fn open(datagram: &[u8], seed: u32) -> Option<Packet<'_>> {
     }
     let mut ack = None;
     if flags & HAS_ACK != 0 {
-        let (said, rest) = Ack::decode(body)?;
-        (ack, body) = (Some(said), rest);
+        let (decoded, rest) = Ack::decode(body)?;
+        (ack, body) = (Some(decoded), rest);
     }
     let head = Head {
         kind,

@@ -28,9 +28,9 @@ struct End {
     queue: VecDeque<u8>,
     received: Vec<u8>,
     /// All that was ever to be sent.
-    said: Vec<u8>,
+    sent: Vec<u8>,
     cookie: u64,
-    told: Vec<u64>,
+    completed: Vec<u64>,
 }
 
 fn byte(i: usize) -> u8 {
@@ -39,9 +39,9 @@ fn byte(i: usize) -> u8 {
 
 impl End {
     fn say(&mut self, n: usize, salt: usize) {
-        let from = self.said.len() + salt;
+        let from = self.sent.len() + salt;
         let bytes: Vec<u8> = (from..from + n).map(byte).collect();
-        self.said.extend(&bytes);
+        self.sent.extend(&bytes);
         self.queue.extend(&bytes);
     }
 
@@ -67,8 +67,8 @@ impl End {
         if quick {
             pipe.land(pipe.flying.len().div_ceil(2));
             let acked = self.kept.sent() + n as u64 - pipe.flying.len() as u64;
-            let told = &mut self.told;
-            known = self.kept.skip(n as u64, acked, |c| told.push(c)) as usize;
+            let completed = &mut self.completed;
+            known = self.kept.skip(n as u64, acked, |c| completed.push(c)) as usize;
         }
         let bytes = &bytes[known..];
         if !lend || bytes.is_empty() {
@@ -84,7 +84,7 @@ impl End {
     /// The kernel's report of unacknowledged bytes.
     fn look(&mut self, pipe: &Pipe) {
         let acked = self.kept.sent() - pipe.flying.len() as u64;
-        self.kept.release(acked, |c| self.told.push(c));
+        self.kept.release(acked, |c| self.completed.push(c));
     }
 
     fn own(&mut self) {
@@ -92,7 +92,7 @@ impl End {
             to.copy_from_slice(&from[at as usize..at as usize + to.len()]);
         };
         let owed = self.kept.owed();
-        self.kept.own(read, |c| self.told.push(c));
+        self.kept.own(read, |c| self.completed.push(c));
         assert!(!self.kept.owes() && (owed == 0 || self.kept.owed() == 0));
     }
 }
@@ -111,8 +111,10 @@ fn cut(ends: &mut [End; 2], pipes: &mut [Pipe; 2]) {
     }
     for from in 0..2 {
         let received = ends[1 - from].received.len() as u64;
-        let End { kept, told, .. } = &mut ends[from];
-        assert!(kept.resume(received, |c| told.push(c)), "{kept:?}");
+        let End {
+            kept, completed, ..
+        } = &mut ends[from];
+        assert!(kept.resume(received, |c| completed.push(c)), "{kept:?}");
     }
 }
 
@@ -169,9 +171,9 @@ proptest! {
         for me in 0..2 {
             ends[me].look(&pipes[me]);
             prop_assert!(ends[me].kept.is_empty() && !ends[me].kept.owes());
-            prop_assert_eq!(&ends[1 - me].received, &ends[me].said);
+            prop_assert_eq!(&ends[1 - me].received, &ends[me].sent);
             let all: Vec<u64> = (1..=ends[me].cookie).collect();
-            prop_assert_eq!(&ends[me].told, &all, "every lender is told once, in order");
+            prop_assert_eq!(&ends[me].completed, &all, "every lender is told once, in order");
         }
     }
 }

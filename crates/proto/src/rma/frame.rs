@@ -377,7 +377,7 @@ impl<'a> Frames<'a> {
     fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, Place>> {
         let (place, (op, basic)) = (self.place()?, self.op()?);
         let from = self.0.u64()?;
-        let (reply, said) = match replies {
+        let (reply, given_len) = match replies {
             true => {
                 let len = self.0.u64()?;
                 (Some(self.reply()?), Some(len))
@@ -385,7 +385,7 @@ impl<'a> Frames<'a> {
             false => (None, None),
         };
         let data = self.0.counted()?;
-        let len = said.unwrap_or(data.len() as u64);
+        let len = given_len.unwrap_or(data.len() as u64);
         let whole = len % basic.size() == 0 && from % basic.size() == 0;
         let fits = replies && data.is_empty() || data.len() as u64 == len;
         (whole && fits).then_some(Accumulate {

@@ -68,10 +68,10 @@ fn one_server_hears_everybody_and_a_tree_of_servers_does_not() {
 }
 
 /// Rank 0's decision if the launcher reports hosts, or does not.
-fn word(told: Option<Vec<u32>>) -> Word {
+fn word(from_launcher: Option<Vec<u32>>) -> Word {
     Word {
         key: Some([3; 32]),
-        told,
+        from_launcher,
         named: false,
         here: false,
         calibration: Default::default(),
@@ -174,9 +174,9 @@ fn all_fail_with_the_same_sentence_when_one_differs() {
         .push(("KW_PATHS".into(), "self,tcp".into()));
     let (all, _) = store_of(&records, word(None));
     assert_eq!(all.len(), 67);
-    for said in all {
-        let said = said.unwrap_err();
-        assert!(said.contains("'self,tcp' on rank 66"), "{said}");
+    for result in all {
+        let fault = result.unwrap_err();
+        assert!(fault.contains("'self,tcp' on rank 66"), "{fault}");
     }
 }
 
@@ -186,10 +186,10 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
     for _ in 0..3 {
         agree.next(Heard::Done).unwrap();
     }
-    let told = agree.next(Heard::Done);
+    let turn = agree.next(Heard::Done);
     assert!(
-        matches!(told, Ok(Turn::Ask(Ask::Get { from: 0, .. }))),
-        "{told:?}"
+        matches!(turn, Ok(Turn::Ask(Ask::Get { from: 0, .. }))),
+        "{turn:?}"
     );
     for verdict in [
         "",
@@ -205,8 +205,8 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
         for _ in 0..4 {
             agree.next(Heard::Done).unwrap();
         }
-        let told = agree.next(Heard::Value(verdict.into()));
-        assert!(told == Err(Mismatch::Verdict), "{verdict}");
+        let turn = agree.next(Heard::Value(verdict.into()));
+        assert!(turn == Err(Mismatch::Verdict), "{verdict}");
     }
     for list in [
         "",
@@ -217,15 +217,15 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
         "aa:1, 0/-/-:1 :1",
     ] {
         let mut first = Agree::new((0, 3), &on("a"), Some(word(None)), None);
-        let mut said = first.next(Heard::Done);
-        while let Ok(Turn::Ask(ask)) = &said {
+        let mut turn = first.next(Heard::Done);
+        while let Ok(Turn::Ask(ask)) = &turn {
             let heard = match ask {
                 Ask::Get { .. } => Heard::Value(list.into()),
                 _ => Heard::Done,
             };
-            said = first.next(heard);
+            turn = first.next(heard);
         }
-        assert!(said.is_err(), "'{list}'");
+        assert!(turn.is_err(), "'{list}'");
     }
 }
 
@@ -247,7 +247,7 @@ fn a_rank_says_where_it_is_and_asks_its_lead() {
         leads: None,
         joins: Some(Joins {
             lead: 4,
-            said: false,
+            published: false,
         }),
     }
     .plan();

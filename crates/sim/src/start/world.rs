@@ -171,9 +171,9 @@ impl World {
         if s.ranks == 1 {
             return self.publishes(rank, false);
         }
-        let told = s.knows != Knows::Ranks;
+        let from_launcher = s.knows != Knows::Ranks;
         let record = Record {
-            host: (!told).then(|| format!("node{}-boot", rank / s.per_host)),
+            host: (!from_launcher).then(|| format!("node{}-boot", rank / s.per_host)),
             cpus: Cpus {
                 set: (0..s.per_host).collect(),
                 ..Cpus::default()
@@ -183,12 +183,12 @@ impl World {
         };
         let word = (rank == 0).then(|| Word {
             key: (s.knows != Knows::Key).then_some([7; 32]),
-            told: told.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
+            from_launcher: from_launcher.then(|| (0..s.ranks).map(|r| r / s.per_host).collect()),
             named: false,
             here: s.hosts() == 1,
             calibration: Default::default(),
         });
-        let memory = (told && s.leads(rank)).then(|| MEMORY.to_string());
+        let memory = (from_launcher && s.leads(rank)).then(|| MEMORY.to_string());
         let agree = Agree::new((rank, s.ranks), &record, word, memory);
         self.ranks[rank as usize] = Rank::Agrees(agree);
     }
@@ -196,14 +196,14 @@ impl World {
     /// A rank that knows the job publishes its address.
     fn publishes(&mut self, rank: u32, here: bool) {
         let s = &self.scenario;
-        let said = s.knows != Knows::Ranks;
+        let published = s.knows != Knows::Ranks;
         let lead = rank / s.per_host * s.per_host;
         let publish = Publish {
             rank,
             fence: s.ranks > 1 && !here,
             listens: (s.hosts() > 1).then(|| ("tcp", ADDRESS.to_string())),
-            leads: (s.leads(rank) && !said).then(|| MEMORY.to_string()),
-            joins: (rank != lead).then_some(Joins { lead, said }),
+            leads: (s.leads(rank) && !published).then(|| MEMORY.to_string()),
+            joins: (rank != lead).then_some(Joins { lead, published }),
         };
         self.ranks[rank as usize] = Rank::Publishes(publish.plan());
     }

@@ -174,7 +174,7 @@ impl Client {
         let line = Line::parse(text)?;
         if line.cmd() != expect.answer_cmd() {
             return Err(PmiError::Answer {
-                said: short(text),
+                answer: short(text),
                 due: expect.answer_cmd().into(),
             });
         }

@@ -173,7 +173,7 @@ impl Client2 {
         };
         if frame.cmd().strip_suffix("-response") != Some(expect.cmd()) {
             return Err(PmiError::Answer {
-                said: frame.short(),
+                answer: frame.short(),
                 due: format!("{}-response", expect.cmd()),
             });
         }

@@ -55,8 +55,8 @@ pub enum PmiError {
     // Protocol errors of a launcher.
     #[error("unexpected message '{0}' from the launcher")]
     Unasked(String),
-    #[error("the launcher answered '{said}' instead of '{due}'")]
-    Answer { said: String, due: String },
+    #[error("the launcher answered '{answer}' instead of '{due}'")]
+    Answer { answer: String, due: String },
     #[error("the launcher refused: '{0}'")]
     Refused(String),
     #[error("the launcher says {key} is {value}")]

@@ -1,6 +1,6 @@
 // Hands and keys: zoom, pan, choice, search.
 const byId = id => document.getElementById(id);
-const tip = byId("tip"), said = byId("said");
+const tip = byId("tip"), detail = byId("detail");
 
 function look(begin, end) {
   const width = Math.min(total, Math.max(end - begin, 20));
@@ -16,12 +16,12 @@ const scroll = by => { view.top = Math.max(0, Math.min(rows.length * rowHigh - (
 
 function choose(c) {
   view.call = c;
-  if (c < 0) { said.textContent = ""; redraw(); return; }
+  if (c < 0) { detail.textContent = ""; redraw(); return; }
   view.row = calls.thread[c];
   const py = y(view.row);
   if (py < AXIS) scroll(py - AXIS); else if (py + rowHigh > high) scroll(py + rowHigh - high);
   const w = calls.wait[c];
-  said.textContent = `${rows[view.row].label}: ${functionOf(c)}${placeOf(c) ? " at " + placeOf(c) : ""}, ${time(calls.time[c])}` +
+  detail.textContent = `${rows[view.row].label}: ${functionOf(c)}${placeOf(c) ? " at " + placeOf(c) : ""}, ${time(calls.time[c])}` +
     (w >= 0 ? `; ${KINDS[waits.kind[w]]}: waits ${time(waits.time[w])} for ${rankName(rankOf(waits.cause[w]))}` : "");
   redraw();
   if (tab === "call") show();

@@ -144,10 +144,10 @@ fn classed(trace: &Trace, name: Name) -> u8 {
 }
 
 fn losses(object: &mut Object, trace: &Trace, analysis: &Analysis) {
-    let told = summary::told(trace, analysis);
+    let reported = summary::reported(trace, analysis);
     object.list(
         "losses",
-        told.iter().map(|t| {
+        reported.iter().map(|t| {
             let (head, what, help) = (quoted(&t.head), quoted(&t.what), quoted(&t.help));
             format!("[{head},{what},{help},{}]", t.example)
         }),

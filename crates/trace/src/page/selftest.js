@@ -25,7 +25,7 @@ function selftest() {
   key("f"); frame();
   result.fitted = visible() / total;
   key("n"); result.chosen = view.call >= 0 ? functionOf(view.call) : "";
-  key("w"); result.wait = view.call >= 0 && calls.wait[view.call] >= 0 ? said.textContent : "";
+  key("w"); result.wait = view.call >= 0 && calls.wait[view.call] >= 0 ? detail.textContent : "";
   key("o"); result.cause = view.call >= 0 ? functionOf(view.call) : "";
   key("Enter"); result.arguments = panel.querySelectorAll("dt").length;
   result.tabs = {};

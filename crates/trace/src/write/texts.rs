@@ -86,21 +86,21 @@ const FIELDS: [u32; 4] = [1, 2, 3, 29];
 
 /// Strings that a sequence has defined.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Defined {
     /// A bit for each text.
-    told: [Vec<u64>; 4],
+    defined: [Vec<u64>; 4],
     /// Fields of interned data for the next packet.
     pub new: Vec<u8>,
     pub begun: bool,
 }
 
-impl Told {
+impl Defined {
     /// The number of a text, which the sequence defines from now on.
     #[inline(always)]
     pub fn number(&mut self, texts: &Texts, used: Use, text: Text) -> u64 {
         let (word, bit) = (text.0 as usize / 64, 1 << (text.0 % 64));
-        match self.told[used as usize].get(word) {
-            Some(told) if told & bit != 0 => {}
+        match self.defined[used as usize].get(word) {
+            Some(defined) if defined & bit != 0 => {}
             _ => self.tell(texts, used, text),
         }
         text.iid()
@@ -108,12 +108,12 @@ impl Told {
 
     #[cold]
     fn tell(&mut self, texts: &Texts, used: Use, text: Text) {
-        let told = &mut self.told[used as usize];
+        let defined = &mut self.defined[used as usize];
         let word = text.0 as usize / 64;
-        if told.len() <= word {
-            told.resize(word + 1, 0);
+        if defined.len() <= word {
+            defined.resize(word + 1, 0);
         }
-        told[word] |= 1 << (text.0 % 64);
+        defined[word] |= 1 << (text.0 % 64);
         let mut name = Vec::new();
         number(&mut name, 1, text.iid());
         bytes(&mut name, 2, texts.get(text).as_bytes());

@@ -96,30 +96,30 @@ mod tests {
         members: Vec<usize>,
         attempt: u32,
         /// The values proposed by the members in this step, in order.
-        said: Vec<(ContextId, bool)>,
+        answers: Vec<(ContextId, bool)>,
         candidate: Option<ContextId>,
     }
 
     impl Agreement {
         /// The next member sends its value or answer; returns the id once all have claimed it.
         fn step(&mut self, pools: &mut [SpanningPool]) -> Option<ContextId> {
-            let pool = &mut pools[self.members[self.said.len()]];
-            self.said.push(match self.candidate {
+            let pool = &mut pools[self.members[self.answers.len()]];
+            self.answers.push(match self.candidate {
                 None => (pool.wanted(self.number, self.attempt).unwrap(), true),
                 Some(candidate) => (candidate, pool.claim(candidate)),
             });
-            if self.said.len() < self.members.len() {
+            if self.answers.len() < self.members.len() {
                 return None;
             }
-            let said = std::mem::take(&mut self.said);
+            let answers = std::mem::take(&mut self.answers);
             let Some(candidate) = self.candidate.take() else {
-                self.candidate = said.iter().map(|s| s.0).max();
+                self.candidate = answers.iter().map(|s| s.0).max();
                 return None;
             };
-            if said.iter().all(|s| s.1) {
+            if answers.iter().all(|s| s.1) {
                 return Some(candidate);
             }
-            let claimed = self.members.iter().zip(&said).filter(|(_, s)| s.1);
+            let claimed = self.members.iter().zip(&answers).filter(|(_, s)| s.1);
             claimed.for_each(|(&m, _)| pools[m].release(candidate));
             self.attempt += 1;
             None
@@ -141,7 +141,7 @@ mod tests {
                 number,
                 members: members(mask),
                 attempt: 0,
-                said: Vec::new(),
+                answers: Vec::new(),
                 candidate: None,
             })
             .filter(|a| !a.members.is_empty())

@@ -30,8 +30,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn every_rank_is_in_the_group_of_its_color_once(said in prop::collection::vec((-1i32..3, -2i32..3), 0..40)) {
-            let choices: Vec<Choice> = said.iter().map(|&(color, key)| Choice { color, key }).collect();
+        fn every_rank_is_in_the_group_of_its_color_once(answers in prop::collection::vec((-1i32..3, -2i32..3), 0..40)) {
+            let choices: Vec<Choice> = answers.iter().map(|&(color, key)| Choice { color, key }).collect();
             let mut seen = vec![0; choices.len()];
             for color in 0..3 {
                 let group = members(&choices, color);

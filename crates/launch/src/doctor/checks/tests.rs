@@ -99,9 +99,9 @@ fn every_matter_has_a_finding_of_its_own() {
 
 #[test]
 fn the_heading_says_which_machine() {
-    let said = heading(&sound());
+    let text = heading(&sound());
     for word in ["kestrel", "bookworm", "6.1", "glibc 2.36", "8192 MB"] {
-        assert!(said.contains(word), "{said}");
+        assert!(text.contains(word), "{text}");
     }
 }
 

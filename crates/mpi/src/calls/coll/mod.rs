@@ -198,8 +198,8 @@ fn begin(
 ) -> Res {
     let mut guard = mpi.lock();
     let mut run = plan(&mut guard)?;
-    if let Some(said) = run.signature_check() {
-        said.record()[check::FORM] = check::LATER;
+    if let Some(check) = run.signature_check() {
+        check.record()[check::FORM] = check::LATER;
     }
     let (engine, tables) = running(&mut guard)?;
     let id = engine.launch(run);
@@ -229,8 +229,8 @@ fn keep(
             .into_iter()
             .for_each(|b| engine.parts.collectives.channels.leave(b));
     })?;
-    if let Some(said) = run.signature_check() {
-        said.record()[check::FORM] = check::PERSISTENT;
+    if let Some(check) = run.signature_check() {
+        check.record()[check::FORM] = check::PERSISTENT;
     }
     let Collectives {
         patterns, channels, ..

@@ -116,11 +116,11 @@ fn spread(
         return Ok(Some(u32::from_ne_bytes(word)).filter(|&n| n != NO_SHM_REGION));
     };
     let all = members.allgather(&word)?;
-    let said = |rank: u32| {
+    let number_of = |rank: u32| {
         word.copy_from_slice(&all[rank as usize * 4..][..4]);
         u32::from_ne_bytes(word)
     };
-    let mut leaders = (0..nodes.count()).map(|n| nodes.leader(n)).map(said);
+    let mut leaders = (0..nodes.count()).map(|n| nodes.leader(n)).map(number_of);
     if leaders.any(|n| n == NO_SHM_REGION) {
         return Ok(None);
     }

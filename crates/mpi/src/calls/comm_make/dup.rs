@@ -2,7 +2,7 @@
 
 use super::{Parent, precedes, spans};
 use crate::calls::attr::{copy_all, delete_all};
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm::{add_comm, forget, hints, same_hints};
 use crate::calls::p2p::running;
 use crate::group_collectives::Members;
@@ -31,7 +31,9 @@ pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<Comm
     guard.above.comm(comm)?;
     let hints = guard.above.infos.get_or_null(info).map(hints);
     drop(guard);
-    let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| Said::default())?;
+    let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| {
+        CheckedArguments::default()
+    })?;
     same_hints(&Parent::new(mpi, comm)?.members, hints.as_deref())?;
     duplicate(mpi, comm, hints, newcomm)
 }

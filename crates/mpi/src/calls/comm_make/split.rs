@@ -1,7 +1,7 @@
 //! Parts of communicators by color, and by shared resources of processes (MPI 5.0, 7.4.2).
 
 use super::{Parent, spans};
-use crate::calls::coll::check::{self, Said};
+use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm::{hints, same_hints};
 use kw_base::Peer;
 use kw_objects::comm::UNDEFINED;
@@ -25,7 +25,9 @@ pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<Com
     } else {
         Ok(())
     };
-    check::agree_on(mpi, comm, "comm_split", valid, |()| Said::default())?;
+    check::agree_on(mpi, comm, "comm_split", valid, |()| {
+        CheckedArguments::default()
+    })?;
     parent.split_into(color, key, None, newcomm)
 }
 
@@ -38,14 +40,14 @@ impl Parent<'_> {
             None if color != UNDEFINED => self.members.offer(),
             _ => u32::MAX,
         };
-        let said = [color as u32, key as u32, offer].map(u32::to_ne_bytes);
-        let all = self.members.allgather(said.as_flattened())?;
+        let choice = [color as u32, key as u32, offer].map(u32::to_ne_bytes);
+        let all = self.members.allgather(choice.as_flattened())?;
         let local = chosen(&self.members.group, &all, color);
         let remote = match &self.remote {
             None => None,
             Some(remote) => {
                 let whole = self.bridge(self.members.clone(), remote);
-                let theirs = whole.swap(&all, SAID * remote.size() as usize)?;
+                let theirs = whole.swap(&all, CHOICE_BYTES * remote.size() as usize)?;
                 Some(Arc::new(chosen(remote, &theirs, color)))
             }
         };
@@ -61,7 +63,7 @@ impl Parent<'_> {
             return self.make(local, remote).map(Some);
         }
         let leader = self.members.group.rank_of(local.group.peer(0)).unwrap_or(0) as usize;
-        let word = &all[SAID * leader + 8..][..4];
+        let word = &all[CHOICE_BYTES * leader + 8..][..4];
         let context = local.accept(offer, word_of(word))?;
         Ok(Some(self.named(context, local, None)))
     }
@@ -84,7 +86,7 @@ impl Parent<'_> {
 }
 
 /// Bytes that a process sends in a split: color, key, offer.
-const SAID: usize = 12;
+const CHOICE_BYTES: usize = 12;
 
 fn word_of(b: &[u8]) -> u32 {
     u32::from_ne_bytes([b[0], b[1], b[2], b[3]])
@@ -93,7 +95,7 @@ fn word_of(b: &[u8]) -> u32 {
 /// Members of `group` whose words have this color, in order.
 fn chosen(group: &Group, words: &[u8], color: i32) -> Group {
     let choices: Vec<Choice> = words
-        .chunks_exact(SAID)
+        .chunks_exact(CHOICE_BYTES)
         .map(|w| Choice {
             color: word_of(w) as i32,
             key: word_of(&w[4..]) as i32,
@@ -118,8 +120,8 @@ pub fn comm_split_type(
     drop(guard);
     let color = type_color(&parent, split_type, info.as_ref()).map(|c| apart(&parent, c));
     let color = check::agree_on(mpi, comm, "comm_split_type", color, |_| match split_type {
-        UNDEFINED => Said::default(),
-        _ => Said::same(&[split_type as i64], format!(" of type {split_type}")),
+        UNDEFINED => CheckedArguments::default(),
+        _ => CheckedArguments::same(&[split_type as i64], format!(" of type {split_type}")),
     })?;
     newcomm.set(CommH::NULL);
     let Some(mut made) = parent.split(color, key)? else {

@@ -137,7 +137,7 @@ impl Link {
     }
 
     /// The poller has reported an event. Returns whether it reports nothing more.
-    pub fn was_told(&mut self) -> bool {
+    pub fn on_reported(&mut self) -> bool {
         let once = matches!(self.watch, Watch::Once(_));
         if once {
             self.watch = Watch::Nothing;

@@ -125,11 +125,11 @@ proptest! {
         cuts in prop::collection::vec(any::<Index>(), 0..6),
         scattered: bool,
     ) {
-        let (whole, told) = read(vec![bytes.clone()], false);
+        let (whole, first) = read(vec![bytes.clone()], false);
         let torn = pieces(&bytes, &cuts).into_iter().map(<[u8]>::to_vec).collect();
-        let (again, retold) = read(torn, scattered);
+        let (again, second) = read(torn, scattered);
         prop_assert_eq!(whole, again);
-        prop_assert_eq!(told.payloads(), retold.payloads());
-        prop_assert_eq!(told.gone, retold.gone);
+        prop_assert_eq!(first.payloads(), second.payloads());
+        prop_assert_eq!(first.gone, second.gone);
     }
 }

@@ -7,7 +7,7 @@ use kw_sys::buf::Buf;
 
 /// Output of a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Told {
+enum Received {
     /// A frame by its tag, with its body, however that came.
     Frame(i32, Vec<u8>),
     /// A goodbye.
@@ -17,20 +17,20 @@ enum Told {
 /// Records frames in the order in which they begin.
 #[derive(Default)]
 struct Log {
-    told: Vec<Told>,
-    /// Payloads that have begun and not landed: their place in `told`, and their memory.
+    received: Vec<Received>,
+    /// Payloads that have begun and not landed: their place in `received`, and their memory.
     open: Vec<(usize, Buf)>,
     landed: usize,
 }
 
 impl Inbound for Log {
     fn on_frame(&mut self, _: Peer, head: &Header, body: &[u8]) {
-        self.told.push(Told::Frame(head.tag, body.to_vec()));
+        self.received.push(Received::Frame(head.tag, body.to_vec()));
     }
     fn on_head(&mut self, _: Peer, head: &Header) -> Landing {
         let buf = Buf::alloc(head.len as usize);
-        self.open.push((self.told.len(), buf.clone()));
-        self.told.push(Told::Frame(head.tag, Vec::new()));
+        self.open.push((self.received.len(), buf.clone()));
+        self.received.push(Received::Frame(head.tag, Vec::new()));
         let cookie = self.open.len() as u64 - 1;
         Landing { cookie, buf, at: 0 }
     }
@@ -38,7 +38,7 @@ impl Inbound for Log {
         let (at, buf) = &self.open[cookie as usize];
         let mut bytes = vec![0; buf.len() as usize];
         buf.read(0, &mut bytes);
-        let Told::Frame(_, body) = &mut self.told[*at] else {
+        let Received::Frame(_, body) = &mut self.received[*at] else {
             unreachable!("a payload is of a frame");
         };
         *body = bytes;
@@ -47,7 +47,7 @@ impl Inbound for Log {
     fn on_sent(&mut self, _: Peer, _: u64) {}
     fn on_down(&mut self, _: Down, clean: bool) {
         assert!(clean);
-        self.told.push(Told::Bye);
+        self.received.push(Received::Bye);
     }
 }
 
@@ -81,7 +81,7 @@ fn frame(kind: Kind, tag: i32, len: u64) -> Vec<u8> {
 }
 
 /// Every kind of frame, and a reader's output for them.
-fn stream() -> (Vec<u8>, Vec<Told>) {
+fn stream() -> (Vec<u8>, Vec<Received>) {
     let more = || Header::bare(Kind::More).encode().to_vec();
     let data = frame(Kind::Data, 5, 250);
     let (first, rest) = data.split_at(HEADER_LEN + SEGMENT as usize);
@@ -123,7 +123,7 @@ fn stream() -> (Vec<u8>, Vec<Told>) {
         parting.encode().to_vec(),
         Header::bare(Kind::Bye).encode().to_vec(),
     ];
-    let told = [
+    let received = [
         (1, 8),
         (2, 0),
         (3, 300),
@@ -132,9 +132,9 @@ fn stream() -> (Vec<u8>, Vec<Told>) {
         (7, 90),
         (8, 100),
     ];
-    let told = told.map(|(tag, len)| Told::Frame(tag, body(tag, len)));
-    let told = told.into_iter().chain([Told::Bye]).collect();
-    (parts.concat(), told)
+    let received = received.map(|(tag, len)| Received::Frame(tag, body(tag, len)));
+    let received = received.into_iter().chain([Received::Bye]).collect();
+    (parts.concat(), received)
 }
 
 /// A reader, and its output.
@@ -169,8 +169,8 @@ impl Side {
         }
     }
 
-    fn check(&mut self, told: &[Told], bytes: usize, how: &str) {
-        assert_eq!(self.log.told, told, "{how}");
+    fn check(&mut self, received: &[Received], bytes: usize, how: &str) {
+        assert_eq!(self.log.received, received, "{how}");
         assert_eq!(self.log.landed, self.log.open.len(), "{how}");
         assert_eq!(self.reader.received(), bytes as u64, "{how}");
         assert_eq!(self.reader.farewell(), Farewell::OfRank, "{how}");
@@ -184,7 +184,7 @@ impl Side {
 /// Reads a stream that comes in these pieces; payloads are received in place or, `scattered`,
 /// through the buffer.
 fn read(pieces: impl IntoIterator<Item = Vec<u8>>, scattered: bool, how: &str) {
-    let (bytes, told) = stream();
+    let (bytes, received) = stream();
     let mut side = Side::new();
     // A payload of this rank that the peer has received.
     let stripes = side.stripes.make();
@@ -195,7 +195,7 @@ fn read(pieces: impl IntoIterator<Item = Vec<u8>>, scattered: bool, how: &str) {
         ..Fake::bringing(pieces)
     };
     side.read(&sock).expect("frames");
-    side.check(&told, bytes.len(), how);
+    side.check(&received, bytes.len(), how);
 }
 
 #[test]

@@ -114,9 +114,9 @@ fn read(stream: &mut Stream, log: &mut Log, bytes: &[u8]) {
 fn what_one_side_queues_the_other_reads_however_little_the_socket_takes() {
     for room in (1..=64).chain([4095, 4096, 5000, 1 << 20]) {
         let (mut from, mut to) = (link(), link());
-        let (mut told, mut log) = (Log::default(), Log::default());
+        let (mut sender_log, mut log) = (Log::default(), Log::default());
         let all = queue(&mut from);
-        let bytes = drain(&mut from, &mut told, room);
+        let bytes = drain(&mut from, &mut sender_log, room);
         read(&mut to, &mut log, &bytes);
         log.tags.sort_unstable();
         assert!(
@@ -126,7 +126,7 @@ fn what_one_side_queues_the_other_reads_however_little_the_socket_takes() {
         );
         assert!(to.is_between_frames() && from.unacked().awaits_ack());
         // Two are longer than the limit for copies; they are not acknowledged.
-        assert_eq!(told.sent, [2], "room {room}");
+        assert_eq!(sender_log.sent, [2], "room {room}");
     }
 }
 
@@ -140,10 +140,10 @@ fn a_link_goes_on_wherever_its_connection_broke() {
         .chain([1, HEADER_LEN, bytes.len()])
     {
         let (mut from, mut to) = (link(), link());
-        let (mut told, mut log) = (Log::default(), Log::default());
+        let (mut sender_log, mut log) = (Log::default(), Log::default());
         let all = queue(&mut from);
         assert!(from.resume(&to.claim(), |_| {}) && to.resume(&from.claim(), |_| {}));
-        drain(&mut from, &mut told, 1 << 20);
+        drain(&mut from, &mut sender_log, 1 << 20);
         read(&mut to, &mut log, &bytes[..cut]);
         for side in [&mut from, &mut to] {
             let what = "it broke".to_string();
@@ -155,9 +155,9 @@ fn a_link_goes_on_wherever_its_connection_broke() {
         }
         let (ours, theirs) = (from.claim(), to.claim());
         assert!(from.allows(&theirs) && to.allows(&ours));
-        assert!(from.resume(&theirs, |c| told.on_sent(Peer(0), c)));
+        assert!(from.resume(&theirs, |c| sender_log.on_sent(Peer(0), c)));
         assert!(to.resume(&ours, |_| {}) && to.broken().is_none());
-        let rest = drain(&mut from, &mut told, 1 << 20);
+        let rest = drain(&mut from, &mut sender_log, 1 << 20);
         assert!(rest == bytes[cut..], "broken after {cut} bytes");
         read(&mut to, &mut log, &rest);
         log.tags.sort_unstable();
@@ -172,7 +172,7 @@ fn a_link_goes_on_wherever_its_connection_broke() {
 #[test]
 fn senders_of_short_payloads_are_slowed_while_much_waits() {
     let (mut from, mut to) = (link(), link());
-    let (mut told, mut log) = (Log::default(), Log::default());
+    let (mut sender_log, mut log) = (Log::default(), Log::default());
     let mut all = 0;
     while push(&mut from, all, 8) == Sent::Done {
         all += 1;
@@ -181,17 +181,17 @@ fn senders_of_short_payloads_are_slowed_while_much_waits() {
     assert_eq!(all as u64, WINDOW / frame);
     assert_eq!(push(&mut from, all + 1, 8), Sent::Queued);
     let sock = Fake::with_room((WINDOW / 2) as usize);
-    let mut send = |told: &mut Log| {
-        let done = |cookie| told.on_sent(Peer(0), cookie);
+    let mut send = |sender_log: &mut Log| {
+        let done = |cookie| sender_log.on_sent(Peer(0), cookie);
         from.send_some(&sock, &tuning(), done).expect("room")
     };
-    while send(&mut told) > 0 {}
-    assert_eq!(told.sent, [], "more than half waits");
+    while send(&mut sender_log) > 0 {}
+    assert_eq!(sender_log.sent, [], "more than half waits");
     sock.room.set(2 * frame as usize);
-    send(&mut told);
-    assert_eq!(told.sent, [all as u64, all as u64 + 1]);
+    send(&mut sender_log);
+    assert_eq!(sender_log.sent, [all as u64, all as u64 + 1]);
     assert_eq!(push(&mut from, all + 2, 8), Sent::Done);
-    let rest = drain(&mut from, &mut told, 1 << 20);
+    let rest = drain(&mut from, &mut sender_log, 1 << 20);
     read(&mut to, &mut log, &[sock.sent.take(), rest].concat());
     assert!(log.tags.iter().copied().eq(0..all + 3), "in order");
 }

@@ -11,10 +11,15 @@ fn status(ints: &[(usize, u32)]) -> [u32; 8] {
     words
 }
 
-fn said(abi: &Abi, status: &[u32; 8]) -> (c_int, c_int, u64, bool) {
+fn received(abi: &Abi, status: &[u32; 8]) -> (c_int, c_int, u64, bool) {
     // SAFETY: a status of any ABI has at most 32 bytes.
-    let said = unsafe { abi.said(status.as_ptr() as usize) };
-    (said.source, said.tag, said.bytes, said.cancelled)
+    let received = unsafe { abi.received(status.as_ptr() as usize) };
+    (
+        received.source,
+        received.tag,
+        received.bytes,
+        received.cancelled,
+    )
 }
 
 const LONG: u64 = 5 << 32 | 6;
@@ -22,23 +27,23 @@ const LONG: u64 = 5 << 32 | 6;
 #[test]
 fn the_standard_status() {
     let long = status(&[(0, 3), (4, 7), (12, 6), (16, 5)]);
-    assert_eq!(said(&STANDARD, &long), (3, 7, LONG, false));
-    assert!(said(&STANDARD, &status(&[(20, 1)])).3);
+    assert_eq!(received(&STANDARD, &long), (3, 7, LONG, false));
+    assert!(received(&STANDARD, &status(&[(20, 1)])).3);
 }
 
 #[test]
 fn the_status_of_mpich() {
     let long = status(&[(8, 3), (12, 7), (0, 6), (4, 5 << 1)]);
-    assert_eq!(said(&MPICH, &long), (3, 7, LONG, false));
+    assert_eq!(received(&MPICH, &long), (3, 7, LONG, false));
     let cancelled = status(&[(0, 6), (4, 5 << 1 | 1)]);
-    assert_eq!(said(&MPICH, &cancelled), (0, 0, LONG, true));
+    assert_eq!(received(&MPICH, &cancelled), (0, 0, LONG, true));
 }
 
 #[test]
 fn the_status_of_open_mpi() {
     let long = status(&[(0, 3), (4, 7), (16, 6), (20, 5)]);
-    assert_eq!(said(&OPEN_MPI, &long), (3, 7, LONG, false));
-    assert!(said(&OPEN_MPI, &status(&[(12, 1)])).3);
+    assert_eq!(received(&OPEN_MPI, &long), (3, 7, LONG, false));
+    assert!(received(&OPEN_MPI, &status(&[(12, 1)])).3);
 }
 
 #[test]

@@ -26,11 +26,11 @@ struct Aspect {
     class: Class,
     /// Description of the error, if the two calls do not show it.
     hint: &'static str,
-    says: fn(&Record) -> Option<Said>,
+    says: fn(&Record) -> Option<Given>,
 }
 
 #[derive(PartialEq, Eq)]
-enum Said {
+enum Given {
     Name(String),
     Number(u64),
 }
@@ -39,60 +39,60 @@ const ASPECTS: [Aspect; 10] = [
     Aspect {
         class: Class::Other,
         hint: "",
-        says: |r| Some(Said::Name(r.function())),
+        says: |r| Some(Given::Name(r.function())),
     },
     Aspect {
         class: Class::Root,
         hint: "",
-        says: |r| r.root.map(|root| Said::Number(root as u64)),
+        says: |r| r.root.map(|root| Given::Number(root as u64)),
     },
     Aspect {
         class: Class::Buffer,
         hint: "; all or none must give MPI_IN_PLACE",
-        says: |r| r.in_place.map(|p| Said::Number(p as u64)),
+        says: |r| r.in_place.map(|p| Given::Number(p as u64)),
     },
     Aspect {
         class: Class::Op,
         hint: "",
-        says: |r| (r.op != 0).then_some(Said::Number(r.op)),
+        says: |r| (r.op != 0).then_some(Given::Number(r.op)),
     },
     Aspect {
         class: Class::Count,
         hint: "",
-        says: |r| r.same.is_said().then_some(Said::Number(r.same.bytes)),
+        says: |r| r.same.is_known().then_some(Given::Number(r.same.bytes)),
     },
     Aspect {
         class: Class::Type,
         hint: "",
-        says: |r| (r.same.hash != 0).then_some(Said::Number(r.same.hash)),
+        says: |r| (r.same.hash != 0).then_some(Given::Number(r.same.hash)),
     },
     Aspect {
         class: Class::Count,
         hint: "; the lists of counts differ",
-        says: |r| (r.list != 0).then_some(Said::Number(r.list)),
+        says: |r| (r.list != 0).then_some(Given::Number(r.list)),
     },
     Aspect {
         class: Class::Arg,
         hint: "",
-        says: |r| (r.args[0] != 0).then_some(Said::Number(r.args[0])),
+        says: |r| (r.args[0] != 0).then_some(Given::Number(r.args[0])),
     },
     Aspect {
         class: Class::Arg,
         hint: "",
-        says: |r| (r.args[1] != 0).then_some(Said::Number(r.args[1])),
+        says: |r| (r.args[1] != 0).then_some(Given::Number(r.args[1])),
     },
     Aspect {
         class: Class::Arg,
         hint: "",
-        says: |r| (r.args[2] != 0).then_some(Said::Number(r.args[2])),
+        says: |r| (r.args[2] != 0).then_some(Given::Number(r.args[2])),
     },
 ];
 
 impl Aspect {
     fn differs(&self, all: &[Record]) -> Option<(i32, String)> {
-        let mut said = all.iter().filter_map(|r| Some((r, (self.says)(r)?)));
-        let (first, what) = said.next()?;
-        let (other, _) = said.find(|(_, w)| *w != what)?;
+        let mut given = all.iter().filter_map(|r| Some((r, (self.says)(r)?)));
+        let (first, what) = given.next()?;
+        let (other, _) = given.find(|(_, w)| *w != what)?;
         Some((self.class as i32, both(other, first, self.hint)))
     }
 }
@@ -129,7 +129,7 @@ fn pairs(all: &[Record]) -> Option<(i32, String)> {
 }
 
 fn unequal(give: Amount, take: Amount, from: &Record, to: &Record) -> Option<(Class, String)> {
-    if !give.is_said() || !take.is_said() {
+    if !give.is_known() || !take.is_known() {
         return None;
     }
     if give.bytes != take.bytes && give.hash == Amount::EDGES {
@@ -172,7 +172,7 @@ mod tests {
         judge(&bytes, all.len())
     }
 
-    fn said(rank: u32, name: &str, root: u32) -> Record {
+    fn given(rank: u32, name: &str, root: u32) -> Record {
         let mut r = Record::new(name, format!("rank {rank}"), 2);
         r.root = Some(root);
         r.detail = format!(" with root {root}");
@@ -181,20 +181,20 @@ mod tests {
 
     #[test]
     fn both_sides_are_named() {
-        assert_eq!(verdict(&[said(0, "bcast", 0), said(1, "bcast", 0)]), None);
-        let (class, text) = verdict(&[said(0, "bcast", 0), said(1, "bcast", 1)]).unwrap();
+        assert_eq!(verdict(&[given(0, "bcast", 0), given(1, "bcast", 0)]), None);
+        let (class, text) = verdict(&[given(0, "bcast", 0), given(1, "bcast", 1)]).unwrap();
         assert_eq!(class, Class::Root as i32);
         assert_eq!(
             text,
             "rank 1 calls MPI_Bcast with root 1, rank 0 calls MPI_Bcast with root 0"
         );
-        let (class, _) = verdict(&[said(0, "bcast", 0), said(1, "reduce", 0)]).unwrap();
+        let (class, _) = verdict(&[given(0, "bcast", 0), given(1, "reduce", 0)]).unwrap();
         assert_eq!(class, Class::Other as i32);
     }
 
     #[test]
     fn amounts_are_compared_by_pairs() {
-        let (mut a, mut b) = (said(0, "bcast", 0), said(1, "bcast", 0));
+        let (mut a, mut b) = (given(0, "bcast", 0), given(1, "bcast", 0));
         a.pairs[1].0 = Amount { bytes: 8, hash: 3 };
         b.pairs[0].1 = Amount { bytes: 4, hash: 3 };
         let (class, text) = verdict(&[a.clone(), b.clone()]).unwrap();

@@ -73,55 +73,55 @@ fn compare(
 /// Reports to the others that this rank's arguments are refused.
 fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>) -> Box<Fault> {
     (record.refused, record.detail) = (fault.code, fault.text.clone());
-    let told = alone(state, comm, &record).and_then(|run| {
+    let launched = alone(state, comm, &record).and_then(|run| {
         let (engine, _) = running(state)?;
-        let told = engine.launch(run);
-        engine.messages.release(told);
+        let launched = engine.launch(run);
+        engine.messages.release(launched);
         Ok(())
     });
-    told.err().unwrap_or(fault)
+    launched.err().unwrap_or(fault)
 }
 
 /// Record of a call that is not planned here.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct CheckedArguments {
     args: [u64; 3],
     /// Data for each rank.
     pairs: Vec<(Amount, Amount)>,
     text: String,
 }
 
-impl Said {
+impl CheckedArguments {
     /// Numbers that must be the same on all ranks, and the arguments as text for people.
-    pub(crate) fn same(numbers: &[i64], text: String) -> Said {
-        Said {
+    pub(crate) fn same(numbers: &[i64], text: String) -> CheckedArguments {
+        CheckedArguments {
             args: [record::mix(numbers), 0, 0],
             text,
-            ..Said::default()
+            ..CheckedArguments::default()
         }
     }
 
     /// Numbers that must be the same in this rank's group of an intercommunicator: its first or its
     /// second.
-    pub(crate) fn same_in_group(first: bool, numbers: &[i64], text: String) -> Said {
+    pub(crate) fn same_in_group(first: bool, numbers: &[i64], text: String) -> CheckedArguments {
         let hash = record::mix(numbers);
-        Said {
+        CheckedArguments {
             args: if first { [0, hash, 0] } else { [0, 0, hash] },
             text,
-            ..Said::default()
+            ..CheckedArguments::default()
         }
     }
 
     /// Number of edges to each rank, and from it.
-    pub(crate) fn edges(self, edges: Vec<(usize, usize)>) -> Said {
+    pub(crate) fn edges(self, edges: Vec<(usize, usize)>) -> CheckedArguments {
         let amount = |(to, from)| (Amount::edges(to), Amount::edges(from));
         let pairs = edges.into_iter().map(amount).collect();
-        Said { pairs, ..self }
+        CheckedArguments { pairs, ..self }
     }
 
     /// Checks that this rank will be in a group whose members are exactly the members of the
     /// communicator that expect to be in it.
-    pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> Said {
+    pub(crate) fn group(all: &Group, me: Peer, group: &Group) -> CheckedArguments {
         let hash = members(&[group]);
         let ours = group.contains(me);
         let with = |peer| {
@@ -131,10 +131,10 @@ impl Said {
                 0
             })
         };
-        Said {
+        CheckedArguments {
             pairs: all.iter().map(|peer| (with(peer), with(peer))).collect(),
             text: format!(" with a group of {} processes", group.size()),
-            ..Said::default()
+            ..CheckedArguments::default()
         }
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn agree_on<T>(
     comm: CommH,
     name: &str,
     checked: Res<T>,
-    says: impl FnOnce(&T) -> Said,
+    says: impl FnOnce(&T) -> CheckedArguments,
 ) -> Res<T> {
     let mut guard = mpi.lock();
     if !guard.above.checking {
@@ -158,10 +158,10 @@ pub(crate) fn agree_on<T>(
         Err(fault) => return Err(refuse(&mut guard, comm, record, fault)),
     };
     drop(guard);
-    let said = says(&arguments);
-    record.args = said.args;
-    record.detail.insert_str(0, &said.text);
-    for (pair, amounts) in record.pairs.iter_mut().zip(said.pairs) {
+    let checked_arguments = says(&arguments);
+    record.args = checked_arguments.args;
+    record.detail.insert_str(0, &checked_arguments.text);
+    for (pair, amounts) in record.pairs.iter_mut().zip(checked_arguments.pairs) {
         *pair = amounts;
     }
     super::block(mpi, comm, |state| alone(state, comm, &record))?;
@@ -170,7 +170,7 @@ pub(crate) fn agree_on<T>(
 
 /// The comparison for a call that is compared by name only.
 pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
-    agree_on(mpi, comm, name, Ok(()), |()| Said::default())
+    agree_on(mpi, comm, name, Ok(()), |()| CheckedArguments::default())
 }
 
 /// Broadcasts `word` from rank 0 (of both groups in a row) to all others; with KW_CHECK=1 they
@@ -187,7 +187,12 @@ pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Pl
 
 /// Comparison among the members of a group that has no communicator yet: all must mean the same
 /// groups, and give the same values.
-pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) -> Res {
+pub(crate) fn among(
+    all: &Members,
+    name: &str,
+    groups: &[&Group],
+    checked_arguments: CheckedArguments,
+) -> Res {
     if !all.mpi.lock().above.checking {
         return Ok(());
     }
@@ -195,8 +200,8 @@ pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) ->
     let who = format!("process {} of the job", all.group.peer(all.rank));
     let mut record = Record::new(name, who, 2);
     record.pairs.fill((meant, meant));
-    record.args = said.args;
-    record.detail = format!(" with {}{}", listed(groups), said.text);
+    record.args = checked_arguments.args;
+    record.detail = format!(" with {}{}", listed(groups), checked_arguments.text);
     let mine = record.to_bytes();
     let objection = all.compare(&mine, |theirs| {
         let other = Record::from_bytes(theirs);
@@ -213,7 +218,7 @@ pub(crate) fn among(all: &Members, name: &str, groups: &[&Group], said: Said) ->
     })?;
     match objection.map(|words| Record::from_bytes(&words)) {
         None => Ok(()),
-        Some(said) => Err(Fault::of_code(said.refused, said.detail)),
+        Some(record) => Err(Fault::of_code(record.refused, record.detail)),
     }
 }
 

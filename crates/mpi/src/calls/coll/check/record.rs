@@ -19,7 +19,7 @@ const WORDS: usize = 11;
 /// Amount and type of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Amount {
-    /// Packed bytes; [`Amount::UNSAID`] has none.
+    /// Packed bytes; [`Amount::UNKNOWN`] has none.
     pub bytes: u64,
     /// Hash of the type signature; 0 matches any.
     pub hash: u64,
@@ -27,7 +27,7 @@ pub(super) struct Amount {
 
 impl Amount {
     /// The rank gives no amount.
-    pub const UNSAID: Amount = Amount {
+    pub const UNKNOWN: Amount = Amount {
         bytes: u64::MAX,
         hash: 0,
     };
@@ -44,8 +44,8 @@ impl Amount {
         }
     }
 
-    pub fn is_said(self) -> bool {
-        self != Amount::UNSAID
+    pub fn is_known(self) -> bool {
+        self != Amount::UNKNOWN
     }
 
     /// Data along several edges between two ranks, in order. No edge differs from an edge without
@@ -134,13 +134,13 @@ impl Record {
             root: None,
             in_place: None,
             op: 0,
-            same: Amount::UNSAID,
+            same: Amount::UNKNOWN,
             list: 0,
             args: [0; 3],
             name: name.into(),
             who,
             detail: String::new(),
-            pairs: vec![(Amount::UNSAID, Amount::UNSAID); n as usize],
+            pairs: vec![(Amount::UNKNOWN, Amount::UNKNOWN); n as usize],
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_comes_back_as_it_was_said() {
+    fn a_record_comes_back_as_it_was_encoded() {
         let mut r = Record::new("reduce", "rank 3".into(), 2);
         (r.form, r.refused, r.root, r.in_place) = (LATER, 8, Some(0), Some(false));
         (r.op, r.list, r.args) = (7, 9, [1, 2, 3]);
