@@ -109,7 +109,7 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     let seen = open.seen();
     let buf = match how.writes {
         true => seen.representation.to_file(&data)?,
-        false => seen.representation.landing(&data)?,
+        false => seen.representation.read_buffer(&data)?,
     };
     let etype = seen.view.etype();
     if buf.len() % etype != 0 {

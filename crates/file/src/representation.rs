@@ -139,7 +139,7 @@ impl Representation {
     }
 
     /// The buffer for reading this many elements of a datatype.
-    pub fn landing(&self, data: &Data) -> Res<Buf> {
+    pub fn read_buffer(&self, data: &Data) -> Res<Buf> {
         match self {
             Representation::External32 => room(
                 data.count
@@ -154,16 +154,11 @@ impl Representation {
 
     /// Puts `came` bytes that were read into their places in memory; returns how many bytes they
     /// are there.
-    pub fn from_file(&self, landed: &Buf, came: u64, data: &Data) -> Res<u64> {
+    pub fn from_file(&self, read: &Buf, came: u64, data: &Data) -> Res<u64> {
         match self {
             Representation::External32 => {
                 let each = data.of.layout.signature().external.max(1);
-                from_external(
-                    &data.of.layout,
-                    data.count,
-                    &landed.slice(0, came),
-                    &data.buf,
-                )?;
+                from_external(&data.of.layout, data.count, &read.slice(0, came), &data.buf)?;
                 // Whole datatypes; for a part of one, the proportional number.
                 let rest = came % each * data.of.layout.size() / each;
                 Ok(came / each * data.of.layout.size() + rest)
@@ -174,7 +169,7 @@ impl Representation {
                     count: came / each,
                     ..data.clone()
                 };
-                user.convert(user.read, &whole, landed)?;
+                user.convert(user.read, &whole, read)?;
                 Ok(whole.count * data.of.layout.size())
             }
             _ => Ok(came),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
 use kw_path::shm::Local;
-use kw_path::{Body, Down, Inbound, Landing, Path, ShmPath};
+use kw_path::{Body, Destination, Down, Inbound, Path, ShmPath};
 use kw_proto::wire::{Header, Kind, RemoteRegion};
 use kw_sys::buf::Buf;
 
@@ -31,14 +31,14 @@ impl Inbound for Sink {
         self.last = head.token;
         self.got += 1;
     }
-    fn on_head(&mut self, _from: Peer, _head: &Header) -> Landing {
-        Landing {
+    fn on_head(&mut self, _from: Peer, _head: &Header) -> Destination {
+        Destination {
             cookie: 0,
             buf: self.buf.clone(),
             at: 0,
         }
     }
-    fn on_landed(&mut self, _from: Peer, _cookie: u64) {
+    fn on_body(&mut self, _from: Peer, _cookie: u64) {
         self.got += 1;
     }
     fn on_sent(&mut self, _to: Peer, _cookie: u64) {}

@@ -10,7 +10,7 @@
 
 use kw_base::Peer;
 use kw_path::tcp::{Config, TcpPath, Tuning};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, Sent};
+use kw_path::{Body, Destination, Down, Inbound, Member, Path, Ports, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::clock::now;
@@ -115,14 +115,14 @@ impl Inbound for Posted {
         self.buf.write(0, body);
         self.came += 1;
     }
-    fn on_head(&mut self, _from: Peer, _head: &Header) -> Landing {
-        Landing {
+    fn on_head(&mut self, _from: Peer, _head: &Header) -> Destination {
+        Destination {
             cookie: 0,
             buf: self.buf.clone(),
             at: 0,
         }
     }
-    fn on_landed(&mut self, _from: Peer, _cookie: u64) {
+    fn on_body(&mut self, _from: Peer, _cookie: u64) {
         self.came += 1;
     }
     fn on_sent(&mut self, _to: Peer, _cookie: u64) {

@@ -72,8 +72,8 @@ pub enum Refused {
 
 /// Destination of the payload of a frame whose header came first.
 #[derive(Clone, Debug)]
-pub struct Landing {
-    /// Given back in [`Inbound::on_landed`].
+pub struct Destination {
+    /// Given back in [`Inbound::on_body`].
     pub cookie: u64,
     /// Body bytes `0..buf.len()-at` go to `buf` from `at` on; bytes beyond it are thrown away.
     pub buf: Buf,
@@ -84,16 +84,16 @@ pub struct Landing {
 /// Receiver of frames: the engine, or a recorder in a test.
 ///
 /// For each frame a path calls either `on_frame` (the whole body is in memory) or `on_head` and
-/// later, when the last byte is in place, `on_landed`. Frames of one peer begin in the order they
+/// later, when the last byte is in place, `on_body`. Frames of one peer begin in the order they
 /// were sent. They also land in that order, except `Data` and `Write`, whose payload others may
 /// overtake: their receive is known, so this is not visible.
 pub trait Inbound {
     /// A whole frame. `body` is valid during the call only.
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]);
     /// A header whose body is still on its way (only kinds whose body is payload).
-    fn on_head(&mut self, from: Peer, head: &Header) -> Landing;
+    fn on_head(&mut self, from: Peer, head: &Header) -> Destination;
     /// The body announced by `on_head` is in place.
-    fn on_landed(&mut self, from: Peer, cookie: u64);
+    fn on_body(&mut self, from: Peer, cookie: u64);
     /// A queued frame has left the caller's memory.
     fn on_sent(&mut self, to: Peer, cookie: u64);
     /// The peer cannot be reached any more. `clean`: it said goodbye first.

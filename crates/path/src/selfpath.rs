@@ -1,7 +1,7 @@
 //! The path to oneself: frames go around through a queue.
 //!
 //! Short payload is copied into the queue; long payload stays in the caller's memory and is copied
-//! once, straight into its landing, by the next poll.
+//! once, straight into its destination, by the next poll.
 
 use std::collections::VecDeque;
 
@@ -55,9 +55,9 @@ impl SelfPath {
         match kept {
             Kept::Bytes(b) => inbound.on_frame(self.me, &head, &b),
             Kept::Payload { buf, from, len } => {
-                let landing = inbound.on_head(self.me, &head);
-                buf.copy_to(from, &landing.buf, landing.at, len);
-                inbound.on_landed(self.me, landing.cookie);
+                let destination = inbound.on_head(self.me, &head);
+                buf.copy_to(from, &destination.buf, destination.at, len);
+                inbound.on_body(self.me, destination.cookie);
                 inbound.on_sent(self.me, cookie);
             }
         }

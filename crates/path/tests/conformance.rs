@@ -22,7 +22,7 @@ macro_rules! conformance {
                 headers_of_every_kind_survive,
                 a_part_of_a_buffer_is_sent,
                 typed_buffers_are_packed_and_unpacked,
-                a_short_landing_loses_only_the_rest,
+                a_short_destination_loses_only_the_rest,
                 a_thousand_frames_wait_for_a_receiver_that_sleeps,
                 both_directions_flow_at_once,
                 many_peers_keep_their_order,

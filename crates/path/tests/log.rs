@@ -4,7 +4,7 @@ use kw_base::sync::Mutex;
 use kw_base::{Peer, Tick};
 use kw_path::shm::Local;
 use kw_path::udp::{Config, UdpPath};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, ShmPath};
+use kw_path::{Body, Destination, Down, Inbound, Member, Path, Ports, ShmPath};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::unix::Conn;
@@ -63,15 +63,15 @@ impl Inbound for Count {
     fn on_frame(&mut self, _: Peer, _: &Header, _: &[u8]) {
         self.came += 1;
     }
-    fn on_head(&mut self, _: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len as usize);
-        Landing {
+        Destination {
             cookie: 0,
             buf,
             at: 0,
         }
     }
-    fn on_landed(&mut self, _: Peer, _: u64) {
+    fn on_body(&mut self, _: Peer, _: u64) {
         self.came += 1;
     }
     fn on_sent(&mut self, _: Peer, _: u64) {}

@@ -5,7 +5,7 @@ mod pair;
 
 use kw_base::{Peer, Tick};
 use kw_path::shm::Doorbell;
-use kw_path::{Body, Down, Inbound, Landing, Path, Sent, ShmPath};
+use kw_path::{Body, Destination, Down, Inbound, Path, Sent, ShmPath};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_sys::doorbell::Mode;
@@ -22,14 +22,14 @@ impl Inbound for Count {
     fn on_frame(&mut self, _from: Peer, _head: &Header, _body: &[u8]) {
         self.came += 1;
     }
-    fn on_head(&mut self, _from: Peer, head: &Header) -> Landing {
-        Landing {
+    fn on_head(&mut self, _from: Peer, head: &Header) -> Destination {
+        Destination {
             cookie: 0,
             buf: Buf::alloc(head.len as usize),
             at: 0,
         }
     }
-    fn on_landed(&mut self, _from: Peer, _cookie: u64) {
+    fn on_body(&mut self, _from: Peer, _cookie: u64) {
         self.came += 1;
     }
     fn on_sent(&mut self, _to: Peer, _cookie: u64) {

@@ -5,7 +5,7 @@
 
 use kw_base::{Peer, Tick};
 use kw_path::udp::{Config, UdpPath};
-use kw_path::{Body, Down, Inbound, Landing, Member, Path, Ports, Sent};
+use kw_path::{Body, Destination, Down, Inbound, Member, Path, Ports, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use std::net::{SocketAddr, UdpSocket};
@@ -24,13 +24,13 @@ impl Inbound for Log {
     fn on_frame(&mut self, _from: Peer, head: &Header, body: &[u8]) {
         self.came.push((head.tag, body.to_vec()));
     }
-    fn on_head(&mut self, _from: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _from: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len as usize);
         self.open.push((head.tag, buf.clone()));
         let cookie = self.open.len() as u64 - 1;
-        Landing { cookie, buf, at: 0 }
+        Destination { cookie, buf, at: 0 }
     }
-    fn on_landed(&mut self, _from: Peer, cookie: u64) {
+    fn on_body(&mut self, _from: Peer, cookie: u64) {
         let (tag, buf) = self.open[cookie as usize].clone();
         let mut body = vec![0; buf.len() as usize];
         buf.read(0, &mut body);

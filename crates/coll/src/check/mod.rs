@@ -575,10 +575,10 @@ impl World {
         if rank.flights.iter().any(|f| mine(f) && !f.ended) {
             return false;
         }
-        let (landed, left) = rank.flights.iter().partition(|f| mine(f));
+        let (complete, left) = rank.flights.iter().partition(|f| mine(f));
         rank.flights = left;
-        let landed: Vec<Flight> = landed;
-        for flight in landed {
+        let complete: Vec<Flight> = complete;
+        for flight in complete {
             if let Some(news) = flight.news {
                 self.ranks[me].clock.join(&news);
             }

@@ -122,7 +122,7 @@ impl Driving<'_> {
             Step::Reduce { left, right } => {
                 reduce(run, left, right, self.channels).then_some(Drive::User)
             }
-            Step::Await(slot) => self.landed(run, slot as usize).map(waiting),
+            Step::Await(slot) => self.completed(run, slot as usize).map(waiting),
             Step::Fence => self.fence(run).map(waiting),
             Step::Raise(_) | Step::Watch { .. } | Step::WatchAll(_) => {
                 run.fail(Failure::NoShmRegion);
@@ -181,7 +181,7 @@ impl Driving<'_> {
 
     /// Remaining condition of a slot; takes its outcome when it has ended.
     #[inline]
-    fn landed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
+    fn completed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
         let flight = run.work.as_mut()?.flights.get_mut(slot)?;
         let req = flight.req?;
         if !self.messages.is_done(req) {
@@ -212,13 +212,13 @@ impl Driving<'_> {
     fn fence(&mut self, run: &mut Run) -> Option<(ReqId, Peer)> {
         while !run.has_failed() {
             let slot = match &run.work {
-                Some(work) if work.landed < work.flights.len() => work.landed,
+                Some(work) if work.completed < work.flights.len() => work.completed,
                 _ => return None,
             };
-            if let Some(left) = self.landed(run, slot) {
+            if let Some(left) = self.completed(run, slot) {
                 return Some(left);
             }
-            run.work().landed += 1;
+            run.work().completed += 1;
         }
         None
     }

@@ -100,7 +100,7 @@ pub(super) struct Work {
     pub element: Option<Memory>,
     pub flights: Vec<Flight>,
     /// Flights before this one have ended.
-    pub landed: usize,
+    pub completed: usize,
 }
 
 /// See the module.
@@ -370,7 +370,7 @@ impl Run {
             }
             work.memory.clear(store);
             work.flights.clear();
-            work.landed = 0;
+            work.completed = 0;
             if !work.schedule.temps.is_empty() && self.bound == Bound::Yes {
                 self.bound = Bound::Ops;
             }

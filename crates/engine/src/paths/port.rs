@@ -3,10 +3,10 @@
 use kw_base::counters::Counter;
 use kw_base::events::Event;
 use kw_base::{Key, Peer};
-use kw_path::{Down, Inbound, Landing};
+use kw_path::{Destination, Down, Inbound};
 use kw_proto::endpoint::{Action, Refused};
 use kw_proto::machine::Machine;
-use kw_proto::p2p::Place;
+use kw_proto::p2p::Target;
 use kw_proto::wire::Header;
 use kw_sys::buf::Buf;
 
@@ -54,26 +54,24 @@ impl Inbound for Port<'_> {
         }
     }
 
-    fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, from: Peer, head: &Header) -> Destination {
         self.frames += 1;
-        let (place, buf) = match self.machine.receiver().on_head(from, head) {
-            Ok(landing) => (landing.place, landing.buf),
+        let (target, buf) = match self.machine.receiver().on_head(from, head) {
+            Ok(destination) => (destination.target, destination.buf),
             Err(why) => {
                 self.refuse(from, why);
-                (Place::Nowhere, Buf::EMPTY)
+                (Target::Nowhere, Buf::EMPTY)
             }
         };
-        Landing {
-            cookie: place.to_cookie(),
+        Destination {
+            cookie: target.to_cookie(),
             buf,
             at: 0,
         }
     }
 
-    fn on_landed(&mut self, _from: Peer, cookie: u64) {
-        self.machine
-            .receiver()
-            .on_landed(Place::from_cookie(cookie));
+    fn on_body(&mut self, _from: Peer, cookie: u64) {
+        self.machine.receiver().on_body(Target::from_cookie(cookie));
     }
 
     fn on_sent(&mut self, _to: Peer, cookie: u64) {

@@ -12,7 +12,7 @@ use super::bulk::{Drainer, Emptied, Filler};
 use super::fetch::Fetcher;
 use super::ring::{Consumer, Found, Producer, longest};
 use super::segment::{CELL, CELLS, Lane};
-use crate::{Body, Inbound, Landing, Sent};
+use crate::{Body, Destination, Inbound, Sent};
 
 /// Bytes of a cell before the body: publication word and header.
 const FRONT: usize = 8 + HEADER_LEN;
@@ -69,7 +69,7 @@ enum Kept {
 
 #[derive(Debug)]
 struct Arriving {
-    landing: Landing,
+    destination: Destination,
     done: u64,
     len: u64,
 }
@@ -483,7 +483,7 @@ impl Link {
 
     fn arrive<I: Inbound + ?Sized>(&mut self, head: &Header, len: u64, inbound: &mut I) -> bool {
         self.arriving = Some(Arriving {
-            landing: inbound.on_head(self.peer, head),
+            destination: inbound.on_head(self.peer, head),
             done: 0,
             len,
         });
@@ -528,9 +528,11 @@ impl Link {
             return true;
         };
         while a.done < a.len {
-            let at = a.landing.at + a.done;
+            let at = a.destination.at + a.done;
             let pool = (self.inn.memory(), &mut *emptied);
-            let (n, feed) = self.drainer.drain(pool, &a.landing.buf, at, a.len - a.done);
+            let (n, feed) = self
+                .drainer
+                .drain(pool, &a.destination.buf, at, a.len - a.done);
             if n == 0 {
                 return false;
             }
@@ -539,9 +541,9 @@ impl Link {
             moved.ring = true;
             moved.feed |= feed;
         }
-        let cookie = a.landing.cookie;
+        let cookie = a.destination.cookie;
         self.arriving = None;
-        inbound.on_landed(self.peer, cookie);
+        inbound.on_body(self.peer, cookie);
         true
     }
 }

@@ -4,8 +4,8 @@
 //! their order, as the contract of [`Path`] says; everything else is random: how long a frame
 //! travels, whether a send is [`Sent::Queued`] (its payload is then read from the sender's buffer
 //! only when it leaves, so memory reused too early shows), whether a payload comes whole or as
-//! `on_head` and, several polls later, `on_landed`, and whether the heads of later frames come
-//! before an earlier payload has landed.
+//! `on_head` and, several polls later, `on_body`, and whether the heads of later frames come
+//! before an earlier payload has arrived.
 //!
 //! Time is the net's own: every poll of any path advances it by [`SimOptions::step`], and
 //! [`SimNet::advance`] by any amount; the `now` given by the caller of `poll` is ignored. The same

@@ -1,8 +1,8 @@
 //! The state behind [`super::SimNet`]: per ordered pair of ranks, the frames that are queued,
-//! travel, or are landing.
+//! travel, or are arriving.
 
 use super::{Rng, SimOptions};
-use crate::contract::{Body, Down, Inbound, Landing, Sent};
+use crate::contract::{Body, Destination, Down, Inbound, Sent};
 use kw_base::{Peer, Tick};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
@@ -36,7 +36,7 @@ struct Flight {
 struct Arriving {
     body: Vec<u8>,
     done: usize,
-    landing: Landing,
+    destination: Destination,
 }
 
 /// One direction between two ranks.
@@ -309,11 +309,11 @@ impl Net {
             };
             moved = true;
             if splits && (behind || self.rng.chance(self.options.partial)) {
-                let landing = inbound.on_head(from, &f.head);
+                let destination = inbound.on_head(from, &f.head);
                 self.lines[i].arriving.push_back(Arriving {
                     body: f.body,
                     done: 0,
-                    landing,
+                    destination,
                 });
             } else {
                 inbound.on_frame(from, &f.head, &f.body);
@@ -322,28 +322,28 @@ impl Net {
         moved | self.farewell(i, from, inbound)
     }
 
-    /// Puts the next piece of the oldest landing payload in place; sometimes the rest of it, and so
-    /// on.
+    /// Puts the next piece of the oldest arriving payload in place; sometimes the rest of it, and
+    /// so on.
     fn land(&mut self, line: usize, from: Peer, inbound: &mut dyn Inbound) -> bool {
         let mut moved = false;
         while let Some(a) = self.lines[line].arriving.front_mut() {
             let left = a.body.len() - a.done;
             let piece = self.rng.between(1, left as u64) as usize;
-            let room = a.landing.buf.len().saturating_sub(a.landing.at) as usize;
+            let room = a.destination.buf.len().saturating_sub(a.destination.at) as usize;
             let fits = (a.done + piece).min(room);
             if a.done < fits {
-                a.landing
+                a.destination
                     .buf
-                    .write(a.landing.at + a.done as u64, &a.body[a.done..fits]);
+                    .write(a.destination.at + a.done as u64, &a.body[a.done..fits]);
             }
             a.done += piece;
             moved = true;
             if a.done < a.body.len() {
                 break;
             }
-            let cookie = a.landing.cookie;
+            let cookie = a.destination.cookie;
             self.lines[line].arriving.pop_front();
-            inbound.on_landed(from, cookie);
+            inbound.on_body(from, cookie);
         }
         moved
     }

@@ -1,7 +1,7 @@
 //! Tests of the simulator itself: order, memory, ends.
 
 use super::*;
-use crate::contract::Landing;
+use crate::contract::Destination;
 use kw_proto::wire::Kind;
 use proptest::prelude::*;
 
@@ -29,13 +29,13 @@ impl Inbound for Log {
     fn on_frame(&mut self, from: Peer, head: &Header, body: &[u8]) {
         self.came.push((from.0, head.token, body.to_vec()));
     }
-    fn on_head(&mut self, _from: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _from: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len as usize);
         let cookie = self.open.len() as u64;
         self.open.push((cookie, head.token, buf.clone()));
-        Landing { cookie, buf, at: 0 }
+        Destination { cookie, buf, at: 0 }
     }
-    fn on_landed(&mut self, from: Peer, cookie: u64) {
+    fn on_body(&mut self, from: Peer, cookie: u64) {
         let (_, token, buf) = self.open[cookie as usize].clone();
         let mut body = vec![0; buf.len() as usize];
         buf.read(0, &mut body);

@@ -1,12 +1,12 @@
 //! A payload on its way to its destination.
 
-use crate::contract::Landing;
+use crate::contract::Destination;
 use kw_sys::buf::Buf;
 
 /// One payload, or one piece of a payload.
 #[derive(Debug)]
 pub struct Inflow {
-    landing: Landing,
+    destination: Destination,
     len: u64,
     done: u64,
     /// End of the segment that is being received; frames follow it.
@@ -15,9 +15,9 @@ pub struct Inflow {
 
 impl Inflow {
     /// `len` bytes of which the first `stop` come before anything else.
-    pub fn new(landing: Landing, len: u64, stop: u64) -> Inflow {
+    pub fn new(destination: Destination, len: u64, stop: u64) -> Inflow {
         Inflow {
-            landing,
+            destination,
             len,
             done: 0,
             stop,
@@ -54,22 +54,26 @@ impl Inflow {
         self.len - self.done
     }
 
-    /// Cookie that is given back when it has landed.
+    /// Cookie that is given back when it has arrived.
     pub fn cookie(&self) -> u64 {
-        self.landing.cookie
+        self.destination.cookie
     }
 
     /// Bytes of the payload up to the segment's end that have a place.
     fn fits(&self) -> u64 {
-        self.stop
-            .min(self.landing.buf.len().saturating_sub(self.landing.at))
+        self.stop.min(
+            self.destination
+                .buf
+                .len()
+                .saturating_sub(self.destination.at),
+        )
     }
 
     /// Place of the next bytes: buffer, first byte, and how many of them have a place there.
     #[inline]
     pub fn place(&self) -> (&Buf, u64, u64) {
         let want = self.fits().saturating_sub(self.done);
-        (&self.landing.buf, self.landing.at + self.done, want)
+        (&self.destination.buf, self.destination.at + self.done, want)
     }
 
     /// `n` bytes have been put in their place.
@@ -97,6 +101,6 @@ impl Inflow {
 
     /// The rest is discarded.
     pub fn throw_away(&mut self) {
-        self.landing = super::stripe::nowhere();
+        self.destination = super::stripe::nowhere();
     }
 }

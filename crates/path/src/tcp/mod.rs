@@ -36,10 +36,10 @@
 //! body. Header and payload leave in one gathering call from where they are; what the socket does
 //! not take is queued (payload as a clone of its [`Buf`](kw_sys::buf::Buf), anything small as a
 //! copy). A frame whose body is in the read buffer goes to `on_frame`; a longer payload is received
-//! straight into its [`Landing`](crate::Landing). Between hosts the payload of `Data` and `Write`
-//! comes in segments, between which small frames pass (see `outbox`); on loopback it would gain
-//! nothing. Reading and writing take turns with a budget, so that two ranks that send each other
-//! large messages both move.
+//! straight into its [`Destination`](crate::Destination). Between hosts the payload of `Data` and
+//! `Write` comes in segments, between which small frames pass (see `outbox`); on loopback it would
+//! gain nothing. Reading and writing take turns with a budget, so that two ranks that send each
+//! other large messages both move.
 //!
 //! # Making connections
 //! All addresses of the peer are tried at once (see `dial`), and the first one that proves the

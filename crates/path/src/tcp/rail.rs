@@ -163,13 +163,13 @@ impl Rail {
         Ok(moved)
     }
 
-    /// Receives as many pieces as it gets turns for. Returns whether something came; `landed` is
+    /// Receives as many pieces as it gets turns for. Returns whether something came; `complete` is
     /// called for payloads that are complete.
     pub fn pull(
         &mut self,
         stripes: &mut Stripes,
         tuning: &Tuning,
-        landed: &mut Vec<(u64, u64)>,
+        complete: &mut Vec<(u64, u64)>,
     ) -> Result<bool, End> {
         let mut moved = false;
         for _ in 0..tuning.turns {
@@ -199,7 +199,7 @@ impl Rail {
             {
                 self.have = 0;
                 let cookie = stripes.arrived(&piece);
-                landed.extend(cookie.map(|c| (piece.number, c)));
+                complete.extend(cookie.map(|c| (piece.number, c)));
             }
         }
         if self.sock.wakes_at() > 1 {
@@ -215,8 +215,8 @@ impl Rail {
             return Err(End::Nonsense(WireError::Misplaced(head.kind)));
         }
         let piece = piece_of(&head);
-        let landing = stripes.place(&piece)?;
-        self.receiving = landing.map(|l| (piece, Inflow::new(l, piece.len, piece.len)));
+        let destination = stripes.place(&piece)?;
+        self.receiving = destination.map(|l| (piece, Inflow::new(l, piece.len, piece.len)));
         Ok(self.receiving.is_some())
     }
 

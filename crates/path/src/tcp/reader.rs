@@ -271,12 +271,12 @@ impl FrameReader {
     /// The header of a payload that is still to come, in one segment (`whole`) or several.
     #[inline]
     fn begin_payload(&mut self, peer: Peer, head: &Header, whole: bool, inbound: &mut dyn Inbound) {
-        let (landing, len) = (inbound.on_head(peer, head), head.body_len());
+        let (destination, len) = (inbound.on_head(peer, head), head.body_len());
         if !whole {
             self.incoming.payload();
         }
         let stop = if whole { len } else { self.segment };
-        self.inflow = Some(Inflow::new(landing, len, stop));
+        self.inflow = Some(Inflow::new(destination, len, stop));
     }
 
     /// The header of a piece has come.
@@ -284,9 +284,9 @@ impl FrameReader {
     fn begin_piece(&mut self, head: &Header, stripes: &mut LinkStripes) -> Result<Inflow, End> {
         let piece = piece_of(head);
         let place = stripes.make().place(&piece)?;
-        let landing = place.ok_or_else(|| misplaced(head.kind))?;
+        let destination = place.ok_or_else(|| misplaced(head.kind))?;
         self.piece = Some(piece);
-        Ok(Inflow::new(landing, piece.len, piece.len))
+        Ok(Inflow::new(destination, piece.len, piece.len))
     }
 
     /// The segment of the payload is complete: so is the payload, or frames follow that may pass
@@ -295,10 +295,10 @@ impl FrameReader {
         match (self.inflow.take(), self.piece.take()) {
             (Some(_), Some(piece)) => {
                 if let Some(cookie) = stripes.make().arrived(&piece) {
-                    inbound.on_landed(peer, cookie);
+                    inbound.on_body(peer, cookie);
                 }
             }
-            (Some(f), _) if f.is_complete() => inbound.on_landed(peer, f.cookie()),
+            (Some(f), _) if f.is_complete() => inbound.on_body(peer, f.cookie()),
             (part, _) => self.paused = part,
         }
     }
@@ -317,8 +317,8 @@ impl FrameReader {
         if !segmented(head.kind) || head.len == 0 {
             return Err(misplaced(Kind::Striped));
         }
-        let landing = inbound.on_head(peer, &head);
-        stripes.make().comes(head.len, landing);
+        let destination = inbound.on_head(peer, &head);
+        stripes.make().comes(head.len, destination);
         Ok(())
     }
 

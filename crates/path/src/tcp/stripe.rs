@@ -2,7 +2,7 @@
 //! them. They outlive connections.
 
 use super::disconnect::End;
-use crate::contract::Landing;
+use crate::contract::Destination;
 use kw_proto::stripe::{Carrier, Incoming, Outgoing, Piece, Place};
 use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::buf::Buf;
@@ -17,7 +17,7 @@ const FIRST: Carrier = 0;
 #[derive(Debug)]
 pub struct Stripes {
     out: Outgoing<Buf>,
-    into: Incoming<Landing>,
+    into: Incoming<Destination>,
     /// Payloads that have come, which the peer has not been told.
     taken: Vec<u64>,
     /// Payloads that the peer has, whose owners have not been told.
@@ -88,28 +88,28 @@ impl Stripes {
     }
 
     /// The next payload of this many bytes arrives in pieces.
-    pub fn comes(&mut self, len: u64, landing: Landing) {
-        self.into.begin(len, landing);
+    pub fn comes(&mut self, len: u64, destination: Destination) {
+        self.into.begin(len, destination);
     }
 
     /// Where a piece goes; nowhere if it is not wanted. `None`: its payload has not begun.
-    pub fn place(&self, piece: &Piece) -> Result<Option<Landing>, End> {
+    pub fn place(&self, piece: &Piece) -> Result<Option<Destination>, End> {
         let mismatch = |_| End::Nonsense(WireError::Misplaced(Kind::Piece));
         Ok(match self.into.place(piece).map_err(mismatch)? {
             Place::Early => None,
             Place::Had => Some(nowhere()),
-            Place::Wanted(whole) => Some(Landing {
+            Place::Wanted(whole) => Some(Destination {
                 at: whole.at.saturating_add(piece.offset),
                 ..whole.clone()
             }),
         })
     }
 
-    /// A piece is in place. Returns the cookie of the payload's landing if all of it is.
+    /// A piece is in place. Returns the cookie of the payload's destination if all of it is.
     pub fn arrived(&mut self, piece: &Piece) -> Option<u64> {
-        let landing = self.into.arrived(piece)?;
+        let destination = self.into.arrived(piece)?;
         self.taken.push(piece.number);
-        Some(landing.cookie)
+        Some(destination.cookie)
     }
 
     /// Payloads that have come, which the peer has to be told; each once.
@@ -180,8 +180,8 @@ impl Stripes {
 }
 
 /// A place for bytes that are thrown away.
-pub fn nowhere() -> Landing {
-    Landing {
+pub fn nowhere() -> Destination {
+    Destination {
         cookie: NOBODY,
         buf: Buf::alloc(0),
         at: 0,
@@ -258,12 +258,12 @@ mod tests {
             stripes.place(&piece(8, 8)).unwrap().is_none(),
             "it is early"
         );
-        let landing = Landing {
+        let destination = Destination {
             cookie: 5,
             buf: Buf::alloc(30),
             at: 10,
         };
-        stripes.comes(20, landing);
+        stripes.comes(20, destination);
         assert!(stripes.is_coming() && stripes.is_open(0));
         let at = |p: &Piece, s: &Stripes| s.place(p).unwrap().expect("it has begun").at;
         for (offset, len) in [(16, 4), (0, 8)] {

@@ -185,18 +185,18 @@ impl Striping {
     ) -> bool {
         let mut none = Stripes::new(1);
         let stripes = peers.stripes(peer).unwrap_or(&mut none);
-        let (mut moved, mut landed, mut ended) = (false, Vec::new(), Vec::new());
+        let (mut moved, mut complete, mut ended) = (false, Vec::new(), Vec::new());
         for rail in self.rails.of_mut(peer) {
-            match rail.pull(stripes, &local.tuning, &mut landed) {
+            match rail.pull(stripes, &local.tuning, &mut complete) {
                 Ok(came) => moved |= came,
                 Err(_) => ended.push(rail.id()),
             }
         }
-        for (number, cookie) in landed {
+        for (number, cookie) in complete {
             if let Some(stream) = peers.stream_mut(peer) {
                 stream.reader_mut().stop_writing(number);
             }
-            inbound.on_landed(peer, cookie);
+            inbound.on_body(peer, cookie);
         }
         moved |= !ended.is_empty();
         for id in ended {

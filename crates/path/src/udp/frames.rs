@@ -1,6 +1,6 @@
 //! Frames out of a stream of bytes that comes in pieces.
 
-use crate::contract::{Inbound, Landing};
+use crate::contract::{Destination, Inbound};
 use kw_base::Peer;
 use kw_proto::wire::{HEADER_LEN, Header, Kind, WireError};
 
@@ -12,7 +12,7 @@ enum Place {
     /// The small body of a frame of protocol.
     Small(Header, Vec<u8>),
     /// A payload: where it goes, its length, bytes that have come.
-    Payload(Landing, u64, u64),
+    Payload(Destination, u64, u64),
 }
 
 /// The reading end of a stream.
@@ -70,16 +70,18 @@ impl Reader {
                     }
                     &bytes[n..]
                 }
-                Place::Payload(landing, len, done) => {
+                Place::Payload(destination, len, done) => {
                     let n = (*len - *done).min(bytes.len() as u64);
-                    let room = landing.buf.len().saturating_sub(landing.at);
+                    let room = destination.buf.len().saturating_sub(destination.at);
                     let placed = room.saturating_sub(*done).min(n) as usize;
                     if placed > 0 {
-                        landing.buf.write(landing.at + *done, &bytes[..placed]);
+                        destination
+                            .buf
+                            .write(destination.at + *done, &bytes[..placed]);
                     }
                     *done += n;
                     if done == len {
-                        inbound.on_landed(peer, landing.cookie);
+                        inbound.on_body(peer, destination.cookie);
                         self.place = Place::Head(0);
                     }
                     &bytes[n as usize..]

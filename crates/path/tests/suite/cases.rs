@@ -155,9 +155,9 @@ pub fn typed_buffers_are_packed_and_unpacked<F: Fixture>() {
     }
 }
 
-/// Data beyond the landing is discarded, later data is intact, and a landing may begin inside a
-/// buffer.
-pub fn a_short_landing_loses_only_the_rest<F: Fixture>() {
+/// Data beyond the destination is discarded, later data is intact, and a destination may begin
+/// inside a buffer.
+pub fn a_short_destination_loses_only_the_rest<F: Fixture>() {
     let mut w = World::<F::P>::new::<F>(2);
     (w.seen[1].cut, w.seen[1].at) = (70_001, 13);
     let sizes = [900_000, 3, 300_000, 70_002, 65];

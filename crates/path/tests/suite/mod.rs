@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kw_base::{Peer, Tick};
 use kw_path::sim::Rng;
-use kw_path::{Body, Down, Inbound, Landing, Network, Path, Sent};
+use kw_path::{Body, Destination, Down, Inbound, Network, Path, Sent};
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_types::layout::Layout;
@@ -42,8 +42,8 @@ pub struct Came {
     pub body: Vec<u8>,
 }
 
-/// A frame whose body is on its way: sender, header, landing, and the memory behind a landing with
-/// gaps.
+/// A frame whose body is on its way: sender, header, destination, and the memory behind a
+/// destination with gaps.
 type Airborne = (u32, Header, Buf, Buf);
 
 /// Records everything a path brings, and checks what can be checked at once.
@@ -55,12 +55,12 @@ pub struct Recorder {
     pub sent: HashSet<u64>,
     /// Peers that went down, and whether they said goodbye.
     pub down: HashMap<u32, bool>,
-    /// Room given to a landing is this much shorter than the payload, and begins here.
+    /// Room given to a destination is this much shorter than the payload, and begins here.
     pub cut: u64,
     pub at: u64,
-    /// Landings have this layout, if one is given.
+    /// Destinations have this layout, if one is given.
     pub layout: Option<Arc<Layout>>,
-    landing: HashMap<u64, Airborne>,
+    destination: HashMap<u64, Airborne>,
     begun: HashMap<u32, VecDeque<u64>>,
     next: u64,
 }
@@ -75,7 +75,7 @@ impl Inbound for Recorder {
         });
     }
 
-    fn on_head(&mut self, from: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, from: Peer, head: &Header) -> Destination {
         self.next += 1;
         let room = self.at + head.body_len().saturating_sub(self.cut);
         let (buf, memory) = match &self.layout {
@@ -86,19 +86,19 @@ impl Inbound for Recorder {
             }
         };
         let airborne = (from.0, *head, buf.clone(), memory);
-        self.landing.insert(self.next, airborne);
+        self.destination.insert(self.next, airborne);
         self.begun.entry(from.0).or_default().push_back(self.next);
-        Landing {
+        Destination {
             cookie: self.next,
             buf,
             at: self.at,
         }
     }
 
-    fn on_landed(&mut self, from: Peer, cookie: u64) {
+    fn on_body(&mut self, from: Peer, cookie: u64) {
         let first = self.begun.get_mut(&from.0).and_then(|q| q.pop_front());
         assert_eq!(first, Some(cookie), "lands in the order of the heads");
-        let (who, head, buf, _memory) = self.landing.remove(&cookie).expect("landed once");
+        let (who, head, buf, _memory) = self.destination.remove(&cookie).expect("complete once");
         assert_eq!(who, from.0);
         let mut body = vec![0; buf.len() as usize];
         buf.read(0, &mut body);

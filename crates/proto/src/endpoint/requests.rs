@@ -39,11 +39,11 @@ pub(crate) enum State {
     /// Receive: posted.
     Posted(Pattern),
     /// Receive: matched, payload on its way.
-    Landing,
+    Arriving,
     /// Receive: matched with an offer, which this token of its sender names, and asked for, or
     /// being fetched.
     Asked { offer: u64 },
-    /// Receive: matched with a message that is itself still landing in its unexpected buffer.
+    /// Receive: matched with a message that is itself still arriving in its unexpected buffer.
     Claimed,
     /// An object of the owner that is not a transfer (a collective schedule).
     Open,

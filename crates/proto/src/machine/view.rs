@@ -46,7 +46,7 @@ impl<B: Memory> Machine<B> {
     pub fn is_under_way(&self) -> bool {
         let mut requests = self.endpoint.requests.iter();
         let moves = |req: &Req<B>| req.state != State::Done && stand(req) == Stand::Moves;
-        requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_landing()
+        requests.any(|(_, r)| moves(r)) || self.p2p.receiving.is_arriving()
     }
 
     /// A receive of the program that has not ended and writes memory of this buffer: its envelope,
@@ -59,7 +59,7 @@ impl<B: Memory> Machine<B> {
         all.find_map(|(_, req)| {
             let want = match req.state {
                 State::Posted(want) => want,
-                State::Landing | State::Asked { .. } | State::Claimed => Pattern {
+                State::Arriving | State::Asked { .. } | State::Claimed => Pattern {
                     context: req.env.context,
                     source: Some(req.env.source),
                     tag: Some(req.env.tag),

@@ -22,7 +22,7 @@
 //! the sender takes a message for the cancelled receive's, and the receiver gives it to a later
 //! one, or keeps it. So a `Write` whose receive is no longer posted is matched by its envelope like
 //! any other message, and a `Data` names, besides the receive, the offer that it belongs to, by
-//! which its true receive is found ([`Receiver::stray_landing`]).
+//! which its true receive is found ([`Receiver::stray_destination`]).
 //!
 //! An offer whose payload the receiver may fetch is not answered by an announcement, nor is a
 //! synchronous one: both wait for the receiver's answer.
@@ -35,8 +35,8 @@
 //! context, tag (MPI_ANY_TAG as the smallest integer), capacity in `len`, receive in `token`, its
 //! source rank in `source`.
 
+use super::destination::{Destination, Target};
 use super::flow_control::is_p2p;
-use super::landing::{Landing, Place};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::unexpected::Early;
@@ -389,11 +389,11 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// A message comes for an announced receive.
-    pub(super) fn write_landing(
+    pub(super) fn write_destination(
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, Refused> {
+    ) -> Result<Destination<B>, Refused> {
         let key = Key::from_bits(head.token);
         let posted = match self.requests.get(key) {
             Some(req) if req.peer == Some(from) => match req.state {
@@ -408,39 +408,39 @@ impl<B: Memory> Receiver<'_, B> {
                 self.out.counters.hit(Counter::Expected);
                 Ok(self.land_in(key, from, envelope(head), head.len))
             }
-            _ => self.message_landing(from, head),
+            _ => self.message_destination(from, head),
         }
     }
 
     /// Payload of an offer that its sender took for the message of a cancelled receive: returns
     /// where it goes instead.
     #[cold]
-    pub(super) fn stray_landing(
+    pub(super) fn stray_destination(
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, Refused> {
+    ) -> Result<Destination<B>, Refused> {
         let offer = head.aux();
         let waits = |r: &Req<B>| r.peer == Some(from) && r.state == State::Asked { offer };
         let found = self.requests.iter().find(|(_, r)| waits(r));
         if let Some((key, req)) = found {
-            return Ok(Landing {
-                place: Place::Request(key),
+            return Ok(Destination {
+                target: Target::Request(key),
                 buf: req.buf.clone(),
             });
         }
         let unexpected = &self.receiving.unexpected;
         let Some(key) = unexpected.offer(from, offer) else {
-            return Ok(Landing::nowhere());
+            return Ok(Destination::nowhere());
         };
         let len = unexpected.get(key).map_or(0, |m| m.len);
         let buf = self.room(len)?;
         if let Some(mut m) = self.let_go(key) {
-            m.early = Early::Landing(buf.clone(), None);
+            m.early = Early::Arriving(buf.clone(), None);
             self.put_back(key, m);
         }
-        let place = Place::Early(key);
-        Ok(Landing { place, buf })
+        let target = Target::Early(key);
+        Ok(Destination { target, buf })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Eager: payload goes at once.
 
-use super::landing::{Landing, Place};
+use super::destination::{Destination, Target};
 use super::receiver::Receiver;
 use super::sender::{Mode, Sender};
 use super::unexpected::Early;
@@ -91,20 +91,20 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Payload that came with an envelope: into the posted receive, or into an unexpected buffer.
-    pub(super) fn message_landing(
+    pub(super) fn message_destination(
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, Refused> {
+    ) -> Result<Destination<B>, Refused> {
         let env = envelope(head);
         check(&env)?;
         self.peers[from].messages.ours.seen += 1;
         let sync = head.kind == Kind::EagerSync;
         let Some(key) = self.receiving.matching.arrive(env) else {
             let buf = self.room(head.len)?;
-            let key = self.store(from, head, sync, Early::Landing(buf.clone(), None));
-            let place = Place::Early(key);
-            return Ok(Landing { place, buf });
+            let key = self.store(from, head, sync, Early::Arriving(buf.clone(), None));
+            let target = Target::Early(key);
+            return Ok(Destination { target, buf });
         };
         self.out.counters.hit(Counter::Expected);
         self.taken_by_envelope(key, true);

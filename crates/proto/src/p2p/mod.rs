@@ -21,10 +21,10 @@
 
 pub mod announce;
 mod deferred;
+mod destination;
 mod direct;
 pub mod eager;
 mod flow_control;
-mod landing;
 mod peers;
 pub mod prices;
 mod receiver;
@@ -33,8 +33,8 @@ mod sender;
 pub mod table;
 mod unexpected;
 
+pub use destination::{Destination, Target};
 pub(crate) use flow_control::is_p2p;
-pub use landing::{Landing, Place};
 pub use peers::{PeerMessages, PeerState, Peers};
 pub use receiver::{Receiver, Receiving, TakenMessage, Unreceived};
 pub use sender::{Mode, Sender, Sending, Started};

@@ -1,8 +1,8 @@
 //! The receiver: receives and probes of this rank, and the messages that arrive for them. Its part
 //! of each protocol is in that protocol's file.
 
+use super::destination::{Destination, Target};
 use super::flow_control::HighWater;
-use super::landing::{Landing, Place};
 use super::peers::Peers;
 use super::unexpected::{Early, Message, Unexpected};
 use crate::endpoint::{Failure, Found, Memory, Outbox, Outcome, Refused};
@@ -68,15 +68,15 @@ impl<B> Receiving<B> {
             len: m.len,
             payload: match &m.early {
                 Early::Whole(payload) => Some(payload),
-                Early::Landing(..) | Early::Offer(_) => None,
+                Early::Arriving(..) | Early::Offer(_) => None,
             },
         })
     }
 
     /// Whether the payload of one of them is still on its way.
-    pub(crate) fn is_landing(&self) -> bool {
+    pub(crate) fn is_arriving(&self) -> bool {
         let mut all = self.unexpected.iter();
-        all.any(|m| matches!(m.early, Early::Landing(..)))
+        all.any(|m| matches!(m.early, Early::Arriving(..)))
     }
 
     /// Whether any peer was told to hold.
@@ -206,7 +206,7 @@ impl<B: Memory> Receiver<'_, B> {
             .expect("a waiting message is in the table");
         let key = self
             .requests
-            .insert(State::Landing, buf.clone(), Some(m.from), m.env);
+            .insert(State::Arriving, buf.clone(), Some(m.from), m.env);
         let signature = match &m.early {
             Early::Offer(offer) => offer.signature,
             _ if m.sync => 0,
@@ -224,7 +224,7 @@ impl<B: Memory> Receiver<'_, B> {
                 kept.copy_to(buf, m.len.min(buf.len()));
                 self.requests.finish_recv(key);
             }
-            Early::Landing(..) => self.claim_landing(message, m, key),
+            Early::Arriving(..) => self.claim_arriving(message, m, key),
             Early::Offer(offer) => self.accept_offer(m.from, m.token, offer, m.len, key),
         }
         key
@@ -309,10 +309,10 @@ impl<B: Memory> Receiver<'_, B> {
         self.out.record(Event::UnexpectedMessage, data);
     }
 
-    /// A receive claims a message that is still landing: the receive keeps its place in the table
-    /// until the message has landed.
-    fn claim_landing(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
-        if let Early::Landing(_, claimed) = &mut m.early {
+    /// A receive claims a message that is still arriving: the receive keeps its place in the table
+    /// until the message has arrived.
+    fn claim_arriving(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
+        if let Early::Arriving(_, claimed) = &mut m.early {
             *claimed = Some(req);
         }
         if let Some(r) = self.requests.get_mut(req) {
@@ -342,11 +342,11 @@ impl<B: Memory> Receiver<'_, B> {
 /// Payload.
 impl<B: Memory> Receiver<'_, B> {
     /// A header whose payload follows.
-    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Landing<B>, Refused> {
+    pub fn on_head(&mut self, from: Peer, head: &Header) -> Result<Destination<B>, Refused> {
         match head.kind {
-            Kind::Data => self.data_landing(from, head),
-            Kind::Write => self.write_landing(from, head),
-            _ => self.message_landing(from, head),
+            Kind::Data => self.data_destination(from, head),
+            Kind::Write => self.write_destination(from, head),
+            _ => self.message_destination(from, head),
         }
     }
 
@@ -357,9 +357,9 @@ impl<B: Memory> Receiver<'_, B> {
         head: &Header,
         body: &[u8],
     ) -> Result<(), Refused> {
-        let Landing { place, buf } = self.on_head(from, head)?;
+        let Destination { target, buf } = self.on_head(from, head)?;
         buf.write(0, body);
-        self.on_landed(place);
+        self.on_body(target);
         Ok(())
     }
 
@@ -370,32 +370,32 @@ impl<B: Memory> Receiver<'_, B> {
         from: Peer,
         env: Envelope,
         len: u64,
-    ) -> Landing<B> {
+    ) -> Destination<B> {
         self.requests.matched(key, env, len);
         match self.requests.get_mut(key) {
             Some(req) => {
-                req.state = State::Landing;
+                req.state = State::Arriving;
                 req.peer = Some(from);
-                Landing {
-                    place: Place::Request(key),
+                Destination {
+                    target: Target::Request(key),
                     buf: req.buf.clone(),
                 }
             }
-            None => Landing::nowhere(),
+            None => Destination::nowhere(),
         }
     }
 
-    /// The payload of a landing is in place.
-    pub fn on_landed(&mut self, place: Place) {
-        match place {
-            Place::Request(key) => self.requests.finish_recv(key),
-            Place::Early(key) => self.landed_early(key),
-            Place::Nowhere => {}
+    /// The payload of a destination is in place.
+    pub fn on_body(&mut self, target: Target) {
+        match target {
+            Target::Request(key) => self.requests.finish_recv(key),
+            Target::Early(key) => self.early_arrived(key),
+            Target::Nowhere => {}
         }
     }
 
-    fn landed_early(&mut self, key: Key) {
-        let Some((req, kept)) = self.receiving.unexpected.on_landed(key) else {
+    fn early_arrived(&mut self, key: Key) {
+        let Some((req, kept)) = self.receiving.unexpected.on_body(key) else {
             return;
         };
         let len = self.let_go(key).map_or(0, |m| m.len);

@@ -1,8 +1,8 @@
 //! Rendezvous and get: the sender offers, the receiver answers when it knows where the message
 //! goes.
 
+use super::destination::{Destination, Target};
 use super::eager::check;
-use super::landing::{Landing, Place};
 use super::peers::Peers;
 use super::receiver::Receiver;
 use super::sender::{Mode, Sender, Sending};
@@ -169,7 +169,7 @@ impl<B: Memory> Receiver<'_, B> {
                 }
                 self.requests.matched(key, env, head.len);
                 if let Some(req) = self.requests.get_mut(key) {
-                    req.state = State::Landing;
+                    req.state = State::Arriving;
                     req.peer = Some(from);
                 }
                 self.accept_offer(from, head.token, offer, head.len, key);
@@ -232,19 +232,19 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Payload of an offer.
-    pub(super) fn data_landing(
+    pub(super) fn data_destination(
         &mut self,
         from: Peer,
         head: &Header,
-    ) -> Result<Landing<B>, Refused> {
+    ) -> Result<Destination<B>, Refused> {
         let key = Key::from_bits(head.token);
         let asked = State::Asked { offer: head.aux() };
         match self.requests.get(key) {
-            Some(req) if req.peer == Some(from) && req.state == asked => Ok(Landing {
-                place: Place::Request(key),
+            Some(req) if req.peer == Some(from) && req.state == asked => Ok(Destination {
+                target: Target::Request(key),
                 buf: req.buf.clone(),
             }),
-            _ => self.stray_landing(from, head),
+            _ => self.stray_destination(from, head),
         }
     }
 }

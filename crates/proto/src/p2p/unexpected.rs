@@ -10,8 +10,8 @@ use kw_base::{Key, Peer, Slab};
 pub(super) enum Early<B> {
     /// The whole payload.
     Whole(B),
-    /// Payload still landing in our buffer; the request that has claimed it meanwhile.
-    Landing(B, Option<ReqKey>),
+    /// Payload still arriving in our buffer; the request that has claimed it meanwhile.
+    Arriving(B, Option<ReqKey>),
     /// Only the offer.
     Offer(Offer),
 }
@@ -32,7 +32,7 @@ impl<B> Message<B> {
     pub fn kept(&self) -> u64 {
         match self.early {
             Early::Offer(_) => 0,
-            Early::Whole(_) | Early::Landing(..) => self.len,
+            Early::Whole(_) | Early::Arriving(..) => self.len,
         }
     }
 
@@ -94,10 +94,10 @@ impl<B> Unexpected<B> {
         self.find(|m| m.from == from && m.token == token && matches!(m.early, Early::Offer(_)))
     }
 
-    /// The message of a peer that its sender takes back, unless part of it is still landing.
+    /// The message of a peer that its sender takes back, unless part of it is still arriving.
     pub fn cancelled(&self, from: Peer, env: Envelope, token: u64) -> Option<Key> {
         let is_it = |m: &Message<B>| m.from == from && m.env == env && m.token == token;
-        self.find(|m| is_it(m) && !matches!(m.early, Early::Landing(..)))
+        self.find(|m| is_it(m) && !matches!(m.early, Early::Arriving(..)))
     }
 
     /// All of them.
@@ -112,11 +112,11 @@ impl<B> Unexpected<B> {
 }
 
 impl<B: Clone> Unexpected<B> {
-    /// The payload of a message has landed. Returns the request that has claimed it, with the
+    /// The payload of a message has arrived. Returns the request that has claimed it, with the
     /// payload.
-    pub fn on_landed(&mut self, key: Key) -> Option<(ReqKey, B)> {
+    pub fn on_body(&mut self, key: Key) -> Option<(ReqKey, B)> {
         let m = self.messages.get_mut(key)?;
-        let Early::Landing(buf, claimed) = &m.early else {
+        let Early::Arriving(buf, claimed) = &m.early else {
             return None;
         };
         match *claimed {
@@ -154,37 +154,37 @@ mod tests {
         let mut table = Unexpected::default();
         let offer = table.insert(message(1, 1000, Early::Offer(Offer::default())));
         assert_eq!(table.bytes(), 0);
-        let landing = table.insert(message(2, 30, Early::Landing(0, None)));
+        let arriving = table.insert(message(2, 30, Early::Arriving(0, None)));
         let whole = table.insert(message(3, 5, Early::Whole(0)));
         assert_eq!(table.bytes(), 35);
         let mut m = table.remove(offer).unwrap();
-        m.early = Early::Landing(0, None);
+        m.early = Early::Arriving(0, None);
         table.put_back(offer, m);
         assert_eq!(table.bytes(), 1035);
-        for key in [offer, landing, whole] {
+        for key in [offer, arriving, whole] {
             assert!(table.remove(key).is_some() && table.remove(key).is_none());
         }
         assert_eq!(table.bytes(), 0);
     }
 
     #[test]
-    fn what_has_landed_waits_for_its_receive_or_goes_to_the_one_that_claimed_it() {
+    fn what_has_arrived_waits_for_its_receive_or_goes_to_the_one_that_claimed_it() {
         let mut table = Unexpected::default();
         let req = Key::from_bits(9);
-        let free = table.insert(message(1, 30, Early::Landing(6, None)));
-        let claimed = table.insert(message(2, 30, Early::Landing(8, Some(req))));
-        assert_eq!(table.on_landed(free), None);
+        let free = table.insert(message(1, 30, Early::Arriving(6, None)));
+        let claimed = table.insert(message(2, 30, Early::Arriving(8, Some(req))));
+        assert_eq!(table.on_body(free), None);
         assert!(matches!(table.get(free).unwrap().early, Early::Whole(6)));
-        assert_eq!(table.on_landed(free), None, "a second time means nothing");
-        assert_eq!(table.on_landed(claimed), Some((req, 8)));
+        assert_eq!(table.on_body(free), None, "a second time means nothing");
+        assert_eq!(table.on_body(claimed), Some((req, 8)));
     }
 
     #[test]
     fn a_message_that_lands_cannot_be_taken_back_and_is_no_offer() {
         let mut table = Unexpected::default();
         let offer = table.insert(message(1, 30, Early::Offer(Offer::default())));
-        let landing = table.insert(message(2, 30, Early::Landing(0, None)));
-        let env = table.get(landing).unwrap().env;
+        let arriving = table.insert(message(2, 30, Early::Arriving(0, None)));
+        let env = table.get(arriving).unwrap().env;
         assert_eq!(table.offer(Peer(1), 1), Some(offer));
         assert_eq!(table.offer(Peer(2), 1), None, "another peer's token");
         assert_eq!(table.offer(Peer(1), 2), None);

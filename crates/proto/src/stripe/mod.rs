@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! sender     begin ---- hand_out, hand_out, ... [lost: again] ---- confirmed: the memory is the owner's again
-//! receiver   begin ---- place, arrived, ...         ---- the last one: landed, confirm
+//! receiver   begin ---- place, arrived, ...         ---- the last one: arrived, confirm
 //! ```
 //! So a piece may arrive twice. The receiver places it as long as the payload is open and the piece
 //! has not arrived in full, and throws it away otherwise ([`Place::Had`]): after the last piece

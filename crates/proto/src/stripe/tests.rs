@@ -101,7 +101,7 @@ proptest! {
         }
         let mut bytes: Vec<_> = lens.iter().map(|&n| vec![0u32; n as usize]).collect();
         let mut ways: [VecDeque<Piece>; 3] = Default::default();
-        let (mut landed, mut completed) = (Vec::new(), Vec::new());
+        let (mut complete, mut completed) = (Vec::new(), Vec::new());
         // After the random part: everything is handed out by turns and delivered.
         let fair = (0..).map(|k| k % 6);
         for roll in dice.into_iter().chain(fair) {
@@ -133,20 +133,20 @@ proptest! {
                         }
                         way.pop_front();
                         if let Some(number) = into.arrived(&p) {
-                            landed.push(number);
+                            complete.push(number);
                             completed.extend(out.confirmed(number).map(|t| t.0));
                         }
                     }
                 }
             }
-            if landed.len() == lens.len() {
+            if complete.len() == lens.len() {
                 break;
             }
         }
-        landed.sort_unstable();
+        complete.sort_unstable();
         completed.sort_unstable();
-        prop_assert_eq!(&landed, &(0..lens.len() as u64).collect::<Vec<_>>());
-        prop_assert_eq!(&completed, &landed);
+        prop_assert_eq!(&complete, &(0..lens.len() as u64).collect::<Vec<_>>());
+        prop_assert_eq!(&completed, &complete);
         prop_assert!(bytes.iter().flatten().all(|&b| b == 1), "written once each");
         prop_assert!(out.is_empty() && into.is_empty());
     }

@@ -6,7 +6,7 @@ use kw_base::counters::Way;
 use kw_proto::endpoint::{Action, Found, FrameBody, Memory, ReqKey};
 use kw_proto::machine::Machine;
 use kw_proto::matching::Pattern;
-use kw_proto::p2p::Place;
+use kw_proto::p2p::Target;
 use kw_proto::p2p::table::Choice;
 use kw_proto::wire::{Header, KEY_LEN, Kind, RemoteRegion};
 use std::cell::RefCell;
@@ -69,7 +69,7 @@ pub struct Net {
     pub n: usize,
     pub machines: Vec<Machine<Mem>>,
     pub wires: Vec<VecDeque<Frame>>,
-    landing: Vec<Option<(Place, Mem, Vec<u8>)>>,
+    destination: Vec<Option<(Target, Mem, Vec<u8>)>>,
     get_works: bool,
     /// Frames leave the sender's memory only when they arrive.
     pub slow: bool,
@@ -86,7 +86,7 @@ impl Net {
             n,
             machines: (0..n).map(|_| Machine::new(n, choice)).collect(),
             wires: (0..n * n).map(|_| VecDeque::new()).collect(),
-            landing: (0..n * n).map(|_| None).collect(),
+            destination: (0..n * n).map(|_| None).collect(),
             get_works,
             slow: false,
             context: 4,
@@ -98,7 +98,9 @@ impl Net {
     /// may and it fits.
     pub fn take_next(&mut self, me: usize, from: usize, want: Pattern, buf: &Mem) -> Option<Found> {
         let (wire, peer) = (from * self.n + me, Peer(from as u32));
-        if self.landing[wire].is_some() || !self.machines[me].receiver().may_take(peer, buf.len()) {
+        if self.destination[wire].is_some()
+            || !self.machines[me].receiver().may_take(peer, buf.len())
+        {
             return None;
         }
         let frame = self.wires[wire].front()?;
@@ -187,9 +189,9 @@ impl Net {
     /// Delivers one frame (or the rest of one) of a pair; `false` when there is none.
     pub fn step(&mut self, wire: usize, piecewise: bool) -> bool {
         let me = wire % self.n;
-        if let Some((place, buf, body)) = self.landing[wire].take() {
+        if let Some((target, buf, body)) = self.destination[wire].take() {
             buf.write(0, &body);
-            self.machines[me].receiver().on_landed(place);
+            self.machines[me].receiver().on_body(target);
             self.act(me);
             self.release(me);
             return true;
@@ -210,7 +212,7 @@ impl Net {
                 .receiver()
                 .on_head(Peer(f.from as u32), &f.head)
                 .unwrap();
-            self.landing[wire] = Some((l.place, l.buf, f.body));
+            self.destination[wire] = Some((l.target, l.buf, f.body));
         } else {
             self.machines[me]
                 .on_frame(Peer(f.from as u32), &f.head, &f.body)
@@ -253,6 +255,6 @@ impl Net {
     }
 
     pub fn busy(&self) -> bool {
-        self.wires.iter().any(|w| !w.is_empty()) || self.landing.iter().any(|l| l.is_some())
+        self.wires.iter().any(|w| !w.is_empty()) || self.destination.iter().any(|l| l.is_some())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tests::tuning;
 use super::*;
-use crate::contract::Landing;
+use crate::contract::Destination;
 use crate::tcp::socket::fake::Fake;
 use kw_fuzz::{config, damaged, pieces};
 use kw_sys::buf::Buf;
@@ -13,12 +13,12 @@ use proptest::sample::Index;
 /// if the receive were shorter.
 const ROOM: u64 = 400;
 
-/// Output of a reader: frames in order of arrival, and landed payloads, by their cookie.
+/// Output of a reader: frames in order of arrival, and complete payloads, by their cookie.
 #[derive(Default)]
 struct Log {
     frames: Vec<(Header, Vec<u8>)>,
     begun: Vec<(Header, Buf)>,
-    landed: Vec<(u64, Vec<u8>)>,
+    complete: Vec<(u64, Vec<u8>)>,
     gone: u32,
 }
 
@@ -26,17 +26,17 @@ impl Inbound for Log {
     fn on_frame(&mut self, _: Peer, head: &Header, body: &[u8]) {
         self.frames.push((*head, body.to_vec()));
     }
-    fn on_head(&mut self, _: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len.min(ROOM) as usize);
         let cookie = self.begun.len() as u64;
         self.begun.push((*head, buf.clone()));
-        Landing { cookie, buf, at: 0 }
+        Destination { cookie, buf, at: 0 }
     }
-    fn on_landed(&mut self, _: Peer, cookie: u64) {
+    fn on_body(&mut self, _: Peer, cookie: u64) {
         let buf = &self.begun[cookie as usize].1;
         let mut bytes = vec![0; buf.len() as usize];
         buf.read(0, &mut bytes);
-        self.landed.push((cookie, bytes));
+        self.complete.push((cookie, bytes));
     }
     fn on_sent(&mut self, _: Peer, _: u64) {}
     fn on_down(&mut self, _: Down, clean: bool) {
@@ -51,10 +51,10 @@ impl Log {
         let cut = |(head, body): &(Header, Vec<u8>)| {
             (*head, body[..body.len().min(ROOM as usize)].to_vec())
         };
-        let landed =
+        let complete =
             |(cookie, bytes): &(u64, Vec<u8>)| (self.begun[*cookie as usize].0, bytes.clone());
         let mut all: Vec<_> = self.frames.iter().map(cut).collect();
-        all.extend(self.landed.iter().map(landed));
+        all.extend(self.complete.iter().map(complete));
         all.sort_by_key(|(head, body)| (head.encode(), body.clone()));
         all
     }

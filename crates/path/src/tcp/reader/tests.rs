@@ -1,7 +1,7 @@
 //! Frames torn at every byte where they can be.
 
 use super::*;
-use crate::contract::Landing;
+use crate::contract::Destination;
 use crate::tcp::socket::fake::Fake;
 use kw_sys::buf::Buf;
 
@@ -18,23 +18,23 @@ enum Received {
 #[derive(Default)]
 struct Log {
     received: Vec<Received>,
-    /// Payloads that have begun and not landed: their place in `received`, and their memory.
+    /// Payloads that have begun and not arrived: their place in `received`, and their memory.
     open: Vec<(usize, Buf)>,
-    landed: usize,
+    complete: usize,
 }
 
 impl Inbound for Log {
     fn on_frame(&mut self, _: Peer, head: &Header, body: &[u8]) {
         self.received.push(Received::Frame(head.tag, body.to_vec()));
     }
-    fn on_head(&mut self, _: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len as usize);
         self.open.push((self.received.len(), buf.clone()));
         self.received.push(Received::Frame(head.tag, Vec::new()));
         let cookie = self.open.len() as u64 - 1;
-        Landing { cookie, buf, at: 0 }
+        Destination { cookie, buf, at: 0 }
     }
-    fn on_landed(&mut self, _: Peer, cookie: u64) {
+    fn on_body(&mut self, _: Peer, cookie: u64) {
         let (at, buf) = &self.open[cookie as usize];
         let mut bytes = vec![0; buf.len() as usize];
         buf.read(0, &mut bytes);
@@ -42,7 +42,7 @@ impl Inbound for Log {
             unreachable!("a payload is of a frame");
         };
         *body = bytes;
-        self.landed += 1;
+        self.complete += 1;
     }
     fn on_sent(&mut self, _: Peer, _: u64) {}
     fn on_down(&mut self, _: Down, clean: bool) {
@@ -171,7 +171,7 @@ impl Side {
 
     fn check(&mut self, received: &[Received], bytes: usize, how: &str) {
         assert_eq!(self.log.received, received, "{how}");
-        assert_eq!(self.log.landed, self.log.open.len(), "{how}");
+        assert_eq!(self.log.complete, self.log.open.len(), "{how}");
         assert_eq!(self.reader.received(), bytes as u64, "{how}");
         assert_eq!(self.reader.farewell(), Farewell::OfRank, "{how}");
         assert!(self.reader.is_between_frames(), "{how}");

@@ -1,7 +1,7 @@
 //! Links over sockets that take and bring as many bytes as a test says.
 
 use super::*;
-use crate::contract::{Down, Landing};
+use crate::contract::{Destination, Down};
 use crate::tcp::socket::fake::Fake;
 use kw_base::overheads::WINDOW;
 use kw_proto::wire::HEADER_LEN;
@@ -24,13 +24,13 @@ impl Inbound for Log {
         assert_eq!(bytes, body(head.tag, head.len));
         self.tags.push(head.tag);
     }
-    fn on_head(&mut self, _: Peer, head: &Header) -> Landing {
+    fn on_head(&mut self, _: Peer, head: &Header) -> Destination {
         let buf = Buf::alloc(head.len as usize);
         self.open.push((head.tag, buf.clone()));
         let cookie = self.open.len() as u64 - 1;
-        Landing { cookie, buf, at: 0 }
+        Destination { cookie, buf, at: 0 }
     }
-    fn on_landed(&mut self, _: Peer, cookie: u64) {
+    fn on_body(&mut self, _: Peer, cookie: u64) {
         let (tag, buf) = &self.open[cookie as usize];
         let mut bytes = vec![0; buf.len() as usize];
         buf.read(0, &mut bytes);

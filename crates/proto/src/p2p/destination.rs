@@ -5,7 +5,7 @@ use kw_base::Key;
 
 /// Destination of the payload of a frame whose body is still arriving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Target {
     /// The buffer of a receive.
     Request(ReqKey),
     /// The buffer of a message whose receive has not come.
@@ -17,42 +17,42 @@ pub enum Place {
 /// Encoding of a place for a path: a byte for its kind, above the 56 bits of a key.
 const WHICH: u32 = 56;
 
-impl Place {
+impl Target {
     /// The place as a number that a path gives back.
     #[inline]
     pub fn to_cookie(self) -> u64 {
         match self {
-            Place::Request(key) => key.to_bits(),
-            Place::Early(key) => 1 << WHICH | key.to_bits(),
-            Place::Nowhere => 2 << WHICH,
+            Target::Request(key) => key.to_bits(),
+            Target::Early(key) => 1 << WHICH | key.to_bits(),
+            Target::Nowhere => 2 << WHICH,
         }
     }
 
-    /// Inverse of [`Place::to_cookie`].
+    /// Inverse of [`Target::to_cookie`].
     #[inline]
-    pub fn from_cookie(cookie: u64) -> Place {
+    pub fn from_cookie(cookie: u64) -> Target {
         match cookie >> WHICH {
-            0 => Place::Request(Key::from_bits(cookie)),
-            1 => Place::Early(Key::from_bits(cookie)),
-            _ => Place::Nowhere,
+            0 => Target::Request(Key::from_bits(cookie)),
+            1 => Target::Early(Key::from_bits(cookie)),
+            _ => Target::Nowhere,
         }
     }
 }
 
 /// Destination of a frame's payload while its body is on its way.
 #[derive(Clone, Debug)]
-pub struct Landing<B> {
-    /// For `on_landed`.
-    pub place: Place,
+pub struct Destination<B> {
+    /// For `on_body`.
+    pub target: Target,
     /// Bytes go to this buffer from its start; those that do not fit are thrown away.
     pub buf: B,
 }
 
-impl<B: Memory> Landing<B> {
+impl<B: Memory> Destination<B> {
     /// Bytes to discard.
-    pub fn nowhere() -> Landing<B> {
-        Landing {
-            place: Place::Nowhere,
+    pub fn nowhere() -> Destination<B> {
+        Destination {
+            target: Target::Nowhere,
             buf: B::nothing(),
         }
     }
