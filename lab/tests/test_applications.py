@@ -141,7 +141,7 @@ def test_a_program_that_is_not_there_is_a_row(tmp_path, fake):
     )
 
 
-def test_how_much_of_what_was_sent_could_be_written_is_told(tmp_path, fake, monkeypatch):
+def test_how_much_of_what_was_sent_could_be_written_is_reported(tmp_path, fake, monkeypatch):
     """Of 4 messages 3 were long, of which 1 was written, and 900 of 1000 bytes; others are not
     asked."""
     quiet(monkeypatch)

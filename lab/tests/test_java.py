@@ -8,7 +8,7 @@ from kwlab.java import JavaLibrary
 from kwlab.libraries import JAVA, Unavailable
 
 
-def test_what_is_missing_is_said_with_its_remedy(tmp_path, monkeypatch):
+def test_what_is_missing_is_reported_with_its_remedy(tmp_path, monkeypatch):
     library = JavaLibrary(tmp_path)
     assert "install-deps - java" in library.lacks()
     library.jar.parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ from kwlab import fortran, libraries, plan, runner
 from kwlab.store import Store
 
 
-def test_what_a_library_says_at_its_end_is_told_without_its_drawn_rules():
+def test_what_a_library_says_at_its_end_is_reported_without_its_drawn_rules():
     said = (
         "=====\n==========\n= BAD TERMINATION\n= RANK 1 ===\n"
         "MPI_Wait(59933)........: MPI_Wait(request=0x7) failed\n"

@@ -340,7 +340,7 @@ def test_the_description_of_this_host_has_no_name_in_it():
     assert json.loads(alone).keys() == facts.described().keys()
 
 
-def test_interfaces_are_told_by_driver_and_speed(tmp_path):
+def test_interfaces_are_reported_by_driver_and_speed(tmp_path):
     for name, speed, state in (
         ("enx001122334455", "10000", "up"),
         ("eth1", "-1", "up"),

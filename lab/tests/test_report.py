@@ -491,7 +491,7 @@ def of_rounds(*rounds, noise=()):
     )
 
 
-def test_a_model_is_of_the_quietest_round_and_all_rounds_are_told():
+def test_a_model_is_of_the_quietest_round_and_all_rounds_are_reported():
     found = of_rounds(*rounds_of(3, 1, 2), noise=(0.2, 0.1, 0.3))["pingpong"]
     assert (
         found.errors["three parameters"] < 0.01

@@ -60,7 +60,7 @@ def kept(store, runner):
     return label, words, outcome
 
 
-def test_a_traced_run_is_drawn_and_said(tmp_path, fake, ours, capsys):
+def test_a_traced_run_is_drawn_and_reported(tmp_path, fake, ours, capsys):
     store = Store(tmp_path / "d.sqlite")
     runner = run(store, ours, fake("mpich", "fine"))
     label, words, outcome = kept(store, runner)

@@ -151,7 +151,7 @@ def mistaken(nas, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_result_that_is_not_the_published_one_is_told(mistaken, kernel, tmp_path):
+def test_a_result_that_is_not_the_published_one_is_reported(mistaken, kernel, tmp_path):
     p = mpiexec(
         "-n",
         1 if kernel in SQUARE else 2,

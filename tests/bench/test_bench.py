@@ -237,7 +237,7 @@ def test_tails_are_in_order(measure):
         ), line
 
 
-def test_turns_are_told_so_that_a_long_run_is_not_silent(measure):
+def test_turns_are_reported_so_that_a_long_run_is_not_silent(measure):
     for name, more in (("p2p", ["--sizes", "8"]), ("coll", ["--ops", "bcast", "--sizes", "8"])):
         lines = measure(name, 2, "--ms", "1", "--turns", "3", *more).stdout.splitlines()
         assert lines[:2] == ["# turn 1 of 3", "# turn 2 of 3"] and len(lines) == 3, lines

@@ -426,7 +426,7 @@ def test_a_calibration_whose_choices_are_the_best_is_kept(tmp_path):
     assert f"Saved in {file}" in text and "Verified" in text, text
 
 
-def test_a_slow_choice_is_a_status_and_a_job_that_fails_is_told(tmp_path):
+def test_a_slow_choice_is_a_status_and_a_job_that_fails_is_reported(tmp_path):
     # 1.10 times as long as the built-in values everywhere: it loses, though no cell exceeds 1.15.
     text, _ = verified(tmp_path, 1100, status=1)
     assert "Verified" in text and "1.10 times as long" in text, text

@@ -45,6 +45,6 @@ def test_a_correct_program_is_left_alone(conflicts, paths, kind):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_without_the_check_nothing_is_said(conflicts, case):
+def test_without_the_check_nothing_is_reported(conflicts, case):
     p = run(MPIEXEC, "-n", 3, conflicts, case)
     assert p.returncode == 0 and not p.stderr, dump(p)

@@ -112,7 +112,7 @@ def test_an_exception_that_cannot_pass_ends_the_job_with_a_sentence(build):
     ), dump(p)
 
 
-def test_a_forked_child_is_told_that_it_may_not_call_mpi(build):
+def test_a_forked_child_is_refused_mpi_with_a_sentence(build):
     p = run(MPIEXEC, "-n", 2, build("forks.c"))
     assert p.returncode == 0 and p.stdout == "a line\n" * 2, dump(p)
     assert (

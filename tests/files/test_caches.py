@@ -47,7 +47,7 @@ def test_a_host_does_not_read_its_stale_pages(program, on_two_hosts):
     assert p.returncode == 0 and p.stdout == "right\n", dump(p)
 
 
-def test_pages_that_one_rank_cannot_discard_are_told_on_every_rank(program, on_two_hosts):
+def test_pages_that_one_rank_cannot_discard_are_reported_on_every_rank(program, on_two_hosts):
     """The other ranks of MPI_File_set_size and MPI_File_sync were told nothing."""
     p = on_two_hosts(program("tests/files/one_rank_fails.c", "-O1", "-Wall"), "refresh")
     if p.returncode == SKIPPED:

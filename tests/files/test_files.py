@@ -34,7 +34,7 @@ def on_a_file_system(options, directory, *words, paths=None):
 
 @pytest.mark.parametrize("paths", PATHS)
 @pytest.mark.parametrize("hint", HINTS)
-def test_a_full_device_is_told_on_every_rank(trouble, hint, paths, tmp_path):
+def test_a_full_device_is_reported_on_every_rank(trouble, hint, paths, tmp_path):
     place = tmp_path / "small"
     p = on_a_file_system("size=2m", place, trouble, "full", place, hint, paths=paths)
     assert p.returncode == 0, dump(p)
@@ -46,7 +46,7 @@ def test_a_full_device_is_told_on_every_rank(trouble, hint, paths, tmp_path):
     assert len(set(said.values())) == 1, f"the ranks were told different things: {dump(p)}"
 
 
-def test_a_full_device_is_told_to_a_rank_that_writes_alone(trouble, tmp_path):
+def test_a_full_device_is_reported_to_a_rank_that_writes_alone(trouble, tmp_path):
     place = tmp_path / "small"
     p = on_a_file_system("size=2m", place, trouble, "alone", place)
     assert p.returncode == 0, dump(p)
@@ -54,7 +54,7 @@ def test_a_full_device_is_told_to_a_rank_that_writes_alone(trouble, tmp_path):
     assert len(re.findall(said, p.stdout)) == 2, dump(p)
 
 
-def test_a_directory_that_cannot_be_written_is_told_on_every_rank(trouble, tmp_path):
+def test_a_directory_that_cannot_be_written_is_reported_on_every_rank(trouble, tmp_path):
     place = tmp_path / "fixed"
     p = on_a_file_system("ro", place, trouble, "refused", place)
     assert p.returncode == 0, dump(p)
@@ -64,7 +64,7 @@ def test_a_directory_that_cannot_be_written_is_told_on_every_rank(trouble, tmp_p
 
 @pytest.mark.parametrize("paths", PATHS)
 @pytest.mark.parametrize("hint", HINTS)
-def test_a_call_that_fails_on_one_rank_is_told_on_every_rank(program, hint, paths, tmp_path):
+def test_a_call_that_fails_on_one_rank_is_reported_on_every_rank(program, hint, paths, tmp_path):
     """MPI_File_open, MPI_File_close: the other ranks waited for ever, or were told nothing."""
     test = program("tests/files/one_rank_fails.c", "-O1", "-Wall")
     p = run(MPIEXEC, "-n", RANKS, test, tmp_path, hint, env={"KW_PATHS": paths})
@@ -74,7 +74,7 @@ def test_a_call_that_fails_on_one_rank_is_told_on_every_rank(program, hint, path
     assert len(p.stdout.splitlines()) == 15, dump(p)
 
 
-def test_a_directory_that_one_host_cannot_write_is_told_on_every_rank(trouble, tmp_path):
+def test_a_directory_that_one_host_cannot_write_is_reported_on_every_rank(trouble, tmp_path):
     """The first rank, on the other host, had made the file: it is not there afterwards."""
     ssh, place = tmp_path / "ssh", tmp_path / "place"
     place.mkdir()

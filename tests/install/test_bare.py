@@ -71,7 +71,7 @@ def test_a_job_needs_no_proc(bare, hello):
     assert greetings(p) == [str(r) for r in range(RANKS)], dump(p)
 
 
-def test_other_hosts_need_ssh_and_that_is_said(bare, hello):
+def test_other_hosts_need_ssh_and_that_is_reported(bare, hello):
     p = bare(DIST / "bin/mpiexec", "--hosts", "elsewhere", hello)
     assert p.returncode != 0 and "elsewhere" in p.stderr and "ssh" in p.stderr, dump(p)
     assert len(p.stderr.splitlines()) == 1, dump(p)

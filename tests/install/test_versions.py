@@ -42,7 +42,7 @@ def test_two_installations_do_not_meet(install):
     sums(second, by_second)
 
 
-def test_hosts_with_different_libraries_are_told_so_before_anything_else(install, tmp_path):
+def test_hosts_with_different_libraries_are_reported_before_anything_else(install, tmp_path):
     home, program = install("first")
     another = tmp_path / "another"
     another.mkdir()

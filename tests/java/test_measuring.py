@@ -97,7 +97,7 @@ def test_a_kernel_in_c_is_verified(kernel, ranks, program):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_wrong_result_is_told(kernel, tmp_path):
+def test_a_wrong_result_is_reported(kernel, tmp_path):
     right, wrong = OTHER[kernel]
     text = (ROOT / f"apps/grande/{kernel}.c").read_text()
     assert text.count(right) == 1

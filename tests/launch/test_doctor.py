@@ -74,7 +74,7 @@ def test_no_secret_is_shown():
     assert "a-secret" not in page
 
 
-def test_few_open_files_are_told():
+def test_few_open_files_are_reported():
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 
@@ -83,7 +83,7 @@ def test_few_open_files_are_told():
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of calls are those of x86-64")
-def test_what_a_sandbox_refuses_is_told():
+def test_what_a_sandbox_refuses_is_reported():
     page, found = doctor(preexec_fn=lambda: seccomp.refuse(PROCESS_VM_READV))
     assert found["single copy"][0] == "note" and "copied twice" in found["single copy"][1], page
     page, found = doctor(status=1, preexec_fn=lambda: seccomp.refuse(MEMFD_CREATE))
@@ -98,7 +98,7 @@ def test_another_mpi_that_comes_first_is_named(tmp_path):
     assert found["commands on PATH"][0] == "note" and str(other) in page.replace("\n", ""), page
 
 
-def test_a_place_for_no_figures_is_told():
+def test_a_place_for_no_figures_is_reported():
     page, found = doctor(env={"HOME": "/nonexistent", "XDG_CACHE_HOME": "/dev/null/none"})
     assert found["calibration"][0] == "note", page
 

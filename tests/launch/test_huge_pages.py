@@ -39,7 +39,7 @@ def test_what_the_user_says_holds():
     assert tunables(KW_HUGE_PAGES="yes", GLIBC_TUNABLES=own) == own
 
 
-def test_what_cannot_be_had_is_said(on_demand, crashing):
+def test_what_cannot_be_had_is_reported(on_demand, crashing):
     setting = {"KW_HUGE_PAGES": "yes"}
     assert mpiexec("-n", 2, crashing, "not", env=setting).stderr == ""
     p = mpiexec("-n", 2, "env", "-u", "GLIBC_TUNABLES", crashing, "not", env=setting)

@@ -181,7 +181,7 @@ def test_signals_do_not_wait_for_a_reader():
         os.close(reader)
 
 
-def test_a_death_is_told_though_nobody_reads(tmp_path):
+def test_a_death_is_reported_though_nobody_reads(tmp_path):
     said = tmp_path / "said"
     with said.open("w") as errors:
         t, reader, p = flood(stderr=errors)

@@ -41,14 +41,14 @@ def lines():
 
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
 @pytest.mark.parametrize("how", LEFT)
-def test_what_is_left_is_said_with_the_line_that_made_it(left, how, paths):
+def test_what_is_left_is_reported_with_the_line_that_made_it(left, how, paths):
     p = run(MPIEXEC, "-n", 2, left, how, env={"KW_CHECK": "yes", "KW_PATHS": paths})
     assert p.returncode == 0, dump(p)
     assert p.stderr == HEAD + "  " + LEFT[how].format(**lines()) + "\n", dump(p)
 
 
 @pytest.mark.parametrize("paths", ["self,shm", "self,tcp"])
-def test_messages_that_nobody_receives_are_said(left, paths):
+def test_messages_that_nobody_receives_are_reported(left, paths):
     p = run(MPIEXEC, "-n", 2, left, "message", env={"KW_CHECK": "yes", "KW_PATHS": paths})
     found = [line.strip() for line in p.stderr.splitlines()[1:]]
     assert (
@@ -67,7 +67,7 @@ def test_a_refused_communicator_leaves_no_message_for_the_next_call_with_its_tag
     assert p.returncode == 0 and p.stderr == "", dump(p)
 
 
-def test_a_rank_that_does_not_call_what_others_call_with_it_is_said(left):
+def test_a_rank_that_does_not_call_what_others_call_with_it_is_reported(left):
     p = run(MPIEXEC, "-n", 3, left, "uncalled", env={"KW_CHECK": "yes"})
     said = (
         "  rank 2: rank 0 called MPI_Comm_create_from_group or MPI_Intercomm_create_from_groups "
@@ -77,7 +77,7 @@ def test_a_rank_that_does_not_call_what_others_call_with_it_is_said(left):
 
 
 @pytest.mark.parametrize("how, check", [("nothing", "yes"), ("comm", "no"), ("message", "no")])
-def test_nothing_is_said_where_nothing_is_left_or_nobody_asks(left, how, check):
+def test_nothing_is_reported_where_nothing_is_left_or_nobody_asks(left, how, check):
     p = run(MPIEXEC, "-n", 2, left, how, env={"KW_CHECK": check})
     assert p.returncode == 0 and p.stderr == "", dump(p)
 

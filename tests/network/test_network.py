@@ -119,7 +119,7 @@ def test_a_setting_says_the_ports(job, tmp_path):
     ) in err, err
 
 
-def test_no_way_is_said_with_every_pair(job):
+def test_no_way_is_reported_with_every_pair(job):
     for options, dead, pairs in (
         ("--hosts 2", ("port1",), ["10.77.0.[12] to 10.77.0.[12]:"]),
         (

@@ -162,7 +162,7 @@ def test_a_port_that_is_closed_ends_the_accept_that_waits_there(spawns):
     assert p.returncode == 0 and p.stdout == "0: port\n", dump(p)
 
 
-def test_ranks_that_disagree_on_the_root_are_told(spawns):
+def test_ranks_that_disagree_on_the_root_are_reported(spawns):
     p = run(MPIEXEC, "-n", 3, spawns, "roots")
     assert p.returncode == 0, dump(p)
     assert sorted(p.stdout.splitlines()) == ["0: root", "1: root", "2: root"], dump(p)

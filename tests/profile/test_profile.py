@@ -78,7 +78,7 @@ def calls(program):
     return program("tests/profile/calls.c", "-g")
 
 
-def test_access_to_files_is_told_apart_from_communication(program, tmp_path):
+def test_access_to_files_is_distinguished_from_communication(program, tmp_path):
     """A rank that is late: the others wait, and access the file only afterwards."""
     test = program("tests/profile/late_file.c", "-g")
     got, p = profile(tmp_path, "-n", 2, test, tmp_path / "data")

@@ -167,7 +167,7 @@ fn a_module_wants_what_such_an_abi_has() {
 }
 
 #[test]
-fn what_shells_define_is_what_the_linker_is_told() {
+fn what_shells_define_is_what_the_linker_exports() {
     let (api, fortran) = api();
     let text = fortran_shells(&FortranAbi::standard(&api), &fortran).unwrap();
     for b in fortran.functions(&api).filter(|b| !b.by_hand) {

@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_port_and_no_port_are_told_apart() {
+    fn a_closed_port_and_no_port_are_distinguished() {
         let (port, _news) = open();
         let name = port.name().to_string();
         drop(port);

@@ -328,7 +328,7 @@ fn hosts_may_have_other_limits_and_only_theirs_are_oversubscribed() {
 }
 
 #[test]
-fn hosts_are_told_apart_by_the_setting() {
+fn hosts_are_distinguished_by_the_setting() {
     let jobs: Vec<Job> = with_ranks(3, |r, l| {
         let mut settings = Settings::defaults();
         settings

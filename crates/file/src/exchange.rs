@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_device_is_told_and_nobody_waits_for_ever() {
+    fn a_full_device_is_reported_and_nobody_waits_for_ever() {
         let storage = Simulated {
             capacity: Some(64),
             ..Simulated::default()

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_and_a_broken_device_are_told_with_their_place() {
+    fn a_quota_and_a_broken_device_are_reported_with_their_place() {
         let quota = Simulated {
             capacity: Some(10),
             full: Some(io::ErrorKind::QuotaExceeded),

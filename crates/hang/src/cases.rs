@@ -90,7 +90,7 @@ fn two_that_receive_first() {
 }
 
 #[test]
-fn a_cycle_of_three_is_told_from_its_lowest_rank() {
+fn a_cycle_of_three_is_reported_from_its_lowest_rank() {
     let next = |r: u32| waits("MPI_Ssend", &[send((r + 1) % 3, 1)], 0);
     let text = text_of(&all((0..3).map(next)));
     assert!(
@@ -523,7 +523,7 @@ fn hundreds_of_ranks_are_a_page() {
 }
 
 #[test]
-fn what_was_said_twice_stands() {
+fn what_was_reported_twice_stands() {
     let first = waits("MPI_Recv", &[recv(1, 7)], 0);
     let second = Report {
         round: 2,

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hints_that_make_sense_are_taken_and_told() {
+    fn hints_that_make_sense_are_taken_and_reported() {
         let mut hints = Hints::default();
         assert!(hints.set("cb_nodes", "3"));
         assert!(hints.set("cb_buffer_size", " 65536 "));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_known_is_said_as_it_is() {
+    fn a_place_that_is_not_known_is_reported_as_it_is() {
         let nowhere = Place {
             file: PathBuf::from("/no/such/file"),
             offset: 1,

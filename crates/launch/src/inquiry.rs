@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_is_concluded() {
+    fn what_is_reported_twice_is_concluded() {
         let mut inquiry = asked();
         inquiry.on_report(0, report(1, 5));
         assert_eq!(inquiry.poll(at(3), hears), None);

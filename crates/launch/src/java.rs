@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_java_is_told_that_native_code_is_wanted() {
+    fn a_new_java_gets_the_option_for_native_code() {
         assert_eq!(
             suited("java -cp a Main", None, 25).0,
             "java --enable-native-access=ALL-UNNAMED -cp a:/mpi.jar Main"

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_reads_what_it_is_told() {
+    fn a_helper_reads_what_it_is_sent() {
         let over = |(unit, _)| Binding::Over(MachinePart::L2, unit);
         let all = [Binding::Auto, Binding::None, Binding::Core, Binding::Thread];
         for how in all

@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_said_in_the_words_of_the_other() {
+    fn options_are_translated_to_those_of_the_other() {
         let always = "--oversubscribe --allow-run-as-root";
         for (line, hydra, open) in [
             ("./a -n 3", "-n 1 ./a -n 3", "-n 1 ./a -n 3"),

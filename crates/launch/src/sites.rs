@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_said_as_it_is() {
+    fn what_is_not_known_is_reported_as_it_is() {
         let mut sites = Sites::default();
         assert_eq!(sites.of(&[]), "");
         let nowhere = Frame {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_said() {
+    fn nonsense_is_reported() {
         for list in [
             "n[1-",
             "n[2-1]",

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_news_is_said_and_what_is_not_is_not() {
+    fn what_is_news_is_reported_and_what_is_not_is_not() {
         let mut meter = NetworkMeter::new(false);
         assert!(meter.is_due(0) && meter.learn(0, measured(100, None)));
         assert_eq!(meter.known().round_trip, 100_000.0);

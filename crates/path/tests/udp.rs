@@ -168,7 +168,7 @@ fn strangers_and_echoes_are_dropped_counted_and_change_nothing() {
 }
 
 #[test]
-fn a_hello_said_again_by_somebody_else_changes_nothing() {
+fn a_hello_replayed_by_another_process_changes_nothing() {
     let (mut a, mut b) = (rank(0, 2), rank(1, 2));
     let tap = UdpSocket::bind("127.0.0.1:0").unwrap();
     a.introduce(Peer(1), &tap.local_addr().unwrap().to_string())

@@ -137,7 +137,7 @@ fn a_posted_receive_lets_its_sender_go_and_no_other() {
 }
 
 #[test]
-fn while_a_receive_is_posted_nobody_who_could_satisfy_it_is_told_to_hold() {
+fn while_a_receive_is_posted_no_sender_that_could_satisfy_it_is_paused() {
     let mut net = net(3);
     let wanted = receive(&mut net, 1, Some(0), 2);
     flood(&mut net, 0, 1);

@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_before_and_one_that_got_its_number_are_told_apart_from_living_ones()
-    {
+    fn a_process_that_has_ended_before_and_one_that_got_its_number_are_distinguished_from_living_ones()
+     {
         let mut ends = Ends::new().unwrap();
         let (mut child, who) = process();
         let later = Identity {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_that_is_watched_once_is_told_of_once() {
+    fn a_descriptor_that_is_watched_once_is_reported_once() {
         let (r, w) = rustix::pipe::pipe().unwrap();
         let mut p = Poller::new().unwrap();
         p.add(&r, 5, Interest::Read).unwrap();

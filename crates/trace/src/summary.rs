@@ -430,7 +430,7 @@ mod tests {
     use crate::{example, read};
 
     #[test]
-    fn a_ring_with_a_slow_rank_is_told() {
+    fn a_ring_with_a_slow_rank_is_reported() {
         let trace = read::read(example::ring(4, 10).as_slice()).unwrap();
         let text = text(&trace, &analyse(&trace));
         assert!(text.contains("1. Late sender:"), "{text}");

@@ -342,7 +342,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_rank_is_said_or_the_number_of_the_pod() {
+    fn the_rank_is_given_or_the_number_of_the_pod() {
         let rank = |more: &[(&str, &str)], name| {
             with(&[&GOOD[..], more].concat(), name).map(|m| m.unwrap().rank)
         };

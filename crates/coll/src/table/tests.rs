@@ -251,7 +251,7 @@ fn numbers_that_are_too_large_are_not_cut_off() {
 }
 
 #[test]
-fn a_wrong_table_is_told_by_line() {
+fn a_wrong_table_is_reported_by_line() {
     assert!(
         Table::parse("bcast - - any any any nosuch")
             .unwrap_err()

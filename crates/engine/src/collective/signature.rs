@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_comes_back_and_large_numbers_stay_in_their_place() {
+    fn what_is_encoded_comes_back_and_large_numbers_stay_in_their_place() {
         for &(coll, _) in COLLS {
             for (root, bytes) in [(0, 0), (3, 17), (u32::MAX, u64::MAX)] {
                 let signature = Signature::new(coll, root, bytes);

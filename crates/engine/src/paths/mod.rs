@@ -223,7 +223,7 @@ impl Paths {
     /// How long until [`Paths::poll_ended`] has to be called, though nothing wakes this rank for
     /// it.
     pub(crate) fn until_end_reported(&self) -> Option<Duration> {
-        self.shm.as_ref()?.until_told(kw_sys::clock::now())
+        self.shm.as_ref()?.until_report(kw_sys::clock::now())
     }
 
     /// Must be called before a thread sleeps.

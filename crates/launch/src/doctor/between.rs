@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_a_fault_and_another_architecture_is_told() {
+    fn another_version_is_a_fault_and_another_architecture_is_reported() {
         let intro = |version: &str, architecture: &str| Introduction {
             version: version.into(),
             architecture: architecture.into(),

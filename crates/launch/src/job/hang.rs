@@ -215,7 +215,7 @@ impl Job {
             return self.inquiry.again_later(now);
         }
         self.hang.printed = marks;
-        self.inquiry.was_said(now);
+        self.inquiry.was_printed(now);
         let why = match cause {
             Cause::Waited => "all ranks have waited inside MPI for a long time",
             Cause::Asked => "where every rank is",

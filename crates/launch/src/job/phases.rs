@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_job_is_told_to_end_and_then_killed_and_then_given_up() {
+    fn a_failed_job_is_asked_to_end_and_then_killed_and_then_given_up() {
         let mut job = Phases::new();
         assert_eq!(job.on_ended(who(1), Ended::Exit(3), true, START), None);
         assert!(job.has_failed() && status(&job) == Some(3));

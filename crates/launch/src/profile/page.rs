@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn who_called_nothing_is_said() {
+    fn who_called_nothing_is_reported() {
         let text = page(&Table::default(), 20, &mut Sites::default());
         assert_eq!(
             text,

@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_is_shared_or_exclusive_and_told_to_who_waits() {
+    fn the_lock_is_shared_or_exclusive_and_its_waiters_are_notified() {
         let [a, b] = two(&[1, 1], false);
         let (a, b) = (a.lock(1), b.lock(1));
         let sharing = |of: WindowLock<'_>| {

@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn a_cut_is_told_once_to_each_side_and_sends_fail() {
+fn a_cut_is_reported_once_to_each_side_and_sends_fail() {
     let (net, mut paths) = SimNet::new(2, 7, SimOptions::default());
     paths[0]
         .send(Peer(1), &head(Kind::Cts, 0, 1), Body::None, 0)

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_told_when_the_first_connection_has_handed_over_its_piece() {
+    fn an_owner_is_notified_when_the_first_connection_has_handed_over_its_piece() {
         let (mut stripes, number) = handed_out();
         stripes.on_confirmed(number);
         let confirmed = stripes.take_confirmed();

@@ -5,7 +5,7 @@ use rustix::net::{AddressFamily, SocketType};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
 #[test]
-fn a_rank_that_vanishes_is_told_after_its_last_frames() {
+fn a_rank_that_vanishes_is_reported_after_its_last_frames() {
     let [mut a, mut b] = pair();
     let (mut la, mut lb) = (Log::default(), Log::default());
     send(&mut b, 0, 1, &filled(&body(1, 50_000))).unwrap();
@@ -51,7 +51,7 @@ fn a_goodbye_is_clean_and_flushes_what_was_queued() {
 }
 
 #[test]
-fn the_network_of_a_peer_that_has_finished_is_told() {
+fn the_network_of_a_peer_that_has_finished_is_reported() {
     let [mut a, mut b] = pair();
     let (mut la, mut lb) = (Log::default(), Log::default());
     send(&mut a, 1, 5, &filled(&[1])).unwrap();

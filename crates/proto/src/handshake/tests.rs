@@ -215,7 +215,7 @@ fn ends(nonce: u8) -> [(Signer, Verifier); 2] {
 }
 
 #[test]
-fn a_line_proves_who_said_it_and_when() {
+fn a_line_proves_who_sent_it_and_when() {
     let [(mut say, mut hear_back), (mut answer, mut hear)] = ends(1);
     let sent = say.sign("cmd=one\ncmd=two 2\n");
     let [one, two]: [&str; 2] = sent.lines().collect::<Vec<_>>().try_into().unwrap();

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn who_brings_more_than_the_mark_is_told_to_hold_and_to_go_on_below_half_of_it() {
+    fn a_sender_is_paused_above_the_mark_and_resumed_below_half_of_it() {
         let (mut peers, requests, mut out) = (peers(), Requests::default(), Outbox::default());
         let mut high_water = HighWater::default();
         high_water.set_mark(Some(10_000));
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_is_told_to_hold_or_has_filled_the_window_waits() {
+    fn a_sender_that_is_paused_or_has_filled_the_window_waits() {
         let (mut peers, mut throttle, to) = (peers(), Throttle::new(), Peer(1));
         assert!(!throttle.must_wait(&peers, to, &ENV) && peers[to].is_plain());
         throttle.on_limit(&mut peers, to, true);

@@ -111,8 +111,8 @@ impl<B: Memory> P2p<B> {
             Kind::Announce => self.sender(endpoint).on_announce(from, head, body)?,
             Kind::Cancel => self.receiver(endpoint).on_cancel(from, head),
             Kind::CancelAck => self.sender(endpoint).on_cancel_ack(head),
-            Kind::Hold => self.sender(endpoint).on_told(from, true),
-            Kind::Go => self.sender(endpoint).on_told(from, false),
+            Kind::Hold => self.sender(endpoint).on_limit(from, true),
+            Kind::Go => self.sender(endpoint).on_limit(from, false),
             // All others of the class carry payload.
             _ => self.receiver(endpoint).on_payload(from, head, body)?,
         }

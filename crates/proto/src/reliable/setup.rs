@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ranks_come_to_one_session_though_everything_is_said_twice() {
+    fn two_ranks_come_to_one_session_though_everything_is_sent_twice() {
         let (mut caller, mut listener) = (call(1, 0), listener(0));
         let hello = caller.poll_transmit(at(0)).unwrap();
         assert_eq!(hello.len(), LONGEST);

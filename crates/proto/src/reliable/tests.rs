@@ -317,7 +317,7 @@ fn one_percent_loss_leaves_the_window_open() {
 }
 
 #[test]
-fn a_lost_packet_is_told_of_at_the_gap_and_when_it_is_certain() {
+fn a_lost_packet_is_reported_at_the_gap_and_when_it_is_certain() {
     let params = Params::default();
     let mut inflow = Inflow::new();
     for (number, at_once) in [(0, false), (2, true), (3, false), (4, true), (5, false)] {

@@ -90,7 +90,7 @@ fn only_ranks_of_ours_are_asked_what_they_wait_for() {
 }
 
 #[test]
-fn a_fence_that_cannot_complete_is_said() {
+fn a_fence_that_cannot_complete_is_reported() {
     let mut s = server(2);
     let mut out = Vec::new();
     s.handle(0, b"cmd=init pmi_version=1\ncmd=barrier_in\n", &mut out);

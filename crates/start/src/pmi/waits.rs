@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_told_from_answers() {
+    fn questions_are_distinguished_from_answers() {
         assert_eq!(question(ask(7).trim_end()), Some(7));
         assert_eq!(question("cmd=barrier_out rc=0"), None);
         assert_eq!(question("cmd=kw_ask round=-1"), None);

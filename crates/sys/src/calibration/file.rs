@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said_and_leaves_nothing() {
+    fn what_cannot_be_written_is_reported_and_leaves_nothing() {
         let place = Place::new("unwritable");
         fs::create_dir_all(&place.0).unwrap();
         fs::write(

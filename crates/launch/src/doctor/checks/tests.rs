@@ -84,7 +84,7 @@ fn one(what: &str, grade: Grade, words: &[&str], change: impl FnOnce(&mut Facts)
 }
 
 #[test]
-fn a_sound_machine_has_nothing_to_be_told() {
+fn a_sound_machine_has_nothing_to_report() {
     assert_eq!(findings(|_| {}), []);
 }
 
@@ -157,7 +157,7 @@ fn a_quota_counts_only_below_the_processors() {
 }
 
 #[test]
-fn limits_of_memory_are_told_apart() {
+fn limits_of_memory_are_distinguished() {
     one(
         "memory",
         Grade::Note,
@@ -259,7 +259,7 @@ fn a_clock_is_slow_only_without_a_counter() {
 }
 
 #[test]
-fn a_host_without_network_or_name_is_told_what_that_costs() {
+fn a_host_without_network_or_name_is_warned_what_that_costs() {
     one("interfaces", Grade::Note, &["other hosts"], |f| {
         f.interfaces.truncate(1)
     });
@@ -290,7 +290,7 @@ fn a_missing_command_is_missed_by_who_calls_it() {
 }
 
 #[test]
-fn figures_that_cannot_be_kept_are_told() {
+fn figures_that_cannot_be_kept_are_reported() {
     one("calibration", Grade::Note, &["XDG_CACHE_HOME"], |f| {
         f.figures = Err("neither XDG_CACHE_HOME nor HOME names a directory".into());
     });

@@ -220,7 +220,7 @@ fn a_stream_in_pieces_of_any_size_is_the_same_stream() {
 }
 
 #[test]
-fn what_is_no_frame_is_said_wherever_it_is_torn() {
+fn what_is_no_frame_is_reported_wherever_it_is_torn() {
     let bad = [
         // Only a small frame may pass a payload in segments.
         [
