@@ -2,7 +2,7 @@
  *
  *     behind [--bytes N] [--every MS] [--questions N]
  *
- * Rank 0 sends messages of so many bytes (default: 4 MB), two at a time, to rank 1, without end.
+ * Rank 0 sends messages of BYTES bytes (default: 4 MB), two at a time, to rank 1, without end.
  * Now and then (every 50 ms by default) rank 1 asks with 8 bytes, and rank 0 answers at once
  * with 8 bytes. "us" is the time from question to answer, which a library that hands long
  * messages to the kernel as a whole makes as long as they take. Both ranks poll in MPI; each

@@ -6,7 +6,7 @@
  * the first rank left the barrier until the last rank has done its iterations. Ranks of one host
  * have one clock. Where they are on several, each times its own iterations and the slowest
  * rank's count, which is too little where ranks that share cores need not wait for each other:
- * what others did before this rank left the barrier is in nobody's time. How many iterations
+ * what others did before this rank left the barrier is in no rank's time. How many iterations
  * make a batch is found while warming up, so that a cell (one operation of one size) takes about
  * BUDGET milliseconds (default 100) whatever it costs, but never fewer than 3 batches of one
  * iteration each. All batches are in the line; its figures are order statistics of them, never a
@@ -208,7 +208,7 @@ static void prepare(struct cell *c, int count, double budget_us, int apart)
     c->batches = fitting > USUAL_BATCHES ? USUAL_BATCHES : fitting < FEWEST_BATCHES ? FEWEST_BATCHES : (int)fitting;
 }
 
-/* The part of a cell's batches that belongs to one of so many turns, at least one. */
+/* The part of a cell's batches that belongs to one of `turns` turns, at least one. */
 static void some_batches(struct cell *c, int count, int turns, int apart)
 {
     for (int b = 0; b < (c->batches + turns - 1) / turns; b++) {
@@ -283,7 +283,7 @@ static void fill(int largest)
         given[i] = value(rank, (int)i), got[i] = 0;
 }
 
-/* Small sizes first: whoever ends a slow run has them. The cells' number. */
+/* Small sizes first: a slow run that is ended has them. The cells' number. */
 static int list_cells(struct cell *cells, const struct operation **ops, int op_count, const int *sizes, int size_count)
 {
     int n = 0;

@@ -1,12 +1,12 @@
-/* What the first calls of a program cost, one by one: pages that nobody has touched yet, plans and
+/* What the first calls of a program cost, one by one: pages that no process has touched yet, plans and
  * connections that are not there yet. Programs of milliseconds consist of such calls (NPB in class
  * S); a loop that warms up does not see them. One JSON line for each call that is told, its time
  * the slowest rank's.
  *
  *   first [--op allreduce|alltoallv|halo] [--sizes BYTES,...] [--calls N]
  *
- * allreduce: MPI_Allreduce of so many bytes of integers. alltoallv: MPI_Alltoallv of so many bytes
- * to each rank. halo: so many bytes to and from both neighbours in a ring, packed by hand between
+ * allreduce: MPI_Allreduce of BYTES bytes of integers. alltoallv: MPI_Alltoallv of BYTES bytes
+ * to each rank. halo: BYTES bytes to and from both neighbours in a ring, packed by hand between
  * MPI_Irecv and MPI_Send, as HPCG does. One operation a run: what one has touched the next finds
  * there. Of several sizes the first is the first; give one for each run. */
 #define PROGRAM "first"
@@ -59,7 +59,7 @@ static const struct operation *named(const char *word)
     return NULL;
 }
 
-/* Whether call `k` of so many, counted from 1, is told: 1, 2, 5, 10, 20, 50 and the last. */
+/* Whether call `k` of `n`, counted from 1, is told: 1, 2, 5, 10, 20, 50 and the last. */
 static int is_told(int k, int calls)
 {
     return k == calls || k == 1 || k == 2 || k == 5 || k == 10 || k == 20 || k == 50;

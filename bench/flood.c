@@ -1,4 +1,4 @@
-// A flood of messages that nobody has asked for yet: rank 0 sends COUNT messages of BYTES bytes to
+// A flood of unexpected messages: rank 0 sends COUNT messages of BYTES bytes to
 // rank 1, which is away for a while and then receives them all in order. One JSON line: how long it
 // took, and by how much the receiver's memory grew at most (VmHWM, so the program runs once for
 // each line).

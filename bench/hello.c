@@ -1,5 +1,5 @@
-/* Start and end: one JSON line with the largest resident set of a rank, and what of it is no part of
- * any file; how long it took, whoever started it knows. Pages of libraries count in the resident set
+/* Start and end: one JSON line with the largest resident set of a rank, and what of it is not part of
+ * any file; how long it took is measured by its parent. Pages of libraries count in the resident set
  * of each rank, but are in memory once a host. "cpus_least" and "cpus_most" are on how many
  * processors a rank may run: how the launcher has bound them. */
 #define _GNU_SOURCE

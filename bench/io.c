@@ -353,7 +353,7 @@ static const char *own_file(void)
     return name;
 }
 
-/* Refuses a word of the list that is no kind. */
+/* Refuses an unknown word of the list. */
 static void check_kinds(const char *list)
 {
     char *words = strdup(list);

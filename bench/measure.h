@@ -40,7 +40,7 @@ __attribute__((unused)) static void slowest(struct batches *b, MPI_Comm comm)
         b->us[i] = all[i];
 }
 
-/* That a turn of many has passed, in a line that is no measurement: whoever waits for the last turn
+/* That a turn of many has passed, in a line that is not a measurement: a reader that waits for the last turn
  * sees that this program goes on. */
 __attribute__((unused)) static void tell_turn(int rank, int turn, int turns)
 {
@@ -50,7 +50,7 @@ __attribute__((unused)) static void tell_turn(int rank, int turn, int turns)
     }
 }
 
-/* Whether so many iterations make a batch; else they are doubled. Two batches in a row must have been
+/* Whether `n` iterations make a batch; else they are doubled. Two batches in a row must have been
  * long enough: one may have lost its core. `telling` begins at 0. */
 __attribute__((unused)) static int are_enough(int *iterations, double took, double wanted, int *telling)
 {

@@ -14,10 +14,10 @@
 #include "options.h"
 #include <unistd.h>
 
-/* Whoever spawned this process, or MPI_COMM_NULL. */
+/* The parent of this process, or MPI_COMM_NULL. */
 static MPI_Comm parent;
 
-/* Half the time of a ping-pong of so many bytes, microseconds. */
+/* Half the time of a ping-pong of BYTES bytes, microseconds. */
 static double one_way(MPI_Comm other, int bytes, int times, int serves)
 {
     char *data = calloc(1, bytes);

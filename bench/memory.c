@@ -18,7 +18,7 @@ static double own_mb(void)
     return kb / 1024.;
 }
 
-/* All ranks look between two barriers: nobody's pages are counted while they change. */
+/* All ranks look between two barriers: no rank's pages are counted while they change. */
 static double all_mb(void)
 {
     double own, all;

@@ -1,4 +1,4 @@
-/* What the programs of this directory share of reading their arguments. Whoever includes it has
+/* What the programs of this directory share of reading their arguments. A program that includes it has
  * PROGRAM defined, its name. Errors end the job with one sentence that has the word in it. */
 #include <mpi.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ __attribute__((unused)) static int parse_sizes(char *text, int *sizes, int room,
     int n = 0;
     for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
         if (n == room)
-            give_up("there is no room for so many sizes; the first too many is", word);
+            give_up("there are too many sizes; the first beyond the limit is", word);
         sizes[n] = whole_number(word, least, most, what);
         if (sizes[n++] % unit)
             give_up(what, word);

@@ -18,7 +18,7 @@
  * the ranks) are the vector's, the others' a block's; rank 0 is the root. raw is the exchange
  * over a plain TCP connection, by two threads that sleep in the system: what this machine and
  * this network leave for overlap. kernel is the same without any thread: the sockets have room
- * for everything, start puts it there and wait takes it out, so that nobody wakes while the
+ * for everything, start puts it there and wait takes it out, so that no thread wakes while the
  * program computes. Data is checked after each kind of batch, outside the timing. */
 #define PROGRAM "overlap"
 #include "measure.h"

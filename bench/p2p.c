@@ -9,7 +9,7 @@
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
  *     pipeline    rank 0 sends, one message after the other; rank 1 receives each and adds it up, then asks for the next:
- *                 whoever sends may be far ahead
+ *                 the sender may be far ahead
  *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
  * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent.
  * rsend needs a posted receive, so it is measured in stream and exchange only; bsend not in pipeline.
@@ -258,7 +258,7 @@ static struct batches spent_by(const struct cell *c, int of)
     return out;
 }
 
-/* The part of a cell's batches that belongs to one of so many turns, at least one. In the first
+/* The part of a cell's batches that belongs to one of `turns` turns, at least one. In the first
  * turn it is found how many iterations make a batch; in the others the cell's memory has gone
  * cold meanwhile. */
 static void visit(struct cell *c, int turn, int turns, double budget_us)
@@ -300,7 +300,7 @@ static void print_cell(struct cell *c)
     fflush(stdout);
 }
 
-/* All cells, so many times; each is printed in its last turn. */
+/* All cells, `turns` times; each is printed in its last turn. */
 static void measure(struct cell *cells, int count, int turns, double budget_us)
 {
     for (int turn = 0; turn < turns; turn++)
@@ -327,7 +327,7 @@ static int parse_names(char *text, const char *const *names, int count, int *fou
     return n;
 }
 
-/* A plain connection has no modes, a ready send wants a posted receive, and who is far ahead more
+/* A plain connection has no modes, a ready send wants a posted receive, and a sender far ahead more
  * buffer than was attached. */
 static int is_measured(enum kind kind, enum mode mode, int which)
 {

@@ -38,7 +38,7 @@ static struct sockaddr_in raw_address(void)
     return found;
 }
 
-/* Gives a socket room for so many bytes each way, before it is connected; zero leaves it to the
+/* Gives a socket room for `bytes` bytes each way, before it is connected; zero leaves it to the
  * system. Wants the rights of an administrator. */
 static void raw_make_room(int fd, int bytes)
 {
@@ -48,7 +48,7 @@ static void raw_make_room(int fd, int bytes)
                   "SO_SNDBUFFORCE");
 }
 
-/* A socket to the rank beside this one, with TCP_NODELAY and room for so many bytes (zero: as the
+/* A socket to the rank beside this one, with TCP_NODELAY and room for `bytes` bytes (zero: as the
  * system makes it). Both call. */
 static int raw_connect(int rank, int room)
 {

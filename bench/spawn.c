@@ -6,7 +6,7 @@
  * they initialize, disconnect and finalize. "us" is how long MPI_Comm_spawn took, "whole_us" how long
  * until both sides had disconnected, "worst_us" the longest MPI_Comm_spawn. With --memory the children
  * say how large they are, in kilobytes: "resident_kb" the largest resident set, "anonymous_kb" what of
- * it is no part of any file. "left_files" and "left_kb" say what this process has more of than after
+ * it is not part of any file. "left_files" and "left_kb" say what this process has more of than after
  * the first round: open files and resident kilobytes. */
 #define PROGRAM "spawn"
 #include "measure.h"

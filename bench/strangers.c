@@ -4,7 +4,7 @@
  * process does about them. RATE connections a second, WINDOW seconds each, PAIRS times both. In
  * turn: one that looks in and goes, one that stays silent, random bytes, and what true ranks
  * said once (HELLOS, pieces of 152 bytes): cut short, and whole. Prints a line for each window:
- * begin and end (CLOCK_MONOTONIC, s), whom, connections.
+ * begin and end (CLOCK_MONOTONIC, s), target, connections.
  */
 #define _GNU_SOURCE
 #include "clock.h"
@@ -89,7 +89,7 @@ static void come(struct stranger *s, const struct sockaddr_in *to, int kind)
     connect(s->fd, (const void *)to, sizeof *to);
 }
 
-/* What it has to say so many turns after it came. */
+/* What it has to say `turns` turns after it came. */
 static void talk(struct stranger *s, int turns)
 {
     unsigned char bytes[300];

@@ -4,7 +4,7 @@
  *
  *     wait [--sizes LIST] [--work LIST] [--rounds N]
  *
- * Rank 0 sends; rank 1 posts the receive, computes so many million increments (--work, default
+ * Rank 0 sends; rank 1 posts the receive, computes N million increments (--work, default
  * 0,1,10), waits, and answers with four bytes. "wait_us" is the time in MPI_Wait, "total_us"
  * that of receive, computation and wait together, "work_us" that of the computation. Each round
  * is kept; the first is not. A rank wants a processor of its own. */

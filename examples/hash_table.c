@@ -53,7 +53,7 @@ static void add(int64_t key, int64_t more)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The count of a key; 0 where nobody has counted it. */
+/* The count of a key; 0 if it was never counted. */
 static int64_t get(int64_t key)
 {
     int where = home(key);
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Win_allocate(SLOTS * sizeof *mine, sizeof(int64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &table);
     for (int i = 0; i < SLOTS; i++) mine[i] = (struct slot){0, 0};
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody counts before all slots are free */
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank counts before all slots are free */
 
     /* One epoch for everything: each operation is ended by a flush where somebody needs its result. */
     MPI_Win_lock_all(0, table);

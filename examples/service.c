@@ -46,7 +46,7 @@ static void look_up(const char *name, char *port)
             return;
         usleep(100000);
     }
-    fprintf(stderr, "service: nobody serves '%s'\n", name);
+    fprintf(stderr, "service: '%s' is not served\n", name);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -28,7 +28,7 @@ static MPI_Win queues, unfinished;
 static MPI_Datatype task_type;
 static struct queue *mine;
 
-/* Adds to the number of tasks that nobody has finished, which rank 0 keeps; what it was before. */
+/* Adds to the number of unfinished tasks, which rank 0 keeps; what it was before. */
 static long add_unfinished(long more)
 {
     long before;

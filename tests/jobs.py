@@ -174,7 +174,7 @@ def processes():
 
 
 def parents():
-    """The parent of every process that is no zombie."""
+    """The parent of every process that is not a zombie."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -9,7 +9,7 @@
 ! neighbours only: a block tridiagonal system, which Gauss' elimination solves in a sweep forwards
 ! and one back.
 !
-! How the cube is cut, and who sends what, is told in module cells: 30 numbers a line go forwards
+! How the cube is cut, and which rank sends what, is explained in module cells: 30 numbers a line go forwards
 ! from cell to cell, 5 come back. The number of ranks must be a square.
 program bt
   use nas, only: start

@@ -73,7 +73,7 @@ contains
     end do
   end subroutine
 
-  ! own = own - lower known(:, 1:5), and r likewise with known(:, 6).
+  ! own = own - lower known(:, 1:5), and r in the same way with known(:, 6).
   pure subroutine subtract_product(lower, known, own, r)
     real(dp), intent(in) :: lower(5, 5), known(5, 6)
     real(dp), intent(inout) :: own(5, 5), r(5)

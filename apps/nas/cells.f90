@@ -12,7 +12,7 @@ module cells
   private
   public :: solve_in_sweeps, norm_of_error
 
-  ! A cell: its points, those before it, and those of it that are no face's, in each dimension.
+  ! A cell: its points, those before it, and those of it that are not a face's, in each dimension.
   ! `u` has a halo two points deep; `r` is the right-hand side; `force` L(u*); `work` is for sweeps.
   type, public :: cell
     integer :: at(3), m(3), before(3), low(3), high(3)
@@ -20,7 +20,7 @@ module cells
   end type
 
   ! One line of a cell in dimension d, forwards or backwards: of m points, those from low to high
-  ! are no face's, and `before` are before the first. `carry` comes from the line's piece before,
+  ! are not a face's, and `before` are before the first. `carry` comes from the line's piece before,
   ! and goes to the next.
   abstract interface
     subroutine line_work(d, m, low, high, before, u, r, work, carry)
@@ -98,7 +98,7 @@ contains
 
     q = nint(sqrt(real(ranks)))
     if (q**2 /= ranks) call give_up(kernel//" goes on a number of ranks that is a square")
-    if (3 * q > n) call give_up(kernel//" has too few points in this class for so many ranks")
+    if (3 * q > n) call give_up(kernel//" has too few points in this class for this many ranks")
     call MPI_Cart_create(MPI_COMM_WORLD, 2, [q, q], [.true., .true.], .false., square)
     call MPI_Cart_coords(square, rank, 2, place)
     call MPI_Cart_rank(square, place + [-1, 0], neighbour(1, 1))

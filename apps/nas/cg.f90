@@ -25,7 +25,7 @@ program cg
   integer :: grid_rows, grid_columns, row, column, stages ! the grid, and the rank's place in it
   integer :: rows, columns, top, left                     ! its block, and what is above and before
   integer, allocatable :: partners(:)                     ! in its row, by doubling distances
-  integer :: transposed, part, part_size                  ! whom it swaps with; what of its rows
+  integer :: transposed, part, part_size                  ! its partner; what of its rows
   integer, allocatable :: begin_of(:), column_of(:)       ! the block, row by row
   real(dp), allocatable :: element(:)
   real(dp), allocatable, asynchronous :: x(:), z(:), p(:), q(:), r(:), product(:), other(:)

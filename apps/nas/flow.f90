@@ -93,7 +93,7 @@ contains
   end function
 
   ! Adds the part of L in dimension d to the sums of a line of m points, of which `before` are
-  ! before the first; u has two more on each side, as far as there are so many.
+  ! before the first; u has two more on each side, as far as there are as many.
   subroutine along(d, m, before, u, sum)
     integer, intent(in) :: d, m, before
     real(dp), intent(in) :: u(5, -1:m + 2)

@@ -4,7 +4,7 @@
  *
  * A bucket sort. Each rank counts its keys by their leading bits (buckets), MPI_Allreduce adds the
  * counts up, and buckets are dealt out to ranks in order, so that each gets about as many keys as
- * every other. MPI_Alltoall tells how many keys come from whom, MPI_Alltoallv brings them: nearly
+ * every other. MPI_Alltoall tells how many keys come from each rank, MPI_Alltoallv brings them: nearly
  * all memory goes once around in every iteration. Then each rank counts its keys by value. Before
  * each iteration two keys change, and the ranks of five keys are compared with those that were
  * published for the iteration. At last the keys are sorted indeed. Any number of ranks. */
@@ -104,7 +104,7 @@ static void set_key(struct sort *s, int64_t place, int value)
 
 static int shift(const struct sort *s) { return s->p->key_bits - s->p->bucket_bits; }
 
-/* Counts keys by bucket, here and everywhere, and sorts the keys here by bucket. Who has a tested
+/* Counts keys by bucket, here and everywhere, and sorts the keys here by bucket. A rank that has a tested
  * key tells its value with the counts. */
 static void count_buckets(struct sort *s)
 {

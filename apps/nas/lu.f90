@@ -19,7 +19,7 @@ program lu
   real(dp), parameter :: omega = 1.2_dp, counts(4) = [-144010._dp, 27770.9_dp, -10923.3_dp, 1984.77_dp]
   type(MPI_Comm) :: plane                                 ! the ranks, by y and x
   integer :: mx, my, x0, y0                               ! points of this rank, and before it
-  integer :: i0, i1, j0, j1                               ! those of them that are no face's
+  integer :: i0, i1, j0, j1                               ! those of them that are not a face's
   integer :: west, east, south, north                     ! ranks with smaller and greater x; y
   type(MPI_Datatype) :: edge(4), halo(4)                  ! two points deep: west, east, south, north
   real(dp), allocatable, asynchronous :: u(:, :, :, :), r(:, :, :, :)
@@ -74,7 +74,7 @@ contains
     integer :: dims(2), place(2)
     dims = 0
     call MPI_Dims_create(ranks, 2, dims)
-    if (3 * maxval(dims) > n) call give_up("lu has too few points in this class for so many ranks")
+    if (3 * maxval(dims) > n) call give_up("lu has too few points in this class for this many ranks")
     call MPI_Cart_create(MPI_COMM_WORLD, 2, dims, [.false., .false.], .false., plane)
     call MPI_Cart_coords(plane, rank, 2, place)
     call MPI_Cart_shift(plane, 0, 1, south, north)        ! MPI_PROC_NULL at the faces
@@ -302,7 +302,7 @@ contains
     end do
   end subroutine
 
-  ! The roots of the mean squares over all points that are no face's.
+  ! The roots of the mean squares over all points that are not a face's.
   function norms(values)
     real(dp), intent(in) :: values(:, :, :, :)
     real(dp) :: norms(5)

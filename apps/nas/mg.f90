@@ -98,7 +98,7 @@ contains
     shape_of_ranks = 0
     call MPI_Dims_create(ranks, 3, shape_of_ranks)
     shape_of_ranks = shape_of_ranks(3:1:-1)
-    if (2**(top - 1) < maxval(shape_of_ranks)) call give_up("mg has too few points in this class for so many ranks")
+    if (2**(top - 1) < maxval(shape_of_ranks)) call give_up("mg has too few points in this class for this many ranks")
     call MPI_Cart_create(MPI_COMM_WORLD, 3, shape_of_ranks, [.true., .true., .true.], .false., ring)
     call MPI_Cart_coords(ring, rank, 3, place)
     do d = 1, 3

@@ -77,7 +77,7 @@ contains
     first = 1 + int(int(n, int64) * block / blocks)
   end function
 
-  ! x y mod 2^46, of numbers below 2^46. With x = x1 2^23 + x0 and y likewise, what x1 y1 adds is a
+  ! x y mod 2^46, of numbers below 2^46. With x = x1 2^23 + x0 and y split alike, what x1 y1 adds is a
   ! multiple of 2^46, and no product of halves needs more than 46 bits.
   elemental integer(int64) function times(x, y)
     integer(int64), intent(in) :: x, y
@@ -121,7 +121,7 @@ contains
     stopwatch = MPI_Wtime()
   end function
 
-  ! Is each value the published one, but for a relative error? What is no number agrees with
+  ! Is each value the published one, but for a relative error? A NaN agrees with
   ! nothing.
   pure logical function agrees(values, published, tolerance)
     real(dp), intent(in) :: values(:), published(:), tolerance

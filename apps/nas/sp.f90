@@ -9,7 +9,7 @@
 ! largest eigenvalue, and the dissipation of fourth order is part of the system, which gives it five
 ! diagonals.
 !
-! How the cube is cut, and who sends what, is told in module cells: 22 numbers a line go forwards
+! How the cube is cut, and which rank sends what, is explained in module cells: 22 numbers a line go forwards
 ! from cell to cell, 10 come back. The number of ranks must be a square.
 module sp_lines
   use nas, only: dp

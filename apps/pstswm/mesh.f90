@@ -1,4 +1,4 @@
-! mesh.f90: the logical mesh of ranks, and who owns what of the three domains.
+! mesh.f90: the logical mesh of ranks, and which rank owns what of the three domains.
 !
 !   physical domain   longitudes x latitudes      PX ranks cut the longitudes, PY the latitudes
 !   Fourier domain    wave numbers m x latitudes  PX ranks cut the m, PY the latitudes

@@ -9,7 +9,7 @@
  * that pstswm needs.
  *
  * An operation is a send or a receive that has begun. Operations to one rank, or from one, are done
- * in order, a part whenever the way has room or bytes; whoever waits goes through all of them, so
+ * in order, a part whenever the way has room or bytes; a rank that waits goes through all of them, so
  * two ranks that send each other more than a way holds do not wait for ever.
  *
  * One thread. Head and tail of a ring count bytes; the writer releases head after the bytes, the

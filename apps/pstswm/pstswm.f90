@@ -1,5 +1,5 @@
 ! pstswm: the shallow water equations on the sphere by the spectral transform method, as a test of
-! communication (Worley and Foster's parallel shallow water model, written anew).
+! communication (Worley and Foster's parallel shallow water model, written from scratch).
 !
 ! docs/lab.md tells of the equations, the algorithms and the protocols; "pstswm help" lists the
 ! options.

@@ -149,7 +149,7 @@ contains
   end subroutine
 
   ! There and back: from coefficients to their tendencies. `multiply` makes products of the fields
-  ! of the `batch` latitudes from the given one on; g and p have room for so many.
+  ! of the `batch` latitudes from the given one on; g and p have room for them.
   subroutine whole_step(s, multiply, g, p)
     real(dp), intent(in) :: s(2, levels, variables, first_mine:last_mine)
     real(dp), contiguous, target, intent(inout) :: g(:, :, :), p(:, :, :)

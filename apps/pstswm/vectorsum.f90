@@ -146,7 +146,7 @@ contains
   end subroutine
 
   ! Gathering: in step t a rank passes on the share of the rank t behind it, to which everybody
-  ! whom it has met has added. Spreading: the finished shares go round once more.
+  ! its partners have added. Spreading: the finished shares go round once more.
   subroutine make_ring(s)
     type(sum_type), intent(inout) :: s
     integer :: step, next, before

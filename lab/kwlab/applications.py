@@ -44,7 +44,7 @@ def pattern(text, groups):
     try:
         found = re.compile(text, re.MULTILINE)
     except re.error as why:
-        raise ValueError(f"is no regular expression ({why})") from None
+        raise ValueError(f"is not a regular expression ({why})") from None
     if found.groups != groups:
         brackets = "with one pair of brackets around the figure" if groups else "without brackets"
         raise ValueError(f"takes a regular expression {brackets}")
@@ -162,7 +162,7 @@ def command(value):
     try:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as why:
-        raise ValueError(f"is no command ({why})") from None
+        raise ValueError(f"is not a command ({why})") from None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise ValueError("takes a command")
     return words

@@ -351,11 +351,11 @@ def hosts_of(text):
     """The names in `a,b`, or none where Slurm names them. Raises ValueError."""
     if text == SLURM:
         if "SLURM_JOB_ID" not in os.environ:
-            raise ValueError(f"--hosts {SLURM}: this is no allocation of Slurm (salloc makes one)")
+            raise ValueError(f"--hosts {SLURM}: not in an allocation of Slurm (salloc makes one)")
         return []
     names = text.split(",")
     if not all(re.fullmatch(r"[\w.-]+", name) for name in names):
-        raise ValueError(f"--hosts: '{text}' is no list of hosts, as in a,b")
+        raise ValueError(f"--hosts: '{text}' is not a list of hosts, as in a,b")
     return names
 
 

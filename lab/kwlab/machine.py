@@ -308,11 +308,11 @@ def table_of(path):
             )
         table = json.loads(text)
     except (gzip.BadGzipFile, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise Unreadable(f"{path} is no file of `kwlab run machine`") from None
+        raise Unreadable(f"{path} is not a file of `kwlab run machine`") from None
     except (EOFError, zlib.error):
         raise Unreadable(f"{path} is not whole: have it sent again") from None
     if not isinstance(table, dict) or table.get("format") != FORMAT:
-        raise Unreadable(f"{path} is no file of `kwlab run machine`")
+        raise Unreadable(f"{path} is not a file of `kwlab run machine`")
     if table.get("version") != VERSION:
         raise Unreadable(
             f"{path} was written by another version of the laboratory (its format is "

@@ -125,7 +125,7 @@ def written(total, what, protocols=PROTOCOLS):
 
 
 def best_peer(of):
-    """Ours against the quickest peer's of a cell, and who that is; grey where one of the two is.
+    """Ours against the quickest peer's of a cell, and its name; grey where one of the two is.
     None and None where one is missing or was not verified."""
     found = {
         who: one.measured
@@ -353,7 +353,7 @@ def what_was_sent(counted):
             "By Kittiwake's counters, of all ranks from MPI_Init to MPI_Finalize. A message is "
             "written when its receive was announced before it left; long ones are those that were "
             "not sent eagerly. Messages that collectives consist of count, what they pass on "
-            "through shared memory is no message.",
+            "through shared memory is not a message.",
             note=True,
         )
         + table(head, rows),

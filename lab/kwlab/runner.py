@@ -103,7 +103,7 @@ def parse(text):
             value = json.loads(line)
             list(measurements(0, value))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise ValueError(f"line {number} is no measurement: {line[:80]!r}") from None
+            raise ValueError(f"line {number} is not a measurement: {line[:80]!r}") from None
         found.append(value)
     if not found:
         raise ValueError(f"no measurement in what it printed: {text[:80]!r}")

@@ -69,7 +69,7 @@ class Store:
             version = self.db.execute("pragma user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise ValueError(
-                f"{path} is no dataset of the laboratory ({error}); name another file with --data"
+                f"{path} is not a dataset of kwlab ({error}); name another file with --data"
             ) from None
         if version not in (0, *range(1, VERSION + 1)):
             raise ValueError(
@@ -271,5 +271,5 @@ def measurements(run, line):
 def number(value):
     """The value, if it is a number like those of a clock."""
     if isinstance(value, bool) or not math.isfinite(value):
-        raise ValueError(f"{value} is no number")
+        raise ValueError(f"{value} is not a number")
     return float(value)

@@ -129,8 +129,8 @@ def section(book):
     parts = [part(book, number, *found) for number, found in enumerate(book.timelines, 1)]
     return parts and paragraph(
         "What each rank did over time, in one traced run apart from those that were timed. "
-        "Colours are waits, by whom is waited for; sky blue is a rank in MPI that waits for "
-        "nobody who is known: data moves. Only Kittiwake records a trace (`mpiexec --trace`), "
+        "Colours are waits, by the awaited rank; sky blue is a rank in MPI that waits for "
+        "no known rank: data moves. Only Kittiwake records a trace (`mpiexec --trace`), "
         "so the other libraries are not here."
     ) + "".join(parts)
 

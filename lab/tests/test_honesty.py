@@ -61,7 +61,7 @@ def test_a_setting_is_compared_like_a_library(made):
 
 @pytest.fixture
 def ours():
-    """The Kittiwake of dist/, which whoever runs these tests has built."""
+    """The Kittiwake of dist/, which must have been built before."""
     known = libraries.known(libraries.ROOT / "dist", libraries.ROOT / "build/peers")[:1]
     assert known[0].there(), "no Kittiwake in dist/; `make stage` puts it there"
     return known

@@ -63,7 +63,11 @@ def test_each_allocation_is_a_cluster_of_its_own(monkeypatch):
 
 @pytest.mark.parametrize(
     "hosts, words",
-    [("a b", "'a b' is no list of hosts"), ("a,", "no list"), ("slurm", "no allocation of Slurm")],
+    [
+        ("a b", "'a b' is not a list of hosts"),
+        ("a,", "not a list of"),
+        ("slurm", "not in an allocation of Slurm"),
+    ],
 )
 def test_hosts_that_are_none_are_refused(monkeypatch, tmp_path, hosts, words):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)

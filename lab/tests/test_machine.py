@@ -1,5 +1,5 @@
 """Regret, and a machine in one file: of made data and libraries of shell scripts. What is sent says
-nothing of who sends it; what is torn, foreign or nonsense gets a sentence; several files stand side
+nothing of its sender; what is torn, foreign or nonsense gets a sentence; several files stand side
 by side; what is assumed is held against them."""
 
 import gzip
@@ -193,7 +193,7 @@ def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
     assert cell.asked
     lines = [line("coll", "bcast", n, 1.2 * (1 + n / 1000)) for n in SIZES] + runner.choices(said)
     store_.add("machine", cell, 0, number, "1", "ok", "", 1.0, lines, 0.0, "")
-    # 8 bytes ran by the best algorithm, and what they took once is no regret; of 1024 nobody has
+    # 8 bytes ran by the best algorithm, and what they took once is not a regret; of 1024 no run has
     # said so.
     assert [
         (one.bytes, round(one.regret, 6), one.algorithm) for one in report.Book(store_).regret()
@@ -552,7 +552,7 @@ def test_a_machine_is_measured_into_a_file_and_the_same_command_goes_on(
     file.write_bytes(b"junk")
     assert (
         command(tmp_path, monkeypatch, "report", file) == 2
-        and "is no file of" in capsys.readouterr().err
+        and "is not a file of" in capsys.readouterr().err
     )
 
 

@@ -473,7 +473,7 @@ def test_models_judge_by_sizes_they_were_not_fitted_to(store):
 
 
 def rounds_of(*factors):
-    """Rounds of a machine that runs so many times as slow from 4 KB on, all sizes of one model."""
+    """Rounds of a machine that runs several times as slow from 4 KB on, all sizes of one model."""
     made = models.ThreeParameters(2.0, 3.0, 0.001)
     return [
         {n: float(made.time(n)) * (factor if n > 4096 else 1) for n in (*SIZES, *plan.RANDOM)}

@@ -29,7 +29,7 @@ EXPECTED = {
     "is slow": ("slow", "measurements; it was still printing"),
     "tells its turns": ("slow", "with 0 measurements"),
     "nonsense": ("nonsense", "no measurement"),
-    "broken line": ("nonsense", "line 1 is no measurement"),
+    "broken line": ("nonsense", "line 1 is not a measurement"),
     "not a number": ("nonsense", "line 1"),
     "silent": ("nonsense", "no measurement"),
     "endless": ("nonsense", "more than 4 MB"),
@@ -260,7 +260,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, number):
     while runs() < 3 and first.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
     first.send_signal(number)
-    held.unlink()  # a run that nobody ends ends by itself
+    held.unlink()  # a run that is not ended ends by itself
     said = first.communicate(timeout=LONG)[1]
     assert first.returncode != 0 and ("goes on from here" in said or number != signal.SIGINT), said
     assert len(Store(tmp_path / "d.sqlite").runs()) == 2 and runs() == 3
@@ -316,7 +316,7 @@ def test_a_plan_can_be_run_in_turns_and_in_part(tmp_path):
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_comparison_that_is_ended_says_what_it_knows(tmp_path, number, code):
-    """Off a terminal it tells each pair, so that whoever waits sees it move."""
+    """Off a terminal it tells each pair, so that progress is visible."""
     log = tmp_path / "log"
     home(tmp_path / "dist", log)
     words = [
@@ -458,10 +458,10 @@ def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_p
         (["compare", "kittiwake:KW_WRITE", "kittiwake"], "NAME=VALUE"),
         (["compare", "kittiwake", "kittiwake", "--network", "ib"], "'ib'"),
         (["compare", "kittiwake", "kittiwake", "--program", "sleep"], "'sleep'"),
-        (["run", "good.toml", "--data", "bad.toml"], "bad.toml is no dataset"),
+        (["run", "good.toml", "--data", "bad.toml"], "bad.toml is not a dataset"),
         (["report", "--data", "nowhere"], "nowhere: no dataset"),
         (["export", "figures.xls"], "ends in .csv or .json"),
-        (["run", "good.toml", "--hosts", "a b"], "'a b' is no list of hosts"),
+        (["run", "good.toml", "--hosts", "a b"], "'a b' is not a list of hosts"),
         (["export", "f.csv", "--data", "nowhere"], "nowhere: no dataset"),
         (["run", "good.toml", "--data", "good.toml/d"], "good.toml"),
     ],

@@ -205,6 +205,6 @@ def test_a_problem_that_is_too_small_for_the_ranks_is_refused(nas, kernel):
         "S",
         status=2,
         out="",
-        err=f"{kernel} has too few points in this class for so many ranks",
+        err=f"{kernel} has too few points in this class for this many ranks",
         sentence="exited with status 2",
     )

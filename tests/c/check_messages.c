@@ -211,7 +211,7 @@ static void buffers(void) {
     OK(MPI_Send(in, 0, MPI_INT, other, 8, check_comm));
     OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
     OK(MPI_Wait(&empty, MPI_STATUS_IGNORE));
-    OK(MPI_Start(&r[2])); /* nobody writes there any more */
+    OK(MPI_Start(&r[2])); /* nothing writes there any more */
     OK(MPI_Send(in, 1, MPI_INT, other, 6, check_comm));
     OK(MPI_Wait(&r[2], MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&r[2]));

@@ -70,7 +70,7 @@ static void one(int round) {
         OK(MPI_Alltoall(give, each, MPI_INT, got, each, MPI_INT, all));
         for (i = 0; i < check_size; i++) same(round, kind, got + i * each, each, i, check_rank * each, 0);
         break;
-    case 6: /* all for one rank: the others wait for nobody */
+    case 6: /* all for one rank: the others do not wait */
         counts[root] = n;
         OK(MPI_Reduce_scatter(give, got, counts, MPI_INT, MPI_SUM, all));
         if (check_rank == root) same(round, kind, got, n, 0, 0, 1);

@@ -128,7 +128,7 @@ static void quarrel(MPI_Comm comm) {
         }
         heard = MPI_Allreduce(give, got, n, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS;
         OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, comm));
-        if (all == 0) FAILED("round %d: nobody has heard of it", round);
+        if (all == 0) FAILED("round %d: no rank has reported it", round);
     }
 }
 

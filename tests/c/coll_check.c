@@ -94,7 +94,7 @@ static void groups(MPI_Comm comm, MPI_Group all) {
     OK(MPI_Group_free(&own));
 }
 
-/* Groups without a communicator of their own: who is in the other's group hears that it is another one, and so does rank 0, of whom the last
+/* Groups without a communicator of their own: who is in the other's group hears that it is another one, and so does rank 0, of which the last
  * rank says nothing. */
 static void bare_groups(MPI_Comm comm, MPI_Group all) {
     static const char other[] = "processes (";

@@ -99,7 +99,7 @@ static void together(int form, MPI_Comm comm) {
     if (rank) CAME(in, rank - 1, 0);
 }
 
-/* 2^32 - 1 elements without data: -1 to whoever takes it for an int. */
+/* 2^32 - 1 elements without data: -1 as an int. */
 static void empty(int form, MPI_Comm comm) {
     MPI_Count many = ((MPI_Count)1 << 32) - 1, lists[MOST];
     MPI_Aint zeros[MOST] = {0};

@@ -1,6 +1,6 @@
 // run: n=1,2,4 timeout=60
-/* Wrong arguments of collectives give the right error class (MPI 5.0, 9.4); nobody communicates in a call that fails. And
- * ranks that do not agree on amounts: whoever sees it says so, with both sides, also without KW_CHECK=1, and nobody waits for ever. */
+/* Wrong arguments of collectives give the right error class (MPI 5.0, 9.4); no rank communicates in a call that fails. And
+ * ranks that do not agree on amounts: the rank that sees it reports both sides, also without KW_CHECK=1, and no rank waits for ever. */
 #include "check.h"
 
 #if STRICT
@@ -14,7 +14,7 @@ static void somebody_hears(int code, int class, const char *one, const char *oth
     heard = check_class(code) == class && strstr(text, one) && strstr(text, other);
     if (code != MPI_SUCCESS && !heard) FAILED("line %d: '%s' lacks '%s' or '%s'", line, text, one, other);
     OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    if (all == 0) FAILED("line %d: nobody has heard of it", line);
+    if (all == 0) FAILED("line %d: no rank has reported it", line);
 }
 #define HEARD(call, class, one, other) somebody_hears(call, class, one, other, __LINE__)
 
@@ -58,7 +58,7 @@ static void somebody_saw(int code, int last, int line) {
     snprintf(who, sizeof who, "rank %d ", last);
     heard = code != MPI_SUCCESS && strstr(text, who) && (strstr(text, " receives ") || strstr(text, " called "));
     OK(MPI_Allreduce(&heard, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    if (all == 0) FAILED("line %d: nobody has heard of it", line);
+    if (all == 0) FAILED("line %d: no rank has reported it", line);
 }
 #define SEEN(...)                                                                                     \
     do {                                                                                              \

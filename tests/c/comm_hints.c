@@ -46,7 +46,7 @@ static void duplicates(MPI_Info info, MPI_Info other) {
         for (int i = 2; i < 5; i++) CHECK(is_not(d[i], asserts[k], "true"));
         CHECK(is_not(MPI_COMM_WORLD, asserts[k], "true"));
     }
-    /* No hint that nobody understands. */
+    /* No hint that the library does not understand. */
     CHECK(!STRICT || hint(a, "color of the wings") == NULL);
     for (int i = 0; i < 5; i++) OK(MPI_Comm_free(&d[i]));
     OK(MPI_Comm_free(&a));

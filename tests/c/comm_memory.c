@@ -24,7 +24,7 @@ static void use(MPI_Comm comm) {
     OK(MPI_Barrier(comm));
 }
 
-/* What so many duplicates hold after they were used. */
+/* What this many duplicates hold after they were used. */
 static size_t held(int n) {
     MPI_Comm c[MANY];
     size_t before = heap(), after;

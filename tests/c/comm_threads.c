@@ -1,4 +1,4 @@
-/* Threads make communicators at once, in an order that differs from process to process; nobody waits for ever. */
+/* Threads make communicators at once, in an order that differs from process to process; no thread waits for ever. */
 // run: n=2,4 timeout=120 abi=one
 #include "check.h"
 #include <pthread.h>

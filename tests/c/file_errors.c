@@ -1,6 +1,6 @@
 // run: n=2,3 timeout=60 paths=one
 /* Error handlers of files and of MPI_FILE_NULL (MPI 5.0, 9.3.3 and 14.7), and errors of accesses: each rank of a collective
- * call hears of what went wrong on one, and nobody waits for ever. */
+ * call hears of what went wrong on one, and no rank waits for ever. */
 #include "file.h"
 
 static int called[3], last_code;

@@ -1,5 +1,5 @@
 // run: n=3 timeout=60 abi=one
-/* A rank that is in MPI_Finalize while others wait for it: what it had sent comes, and whoever waits for more gets an error with its name. */
+/* A rank that is in MPI_Finalize while others wait for it: what it had sent comes, and a rank that waits for more gets an error with its name. */
 #include "check.h"
 
 #define WORLD MPI_COMM_WORLD
@@ -16,7 +16,7 @@ static void names_rank_0(int code) {
     if (!strstr(text, "rank 0")) FAILED("'%s' does not name rank 0", text);
 }
 
-// Rank 0 sends what nobody has asked for yet, long and short, and ends.
+// Rank 0 sends unexpected messages, long and short, and ends.
 static void send_and_end(void) {
     MPI_Request r;
     int to, x = 7;
@@ -100,7 +100,7 @@ static void loops_end(void) {
     CHECK(tested_with_another(&r) != MPI_SUCCESS);
 }
 
-// Rank 2 ends, and nobody is left that could send.
+// Rank 2 ends, and no rank is left that could send.
 static void nobody_is_left(void) {
     int x;
     CHECK_CLASS(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, MPI_STATUS_IGNORE), MPI_ERR_PROC_ABORTED);

@@ -1,5 +1,5 @@
 // run: n=3 timeout=60
-/* A receive from MPI_ANY_SOURCE ends when all who send in its communicator are in MPI_Finalize, whoever else of the job is not; with
+/* A receive from MPI_ANY_SOURCE ends when all who send in its communicator are in MPI_Finalize, whatever the rest of the job does; with
  * MPI_THREAD_MULTIPLE, too, in a program of one thread. */
 #include "check.h"
 

@@ -58,7 +58,7 @@ static void exact_counts(void) {
     CHECK_EQ(value(shm_bytes) + value(tcp_bytes) + value(udp_bytes), 1600);
     CHECK((value(shm) != 0) + (value(tcp) != 0) + (value(udp) != 0) == 1);
     CHECK_EQ(value(own), 0);
-    /* Nobody sends to rank 0 before it does. At rank 1 its first message may come before the counters start, and that after the last
+    /* No rank sends to rank 0 before it does. At rank 1 its first message may come before the counters start, and that after the last
      * before they are read. */
     came = value(expected) + value(unexpected);
     if (check_rank == 0) CHECK_EQ(came, 100);

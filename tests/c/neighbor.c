@@ -243,7 +243,7 @@ static void adjacent(void) {
     all(made, DIST);
 }
 
-/* Each process names the edges of its successor, to the one after that and to process 0. Then nobody has any. */
+/* Each process names the edges of its successor, to the one after that and to process 0. Then no process has any. */
 static void anybody(void) {
     int source = (check_rank + 1) % check_size, degree = 2, none = 0;
     int to[2] = {(check_rank + 2) % check_size, 0};

@@ -1,5 +1,5 @@
 /* The predefined operations and datatypes (MPI 5.0, 6.9.2 and 6.9.4): which operation is defined for which datatype, and what
- * plain C makes of it. Who includes this says what is done with each datatype, and with an operation that it is not for. */
+ * plain C makes of it. The including file says what is done with each datatype, and with an operation that it is not for. */
 #ifndef OP_KINDS_H
 #define OP_KINDS_H
 #include "check.h"
@@ -102,7 +102,7 @@ TRUTH(b8, _Bool) TRUTH(l8, int8_t) TRUTH(l16, int16_t) TRUTH(l32, int32_t) TRUTH
 PAIRS(float_int, float, int) PAIRS(double_int, double, int) PAIRS(long_int, long, int) PAIRS(two_int, int, int)
 PAIRS(short_int, short, int) PAIRS(ld_int, long double, int) PAIRS(two_float, float, float) PAIRS(two_double, double, double)
 
-/* Given by whoever includes this. */
+/* Defined by the including file. */
 static void all_ops(const Kind *k, MPI_Datatype type);
 static void forbidden(const char *name, MPI_Datatype type, enum Op op);
 

@@ -154,7 +154,7 @@ static void freed(void) {
     CHECK_EQ(differs(bigger, 1 << 20, 4), -1);
 }
 
-static void nobody(void) {
+static void proc_null(void) {
     int v = 3, flag;
     MPI_Status s;
     MPI_Request q;
@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
     left = (me - 1 + check_size) % check_size;
     right = (me + 1) % check_size;
     nulls();
-    nobody();
+    proc_null();
     completions();
     freed();
     return check_end();

@@ -10,7 +10,7 @@
 #define LARGE (4 << 20)
 #define MEMORY_PER_BYTE 7 /* of a frame that is a header and a number: what the receiver keeps of it */
 
-/* Bytes that the kernel takes at most for a connection, and nobody has read. */
+/* Bytes that the kernel takes at most for a connection, unread. */
 static long long of_kernel(void) {
     long long least, first, most = 4 << 20;
     FILE *f = fopen("/proc/sys/net/ipv4/tcp_wmem", "r");

@@ -235,7 +235,7 @@ static void unsafe_programs(void) {
     receive_flood(check_rank);
 }
 
-// Nobody waits for these sends: they arrive although their sender goes on to MPI_Finalize.
+// No rank waits for these sends: they arrive although their sender goes on to MPI_Finalize.
 static void freed(void) {
     int i;
     MPI_Request r;

@@ -2,7 +2,7 @@
 /* MPI_THREAD_MULTIPLE, more threads than processors that all exchange with other ranks at once: whichever polls for the others
  * ends its own wait and calls one of them to go on polling. That one gets no processor for a while, because threads of the
  * program that wait for each other outside MPI keep them all; the event thread, which looks every 10 us, must leave it the
- * role. A thread that nobody polls for hangs for good. */
+ * role. A thread that no other polls for hangs for good. */
 #include "check.h"
 #include <pthread.h>
 
@@ -13,7 +13,7 @@
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, fault = PTHREAD_MUTEX_INITIALIZER;
 static int inside, phase;
 
-// Nobody sleeps here, so the processors stay busy.
+// No thread sleeps here, so the processors stay busy.
 static void gather(void) {
     int before, now, looks = 0;
     pthread_mutex_lock(&turn);
@@ -28,7 +28,7 @@ static void gather(void) {
     } while (now == before);
 }
 
-// With rank `t % size`, which does the same with us in the thread of ours in its block.
+// With rank `t % size`, which does the same with us in its thread of the same block.
 static void *work(void *arg) {
     int t = (int)(intptr_t)arg, peer = t % check_size, block = t - peer, i;
     char *in = malloc(BYTES), *out = malloc(BYTES);

@@ -312,7 +312,7 @@ static void refused(void) {
     OK(MPI_Request_free(&plain));
 }
 
-/* No partitions at all, as often as it is started: nobody has to make anything ready. */
+/* No partitions at all, as often as it is started: nothing has to be made ready. */
 static void no_partitions(void) {
     int b = 7, flag;
     MPI_Request r;
@@ -328,7 +328,7 @@ static void no_partitions(void) {
     OK(MPI_Request_free(&r));
 }
 
-/* Nobody at the other end; and more than fits. */
+/* No process at the other end; and more than fits. */
 static void ends(void) {
     char b[40] = {0}, guard[48];
     int flag;

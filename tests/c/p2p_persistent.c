@@ -2,7 +2,7 @@
 // Persistent requests of every mode, started many times; inactive ones in completion calls.
 #include "check.h"
 
-// A rank may be so many rounds ahead of its neighbour.
+// A rank may be this many rounds ahead of its neighbour.
 #define ROOM (5 * (500000 + MPI_BSEND_OVERHEAD))
 
 int main(int argc, char **argv) {

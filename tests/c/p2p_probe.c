@@ -5,7 +5,7 @@
 static const int sizes[] = {0, 1, 100, 4096, 50000, 400000, 2 << 20};
 #define NSIZES 7
 
-static void nobody(void) {
+static void proc_null(void) {
     MPI_Status s;
     MPI_Message m;
     int flag = 0, v;
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     char *buf = malloc(2 << 20);
     int round, i;
-    nobody();
+    proc_null();
     for (round = 0; round < 4; round++)
         for (i = 0; i < NSIZES; i++) {
             if (check_rank == 0) {

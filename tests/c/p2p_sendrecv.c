@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     MPI_Status s;
     OK(MPI_Sendrecv(v, 3, MPI_INT, right, 2, w, 24, MPI_BYTE, left, 2, MPI_COMM_WORLD, &s));
     CHECK(count_of(&s, MPI_BYTE) == 12 && w[2] == left + 2);
-    // A line: nobody at its ends.
+    // A line: no neighbour beyond its ends.
     int up = me + 1 < check_size ? me + 1 : MPI_PROC_NULL, down = me > 0 ? me - 1 : MPI_PROC_NULL;
     w[0] = -5;
     OK(MPI_Sendrecv(v, 1, MPI_INT, up, 3, w, 1, MPI_INT, down, 3, MPI_COMM_WORLD, &s));

@@ -1,7 +1,7 @@
 // run: n=2,4 timeout=120 abi=one
 /* Where receives are posted before their long messages are sent, nine of ten at least are written: the announcement of the receive
  * takes the place of the handshake. "Before" is by construction: a barrier or a short message follows the posting. In
- * collectives most are written whoever is first, but what waited for 10 ms. Over
+ * collectives most are written whichever side is first, but what waited for 10 ms. Over
  * shared memory long messages are fetched instead, so there only the data is checked. The counters' names are Kittiwake's
  * own, so other libraries check the data alone, too. */
 #include "check.h"

@@ -1,13 +1,13 @@
 // run: n=4 timeout=120 abi=one
 /* Ranks that share one processor and poll in every way there is, while one of them works: they leave it the processor. A token goes
- * round; whoever has it works for a while, the others look for it. How often they look in vain is counted, not how long it takes. */
+ * round; the rank that has it works for a while, the others poll for it. How often they poll without success is counted, not how long it takes. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sched.h>
 
 #define HOPS 50
 #define WORK 50000
-#define MOST 10000 /* looks in vain for each time the token is passed on: some hundred are needed, a rank that gives nothing away makes 100000 */
+#define MOST 10000 /* unsuccessful polls for each time the token is passed on: some hundred are needed, a rank that gives nothing away makes 100000 */
 
 static long in_vain;
 static volatile double sink;
@@ -93,8 +93,8 @@ static void go_round(const char *name, int (*look)(int)) {
         while (!look(from)) in_vain++;
     MPI_Reduce(&in_vain, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (check_rank > 0) return;
-    if (getenv("VERBOSE")) printf("%s: %ld looks in vain for each pass\n", name, all / HOPS / check_size);
-    if (STRICT && all / HOPS / check_size > MOST) FAILED("%s: %ld looks in vain for each pass", name, all / HOPS / check_size);
+    if (getenv("VERBOSE")) printf("%s: %ld unsuccessful polls for each pass\n", name, all / HOPS / check_size);
+    if (STRICT && all / HOPS / check_size > MOST) FAILED("%s: %ld unsuccessful polls for each pass", name, all / HOPS / check_size);
 }
 
 static void share_one_processor(void) {

@@ -47,8 +47,8 @@ static void refused(int rank) {
     OK(MPI_Close_port(port));
     CHECK_CLASS(MPI_Close_port(port), MPI_ERR_PORT);
     CHECK_CLASS(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
-    CHECK_CLASS(MPI_Lookup_name("nobody has published this", MPI_INFO_NULL, port), MPI_ERR_NAME);
-    CHECK_CLASS(MPI_Unpublish_name("nobody has published this", MPI_INFO_NULL, port), MPI_ERR_SERVICE);
+    CHECK_CLASS(MPI_Lookup_name("this was never published", MPI_INFO_NULL, port), MPI_ERR_NAME);
+    CHECK_CLASS(MPI_Unpublish_name("this was never published", MPI_INFO_NULL, port), MPI_ERR_SERVICE);
     CHECK_CLASS(MPI_Comm_accept(port, MPI_INFO_NULL, 7, MPI_COMM_SELF, &inter), MPI_ERR_ROOT);
 }
 

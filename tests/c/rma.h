@@ -12,7 +12,7 @@ static inline MPI_Win win_of(MPI_Comm comm, void *base, size_t bytes, int unit) 
     return win;
 }
 
-/* Likewise, of memory that MPI allocates. */
+/* The same of memory that MPI allocates. */
 static inline MPI_Win win_allocated(MPI_Comm comm, void *place, size_t bytes, int unit) {
     MPI_Win win = MPI_WIN_NULL;
     OK(MPI_Win_allocate((MPI_Aint)bytes, unit, MPI_INFO_NULL, comm, place, &win));

@@ -43,7 +43,7 @@ static void handlers(void) {
     }
     win_free(&win);
     CHECK_EQ(called, 2);
-    /* Nobody's handler but that of all. */
+    /* No handler but that of all. */
     if (STRICT) {
         CHECK_CLASS(MPI_Win_free(&none), MPI_ERR_WIN);
         CHECK_CLASS(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);

@@ -71,7 +71,7 @@ static void star(void) {
     free(values);
 }
 
-/* Epochs for nobody. */
+/* Epochs of no processes. */
 static void empty(void) {
     char *memory;
     MPI_Win win = win_allocated(check_comm, &memory, 8, 1);

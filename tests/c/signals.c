@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     MPI_Request r;
     OK(MPI_Irecv(&x, 1, MPI_INT, other, 7, MPI_COMM_WORLD, &r));
 #if STRICT
-    /* Something goes on, and nobody is in MPI: the event thread is there sooner or later. */
+    /* Something goes on, and no thread is in MPI: the event thread is there sooner or later. */
     int all;
     do {
         CHECK_EQ(takers(&all), 0);

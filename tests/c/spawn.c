@@ -114,7 +114,7 @@ static void window(MPI_Comm inter, int parent) {
     OK(MPI_Comm_free(&all));
 }
 
-/* Whoever started the job hears of what its children have found wrong. */
+/* The launcher reports what its children have found wrong. */
 static void tell(MPI_Comm inter, int parent) {
     int theirs = 0;
     OK(MPI_Allreduce(&check_failed, &theirs, 1, MPI_INT, MPI_SUM, inter));

@@ -1,4 +1,4 @@
-/* Wrong arguments of the topology functions: the right class, and nobody hangs. */
+/* Wrong arguments of the topology functions: the right class, and no rank hangs. */
 // run: n=1,4 paths=one
 #include "check.h"
 
@@ -87,7 +87,7 @@ static void graphs(MPI_Comm graph) {
     CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, check_size + 1, one, self, &n), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, -1, one, self, &n), MPI_ERR_ARG);
     CHECK_FAILS(MPI_Graph_map(MPI_COMM_WORLD, 1, below, self, &n), MPI_ERR_ARG);
-    /* an empty graph is for nobody */
+    /* an empty graph has no members */
     OK(MPI_Graph_create(MPI_COMM_WORLD, 0, NULL, NULL, 1, &made));
     CHECK(made == MPI_COMM_NULL);
 }

@@ -108,7 +108,7 @@ def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
         assert "figures: built-in values" in said and "cannot believe" in said, said
     file.unlink()
     os.mkfifo(file)
-    assert "figures: built-in values" in eager(exchange, cache)[1], "a pipe holds nobody up"
+    assert "figures: built-in values" in eager(exchange, cache)[1], "a pipe delays no rank"
     file.unlink()
     file.mkdir()
     assert "figures: built-in values" in eager(exchange, cache)[1]
@@ -116,7 +116,7 @@ def test_files_that_are_not_whole_or_of_others_are_not_used(exchange, tmp_path):
 
 
 def test_a_place_that_takes_no_file_disturbs_nothing(exchange):
-    # /proc takes none, whoever asks; a job that lasted long is no exception and says nothing.
+    # /proc takes none, whatever asks; nor does a job that lasted long and says nothing.
     text = calibrate(cache="/proc", status=1)
     assert "Not kept" in text and "cannot write /proc/" in text, text
     assert "figures: built-in values" in eager(exchange, "/proc")[1]
@@ -280,7 +280,7 @@ def test_a_job_chooses_what_kwinfo_says(program, tmp_path):
 
 def test_a_job_that_runs_says_what_it_chooses(program, tmp_path):
     """With its hosts (here by name), its domains, and the figures that rank 0 has handed round,
-    whatever the environment of who asks: the ranks' log and the page name the same algorithm."""
+    whatever the environment of the command: the ranks' log and the page name the same algorithm."""
     calibrate(cache=tmp_path)
     calls = program("tests/calibration/collectives.c", "-O1")
     hosts = [
@@ -409,7 +409,7 @@ def test_a_calibration_that_loses_to_the_built_in_values_is_discarded(exchange, 
     said = eager(exchange, cache)[1]
     assert "figures: built-in values" in said and "were discarded" in said, said
     assert "were discarded" in kwinfo("--choices", cache=cache)
-    # Nobody measures again unless asked: a long job leaves the file as it is.
+    # Nothing measures again unless asked: a long job leaves the file as it is.
     assert run(MPIEXEC, "-n", "1", "sleep", LONG, cache=cache) == ""
     assert file.read_text().endswith("\ndiscarded\nend\n")
     calibrate(cache=cache)

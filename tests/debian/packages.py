@@ -469,7 +469,7 @@ def one(root, pattern):
 
 
 def unpacked(clients, work):
-    """Has the packages of these clients in work/root, and besides, in work/libs, links to all
+    """Has the packages of these clients in work/root, and in work/libs, links to all
     libraries but MPI's. Gives work."""
     if not shutil.which("apt-get"):
         pytest.skip("this system has no packages of Debian")

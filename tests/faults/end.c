@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 7);
     }
     if (!strcmp(how, "full")) {
-        /* standard output is a pipe that nobody reads */
+        /* standard output is a pipe that is not read */
         int ends[2];
         char some[4096] = {0};
         if (pipe(ends) || fcntl(ends[1], F_SETFL, O_NONBLOCK)) return 2;

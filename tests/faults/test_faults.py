@@ -45,7 +45,7 @@ def test_a_stream_that_cannot_be_written_does_not_hold_up_the_end(end):
 
 
 def kill_the_last(killed, size, how, **env):
-    """What the other ranks of a job print after the last one was killed, where nobody tells them
+    """What the other ranks of a job print after the last one was killed, where nothing tells them
     so."""
     job = Job(size, killed, how, env={"KW_PATHS": "self,shm", **env})
     try:

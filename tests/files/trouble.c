@@ -143,7 +143,7 @@ static void killed(const char *hint)
             raise(SIGKILL);
         MPI_File_write_at_all(file, BEFORE * BLOCK, data, MEGABYTE, MPI_BYTE, MPI_STATUS_IGNORE);
     }
-    must(0, "nobody was missing");
+    must(0, "no rank was missing");
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@ library has the names, and what it prints how each call ended. Made without the 
 modules, by the standard's rules (MPI 5.0, 19.1): so both would have to be wrong in the same way.
 
 Every call is made with handles that are null and counts of 0. Those that would end the program, or
-for which that is no fault but a crash, are compiled and not called. Messages, collectives and
+which crash then instead of failing, are compiled and not called. Messages, collectives and
 constructors of datatypes are called with fitting arguments, too (`fitting`); of all others the
 chapters (*.F90) do so.
 """

@@ -36,7 +36,7 @@ def test_a_chapter_with_a_second_compiler(interface, chapter, built):
 
 @pytest.mark.parametrize("interface", ["mpi_f08", "mpi"])
 def test_sections_on_another_library_of_the_standard_abi(interface, built, tmp_path):
-    """One that tells nobody of its requests: what Fortran completes is written back, what C does is
+    """One that does not report its requests: what Fortran completes is written back, what C does is
     not."""
     text = (DIST / "lib/libmpi_abi.so.1").read_bytes()
     assert b"kw_MPI_Request_hook" in text

@@ -10,7 +10,7 @@ subroutine wrong
   type(MPI_Request) :: request
   type(MPI_Status) :: status
   type(MPI_Datatype) :: t
-  call MPI_Comm_rank(91, rank)                                                   ! wrong: a handle is no integer
+  call MPI_Comm_rank(91, rank)                                                   ! wrong: a handle is not an integer
   call MPI_Comm_rank(MPI_INTEGER, rank)                                          ! wrong: a datatype for a communicator
   call MPI_Comm_rank(MPI_COMM_WORLD)                                             ! wrong: the result is missing
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr, n)                              ! wrong: too many arguments
@@ -20,7 +20,7 @@ subroutine wrong
   call MPI_Send(x, 10, MPI_REAL, 0, comm)                                        ! wrong: the tag is missing
   call MPI_Send(x, 10, comm, 0, 0, MPI_REAL)                                     ! wrong: two arguments are swapped
   call MPI_Send(x, 10, MPI_REAL, 0, 0_8, comm)                                   ! wrong: a tag of eight bytes
-  call MPI_Recv(x, 10, MPI_REAL, 0, 0, comm, old)                                ! wrong: a status is no array
+  call MPI_Recv(x, 10, MPI_REAL, 0, 0, comm, old)                                ! wrong: a status is not an array
   call MPI_Recv(x, 10, MPI_REAL, 0, 0, comm)                                     ! wrong: the status is missing
   call MPI_Wait(comm, status)                                                    ! wrong: a communicator for a request
   call MPI_Waitall(1, request, MPI_STATUSES_IGNORE)                              ! wrong: one request for an array
@@ -34,5 +34,5 @@ subroutine wrong
   call MPI_Comm_split(comm, .true., 0, comm)                                     ! wrong: a logical for an integer
   call MPI_Get_count(status, t, x)                                               ! wrong: reals for the count
   flag = request == comm                                                         ! wrong: handles of two types
-  n = comm                                                                       ! wrong: a handle is no integer
+  n = comm                                                                       ! wrong: a handle is not an integer
 end subroutine

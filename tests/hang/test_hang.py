@@ -223,7 +223,7 @@ def test_a_receive_from_a_rank_that_has_finished_ends_by_itself(hangs):
 
 @contextlib.contextmanager
 def held_open():
-    """A pipe that nobody writes to."""
+    """A pipe that nothing writes to."""
     here, there = os.pipe()
     try:
         yield here

@@ -1,6 +1,6 @@
 """The first five minutes on a machine that has next to nothing: a root directory with the commands,
 the library, a program, and what the dynamic linker loads with them. What is missing is mentioned by
-who needs it, and by nobody else."""
+who needs it, and by no other."""
 
 import re
 import shutil

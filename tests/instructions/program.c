@@ -61,7 +61,7 @@ static void many(void (*call)(void)) {
     }
 }
 
-// Something has happened, and who waits for it hears so, outside of MPI.
+// Something has happened, and a thread that waits for it hears so, outside of MPI.
 static void say(const char *file, const char *what) {
     char name[4096];
     snprintf(name, sizeof name, "%s%s", file, what);

@@ -37,7 +37,7 @@ static void mine(int number) {
     if (write(2, text, sizeof text - 1) > 0) _exit(3);
 }
 
-// A stack for handlers as small as Python's faulthandler and Rust's runtime make it, above memory that nobody may touch.
+// A stack for handlers as small as Python's faulthandler and Rust's runtime make it, above memory that may not be touched.
 static void give_a_small_stack(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 8192 + getauxval(AT_MINSIGSTKSZ);
     size_t whole = (size + page - 1) / page * page;

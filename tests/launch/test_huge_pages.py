@@ -17,7 +17,7 @@ def tunables(*options, **env):
 @pytest.fixture
 def on_demand():
     if not POLICY.exists() or "[madvise]" not in POLICY.read_text():
-        pytest.skip("huge pages are not given to who asks, here")
+        pytest.skip("huge pages are not given to programs that ask, here")
 
 
 def test_ranks_ask_for_huge_pages(on_demand):

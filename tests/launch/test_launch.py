@@ -141,7 +141,7 @@ def test_full_disk():
 
 
 def flood(**more):
-    """A job whose ranks print more than anybody keeps; nobody reads it. A mark of its processes,
+    """A job whose ranks print more than anything keeps; it is not read. A mark of its processes,
     the reader's end, mpiexec."""
     t = tag()
     reader, writer = os.pipe()

@@ -21,7 +21,7 @@ PRRTE = {
 }
 
 
-# what launchers leave in the environment of whoever runs the tests
+# what launchers leave in the environment that runs the tests
 FOREIGN = re.compile(r"PMI|OMPI|MPI_LOCAL|FLUX|PALS|PRTE_|SLURM_(STEP|PROCID|NTASKS)")
 
 

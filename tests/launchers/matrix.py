@@ -93,7 +93,7 @@ def sessions_one_after_another(e):
 
 @test
 def first_session_after_finalize(e):
-    """Most launchers let nobody come back who has finalized; to finalize later is no way, for some
+    """Most launchers do not take back a rank that has finalized; to finalize later fails, for some
     end a job of which a rank exits without."""
     if e.single or e.name == "mpiexec":
         return call(e, e.command(size(e), AFTER))
@@ -210,7 +210,7 @@ def ended_by_a_signal(e):
 
 @test
 def killed(e):
-    """Nobody is left when the launcher is killed outright."""
+    """No process is left when the launcher is killed outright."""
     p = up(e, "wait")
     p.kill()
     ended(p)
@@ -241,7 +241,7 @@ def processes_started_at_run_time(e):
 
 
 def gone():
-    """No rank of ours is left."""
+    """No rank of the job is left."""
     end = time.monotonic() + WATCHDOG
     while time.monotonic() < end:
         left = [p for p in pathlib.Path("/proc").glob("[0-9]*") if runs_rank(p)]

@@ -49,7 +49,7 @@ static void arguments(int argc, char **argv)
     printf("rank %d words %s\n", rank, line);
 }
 
-/* Rank 0 reads so many bytes, or to the end. (Not every launcher passes the end on.) */
+/* Rank 0 reads N bytes, or to the end. (Not every launcher passes the end on.) */
 static void input(long most)
 {
     long bytes = 0, sum = 0;

@@ -14,7 +14,7 @@ from jobs import run as command
 # ranks of a start on one machine that is larger than usual
 MANY = 256
 LAUNCHERS = ["mpiexec", "Hydra"]
-# the library is the one that the loader is told, whoever built the program
+# the library is the one that the loader finds, however the program was built
 OURS = {"LD_LIBRARY_PATH": str(DIST / "lib")}
 
 

@@ -1,6 +1,6 @@
 /* soak SECONDS [WAIT]: every pair of ranks exchanges messages of all sizes, several under way at once, each checked: its bytes, its order, its
  * length. Rank 0 says whether all was right, how many there were, and what its longest round took. For networks that break connections meanwhile.
- * With WAIT, rank 0 then waits for a message of rank 1, which sleeps for so many seconds first. */
+ * With WAIT, rank 0 then waits for a message of rank 1, which sleeps for WAIT seconds first. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -140,7 +140,7 @@ def test_a_host_that_vanishes_is_reported(arguments, soak):
 
 
 def test_a_network_that_is_gone_for_a_while_is_waited_for(soak):
-    """Longer than the kernel's patience, so that the connection ends and is made anew."""
+    """Longer than the kernel's patience, so that the connection ends and is made again."""
     script = (
         f"{ON_HOSTS} -n 2 {soak} 14 & {CONNECTED}; sleep 2; ip link set port1 down; sleep 10; "
         "ip link set port1 up; wait $!"
@@ -222,7 +222,7 @@ def test_a_stopped_process_is_waited_for(soak):
 
 
 def with_files(files, ranks, program, **env):
-    """A job over TCP of ranks that may open so many files (the launcher may open as many as it
+    """A job over TCP of ranks that may open this many files (the launcher may open as many as it
     wants)."""
     return run(
         "sh",

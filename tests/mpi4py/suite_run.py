@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # computes for 4 s alone; eight of it share two cores, which others may use too.
 QUIET = 240
 TELL = 60  # seconds between two lines about a run that makes steps
-# A run that hung or died goes on behind the module at fault, so many times.
+# A run that hung or died goes on behind the module at fault, this many times.
 RESUMES = 2
 
 
@@ -37,7 +37,7 @@ class Lists:
                     self.alone.add(words[0])
 
     def for_number(self, n):
-        """The modules for so many processes: those whose ranks do nothing together are for one."""
+        """The modules for `n` processes: those whose ranks do nothing together are for one."""
         return [name for name in self.modules if n == 1 or name not in self.alone]
 
     def of(self, numbers):
@@ -121,7 +121,7 @@ def read(path):
 
 def watch(p, logs):
     """Waits for the end; ends what makes no step for QUIET seconds, and says so. A line now and
-    then tells whoever watches our output that there are steps."""
+    then shows in its output that there are steps."""
     size, since = -1, time.monotonic()
     told = since
     while True:

@@ -147,6 +147,6 @@ def test_strangers_change_nothing(job, tmp_path):
     print(f"alone: {calm.strip()}; under attack: {out.strip()}")
     refused = [int(n) for n in re.findall(r"connections_refused\D+(\d+)", err)]
     assert "right in" in out and "right in" in calm, (out, err)
-    assert sum(refused) > 0, f"the attack reached nobody: {err}"
+    assert sum(refused) > 0, f"the attack reached no rank: {err}"
     for kind in ("scan", "silent", "noise", "truncated", "replay", "forged"):
         assert f"'{kind}'" in out, f"no attack of the kind {kind}: {out}"

@@ -2,7 +2,7 @@
 so no part of `make check`).
 
 The source is PyPI's package petsc. PETSc's own harness compiles the examples, runs them with our
-mpiexec on as many processes as each asks for, and compares what they print with what they shall
+mpiexec on as many processes as each asks for, and compares what they print with what they must
 print.
 """
 

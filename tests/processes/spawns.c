@@ -2,14 +2,14 @@
  *
  *   class COMMAND [HOST]     spawns COMMAND, and prints the class of the error, and how many error codes say it
  *   keys N [KEY VALUE]...    spawns at most N with these info keys; prints the error codes. A child says what it was given
- *   port                     connects to a port that was closed, and to one that nobody accepts on
+ *   port                     connects to a port that was closed, and to one without MPI_Comm_accept
  *   shut                     a thread closes the port on which another one accepts
  *   roots                    the ranks disagree on the root
  *   loop FIRST ROUNDS        spawns and disconnects so often; prints what rank and mpiexec have more than after the FIRST rounds
  *   child-fails              a child ends while its parent does not look
  *   child-fails-apart        the same after they have disconnected
  *   parent-fails connected   a parent ends while its child does not look; also: apart
- *   waits                    accepts, and nobody comes
+ *   waits                    accepts, and no process connects
  *   child-waits              its child waits for a message of it, while it waits for another one
  */
 #define _GNU_SOURCE

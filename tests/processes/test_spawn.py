@@ -1,5 +1,5 @@
-"""Processes that are spawned: what is refused and how soon, what is left behind, who ends with
-whom, and what hang reports say of several jobs."""
+"""Processes that are spawned: what is refused and how soon, what is left behind, which processes
+end together, and what hang reports say of several jobs."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 /* Calls MPI so that every count and every amount is known: a line that ends with
-   "PROFILE: CALLS BYTES" is called so often, about so many bytes, by both ranks together.
+   "PROFILE: CALLS BYTES" is called CALLS times, about BYTES bytes, by both ranks together.
    Without an argument all of that; with one, the end that it names. */
 #include <mpi.h>
 #include <setjmp.h>

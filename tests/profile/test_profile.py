@@ -1,5 +1,5 @@
-"""mpiexec --profile: what is recorded is what was called, whoever called it and however the job
-ends; who asks meanwhile is told."""
+"""mpiexec --profile: what is recorded is what was called, from anywhere and however the job ends;
+who asks meanwhile gets an answer."""
 
 import json
 import re
@@ -170,7 +170,7 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
 
 
 def test_python(tmp_path):
-    """Its MPI is opened by an extension, so that nobody else finds it."""
+    """Its MPI is opened by an extension, so that nothing else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
     script = (
         "from mpi4py import MPI\nfor i in range(5): MPI.COMM_WORLD.bcast(i)\n"
@@ -340,6 +340,6 @@ def test_a_job_that_runs_is_asked(live):
     )
     # the recorder is between the program and the library, and not what waits
     waits = re.compile(r"in MPI_Recv for [\d.]+ s, at calls[.]c:\d+$", re.M)
-    wait_until(lambda: waits.search("".join(live.said)), "nobody says where the rank waits")
+    wait_until(lambda: waits.search("".join(live.said)), "no report says where the rank waits")
     page = live.end()
     assert "MPI_Recv" in page and "did not reach the end of MPI_Finalize" in page, page

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     }
     MPI_Barrier(MPI_COMM_WORLD);
 
-    /* The same with a short message: nobody wakes for that, but whoever looks now and then answers its sender. */
+    /* The same with a short message: no thread wakes for that, but a rank that polls now and then answers its sender. */
     if (rank == 0) {
         MPI_Irecv(b, 8, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &r);
         compute_until(answered);

@@ -1,6 +1,6 @@
 """Processes that are started one by one form a job (KW_RENDEZVOUS). The last tests run in the host
 lab (tests/hosts/lab): a set of pods with names that become known late, in any order, one started
-anew; and containers, made of namespaces and a filter of system calls."""
+again; and containers, made of namespaces and a filter of system calls."""
 
 import os
 import platform
@@ -295,7 +295,7 @@ def test_slow_strangers_take_no_place(meet):
 
 def relay(port, inject):
     """A man in the middle of all who connect to the port that is returned: passes on what they and
-    rank 0 say. `inject` is asked after each piece, with who said it and what has been said, for
+    rank 0 say. `inject` is asked after each piece, with the speaker and what has been said, for
     what he adds himself on the same way."""
     outside = socket.create_server(("127.0.0.1", 0))
 
@@ -376,7 +376,7 @@ def test_an_end_is_the_end_of_all(program):
 
 
 def test_a_set_of_pods_with_late_names(meet, tmp_path):
-    """Three. Only rank 0's name is needed, and nobody knows it in the beginning."""
+    """Three. Only rank 0's name is needed, and no rank knows it in the beginning."""
     (tmp_path / "key").write_text(KEY)
     names = tmp_path / "hosts"
     names.write_text("127.0.0.1 localhost\n")

@@ -1,4 +1,4 @@
-// A program that runs with more rights than whoever starts it: says with which, starts MPI, and says how that went.
+// A program that runs with more rights than its caller: says with which, starts MPI, and says how that went.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

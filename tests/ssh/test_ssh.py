@@ -162,7 +162,7 @@ def test_ranks_know_who_is_near():
 
 def test_binding_is_of_each_host():
     # The hosts of the lab share this machine's processors: where the first rank is bound before the
-    # second host chooses, the second takes a processor that nobody is bound to.
+    # second host chooses, the second takes a processor that no rank is bound to.
     p = subprocess.run(
         [
             MPIEXEC,
@@ -483,7 +483,7 @@ def test_files_with_nonsense(tmp_path):
         ("h0\nh1 slots=many\n", "line 2 of the host file"),
         ("h0 h1\n", "has 'h1'"),
         ("{h0}\n", "is not a host name"),
-        ("# nobody\n", "names no host"),
+        ("# no host\n", "names no host"),
         (b"\xff\xfe\n", "is not text"),
     ):
         file.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -77,8 +77,8 @@ SHARED = 4001  # the field for jobs that write to the same file
 
 class Trace:
     """What stands in a file: `processes` {rank: (name, labels)}, `threads` {(rank, index): tid},
-    `calls`, `received`, `phases`, `ends`, `library` (what the library said), `neighbours` (whom a
-    rank receives from in a topology), `counters` {(rank, name): [(time, value)]}."""
+    `calls`, `received`, `phases`, `ends`, `library` (what the library said), `neighbours`
+    (which ranks a rank receives from in a topology), `counters` {(rank, name): [(time, value)]}."""
 
     def __init__(self, data):
         self.processes, self.threads = {}, {}

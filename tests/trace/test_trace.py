@@ -94,8 +94,8 @@ def known(t):
     assert [(c["dest"], c["tag"], c["bytes"]) for c in t.of(0, "MPI_Send")[:5]] == [(1, 7, 12)] * 5
     assert [c.get("source") for c in t.of(1, "MPI_Recv")] == [0, 0, 0, 0, -1, -1]
     assert [c["tag"] for c in t.of(1, "MPI_Recv")] == [7] * 5 + [-1]
-    nobody = [c for c in t.of(0, "MPI_Send") if "dest" not in c]
-    assert len(nobody) == 1 and nobody[0]["flows"] == []
+    null = [c for c in t.of(0, "MPI_Send") if "dest" not in c]
+    assert len(null) == 1 and null[0]["flows"] == []
     assert {c["requests"] for c in t.of(0, "MPI_Waitall")} == {8, 2}
 
 
@@ -250,7 +250,7 @@ def test_fortran_of_another_abi(abi, gfortran, tmp_path):
 
 
 def test_python(tmp_path):
-    """Its MPI is opened by an extension, so that nobody else finds it."""
+    """Its MPI is opened by an extension, so that nothing else finds it."""
     python = environment(tmp_path / "venv", MPI4PY) / "python"
     script = (
         "from mpi4py import MPI\nc = MPI.COMM_WORLD\nprint(c.sendrecv('hello', 1 - c.rank, 3, "
@@ -334,7 +334,7 @@ def test_whom_ranks_wait_for(waited):
 
 
 def neighbours(t):
-    """Sources, and nobody twice or itself; copies have those of what they are copies of."""
+    """Sources, and no rank twice or itself; copies have those of what they are copies of."""
     directed, beside = {(0, 1), (1, 2)}, {(0, 1), (1, 0), (1, 2), (2, 1)}
     used = [c["comm_id"] for c in t.of(0, "MPI_Neighbor_allgather")]
     assert len(used) == len(set(used)) == 5 and {n["comm_id"] for n in t.neighbours} == set(used)

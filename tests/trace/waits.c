@@ -112,7 +112,7 @@ static void neighbours(MPI_Comm comm) {
     if (rank == 1) has_waited();
 }
 
-/* Each topology, and copies of one. In the first rank 0 receives from rank 1, that from rank 2, and that from nobody; in the others each
+/* Each topology, and copies of one. In the first rank 0 receives from rank 1, that from rank 2, and that from no rank; in the others each
    receives from those beside it. */
 static void topologies(void) {
     MPI_Comm comms[5];

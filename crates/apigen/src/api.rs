@@ -241,7 +241,7 @@ fn with_params(
     for row in table::<7>(dir, file)? {
         let at = place
             .get(&row[0])
-            .ok_or_else(|| Error(format!("{file}: {} is no function of its table", row[0])))?;
+            .ok_or_else(|| Error(format!("{file}: {} is not a function of its table", row[0])))?;
         functions[*at].params.push(param(row)?);
     }
     Ok(functions)

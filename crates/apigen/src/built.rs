@@ -28,7 +28,7 @@ impl Built {
         for [name, module] in table::<2>(dir, "built.tsv")? {
             let bad = |what: &str| Err(Error(format!("built.tsv: {name} {what}")));
             if !api.with_removed().any(|f| f.name == name && f.code) {
-                return bad("is no function that answers an error code");
+                return bad("is not a function that returns an error code");
             }
             if forms.is_form(&name) {
                 return bad("is a form of another function (forms.tsv), whose row stands for it");

@@ -90,7 +90,7 @@ impl Forms {
     fn add(&mut self, [function, form, of]: [String; 3], api: &Api) -> Result<(), Error> {
         for name in [&function, &of] {
             if api.function(name).is_none_or(|f| f.twin_of.is_some()) {
-                let text = "is no function, or the large-count twin of one";
+                let text = "is not a function, or is the large-count twin of one";
                 return Err(Error(format!("forms.tsv: {name} {text}")));
             }
         }

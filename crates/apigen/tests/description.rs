@@ -61,7 +61,7 @@ fn the_description_has_every_function_once() {
         for p in f.params.iter().filter(|p| p.length.is_some()) {
             assert!(
                 p.c_type.contains(['*', '[']),
-                "{}: {} has a length but is no array",
+                "{}: {} has a length but is not an array",
                 f.name,
                 p.name
             );
@@ -183,7 +183,7 @@ fn what_is_wrong_in_the_tables_is_a_sentence() {
     };
     assert_eq!(
         wrong("MPI_Sent\tp2p\n", ""),
-        "built.tsv: MPI_Sent is no function that answers an error code"
+        "built.tsv: MPI_Sent is not a function that returns an error code"
     );
     assert_eq!(
         wrong("MPI_Isend\tp2p\n", "MPI_Isend\tnonblocking\tMPI_Send\n"),
@@ -191,7 +191,7 @@ fn what_is_wrong_in_the_tables_is_a_sentence() {
     );
     assert_eq!(
         wrong("", "MPI_Isend_c\tnonblocking\tMPI_Send\n"),
-        "forms.tsv: MPI_Isend_c is no function, or the large-count twin of one"
+        "forms.tsv: MPI_Isend_c is not a function, or is the large-count twin of one"
     );
     assert_eq!(
         wrong("", "MPI_Ssend\tsynchronous\tMPI_Barrier\n"),
@@ -219,7 +219,7 @@ fn what_is_wrong_in_the_tables_is_a_sentence() {
 #[test]
 fn the_words_are_whole() {
     let (api, words) = (api(), words());
-    let known = |name: &String| assert!(api.function(name).is_some(), "{name} is no function");
+    let known = |name: &String| assert!(api.function(name).is_some(), "{name} is not a function");
     let own = api.functions.iter().filter(|f| f.twin_of.is_none());
     assert_eq!(words.summaries.len(), own.count());
     for (name, summary) in &words.summaries {

@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(
             levels(&hosts, "auto", &[0, 1]),
             None,
-            "nobody has said where it is"
+            "its place is not known"
         );
         let mut settings = Settings::defaults();
         settings.set(Id::Domains, "0,1").unwrap();

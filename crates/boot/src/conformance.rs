@@ -99,7 +99,7 @@ fn what_is_put_is_got(l: &mut dyn Launcher) -> Result<(), String> {
 fn nothing_is_under_an_unknown_key(l: &mut dyn Launcher) -> Result<(), String> {
     fence(l)?;
     for r in 0..l.size() {
-        match l.get(r, "suite nobody put this") {
+        match l.get(r, "suite no rank put this") {
             Ok(None) => {}
             other => return Err(format!("rank {} got {other:?}", l.rank())),
         }

@@ -569,6 +569,6 @@ mod tests {
         assert!(port.place().starts_with("127.0.0.1:"));
         let why = call(port.name(), Duration::from_millis(20)).unwrap_err();
         assert!(matches!(why, PortError::Late(_)), "{why}");
-        assert!(port.take().is_none(), "whoever has hung up is not accepted");
+        assert!(port.take().is_none(), "a closed connection is not accepted");
     }
 }

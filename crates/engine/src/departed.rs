@@ -112,7 +112,7 @@ impl Departed {
         req: ReqId,
     ) -> Option<String> {
         match messages.machine.endpoint.requests.awaits(req.0) {
-            Awaits::Nobody => None,
+            Awaits::NoPeer => None,
             Awaits::Peer(peer) => self.ask_peer(messages, peer),
             Awaits::Anyone(context) => self.ask_all(messages, context),
             Awaits::Owner => self.ask_run(messages, collectives, req),
@@ -271,6 +271,6 @@ mod tests {
         engine.messages.machine.on_left(Peer(1));
         assert!(never_comes(&engine, want));
         engine.departed.set_threads(false);
-        assert!(never_comes(&engine, elsewhere), "nobody is left at all");
+        assert!(never_comes(&engine, elsewhere), "no rank is left at all");
     }
 }

@@ -11,9 +11,9 @@ use kw_start::Load;
 
 /// The launcher of a simulated rank: it has nothing to report, because no rank has an address.
 #[derive(Debug)]
-struct Nobody(JobInfo);
+struct NoLauncher(JobInfo);
 
-impl Launcher for Nobody {
+impl Launcher for NoLauncher {
     fn info(&self) -> &JobInfo {
         &self.0
     }
@@ -78,7 +78,7 @@ fn start(
         worlds: Worlds::new([7; 32], "simulated", agreed),
     };
     let paths = Paths::over(&job, &settings, Some(net));
-    let launcher = Nobody(JobInfo {
+    let launcher = NoLauncher(JobInfo {
         rank: me.0,
         size,
         job: "simulated".into(),

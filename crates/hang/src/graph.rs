@@ -50,7 +50,7 @@ pub enum Why {
     /// Each waits for the next one, the last one for the first.
     Cycle(Vec<Rank>),
     /// A rank can be served only by others that are stuck as well.
-    Nobody(Rank),
+    NoServer(Rank),
 }
 
 /// Returns what can be proven about a job. `states[r]` is rank `r`.
@@ -267,7 +267,7 @@ impl<'a> Graph<'a> {
             way.push(rank);
             match self.next(rank) {
                 Next::Rank(next) => rank = next,
-                Next::Several => return Why::Nobody(rank),
+                Next::Several => return Why::NoServer(rank),
             }
         }
     }

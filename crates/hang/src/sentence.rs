@@ -50,11 +50,11 @@ fn because(states: &[RankState], why: &Why) -> String {
                 absent(states, missing)
             )
         }
-        Why::Nobody(rank) => {
+        Why::NoServer(rank) => {
             let report = states[*rank as usize].report();
-            let whom = report.map_or(String::new(), |r| others(states, *rank, r));
+            let servers = report.map_or(String::new(), |r| others(states, *rank, r));
             format!(
-                "{}; {whom} can serve it, and all of them wait themselves",
+                "{}; {servers} can serve it, and all of them wait themselves",
                 doing(states, *rank)
             )
         }
@@ -63,18 +63,18 @@ fn because(states: &[RankState], why: &Why) -> String {
 
 /// The ranks that could serve a rank.
 fn others(states: &[RankState], rank: Rank, report: &Report) -> String {
-    let mut whom: Vec<Rank> = Vec::new();
+    let mut servers: Vec<Rank> = Vec::new();
     for wait in &report.waits {
         let comm = report.comm(wait.context);
         match wait.peer {
-            Some(peer) => whom.push(peer),
-            None => whom.extend(comm.map_or(&[][..], |c| &c.senders)),
+            Some(peer) => servers.push(peer),
+            None => servers.extend(comm.map_or(&[][..], |c| &c.senders)),
         }
     }
-    whom.retain(|&r| r != rank && (r as usize) < states.len());
-    match whom.is_empty() {
-        true => "nobody else".into(),
-        false => format!("only {}", named(&whom)),
+    servers.retain(|&r| r != rank && (r as usize) < states.len());
+    match servers.is_empty() {
+        true => "no other rank".into(),
+        false => format!("only {}", named(&servers)),
     }
 }
 
@@ -148,12 +148,12 @@ pub(crate) fn doing(states: &[RankState], rank: Rank) -> String {
         State::NotWaiting(what) if what.is_empty() => format!("rank {rank} does not wait in MPI"),
         State::NotWaiting(what) => format!("rank {rank} does not wait in MPI ({what})"),
         State::Waits(report) => {
-            let whom = match report.waits_for.is_empty() {
-                true => whom(states, rank, report),
+            let servers = match report.waits_for.is_empty() {
+                true => awaited(states, rank, report),
                 false => format!(" and {} for {} s", report.waits_for, report.waited / 1000),
             };
             format!(
-                "rank {rank} is in {}{}{whom}",
+                "rank {rank} is in {}{}{servers}",
                 report.call,
                 site(states, rank)
             )
@@ -162,7 +162,7 @@ pub(crate) fn doing(states: &[RankState], rank: Rank) -> String {
 }
 
 /// The ranks for which it waits.
-fn whom(states: &[RankState], rank: Rank, report: &Report) -> String {
+fn awaited(states: &[RankState], rank: Rank, report: &Report) -> String {
     let hopeful = |w: &&Wait| w.kind != Kind::Other;
     let waits: Vec<&Wait> = report.waits.iter().filter(hopeful).collect();
     match &waits[..] {
@@ -239,9 +239,9 @@ fn absent(states: &[RankState], missing: &[Rank]) -> String {
     let text = match states[first as usize].report() {
         None => named(&alike),
         Some(report) if alike.len() == 1 => {
-            let whom = whom(states, first, report);
+            let servers = awaited(states, first, report);
             format!(
-                "rank {first}, which is in {}{}{whom}",
+                "rank {first}, which is in {}{}{servers}",
                 report.call,
                 site(states, first)
             )

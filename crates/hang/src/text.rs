@@ -389,18 +389,20 @@ mod tests {
 
     fn waits() -> impl Strategy<Value = Wait> {
         let kind = (0..KINDS.len()).prop_map(|i| KINDS[i].0);
-        let whom = (
+        let awaited = (
             any::<Option<u32>>(),
             any::<Option<u32>>(),
             any::<Option<i32>>(),
         );
-        (kind, whom, any::<u32>(), any::<u64>()).prop_map(|(kind, whom, context, bytes)| Wait {
-            kind,
-            peer: whom.0,
-            source: whom.1,
-            tag: whom.2,
-            context,
-            bytes,
+        (kind, awaited, any::<u32>(), any::<u64>()).prop_map(|(kind, awaited, context, bytes)| {
+            Wait {
+                kind,
+                peer: awaited.0,
+                source: awaited.1,
+                tag: awaited.2,
+                context,
+                bytes,
+            }
         })
     }
 

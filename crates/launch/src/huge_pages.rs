@@ -23,7 +23,7 @@ pub fn ask(env: &mut Env, ranks: usize) {
     // The ranks reject an invalid value.
     let settings = Settings::read(|name| setting.clone().filter(|_| name == "KW_HUGE_PAGES"));
     let wanted = settings.is_ok_and(|k| k.flag(Id::HugePages));
-    if !wanted || Policy::here() != Policy::WhoAsks || !size().is_some_and(|s| has_room(s, ranks)) {
+    if !wanted || Policy::here() != Policy::Madvise || !size().is_some_and(|s| has_room(s, ranks)) {
         return;
     }
     let current = value(env, VARIABLE).and_then(|v| v.into_string().ok());

@@ -355,7 +355,7 @@ was not found, 126 if it could not be executed; 124 after --timeout, 123 after -
 first rank to fail was killed by SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, mpiexec prints where in
 the program that happened (KW_BACKTRACE=no turns this off).
 
-mpiexec reports why the job ended even if nobody reads its output. It then keeps running until all
+mpiexec reports why the job ended even if its output is not read. It then keeps running until all
 buffered output has been read; send it a signal to exit at once.
 
 Variables named KW_* are settings of the library: see kwinfo --knobs.

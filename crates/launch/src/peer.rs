@@ -438,7 +438,7 @@ mod tests {
     fn converted(family: Family, line: &str) -> Result<String, String> {
         let words_in = line.split_whitespace().map(OsString::from).collect();
         let Ok(args::Command::Run(request)) = args::parse(words_in) else {
-            return Err(format!("{line} is no job"));
+            return Err(format!("{line} is not a job"));
         };
         let peer = Peer {
             family,

@@ -22,7 +22,7 @@ enum To {
     /// Another host; whether it still has the last piece.
     Away { busy: bool },
     /// None any more.
-    Nobody,
+    Discard,
 }
 
 /// The relay of a terminal, or to another host; or none.
@@ -63,7 +63,7 @@ impl Relay {
 
     /// A relay without a destination.
     pub fn none() -> Relay {
-        Relay::new(To::Nobody)
+        Relay::new(To::Discard)
     }
 
     /// A relay for a rank 0 on another host.
@@ -92,7 +92,7 @@ impl Relay {
         let ready = match &self.to {
             To::Pipe(_, pending) => pending.is_empty(),
             To::Away { busy } => !busy,
-            To::Nobody => false,
+            To::Discard => false,
         };
         ready && (!std::io::stdin().is_terminal() || in_foreground())
     }
@@ -116,11 +116,11 @@ impl Relay {
                 Some(some[..read].to_vec())
             }
             To::Away { .. } => {
-                self.to = To::Nobody;
+                self.to = To::Discard;
                 Some(Vec::new())
             }
             _ => {
-                self.to = To::Nobody;
+                self.to = To::Discard;
                 None
             }
         }
@@ -141,7 +141,7 @@ impl Relay {
         match rustix::io::write(to, pending) {
             Ok(n) => drop(pending.drain(..n)),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => self.to = To::Nobody,
+            Err(_) => self.to = To::Discard,
         }
     }
 

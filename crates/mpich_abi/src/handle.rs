@@ -208,7 +208,7 @@ mod tests {
             let handle = 5 << 56 | generation << 32 | index;
             let value = Request::of_standard(handle);
             assert_eq!(Request::to_standard(value), handle);
-            assert_eq!(value as u32 >> 26 & 0xf, 0xb, "a request to whoever asks");
+            assert_eq!(value as u32 >> 26 & 0xf, 0xb, "a request, by its bits");
             // another kind, and another generation
             assert!(Comm::to_standard(value) >> 63 == 1);
             assert!(Request::to_standard(value ^ 1 << 22) >> 63 == 1);

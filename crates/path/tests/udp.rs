@@ -164,7 +164,10 @@ fn strangers_and_echoes_are_dropped_counted_and_change_nothing() {
     assert_eq!(a.connections_refused(), 0);
     assert!(logs.iter().all(|l| l.down.is_empty()));
     let answer = stranger.recv_from(&mut [0; 2000]);
-    assert!(answer.is_err(), "nobody answers a stranger: {answer:?}");
+    assert!(
+        answer.is_err(),
+        "an unauthenticated peer gets no answer: {answer:?}"
+    );
 }
 
 #[test]
@@ -199,11 +202,11 @@ fn a_hello_replayed_by_another_process_changes_nothing() {
 fn an_address_where_nobody_is_ends_in_a_sentence_that_lists_it() {
     let mut time = now();
     let mut a = rank(0, 2);
-    let nobody = UdpSocket::bind("127.0.0.1:0")
+    let unused = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
-    a.introduce(Peer(1), &nobody.to_string()).unwrap();
+    a.introduce(Peer(1), &unused.to_string()).unwrap();
     send(&mut a, 1, 1, 8).unwrap();
     let mut log = Log::default();
     assert!(
@@ -212,7 +215,7 @@ fn an_address_where_nobody_is_ends_in_a_sentence_that_lists_it() {
     );
     let (down, clean) = &log.down[0];
     assert!(
-        !clean && down.reason.contains(&nobody.to_string()),
+        !clean && down.reason.contains(&unused.to_string()),
         "{down}"
     );
     assert!(

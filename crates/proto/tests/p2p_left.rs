@@ -134,7 +134,7 @@ fn only_what_the_peer_must_answer_waits_for_it() {
     let awaits = |key| net.machines[1].endpoint.requests.awaits(key);
     assert_eq!(awaits(offered), Awaits::Peer(Peer(0)));
     assert_eq!(awaits(synchronous), Awaits::Peer(Peer(0)));
-    assert_eq!(awaits(eager), Awaits::Nobody);
+    assert_eq!(awaits(eager), Awaits::NoPeer);
     assert_eq!(awaits(any), Awaits::Anyone(ContextId(CONTEXT)));
     assert_eq!(awaits(own), Awaits::Owner);
 }

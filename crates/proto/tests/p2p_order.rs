@@ -223,7 +223,7 @@ fn run_counting(
         let key = match p.receive {
             Receive::Request(key) => key,
             Receive::Direct(found) => {
-                let expect = p.expect.as_ref().expect("a message that nobody sent");
+                let expect = p.expect.as_ref().expect("a message that was never sent");
                 prop_assert_eq!(found.len as usize, expect.len());
                 prop_assert_eq!(&p.buf.bytes()[..expect.len()], &expect[..]);
                 continue;

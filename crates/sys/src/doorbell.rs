@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn an_armed_sleeper_is_woken_by_either_means() {
         let bell = Arc::new(Doorbell::alone());
-        assert!(!bell.ring_self(), "nobody sleeps");
+        assert!(!bell.ring_self(), "no thread sleeps");
         assert!(bell.arm(Mode::Futex));
         assert!(!bell.arm(Mode::Futex), "one sleeper at a time");
         let other = bell.clone();

@@ -148,7 +148,7 @@ mod tests {
         assert!(!set.sleep(Duration::ZERO));
         rustix::io::write(&w, b"x").unwrap();
         assert!(set.sleep(Duration::ZERO) && !wake_set.sleep(Some(Duration::ZERO)));
-        assert!(slept_through(&wake_set), "nobody asked");
+        assert!(slept_through(&wake_set), "no thread asked");
         assert!(wake_set.watch(&set), "what lies there already counts");
         assert!(wake_set.sleep(None));
         assert!(slept_through(&wake_set), "once");

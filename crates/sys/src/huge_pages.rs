@@ -15,11 +15,11 @@ const SYSTEM: &str = "/sys/kernel/mm/transparent_hugepage";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
     /// Never, or unsupported by the system.
-    Nobody,
+    Never,
     /// On request.
-    WhoAsks,
+    Madvise,
     /// Always.
-    Everybody,
+    Always,
 }
 
 impl Policy {
@@ -30,9 +30,9 @@ impl Policy {
 
     fn read(text: &str) -> Policy {
         match text {
-            text if text.contains("[madvise]") => Policy::WhoAsks,
-            text if text.contains("[always]") => Policy::Everybody,
-            _ => Policy::Nobody,
+            text if text.contains("[madvise]") => Policy::Madvise,
+            text if text.contains("[always]") => Policy::Always,
+            _ => Policy::Never,
         }
     }
 }
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn the_word_in_brackets_is_the_policy() {
-        assert_eq!(Policy::read("always [madvise] never\n"), Policy::WhoAsks);
-        assert_eq!(Policy::read("[always] madvise never\n"), Policy::Everybody);
-        assert_eq!(Policy::read("always madvise [never]\n"), Policy::Nobody);
-        assert_eq!(Policy::read(""), Policy::Nobody);
+        assert_eq!(Policy::read("always [madvise] never\n"), Policy::Madvise);
+        assert_eq!(Policy::read("[always] madvise never\n"), Policy::Always);
+        assert_eq!(Policy::read("always madvise [never]\n"), Policy::Never);
+        assert_eq!(Policy::read(""), Policy::Never);
     }
 }

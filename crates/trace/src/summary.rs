@@ -204,7 +204,7 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
         "wait"
     };
     let here = site(trace, loss.site);
-    let whom = causes(trace, loss);
+    let cause = causes(trace, loss);
     let there = loss.cause.map_or(String::new(), |c| site(trace, c));
     let mean = words::time(loss.time / loss.count.max(1));
     let often = match loss.count {
@@ -212,16 +212,16 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
         n => format!("{} times, {mean} each", words::count(n)),
     };
     let reason = match class {
-        Class::LateSender => format!("for messages sent late, in {there}, by {whom}"),
+        Class::LateSender => format!("for messages sent late, in {there}, by {cause}"),
         Class::WrongOrder => format!(
-            "for messages sent late, in {there}, by {whom}, while messages sent earlier are queued"
+            "for messages sent late, in {there}, by {cause}, while messages sent earlier are queued"
         ),
-        Class::LateReceiver => format!("for receives posted late, in {there}, by {whom}"),
-        Class::EarlyScan => format!("for the contribution of lower ranks: {whom}"),
-        Class::LateNeighbor => format!("for late neighbours: {whom}"),
-        Class::EarlyReduce => format!("as root for the last contribution: {whom}"),
-        Class::LateBroadcast => format!("for the root: {whom}"),
-        Class::AllToAll | Class::Barrier => format!("for the last rank to arrive: {whom}"),
+        Class::LateReceiver => format!("for receives posted late, in {there}, by {cause}"),
+        Class::EarlyScan => format!("for the contribution of lower ranks: {cause}"),
+        Class::LateNeighbor => format!("for late neighbours: {cause}"),
+        Class::EarlyReduce => format!("as root for the last contribution: {cause}"),
+        Class::LateBroadcast => format!("for the root: {cause}"),
+        Class::AllToAll | Class::Barrier => format!("for the last rank to arrive: {cause}"),
     };
     format!(
         "{who} {verb} in {here} {reason} ({often}). {}",

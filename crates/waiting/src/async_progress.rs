@@ -498,7 +498,7 @@ mod tests {
         progress.idled(now, us(10));
         assert!(
             !progress.is_to_leave(),
-            "too short to pay for what was in vain"
+            "too short to pay for the unused work"
         );
         progress.idled(now, us(100_000));
         assert!(progress.is_to_leave());
@@ -525,7 +525,7 @@ mod tests {
             let pause = budget.pause(now);
             budget.spend(now, cost);
             budget.refund(cost);
-            assert_eq!(budget.pause(now), pause, "what was not in vain is free");
+            assert_eq!(budget.pause(now), pause, "useful work is free");
         }
     }
 }

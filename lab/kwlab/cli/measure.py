@@ -168,7 +168,7 @@ def run(
         if runner.left():
             carry_out(runner, data, seconds)
         else:
-            console.print(f"{found.title}: all is in {data} already; --again measures anew")
+            console.print(f"{found.title}: all is in {data} already; --again repeats")
     finally:
         if found.profile:
             pack(runner, file, names)

@@ -217,7 +217,7 @@ def rates(book):
         and paragraph(
             "Messages a second of all pairs of ranks and all their threads together, "
             "64 in flight for each. Ratios are of the times of a message: "
-            "below 1 more of ours pass."
+            "below 1 more of Kittiwake's pass."
         )
         + beside(book, "rate", "us", "ratios of times")
         + part

@@ -125,7 +125,7 @@ impl Abi {
             let of_constants = ["value", "object", "integer", "fortran", "common", "f08"];
             let is_constant = of_constants.contains(&f.form.as_str());
             if is_constant && f.name != "-" && standard(api, &f.name).is_none() {
-                let text = format!("{name}.tsv: {} is no constant of MPI 5.0", f.name);
+                let text = format!("{name}.tsv: {} is not a constant of MPI 5.0", f.name);
                 return Err(Error(text));
             }
         }
@@ -133,7 +133,7 @@ impl Abi {
             if api.function(function).is_none()
                 || !["hand", "first", "equal"].contains(&what.as_str())
             {
-                let text = format!("exceptions.tsv: {function} is no function, or {what} no word");
+                let text = format!("exceptions.tsv: {function} is not a function, or {what} not a word");
                 return Err(Error(text));
             }
         }

@@ -37,7 +37,7 @@ fn integers(out: &mut String, api: &Api, abi: &Abi) -> Result<(), Error> {
     for kind in api.handles() {
         let upper = format!("MPI_{}_NULL", kind.to_uppercase());
         let Some(null) = standard(api, &upper) else {
-            return Err(Error(format!("{upper} is no constant")));
+            return Err(Error(format!("{upper} is not a constant")));
         };
         let mut arms = String::new();
         for (name, integer) in integers_of(api, abi, kind) {

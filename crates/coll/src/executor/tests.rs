@@ -110,7 +110,7 @@ fn a_run_stops_at_each_wait_and_goes_on_where_it_stopped() {
     bench.others[2] = (at(1, 3), 9);
     assert_eq!(go(&mut run, &mut bench), Next::End);
     assert_eq!(bench.did, ["raise 1 1 9"], "once");
-    assert!(!run.end(&mut flow, &mut bench), "nobody waits for its turn");
+    assert!(!run.end(&mut flow, &mut bench), "no run waits for its turn");
     assert_eq!(bench.did.len(), 1, "it has marked itself before");
     assert!(flow.is_idle());
 }

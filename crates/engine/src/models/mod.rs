@@ -107,7 +107,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
     fn stop(&self) {
         let mut guard = self.lock.lock();
         assert!(!guard.engine.as_ref().unwrap().busy(), "all was handled");
-        assert!(guard.waiters.is_empty(), "nobody waits");
+        assert!(guard.waiters.is_empty(), "no thread waits");
         guard.stop_event_thread();
         guard.engine = None;
     }

@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(each(&[0, 0, 0, 0], &[1, 1, 2, 2]), 2, "bound, two on each");
         assert_eq!(each(&[0, 1, 2], &[1, 1, 1]), 1, "one processor a host");
         assert_eq!(each(&[0, 0], &[0xff, 0xff]), MOST_EACH);
-        assert_eq!(each(&[0], &[0]), 1, "nobody knows");
+        assert_eq!(each(&[0], &[0]), 1, "no rank knows");
     }
 
     #[test]

@@ -378,12 +378,12 @@ fn clock(f: &Facts) -> Finding {
 fn huge_pages(f: &Facts) -> Finding {
     let what = "huge pages";
     match f.huge_pages {
-        Policy::Everybody => Finding::ok(what, "for all programs"),
-        Policy::WhoAsks => Finding::ok(
+        Policy::Always => Finding::ok(what, "for all programs"),
+        Policy::Madvise => Finding::ok(
             what,
             "on request (madvise); KW_HUGE_PAGES=yes requests them",
         ),
-        Policy::Nobody => Finding::note(
+        Policy::Never => Finding::note(
             what,
             "none: KW_HUGE_PAGES has no effect, and some programs that touch much memory are slower \
              (docs/programs.md); as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",

@@ -278,7 +278,7 @@ pub fn read_for_first(place: &str) -> String {
     let numbers = place.split_once(':');
     let numbers = numbers.and_then(|(pid, at)| Some((pid.parse().ok()?, at.parse().ok()?)));
     let Some((pid, address)) = numbers else {
-        return format!("'{place}' is no place in a process");
+        return format!("'{place}' is not a place in a process");
     };
     match process_vm::read_word(pid, address) {
         Ok(word) => word.to_string(),
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn what_another_process_is_asked_must_be_a_place() {
-        assert_eq!(read_for_first("7"), "'7' is no place in a process");
+        assert_eq!(read_for_first("7"), "'7' is not a place in a process");
         let word = 4711u64;
         let place = format!(
             "{}:{}",

@@ -186,12 +186,12 @@ fn warn_of_misspelt() {
 fn lacks_huge_pages() -> Option<&'static str> {
     let tunables = environment::variable(huge_pages::VARIABLE).unwrap_or_default();
     match Policy::here() {
-        Policy::Everybody => None,
-        Policy::Nobody => Some(
+        Policy::Always => None,
+        Policy::Never => Some(
             "the kernel has huge pages turned off (/sys/kernel/mm/transparent_hugepage/enabled)",
         ),
-        Policy::WhoAsks if tunables.contains(huge_pages::ASKED) => None,
-        Policy::WhoAsks => Some(
+        Policy::Madvise if tunables.contains(huge_pages::ASKED) => None,
+        Policy::Madvise => Some(
             "malloc was not configured; mpiexec does so if one huge page per rank is a small part of the host's memory; under other launchers set GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
         ),
     }

@@ -25,7 +25,7 @@ const GONE: i32 = 2;
 static HEARD: Mutex<Option<HashMap<usize, Vec<i32>>>> = Mutex::new(None);
 
 extern "C" fn note(data: usize, event: i32) {
-    let mut heard = HEARD.lock().expect("nobody panics here");
+    let mut heard = HEARD.lock().expect("no thread panics here");
     let heard = heard.get_or_insert_default();
     heard.entry(data).or_default().push(event);
 }
@@ -49,7 +49,7 @@ impl Heard {
     }
 
     fn events(&self) -> Vec<i32> {
-        let heard = HEARD.lock().expect("nobody panics here");
+        let heard = HEARD.lock().expect("no thread panics here");
         let heard = heard.as_ref().and_then(|all| all.get(&self.0));
         heard.cloned().unwrap_or_default()
     }

@@ -554,7 +554,7 @@ mod tests {
     fn a_count_tells_who_waits_and_goes_round() {
         let [a, b] = two(&[1, 1], false);
         assert!(!b.posts(0, 1).reached(1) && !a.completes(0, 1).reached(1));
-        assert!(!a.posts(0, 1).add(), "nobody waits");
+        assert!(!a.posts(0, 1).add(), "no rank waits");
         assert!(b.posts(0, 1).reached(1) && !b.posts(0, 1).reached(2));
         assert!(!b.posts(1, 0).reached(1) && !b.completes(0, 1).reached(1));
         b.posts(0, 1).wait();

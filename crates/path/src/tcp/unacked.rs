@@ -373,7 +373,7 @@ mod tests {
             unacked.reap_acks(&sock, &tuning, |c| completed.push(c));
         }
         assert_eq!(completed, [7]);
-        assert!(unacked.copy_out(&sock).is_empty(), "nobody waits any more");
+        assert!(unacked.copy_out(&sock).is_empty(), "no send waits any more");
     }
 
     #[test]

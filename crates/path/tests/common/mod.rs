@@ -9,7 +9,7 @@ pub fn introduced<P: Path>(mut paths: Vec<P>) -> Vec<P> {
     for (me, path) in paths.iter_mut().enumerate() {
         for (peer, address) in addresses.iter().enumerate().filter(|(p, _)| *p != me) {
             path.introduce(Peer(peer as u32), address)
-                .expect("an address of ours");
+                .expect("an own address");
         }
     }
     paths

@@ -213,7 +213,7 @@ fn sleep_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) 
         if !path.poll(now(), log) && !done(path, log) {
             let watchdog = Some(Duration::from_secs(60));
             outer.wait(watchdog, &mut events).unwrap();
-            assert!(!events.is_empty(), "nobody woke the sleeper");
+            assert!(!events.is_empty(), "the sleeper was not woken");
         }
         done(path, log)
     });

@@ -127,7 +127,7 @@ fn serve_until(path: &mut TcpPath, log: &mut Log, done: impl Fn(&TcpPath, &Log) 
         }
         let watchdog = Some(Duration::from_secs(60));
         outer.wait(watchdog, &mut events).unwrap();
-        assert!(!events.is_empty(), "nobody woke the server");
+        assert!(!events.is_empty(), "the server was not woken");
         path.poll_ready(now(), log);
         false
     });

@@ -28,7 +28,7 @@ pub(super) struct End {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaits {
     /// No peer: it has ended, or its message is in flight.
-    Nobody,
+    NoPeer,
     /// This peer must send a message, or receive one.
     Peer(Peer),
     /// Any sender in this context may send the message.

@@ -200,7 +200,7 @@ impl<B: Memory> Requests<B> {
     /// The peers on which a request depends.
     pub fn awaits(&self, key: ReqKey) -> Awaits {
         let Some(req) = self.table.get(key) else {
-            return Awaits::Nobody;
+            return Awaits::NoPeer;
         };
         match req.state {
             State::Posted(want) => {
@@ -211,9 +211,9 @@ impl<B: Memory> Requests<B> {
             | State::SendingSync {
                 sent: true,
                 acked: false,
-            } => req.peer.map_or(Awaits::Nobody, Awaits::Peer),
+            } => req.peer.map_or(Awaits::NoPeer, Awaits::Peer),
             State::Open => Awaits::Owner,
-            _ => Awaits::Nobody,
+            _ => Awaits::NoPeer,
         }
     }
 

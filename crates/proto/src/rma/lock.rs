@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(queue.release(0), [2]);
         assert_eq!(queue.holders().collect::<Vec<_>>(), [2]);
         assert_eq!(queue.release(2), [3, 4]);
-        assert_eq!(queue.release(9), [], "nobody's");
+        assert_eq!(queue.release(9), [], "no rank's");
         assert_eq!(queue.release(3), []);
         assert_eq!(queue.release(4), [5]);
         assert!(queue.holds(5) && !queue.is_free());

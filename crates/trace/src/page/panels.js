@@ -1,6 +1,6 @@
 // What lies below the picture: tables of the visible part.
 const panel = document.getElementById("panel");
-const TABS = { losses: "Largest losses", call: "Chosen call", waits: "Waits", functions: "Functions", balance: "Balance", matrix: "Who sends to whom", sizes: "Message sizes", path: "Critical path", counters: "Counters" };
+const TABS = { losses: "Largest losses", call: "Chosen call", waits: "Waits", functions: "Functions", balance: "Balance", matrix: "Senders and receivers", sizes: "Message sizes", path: "Critical path", counters: "Counters" };
 let tab = "losses";
 
 function el(name, content, attributes) {

@@ -38,7 +38,7 @@ fn sound() -> Facts {
         clock: "tsc".into(),
         counter: true,
         clock_price: 25,
-        huge_pages: Policy::WhoAsks,
+        huge_pages: Policy::Madvise,
         interfaces: vec![
             interface("lo", [127, 0, 0, 1]),
             interface("none0", [10, 0, 0, 7]),
@@ -243,7 +243,7 @@ fn a_kernel_that_lacks_a_call_costs() {
         f.fence = false
     });
     one("huge pages", Grade::Note, &["madvise"], |f| {
-        f.huge_pages = Policy::Nobody
+        f.huge_pages = Policy::Never
     });
 }
 
