@@ -40,18 +40,18 @@ fn meant(mut words: Vec<OsString>) -> (Command, Vec<OsString>) {
         let name = Path::new(word).file_name()?;
         COMMANDS.into_iter().find(|(n, _)| name == *n)
     };
-    let named = match words.get(1) {
+    let selected = match words.get(1) {
         Some(word) if word == AS => words.get(2).and_then(named),
         _ => None,
     };
-    if named.is_some() {
+    if selected.is_some() {
         words.drain(1..3);
     }
-    let (name, command) = named
+    let (name, command) = selected
         .or_else(|| words.first().and_then(named))
         .unwrap_or(COMMANDS[0]);
     match words.first_mut() {
-        Some(first) if named.is_some() => *first = name.into(),
+        Some(first) if selected.is_some() => *first = name.into(),
         _ => {}
     }
     (command, words)

@@ -139,10 +139,10 @@ fn tag_of(wait: &Wait) -> String {
 
 /// A rank's action and the ranks for which it waits.
 pub(crate) fn doing(states: &[RankState], rank: Rank) -> String {
-    let Some(told_of) = states.get(rank as usize) else {
+    let Some(state) = states.get(rank as usize) else {
         return format!("rank {rank} is not known");
     };
-    match &told_of.state {
+    match &state.state {
         State::Finished => format!("rank {rank} has finished"),
         State::Silent => format!("rank {rank} has not called MPI_Init"),
         State::NotWaiting(what) if what.is_empty() => format!("rank {rank} does not wait in MPI"),

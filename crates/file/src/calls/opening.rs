@@ -313,13 +313,13 @@ fn compare(
     let reached = u64::from(reached);
     let record = bytes_of([name, device, number, processors(), end, reached]);
     let access = wish.access();
-    let record = all_tell(members, found, &record).inspect_err(|_| {
+    let result = all_tell(members, found, &record).inspect_err(|_| {
         // The next attempt must not find a file that no rank has opened.
         if members.rank == 0 && access.create && access.exclusive {
             let _ = File::remove(&wish.path);
         }
     });
-    let (found, all) = record?;
+    let (found, all) = result?;
     let all: Vec<[u64; WORDS]> = all.chunks_exact(record.len()).map(words_of).collect();
     same_file(&all)?;
     Ok(Compared {

@@ -270,13 +270,13 @@ fn a_matched_probe_takes_its_message_away() {
                 let status = world.recv(room(&mut came), ANY_SOURCE, 1).unwrap();
                 seen[status.source as usize] += ints_in(&status);
             }
-            for (mut message, status) in taken.into_iter().rev() {
+            for (mut message, probed) in taken.into_iter().rev() {
                 came.fill(0);
                 let status = world.mrecv(room(&mut came), &mut message).unwrap();
                 assert!(message.is_null());
                 assert_eq!(
                     (status.source, ints_in(&status)),
-                    (status.source, ints_in(&status))
+                    (probed.source, ints_in(&probed))
                 );
                 let (from, len) = (status.source, ints_in(&status));
                 let first = if len == SHORT { from } else { from + 10 };
