@@ -12,7 +12,7 @@ static jmethodID reduce;
 static jmethodID here;
 static jmethodID name;
 
-/* Kittiwake's own (crates/abi/src/source_line.rs): it asks where the program called, and what that place is named. */
+/* Kittiwake's own (crates/abi/src/bindings.rs): it asks where the program called, and what that place is named. */
 extern int kw_MPI_Language(uint64_t (*place)(void), size_t (*name)(uint64_t, char *, size_t)) __attribute__((weak));
 
 /* What Java calls C with in this thread, where that can be called now. */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Kittiwake's own (crates/abi/src/language.rs). */
+/* Kittiwake's own (crates/abi/src/bindings.rs). */
 extern int kw_MPI_Type_moving(MPI_Datatype datatype, MPI_Datatype *moving) __attribute__((weak));
 
 /* What MPI gets as the address of a buffer. */

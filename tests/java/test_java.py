@@ -90,7 +90,7 @@ def test_long_arrays_while_the_collector_moves_them(where, java, classes):
     paths = {"KW_PATHS": f"self,{where}"}
     heap = ["-Xmx256m", "-Xcheck:jni"] if where == "shm" else ["-Xmx256m"]
     p = mpiexec("-n", 2, *java, *heap, "-cp", classes, "Lent", out="passed\n", env=paths)
-    assert "WARNING" not in p.stderr, told(p)
+    assert "WARNING" not in p.stderr, dump(p)
 
 
 def test_long_arrays_that_are_copied(java, classes):

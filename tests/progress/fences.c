@@ -1,5 +1,5 @@
 // Ranks that share a CPU sleep often: none of them may make the kernel fence all CPUs for that. From now on, a rank that calls
-// membarrier(2) is killed; then all ranks sleep, waiting for messages, on a board and for probes.
+// membarrier(2) is killed; then all ranks sleep, waiting for messages, in shared-memory collectives and for probes.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -49,4 +49,4 @@ def test_ranks_that_share_a_cpu_leave_no_fence_to_the_kernel(spin, program, tmp_
     p = run(MPIEXEC, "-n", 3, name, tmp_path, env={"KW_CPUS": "1", "KW_SPIN": spin})
     if "no filter" in p.stdout:
         pytest.skip("no system call can be forbidden here: " + p.stdout.splitlines()[0])
-    assert p.returncode == 0 and "fences: ok" in p.stdout, told(p)
+    assert p.returncode == 0 and "fences: ok" in p.stdout, dump(p)

@@ -133,7 +133,8 @@ impl Abi {
             if api.function(function).is_none()
                 || !["hand", "first", "equal"].contains(&what.as_str())
             {
-                let text = format!("exceptions.tsv: {function} is not a function, or {what} not a word");
+                let text =
+                    format!("exceptions.tsv: {function} is not a function, or {what} not a word");
                 return Err(Error(text));
             }
         }
