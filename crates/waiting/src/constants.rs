@@ -26,6 +26,10 @@ pub mod wait {
     pub const ROUNDS_OF_ONE: u32 = 32;
     /// Rounds of polling before the threads that wait for shared memory are served. Built-in.
     pub const ROUNDS_FOR_OTHERS: u32 = 8;
+    /// Rounds of polling after something has come before others may run, for a rank with a CPU of
+    /// its own: a rank that adds to this one's memory in a loop comes back within some, and a yield
+    /// takes longer than the round trip of its message. Built-in.
+    pub const ROUNDS_AFTER_DATA: u32 = 64;
     /// Rounds of polling before the CPU is told that this is a spin loop, so that an immediate
     /// answer is seen immediately. Built-in.
     pub const ROUNDS_AT_FULL_SPEED: u32 = 64;

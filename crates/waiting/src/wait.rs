@@ -11,6 +11,7 @@
 //! ([`crate::CoScheduled`]).
 
 use crate::Beginning;
+use crate::constants::co_scheduled::WAITS_ASLEEP;
 use crate::constants::wait::*;
 use kw_base::Tick;
 use std::time::Duration;
@@ -73,6 +74,10 @@ pub struct Wait {
     /// How long a wait that starts again polls before it sleeps; not at all next to an unrelated
     /// computation.
     full: Duration,
+    /// The same without that computation.
+    usual: Duration,
+    /// How often it has slept at once.
+    asleep: u32,
     /// How long it polls now.
     spin: Duration,
     /// Others may run between two polls: they are known to want to, or it has polled long enough.
@@ -83,6 +88,8 @@ pub struct Wait {
     woken: bool,
     /// Consecutive unsuccessful polls.
     idle: u32,
+    /// So many of them do not let others run: more is likely to come at once.
+    alone: u32,
     /// Since when nothing has come, and since when it has waited, as far as the clock was read.
     since: Option<Tick>,
     began: Option<Tick>,
@@ -102,11 +109,14 @@ impl Wait {
         let shares_at_once = beginning == Beginning::Shared;
         Wait {
             full,
+            usual: spin,
+            asleep: 0,
             spin: full,
             shares: shares_at_once,
             shares_at_once,
             woken: false,
             idle: 0,
+            alone: 0,
             since: None,
             began: None,
             check_at: None,
@@ -123,6 +133,7 @@ impl Wait {
     /// Something has come, but not what this waits for.
     #[inline]
     pub fn progressed(&mut self) {
+        self.alone = ROUNDS_AFTER_DATA;
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         self.read_at = None;
         // Data that follows at once after the data that woke it is a stream of pieces.
@@ -135,11 +146,13 @@ impl Wait {
     #[inline]
     pub fn found_nothing(&mut self, oversubscribed: bool) -> Round {
         self.idle += 1;
-        let shares = oversubscribed || self.shares;
+        let shares = oversubscribed || self.shares && self.idle > self.alone;
         Round {
             yields: shares && !self.full.is_zero(),
             wakes_parked: self.idle.is_multiple_of(ROUNDS_FOR_OTHERS),
-            reads_clock: shares || self.spin.is_zero() || self.idle.is_multiple_of(LOOKS_PER_CLOCK),
+            reads_clock: shares
+                || self.spin.is_zero() && self.idle > self.alone
+                || self.idle.is_multiple_of(LOOKS_PER_CLOCK),
             hints: self.idle > ROUNDS_AT_FULL_SPEED,
         }
     }
@@ -204,10 +217,57 @@ impl Wait {
     }
 
     /// It has slept and woken for something else, after a long time: the next row of polls need not
-    /// be as long.
+    /// be as long. A wait that slept at once polls again after [`WAITS_ASLEEP`] sleeps, as later
+    /// waits would: it may be one that serves others for long, and the computation may have ended.
     pub fn slept(&mut self) {
+        self.alone = 0;
+        if self.full.is_zero() {
+            self.asleep += 1;
+        }
+        if self.asleep == WAITS_ASLEEP {
+            (self.full, self.asleep) = (self.usual, 0);
+        }
         (self.spin, self.woken) = (self.full / AFTER_SLEEP, true);
         (self.idle, self.since, self.shares) = (0, None, self.shares_at_once);
         self.read_at = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_others_wake_for_long_polls_again_after_a_row_of_sleeps() {
+        let times = Times::of(Duration::from_micros(7), None);
+        let mut wait = Wait::new(times.spin, Beginning::Alone);
+        let sleeps = |wait: &mut Wait| {
+            wait.found_nothing(false);
+            let timed = wait.on_time(Tick::default(), (false, times), || Duration::ZERO);
+            timed.sleeps.is_some()
+        };
+        assert!(!sleeps(&mut wait));
+        wait.sleep_at_once();
+        for _ in 0..WAITS_ASLEEP {
+            assert!(sleeps(&mut wait));
+            wait.slept();
+        }
+        assert!(!sleeps(&mut wait));
+    }
+
+    #[test]
+    fn more_is_waited_for_alone_after_something_has_come() {
+        let times = Times::of(Duration::from_micros(7), None);
+        for beginning in [Beginning::Shared, Beginning::Asleep] {
+            let mut wait = Wait::new(times.spin, beginning);
+            let at_once = wait.found_nothing(false);
+            assert!(at_once.yields || at_once.reads_clock);
+            wait.progressed();
+            for _ in 1..ROUNDS_AFTER_DATA {
+                let round = wait.found_nothing(false);
+                assert!(!round.yields && !round.reads_clock);
+            }
+            assert!(wait.found_nothing(true).reads_clock);
+        }
     }
 }
