@@ -4,6 +4,11 @@
 //! All integers are little-endian; a frame is a byte that names its kind, then its fields in the
 //! order in which [`Frame`] lists them. Bytes are preceded by their number (u32), except operands
 //! of a compare-and-swap, whose number follows from the element.
+//!
+//! A put or an accumulate that fills all of a short row in the first 4 GB of a window has a short
+//! form, which names the first byte by 32 bits and the bytes by 8, and the latter once: with the
+//! frame that begins the epoch and the one that ends it, 8 bytes of data fit into the cache line
+//! that announces them to a rank of the same host.
 
 use kw_base::reader::Reader;
 use kw_types::layout::Basic;
@@ -205,6 +210,12 @@ impl Frame<'_> {
         matches!(self, Frame::Post | Frame::Wake)
     }
 
+    /// Whether bytes begin like a frame for the origin role.
+    #[inline]
+    pub fn may_be_for_origin(bytes: &[u8]) -> bool {
+        matches!(bytes.first(), Some(17 | 18))
+    }
+
     /// Appends the frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut w = Writer(out);
@@ -233,6 +244,7 @@ impl Frame<'_> {
         let [kind] = r.0.take()?;
         let frame = match kind {
             1..=6 => Frame::Op(r.operation(kind)?),
+            21..=23 => Frame::Op(r.short(kind)?),
             7 => Frame::Type {
                 id: r.0.i32()? as u32,
                 layout: r.0.counted()?,
@@ -259,7 +271,39 @@ impl Frame<'_> {
 }
 
 impl Operation<'_, Place> {
+    /// The first byte and the data, if there is a short form.
+    #[inline]
+    fn short(&self) -> Option<(u32, &[u8])> {
+        let (place, data) = match self {
+            Operation::Put { place, data } => (place, *data),
+            Operation::Accumulate(how) if how.from == 0 && how.len == how.data.len() as u64 => {
+                (&how.place, how.data)
+            }
+            _ => return None,
+        };
+        match *place {
+            Place::Row { at, len } if len == data.len() as u64 && len <= u8::MAX as u64 => {
+                Some((at.try_into().ok()?, data))
+            }
+            _ => None,
+        }
+    }
+
     fn encode<'w, 'o>(&self, w: &'w mut Writer<'o>) -> &'w mut Writer<'o> {
+        if let Some((at, data)) = self.short() {
+            let w = match *self {
+                Operation::Accumulate(how) => {
+                    let kind = if how.reply.is_some() { 23 } else { 22 };
+                    let w = w.kind(kind).tag(at as i32).op(how.op, how.basic);
+                    match how.reply {
+                        Some(tag) => w.tag(tag),
+                        None => w,
+                    }
+                }
+                _ => w.kind(21).tag(at as i32),
+            };
+            return w.row(data);
+        }
         match *self {
             Operation::Put { place, data } => w.kind(1).place(place).bytes(data),
             Operation::PutLong { place, tag } => w.kind(2).place(place).tag(tag),
@@ -314,6 +358,11 @@ impl Writer<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.raw(&(bytes.len() as u32).to_le_bytes()).raw(bytes)
+    }
+
+    /// At most 255 bytes.
+    fn row(&mut self, bytes: &[u8]) -> &mut Self {
+        self.raw(&[bytes.len() as u8]).raw(bytes)
     }
 
     fn place(&mut self, place: Place) -> &mut Self {
@@ -374,6 +423,32 @@ impl<'a> Frames<'a> {
         })
     }
 
+    /// An operation in its short form.
+    fn short(&mut self, kind: u8) -> Option<Operation<'a, Place>> {
+        let at = i64::from(self.0.u32()?);
+        let combines = match kind {
+            21 => None,
+            22 => Some((self.op()?, None)),
+            _ => Some((self.op()?, Some(self.reply()?))),
+        };
+        let [len] = self.0.take()?;
+        let data = self.0.bytes(len as usize)?;
+        let len = u64::from(len);
+        let place = Place::Row { at, len };
+        let Some(((op, basic), reply)) = combines else {
+            return Some(Operation::Put { place, data });
+        };
+        (len % basic.size() == 0).then_some(Operation::Accumulate(Accumulate {
+            place,
+            op,
+            basic,
+            from: 0,
+            len,
+            data,
+            reply,
+        }))
+    }
+
     fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, Place>> {
         let (place, (op, basic)) = (self.place()?, self.op()?);
         let from = self.0.u64()?;
@@ -418,147 +493,4 @@ impl<'a> Frames<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn frames() -> Vec<Frame<'static>> {
-        let row = Place::Row { at: -3, len: 4 };
-        let typed = Place::Typed {
-            at: 7,
-            count: 9,
-            id: 70_000,
-        };
-        let (op, basic, data) = (0x21, Basic::I32, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
-        vec![
-            Frame::Op(Operation::Put { place: row, data }),
-            Frame::Op(Operation::PutLong {
-                place: typed,
-                tag: 4,
-            }),
-            Frame::Op(Operation::Get { place: row, tag: 5 }),
-            Frame::Op(Operation::Accumulate(Accumulate {
-                place: typed,
-                op,
-                basic,
-                from: 12,
-                len: 8,
-                data,
-                reply: None,
-            })),
-            Frame::Op(Operation::Accumulate(Accumulate {
-                place: row,
-                op,
-                basic,
-                from: 0,
-                len: 8,
-                reply: Some(7),
-                data,
-            })),
-            Frame::Op(Operation::CompareAndSwap {
-                at: 8,
-                basic,
-                tag: 9,
-                compare: &[1; 4],
-                swap: &[2; 4],
-            }),
-            Frame::Type {
-                id: 70_000,
-                layout: data,
-            },
-            Frame::ForgetTypes,
-            Frame::Lock(LockMode::Shared),
-            Frame::Lock(LockMode::Exclusive),
-            Frame::Unchecked,
-            Frame::Unlock { tag: 3 },
-            Frame::Flush { tag: 11 },
-            Frame::Fence(u64::MAX),
-            Frame::Start,
-            Frame::Complete,
-            Frame::Post,
-            Frame::Wake,
-            Frame::CalledAt {
-                lasts: false,
-                site: &[],
-            },
-            Frame::CalledAt {
-                lasts: true,
-                site: data,
-            },
-        ]
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_nothing_shorter() {
-        let mut all = Vec::new();
-        for frame in frames() {
-            let mut bytes = Vec::new();
-            frame.encode(&mut bytes);
-            all.extend_from_slice(&bytes);
-            assert_eq!(Frame::decode(&bytes), Some((frame, &[][..])));
-            for end in 0..bytes.len() {
-                assert_eq!(Frame::decode(&bytes[..end]), None, "{frame:?} cut at {end}");
-            }
-        }
-        let mut rest = &all[..];
-        for frame in frames() {
-            let (read, after) = Frame::decode(rest).expect("frames in a row");
-            assert_eq!(read, frame);
-            rest = after;
-        }
-    }
-
-    #[test]
-    fn elements_in_pieces_and_tags_of_the_other_kind_are_refused() {
-        let place = Place::Row { at: 0, len: 8 };
-        let refused = [
-            Frame::Op(Operation::Accumulate(Accumulate {
-                place,
-                op: 0x21,
-                basic: Basic::I32,
-                from: 2,
-                len: 4,
-                data: &[0; 4],
-                reply: None,
-            })),
-            Frame::Op(Operation::Accumulate(Accumulate {
-                place,
-                op: 0x21,
-                basic: Basic::I32,
-                from: 0,
-                len: 6,
-                data: &[0; 6],
-                reply: None,
-            })),
-            Frame::Op(Operation::Accumulate(Accumulate {
-                place,
-                op: 0x21,
-                basic: Basic::I32,
-                from: 0,
-                len: 8,
-                reply: Some(3),
-                data: &[0; 4],
-            })),
-            Frame::Op(Operation::Get { place, tag: 4 }),
-            Frame::Op(Operation::PutLong { place, tag: 5 }),
-            Frame::Flush { tag: 1 },
-            Frame::Unlock { tag: -1 },
-        ];
-        for frame in refused {
-            let mut bytes = Vec::new();
-            frame.encode(&mut bytes);
-            assert_eq!(Frame::decode(&bytes), None, "{frame:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn anything_may_come(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let mut rest = &bytes[..];
-            while let Some((_, after)) = Frame::decode(rest) {
-                prop_assert!(after.len() < rest.len());
-                rest = after;
-            }
-        }
-    }
-}
+mod tests;

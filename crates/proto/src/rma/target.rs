@@ -154,7 +154,8 @@ impl Target {
         exposed: &mut impl Exposed,
         mut notice: impl FnMut(Frame<'_>),
     ) {
-        if let Some((frame, rest)) = Frame::decode(bytes)
+        if Frame::may_be_for_origin(bytes)
+            && let Some((frame, rest)) = Frame::decode(bytes)
             && frame.is_for_origin()
         {
             notice(frame);

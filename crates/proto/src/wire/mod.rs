@@ -16,7 +16,7 @@
 //! ```
 
 /// Version of the frame format; both sides of a connection must have the same.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 
 /// Flag of a path that joins short frames: the sender runs ahead, so frames that were read should
 /// be acknowledged at once. Not part of a [`Header`].
