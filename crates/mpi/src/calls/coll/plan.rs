@@ -11,7 +11,7 @@ use kw_objects::handle::{CommH, OpH, TypeH};
 use kw_objects::lists::Lists;
 use kw_objects::state::{State, Tables};
 use kw_sys::args::{Array, Ints};
-use kw_sys::buf::{Addr, Buf};
+use kw_sys::buf::Addr;
 
 /// A plan, or the error in the arguments.
 pub(super) type Plan = Res<Box<Run>>;
@@ -467,23 +467,6 @@ pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: Co
         [send.memory, recv.memory],
     );
     let mut run = lay_out(state, comm, what, &ask, buffers)?;
-    run.combine(combining, element);
-    Ok(run)
-}
-
-/// Sums of 64-bit numbers in memory of the library's own: one for each rank.
-pub(super) fn own_sums(state: &mut State, comm: CommH, send: &Buf, recv: &Buf) -> Plan {
-    let mut ask = ask(&state.above, comm)?;
-    let (element, combining, commutes) = mix(&state.above, TypeH::UINT64, OpH::SUM)?;
-    (ask.commutative, ask.count) = (commutes, u64::from(ask.size));
-    ask.send = even(SEND, 1);
-    let unit = elements(&combining, &element);
-    let what = (Coll::ReduceScatter, send.len(), unit);
-    let own = |buf: &Buf| Memory::Stream {
-        buf: buf.clone(),
-        unit: 8,
-    };
-    let mut run = lay_out(state, comm, what, &ask, [own(send), own(recv)])?;
     run.combine(combining, element);
     Ok(run)
 }
