@@ -268,6 +268,31 @@ impl Messages {
         Some(found)
     }
 
+    /// Whether ranks of this host share memory.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.paths.has_memory()
+    }
+
+    /// Takes a short message over shared memory past the queues, if it is the next of its sender
+    /// and no message waits: `take` is offered those of all senders in turn, and returns whether it
+    /// has taken one. No receive may ever be posted that matches it.
+    #[inline]
+    pub(crate) fn take_unasked(&mut self, mut take: impl FnMut(&Header, &[u8]) -> bool) -> bool {
+        if !self.machine.receiver().may_take_unasked() {
+            return false;
+        }
+        let Some(memory) = self.paths.memory() else {
+            return false;
+        };
+        let plain = |head: &Header| head.kind == Kind::Eager && head.token == 0;
+        let Some(from) = memory.take_whole(|head, body| plain(head) && take(head, body)) else {
+            return false;
+        };
+        self.machine.receiver().took_unasked(from);
+        self.arrivals += 1;
+        true
+    }
+
     /// Starts a receive of a message that `from` sends as [`SendMode::Fetched`].
     pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: Buf) -> ReqId {
         let key = self

@@ -42,8 +42,14 @@ impl Engine {
 
     #[inline(always)]
     fn progress_by(&mut self, how: impl FnOnce(&mut Paths, &mut Port<'_>) -> bool) -> bool {
+        let taken = self.parts.windows.serve() && self.take_for_windows();
         let moved = self.messages.poll(how);
-        self.go_on(moved)
+        self.go_on(moved | taken)
+    }
+
+    #[inline(never)]
+    fn take_for_windows(&mut self) -> bool {
+        self.parts.windows.take_at_once(&mut self.messages)
     }
 
     /// The second drain of the contract of sleeping: polls everything, and has every path wake us

@@ -64,6 +64,9 @@ use std::sync::Arc;
 use sync::Waiter;
 use tally::Tally;
 
+/// Messages that are taken before other paths are polled. Built-in.
+const AT_ONCE: usize = 8;
+
 /// Names a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WinId(Key);
@@ -402,6 +405,8 @@ pub struct Windows {
     serving: usize,
     /// The counters of windows that were freed.
     freed: Tally,
+    /// Memory for frames.
+    bytes: Vec<u8>,
 }
 
 impl Windows {
@@ -421,6 +426,44 @@ impl Windows {
     #[inline]
     pub fn serve(&self) -> bool {
         self.serving != 0
+    }
+
+    /// Takes the next frames that have come over shared memory, past the queues of messages; returns
+    /// whether there were any. [`Part::advance`] must follow.
+    #[inline]
+    pub(crate) fn take_at_once(&mut self, messages: &mut Messages) -> bool {
+        let taken = (0..AT_ONCE).take_while(|_| self.take_next(messages));
+        taken.count() != 0
+    }
+
+    #[inline]
+    fn take_next(&mut self, messages: &mut Messages) -> bool {
+        let (all, bytes) = (&self.all, &mut self.bytes);
+        let mut of = None;
+        let took = messages.take_unasked(|head, body| {
+            let context = ContextId(head.context);
+            let mut windows = all.iter().filter(|(_, w)| w.context == context);
+            let takes = |w: &Window| w.incoming.is_empty() && head.source < w.group.size();
+            of = match head.tag == rma::FRAMES_TAG {
+                true => windows.next().filter(|(_, w)| takes(w)),
+                false => None,
+            }
+            .map(|(key, _)| (key, head.source));
+            if of.is_some() {
+                bytes.clear();
+                bytes.extend_from_slice(body);
+            }
+            of.is_some()
+        });
+        let Some((key, origin)) = of.filter(|_| took) else {
+            return false;
+        };
+        let bytes = std::mem::take(&mut self.bytes);
+        if let Some(window) = self.all.get_mut(key) {
+            window.apply_bytes(messages, origin, &bytes);
+        }
+        self.bytes = bytes;
+        true
     }
 
     /// Makes a window: all ranks of the group do, each with the memory that it exposes. Others may

@@ -486,6 +486,12 @@ impl Paths {
         self.shm.is_some()
     }
 
+    /// The path to the ranks of this host.
+    #[inline(always)]
+    pub(crate) fn memory(&mut self) -> Option<&mut ShmPath> {
+        self.shm.as_mut()
+    }
+
     /// The path to a peer with shared memory.
     #[inline(always)]
     pub fn memory_to(&mut self, peer: Peer) -> Option<&mut ShmPath> {

@@ -16,6 +16,9 @@ use kw_types::comm::Group;
 use kw_types::layout::Basic;
 use std::sync::Arc;
 
+/// Most bytes that are sent back without memory of their own.
+const SHORT: usize = 64;
+
 /// The memory of a window.
 #[derive(Clone, Debug)]
 pub enum Memory {
@@ -312,6 +315,22 @@ impl ExposedMemory<'_> {
             }
             return Applied::Refused;
         };
+        let kind = combines(op, how.basic);
+        self.note(origin, kind, &target);
+        if let Some(tag) = how.reply
+            && how.len <= SHORT as u64
+        {
+            let mut before = [0; SHORT];
+            let before = &mut before[..how.len as usize];
+            self.area.combining(|| {
+                target.read(0, before);
+                if op != reduce::Op::NoOp {
+                    kernel.combine_packed(how.basic, how.data, &target);
+                }
+            });
+            self.reply_bytes(origin, tag, before);
+            return Applied::Done;
+        }
         let before = match how.reply {
             None => Buf::EMPTY,
             Some(tag) => match Buf::try_alloc(target.len() as usize) {
@@ -322,8 +341,6 @@ impl ExposedMemory<'_> {
                 }
             },
         };
-        let kind = combines(op, how.basic);
-        self.note(origin, kind, &target);
         self.area.combining(|| {
             target.copy_to(0, &before, 0, before.len());
             if op != reduce::Op::NoOp {

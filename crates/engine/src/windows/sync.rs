@@ -2,9 +2,12 @@
 
 use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
+use crate::part::Part;
 use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
 use kw_proto::rma::{Access, During, EpochStart, Frame, LockMode};
+use kw_sys::clock;
+use kw_waiting::Spin;
 
 /// When a wait ends.
 #[derive(Debug)]
@@ -263,8 +266,27 @@ impl Windows {
         let window = self.get_mut(id)?;
         let (target, mut side) = window.exposed(messages);
         target.fence(expected, &mut side);
-        let last = window.flights.last();
-        Ok(window.wait(messages, Until::Fenced(last)))
+        let until = Until::Fenced(window.flights.last());
+        self.look_for_frames(messages, id, &until);
+        Ok(self.get_mut(id)?.wait(messages, until))
+    }
+
+    /// Polls for frames that a wait is for, for as long as a polling rank of this host takes to
+    /// answer.
+    fn look_for_frames(&mut self, messages: &mut Messages, id: WinId, until: &Until) {
+        if !messages.has_memory() {
+            return;
+        }
+        let mut spin = Spin::new(messages.at_once());
+        while let Some(window) = self.all.get(id.0)
+            && !window.has_ended(until)
+        {
+            if self.take_at_once(messages) {
+                self.advance(messages);
+            } else if !spin.goes_on(clock::now) {
+                return;
+            }
+        }
     }
 
     /// MPI_Win_post.
@@ -318,8 +340,9 @@ impl Windows {
                 window.push_out(messages, rank);
             }
         }
-        let last = window.flights.last();
-        Ok(window.wait(messages, Until::Sent(ranks, last)))
+        let until = Until::Sent(ranks, window.flights.last());
+        self.look_for_frames(messages, id, &until);
+        Ok(self.get_mut(id)?.wait(messages, until))
     }
 
     /// MPI_Win_wait.
@@ -329,7 +352,8 @@ impl Windows {
         window.epochs.unpost();
         window.publish_posted(false);
         window.look_for_completes();
-        Ok(window.wait(messages, Until::Completed))
+        self.look_for_frames(messages, id, &Until::Completed);
+        Ok(self.get_mut(id)?.wait(messages, Until::Completed))
     }
 
     /// MPI_Win_test: whether the epoch of MPI_Win_post has ended.

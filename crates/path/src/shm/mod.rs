@@ -88,6 +88,8 @@ pub struct ShmPath {
     links: Box<[Link]>,
     /// Links whose peer ever sent to this rank.
     active: Vec<u32>,
+    /// Position there of the link whose frame is taken first ([`ShmPath::take_whole`]).
+    turn: usize,
     /// Bitmap of senders as last seen.
     seen: Box<[u64]>,
     /// Links with waiting frames.
@@ -124,6 +126,7 @@ impl ShmPath {
             me,
             links,
             active: Vec::new(),
+            turn: 0,
             seen: vec![0; local.peers.len().div_ceil(64)].into_boxed_slice(),
             waiting: Vec::new(),
             emptied: Emptied::default(),
@@ -317,6 +320,34 @@ impl ShmPath {
         if self.links.get_mut(i).is_some_and(|l| l.accept(len)) {
             self.ring(i);
         }
+    }
+
+    /// Takes a whole frame that is the next of its peer: `take` is offered those of all peers in
+    /// turn, and returns whether it has taken one, which was the last. Returns its peer. Everything
+    /// else that may arrive is left to [`Path::poll`].
+    #[inline]
+    pub fn take_whole(&mut self, mut take: impl FnMut(&Header, &[u8]) -> bool) -> Option<Peer> {
+        if !self.waiting.is_empty() {
+            return None;
+        }
+        let mut next = self.turn;
+        for _ in 0..self.active.len() {
+            let k = if next < self.active.len() { next } else { 0 };
+            next = k + 1;
+            let i = self.active[k] as usize;
+            let Some((head, body)) = self.links[i].next(|| false) else {
+                continue;
+            };
+            if take(&head, body) {
+                let len = body.len();
+                self.turn = next;
+                if self.links[i].accept(len) {
+                    self.ring(i);
+                }
+                return Some(self.links[i].peer);
+            }
+        }
+        None
     }
 
     /// [`Path::poll`], compiled for callers that know both types.

@@ -6,6 +6,10 @@
 //! very next frame of the source's path is that message, a request, an entry in the queues and the
 //! search for it would change nothing; they cost more than the message itself.
 //!
+//! The same holds for messages of a context in which no receive is ever posted for their tag, and
+//! which their owner takes in the order in which they come (frames of windows):
+//! [`Receiver::may_take_unasked`].
+//!
 //! The owner asks [`Receiver::may_take`], reads the next frame, and offers it to
 //! [`Receiver::take_direct`]. Any frame that is not a whole eager message that fits goes the
 //! ordinary way: then the owner starts the receive with [`Receiver::recv`].
@@ -26,6 +30,20 @@ impl<B: Memory> Receiver<'_, B> {
             && peer.is_plain()
             && len < peer.messages.choice.announce_min
             && !self.receiving.is_holding()
+    }
+
+    /// Whether a whole eager message in a context in which no receive is posted may be taken past
+    /// the queues: no message waits before it.
+    #[inline(always)]
+    pub fn may_take_unasked(&self) -> bool {
+        self.receiving.matching.waiting() == 0 && !self.receiving.is_holding()
+    }
+
+    /// A message of `from` was taken, after [`Receiver::may_take_unasked`] returned true.
+    #[inline(always)]
+    pub fn took_unasked(&mut self, from: Peer) {
+        self.peers[from].messages.ours.seen += 1;
+        self.out.counters.hit(Counter::Expected);
     }
 
     /// Takes a frame of `from` as the message of a receive of `room` bytes, after
