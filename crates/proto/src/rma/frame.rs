@@ -6,9 +6,9 @@
 //! of a compare-and-swap, whose number follows from the element.
 //!
 //! A put or an accumulate that fills all of a short row in the first 4 GB of a window has a short
-//! form, which names the first byte by 32 bits and the bytes by 8, and the latter once: with the
-//! frame that begins the epoch and the one that ends it, 8 bytes of data fit into the cache line
-//! that announces them to a rank of the same host.
+//! form: the first byte (u32), for an accumulate operation, element and tag of the reply, and the
+//! number of bytes (u8), which come last. With the frame that begins the epoch and the one that ends
+//! it, 8 bytes of data fit into the cache line that announces them to a rank of the same host.
 
 use kw_base::reader::Reader;
 use kw_types::layout::Basic;
@@ -291,18 +291,24 @@ impl Operation<'_, Place> {
 
     fn encode<'w, 'o>(&self, w: &'w mut Writer<'o>) -> &'w mut Writer<'o> {
         if let Some((at, data)) = self.short() {
-            let w = match *self {
-                Operation::Accumulate(how) => {
-                    let kind = if how.reply.is_some() { 23 } else { 22 };
-                    let w = w.kind(kind).tag(at as i32).op(how.op, how.basic);
-                    match how.reply {
-                        Some(tag) => w.tag(tag),
-                        None => w,
+            let [a, b, c, d] = at.to_le_bytes();
+            let len = data.len() as u8;
+            return match *self {
+                Operation::Accumulate(Accumulate {
+                    op, basic, reply, ..
+                }) => {
+                    let (op, basic) = (op, basic as u8);
+                    match reply {
+                        None => w.raw(&[22, a, b, c, d, op, basic, len]),
+                        Some(tag) => {
+                            let [t, u, v, x] = tag.to_le_bytes();
+                            w.raw(&[23, a, b, c, d, op, basic, t, u, v, x, len])
+                        }
                     }
                 }
-                _ => w.kind(21).tag(at as i32),
-            };
-            return w.row(data);
+                _ => w.raw(&[21, a, b, c, d, len]),
+            }
+            .raw(data);
         }
         match *self {
             Operation::Put { place, data } => w.kind(1).place(place).bytes(data),
@@ -335,6 +341,7 @@ impl Operation<'_, Place> {
 struct Writer<'a>(&'a mut Vec<u8>);
 
 impl Writer<'_> {
+    #[inline]
     fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend(bytes);
         self
@@ -358,11 +365,6 @@ impl Writer<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.raw(&(bytes.len() as u32).to_le_bytes()).raw(bytes)
-    }
-
-    /// At most 255 bytes.
-    fn row(&mut self, bytes: &[u8]) -> &mut Self {
-        self.raw(&[bytes.len() as u8]).raw(bytes)
     }
 
     fn place(&mut self, place: Place) -> &mut Self {
