@@ -181,7 +181,7 @@ fn compared(passes: &[(String, Pass)], value: i64) -> String {
     });
     let root = arg("root").map_or("None".to_string(), |root| format!("Some({root})"));
     format!(
-        "        if op as u32 == {value} {{\n            let r = kw_abi_shim::equal::Reduction {{ {}, count: count as i64, root: {root} }};\n            if let Some(outcome) = kw_abi_face::equal::equal::<Here>(r) {{ return outcome; }}\n        }}\n",
+        "        if op as u32 == {value} {{\n            let r = kw_abi_shim::equal::Reduction {{ {}, count: count as i64, root: {root} }};\n            if let Some(outcome) = kw_abi_shim::equal::equal::<Here>(r) {{ return outcome; }}\n        }}\n",
         fields.join(", ")
     )
 }
