@@ -262,8 +262,8 @@ def strip_images(text):
 def test_every_section_is_there(text):
     reader = Reader()
     reader.feed(text)
-    # these: test_applications.py, test_machine.py, test_timelines.py
-    assert reader.ids | {"applications", "npb", "nas", "pstswm", "regret", "timelines"} == {
+    # these: test_applications.py, test_java.py, test_machine.py, test_timelines.py
+    assert reader.ids | {"applications", "grande", "npb", "nas", "pstswm", "regret", "timelines"} == {
         name for name, _, _ in report.SECTIONS
     }
 
