@@ -263,9 +263,15 @@ def test_every_section_is_there(text):
     reader = Reader()
     reader.feed(text)
     # these: test_applications.py, test_java.py, test_machine.py, test_timelines.py
-    assert reader.ids | {"applications", "grande", "npb", "nas", "pstswm", "regret", "timelines"} == {
-        name for name, _, _ in report.SECTIONS
-    }
+    assert reader.ids | {
+        "applications",
+        "grande",
+        "npb",
+        "nas",
+        "pstswm",
+        "regret",
+        "timelines",
+    } == {name for name, _, _ in report.SECTIONS}
 
 
 def test_what_is_measured_is_escaped_and_failures_are_listed(text):
