@@ -3,9 +3,9 @@
 //! The receiver of a long message may read it from the sender's memory. One core alone copies at
 //! about half the rate that both reach together. So the receiver describes the copy in its block of
 //! the segment ([`CopyJob`]), puts a notice into the sender's ring, and begins to copy. A sender
-//! that polls meanwhile writes pieces of the message into the receiver's buffer. Each takes the
-//! next free piece. A sender that does not poll is not waited for: the receiver
-//! then copies all of it, and the notice, when it is read at last, names a job that has ended.
+//! that polls meanwhile writes pieces of the message into the receiver's buffer. Each takes the next
+//! free piece. A sender that does not poll is not waited for: the receiver then copies all of it,
+//! and the notice, when it is read at last, names a job that has ended.
 //!
 //! A receiver has one job at a time, because it copies as long as it lasts.
 
@@ -19,7 +19,9 @@ const PIECE: u64 = 512 << 10;
 /// Bits of [`CopyJob::next`] that count pieces; the others are the job's number.
 const PIECES: u32 = 24;
 /// Number of polls for the sender's last piece before the receiver lets other threads run.
-const POLLS: u32 = 4096;
+const POLLS: u64 = 4096;
+/// Number of polls after which it looks whether the sender's process still runs.
+const POLLS_PER_LOOK: u64 = 1 << 16;
 
 /// A message that its sender helps to copy. Written by the receiver, in whose block it is, except
 /// for `next` and the last two.
@@ -134,13 +136,13 @@ impl CopyJob {
                 result = Outcome::Failed(errno);
             }
         }
-        let mut polls = 0u32;
+        let mut polls = 0;
         // SYNC: copy-done.
         while u64::from(self.done.load(Ordering::Acquire)) < left {
-            polls = polls.saturating_add(1);
+            polls += 1;
             if polls < POLLS {
                 std::hint::spin_loop();
-            } else if polls.is_multiple_of(1 << 16) && !alive() {
+            } else if polls.is_multiple_of(POLLS_PER_LOOK) && !alive() {
                 return Outcome::SenderEnded;
             } else {
                 std::thread::yield_now();
