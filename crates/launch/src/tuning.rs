@@ -130,7 +130,7 @@ mod tests {
         let there = std::fs::read_to_string(docs).unwrap_or_default();
         assert!(
             there == page(),
-            "docs/tuning.md is out of date: cargo run -q -p kw-launch --bin kwinfo -- --tuning > docs/tuning.md"
+            "docs/tuning.md is made of the tables and crates/launch/src/tuning.md: cargo run -q -p kw-commands -- --as kwinfo --tuning > docs/tuning.md"
         );
     }
 

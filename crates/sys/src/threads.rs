@@ -109,9 +109,21 @@ mod tests {
 
     #[test]
     fn a_first_touch_is_an_interruption() {
-        let before = interruptions();
-        let room = vec![1u8; 8 << 20];
-        assert!(interruptions() > before, "{}", room.len());
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+        const LEN: usize = 1 << 16;
+        // Not from malloc, which may have pages that another test has touched.
+        // SAFETY: fresh memory that nothing else refers to, touched within its length and then given back.
+        let (before, after) = unsafe {
+            let wanted = ProtFlags::READ | ProtFlags::WRITE;
+            let memory =
+                mmap_anonymous(std::ptr::null_mut(), LEN, wanted, MapFlags::PRIVATE).unwrap();
+            let before = interruptions();
+            memory.cast::<u8>().write_volatile(1);
+            let after = interruptions();
+            munmap(memory, LEN).unwrap();
+            (before, after)
+        };
+        assert!(after > before);
     }
 
     fn wishes() -> libc::sched_attr {
