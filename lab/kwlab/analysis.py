@@ -4,10 +4,8 @@ No drawing, no text."""
 import json
 from dataclasses import dataclass, field
 
-import numpy
-import pandas
-
 from . import models, substitute, trust
+from .lazy import numpy, pandas
 from .libraries import OURS
 from .plan import RANDOM
 

@@ -16,9 +16,7 @@ of that hundredth (Bonferroni)."""
 
 from dataclasses import dataclass
 
-import numpy
-from scipy.stats import mstats
-
+from .lazy import mstats, numpy
 from .plan import PlanError
 from .runner import parse
 

@@ -16,8 +16,7 @@ does, to compare."""
 
 from dataclasses import dataclass
 
-import numpy
-from scipy import optimize
+from .lazy import numpy, optimize
 
 
 SOFT = 0.1  # relative errors above this count for less

@@ -5,10 +5,9 @@ disturbed; and how much of what was sent Kittiwake could write, by its counters.
 import textwrap
 from dataclasses import dataclass, field
 
-import numpy
-
 from . import analysis, plots, trust
 from .html import Faint, Ratio, folded, paragraph, table, text
+from .lazy import numpy
 from .libraries import OURS
 from .trust import DISTURBED
 from .words import NETWORK, networks, per_cent

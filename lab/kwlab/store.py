@@ -16,8 +16,7 @@ import sqlite3
 import time
 from dataclasses import asdict
 
-import pandas
-
+from .lazy import pandas
 from .timelines import MADE, Outcome
 
 VERSION = 3  # of the tables below

@@ -8,8 +8,7 @@ explained in coll/table.txt)."""
 import math
 from dataclasses import dataclass
 
-import numpy
-
+from .lazy import numpy
 from .models import OF_BLOCKS
 
 SIZES = [8 * 4**k for k in range(10)]

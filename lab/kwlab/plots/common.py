@@ -1,8 +1,6 @@
 """What pictures have in common: colours, marks, axes and legends."""
 
-import matplotlib.pyplot as plt
-import numpy
-
+from ..lazy import numpy, plt
 from ..libraries import OURS
 
 COLOURS = {OURS: "#0b6e99", "mpich": "#c2571a", "openmpi": "#6a8f2f", "impi": "#8a4f9e"}

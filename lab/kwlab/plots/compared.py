@@ -2,10 +2,7 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
-import numpy
-from matplotlib.colors import TwoSlopeNorm
-
+from ..lazy import colors, numpy, plt
 from ..libraries import OURS
 from ..trust import grey
 from .common import colour, grid, legend_below, mark, plain, size_label, sizes_axis, spans
@@ -54,7 +51,9 @@ def heat_panel(axis, ratios, ops):
             )
         else:
             grid[ops.index(r["op"]), sizes.index(r["bytes"])] = r["ratio"]
-    shade = axis.imshow(numpy.log2(grid), cmap="RdBu_r", norm=TwoSlopeNorm(0, -2, 2), aspect="auto")
+    shade = axis.imshow(
+        numpy.log2(grid), cmap="RdBu_r", norm=colors.TwoSlopeNorm(0, -2, 2), aspect="auto"
+    )
     for (i, j), value in numpy.ndenumerate(grid):
         if not numpy.isnan(value):
             axis.text(

@@ -1,7 +1,6 @@
 """Values by size or by number of ranks."""
 
-import numpy
-
+from ..lazy import numpy
 from ..libraries import OURS
 from .common import (
     COLOURS,

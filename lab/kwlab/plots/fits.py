@@ -1,8 +1,6 @@
 """Measured times with the models that were fitted to them."""
 
-import matplotlib.pyplot as plt
-import numpy
-
+from ..lazy import numpy, plt
 from ..libraries import OURS
 from .common import COLOURS, GREY, colour, grid, legend_below, mark, sizes_axis, style, whiskers
 
