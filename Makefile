@@ -1,6 +1,9 @@
 # Kittiwake. 'make help' lists what there is to make.
 CARGO   ?= cargo
 PROFILE ?= release
+ifeq ($(PROFILE),checked)
+export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/rustc-for-tests
+endif
 PREFIX  ?= /usr/local
 DESTDIR ?=
 RANKS   ?= 4
@@ -152,7 +155,7 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab run flood
 	$(VENV)/bin/kwlab show flood
 
-loom: ## model checks of the concurrent parts, whole ('make check' gives each model 5 s)
+loom: ## model checks of the concurrent parts, whole ('make check' gives each model 3 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 
 miri: ## checks unsafe code that makes no system calls for undefined behaviour (a minute or two; wants a nightly Rust with miri)

@@ -3,7 +3,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import mpi.*;
 
-/** A million messages between two ranks, of arrays and of buffers, blocking and not: memory does not grow. The argument is how many. */
+/** Messages between two ranks, of arrays and of buffers, blocking and not: memory does not grow. The argument is how many. */
 public class Soak {
     static final Intracomm W = MPI.COMM_WORLD;
     /** What the collector and the compiler may take between two looks, in KB. */
