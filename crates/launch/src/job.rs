@@ -1,47 +1,47 @@
 //! The event loop that runs a job: starts the ranks, serves PMI-1, passes output and signals on,
-//! and ends the job. Independent parts decide what each event means: [`phases`] (with the verdict),
-//! [`printing`] (output), [`hosts`] (where ranks are), the PMI server. The job passes data from one
-//! to the other.
+//! and ends the job. [`Job`] passes events to its parts. Those that the others use are in
+//! [`Common`]: [`ending`] (with [`phases`] and the verdict), [`streams`] (output and input),
+//! [`hosts`] (where ranks are), [`identity`] (the job's name and parent), the PMI server. [`hang`],
+//! [`profile`] and [`trace`] take it as an argument and do not know each other.
 //!
 //! One thread; the two writers of [`crate::output`] are the only others.
 
+mod children;
 mod choices;
-mod end;
+mod ending;
 mod events;
 mod hang;
 mod hosts;
+mod identity;
 mod late;
-mod parent;
 mod part;
 mod phases;
 mod printing;
 mod profile;
 mod start;
+mod streams;
 mod trace;
 
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::calibrate;
-use crate::crash::Crash;
-use crate::inquiry::Inquiry;
 use crate::plan::Plan;
+use crate::remote::HelperFailure;
 use crate::sites::Sites;
-use crate::stdin::Relay;
-use crate::verdict::{Ended, Verdict};
-use kw_base::sync::Arc;
+use crate::verdict::Verdict;
+use kw_base::Tick;
 use kw_start::pmi::{Effect, Server};
 use kw_sys::clock;
 use kw_sys::process::Guard;
 use kw_sys::signals::Signals;
 
+use ending::Ending;
 use hang::Hang;
 use hosts::Hosts;
+use identity::Identity;
 use late::Late;
-use parent::Parent;
-use phases::Phases;
-use printing::Printing;
 use profile::Profile;
+use streams::Streams;
 use trace::Trace;
 
 /// How long other hosts may take to report that they are there.
@@ -54,32 +54,57 @@ const READING: Duration = Duration::from_secs(3);
 
 /// A running job.
 struct Job {
-    name: String,
-    plan: Plan,
-    server: Server,
+    common: Common,
     effects: Vec<Effect>,
     signals: Signals,
-    /// How each ended rank ended.
-    ended: Vec<Option<Ended>>,
-    hosts: Hosts,
-    phases: Phases,
-    printing: Printing,
-    /// Signals that a closed output is written out.
-    written: Arc<OwnedFd>,
-    relay: Relay,
-    /// Crash report of the first rank here that a signal killed.
-    crash: Option<(u32, Crash)>,
     late: Late,
-    /// The ranks' wait reports, and the conclusions from them.
-    inquiry: Inquiry,
+    /// Reports about waits, and the conclusions from them.
     hang: Hang,
     /// MPI calls of the ranks, if they are recorded.
     profile: Profile,
     /// The trace, if one is recorded.
     trace: Trace,
-    sites: Sites,
     guard: Guard,
-    parent: Parent,
+}
+
+/// What all parts of a job use.
+struct Common {
+    identity: Identity,
+    plan: Plan,
+    hosts: Hosts,
+    server: Server,
+    ending: Ending,
+    streams: Streams,
+    sites: Sites,
+}
+
+impl Common {
+    /// Prints a message on standard error.
+    fn say(&self, text: impl Into<Vec<u8>>) {
+        self.streams.printing.say(text);
+    }
+
+    /// Ends the job with a verdict; the first one counts.
+    fn fail(&mut self, verdict: Verdict, now: Tick) {
+        self.ending.phases.fail(verdict, now);
+    }
+
+    /// The machine of a rank.
+    fn machine(&self, rank: u32) -> u32 {
+        self.plan.ranks[rank as usize].machine as u32
+    }
+
+    /// Sends PMI bytes to a rank.
+    fn tell(&mut self, rank: u32, bytes: Vec<u8>) {
+        let machine = self.machine(rank);
+        self.hosts.tell(machine, rank, bytes);
+    }
+
+    /// Handles the loss of a helper, and of its ranks.
+    fn on_lost(&mut self, at: usize, why: &HelperFailure) {
+        self.ending
+            .on_lost(&self.plan, &mut self.hosts.away[at], why);
+    }
 }
 
 /// Runs a job to its end; returns the status to exit with. All messages have been printed then, as
@@ -87,7 +112,7 @@ struct Job {
 pub fn run(plan: Plan, usable: usize) -> Result<u8, Verdict> {
     let (begin, ranks_here) = (clock::now(), !plan.here().is_empty());
     let mut job = start::launch(plan, usable)?;
-    while !job.is_over() {
+    while !job.common.ending.is_over() {
         job.turn()?;
     }
     job.end_traces()?;

@@ -1,16 +1,17 @@
 //! Hang reports: asks the ranks when it is time to, and prints the conclusions.
 
-use super::Job;
+use super::{Common, children};
 use crate::ask::QUESTION;
-use crate::inquiry::{Cause, Do, Stands};
+use crate::inquiry::{Cause, Do, Inquiry, Stands};
 use crate::outside;
-use crate::verdict::{Ended, Verdict};
+use crate::sites::Sites;
+use crate::verdict::Verdict;
 use kw_base::Tick;
 use kw_hang::{
     CallSite, Conflict, Finding, Left, Ranges, RankState, Report, State, analyze, name_holders,
     page, times,
 };
-use kw_start::pmi::{self, Server, Stage};
+use kw_start::pmi::{self, Stage};
 use kw_sys::peek::Peeker;
 use kw_sys::signals;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +27,10 @@ const TWICE: Duration = Duration::from_secs(3);
 const LAST: Duration = Duration::from_secs(5);
 
 /// State of the hang reports of a job.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hang {
+    /// The ranks' wait reports, and the conclusions from them.
+    inquiry: Inquiry,
     /// Whether a proven deadlock ends the job.
     end_hung: bool,
     /// Time limit of the job.
@@ -47,80 +50,90 @@ pub(super) struct Hang {
 
 impl Hang {
     /// `end_hung`: a proven deadlock ends the job; `until`: time limit of the job.
-    pub(super) fn new(end_hung: bool, until: Option<Tick>) -> Hang {
+    pub(super) fn new(ranks: usize, end_hung: bool, until: Option<Tick>) -> Hang {
         Hang {
+            inquiry: Inquiry::new(ranks),
             end_hung,
             until,
-            ..Hang::default()
+            over: None,
+            quit: None,
+            peeker: Peeker::default(),
+            printed: Vec::new(),
+            left: BTreeMap::new(),
+            conflicts: BTreeSet::new(),
         }
     }
-}
 
-impl Job {
     /// Handles a rank's report about its wait.
-    pub(super) fn on_waits(&mut self, rank: u32, line: &str) {
+    pub(super) fn on_waits(&mut self, common: &mut Common, rank: u32, line: &str) {
+        let Common {
+            ending,
+            plan,
+            sites,
+            ..
+        } = common;
         match Left::decode(line) {
-            Some(Ok(left)) => return self.on_left_over(rank, left),
-            Some(Err(e)) => return self.on_garbage(rank, &e),
+            Some(Ok(left)) => return self.on_left_over(sites, rank, left),
+            Some(Err(e)) => return ending.on_garbage(plan, rank, &e),
             None => {}
         }
         match Conflict::decode(line) {
-            Some(Ok(conflict)) => return self.on_conflict(conflict),
-            Some(Err(e)) => return self.on_garbage(rank, &e),
+            Some(Ok(conflict)) => return self.on_conflict(sites, conflict),
+            Some(Err(e)) => return ending.on_garbage(plan, rank, &e),
             None => {}
         }
         match Report::decode(line) {
             Ok(report) => self.inquiry.on_report(rank, report),
-            Err(e) => self.on_garbage(rank, &e),
+            Err(e) => ending.on_garbage(plan, rank, &e),
         }
     }
 
     /// Handles a rank's report about objects left at MPI_Finalize.
-    fn on_left_over(&mut self, rank: u32, mut left: Left) {
+    fn on_left_over(&mut self, sites: &mut Sites, rank: u32, mut left: Left) {
         if left.call.is_empty() && !left.frames.is_empty() {
             let inside = left.frames.remove(0);
-            left.call = self.sites.function(&inside).unwrap_or_default();
+            left.call = sites.function(&inside).unwrap_or_default();
         }
         // Several places in a line count as one line.
         let count = std::mem::replace(&mut left.count, 1);
-        let sentence = left.sentence(&self.sites.of(&left.frames));
-        let of_rank = self.hang.left.entry(sentence).or_default();
+        let sentence = left.sentence(&sites.of(&left.frames));
+        let of_rank = self.left.entry(sentence).or_default();
         *of_rank.entry(rank).or_insert(0) += count;
     }
 
     /// Handles a rank's report about conflicting accesses.
-    fn on_conflict(&mut self, mut conflict: Conflict) {
+    fn on_conflict(&mut self, sites: &mut Sites, mut conflict: Conflict) {
         let mut site = |call: &mut CallSite| {
             if call.call.is_empty() && !call.frames.is_empty() {
                 let inside = call.frames.remove(0);
-                call.call = self.sites.function(&inside).unwrap_or_default();
+                call.call = sites.function(&inside).unwrap_or_default();
             }
-            self.sites.of(&call.frames)
+            sites.of(&call.frames)
         };
         let sites = conflict.calls.each_mut().map(&mut site);
         let sentence = conflict.sentence(sites.each_ref().map(String::as_str));
-        self.hang.conflicts.insert(sentence);
+        self.conflicts.insert(sentence);
     }
 
     /// Prints at the end which accesses to windows conflict.
-    pub(super) fn tell_conflicts(&mut self) {
-        if self.hang.conflicts.is_empty() {
+    pub(super) fn tell_conflicts(&self, common: &Common) {
+        if self.conflicts.is_empty() {
             return;
         }
         let mut text = "mpiexec: conflicting accesses to windows (KW_CHECK):\n".to_string();
-        for sentence in &self.hang.conflicts {
+        for sentence in &self.conflicts {
             text += &format!("  {sentence}\n");
         }
-        self.printing.say(text);
+        common.say(text);
     }
 
     /// Prints at the end which objects ranks have left at MPI_Finalize.
-    pub(super) fn tell_left(&mut self) {
-        if self.hang.left.is_empty() {
+    pub(super) fn tell_left(&self, common: &Common) {
+        if self.left.is_empty() {
             return;
         }
         let mut text = "mpiexec: left at MPI_Finalize (KW_CHECK):\n".to_string();
-        for (sentence, of_ranks) in &self.hang.left {
+        for (sentence, of_ranks) in &self.left {
             let mut by_count: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
             for (rank, count) in of_ranks {
                 by_count.entry(*count).or_default().push(*rank);
@@ -130,7 +143,7 @@ impl Job {
                 text += &format!("  {who}: {sentence}{}\n", times(count));
             }
         }
-        self.printing.say(text);
+        common.say(text);
     }
 
     /// Whether a signal is a question; a second SIGQUIT shortly after the first is an ordinary
@@ -139,69 +152,62 @@ impl Job {
         let soon = |at: Tick| now.since(at) < TWICE;
         match number {
             QUESTION => {}
-            signals::QUIT if !self.hang.quit.replace(now).is_some_and(soon) => {}
+            signals::QUIT if !self.quit.replace(now).is_some_and(soon) => {}
             _ => return false,
         }
-        self.ask(Cause::Asked, now);
-        self.ask_for_calls(now);
         true
     }
 
-    fn ask(&mut self, cause: Cause, now: Tick) {
-        self.ask_children();
-        let (server, ended) = (&self.server, &self.ended);
-        let wanted = self.inquiry.ask(cause, now, |r| stands(server, ended, r));
-        self.carry_out_inquiry(wanted, now);
+    /// Asks the ranks, and the jobs that they have spawned.
+    pub(super) fn ask(&mut self, common: &mut Common, cause: Cause, now: Tick) {
+        children::ask(common);
+        let wanted = self.inquiry.ask(cause, now, |r| stands(common, r));
+        self.carry_out(common, wanted, now);
     }
 
     /// Continues an inquiry in progress; starts one when every rank has waited for long, or when
     /// the time limit is reached.
-    pub(super) fn inquire(&mut self, now: Tick) {
-        self.hang.peeker.let_go();
-        if self.phases.has_failed() {
+    pub(super) fn inquire(&mut self, common: &mut Common, now: Tick) {
+        self.peeker.let_go();
+        if common.ending.phases.has_failed() {
             return;
         }
-        if self.hang.over.is_none() && self.hang.until.is_some_and(|until| now >= until) {
-            self.hang.over = Some(now + LAST);
-            self.ask(Cause::TimeOut, now);
+        if self.over.is_none() && self.until.is_some_and(|until| now >= until) {
+            self.over = Some(now + LAST);
+            self.ask(common, Cause::TimeOut, now);
         }
-        if self.hang.over.is_some_and(|over| now >= over) {
-            self.end_late(now);
+        if self.over.is_some_and(|over| now >= over) {
+            self.end_late(common, now);
         }
-        while let Some(wanted) = self.poll_inquiry(now) {
-            self.carry_out_inquiry(wanted, now);
+        while let Some(wanted) = self.inquiry.poll(now, |r| stands(common, r)) {
+            self.carry_out(common, wanted, now);
         }
-    }
-
-    fn poll_inquiry(&mut self, now: Tick) -> Option<Do> {
-        let (server, ended) = (&self.server, &self.ended);
-        self.inquiry.poll(now, |r| stands(server, ended, r))
     }
 
     /// When the next action is due.
-    pub(super) fn next_inquiry(&self) -> Tick {
-        if self.phases.has_failed() {
+    pub(super) fn next(&self, common: &Common) -> Tick {
+        if common.ending.phases.has_failed() {
             return Tick::NEVER;
         }
-        let until = self.hang.over.or(self.hang.until).unwrap_or(Tick::NEVER);
+        let until = self.over.or(self.until).unwrap_or(Tick::NEVER);
         self.inquiry.next().min(until)
     }
 
-    fn carry_out_inquiry(&mut self, wanted: Do, now: Tick) {
+    fn carry_out(&mut self, common: &mut Common, wanted: Do, now: Tick) {
         match wanted {
             Do::Ask(round, ranks) => {
                 for rank in ranks {
-                    let machine = self.machine(rank);
-                    let line = pmi::ask(round).into_bytes();
-                    self.hosts.tell(machine, rank, line);
+                    common.tell(rank, pmi::ask(round).into_bytes());
                 }
             }
-            Do::Conclude(cause, states) => self.conclude(cause, states, now),
+            Do::Conclude(cause, states) => self.conclude(common, cause, states, now),
         }
     }
 
-    fn conclude(&mut self, cause: Cause, states: Vec<State>, now: Tick) {
-        let rank_states = (0..).zip(states).map(|(r, s)| self.rank_state(r, s));
+    fn conclude(&mut self, common: &mut Common, cause: Cause, states: Vec<State>, now: Tick) {
+        let rank_states = (0..)
+            .zip(states)
+            .map(|(r, s)| self.rank_state(common, r, s));
         let mut rank_states: Vec<RankState> = rank_states.collect();
         name_holders(&mut rank_states);
         let finding = analyze(&rank_states);
@@ -210,11 +216,10 @@ impl Job {
             .map(|t| t.report().map(|r| r.mark))
             .collect();
         let proven = matches!(finding, Finding::Deadlock { .. });
-        if cause == Cause::Waited && (self.hang.printed == marks || !is_news(&rank_states, proven))
-        {
+        if cause == Cause::Waited && (self.printed == marks || !is_news(&rank_states, proven)) {
             return self.inquiry.again_later(now);
         }
-        self.hang.printed = marks;
+        self.printed = marks;
         self.inquiry.was_printed(now);
         let why = match cause {
             Cause::Waited => "all ranks have waited inside MPI for a long time",
@@ -222,47 +227,36 @@ impl Job {
             Cause::TimeOut => "the time limit (--timeout) is reached; where every rank is",
         };
         let text = page(&rank_states, &finding);
-        let (title, children) = (self.title(), self.list_children());
+        let (title, children) = (common.identity.title(), children::list(common));
         let page = format!("mpiexec: {title}{why}:\n{text}{children}");
-        self.printing.say(page);
+        common.say(page);
         if cause == Cause::TimeOut {
-            self.end_late(now);
-        } else if proven && self.hang.end_hung {
+            self.end_late(common, now);
+        } else if proven && self.end_hung {
             let sentence = "the job was ended because it is deadlocked (--end-hung)";
-            self.phases.fail(Verdict::new(HUNG, sentence), now);
+            common.fail(Verdict::new(HUNG, sentence), now);
         }
     }
 
-    /// Names a call, which the rank could not name, by the first of its frames.
-    fn name_call(&mut self, report: &mut Report) {
-        if report.call.is_empty() && !report.frames.is_empty() {
-            let inside = report.frames.remove(0);
-            report.call = self.sites.function(&inside).unwrap_or_default();
-        }
-        if report.call.is_empty() {
-            report.call = "a call of MPI".into();
-        }
-    }
-
-    fn end_late(&mut self, now: Tick) {
-        self.hang.over = Some(Tick::NEVER);
+    fn end_late(&mut self, common: &mut Common, now: Tick) {
+        self.over = Some(Tick::NEVER);
         let sentence = "the job was ended because its time limit was reached (--timeout)";
-        self.phases.fail(Verdict::new(TIMED_OUT, sentence), now);
+        common.fail(Verdict::new(TIMED_OUT, sentence), now);
     }
 
-    fn rank_state(&mut self, rank: u32, state: State) -> RankState {
+    fn rank_state(&mut self, common: &mut Common, rank: u32, state: State) -> RankState {
         match state {
             State::Waits(mut report) => {
-                self.name_call(&mut report);
+                name_call(&mut common.sites, &mut report);
                 RankState {
-                    site: self.sites.of(&report.frames),
+                    site: common.sites.of(&report.frames),
                     state: State::Waits(report),
                 }
             }
             State::NotWaiting(_) => {
-                let (what, frames) = outside::of(&mut self.hang.peeker, self.hosts.here.pid(rank));
+                let (what, frames) = outside::of(&mut self.peeker, common.hosts.here.pid(rank));
                 RankState {
-                    site: self.sites.of(&frames),
+                    site: common.sites.of(&frames),
                     state: State::NotWaiting(what),
                 }
             }
@@ -274,12 +268,23 @@ impl Job {
     }
 }
 
+/// Names a call, which the rank could not name, by the first of its frames.
+fn name_call(sites: &mut Sites, report: &mut Report) {
+    if report.call.is_empty() && !report.frames.is_empty() {
+        let inside = report.frames.remove(0);
+        report.call = sites.function(&inside).unwrap_or_default();
+    }
+    if report.call.is_empty() {
+        report.call = "a call of MPI".into();
+    }
+}
+
 /// State of a rank from our point of view.
-fn stands(server: &Server, ended: &[Option<Ended>], rank: u32) -> Stands {
-    match server.stage(rank) {
-        _ if ended[rank as usize].is_some() => Stands::Finished,
+fn stands(common: &Common, rank: u32) -> Stands {
+    match common.server.stage(rank) {
+        _ if common.ending.has_ended(rank) => Stands::Finished,
         Stage::Finalized | Stage::Left { .. } => Stands::Finished,
-        _ if server.hears_questions(rank) => Stands::Hears,
+        _ if common.server.hears_questions(rank) => Stands::Hears,
         _ => Stands::Silent,
     }
 }

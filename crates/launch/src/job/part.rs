@@ -46,65 +46,58 @@ impl Job {
     /// Removes remaining processes, prints the verdict, and writes out the remaining output;
     /// returns the status to exit with.
     pub(super) fn finish(mut self) -> u8 {
-        let failed = self.phases.has_failed();
+        let failed = self.common.ending.phases.has_failed();
         self.part(failed);
+        let Job {
+            mut common, guard, ..
+        } = self;
         let stay = match failed {
             true => {
-                self.hosts.sweep();
+                common.hosts.sweep();
                 Vec::new()
             }
-            false => self.hosts.left_behind(&self.guard),
+            false => common.hosts.left_behind(&guard),
         };
-        self.drain();
+        let here = common.plan.here();
+        common.streams.drain(&mut common.hosts, here);
         if !stay.is_empty() {
             let sentence = verdict::who_stays(&kw_sys::host::name(), &stay);
-            self.printing.say(sentence);
+            common.say(sentence);
         }
-        self.tell_profile();
-        self.tell_conflicts();
-        self.tell_left();
-        if let Some((rank, crash)) = self.crash.take() {
-            self.printing.say(crash.text(rank));
+        self.profile.tell(&mut common);
+        self.hang.tell_conflicts(&common);
+        self.hang.tell_left(&common);
+        if let Some(text) = common.ending.take_crash() {
+            common.say(text);
         }
         let now = clock::now();
         let last = Last {
-            printing: self.printing,
-            phases: self.phases,
+            printing: common.streams.printing,
+            phases: common.ending.phases,
             signals: self.signals,
-            written: self.written,
+            written: common.streams.written,
             begin: now,
             since: now,
             left: 0,
             printed: false,
         };
         let status = last.write_out();
-        self.guard.dismiss();
+        guard.dismiss();
         status
     }
 
     /// Ends the helpers (with `kill` also all remaining processes of the job on their hosts), and
     /// waits until they are gone.
     pub(super) fn part(&mut self, kill: bool) {
-        self.hosts.part(kill);
+        self.common.hosts.part(kill);
         let until = clock::now() + PARTING;
-        self.phases.part(until);
-        while !self.hosts.have_parted() && clock::now() < until {
+        self.common.ending.phases.part(until);
+        while !self.common.hosts.have_parted() && clock::now() < until {
             // an error here ends the shutdown of the job
             if self.turn().is_err() {
                 return;
             }
         }
-    }
-
-    /// Reads the remaining contents of ended ranks' pipes.
-    fn drain(&mut self) {
-        for rank in self.plan.here() {
-            for which in 0..2 {
-                let rank = rank as u32;
-                while self.hosts.here.has_output(rank, which) && self.on_output(rank, which) {}
-            }
-        }
-        self.printing.flush_all();
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--profile`: collects the calls of the ranks, and prints them at the end or on request.
 
-use super::Job;
+use super::Common;
+use super::hosts::Hosts;
 use crate::profile::json::json;
 use crate::profile::page::page;
 use crate::profile::table::Table;
@@ -45,13 +46,11 @@ impl Profile {
     pub(super) fn next(&self) -> Tick {
         self.asked.as_ref().map_or(Tick::NEVER, |a| a.until)
     }
-}
 
-impl Job {
     /// Handles the end of a rank of this machine.
-    pub(super) fn keep_calls(&mut self, rank: u32) {
-        if let Some(calls) = self.hosts.here.calls(rank) {
-            self.profile.ended.add(rank, &calls);
+    pub(super) fn keep(&mut self, hosts: &Hosts, rank: u32) {
+        if let Some(calls) = hosts.here.calls(rank) {
+            self.ended.add(rank, &calls);
         }
     }
 
@@ -60,9 +59,9 @@ impl Job {
         let Some(calls) = Calls::decode(calls) else {
             return; // a helper of this version sends nothing else
         };
-        let asked = self.profile.asked.as_mut();
+        let asked = self.asked.as_mut();
         let table = match over {
-            true => Some(&mut self.profile.ended),
+            true => Some(&mut self.ended),
             false => asked.map(|a| &mut a.table),
         };
         if let Some(table) = table {
@@ -71,28 +70,27 @@ impl Job {
     }
 
     /// Handles the end of a helper's answer about all its living ranks.
-    pub(super) fn on_all_calls(&mut self, at: usize) {
-        let machine = self.hosts.away[at].machine;
-        if let Some(asked) = &mut self.profile.asked {
+    pub(super) fn on_all_calls(&mut self, machine: u32) {
+        if let Some(asked) = &mut self.asked {
             asked.awaited.remove(&machine);
         }
     }
 
     /// Starts a user's request for the calls so far.
-    pub(super) fn ask_for_calls(&mut self, now: Tick) {
-        if !self.profile.wanted || self.profile.asked.is_some() {
+    pub(super) fn ask(&mut self, common: &mut Common, now: Tick) {
+        if !self.wanted || self.asked.is_some() {
             return;
         }
-        let mut table = self.profile.ended.clone();
-        for rank in self.hosts.here.living() {
-            if let Some(calls) = self.hosts.here.calls(rank) {
+        let mut table = self.ended.clone();
+        for rank in common.hosts.here.living() {
+            if let Some(calls) = common.hosts.here.calls(rank) {
                 table.add(rank, &calls);
             }
         }
-        let ready = self.hosts.away.iter().filter(|r| r.is_ready());
+        let ready = common.hosts.away.iter().filter(|r| r.is_ready());
         let awaited = ready.map(|r| r.machine).collect();
-        self.hosts.order_all(&Order::Calls);
-        self.profile.asked = Some(Asked {
+        common.hosts.order_all(&Order::Calls);
+        self.asked = Some(Asked {
             table,
             awaited,
             until: now + PATIENCE,
@@ -100,31 +98,30 @@ impl Job {
     }
 
     /// Prints the requested page when all have answered, or the time limit has passed.
-    pub(super) fn show_profile(&mut self, now: Tick) {
+    pub(super) fn show(&mut self, common: &mut Common, now: Tick) {
         let done = |a: &mut Asked| a.awaited.is_empty() || now >= a.until;
-        if let Some(asked) = self.profile.asked.take_if(done) {
-            let text = page(&asked.table, self.plan.ranks.len(), &mut self.sites);
-            let head = format!("mpiexec: {}the profile so far:", self.title());
-            self.printing.say(format!("{head}\n{text}"));
+        if let Some(asked) = self.asked.take_if(done) {
+            let text = page(&asked.table, common.plan.ranks.len(), &mut common.sites);
+            let head = format!("mpiexec: {}the profile so far:", common.identity.title());
+            common.say(format!("{head}\n{text}"));
         }
     }
 
     /// Prints the page and writes the file at the end.
-    pub(super) fn tell_profile(&mut self) {
-        if !self.profile.wanted {
+    pub(super) fn tell(&self, common: &mut Common) {
+        if !self.wanted {
             return;
         }
-        let (table, size) = (&self.profile.ended, self.plan.ranks.len());
-        let text = page(table, size, &mut self.sites);
-        let title = self.title();
-        self.printing
-            .say(format!("mpiexec: {title}the profile:\n{text}"));
-        if let Some(file) = &self.plan.profile_json {
-            let text = json(table, size, &mut self.sites);
+        let (table, size) = (&self.ended, common.plan.ranks.len());
+        let text = page(table, size, &mut common.sites);
+        let title = common.identity.title();
+        common.say(format!("mpiexec: {title}the profile:\n{text}"));
+        if let Some(file) = &common.plan.profile_json {
+            let text = json(table, size, &mut common.sites);
             if let Err(e) = std::fs::write(file, text) {
                 let file = file.display();
                 let sentence = format!("mpiexec: the profile cannot be written to '{file}': {e}\n");
-                self.printing.say(sentence);
+                common.say(sentence);
             }
         }
     }

@@ -5,18 +5,18 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
+use super::ending::Ending;
 use super::hang::Hang;
 use super::hosts::Hosts;
+use super::identity::Identity;
 use super::late::Late;
-use super::parent::Parent;
-use super::phases::Phases;
 use super::printing::Printing;
 use super::profile::Profile;
+use super::streams::Streams;
 use super::trace::Trace;
-use super::{GATHERING, Job};
+use super::{Common, GATHERING, Job};
 use crate::bind;
 use crate::claim;
-use crate::inquiry::Inquiry;
 use crate::output::Sink;
 use crate::plan::Plan;
 use crate::profile::memory::Recorded;
@@ -59,17 +59,17 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     kw_sys::process::adopt_orphans();
     let signals = signals::take(SIGNALS).map_err(sys("take signals"))?;
     let mut job = empty(plan, &name, tag, guard, signals)?;
-    watch(&job.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
-    let watched = job.parent.watch(&job.hosts.epoll);
+    watch(&job.common.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
+    let watched = job.common.identity.watch(&job.common.hosts.epoll);
     watched.map_err(sys("watch what the parent says"))?;
     let started = bind_here(&mut job, usable)
         .and_then(|()| make_room(&mut job))
         .and_then(|()| gather(&mut job))
         .and_then(|()| start_all(&mut job, &name, &mark, usable));
     if let Err(verdict) = started {
-        job.hosts.signal_all(signals::KILL);
+        job.common.hosts.signal_all(signals::KILL);
         job.part(true);
-        job.hosts.sweep();
+        job.common.hosts.sweep();
         job.guard.dismiss();
         return Err(verdict);
     }
@@ -78,9 +78,9 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
 
 /// Chooses the processors of the ranks of this machine, and prints the map if requested.
 fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
-    let here = job.plan.here();
-    let shares = claim::bind(&job.guard, job.plan.bind, here.len(), usable)?;
-    let plan = &mut job.plan;
+    let here = job.common.plan.here();
+    let shares = claim::bind(&job.guard, job.common.plan.bind, here.len(), usable)?;
+    let plan = &mut job.common.plan;
     for (rank, cpus) in here.into_iter().zip(shares) {
         let r = &mut plan.ranks[rank];
         if plan.map {
@@ -96,8 +96,8 @@ fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
 /// Distributes the ranks of this machine to helpers on it if the limit of open files is too low for
 /// all.
 fn make_room(job: &mut Job) -> Result<(), Verdict> {
-    let here = job.plan.here();
-    let room = job.hosts.here.room();
+    let here = job.common.plan.here();
+    let room = job.common.hosts.here.room();
     if here.len() <= room {
         return Ok(());
     }
@@ -105,32 +105,36 @@ fn make_room(job: &mut Job) -> Result<(), Verdict> {
     if here.len() > room * room {
         return Err(too_many(here.len(), room * room));
     }
-    job.plan.share_out(room);
+    job.common.plan.share_out(room);
     Ok(())
 }
 
 /// Connects to all other hosts at once, before anything is started anywhere.
 fn gather(job: &mut Job) -> Result<(), Verdict> {
-    for machine in 0..job.plan.machines.len() {
-        if !job.plan.machines[machine].here && job.plan.on(machine).next().is_some() {
-            let remote =
-                Remote::start(&job.plan, machine, &job.hosts.epoll, job.hosts.here.files())?;
-            job.hosts.away.push(remote);
+    for machine in 0..job.common.plan.machines.len() {
+        if !job.common.plan.machines[machine].here && job.common.plan.on(machine).next().is_some() {
+            let remote = Remote::start(
+                &job.common.plan,
+                machine,
+                &job.common.hosts.epoll,
+                job.common.hosts.here.files(),
+            )?;
+            job.common.hosts.away.push(remote);
         }
     }
     let until = clock::now() + GATHERING;
-    job.phases.gather(until);
-    while !job.hosts.away.iter().all(Remote::is_ready) {
+    job.common.ending.phases.gather(until);
+    while !job.common.hosts.away.iter().all(Remote::is_ready) {
         job.turn()?;
-        if let Some(verdict) = job.phases.take_verdict() {
+        if let Some(verdict) = job.common.ending.phases.take_verdict() {
             return Err(verdict);
         }
-        let mut away = job.hosts.away.iter();
+        let mut away = job.common.hosts.away.iter();
         if let Some(late) = away.find(|r| !r.is_ready() && clock::now() >= until) {
             return Err(late.unreached(format_args!("no answer in {} s", GATHERING.as_secs())));
         }
     }
-    job.phases.run();
+    job.common.ending.phases.run();
     Ok(())
 }
 
@@ -164,27 +168,29 @@ fn empty(
         Sink::new(own(1)?, written.clone()),
         Sink::new(own(2)?, written.clone()),
     ];
+    let ranks = plan.ranks.len();
+    let until = plan.timeout.map(|t| clock::now() + t);
     Ok(Job {
-        name: name.into(),
-        server,
         effects: Vec::new(),
         signals,
-        ended: vec![None; plan.ranks.len()],
-        hosts: Hosts::new(epoll, tag),
-        phases: Phases::new(),
-        printing: Printing::new(plan.ranks.len(), plan.label, sinks),
-        written,
-        relay: Relay::none(),
-        crash: None,
-        inquiry: Inquiry::new(plan.ranks.len()),
-        hang: Hang::new(plan.end_hung, plan.timeout.map(|t| clock::now() + t)),
+        hang: Hang::new(ranks, plan.end_hung, until),
         profile: Profile::new(plan.profile),
         trace: Trace::new(&plan)?,
-        sites: Sites::default(),
         late: Late::new(kw_sys::environment::variable("KW_RENDEZVOUS_WAIT").as_deref()),
         guard,
-        plan,
-        parent: Parent::of_environment(),
+        common: Common {
+            identity: Identity::new(name.into()),
+            server,
+            ending: Ending::new(ranks),
+            hosts: Hosts::new(epoll, tag),
+            streams: Streams {
+                printing: Printing::new(ranks, plan.label, sinks),
+                written,
+                relay: Relay::none(),
+            },
+            sites: Sites::default(),
+            plan,
+        },
     })
 }
 
@@ -204,20 +210,20 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
 }
 
 fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
-    let here = job.plan.here();
-    job.hosts.here.check_files(here.len())?;
-    job.hosts.here.wrap(job.plan.wraps.clone());
+    let here = job.common.plan.here();
+    job.common.hosts.here.check_files(here.len())?;
+    job.common.hosts.here.wrap(job.common.plan.wraps.clone());
     let recorded = Recorded {
-        counted: job.plan.profile,
-        traced: job.plan.trace.is_some(),
+        counted: job.common.plan.profile,
+        traced: job.common.plan.trace.is_some(),
     };
     if (recorded.counted || recorded.traced) && !here.is_empty() {
-        job.hosts.here.record(here.len(), recorded)?;
+        job.common.hosts.here.record(here.len(), recorded)?;
     }
-    let reader = job.plan.reader;
-    let has_terminal = job.plan.debug && std::io::stdin().is_terminal();
+    let reader = job.common.plan.reader;
+    let has_terminal = job.common.plan.debug && std::io::stdin().is_terminal();
     let (mine, relay) = match here.contains(&reader) {
-        _ if job.parent.is_there() => (nothing()?, Relay::none()),
+        _ if job.common.identity.has_parent() => (nothing()?, Relay::none()),
         true if has_terminal => (
             stdin::own().map_err(sys("use the terminal"))?,
             Relay::none(),
@@ -225,10 +231,10 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
         true => stdin::for_rank().map_err(sys("pass standard input on"))?,
         false => (nothing()?, Relay::away()),
     };
-    job.relay = relay;
+    job.common.streams.relay = relay;
     let mut mine = Some(mine);
-    let size = job.plan.ranks.len();
-    let apps = job.plan.apps.iter();
+    let size = job.common.plan.ranks.len();
+    let apps = job.common.plan.apps.iter();
     let envs: Vec<Env> = apps
         .map(|a| common_env(&a.env, size, here.len(), name, mark, usable))
         .collect();
@@ -239,12 +245,12 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
         };
         start_one(job, rank, input, has_terminal && rank == reader, &envs)?;
     }
-    for remote in &mut job.hosts.away {
-        let orders = remote::orders(&job.plan, remote.machine as usize, name)?;
+    for remote in &mut job.common.hosts.away {
+        let orders = remote::orders(&job.common.plan, remote.machine as usize, name)?;
         let has_rank_0 = orders.tasks.iter().any(|t| t.rank == 0);
-        remote.say(&job.hosts.epoll, &Order::Start(orders));
+        remote.say(&job.common.hosts.epoll, &Order::Start(orders));
         if has_rank_0 && reader != 0 {
-            remote.say(&job.hosts.epoll, &Order::Input(Vec::new()));
+            remote.say(&job.common.hosts.epoll, &Order::Input(Vec::new()));
         }
     }
     Ok(())
@@ -261,19 +267,19 @@ fn start_one(
     has_terminal: bool,
     envs: &[Env],
 ) -> Result<(), Verdict> {
-    let plan = &job.plan.ranks[rank];
-    let app = &job.plan.apps[plan.app];
+    let plan = &job.common.plan.ranks[rank];
+    let app = &job.common.plan.apps[plan.app];
     let begin = Begin {
         rank: rank as u32,
         program: &app.program,
         words: &app.words,
         env: &envs[plan.app],
-        local: job.plan.local(rank),
+        local: job.common.plan.local(rank),
         dir: app.dir.as_deref(),
         cpus: &plan.cpus,
         input,
         has_terminal,
-        host: &job.plan.machines[plan.machine].name,
+        host: &job.common.plan.machines[plan.machine].name,
     };
-    job.hosts.here.start(&job.hosts.epoll, begin)
+    job.common.hosts.here.start(&job.common.hosts.epoll, begin)
 }

@@ -7,7 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-use super::Job;
+use super::hosts::Hosts;
+use super::{Common, Job};
 use crate::plan::Plan;
 use crate::trace::clock::Remote;
 use crate::trace::file::{TraceFile, Who};
@@ -77,180 +78,201 @@ impl Trace {
     pub(super) fn next(&self) -> Tick {
         self.next.unwrap_or(Tick::NEVER)
     }
-}
 
-impl Job {
     /// Takes the records of living ranks, asks clocks, and writes.
-    pub(super) fn take_traces(&mut self, now: Tick) {
-        if self.trace.next.is_none_or(|next| now < next) {
+    pub(super) fn take(&mut self, common: &mut Common, now: Tick) {
+        if self.next.is_none_or(|next| now < next) {
             return;
         }
-        if self.trace.queued < MOST {
-            let living = self.hosts.here.living();
-            self.add_traces(&living, false);
+        if self.queued < MOST {
+            let living = common.hosts.here.living();
+            self.add_records(&mut common.hosts, &living, false);
         }
-        self.ask_clocks(now);
-        self.write_queued(now + SLICE);
-        let every = self.hosts.here.trace_every().unwrap_or(EVERY);
-        self.trace.next = Some(match self.trace.queue.is_empty() {
+        self.ask_clocks(&mut common.hosts, now);
+        self.write_queued(common, now + SLICE);
+        let every = common.hosts.here.trace_every().unwrap_or(EVERY);
+        self.next = Some(match self.queue.is_empty() {
             true => now + every.min(EVERY / 4),
             false => clock::now(),
         });
     }
 
     /// Makes packets of the waiting records until this time, and writes them.
-    fn write_queued(&mut self, until: Tick) {
-        while let Some((rank, batch)) = self.trace.queue.pop_front() {
-            let from = std::mem::take(&mut self.trace.written);
+    fn write_queued(&mut self, common: &mut Common, until: Tick) {
+        while let Some((rank, batch)) = self.queue.pop_front() {
+            let from = std::mem::take(&mut self.written);
             let to = batch.piece(from, PIECE);
-            self.trace.queued -= to - from;
-            self.add_part(rank, &batch, from..to, None);
+            self.queued -= to - from;
+            self.add_part(common, rank, &batch, from..to, None);
             if to < batch.records.len() {
-                self.trace.written = to;
-                self.trace.queue.push_front((rank, batch));
+                self.written = to;
+                self.queue.push_front((rank, batch));
             }
-            self.write_trace();
+            self.write(common);
             if clock::now() >= until {
                 return;
             }
         }
-        self.write_trace();
+        self.write(common);
     }
 
     /// Handles the end of a rank of this machine.
-    pub(super) fn keep_trace(&mut self, rank: u32) {
-        if self.trace.file.is_some() {
-            self.add_traces(&[rank], true);
+    pub(super) fn keep(&mut self, hosts: &mut Hosts, rank: u32) {
+        if self.file.is_some() {
+            self.add_records(hosts, &[rank], true);
         }
     }
 
-    fn add_traces(&mut self, ranks: &[u32], over: bool) {
-        for (rank, batch) in self.hosts.here.trace(ranks, over) {
-            self.trace.queued += batch.records.len();
-            self.trace.queue.push_back((rank, batch));
+    fn add_records(&mut self, hosts: &mut Hosts, ranks: &[u32], over: bool) {
+        for (rank, batch) in hosts.here.trace(ranks, over) {
+            self.queued += batch.records.len();
+            self.queue.push_back((rank, batch));
         }
     }
 
     /// Adds some of the records taken from a rank; those of a rank on another machine by its clock.
-    fn add_part(&mut self, rank: u32, batch: &Batch, part: Range<usize>, machine: Option<u32>) {
-        if self.trace.file.is_none() {
+    fn add_part(
+        &mut self,
+        common: &mut Common,
+        rank: u32,
+        batch: &Batch,
+        part: Range<usize>,
+        machine: Option<u32>,
+    ) {
+        if self.file.is_none() {
             return;
         }
-        let plan = &self.plan.ranks[rank as usize];
-        let words = &self.plan.apps[plan.app].words;
-        let program = self.program_title(&words[0].to_string_lossy());
+        let (identity, plan) = (&common.identity, &common.plan);
+        let place = &plan.ranks[rank as usize];
+        let words = &plan.apps[place.app].words;
+        let program = identity.program_title(&words[0].to_string_lossy());
         let who = Who {
             rank,
-            host: &self.plan.machines[plan.machine].name,
+            host: &plan.machines[place.machine].name,
             program: &program,
-            job: self.parent.is_there().then_some(&*self.name),
+            job: identity.has_parent().then_some(&*identity.name),
         };
-        let clock = machine
-            .and_then(|m| self.trace.away.get(&m))
-            .map(|a| &a.clock);
+        let clock = machine.and_then(|m| self.away.get(&m)).map(|a| &a.clock);
         let ours = |time| clock.map_or(time, |c| c.ours(time));
         let error = clock.map_or(0, Remote::error);
-        if let Some(file) = &mut self.trace.file {
-            file.add(who, batch, part, ours, error, &mut self.sites);
+        if let Some(file) = &mut self.file {
+            file.add(who, batch, part, ours, error, &mut common.sites);
         }
     }
 
-    fn write_trace(&mut self) {
-        let sentence = self.trace.file.as_mut().and_then(TraceFile::write);
+    fn write(&mut self, common: &Common) {
+        let sentence = self.file.as_mut().and_then(TraceFile::write);
         if let Some(sentence) = sentence {
-            self.printing.say(sentence);
+            common.say(sentence);
         }
     }
 
     /// Handles records of a rank that a helper sends.
-    pub(super) fn on_batch(&mut self, at: usize, rank: u32, batch: &[u8]) {
-        let machine = self.hosts.away[at].machine;
-        if let (Some(batch), Some(_)) = (Batch::decode(batch), &self.trace.file) {
-            let away = self.trace.away.entry(machine).or_default();
+    pub(super) fn on_batch(&mut self, machine: u32, rank: u32, batch: &[u8]) {
+        if let (Some(batch), Some(_)) = (Batch::decode(batch), &self.file) {
+            let away = self.away.entry(machine).or_default();
             away.held.push((rank, batch));
         }
     }
 
-    fn ask_clocks(&mut self, now: Tick) {
-        let ready = self.hosts.away.iter().filter(|r| r.is_ready());
+    fn ask_clocks(&mut self, hosts: &mut Hosts, now: Tick) {
+        let ready = hosts.away.iter().filter(|r| r.is_ready());
         let machines: Vec<u32> = ready.map(|r| r.machine).collect();
         for machine in machines {
-            let away = self.trace.away.entry(machine).or_insert_with(|| Away {
+            let away = self.away.entry(machine).or_insert_with(|| Away {
                 ask_at: Some(now),
                 ..Away::default()
             });
             if away.ask_at.take_if(|at| now >= *at).is_some() {
                 away.left = QUESTIONS;
-                self.ask_clock(machine);
+                ask_clock(hosts, machine);
             }
         }
     }
 
-    fn ask_clock(&mut self, machine: u32) {
-        if let Some(at) = self.hosts.helper(machine) {
-            let question = Order::Clock(clock::now().0);
-            self.hosts.away[at].say(&self.hosts.epoll, &question);
-        }
-    }
-
     /// Handles a helper's reading of its clock.
-    pub(super) fn on_clock(&mut self, at: usize, asked: u64, theirs: u64, now: Tick) {
-        let machine = self.hosts.away[at].machine;
-        let Some(away) = self.trace.away.get_mut(&machine) else {
+    pub(super) fn on_clock(
+        &mut self,
+        common: &mut Common,
+        machine: u32,
+        asked: u64,
+        theirs: u64,
+        now: Tick,
+    ) {
+        let Some(away) = self.away.get_mut(&machine) else {
             return;
         };
         away.clock.answer(asked, theirs, now.0);
         away.left = away.left.saturating_sub(1);
         if away.left > 0 {
-            return self.ask_clock(machine);
+            return ask_clock(&mut common.hosts, machine);
         }
         away.ask_at = Some(now + EVERY);
-        self.let_go(machine);
+        self.release(common, machine);
     }
 
     /// Adds records that wait for a clock, with the best known offset.
-    fn let_go(&mut self, machine: u32) {
-        let Some(away) = self.trace.away.get_mut(&machine) else {
+    fn release(&mut self, common: &mut Common, machine: u32) {
+        let Some(away) = self.away.get_mut(&machine) else {
             return;
         };
         away.clock.settle();
         if away.clock.is_known() {
             for (rank, batch) in std::mem::take(&mut away.held) {
-                self.add_part(rank, &batch, 0..batch.records.len(), Some(machine));
+                self.add_part(common, rank, &batch, 0..batch.records.len(), Some(machine));
             }
         }
     }
 
+    fn ask_for_the_last_time(&mut self, hosts: &mut Hosts, now: Tick) {
+        for away in self.away.values_mut() {
+            away.ask_at = Some(now);
+        }
+        self.ask_clocks(hosts, now);
+    }
+
+    /// Whether a host has not answered yet that can.
+    fn awaits_clocks(&self, hosts: &Hosts) -> bool {
+        let is_there = |m: &u32| {
+            let at = hosts.helper(*m);
+            at.is_some_and(|at| hosts.away[at].is_ready())
+        };
+        let mut away = self.away.iter();
+        away.any(|(m, a)| a.ask_at.is_none() && is_there(m))
+    }
+
+    /// Writes what is left.
+    fn finish(&mut self, common: &mut Common) {
+        let machines: Vec<u32> = self.away.keys().copied().collect();
+        machines.into_iter().for_each(|m| self.release(common, m));
+        self.next = None;
+        self.write(common);
+    }
+}
+
+fn ask_clock(hosts: &mut Hosts, machine: u32) {
+    if let Some(at) = hosts.helper(machine) {
+        let question = Order::Clock(clock::now().0);
+        hosts.away[at].say(&hosts.epoll, &question);
+    }
+}
+
+impl Job {
     /// Handles the end of all ranks: clocks are asked for the last time, and the waiting records
     /// are written.
     pub(super) fn end_traces(&mut self) -> Result<(), Verdict> {
         if self.trace.file.is_none() {
             return Ok(());
         }
-        self.write_queued(Tick::NEVER);
+        self.trace.write_queued(&mut self.common, Tick::NEVER);
         let now = clock::now();
-        let machines: Vec<u32> = self.trace.away.keys().copied().collect();
-        for machine in &machines {
-            if let Some(away) = self.trace.away.get_mut(machine) {
-                away.ask_at = Some(now);
-            }
-        }
-        self.ask_clocks(now);
-        let asks = |job: &Job| {
-            let is_there = |m: &u32| {
-                let at = job.hosts.helper(*m);
-                at.is_some_and(|at| job.hosts.away[at].is_ready())
-            };
-            let mut away = job.trace.away.iter();
-            away.any(|(m, a)| a.ask_at.is_none() && is_there(m))
-        };
-        while asks(self) && clock::now() < now + PATIENCE {
+        self.trace
+            .ask_for_the_last_time(&mut self.common.hosts, now);
+        while self.trace.awaits_clocks(&self.common.hosts) && clock::now() < now + PATIENCE {
             self.trace.next = Some(now + PATIENCE);
             self.turn()?;
         }
-        machines.into_iter().for_each(|m| self.let_go(m));
-        self.trace.next = None;
-        self.write_trace();
+        self.trace.finish(&mut self.common);
         Ok(())
     }
 }
