@@ -213,19 +213,20 @@ impl Engine {
         let departed = &mut self.departed;
         let hopeless = departed.ask(&mut self.messages, &self.parts.collectives, on);
         for (req, why) in hopeless {
-            self.end_hopeless(req, why);
+            end_hopeless(self, req, why);
         }
         self.messages.flush();
     }
+}
 
-    fn end_hopeless(&mut self, req: ReqId, why: String) {
-        if self.messages.machine.endpoint.requests.awaits(req.0) != Awaits::Owner {
-            return self.messages.machine.fail(req.0, &why);
-        }
-        if let Some(run) = self.parts.collectives.running.take(req) {
-            let failure = self.abandon(run, Failure::gone(why));
-            self.parts.collectives.end(&mut self.messages, req, failure);
-        }
+fn end_hopeless(engine: &mut Engine, req: ReqId, why: String) {
+    if engine.messages.machine.endpoint.requests.awaits(req.0) != Awaits::Owner {
+        return engine.messages.machine.fail(req.0, &why);
+    }
+    if let Some(run) = engine.parts.collectives.running.take(req) {
+        let failure = engine.abandon(run, Failure::gone(why));
+        let collectives = &mut engine.parts.collectives;
+        collectives.end(&mut engine.messages, req, failure);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reasons of long waits, to report why nothing progresses.
 //!
 //! Only a long wait comes here ([`crate::wait`], [`crate::poll_backoff`]). The layer above, which
-//! knows the names of objects, is called ([`LongWait`]); it asks [`Engine::waits`] and the others
-//! here for the engine's knowledge. Its result says when it wants to be called again.
+//! knows the names of objects, is called ([`LongWait`]); it asks [`Lasting::report`] for the engine's
+//! knowledge. Its result says when it wants to be called again.
 
 use crate::collective::{RunView, Watch};
 use crate::engine::Engine;
@@ -77,39 +77,37 @@ impl<T, E: Polled> Inner<T, E> {
     }
 }
 
-impl Engine {
+impl Lasting<'_> {
     /// Adds the reasons of a wait to a report: each of its requests, or another reason. A wait on a
     /// shm region has no communicator's context: only the layer above knows that.
     #[cold]
-    pub fn report(&mut self, lasting: &Lasting<'_>, report: &mut Report) {
-        let (mut seen, on) = (Seen(self), lasting.on);
+    pub fn report(&self, engine: &mut Engine, report: &mut Report) {
+        let (mut seen, on) = (Seen(engine), self.on);
         seen.take_all_in();
         report.waits = match (on.shm_region, on.requests) {
-            _ if lasting.polls => vec![Wait::OTHER],
+            _ if self.polls => vec![Wait::OTHER],
             (Some(watch), _) => vec![seen.on_shm_region(watch)],
             (None, []) => vec![seen.probe(on)],
             (None, requests) => requests.iter().flat_map(|&r| seen.waits_of(r)).collect(),
         };
         report.any = on.requests.len() > 1;
         report.locks = seen.0.parts.windows.held_locks();
-        report.polls = lasting.polls;
-        report.waited = lasting.now.since(lasting.since).as_millis() as u64;
+        report.polls = self.polls;
+        report.waited = self.now.since(self.since).as_millis() as u64;
         report.runs = seen.runs();
         report.early = seen.early(&report.waits);
         report.quiet = seen.is_quiet();
-        report.threads = self.departed.has_threads() && kw_sys::threads::are_others();
+        report.threads = seen.0.departed.has_threads() && kw_sys::threads::are_others();
     }
 }
 
-impl Engine {
-    /// The program's messages that have come and that no receive has taken.
-    pub fn unreceived(&self) -> Vec<Early> {
-        let all = self.messages.machine.unexpected();
-        let users = all.filter(|m| !is_collective(m.env.context));
-        let mut early: Vec<Early> = users.filter_map(|m| early_of(&m)).collect();
-        early.extend(self.parts.partitioned.unreceived());
-        early
-    }
+/// The program's messages that have come and that no receive has taken.
+pub fn unreceived(engine: &Engine) -> Vec<Early> {
+    let all = engine.messages.machine.unexpected();
+    let users = all.filter(|m| !is_collective(m.env.context));
+    let mut early: Vec<Early> = users.filter_map(|m| early_of(&m)).collect();
+    early.extend(engine.parts.partitioned.unreceived());
+    early
 }
 
 /// A rank's waits, as seen from outside.
@@ -240,7 +238,7 @@ impl Seen<'_> {
 
     /// Messages without a receive; those that concern a wait come first.
     fn early(&self, waits: &[Wait]) -> Vec<Early> {
-        let mut early = self.0.unreceived();
+        let mut early = unreceived(self.0);
         // A call that has no communicator yet is described by its own waits.
         early.retain(|e| e.context != BOOTSTRAP.0);
         let concerns = |e: &Early| waits.iter().any(|w| w.peer.is_none_or(|p| p == e.from));

@@ -12,10 +12,12 @@ mod event_thread;
 mod events;
 mod handover;
 mod hang;
+mod host_ranks;
 mod locations;
 mod messages;
 #[cfg(all(test, loom))]
 mod models;
+mod other_jobs;
 mod part;
 mod partitioned;
 pub mod paths;
@@ -23,6 +25,7 @@ mod poll_backoff;
 mod polled;
 mod progress;
 mod progress_lock;
+mod requests;
 mod settings;
 mod shared_counter;
 pub mod simulated;
@@ -38,13 +41,15 @@ pub use collective::{
 pub use departed::Departed;
 pub use engine::Engine;
 pub use events::{EventQueue, Safety};
-pub use hang::{Lasting, LongWait};
+pub use hang::{Lasting, LongWait, unreceived};
 pub use kw_proto::endpoint::{CompletionGuard, Found};
 pub use messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
+pub use other_jobs::{OtherJobs, addresses_for_others};
 pub use part::{Part, Parts};
 pub use partitioned::{PartId, Partitioned};
 pub use paths::{WithMemory, join};
 pub use progress_lock::{Guard, Inner, ProgressLock};
+pub use requests::Requests;
 pub use shared_counter::{
     HostCounter, Question, SharedCounterId, SharedCounters, answer_buf, answer_of, ask,
 };

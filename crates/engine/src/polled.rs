@@ -240,7 +240,7 @@ impl Polled for Engine {
     }
 
     fn used_by_host_ranks(&self) -> Option<Duration> {
-        Engine::used_by_host_ranks(self)
+        self.host_ranks.used(&self.job)
     }
 
     #[inline]

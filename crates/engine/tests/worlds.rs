@@ -62,7 +62,10 @@ fn ranks_that_join_later_are_peers_and_what_is_under_way_goes_on() {
         let (early, into) = receive(&mut engines[1], 0, 600);
         reqs.push((1, early));
         for engine in &mut engines {
-            let first = engine.join([8; 32], "later", newcomers(2)).unwrap();
+            let first = engine
+                .other_jobs()
+                .join([8; 32], "later", newcomers(2))
+                .unwrap();
             assert_eq!((first, engine.job.worlds.peers()), (Peer(2), 4));
             assert_eq!(engine.job.size(), 2, "its own job is what it was");
         }

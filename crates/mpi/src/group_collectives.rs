@@ -483,7 +483,7 @@ pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let mut guard = mpi.lock.wait(mpi.lock(), on, |inner| {
         inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
-    let outcome = guard.engine.as_mut().and_then(|e| e.take(id));
+    let outcome = guard.engine.as_mut().and_then(|e| e.requests().take(id));
     let mut outcome = outcome.ok_or_else(stopped)?;
     match outcome.failure.take().map(|f| *f) {
         None => Ok(outcome),

@@ -68,7 +68,7 @@ impl Attached {
                 from: None,
                 receives: false,
             };
-            let failure = engine.take(m.id).and_then(|o| o.failure);
+            let failure = engine.requests().take(m.id).and_then(|o| o.failure);
             if lost.is_none() {
                 lost = fault_of(&flight, failure);
             }

@@ -96,7 +96,7 @@ fn tell(state: &mut State, lasting: &Lasting<'_>, round: u32) {
     let Some(engine) = &mut state.engine else {
         return;
     };
-    engine.report(lasting, &mut report);
+    lasting.report(engine, &mut report);
     (report.call, report.frames) = program(callers::callers());
     let channel = lasting.on.shm_region.map(|w| w.channel());
     number(&mut report, &state.above, channel);

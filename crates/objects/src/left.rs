@@ -149,7 +149,7 @@ pub fn never_received(state: &State) -> Vec<Left> {
         return Vec::new();
     };
     let mut left: Vec<Left> = Vec::new();
-    for early in engine.unreceived() {
+    for early in kw_engine::unreceived(engine) {
         let what = message(&early, &state.above);
         match left.iter_mut().find(|l| l.what == what) {
             Some(alike) => alike.count += 1,

@@ -428,7 +428,7 @@ pub fn finish_plain(state: &mut State, handle: RequestH) -> Option<Status> {
         return None;
     };
     let receives = flight.receives;
-    let found = engine.take_clean(flight.id)?;
+    let found = engine.requests().take_clean(flight.id)?;
     requests.discard(handle);
     Some(match receives {
         true => status::received(found.source, found.tag, found.len),
@@ -560,7 +560,7 @@ pub fn release(state: &mut State, handle: RequestH) -> Res<Option<Generalized>> 
     }
     let mut drop_part = |part: &Part| {
         if let Part::Flying(f) = part {
-            engine.release(f.id);
+            engine.requests().release(f.id);
         }
     };
     match removed {

@@ -259,7 +259,7 @@ fn address(mpi: &Mpi) -> Res<String> {
     let mut guard = mpi.lock();
     let other = |e: &dyn std::fmt::Display| Fault::new(Class::Other, e.to_string());
     let (engine, _) = running(&mut guard)?;
-    if let Some(opening) = engine.needs_network() {
+    if let Some(opening) = engine.other_jobs().needs_network() {
         let opening = opening.map_err(|e| other(&e))?;
         let net = kw_networks::open(Some(opening)).map_err(|e| other(&e))?;
         if let Some(net) = net {
@@ -267,7 +267,7 @@ fn address(mpi: &Mpi) -> Res<String> {
         }
     }
     let (engine, _) = running(&mut guard)?;
-    match engine.address() {
+    match engine.other_jobs().address() {
         Some((network, address)) => Ok(format!("{network} {address}")),
         None => fail(
             Class::Other,
@@ -280,7 +280,10 @@ fn address(mpi: &Mpi) -> Res<String> {
 fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
     let mut guard = mpi.lock();
     let (engine, _) = running(&mut guard)?;
-    let mine = engine.address().map(|(network, _)| network.to_string());
+    let mine = engine
+        .other_jobs()
+        .address()
+        .map(|(network, _)| network.to_string());
     let mut firsts = Vec::new();
     forget_ended(&mut guard);
     let (engine, _) = running(&mut guard)?;
@@ -297,7 +300,9 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
                 ),
             );
         }
-        let first = engine.join(world.foreign_key, &world.name, agreed);
+        let first = engine
+            .other_jobs()
+            .join(world.foreign_key, &world.name, agreed);
         firsts.push(first.map_err(|e| Fault::new(Class::Other, e.to_string()))?);
     }
     let mut group = Vec::new();
@@ -326,6 +331,7 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
             );
         }
         engine
+            .other_jobs()
             .introduce(peer, &member.address)
             .map_err(|e| Fault::new(Class::Other, e.to_string()))?;
     }
@@ -335,7 +341,9 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
 /// Jobs that have ended make room for others.
 fn forget_ended(state: &mut State) {
     if let Some(engine) = &mut state.engine {
-        engine.forget_ended(|peer| state.above.is_in_use(peer));
+        engine
+            .other_jobs()
+            .forget_ended(|peer| state.above.is_in_use(peer));
     }
 }
 

@@ -178,7 +178,10 @@ fn wait(mpi: &Mpi, guard: Guard<'_>, win: WinH, (id, from): (ReqId, Option<Peer>
         s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
     });
     let (engine, tables) = running(&mut guard)?;
-    let failure = engine.take(id).and_then(|outcome| outcome.failure);
+    let failure = engine
+        .requests()
+        .take(id)
+        .and_then(|outcome| outcome.failure);
     match failure {
         None => {
             check_conflicts(&mut guard, win)?;

@@ -3,8 +3,8 @@
 use super::Collectives;
 use crate::engine::Engine;
 use crate::messages::{Messages, ReqId};
+use kw_proto::endpoint;
 pub use kw_proto::endpoint::Failure as MessageFailure;
-use kw_proto::endpoint::{self, Found};
 
 /// How an operation ended.
 pub type Outcome = endpoint::Outcome<Failure>;
@@ -71,7 +71,7 @@ impl Collectives {
 
     /// Takes the error of the collective of a request, if there was one.
     #[inline]
-    fn failure_of(&mut self, req: ReqId) -> Option<Failure> {
+    pub(crate) fn failure_of(&mut self, req: ReqId) -> Option<Failure> {
         let failed = &mut self.running.failed;
         if failed.is_empty() {
             return None;
@@ -86,31 +86,5 @@ impl Engine {
     pub fn peek(&self, req: ReqId) -> Option<Outcome> {
         let outcome = self.messages.peek(req)?.clone();
         Some(outcome.map(|failure| failure.map(Failure::Message)))
-    }
-
-    /// Takes the result of a request that has ended well; its id is dead then. `None`: it has not
-    /// ended well, or there is more to report ([`Engine::take`]), and nothing has happened.
-    #[inline]
-    pub fn take_clean(&mut self, req: ReqId) -> Option<Found> {
-        match self.parts.collectives.running.failed.is_empty() {
-            true => self.messages.take_clean(req),
-            false => None,
-        }
-    }
-
-    /// Takes the outcome of a request that has ended; the id is dead from then on.
-    #[inline]
-    pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        let outcome = self.messages.take(req)?;
-        Some(outcome.map(|failure| match failure {
-            Some(failure) => Some(Failure::Message(failure)),
-            None => self.parts.collectives.failure_of(req),
-        }))
-    }
-
-    /// Forgets a request; it continues and is dropped when it ends (MPI_Request_free).
-    pub fn release(&mut self, req: ReqId) {
-        self.parts.collectives.failure_of(req);
-        self.messages.release(req);
     }
 }

@@ -12,7 +12,7 @@ use crate::messages::ReqId;
 pub struct Running {
     runs: Vec<(ReqId, Box<Run>)>,
     /// Errors of runs that have ended, until they are taken.
-    pub(super) failed: Vec<(ReqId, Failure)>,
+    pub(crate) failed: Vec<(ReqId, Failure)>,
     /// A run has begun to wait on a shm region since a thread last made ready to sleep.
     unwatched: bool,
 }

@@ -62,7 +62,7 @@ fn of_bytes(moved: u64) -> Status {
 /// Makes another thread run the access; returns the operation that ends with it.
 fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
     let mut guard = mpi.lock();
-    let id = running(&mut guard)?.0.open_request();
+    let id = running(&mut guard)?.0.requests().open();
     drop(guard);
     let open = job.open().clone();
     let worker = match job.is_collective() {
@@ -83,7 +83,7 @@ fn later(mpi: &'static Mpi, job: Job) -> Res<ReqId> {
         drop(job);
         let mut guard = mpi.lock();
         if let Some(engine) = &mut guard.engine {
-            engine.end_request(id, moved, failure);
+            engine.requests().end(id, moved, failure);
         }
         drop(guard);
         mpi.wake_all();

@@ -22,7 +22,7 @@ pub(super) fn scoped(tables: &Tables, mut fault: Box<Fault>, scope: Scope) -> Bo
 pub fn land(engine: &mut Engine, part: Part) -> (Status, Option<Box<Fault>>) {
     match part {
         Part::Ended(status) => (status, None),
-        Part::Flying(f) => match engine.take(f.id) {
+        Part::Flying(f) => match engine.requests().take(f.id) {
             Some(outcome) => (status_of(&f, &outcome), fault_of(&f, outcome.failure)),
             None => (EMPTY, Some(lost(&f))),
         },

@@ -3,7 +3,7 @@
 use crate::meet::{Introduction, port_fault, wait};
 use kw_base::sync::{Arc, Mutex, thread};
 use kw_boot::port::{self, Channel, Port};
-use kw_engine::WaitOn;
+use kw_engine::{WaitOn, addresses_for_others};
 use kw_mpi::chapter::{Parent, checked_root, wait_serving};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, InfoH};
@@ -22,7 +22,7 @@ pub(crate) fn open(mpi: &Mpi) -> Res<Port> {
     let Some(engine) = &guard.engine else {
         return fail(Class::Other, "MPI is not initialised");
     };
-    let addresses = engine.addresses();
+    let addresses = addresses_for_others(engine.settings());
     let addresses = addresses.map_err(|e| Fault::new(Class::Port, e.to_string()))?;
     let lock = mpi.lock.share();
     let port = Port::open(&addresses, move || lock.wake_all());
