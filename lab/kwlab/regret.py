@@ -5,7 +5,7 @@ A cell is a collective on a number of ranks of a network with a number of bytes.
 algorithm with the least median over the rounds. What was chosen is measured by itself, and its
 ranks say which algorithm it is (`Runner.chosen`): where that was forced, too, the same code ran
 twice, and a round's figure is the mean of both. So a regret is above 1 only where another algorithm
-was quicker. Rows of `board` that differ in the length of pieces are one algorithm where all fits
+was quicker. Rows of `shm` that differ in the length of pieces are one algorithm where all fits
 into one (`whole`). Trees in a shm region are for short data, and what is longer is done as chosen
 (`is_passed_over`). It is still a little too large: the least of many restless figures is luck, too.
 Two rounds that disagree (`trust`) count for nothing, and a cell is stable when it has two that
@@ -23,11 +23,11 @@ LIMITS = (1.05, 1.20)  # of the mean, and of the worst stable cell: what the lib
 SETTING = "KW_COLL="
 CHOICE = "choice"  # the measurements that say what was chosen
 USUAL = "4"  # an algorithm's number where its row has none
-PIECES = "board"  # the algorithm whose number is the kilobytes of a piece
+PIECES = "shm"  # the algorithm whose number is the kilobytes of a piece
 SPARE = 4  # all data of the ranks certainly fits into one piece if it is shorter by this factor
 
 SHORT = 4096  # bytes of a short shm buffer, as crates/base/src/shm_region.rs has it
-TREES = ("board_tree", "board_levels")  # reductions by these go through short shm buffers alone
+TREES = ("shm_tree", "shm_levels")  # reductions by these go through short shm buffers alone
 
 
 def is_forced(data):
@@ -89,7 +89,7 @@ def is_passed_over(op, label, bytes_):
     """Whether a forced algorithm cannot do this many bytes: then the usual choice is made."""
     name = label.partition("/")[0]
     long = bytes_ > SHORT
-    return long and name in TREES and (op, name) != ("bcast", "board_levels")
+    return long and name in TREES and (op, name) != ("bcast", "shm_levels")
 
 
 def whole(label, bytes_):

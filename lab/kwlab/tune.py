@@ -52,13 +52,13 @@ FANS = {
     "gather_bcast": [32],
     "reduce_scatterv": [32],
     "chain": [2, 8, 16],
-    "board_tree": [8],
-    "board": [8, 16, 32, 64, 128, 256, 512],
-    "board_parts": [128, 512],
-    "board_root": [256],
+    "shm_tree": [8],
+    "shm": [8, 16, 32, 64, 128, 256, 512],
+    "shm_parts": [128, 512],
+    "shm_root": [256],
 }
 # Those of that name that have no number.
-WITHOUT = {("scan", "chain"), ("exscan", "chain"), ("barrier", "board")}
+WITHOUT = {("scan", "chain"), ("exscan", "chain"), ("barrier", "shm")}
 COLUMNS = "# coll\talgorithm\tpath\tload\tprocs\tfrom_bytes\tt0_us\tti_us\ttb_ns_per_byte\terror"
 HALF_PERCENT, CLOSE = 0.005, 0.12
 FEWEST = 4, 3  # sizes of the model and of the line that takes over from it

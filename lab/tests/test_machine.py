@@ -29,7 +29,7 @@ from kwlab import (
 )
 
 ALGORITHMS = (
-    "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  board_tree  "
+    "Collective  Algorithm  Needs\n----------\nbcast  tree\nbcast  shm_tree  "
     "one host with shared memory\nbcast  nodes  several hosts\nbarrier  dissemination\n"
 )
 CHOICES = (
@@ -84,7 +84,7 @@ def made(path, chosen=1.2, best=1.0, rounds=2, library="kittiwake"):
         }
     )
     work = tune.every_algorithm(
-        {"bcast": [("tree", ""), ("board_tree", "Shm")]},
+        {"bcast": [("tree", ""), ("shm_tree", "Shm")]},
         "bcast",
         2,
         "shm",
@@ -92,7 +92,7 @@ def made(path, chosen=1.2, best=1.0, rounds=2, library="kittiwake"):
         plan.Work("coll"),
     )
     some = plan.Plan("machine", "t", (work, plan.Work("p2p")), ("kittiwake", "mpich"), rounds)
-    times = {"": chosen, "tree": best, "board_tree": 2.0}
+    times = {"": chosen, "tree": best, "shm_tree": 2.0}
     for at in range(rounds):
         for cell in plan.cells(some):
             by = 1.5 if cell.library == "mpich" else times[cell.variant]
@@ -162,11 +162,11 @@ def test_regret_is_what_was_chosen_over_the_best_of_the_same_turn(tmp_path):
 def test_what_was_chosen_and_forced_is_one_algorithm(tmp_path):
     said = (
         "rank 0 on a: Bcast of 8 bytes by tree 4\nrank 1 on a: Bcast of 8 bytes by linear 4\n"
-        "rank 0 on a: ReduceScatter of 0 bytes by board_tree 8\nrank 0 on a: joined\n"
+        "rank 0 on a: ReduceScatter of 0 bytes by shm_tree 8\nrank 0 on a: joined\n"
     )
     assert [(one["op"], one["bytes"], one["mode"]) for one in runner.choices(said)] == [
         ("bcast", 8, "tree/4"),
-        ("reduce_scatter", 0, "board_tree/8"),
+        ("reduce_scatter", 0, "shm_tree/8"),
     ]
     store_, number = made(tmp_path / "r.sqlite")
     cell = next(
@@ -209,21 +209,21 @@ def test_the_number_of_an_algorithm_counts_where_it_is_looked_at():
 
 
 def test_the_length_of_a_piece_makes_no_other_algorithm_where_all_fits_into_one():
-    labels = ["board/64", "board", "board/8", "board_tree/8", "chain"]
-    one = "board/whole"
+    labels = ["shm/64", "shm", "shm/8", "shm_tree/8", "chain"]
+    one = "shm/whole"
     assert [regret.whole(label, 16) for label in labels] == [one] * 3 + labels[3:]
-    assert regret.whole("board", 4096 * 2) == "board"
-    assert regret.whole("board/8", 4096 * 2) == "board/8"
-    assert regret.whole("board/64", 4096 * 2) == one
+    assert regret.whole("shm", 4096 * 2) == "shm"
+    assert regret.whole("shm/8", 4096 * 2) == "shm/8"
+    assert regret.whole("shm/64", 4096 * 2) == one
 
 
 def test_a_tree_in_a_shm_region_that_is_passed_over_is_what_was_chosen():
     passed_over = regret.is_passed_over
-    assert passed_over("bcast", "board_tree/8", 8192)
-    assert passed_over("reduce", "board_levels", 8192)
-    assert not passed_over("bcast", "board_tree", 4096)
-    assert not passed_over("bcast", "board_levels", 8192)
-    assert not passed_over("allreduce", "board_parts/128", 8192)
+    assert passed_over("bcast", "shm_tree/8", 8192)
+    assert passed_over("reduce", "shm_levels", 8192)
+    assert not passed_over("bcast", "shm_tree", 4096)
+    assert not passed_over("bcast", "shm_levels", 8192)
+    assert not passed_over("allreduce", "shm_parts/128", 8192)
 
 
 def test_no_regret_is_below_one_and_one_round_is_not_stable(tmp_path):
@@ -255,8 +255,8 @@ def test_rounds_that_disagree_count_for_nothing(tmp_path):
 
 def test_forced_algorithms_are_in_no_other_table(tmp_path):
     book = report.Book(made(tmp_path / "d.sqlite")[0])
-    assert set(book.data.variant) == {""} and set(book.every.variant) == {"", "tree", "board_tree"}
-    assert "board_tree" not in sections.ratio_tables(book) + sections.absolute(book)
+    assert set(book.data.variant) == {""} and set(book.every.variant) == {"", "tree", "shm_tree"}
+    assert "shm_tree" not in sections.ratio_tables(book) + sections.absolute(book)
     assert "Worst stable" in sections.regrets(book) and "regret-shm" in book.pictures
 
 
@@ -274,8 +274,8 @@ def test_a_plan_asks_for_every_algorithm_and_grows_with_the_machine(tmp_path):
         "tree/8",
         "tree/16",
         "tree/32",
-        "board_tree",
-        "board_tree/8",
+        "shm_tree",
+        "shm_tree/8",
     }
     assert of[("--ops", "bcast", "--ms", "1", "--sizes", "8"), "tcp"] == {
         "tree",

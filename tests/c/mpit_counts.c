@@ -219,7 +219,7 @@ int main(int argc, char **argv) {
     Value last;
     int provided;
     /* Where lines of the cache are slow messages may cost less. */
-    setenv("KW_COLL", "barrier - - one shm any board; allreduce - - one shm any board", 1);
+    setenv("KW_COLL", "barrier - - one shm any shm; allreduce - - one shm any shm", 1);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!STRICT) {

@@ -248,7 +248,7 @@ def test_kwinfo_says_what_a_given_job_would_choose(tmp_path):
     domains, _ = choices_of(
         "-n", "8", "--cores", "8", "--domains", "0.0.0.0.1.1.1.1", cache=tmp_path
     )
-    assert any(chosen.startswith("board_levels/") for chosen, _ in domains.values()), domains
+    assert any(chosen.startswith("shm_levels/") for chosen, _ in domains.values()), domains
 
 
 def test_a_job_that_cannot_be_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from jobs import MPIEXEC, mpiexec, run, dump
 
 ROWS = ";".join(
-    f"{coll} - - any any any board_levels/{fan}"
+    f"{coll} - - any any any shm_levels/{fan}"
     for coll, fan in [("barrier", 4), ("bcast", 4), ("reduce", 2), ("allreduce", 4)]
 )
 
@@ -25,7 +25,7 @@ def test_collectives_follow_the_domains(name, domains, program, tmp_path):
         env={"KW_DOMAINS": domains, "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"},
     )
     assert p.returncode == 0, dump(p)
-    assert "by board_levels" in p.stderr, dump(p)
+    assert "by shm_levels" in p.stderr, dump(p)
 
 
 def test_without_domains_nothing_follows_them(program, tmp_path):
@@ -36,7 +36,7 @@ def test_without_domains_nothing_follows_them(program, tmp_path):
         cwd=tmp_path,
         env={"KW_DOMAINS": "none", "KW_COLL": ROWS, "KW_LOG": "debug", "KW_PATHS": "self,shm"},
     )
-    assert p.returncode == 0 and "by board_levels" not in p.stderr, dump(p)
+    assert p.returncode == 0 and "by shm_levels" not in p.stderr, dump(p)
 
 
 def test_domains_that_are_none_are_refused(program):

@@ -142,8 +142,8 @@ static TABLES: LazyLock<[Option<Table>; 4]> = LazyLock::new(|| {
     let long = "bcast - - any any any scatter_ring; reduce - - any any any rabenseifner; \
         reduce - - any any any chain/3; allreduce - - any any any ring; allgather - - any any any ring; \
         reduce_scatter - - any any any halving; gather - - any any any binomial; scatter - - any any any binomial";
-    let levels = "bcast - - any any any board_levels/2; reduce - - any any any board_levels/3; \
-        allreduce - - any any any board_levels/4; barrier - - any any any board_levels/2";
+    let levels = "bcast - - any any any shm_levels/2; reduce - - any any any shm_levels/3; \
+        allreduce - - any any any shm_levels/4; barrier - - any any any shm_levels/2";
     // Rows of this file.
     let [long, levels] = [long, levels].map(|t| Table::with(t).expect("the rows are well-formed"));
     [Some(Table::default()), Some(long), Some(levels), None]

@@ -2,7 +2,7 @@
 //! be just strict enough.
 
 use super::*;
-use crate::algorithms::bcast_board;
+use crate::algorithms::bcast_shm;
 use crate::check::Reuse;
 use crate::sub_comm::SubComm;
 use crate::{SHM_BUFFERS, ShmBuffer, Slice, Step};
@@ -250,7 +250,7 @@ fn short_data_needs_nothing_but_lines() {
     let shm_region = Some(shm_regions(2)[0]);
     let a = ALL
         .iter()
-        .find(|a| a.coll == Coll::Bcast && a.name == "board");
+        .find(|a| a.coll == Coll::Bcast && a.name == "shm");
     for (count, only) in [
         (1, true),
         (FLAG_LINE_BYTES, true),
@@ -302,7 +302,7 @@ fn parts_of_one_schedule_take_turns_on_a_shm_region() {
             for turn in 0..2 {
                 let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
                 let part = SubComm::new(&ranks).on(data, data).by_shm_region(turn);
-                part.emit(&mut s, |s| bcast_board::emit(&part.ask(&ask), s));
+                part.emit(&mut s, |s| bcast_shm::emit(&part.ask(&ask), s));
             }
             let all = 2 * len as usize;
             let cells = if r == 0 { base(0, all) } else { never(all) };

@@ -46,14 +46,14 @@ const COARSE: &[(&str, f64)] = &[
     // The ranks that have no twin are ahead of the others.
     ("reduce_scatter halving", 0.10),
     // The form reads a rank's own shm buffer as private memory, though the root has written it.
-    ("scatter board", 0.10),
+    ("scatter shm", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
     // The root alone waits at the end.
-    ("reduce board_parts", 0.10),
+    ("reduce shm_parts", 0.10),
     // Short data has fewer parts than there are ranks, and few of these have work.
-    ("allreduce board_parts", 0.10),
-    ("reduce board_tree", 0.15),
+    ("allreduce shm_parts", 0.10),
+    ("reduce shm_tree", 0.15),
     // A subtree that runs past the last rank, if rank 0 is not the root, is handled separately.
     ("gather binomial", 0.15),
     // The root sends short blocks before long ones.
@@ -62,9 +62,9 @@ const COARSE: &[(&str, f64)] = &[
     ("allgather nodes", 0.10),
     ("alltoall nodes", 0.10),
     // Long data takes every domain for as large as the largest.
-    ("allreduce board_levels", 0.10),
-    ("bcast board_levels", 0.10),
-    ("reduce board_levels", 0.10),
+    ("allreduce shm_levels", 0.10),
+    ("bcast shm_levels", 0.10),
+    ("reduce shm_levels", 0.10),
 ];
 /// How far a closed form may be off on average.
 const MEAN: f64 = 0.05;

@@ -64,7 +64,7 @@ fn closed_forms_of_several_domains_agree_with_the_simulator() {
         let machine = forms::with_domains(&named(name));
         let sizes = (&[8, 4096, 1 << 18][..], Roots::First);
         let points = forms::points(&machine, &ranks, sizes, &Table::default()).unwrap();
-        assert_eq!(held(&points), ["board_levels"]);
+        assert_eq!(held(&points), ["shm_levels"]);
         assert_eq!(forms::beyond(&points), [""; 0], "{name}");
     }
 }

@@ -2,7 +2,7 @@
 //! and publishes the result; all read it from the root. For short messages and many ranks, where
 //! combining everything on every rank is too much work.
 
-use super::reduce_board_tree;
+use super::reduce_shm_tree;
 use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
@@ -10,7 +10,7 @@ use crate::{Ask, Schedule};
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
-    let all = reduce_board_tree::fold_up(&Tree::first(ask), ask, s);
+    let all = reduce_shm_tree::fold_up(&Tree::first(ask), ask, s);
     s.copy(all, ask.shm_buffer(ask.rank, ask.count));
     s.raise(1);
     if ask.rank > 0 {
@@ -23,5 +23,5 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
     let root = at.memory.fold(b) + at.p.step;
-    reduce_board_tree::up(ask, at) + root + at.memory.see(others, b)
+    reduce_shm_tree::up(ask, at) + root + at.memory.see(others, b)
 }

@@ -1,9 +1,9 @@
-//! Broadcast on a shm region of a host with several domains: as `board_tree` from the root to a
+//! Broadcast on a shm region of a host with several domains: as `shm_tree` from the root to a
 //! head of every domain, and from there within it; the number is the fan-out of both. Long data
 //! goes the same way in pieces: it enters each domain once, and is read in all of them at the same
 //! time.
 
-use super::bcast_board_tree::{down, short};
+use super::bcast_shm_tree::{down, short};
 use crate::cost::{StepCosts, children};
 use crate::cut::{self, Cut};
 use crate::tree::Tree;

@@ -3,7 +3,7 @@
 //! ranks. Long data goes through the long shm buffer in pieces, two or more at a time: a rank that
 //! publishes the next piece has read the last piece of every other rank.
 
-use super::reduce_board;
+use super::reduce_shm;
 use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
@@ -22,7 +22,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         s.raise(i as u32 + 1);
         // In place, the first operand overwrites the input.
         let mine = if ask.in_place { shown } else { mine };
-        reduce_board::fold(ask, &cut, i, mine, home, s);
+        reduce_shm::fold(ask, &cut, i, mine, home, s);
     }
 }
 

@@ -2,7 +2,7 @@
 //! them in rank order and publishes the result, which all read. Two waits per piece, but the data
 //! is combined once, not by every rank: for middle sizes on shared cores.
 
-use super::reduce_board;
+use super::reduce_shm;
 use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
 use crate::{Ask, Schedule};
@@ -20,7 +20,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     if ask.rank == root {
         for i in 0..cut.pieces() {
             let home = cut.piece(home, i);
-            reduce_board::fold(ask, &cut, i, cut.piece(input, i), home, s);
+            reduce_shm::fold(ask, &cut, i, cut.piece(input, i), home, s);
             // A rank that publishes piece i has read the result before the last, whose slot this
             // is.
             s.copy(home, result(i));

@@ -1,9 +1,9 @@
-//! Allreduce on a shm region of a host with several domains: as `board_tree` within each domain and
+//! Allreduce on a shm region of a host with several domains: as `shm_tree` within each domain and
 //! then between their heads; the heads read the result from the root and show it to their own. For
 //! short messages.
 
-use super::barrier_board_levels::wait_for_head;
-use super::{reduce_board_levels, reduce_board_tree};
+use super::barrier_shm_levels::wait_for_head;
+use super::{reduce_shm_levels, reduce_shm_tree};
 use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
@@ -13,7 +13,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     s.use_short(ask.count);
     let tree = Tree::first(ask).by_levels(ask);
     let here = ask.shm_buffer(ask.rank, ask.count);
-    let all = reduce_board_tree::fold_up(&tree, ask, s);
+    let all = reduce_shm_tree::fold_up(&tree, ask, s);
     s.copy(all, here);
     s.raise(1);
     wait_for_head(&tree, ask, s);
@@ -32,6 +32,6 @@ pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
     let shows = |at: &StepCosts| at.memory.show(b) + at.p.step;
     let see = |k, at: &StepCosts| shows(at) + at.memory.see(readers(k), b);
     // The root combines while the others copy.
-    reduce_board_levels::up(ask, at) + at.memory.fold(b) + at.p.step - shows(at)
+    reduce_shm_levels::up(ask, at) + at.memory.fold(b) + at.p.step - shows(at)
         + at.release(b, readers, see)
 }

@@ -1,16 +1,16 @@
 //! Allreduce on a shm region for long messages: each rank combines its part of every piece from all
 //! shm buffers, and all read the parts together. The order of ranks is kept.
 
-use super::reduce_board_parts;
+use super::reduce_shm_parts;
 use crate::cost::StepCosts;
 use crate::{Ask, Schedule};
 
 /// Emits the schedule.
 pub fn emit(ask: &Ask, s: &mut Schedule) {
-    reduce_board_parts::combine(ask, true, s);
+    reduce_shm_parts::combine(ask, true, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    reduce_board_parts::cost_at_all(ask, at)
+    reduce_shm_parts::cost_at_all(ask, at)
 }

@@ -1,7 +1,7 @@
-//! Reduce on a shm region of a host with several domains: as `board_tree` within each domain, and
+//! Reduce on a shm region of a host with several domains: as `shm_tree` within each domain, and
 //! then between the heads of the domains. For short messages.
 
-use super::reduce_board_tree::{fold_cost, short};
+use super::reduce_shm_tree::{fold_cost, short};
 use crate::cost::StepCosts;
 use crate::tree::Tree;
 use crate::{Ask, Schedule};
