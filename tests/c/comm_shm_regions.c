@@ -22,7 +22,7 @@ static void watch_shm_regions(void) {
     if (!STRICT) return;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
     OK(MPI_T_pvar_session_create(&session));
-    OK(MPI_T_pvar_get_index("board_collectives", MPI_T_PVAR_CLASS_COUNTER, &index));
+    OK(MPI_T_pvar_get_index("shm_collectives", MPI_T_PVAR_CLASS_COUNTER, &index));
     OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
     OK(MPI_T_pvar_start(session, handle));
 }

@@ -93,7 +93,7 @@ static void exact_counts(void) {
 
 /* Collectives through shared memory: each is counted once, in all three forms; a first one finds the memory. */
 static void shm_regions(void) {
-    MPI_T_pvar_handle number = counter("board_collectives"), bytes = aggregate("board_bytes");
+    MPI_T_pvar_handle number = counter("shm_collectives"), bytes = aggregate("shm_collective_bytes");
     MPI_T_pvar_handle shm = counter("shm_sent"), tcp = counter("tcp_sent"), udp = counter("udp_sent");
     const char *paths = getenv("KW_PATHS");
     /* ranks that compare their calls do so by messages, and such a call has no place in shared memory */
