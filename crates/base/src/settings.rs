@@ -330,7 +330,7 @@ pub fn misspelt(name: &str) -> Option<String> {
     }
     let hint = match crate::near::nearest(&name[3..], known().map(|k| &k[3..])) {
         Some(near) => format!("; did you mean KW_{near}?"),
-        None => "; kwinfo --knobs lists all settings".to_string(),
+        None => "; kwinfo --settings lists all settings".to_string(),
     };
     Some(format!("unknown setting {name} (ignored){hint}"))
 }
@@ -420,7 +420,7 @@ mod tests {
         assert!(
             misspelt("KW_FROBNICATION")
                 .unwrap()
-                .contains("kwinfo --knobs")
+                .contains("kwinfo --settings")
         );
         for known in ["KW_SPIN", "KW_KEY_FILE", "HOME"] {
             assert_eq!(misspelt(known), None);

@@ -31,7 +31,7 @@ struct Options {
     coverage: bool,
     /// All settings: environment variable, default, value in this environment, meaning
     #[arg(long)]
-    knobs: bool,
+    settings: bool,
     /// All counters, with unit and meaning
     #[arg(long)]
     counters: bool,
@@ -217,7 +217,7 @@ fn tell(options: &Options) -> String {
     };
     section(options.paths, paths);
     section(options.coverage, || COVERAGE.to_string());
-    section(options.knobs, setting_table);
+    section(options.settings, setting_table);
     section(options.counters, || tuning::counters().text());
     section(options.events, || tuning::events().text());
     section(options.tuning, tuning::page);

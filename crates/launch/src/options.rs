@@ -358,7 +358,7 @@ the program that happened (KW_BACKTRACE=no turns this off).
 mpiexec reports why the job ended even if its output is not read. It then keeps running until all
 buffered output has been read; send it a signal to exit at once.
 
-Variables named KW_* are settings of the library: see kwinfo --knobs.
+Variables named KW_* are settings of the library: see kwinfo --settings.
 ";
 
 /// The text of `--help`.

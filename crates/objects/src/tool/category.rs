@@ -32,7 +32,7 @@ pub fn all() -> Vec<Category> {
     let settings: Vec<Component> = settings::ALL.iter().map(|k| k.component).collect();
     let counters: Vec<Component> = counters::ALL.iter().map(|c| c.component).collect();
     let events: Vec<Component> = events::ALL.iter().map(|e| e.component).collect();
-    branch(&mut all, "knobs", "What can be set.", &settings, |c| {
+    branch(&mut all, "settings", "What can be set.", &settings, |c| {
         &mut c.cvars
     });
     branch(&mut all, "counters", "What is counted.", &counters, |c| {
