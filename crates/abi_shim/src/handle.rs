@@ -24,19 +24,19 @@ pub const UNKNOWN: usize = 1 << 63;
 const NOTHING: usize = 0;
 
 /// A handle behind a pointer.
-pub struct Place<K: Kind> {
+pub struct HandlePlace<K: Kind> {
     user: *mut K::Value,
     handle: usize,
 }
 
-impl<K: Kind> Place<K> {
+impl<K: Kind> HandlePlace<K> {
     /// Makes space for a handle that the standard function returns.
     ///
     /// # Safety
     /// `user` is null or has room for a handle until the result is written.
     #[inline(always)]
     pub unsafe fn new(user: *mut K::Value) -> Self {
-        Place {
+        HandlePlace {
             user,
             handle: NOTHING,
         }
@@ -53,7 +53,7 @@ impl<K: Kind> Place<K> {
             // SAFETY: the caller's promise.
             false => K::to_standard(unsafe { user.read_unaligned() }),
         };
-        Place { user, handle }
+        HandlePlace { user, handle }
     }
 
     /// Argument of the standard function.

@@ -6,7 +6,7 @@
 use crate::Abi;
 use crate::convert::{error_in, error_out};
 use crate::functions::functions;
-use crate::handle::{Kind, Place, V};
+use crate::handle::{HandlePlace, Kind, V};
 use crate::status::{Standard, Status};
 use std::ffi::{c_int, c_void};
 
@@ -208,7 +208,7 @@ pub unsafe fn MPI_Grequest_start<A: Abi>(
     let when = |given: usize, ours: usize| if given == 0 { 0 } else { ours };
     // SAFETY: the caller's promise.
     unsafe {
-        let mut place = Place::<A::Request>::new(request);
+        let mut place = HandlePlace::<A::Request>::new(request);
         let outcome = (functions().MPI_Grequest_start)(
             when(query_fn, querying as usize),
             freeing as usize,

@@ -176,7 +176,7 @@ fn tell(what: What) -> Outcome<(String, ExitCode)> {
 
 /// Table of simulated starts, with a legend.
 fn starts(start: &Start) -> Outcome<String> {
-    let place = start_table::Place {
+    let place = start_table::Hardware {
         per_host: start.per_host,
         latency_us: start.latency,
         bandwidth_mb: start.bandwidth,

@@ -26,7 +26,7 @@ const PROBED: u64 = 32;
 
 /// Start of an access in the view's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum AccessStart {
     /// At an offset in elementary types.
     At(i64),
     /// At the individual file pointer.
@@ -43,7 +43,7 @@ pub struct How {
     /// Whether it writes.
     pub writes: bool,
     /// Its start.
-    pub place: Place,
+    pub place: AccessStart,
     /// Whether all ranks take part.
     pub collective: bool,
 }
@@ -102,9 +102,9 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     };
     open.check_direction(how.writes)?;
     match how.place {
-        Place::At(_) => open.check_not_sequential("explicit offsets")?,
-        Place::Pointer => open.check_not_sequential("individual file pointers")?,
-        Place::Shared | Place::Ordered => {}
+        AccessStart::At(_) => open.check_not_sequential("explicit offsets")?,
+        AccessStart::Pointer => open.check_not_sequential("individual file pointers")?,
+        AccessStart::Shared | AccessStart::Ordered => {}
     }
     let seen = open.seen();
     let buf = match how.writes {
@@ -126,15 +126,15 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     }
     let mut cursor = open.cursor();
     let begin = match how.place {
-        Place::At(offset) => Begin::Data(offset_in_data(offset, etype)?),
-        Place::Pointer => Begin::Data(cursor.pointer),
-        Place::Shared => Begin::Shared,
-        Place::Ordered => Begin::Ordered,
+        AccessStart::At(offset) => Begin::Data(offset_in_data(offset, etype)?),
+        AccessStart::Pointer => Begin::Data(cursor.pointer),
+        AccessStart::Shared => Begin::Shared,
+        AccessStart::Ordered => Begin::Ordered,
     };
     if let Begin::Data(at) = begin {
         seen.check_reach(at, buf.len())?;
     }
-    if how.place == Place::Pointer {
+    if how.place == AccessStart::Pointer {
         cursor.pointer = cursor.pointer.saturating_add(buf.len());
     }
     let (hints, atomic) = (cursor.hints.clone(), cursor.atomic);
@@ -523,7 +523,7 @@ fn in_order(mpi: &Mpi, open: &Open, talk: &Talk<'_>, mine: Turn) -> Res<u64> {
 pub fn refuse(mpi: &'static Mpi, open: &Open, how: How, fault: Box<Fault>) -> Box<Fault> {
     let talk = open.ranks.with(mpi);
     let took_part = || -> Res<u64> {
-        if how.place == Place::Ordered {
+        if how.place == AccessStart::Ordered {
             let turn = Turn {
                 len: 0,
                 capacity: REFUSED,

@@ -192,8 +192,8 @@ impl<'a> Graph<'a> {
     }
 
     /// The collectives that stuck ranks are in: by place, the calls and the ranks in each.
-    fn collectives(&self, stuck: &[Rank]) -> BTreeMap<Place, Calls> {
-        let mut all: BTreeMap<Place, Calls> = BTreeMap::new();
+    fn collectives(&self, stuck: &[Rank]) -> BTreeMap<CallKey, Calls> {
+        let mut all: BTreeMap<CallKey, Calls> = BTreeMap::new();
         for &rank in stuck {
             let Some(report) = self.report(rank) else {
                 continue;
@@ -207,7 +207,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Ranks that have not made a call in which others wait.
-    fn missing(&self, (context, number): Place, calls: &Calls) -> Option<Why> {
+    fn missing(&self, (context, number): CallKey, calls: &Calls) -> Option<Why> {
         let (call, waiting) = calls.iter().next()?;
         let report = self.report(*waiting.first()?)?;
         let members = &report.comm(context)?.members;
@@ -306,10 +306,10 @@ enum Next {
 }
 
 /// A communicator's id and the number of the call, if calls are counted.
-type Place = (u32, Option<i32>);
+type CallKey = (u32, Option<i32>);
 type Calls = BTreeMap<String, Vec<Rank>>;
 
-fn differing((context, number): Place, calls: &Calls) -> Option<Why> {
+fn differing((context, number): CallKey, calls: &Calls) -> Option<Why> {
     number?;
     let differ = calls.len() > 1;
     differ.then(|| Why::Differ {

@@ -19,17 +19,17 @@ pub struct Crash {
     signal: i32,
     code: i32,
     address: u64,
-    frames: Vec<Place>,
+    frames: Vec<CodeAddress>,
 }
 
 /// A place in a program or a library; without a file it is an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct CodeAddress {
     file: PathBuf,
     offset: u64,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for CodeAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.file.as_os_str().is_empty() {
             true => write!(f, "{:#x}", self.offset),
@@ -65,14 +65,14 @@ fn parse(line: &str) -> Option<Crash> {
     })
 }
 
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<CodeAddress> {
     use std::os::unix::ffi::OsStringExt;
     let (path, offset) = text.split_once('+')?;
     let digits = path.as_bytes().chunks(2);
     let bytes: Option<Vec<u8>> = digits
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
         .collect();
-    Some(Place {
+    Some(CodeAddress {
         file: std::ffi::OsString::from_vec(bytes?).into(),
         offset: u64::from_str_radix(offset, 16).ok()?,
     })
@@ -84,7 +84,7 @@ impl Crash {
         let frames = self.frames.clone();
         let (to, from) = std::sync::mpsc::channel();
         thread::spawn(move || to.send(named(&frames)));
-        let plain = || self.frames.iter().map(Place::to_string).collect();
+        let plain = || self.frames.iter().map(CodeAddress::to_string).collect();
         let lines = from.recv_timeout(NAMES_WITHIN).unwrap_or_else(|_| plain());
         let mut text = format!("rank {rank}: {}\n", self.what());
         for (number, line) in lines.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Crash {
 }
 
 /// The functions and lines of places, inlined functions among them.
-fn named(frames: &[Place]) -> Vec<String> {
+fn named(frames: &[CodeAddress]) -> Vec<String> {
     let mut sites = Sites::default();
     let mut lines = Vec::new();
     for frame in frames {
@@ -144,7 +144,7 @@ mod tests {
             crash.what(),
             "SIGSEGV at address 0x10, which is not mapped, in"
         );
-        let places: Vec<_> = crash.frames.iter().map(Place::to_string).collect();
+        let places: Vec<_> = crash.frames.iter().map(CodeAddress::to_string).collect();
         assert_eq!(places, ["/a+0x1f", "0xff"]);
         let mut other = b"cmd=put value=cmd=crashed \n".to_vec();
         assert_eq!(take(&mut other), None);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_known_is_reported_as_it_is() {
-        let nowhere = Place {
+        let nowhere = CodeAddress {
             file: PathBuf::from("/no/such/file"),
             offset: 1,
         };

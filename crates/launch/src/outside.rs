@@ -1,7 +1,7 @@
 //! The system's view of a process that does not wait in MPI, and its location in the program.
 
 use kw_hang::Frame;
-use kw_sys::peek::{Peeker, Place};
+use kw_sys::peek::{Peeker, ThreadPosition};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -57,7 +57,7 @@ struct Code {
     file: String,
 }
 
-fn callers(pid: u32, place: Place) -> Vec<Frame> {
+fn callers(pid: u32, place: ThreadPosition) -> Vec<Frame> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else {
         return Vec::new();

@@ -57,7 +57,7 @@ pub fn verify(figures: &Calibration) -> Result<Verdict, String> {
     if ranks < 2 {
         return Err("this process may use one CPU, and two ranks take two".into());
     }
-    let place = Place::new(figures)?;
+    let place = VerifyDirs::new(figures)?;
     let turns = turns(figures, ranks)?;
     let first = Verdict::of(&series(&place, &turns)?);
     let again = first.repeat();
@@ -166,7 +166,7 @@ fn collective_turns(figures: &Calibration, job: &Job, ranks: usize) -> Vec<Turn>
 }
 
 /// All jobs, several times in turn.
-fn series(place: &Place, turns: &[Turn]) -> Result<Vec<Contender>, String> {
+fn series(place: &VerifyDirs, turns: &[Turn]) -> Result<Vec<Contender>, String> {
     let mut all: Vec<Contender> = Vec::new();
     for round in 0..ROUNDS {
         for at in 0..turns.len() {
@@ -202,7 +202,7 @@ fn series(place: &Place, turns: &[Turn]) -> Result<Vec<Contender>, String> {
 }
 
 /// Temporary directories with the figures that the jobs use.
-struct Place {
+struct VerifyDirs {
     root: PathBuf,
     chosen: PathBuf,
     read: PathBuf,
@@ -211,13 +211,13 @@ struct Place {
     ranks: [String; 3],
 }
 
-impl Place {
-    fn new(figures: &Calibration) -> Result<Place, String> {
+impl VerifyDirs {
+    fn new(figures: &Calibration) -> Result<VerifyDirs, String> {
         let lost = |e| format!("the installation is not found: {e}");
         let home = libraries::home().map_err(lost)?;
         let name = format!("kwinfo-{}-{:x}", std::process::id(), kw_sys::clock::now().0);
         let root = std::env::temp_dir().join(name);
-        let place = Place {
+        let place = VerifyDirs {
             chosen: root.join("chosen"),
             read: root.join("read"),
             mpiexec: home.join("bin/mpiexec"),
@@ -266,7 +266,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for VerifyDirs {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.root);
     }

@@ -38,7 +38,7 @@ pub(crate) enum Event {
 
 /// A slot of the index: a return address with a function, and what is known about it.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct IndexSlot {
     key: u64,
     /// Offset of the row in the table (a multiple of 8); or twice the distance to the caller's own
     /// return address, plus 1; or [`ASKED`] if a language is asked.
@@ -68,7 +68,7 @@ pub(crate) struct Thread {
     sheet: usize,
     sums: Sums,
     used: usize,
-    index: Box<[Place; PLACES]>,
+    index: Box<[IndexSlot; PLACES]>,
     pub sizes: Sizes,
     /// Null if calls are not traced.
     tracer: *mut Tracer,
@@ -90,7 +90,7 @@ fn off() -> *mut Thread {
             sheet: 0,
             sums: Sums::Nowhere,
             used: 0,
-            index: Box::new([Place::default(); PLACES]),
+            index: Box::new([IndexSlot::default(); PLACES]),
             sizes: Sizes::default(),
             tracer: std::ptr::null_mut(),
         })
@@ -162,7 +162,7 @@ fn begin(here: *mut Entered) -> *mut Thread {
                 sheet,
                 sums,
                 used: 0,
-                index: Box::new([Place::default(); PLACES]),
+                index: Box::new([IndexSlot::default(); PLACES]),
                 sizes: Sizes::default(),
                 tracer: tracer(table, sheet, shared),
             }));
@@ -408,7 +408,7 @@ impl Thread {
             Found::Language => ASKED,
         };
         self.used += 1;
-        self.index[at % PLACES] = Place {
+        self.index[at % PLACES] = IndexSlot {
             key: key(site, function),
             known,
         };

@@ -6,12 +6,12 @@ use kw_base::sync::OnceLock;
 
 use crate::next::{info, module_of, of_library};
 
-type Place = extern "C" fn() -> u64;
+type PlaceFn = extern "C" fn() -> u64;
 type Name = unsafe extern "C" fn(u64, *mut u8, usize) -> usize;
 
 /// The MPI library's functions, `kw_MPI_Place` and `kw_MPI_Place_name`.
-fn asked() -> Option<&'static (Place, Name)> {
-    static ASKED: OnceLock<Option<(Place, Name)>> = OnceLock::new();
+fn asked() -> Option<&'static (PlaceFn, Name)> {
+    static ASKED: OnceLock<Option<(PlaceFn, Name)>> = OnceLock::new();
     let find = || {
         let (place, name) = (
             of_library(c"kw_MPI_Place"),
@@ -20,7 +20,7 @@ fn asked() -> Option<&'static (Place, Name)> {
         // SAFETY: the library's own functions of these types.
         (place != 0 && name != 0).then(|| unsafe {
             (
-                std::mem::transmute::<usize, Place>(place),
+                std::mem::transmute::<usize, PlaceFn>(place),
                 std::mem::transmute::<usize, Name>(name),
             )
         })

@@ -1,7 +1,7 @@
 //! Which algorithm the table chooses when, what that costs by the fitted models, and where another
 //! choice would be faster.
 
-use crate::model::{Measurements, Place, SUBSTITUTES, bytes_of};
+use crate::model::{Conditions, Measurements, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
 use kw_coll::table::{COLLS, Site};
 use kw_coll::{Ask, Coll, ELEMENT, ShmSizes, Table};
@@ -17,7 +17,7 @@ pub struct Choice {
     /// The collective.
     pub coll: &'static str,
     /// Place.
-    pub place: Place,
+    pub place: Conditions,
     /// Bytes.
     pub bytes: u64,
     /// The chosen algorithm, with its parameter when that is not the usual one.
@@ -40,7 +40,7 @@ pub struct Better {
 }
 
 /// The table's choice for an ordinary call: equal blocks, a commutative operation, one node.
-fn choose(table: &Table, coll: Coll, place: Place, bytes: u64) -> String {
+fn choose(table: &Table, coll: Coll, place: Conditions, bytes: u64) -> String {
     let shm_region = ShmSizes {
         short: 4096,
         long: 256 << 10,
@@ -65,7 +65,7 @@ fn choice(
     table: &Table,
     models: &Measurements,
     (coll, called): (Coll, &'static str),
-    place: Place,
+    place: Conditions,
     bytes: u64,
 ) -> Choice {
     let chosen = choose(table, coll, place, bytes);

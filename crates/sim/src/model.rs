@@ -65,7 +65,7 @@ pub struct Measured {
 
 /// Circumstances of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Conditions {
     /// Over a network path.
     pub network: bool,
     /// More ranks than cores.
@@ -124,9 +124,9 @@ impl Measurements {
 
     /// The algorithms of a collective that were measured in such circumstances, with their
     /// predicted microseconds and the relative error of the fit, fastest first.
-    pub fn candidates(&self, coll: Coll, place: Place, bytes: u64) -> Vec<(&str, f64, f64)> {
+    pub fn candidates(&self, coll: Coll, place: Conditions, bytes: u64) -> Vec<(&str, f64, f64)> {
         let fits = |r: &&Measured| {
-            let here = Place {
+            let here = Conditions {
                 network: r.network,
                 shared: r.shared,
                 procs: r.procs,
@@ -152,7 +152,7 @@ impl Measurements {
         &self,
         coll: Coll,
         algorithm: &str,
-        place: Place,
+        place: Conditions,
         bytes: u64,
     ) -> Option<(f64, f64)> {
         let all = self.candidates(coll, place, bytes);
@@ -161,10 +161,10 @@ impl Measurements {
     }
 
     /// The circumstances that were measured, each once, in the order of the file.
-    pub fn places(&self) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    pub fn places(&self) -> Vec<Conditions> {
+        let mut places: Vec<Conditions> = Vec::new();
         for r in &self.rows {
-            let place = Place {
+            let place = Conditions {
                 network: r.network,
                 shared: r.shared,
                 procs: r.procs,
@@ -266,7 +266,7 @@ mod tests {
         let text = "bcast a shm free 2 0 1 0 1 0.1\nbcast a shm free 2 90000 1 0 0.01 0.1\n\
             bcast b shm free 2 0 2 0 0.1 0.1\nbcast c net free 2 0 0.1 0 0 0\n";
         let m = Measurements::parse(text).unwrap();
-        let place = Place {
+        let place = Conditions {
             network: false,
             shared: false,
             procs: 2,

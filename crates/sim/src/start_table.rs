@@ -12,7 +12,7 @@ const FAN: u32 = 32;
 
 /// The network and the machines.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Hardware {
     /// Ranks of each host.
     pub per_host: u32,
     /// Microseconds of a message between hosts.
@@ -40,7 +40,7 @@ pub enum NoTable {
 }
 
 /// One row for each number of ranks and launcher.
-pub fn listing(ranks: &[u32], place: Place) -> Result<Listing, NoTable> {
+pub fn listing(ranks: &[u32], place: Hardware) -> Result<Listing, NoTable> {
     let mut rows = Vec::new();
     for &n in ranks {
         if n == 0 || n > MOST {
@@ -96,7 +96,7 @@ fn row(n: u32, name: &str, f: &Figures) -> Vec<String> {
 }
 
 /// Descriptions of the columns.
-pub fn legend(place: Place) -> String {
+pub fn legend(place: Hardware) -> String {
     format!(
         "Gets, fences, questions and bytes: the most of any rank, with the 7 of PMI-1's greeting. Ready: all ranks know the job and can be found; what it takes to start processes is \
          not in it. Connections and lookups: the most of any host's first rank in the first barrier between hosts, which follows. {} ranks a host; {} us \
@@ -109,7 +109,7 @@ pub fn legend(place: Place) -> String {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place {
+    const PLACE: Hardware = Hardware {
         per_host: 4,
         latency_us: 50,
         bandwidth_mb: 125,

@@ -9,7 +9,7 @@ const STEP: Duration = Duration::from_millis(1);
 
 /// Position of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ThreadPosition {
     /// The address of its next instruction.
     pub instruction: u64,
     /// The address of the end of its stack.
@@ -26,7 +26,7 @@ pub struct Peeker {
 impl Peeker {
     /// Result of `look` while the first thread of a process is stopped. `None` if the system does
     /// not allow that, or not on this kind of CPU.
-    pub fn look<R>(&mut self, pid: u32, look: impl FnOnce(Place) -> R) -> Option<R> {
+    pub fn look<R>(&mut self, pid: u32, look: impl FnOnce(ThreadPosition) -> R) -> Option<R> {
         self.let_go();
         if !seize(pid) {
             return None;
@@ -103,14 +103,14 @@ fn wait(pid: u32, what: libc::c_int) -> Option<(i32, i32)> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn place(pid: u32) -> Option<Place> {
+fn place(pid: u32) -> Option<ThreadPosition> {
     // SAFETY: the structure is plain data, which the system fills in whole or not at all.
     unsafe {
         let mut registers: libc::user_regs_struct = std::mem::zeroed();
         let none = std::ptr::null_mut::<libc::c_void>();
         let pid = pid as libc::pid_t;
         let got = libc::ptrace(libc::PTRACE_GETREGS, pid, none, &raw mut registers);
-        (got == 0).then_some(Place {
+        (got == 0).then_some(ThreadPosition {
             instruction: registers.rip,
             stack: registers.rsp,
         })
@@ -118,7 +118,7 @@ fn place(pid: u32) -> Option<Place> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn place(_pid: u32) -> Option<Place> {
+fn place(_pid: u32) -> Option<ThreadPosition> {
     None
 }
 

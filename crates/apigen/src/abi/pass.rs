@@ -106,7 +106,7 @@ fn handle(f: &Function, p: &Param, n: &str, kind: &str) -> Pass {
             Direction::InOut => ("read", format!("{n}_.give();")),
             Direction::In => ("read", String::new()),
         };
-        let made = format!("Place::<{kind}>::{made}({n})");
+        let made = format!("HandlePlace::<{kind}>::{made}({n})");
         return Pass::through(pointer, n, made, "place()", after);
     }
     let (made, after) = match p.direction {

@@ -18,7 +18,7 @@ use crate::status::Status;
 use kw_abi_shim::convert::Ints;
 use kw_abi_shim::first::{first, refuse};
 use kw_abi_shim::functions::functions;
-use kw_abi_shim::handle::{Handles, Kind, Place, V};
+use kw_abi_shim::handle::{HandlePlace, Handles, Kind, V};
 use kw_abi_shim::status::{StatusPlace, Statuses};
 use kw_abi_shim::text::Bounded;
 use kw_abi_shim::{Constants, by_hand, callback, convert, peers};

@@ -32,7 +32,7 @@ use super::{
 use clock::Clock;
 use ground::{Ground, Rows};
 use rank::{Flight, Rank};
-use shm_buffers::{Area, Place, ShmBuffers};
+use shm_buffers::{Area, BufferId, ShmBuffers};
 use std::collections::{HashMap, VecDeque};
 pub use symbol::Symbol;
 
@@ -429,7 +429,7 @@ impl World {
 
     /// The area of its owner in which a part of a shm buffer is in the current collective, and its
     /// offset there.
-    fn place(&self, me: usize, owner: usize, region: Region) -> (Place, Region) {
+    fn place(&self, me: usize, owner: usize, region: Region) -> (BufferId, Region) {
         let front = front(self.shm_region.map_or(1, |b| b.unit)) as usize;
         let rank = &self.ranks[me];
         let number = rank.number();

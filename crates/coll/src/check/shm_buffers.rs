@@ -19,7 +19,7 @@ pub enum Area {
 }
 
 /// One of the areas that a rank owns.
-pub type Place = (usize, Area, usize);
+pub type BufferId = (usize, Area, usize);
 
 #[derive(Clone, Copy, Debug)]
 struct Access {
@@ -38,11 +38,11 @@ struct ShmBuffer {
 
 /// All shm buffers of all shm regions.
 #[derive(Debug, Default)]
-pub struct ShmBuffers(HashMap<Place, ShmBuffer>);
+pub struct ShmBuffers(HashMap<BufferId, ShmBuffer>);
 
 impl ShmBuffers {
     /// The data that collective number `op` has written there.
-    pub fn read(&mut self, place: Place, region: Region, op: usize) -> Vec<Symbol> {
+    pub fn read(&mut self, place: BufferId, region: Region, op: usize) -> Vec<Symbol> {
         let cells = &self.shm_buffer(place, region.to).cells[region.from..region.to];
         assert!(
             cells.iter().all(|c| c.0.is_data() && c.1 == op),
@@ -52,7 +52,7 @@ impl ShmBuffers {
     }
 
     /// Writes.
-    pub fn write(&mut self, place: Place, region: Region, op: usize, data: &[Symbol]) {
+    pub fn write(&mut self, place: BufferId, region: Region, op: usize, data: &[Symbol]) {
         let cells = &mut self.shm_buffer(place, region.to).cells[region.from..region.to];
         for (cell, &symbol) in cells.iter_mut().zip(data) {
             *cell = (symbol, op);
@@ -62,7 +62,7 @@ impl ShmBuffers {
     /// A rank that knows what `clock` says reads or writes there at a moment.
     pub fn touch(
         &mut self,
-        place: Place,
+        place: BufferId,
         region: Region,
         write: bool,
         moment: Moment,
@@ -92,7 +92,7 @@ impl ShmBuffers {
         }
     }
 
-    fn shm_buffer(&mut self, place: Place, len: usize) -> &mut ShmBuffer {
+    fn shm_buffer(&mut self, place: BufferId, len: usize) -> &mut ShmBuffer {
         let shm_buffer = self.0.entry(place).or_default();
         if shm_buffer.cells.len() < len {
             shm_buffer.cells.resize(len, (Symbol::NEVER, 0));

@@ -1,6 +1,6 @@
 //! The lock, the progress thread and the hand-over between them in every interleaving: the code
 //! itself, around an engine whose messages are flags ([`fake`]) and a place to sleep made of loom's
-//! locks ([`places`]).
+//! locks ([`sleeper`]).
 //!
 //! Checked properties: every thread ends, every message is handled, by some thread, and whenever
 //! the lock is released a thread polls for the parked ones
@@ -8,7 +8,7 @@
 //! model, which loom reports, because no sleep here ends by time. Run with `make loom`.
 
 mod fake;
-mod places;
+mod sleeper;
 
 use crate::messages::ReqId;
 use crate::polled::{Polled, Sleep};
@@ -18,7 +18,7 @@ use fake::{Fake, World};
 use kw_base::Key;
 use kw_base::sync::{Arc, thread};
 use kw_waiting::AsyncState;
-use places::Place;
+use sleeper::ModelSleeper;
 
 /// Only shared memory can bring something.
 const MEMORY: bool = false;
@@ -27,9 +27,9 @@ const SOCKETS: bool = true;
 
 /// One rank: its lock, and what the world knows of it.
 struct Rank<const SOCKETS: bool> {
-    lock: ProgressLock<(), Fake<Place<SOCKETS>>>,
+    lock: ProgressLock<(), Fake<ModelSleeper<SOCKETS>>>,
     world: Arc<World>,
-    place: Arc<Place<SOCKETS>>,
+    place: Arc<ModelSleeper<SOCKETS>>,
 }
 
 impl<const SOCKETS: bool> Clone for Rank<SOCKETS> {
@@ -55,8 +55,11 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
     /// A rank with a progress thread that has nothing to do yet. `stays_away`: the program is known
     /// to stay away.
     fn new(stays_away: bool) -> Rank<SOCKETS> {
-        let lock: ProgressLock<(), Fake<Place<SOCKETS>>> = ProgressLock::new(());
-        let (world, place) = (Arc::<World>::default(), Arc::<Place<SOCKETS>>::default());
+        let lock: ProgressLock<(), Fake<ModelSleeper<SOCKETS>>> = ProgressLock::new(());
+        let (world, place) = (
+            Arc::<World>::default(),
+            Arc::<ModelSleeper<SOCKETS>>::default(),
+        );
         let mut inner = lock.look();
         inner.engine = Some(Fake::new(world.clone()));
         inner.sleeper = Some(place.clone());
@@ -95,7 +98,7 @@ impl<const SOCKETS: bool> Rank<SOCKETS> {
             requests: &[request(n)],
             ..WaitOn::default()
         };
-        let done = |e: &Fake<Place<SOCKETS>>| e.is_done(request(n));
+        let done = |e: &Fake<ModelSleeper<SOCKETS>>| e.is_done(request(n));
         let guard = self.lock.lock();
         let guard = self
             .lock

@@ -1,6 +1,6 @@
 //! Data access (MPI 5.0, 14.4).
 
-use crate::access::{How, Job, Place, User, prepare, refuse};
+use crate::access::{AccessStart, How, Job, User, prepare, refuse};
 use crate::open::{Split, find};
 use kw_engine::{Failure, ReqId};
 use kw_mpi::chapter::running;
@@ -174,12 +174,12 @@ macro_rules! at_offset {
     ($($name:ident, $later:ident, $doc:literal, $writes:literal, $collective:literal;)*) => {$(
         #[doc = concat!("MPI_File_", $doc)]
         pub fn $name(mpi: &'static Mpi, fh: FileH, offset: i64, buf: Addr, count: i64, datatype: TypeH, status: StatusOut) -> Res {
-            now(mpi, fh, how!($writes, Place::At(offset), $collective), User { addr: buf, count, datatype }, status)
+            now(mpi, fh, how!($writes, AccessStart::At(offset), $collective), User { addr: buf, count, datatype }, status)
         }
 
         #[doc = concat!("MPI_File_i", $doc)]
         pub fn $later(mpi: &'static Mpi, fh: FileH, offset: i64, buf: Addr, count: i64, datatype: TypeH, request: Out<RequestH>) -> Res {
-            request.set(start(mpi, fh, how!($writes, Place::At(offset), $collective), User { addr: buf, count, datatype })?);
+            request.set(start(mpi, fh, how!($writes, AccessStart::At(offset), $collective), User { addr: buf, count, datatype })?);
             Ok(())
         }
     )*};
@@ -197,12 +197,12 @@ macro_rules! at_pointer {
     ($($name:ident, $later:ident, $doc:literal, $writes:literal, $place:ident, $collective:literal;)*) => {$(
         #[doc = concat!("MPI_File_", $doc)]
         pub fn $name(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, status: StatusOut) -> Res {
-            now(mpi, fh, how!($writes, Place::$place, $collective), User { addr: buf, count, datatype }, status)
+            now(mpi, fh, how!($writes, AccessStart::$place, $collective), User { addr: buf, count, datatype }, status)
         }
 
         #[doc = concat!("MPI_File_i", $doc)]
         pub fn $later(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, request: Out<RequestH>) -> Res {
-            request.set(start(mpi, fh, how!($writes, Place::$place, $collective), User { addr: buf, count, datatype })?);
+            request.set(start(mpi, fh, how!($writes, AccessStart::$place, $collective), User { addr: buf, count, datatype })?);
             Ok(())
         }
     )*};
@@ -229,7 +229,7 @@ pub fn file_read_ordered(
     now(
         mpi,
         fh,
-        how!(false, Place::Ordered, true),
+        how!(false, AccessStart::Ordered, true),
         User {
             addr: buf,
             count,
@@ -251,7 +251,7 @@ pub fn file_write_ordered(
     now(
         mpi,
         fh,
-        how!(true, Place::Ordered, true),
+        how!(true, AccessStart::Ordered, true),
         User {
             addr: buf,
             count,
@@ -267,7 +267,7 @@ macro_rules! split {
         #[doc = concat!("MPI_File_", $doc, "_begin")]
         pub fn $begin(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH) -> Res {
             let user = User { addr: buf, count, datatype };
-            split_begin(mpi, fh, how!($writes, Place::$place, true), user, concat!("MPI_File_", $doc, "_end"))
+            split_begin(mpi, fh, how!($writes, AccessStart::$place, true), user, concat!("MPI_File_", $doc, "_end"))
         }
 
         #[doc = concat!("MPI_File_", $doc, "_end")]
@@ -301,7 +301,7 @@ pub fn file_read_at_all_begin(
     split_begin(
         mpi,
         fh,
-        how!(false, Place::At(offset), true),
+        how!(false, AccessStart::At(offset), true),
         user,
         "MPI_File_read_at_all_end",
     )
@@ -329,7 +329,7 @@ pub fn file_write_at_all_begin(
     split_begin(
         mpi,
         fh,
-        how!(true, Place::At(offset), true),
+        how!(true, AccessStart::At(offset), true),
         user,
         "MPI_File_write_at_all_end",
     )

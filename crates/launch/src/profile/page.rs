@@ -174,7 +174,7 @@ fn row(table: &Table, line: &Line, size: usize, function: &str, place: &str) -> 
 
 /// Place of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// `FILE:LINE`, the file without its directories; empty if unknown.
     pub line: String,
     /// The function of the program; empty if unknown.
@@ -183,7 +183,7 @@ pub struct Place {
     pub address: String,
 }
 
-impl Place {
+impl SourceLocation {
     fn text(&self) -> String {
         match (self.function.is_empty(), self.line.is_empty()) {
             (false, false) => format!("{} ({})", self.line, self.function),
@@ -195,16 +195,16 @@ impl Place {
 }
 
 /// Looks a place up.
-pub fn place(table: &Table, site: &Site, sites: &mut Sites) -> Place {
+pub fn place(table: &Table, site: &Site, sites: &mut Sites) -> SourceLocation {
     let Some(path) = table.files.get(site.file as usize) else {
-        return Place {
+        return SourceLocation {
             address: if site.file == NONE && site.offset == 0 {
                 ""
             } else {
                 "code without a file"
             }
             .into(),
-            ..Place::default()
+            ..SourceLocation::default()
         };
     };
     // The return address is after the call, which may be the last instruction of its line.
@@ -215,7 +215,7 @@ pub fn place(table: &Table, site: &Site, sites: &mut Sites) -> Place {
     let name = Path::new(path).file_name();
     let name = name.map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
     let (function, line) = sites.place(&frame);
-    Place {
+    SourceLocation {
         line,
         function,
         address: format!("{name}+{:#x}", site.offset),

@@ -3,7 +3,7 @@
 
 use super::disconnect::End;
 use crate::contract::Destination;
-use kw_proto::stripe::{Carrier, Incoming, Outgoing, Piece, Place};
+use kw_proto::stripe::{Carrier, Incoming, Outgoing, Piece, PieceState};
 use kw_proto::wire::{Header, Kind, WireError};
 use kw_sys::buf::Buf;
 
@@ -96,9 +96,9 @@ impl Stripes {
     pub fn place(&self, piece: &Piece) -> Result<Option<Destination>, End> {
         let mismatch = |_| End::Nonsense(WireError::Misplaced(Kind::Piece));
         Ok(match self.into.place(piece).map_err(mismatch)? {
-            Place::Early => None,
-            Place::Had => Some(nowhere()),
-            Place::Wanted(whole) => Some(Destination {
+            PieceState::Early => None,
+            PieceState::Had => Some(nowhere()),
+            PieceState::Wanted(whole) => Some(Destination {
                 at: whole.at.saturating_add(piece.offset),
                 ..whole.clone()
             }),

@@ -6,7 +6,7 @@ use kw_proto::wire::{HEADER_LEN, Header, Kind, WireError};
 
 /// Owner of the next bytes.
 #[derive(Debug)]
-enum Place {
+enum ReadState {
     /// A header, of which this many bytes have arrived.
     Head(usize),
     /// The small body of a frame of protocol.
@@ -19,7 +19,7 @@ enum Place {
 #[derive(Debug)]
 pub struct Reader {
     head: [u8; HEADER_LEN],
-    place: Place,
+    place: ReadState,
     /// The goodbye was read: nothing follows.
     pub bye: bool,
 }
@@ -28,7 +28,7 @@ impl Default for Reader {
     fn default() -> Reader {
         Reader {
             head: [0; HEADER_LEN],
-            place: Place::Head(0),
+            place: ReadState::Head(0),
             bye: false,
         }
     }
@@ -51,7 +51,7 @@ impl Reader {
     ) -> Result<(), WireError> {
         while !bytes.is_empty() {
             bytes = match &mut self.place {
-                Place::Head(have) => {
+                ReadState::Head(have) => {
                     let n = bytes.len().min(HEADER_LEN - *have);
                     self.head[*have..*have + n].copy_from_slice(&bytes[..n]);
                     *have += n;
@@ -61,16 +61,16 @@ impl Reader {
                     }
                     self.begin(peer, rest, inbound)?
                 }
-                Place::Small(head, body) => {
+                ReadState::Small(head, body) => {
                     let n = bytes.len().min(head.body_len() as usize - body.len());
                     body.extend_from_slice(&bytes[..n]);
                     if body.len() as u64 == head.body_len() {
                         inbound.on_frame(peer, head, body);
-                        self.place = Place::Head(0);
+                        self.place = ReadState::Head(0);
                     }
                     &bytes[n..]
                 }
-                Place::Payload(destination, len, done) => {
+                ReadState::Payload(destination, len, done) => {
                     let n = (*len - *done).min(bytes.len() as u64);
                     let room = destination.buf.len().saturating_sub(destination.at);
                     let placed = room.saturating_sub(*done).min(n) as usize;
@@ -82,7 +82,7 @@ impl Reader {
                     *done += n;
                     if done == len {
                         inbound.on_body(peer, destination.cookie);
-                        self.place = Place::Head(0);
+                        self.place = ReadState::Head(0);
                     }
                     &bytes[n as usize..]
                 }
@@ -103,7 +103,7 @@ impl Reader {
             return Err(WireError::Misplaced(head.kind));
         }
         let len = head.body_len();
-        self.place = Place::Head(0);
+        self.place = ReadState::Head(0);
         if head.kind == Kind::Bye {
             self.bye = true;
             return Ok(rest);
@@ -114,9 +114,9 @@ impl Reader {
             return Ok(rest);
         }
         self.place = if is_payload(head.kind) {
-            Place::Payload(inbound.on_head(peer, &head), len, 0)
+            ReadState::Payload(inbound.on_head(peer, &head), len, 0)
         } else {
-            Place::Small(head, Vec::with_capacity(len as usize))
+            ReadState::Small(head, Vec::with_capacity(len as usize))
         };
         Ok(rest)
     }

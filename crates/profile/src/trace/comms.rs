@@ -100,11 +100,11 @@ struct CommInfo {
 /// Communicators that a thread has seen.
 #[derive(Debug)]
 pub(super) struct Seen {
-    places: [Place; 8],
+    places: [SeenHandle; 8],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SeenHandle {
     handle: usize,
     /// Number of freed communicators at that time.
     then: u64,
@@ -116,7 +116,7 @@ struct Place {
 impl Seen {
     pub const fn new() -> Seen {
         Seen {
-            places: [Place {
+            places: [SeenHandle {
                 handle: 0,
                 then: 0,
                 comm: None,
@@ -146,7 +146,7 @@ impl Seen {
     fn look(&mut self, handle: usize, now: u64) -> Option<&'static Comm> {
         let comm = all().known.get(&handle).copied();
         if comm.is_some() {
-            self.places[Self::at(handle)] = Place {
+            self.places[Self::at(handle)] = SeenHandle {
                 handle,
                 then: now,
                 comm,

@@ -13,7 +13,7 @@
 //! receiver   begin ---- place, arrived, ...         ---- the last one: arrived, confirm
 //! ```
 //! So a piece may arrive twice. The receiver places it as long as the payload is open and the piece
-//! has not arrived in full, and throws it away otherwise ([`Place::Had`]): after the last piece
+//! has not arrived in full, and throws it away otherwise ([`PieceState::Had`]): after the last piece
 //! nothing writes into the memory any more.
 //!
 //! Pure state machines: `P` is a message buffer and `L` a place for a payload, which only the
@@ -168,7 +168,7 @@ impl<P> Outgoing<P> {
 
 /// Result of a piece that a connection brings.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place<'a, L> {
+pub enum PieceState<'a, L> {
     /// Its payload has not begun: it waits.
     Early,
     /// It goes into this place, from its offset on.
@@ -255,17 +255,17 @@ impl<L> Incoming<L> {
     }
 
     /// Destination of a piece.
-    pub fn place(&self, piece: &Piece) -> Result<Place<'_, L>, Mismatch> {
+    pub fn place(&self, piece: &Piece) -> Result<PieceState<'_, L>, Mismatch> {
         if piece.number >= self.begun {
-            return Ok(Place::Early);
+            return Ok(PieceState::Early);
         }
         let Some(a) = self.open.iter().find(|a| a.number == piece.number) else {
-            return Ok(Place::Had);
+            return Ok(PieceState::Had);
         };
         let index = self.index(piece, a.len)?;
         match a.has(index) {
-            true => Ok(Place::Had),
-            false => Ok(Place::Wanted(&a.place)),
+            true => Ok(PieceState::Had),
+            false => Ok(PieceState::Wanted(&a.place)),
         }
     }
 

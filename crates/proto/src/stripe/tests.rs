@@ -55,14 +55,14 @@ fn what_a_broken_connection_carried_goes_again() {
 #[test]
 fn a_piece_waits_for_its_payload_and_is_thrown_away_when_it_has_come_before() {
     let mut into = Incoming::new(PIECE);
-    assert_eq!(into.place(&piece(0, 0, 10)), Ok(Place::Early));
+    assert_eq!(into.place(&piece(0, 0, 10)), Ok(PieceState::Early));
     into.begin(15, "x");
-    assert_eq!(into.place(&piece(0, 10, 5)), Ok(Place::Wanted(&"x")));
+    assert_eq!(into.place(&piece(0, 10, 5)), Ok(PieceState::Wanted(&"x")));
     assert_eq!(into.arrived(&piece(0, 10, 5)), None);
-    assert_eq!(into.place(&piece(0, 10, 5)), Ok(Place::Had));
+    assert_eq!(into.place(&piece(0, 10, 5)), Ok(PieceState::Had));
     assert_eq!(into.arrived(&piece(0, 10, 5)), None);
     assert_eq!(into.arrived(&piece(0, 0, 10)), Some("x"));
-    assert_eq!(into.place(&piece(0, 0, 10)), Ok(Place::Had));
+    assert_eq!(into.place(&piece(0, 0, 10)), Ok(PieceState::Had));
     assert_eq!(into.arrived(&piece(0, 0, 10)), None);
     assert!(into.is_empty() && !into.is_open(0));
 }
@@ -120,16 +120,16 @@ proptest! {
                 _ => {
                     if let Some(&p) = way.front() {
                         match into.place(&p).unwrap() {
-                            Place::Early => {
+                            PieceState::Early => {
                                 let number = into.next_number();
                                 into.begin(lens[number as usize], number);
                                 continue;
                             }
-                            Place::Wanted(_) => {
+                            PieceState::Wanted(_) => {
                                 let place = &mut bytes[p.number as usize];
                                 place[p.offset as usize..(p.offset + p.len) as usize].iter_mut().for_each(|b| *b += 1);
                             }
-                            Place::Had => {}
+                            PieceState::Had => {}
                         }
                         way.pop_front();
                         if let Some(number) = into.arrived(&p) {

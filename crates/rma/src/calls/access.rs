@@ -135,7 +135,7 @@ fn named(side: &str, mut fault: Box<Fault>) -> Box<Fault> {
 }
 
 /// The target's part of an operation, checked.
-struct Place<'a> {
+struct TargetPart<'a> {
     disp: i64,
     count: u64,
     layout: &'a Arc<Layout>,
@@ -145,11 +145,11 @@ struct Place<'a> {
 
 impl TargetElements {
     #[inline]
-    fn place<'a>(&self, tables: &'a Tables) -> Res<Place<'a>> {
+    fn place<'a>(&self, tables: &'a Tables) -> Res<TargetPart<'a>> {
         // The count and the datatype are checked like those of a buffer.
         let checked = self.checked(tables);
         let (layout, len) = checked.map_err(|f| named("target", f))?;
-        Ok(Place {
+        Ok(TargetPart {
             disp: self.disp,
             count: self.count as u64,
             layout,
@@ -181,7 +181,7 @@ impl TargetElements {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> TargetPart<'a> {
     fn at(&self, rank: u32) -> At<'a> {
         At {
             rank,
@@ -304,7 +304,7 @@ fn check_alike(
     tables: &Tables,
     side: &LocalElements,
     len: u64,
-    place: &Place<'_>,
+    place: &TargetPart<'_>,
     basic: Option<Basic>,
 ) -> Res {
     let name = side.name;

@@ -4,7 +4,7 @@
 use super::Machine;
 use super::calls::Case;
 use super::run::Stuck;
-use crate::model::{Measured, Measurements, Place};
+use crate::model::{Conditions, Measured, Measurements};
 use kw_coll::algorithms::ALL;
 use kw_coll::{Coll, Table};
 
@@ -17,7 +17,7 @@ const TIMES: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Place.
-    pub place: Place,
+    pub place: Conditions,
     /// The collective.
     pub coll: Coll,
     /// The algorithm and its number.
@@ -90,7 +90,7 @@ fn point(
     bytes: u64,
     table: &Table,
 ) -> Result<Option<Point>, Stuck> {
-    let place = Place {
+    let place = Conditions {
         network: row.network,
         shared: row.shared,
         procs: row.procs,
@@ -150,13 +150,13 @@ pub fn chosen_by_simulation(points: &[Point]) -> Vec<f64> {
 
 /// A row of a table: the place, how many points, bias and factor.
 pub fn rows(points: &[Point]) -> Vec<Vec<String>> {
-    let mut groups: Vec<(Place, Coll)> = Vec::new();
+    let mut groups: Vec<(Conditions, Coll)> = Vec::new();
     for p in points {
         if !groups.contains(&(p.place, p.coll)) {
             groups.push((p.place, p.coll));
         }
     }
-    let row = |&(place, coll): &(Place, Coll)| {
+    let row = |&(place, coll): &(Conditions, Coll)| {
         let o = off(points.iter().filter(|p| (p.place, p.coll) == (place, coll)));
         vec![
             coll.name().to_string(),

@@ -130,12 +130,12 @@ mod tests {
     }
 
     /// A directory that is gone afterwards.
-    struct Place(PathBuf);
+    struct TempDir(PathBuf);
 
-    impl Place {
-        fn new(name: &str) -> Place {
+    impl TempDir {
+        fn new(name: &str) -> TempDir {
             let name = format!("kw-calibration-{name}-{}", std::process::id());
-            Place(std::env::temp_dir().join(name))
+            TempDir(std::env::temp_dir().join(name))
         }
 
         fn file(&self) -> PathBuf {
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TempDir {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
-        let place = Place::new("replaced");
+        let place = TempDir::new("replaced");
         let path = place.file();
         assert!(load(Part::Host, &path, subject).is_err());
         store(&path, "torn").unwrap();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn discarded_figures_are_not_used_until_others_replace_them() {
-        let place = Place::new("discarded");
+        let place = TempDir::new("discarded");
         let path = place.file();
         assert!(!is_discarded(Part::Host, &path, subject));
         store(&path, &Calibration::discarded(Part::Host, &subject())).unwrap();
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn who_measure_at_once_all_leave_a_whole_file() {
-        let place = Place::new("at-once");
+        let place = TempDir::new("at-once");
         let write = |_| {
             let path = place.file();
             kw_base::sync::thread::spawn(move || {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_reported_and_leaves_nothing() {
-        let place = Place::new("unwritable");
+        let place = TempDir::new("unwritable");
         fs::create_dir_all(&place.0).unwrap();
         fs::write(
             place.0.join("kittiwake"),
@@ -220,7 +220,7 @@ mod tests {
         let there: Vec<_> = fs::read_dir(&place.0).unwrap().flatten().collect();
         assert_eq!(there.len(), 1);
         // A directory in its place stays, and the file that was to replace it is removed.
-        let other = Place::new("directory");
+        let other = TempDir::new("directory");
         fs::create_dir_all(other.file()).unwrap();
         assert!(store(&other.file(), "text").is_err());
         assert_eq!(other.names(), ["calibration-h"]);

@@ -16,7 +16,7 @@ const FD: u32 = 2;
 
 /// `SOCKETS`: threads in MPI sleep in epoll, because sockets can bring something.
 #[derive(Debug, Default)]
-pub struct Place<const SOCKETS: bool> {
+pub struct ModelSleeper<const SOCKETS: bool> {
     word: AtomicU32,
     futex: Mutex<()>,
     woken: Condvar,
@@ -36,7 +36,7 @@ struct Sets {
     rung: bool,
 }
 
-impl<const SOCKETS: bool> Place<SOCKETS> {
+impl<const SOCKETS: bool> ModelSleeper<SOCKETS> {
     fn mode(nap: Nap) -> u32 {
         match nap {
             Nap::Short if !SOCKETS => FUTEX,
@@ -72,7 +72,7 @@ impl<const SOCKETS: bool> Place<SOCKETS> {
     }
 }
 
-impl<const SOCKETS: bool> Sleep for Place<SOCKETS> {
+impl<const SOCKETS: bool> Sleep for ModelSleeper<SOCKETS> {
     fn arm(&self, nap: Nap) {
         self.arm_as(Self::mode(nap));
     }
