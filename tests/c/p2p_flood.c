@@ -1,7 +1,7 @@
 // run: n=2 timeout=120 abi=one
 /* Half a million messages (a million in `make check-all`) to a rank that takes messages in while it computes, and receives them only
  * then: its memory grows by less than twice the payload plus 64 MB (they would take 140 MB), nothing is lost, and the counters say who
- * was told to hold. */
+ * was told to pause. */
 #include "check.h"
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // run: n=2,4 timeout=120 abi=one
-/* Senders that are told to hold, because their receiver keeps too much already (KW_UNEXPECTED): whatever the program needs comes
+/* Senders that are told to pause, because their receiver keeps too much already (KW_UNEXPECTED): whatever the program needs comes
  * through all the same. The message that is wanted always stands behind thousands that are not, many more than are kept. */
 #include "check.h"
 #include <unistd.h>

@@ -300,7 +300,7 @@ impl Helper {
             Order::Signal(number) => self.ranks.signal_all(number as i32),
             Order::Flow(on) => self.wanted = on,
             Order::Ping => self.say(&Report::Pong),
-            Order::Hold => self.held = true,
+            Order::Pause => self.held = true,
             Order::Calls => self.tell_all_calls(),
             Order::Clock(asked) => {
                 self.say(&Report::Clock(asked, clock::now().0));

@@ -1,4 +1,4 @@
-//! Receivers that keep too much tell their senders to hold, and never if the program may need a
+//! Receivers that keep too much tell their senders to pause, and never if the program may need a
 //! held message.
 
 mod net;

@@ -9,7 +9,7 @@
 //! mpiexec                              helper
 //!            <-- MAGIC Ready --
 //!   -- Start -->
-//!            <-- Wire Output Ended Taken Pong Calls Trace Clock --       -- Wire Input Signal Flow Ping Hold Calls Clock -->
+//!            <-- Wire Output Ended Taken Pong Calls Trace Clock --       -- Wire Input Signal Flow Ping Pause Calls Clock -->
 //!            <-- Failed --                             (the helper could not start a rank: it has ended the others)
 //!   -- End -->                                         (or the end of the connection: the helper kills what is left, and goes)
 //! ```
@@ -113,7 +113,7 @@ pub enum Order {
     /// Asks for [`Report::Pong`].
     Ping,
     /// mpiexec is about to be stopped, so it will be silent until its next message.
-    Hold,
+    Pause,
     /// Asks for the MPI calls of the living ranks.
     Calls,
     /// Asks for [`Report::Clock`]; carries mpiexec's clock (nanoseconds).
@@ -322,7 +322,7 @@ impl Message for Order {
             Order::Signal(n) => Writer::new(3).number(*n).end(),
             Order::Flow(on) => Writer::new(4).number((*on).into()).end(),
             Order::Ping => Writer::new(5).end(),
-            Order::Hold => Writer::new(6).end(),
+            Order::Pause => Writer::new(6).end(),
             Order::End(kill) => Writer::new(7).number((*kill).into()).end(),
             Order::Calls => Writer::new(8).end(),
             Order::Clock(now) => Writer::new(9).long(*now).end(),
@@ -338,7 +338,7 @@ impl Message for Order {
             3 => Order::Signal(r.number()?),
             4 => Order::Flow(r.flag()?),
             5 => Order::Ping,
-            6 => Order::Hold,
+            6 => Order::Pause,
             7 => Order::End(r.flag()?),
             8 => Order::Calls,
             9 => Order::Clock(r.long()?),

@@ -73,7 +73,7 @@ impl Hosts {
     /// Stops all ranks, then this process; all continue when this process does.
     pub(super) fn pause(&mut self) {
         self.signal_all(signals::STOP);
-        self.order_all(&Order::Hold);
+        self.order_all(&Order::Pause);
         signals::stop_self();
         self.signal_all(signals::CONT);
     }

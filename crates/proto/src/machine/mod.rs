@@ -58,7 +58,7 @@ impl<B: Memory> Machine<B> {
         self.endpoint.peers.forget(which, new);
     }
 
-    /// Sets how many bytes of unexpected messages are kept before their senders are told to hold;
+    /// Sets how many bytes of unexpected messages are kept before their senders are told to pause;
     /// zero: no limit.
     pub fn set_mark(&mut self, bytes: u64) {
         self.p2p.set_mark((bytes != 0).then_some(bytes));

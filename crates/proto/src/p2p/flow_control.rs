@@ -2,14 +2,14 @@
 //!
 //! A message that comes before its receive is kept, and costs memory (payload and entry). When the
 //! kept messages of a rank pass a *mark* (`KW_UNEXPECTED`), it tells each sender of further such
-//! messages to **hold**; below half the mark it tells all of them to **go** again. A sender that
-//! was told to hold keeps further messages back, in their order, un-sent: their requests stay
+//! messages to **pause**; below half the mark it tells all of them to **resume**. A sender that
+//! was told to pause keeps further messages back, in their order, un-sent: their requests stay
 //! pending, as those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4).
 //! Only messages of point-to-point contexts are held: collectives, answers and the payload of
 //! messages that were offered before pass.
 //!
 //! ```text
-//! sender    open --Hold--> held --Go--> draining --all sent--> open
+//! sender    open --Pause--> paused --Resume--> draining --all sent--> open
 //!             \--too much in the path's queue--> draining
 //! receiver  quiet --kept > mark--> holding --kept < mark / 2, or the program needs a message--> quiet
 //! ```
@@ -17,15 +17,15 @@
 //! No correct program can lock up by it, because the receiver never insists if the program may need
 //! a held message:
 //!
-//! - A rank gives no hold to a peer while a receive is posted that a message of that peer could
-//!   match, and posting one makes a held peer go.
-//! - A probe that finds nothing makes those peers go from which it could have found a message.
+//! - A rank does not pause a peer while a receive is posted that a message of that peer could
+//!   match, and posting one lets a paused peer resume.
+//! - A probe that finds nothing lets those peers resume from which it could have found a message.
 //! - While a program waits inside MPI for anything else, a collective or a send, and nothing
-//!   arrives, all of them go (the owner reports that, [`super::Receiver::let_through`]: it has a
+//!   arrives, all of them resume (the owner reports that, [`super::Receiver::let_through`]: it has a
 //!   clock). So even programs that rely on the buffering of messages make progress.
 //!
 //! Each of the last two lets only a further portion through, a quarter of the mark, before the peer
-//! is told to hold again.
+//! is told to pause again.
 //!
 //! Messages already in a path cannot be held back, so at most [`WINDOW`] bytes go there (or this
 //! rank's own mark, if that is less), and a rank that sends without ever polling must poll now and
@@ -69,11 +69,11 @@ pub(super) fn is_users(env: &Envelope) -> bool {
 /// The receiver's side: what a rank keeps, and how much that may be.
 #[derive(Debug, Default)]
 pub(super) struct HighWater {
-    /// Above it, senders are told to hold. `None`: never.
+    /// Above it, senders are told to pause. `None`: never.
     mark: Option<u64>,
     /// Weight of the messages of point-to-point contexts that are kept.
     kept: u64,
-    /// Peers that were told to hold.
+    /// Peers that were told to pause.
     holding: usize,
     /// Peers may send more than the mark, see [`SendLimits::leave`].
     lenient: bool,
@@ -82,9 +82,9 @@ pub(super) struct HighWater {
 /// The send limits that this rank gave one peer.
 #[derive(Debug, Default)]
 pub(super) struct SendLimits {
-    /// It was told to hold.
+    /// It was told to pause.
     holding: bool,
-    /// It is not told to hold again before this much is kept.
+    /// It is not told to pause again before this much is kept.
     leave: u64,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Throttle {
 /// Messages deferred for one peer, with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// The peer told us to hold.
+    /// The peer told us to pause.
     held: bool,
     /// The peer is in [`Throttle::stalled`].
     stalled: bool,
@@ -146,7 +146,7 @@ impl Backlog {
 }
 
 impl HighWater {
-    /// Sets how much is kept before senders are told to hold, bytes.
+    /// Sets how much is kept before senders are told to pause, bytes.
     pub(super) fn set_mark(&mut self, bytes: Option<u64>) {
         self.mark = bytes;
     }
@@ -156,7 +156,7 @@ impl HighWater {
         self.mark.unwrap_or(0) / 4
     }
 
-    /// Whether some peer was told to hold.
+    /// Whether some peer was told to pause.
     #[inline]
     pub(super) fn is_holding(&self) -> bool {
         self.holding != 0
@@ -209,7 +209,7 @@ impl HighWater {
         self.lenient = false;
     }
 
-    /// Tells a peer to hold, unless the program may need its next message.
+    /// Tells a peer to pause, unless the program may need its next message.
     #[cold]
     fn rein_in<B: Memory>(
         &mut self,
@@ -231,7 +231,7 @@ impl HighWater {
         peer.messages.limits.holding = true;
         self.holding += 1;
         out.counters.hit(Counter::HoldsGiven);
-        out.bare(from, Header::bare(Kind::Hold));
+        out.bare(from, Header::bare(Kind::Pause));
     }
 
     /// The program waits and nothing comes: every peer may send a further portion.
@@ -272,7 +272,7 @@ impl HighWater {
             limits.leave = leave;
             self.lenient = true;
             self.holding -= 1;
-            out.bare(to, Header::bare(Kind::Go));
+            out.bare(to, Header::bare(Kind::Resume));
         }
     }
 
@@ -343,7 +343,7 @@ impl Throttle {
         is_p2p(env.context) && !peer.messages.backlog.is_free(self.window) && !peer.is_self()
     }
 
-    /// The peer told us to hold, or to go on.
+    /// The peer told us to pause, or to resume.
     fn on_limit(&mut self, peers: &mut Peers, from: Peer, held: bool) {
         peers[from].messages.backlog.held = held;
         self.stall(peers, from);
@@ -387,7 +387,7 @@ impl Throttle {
 
 /// Messages that were kept back, and go now.
 impl<B: Memory> Sender<'_, B> {
-    /// The peer told us to hold, or to go on.
+    /// The peer told us to pause, or to resume.
     pub(super) fn on_limit(&mut self, from: Peer, held: bool) {
         self.sending.throttle.on_limit(self.peers, from, held);
     }
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!(limits(&mut out), []);
         bring(&mut high_water, &mut out, 2);
         bring(&mut high_water, &mut out, 2);
-        assert_eq!(limits(&mut out), [(2, Kind::Hold)], "once");
+        assert_eq!(limits(&mut out), [(2, Kind::Pause)], "once");
         // Its own messages are never held.
         bring(&mut high_water, &mut out, 0);
         assert_eq!(limits(&mut out), []);
@@ -493,7 +493,7 @@ mod tests {
         }
         assert_eq!(limits(&mut out), []);
         high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
-        assert_eq!(limits(&mut out), [(2, Kind::Go)]);
+        assert_eq!(limits(&mut out), [(2, Kind::Resume)]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl<B> Default for P2p<B> {
 }
 
 impl<B: Memory> P2p<B> {
-    /// Sets how many bytes of unexpected messages are kept before their senders are told to hold;
+    /// Sets how many bytes of unexpected messages are kept before their senders are told to pause;
     /// `None`: no limit.
     pub(crate) fn set_mark(&mut self, mark: Option<u64>) {
         self.receiving.high_water.set_mark(mark);
@@ -111,8 +111,8 @@ impl<B: Memory> P2p<B> {
             Kind::Announce => self.sender(endpoint).on_announce(from, head, body)?,
             Kind::Cancel => self.receiver(endpoint).on_cancel(from, head),
             Kind::CancelAck => self.sender(endpoint).on_cancel_ack(head),
-            Kind::Hold => self.sender(endpoint).on_limit(from, true),
-            Kind::Go => self.sender(endpoint).on_limit(from, false),
+            Kind::Pause => self.sender(endpoint).on_limit(from, true),
+            Kind::Resume => self.sender(endpoint).on_limit(from, false),
             // All others of the class carry payload.
             _ => self.receiver(endpoint).on_payload(from, head, body)?,
         }

@@ -79,7 +79,7 @@ impl<B> Receiving<B> {
         all.any(|m| matches!(m.early, Early::Arriving(..)))
     }
 
-    /// Whether any peer was told to hold.
+    /// Whether any peer was told to pause.
     #[inline]
     pub fn is_holding(&self) -> bool {
         self.high_water.is_holding()

@@ -69,7 +69,7 @@ pub struct Room {
 
 impl Room {
     /// Largest message that any peer may send eagerly, bytes. When each peer has one in flight
-    /// while it is told to hold, the rank keeps at most a quarter more than its mark; but each may
+    /// while it is told to pause, the rank keeps at most a quarter more than its mark; but each may
     /// send as much as waits in a path's queue in any case (256 KB, see [flow control](super)).
     pub fn eager_most(&self) -> u64 {
         match self.mark {

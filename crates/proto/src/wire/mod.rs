@@ -100,9 +100,9 @@ pub enum Kind {
     More = 13,
     /// The sender of this frame keeps enough messages that came before their receives: send no more
     /// of the messages that it has not asked for.
-    Hold = 14,
-    /// Takes `Hold` back.
-    Go = 15,
+    Pause = 14,
+    /// Takes `Pause` back.
+    Resume = 15,
     /// The payload of a frame comes in pieces, over several connections. `token`: its number; body:
     /// the frame's header. For paths that have several connections to a peer (see
     /// [`crate::stripe`]); never handed on, like the two below.
@@ -142,7 +142,7 @@ impl Kind {
         use Kind::*;
         match self {
             Eager | EagerSync | Rts | KeyedRts | Cts | Data | Fin | SyncAck | Announce | Write
-            | Cancel | CancelAck | Hold | Go => Class::Message,
+            | Cancel | CancelAck | Pause | Resume => Class::Message,
             Waits | Left => Class::Control,
             Bye | More | Striped | Piece | Taken => Class::Path,
         }
@@ -154,7 +154,7 @@ impl Kind {
         use Kind::*;
         const ALL: [Kind; 21] = [
             Eager, EagerSync, Rts, Cts, Data, Fin, SyncAck, Announce, Write, Cancel, CancelAck,
-            Bye, More, Hold, Go, Striped, Piece, Taken, Waits, Left, KeyedRts,
+            Bye, More, Pause, Resume, Striped, Piece, Taken, Waits, Left, KeyedRts,
         ];
         ALL.get((b as usize).wrapping_sub(1)).copied()
     }

@@ -38,7 +38,7 @@ fn orders() -> Vec<Order> {
         Order::Signal(15),
         Order::Flow(false),
         Order::Ping,
-        Order::Hold,
+        Order::Pause,
         Order::End(true),
         Order::Calls,
     ]
