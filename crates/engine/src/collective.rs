@@ -34,7 +34,7 @@ pub use memory::Memory;
 pub use pattern::{Pattern, Patterns};
 pub use planner::Planner;
 pub use plans::{Caller, Named, PlansId};
-pub use run::{Circle, Drive, Run};
+pub use run::{CommView, Drive, Run};
 pub use running::Running;
 pub use signature_check::{Judge, SignatureCheck, cut};
 pub use user::{Combining, UserFunction, UserStep};

@@ -34,7 +34,7 @@ mod wait;
 pub mod windows;
 
 pub use collective::{
-    Caller, ChannelId, Channels, Circle, Collectives, Combining, Drive, Failure, Judge, Memory,
+    Caller, ChannelId, Channels, Collectives, Combining, CommView, Drive, Failure, Judge, Memory,
     MessageFailure, Named, Outcome, Pattern, Patterns, Planner, PlansId, Run, Running,
     SignatureCheck, UserFunction, UserStep, Watch, cut, let_others_go_on,
 };

@@ -222,7 +222,7 @@ impl Channel {
     /// Another rank of the shm region is in another call than this one.
     #[cold]
     fn contradicted(&self, run: &mut Run) {
-        let me = run.circle.as_ref().map_or(0, |c| c.rank);
+        let me = run.comm_view.as_ref().map_or(0, |c| c.rank);
         if let Some((member, theirs)) = run.progress.odd.take() {
             let mine = Signature(run.progress.signature);
             run.fail(mine.failure(me, self.rank_of(member), Signature(theirs)));

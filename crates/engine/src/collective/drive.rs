@@ -138,7 +138,7 @@ impl Driving<'_> {
     #[inline]
     fn start_send(&mut self, run: &mut Run, to: u32, what: Slice) {
         let buf = run.buf(what);
-        let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
+        let (Some(c), Some(work)) = (&run.comm_view, &mut run.work) else {
             return;
         };
         let peer = c.members.peer(to);
@@ -162,7 +162,7 @@ impl Driving<'_> {
     #[inline]
     fn start_recv(&mut self, run: &mut Run, from: u32, into: Slice) {
         let buf = run.buf(into);
-        let (Some(c), Some(work)) = (&run.circle, &mut run.work) else {
+        let (Some(c), Some(work)) = (&run.comm_view, &mut run.work) else {
             return;
         };
         let peer = c.members.peer(from);
@@ -282,7 +282,7 @@ fn copy_any(
         |row: Option<Region<'_>>, slice| row.map_or_else(|| run.buf(slice).len(), |r| r.len());
     let (gives, takes) = (bytes(rows.0, from), bytes(rows.1, to));
     if gives != takes {
-        let me = run.circle.as_ref().map_or(0, |c| c.rank);
+        let me = run.comm_view.as_ref().map_or(0, |c| c.rank);
         let failure = mismatch(run, me, gives, takes);
         return run.fail(failure);
     }
@@ -333,7 +333,7 @@ fn reduce(run: &Run, left: Slice, right: Slice, channels: &Channels) -> bool {
 
 #[cold]
 fn mismatch(run: &Run, from: u32, came: u64, wants: u64) -> Failure {
-    let Some(c) = &run.circle else {
+    let Some(c) = &run.comm_view else {
         return Failure::Message(endpoint::Failure::Truncated { came, fits: wants });
     };
     // On an intercommunicator, whose ranks are those of both groups in a row here, the process

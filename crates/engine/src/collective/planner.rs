@@ -4,7 +4,7 @@ use super::channel::Channels;
 use super::choosing::Choosing;
 use super::memory::Memory;
 use super::plans::{Caller, Named, PlanKey, Plans, PlansId};
-use super::run::{Circle, Home, Run};
+use super::run::{CommView, Home, Run};
 use kw_base::slab::Slab;
 use kw_boot::Agreed;
 use kw_coll::executor::{Progress, Reservation};
@@ -98,22 +98,22 @@ impl Planner {
         &mut self,
         channels: &mut Channels,
         agreed: &Agreed,
-        circle: Circle,
+        comm_view: CommView,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
         ask: &Ask,
         buffers: &[Memory; 2],
     ) -> Box<Run> {
         let mut run = Box::<Run>::default();
         let mut schedule = Schedule::default();
-        let shm_region = circle.shm_region.zip(unit);
-        let choosing = self.choosing(agreed, &circle);
+        let shm_region = comm_view.shm_region.zip(unit);
+        let choosing = self.choosing(agreed, &comm_view);
         let mut parts = Ask {
             bytes,
             chooser: Some(choosing.chooser()),
             shm_region: shm_region.and_then(|(id, unit)| channels.view(id, unit)),
             ..*ask
         };
-        let rows = circle.rows.as_deref();
+        let rows = comm_view.rows.as_deref();
         let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
         parts.param = param;
         (algorithm.emit)(&parts, &mut schedule);
@@ -122,40 +122,40 @@ impl Planner {
         if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
             signature = call.signature().0;
             let kept = is_worth_keeping(&schedule, ask.size);
-            if let Some(plans) = circle.plans.filter(|_| kept) {
+            if let Some(plans) = comm_view.plans.filter(|_| kept) {
                 run.home = Home::Plans(plans);
                 run.call = Some(Box::new(call));
                 run.counts = counts.into();
             }
         }
         run.work().schedule = schedule;
-        (run.circle, run.coll, run.bytes) = (Some(circle), Some(coll), bytes);
+        (run.comm_view, run.coll, run.bytes) = (Some(comm_view), Some(coll), bytes);
         run.progress = Progress::new(Reservation::NONE, signature);
         channels.enter(&mut run);
         run
     }
 
-    /// The basis between the groups of an intercommunicator; the circle's members are the ranks of
+    /// The basis between the groups of an intercommunicator; the members of `comm_view` are the ranks of
     /// both.
     pub fn plan_inter(
         &mut self,
         agreed: &Agreed,
-        circle: Circle,
+        comm_view: CommView,
         emit: Emit,
         ask: &InterAsk,
     ) -> Box<Run> {
-        let choosing = self.choosing(agreed, &circle);
+        let choosing = self.choosing(agreed, &comm_view);
         let choose =
             |coll: Coll, bytes: u64, part: &Ask<'_>| choosing.choose(None, coll, bytes, part);
         let mut run = Box::<Run>::default();
         emit(ask, &choose, &mut run.work().schedule);
-        run.circle = Some(circle);
+        run.comm_view = Some(comm_view);
         run
     }
 
-    fn choosing(&mut self, agreed: &Agreed, circle: &Circle) -> &Choosing {
+    fn choosing(&mut self, agreed: &Agreed, comm_view: &CommView) -> &Choosing {
         let own = agreed.size();
-        match circle.members.iter().any(|peer| peer.0 >= own) {
+        match comm_view.members.iter().any(|peer| peer.0 >= own) {
             true => self.between_jobs.get_or_insert_with(Choosing::between_jobs),
             false => self.choosing.get_or_insert_with(|| Choosing::of(agreed)),
         }

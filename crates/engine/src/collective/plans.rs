@@ -9,7 +9,7 @@
 
 use super::channel::ChannelId;
 use super::memory::Memory;
-use super::run::{Circle, Run};
+use super::run::{CommView, Run};
 use super::signature::Signature;
 use kw_base::ContextId;
 use kw_base::slab::Key;
@@ -26,7 +26,7 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlansId(pub(super) Key);
 
-/// The caller: origin of a [`Circle`].
+/// The caller: origin of a [`CommView`].
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The processes, by rank.
@@ -47,8 +47,8 @@ pub struct Caller<'a> {
 
 impl Caller<'_> {
     /// Keeps the communicator's parts.
-    pub fn circle(&self) -> Circle {
-        Circle {
+    pub fn comm_view(&self) -> CommView {
+        CommView {
             members: self.members.clone(),
             context: self.context,
             rank: self.rank,
@@ -62,11 +62,11 @@ impl Caller<'_> {
     /// Compares the very objects, which a plan holds, so nothing has to be forgotten when one of
     /// them is freed or changed.
     #[inline]
-    fn is(&self, circle: &Circle) -> bool {
-        self.context == circle.context
-            && self.shm_region == circle.shm_region
-            && Arc::ptr_eq(self.members, &circle.members)
-            && self.rows.map(Arc::as_ptr) == circle.rows.as_ref().map(Arc::as_ptr)
+    fn is(&self, comm_view: &CommView) -> bool {
+        self.context == comm_view.context
+            && self.shm_region == comm_view.shm_region
+            && Arc::ptr_eq(self.members, &comm_view.members)
+            && self.rows.map(Arc::as_ptr) == comm_view.rows.as_ref().map(Arc::as_ptr)
     }
 }
 
@@ -222,7 +222,7 @@ impl Plans {
             if let Some(run) = place
                 && run.call.as_deref() == Some(call)
                 && same(&run.counts, counts)
-                && run.circle.as_ref().is_some_and(|c| caller.is(c))
+                && run.comm_view.as_ref().is_some_and(|c| caller.is(c))
             {
                 return place.take();
             }
@@ -284,8 +284,8 @@ impl Plans {
 
 /// The first of a plan's places.
 fn place_of(run: &Run) -> usize {
-    match (&run.call, &run.circle) {
-        (Some(call), Some(circle)) => call.place(&run.counts, circle.context),
+    match (&run.call, &run.comm_view) {
+        (Some(call), Some(comm_view)) => call.place(&run.counts, comm_view.context),
         _ => run.named.place(),
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Participants, and the context of their messages.
 #[derive(Clone, Debug)]
-pub struct Circle {
+pub struct CommView {
     /// The processes, by rank.
     pub members: Arc<Group>,
     /// Context of the communicator's collectives.
@@ -131,7 +131,7 @@ pub struct Run {
     pub(super) signature_check: Option<Box<SignatureCheck>>,
     pub(super) failure: Option<Failure>,
     pub(super) state: State,
-    pub(super) circle: Option<Circle>,
+    pub(super) comm_view: Option<CommView>,
     /// The key of the schedule, if it may be looked up again and has no name.
     pub(super) call: Option<Box<PlanKey>>,
     /// The counts of the blocks of such a call, if they are not equal.
@@ -159,7 +159,7 @@ impl Default for Run {
             signature_check: None,
             failure: None,
             state: State::Ready,
-            circle: None,
+            comm_view: None,
             call: None,
             counts: Box::default(),
         }
@@ -168,18 +168,18 @@ impl Default for Run {
 
 impl Run {
     /// Nothing to do.
-    pub fn idle(circle: Circle) -> Run {
+    pub fn idle(comm_view: CommView) -> Run {
         Run {
-            circle: Some(circle),
+            comm_view: Some(comm_view),
             ..Run::default()
         }
     }
 
     /// Rank 0 sends all others the contents of `word`.
-    pub fn tell(circle: Circle, word: &Buf) -> Run {
+    pub fn tell(comm_view: CommView, word: &Buf) -> Run {
         let what = Slice::whole(SEND, word.len());
-        let (mut run, mut schedule) = (Run::idle(circle), Schedule::default());
-        match &run.circle {
+        let (mut run, mut schedule) = (Run::idle(comm_view), Schedule::default());
+        match &run.comm_view {
             Some(c) if c.rank == 0 => (1..c.members.size()).for_each(|r| {
                 schedule.send(r, what);
             }),
@@ -269,8 +269,8 @@ impl Run {
     /// Distinguishes its messages from those of the call before.
     #[inline]
     pub fn set_tag(&mut self, tag: i32) {
-        if let Some(circle) = &mut self.circle {
-            circle.tag = tag;
+        if let Some(comm_view) = &mut self.comm_view {
+            comm_view.tag = tag;
         }
     }
 

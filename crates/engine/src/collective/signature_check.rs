@@ -1,11 +1,11 @@
 //! Comparison of calls before a collective with KW_CHECK=1: each rank sends a record of its call to
-//! rank 0 of the circle, which compares them and sends the verdict to all. It is part of the run,
+//! rank 0 of the communicator, which compares them and sends the verdict to all. It is part of the run,
 //! so that a non-blocking call does not wait for it, and it uses the run's own tag: its messages
 //! precede those of the collective between any two ranks.
 
 use super::Failure;
 use super::drive::Driving;
-use super::{Circle, Drive, Memory, Run};
+use super::{CommView, Drive, Memory, Run};
 use kw_coll::{RECV, SEND, Schedule, Slice};
 use kw_sys::buf::Buf;
 
@@ -54,25 +54,25 @@ impl SignatureCheck {
     }
 
     /// The next thing to run, if there is one.
-    fn next(&mut self, circle: &Circle) -> bool {
-        let ranks = circle.members.size() as usize;
+    fn next(&mut self, comm_view: &CommView) -> bool {
+        let ranks = comm_view.members.size() as usize;
         let verdict = Buf::alloc(VERDICT);
         self.stage = match &self.stage {
-            Stage::Fresh if circle.rank > 0 => {
+            Stage::Fresh if comm_view.rank > 0 => {
                 let record = Buf::alloc(self.record.len());
                 record.write(0, &self.record);
-                Stage::Spreads(ask(circle, &record, &verdict), verdict)
+                Stage::Spreads(ask(comm_view, &record, &verdict), verdict)
             }
             Stage::Fresh => {
                 let all = Buf::alloc(ranks * self.record.len());
                 all.write(0, &self.record);
-                Stage::Gathers(gather(circle, self.record.len() as u64, &all), all)
+                Stage::Gathers(gather(comm_view, self.record.len() as u64, &all), all)
             }
             Stage::Gathers(_, all) => {
                 let mut records = vec![0; all.len() as usize];
                 all.read(0, &mut records);
                 verdict.write(0, &to_bytes((self.judge)(&records, ranks)));
-                Stage::Spreads(spread(circle, &verdict), verdict)
+                Stage::Spreads(spread(comm_view, &verdict), verdict)
             }
             Stage::Spreads(..) => return false,
         };
@@ -129,8 +129,8 @@ fn from_bytes(bytes: &[u8]) -> Option<Failure> {
     (class != 0).then_some(Failure::Disagreement { code: class, text })
 }
 
-fn of(circle: &Circle, schedule: Schedule, buffers: [&Buf; 2]) -> Box<Run> {
-    let mut run = Run::idle(circle.clone());
+fn of(comm_view: &CommView, schedule: Schedule, buffers: [&Buf; 2]) -> Box<Run> {
+    let mut run = Run::idle(comm_view.clone());
     run.work().schedule = schedule;
     buffers
         .into_iter()
@@ -139,30 +139,30 @@ fn of(circle: &Circle, schedule: Schedule, buffers: [&Buf; 2]) -> Box<Run> {
 }
 
 /// Rank 0: records of `each` bytes from all others.
-fn gather(circle: &Circle, each: u64, all: &Buf) -> Box<Run> {
+fn gather(comm_view: &CommView, each: u64, all: &Buf) -> Box<Run> {
     let mut s = Schedule::default();
     let whole = Slice::whole(RECV, all.len());
-    for r in 1..circle.members.size() {
+    for r in 1..comm_view.members.size() {
         s.recv(r, whole.part(r as u64 * each, each));
     }
-    of(circle, s, [&Buf::EMPTY, all])
+    of(comm_view, s, [&Buf::EMPTY, all])
 }
 
 /// Rank 0: the verdict for all others.
-fn spread(circle: &Circle, verdict: &Buf) -> Box<Run> {
+fn spread(comm_view: &CommView, verdict: &Buf) -> Box<Run> {
     let mut s = Schedule::default();
-    for r in 1..circle.members.size() {
+    for r in 1..comm_view.members.size() {
         s.send(r, Slice::whole(SEND, VERDICT as u64));
     }
-    of(circle, s, [verdict, &Buf::EMPTY])
+    of(comm_view, s, [verdict, &Buf::EMPTY])
 }
 
 /// Others: the record to rank 0, the verdict back.
-fn ask(circle: &Circle, record: &Buf, verdict: &Buf) -> Box<Run> {
+fn ask(comm_view: &CommView, record: &Buf, verdict: &Buf) -> Box<Run> {
     let mut s = Schedule::default();
     s.recv(0, Slice::whole(RECV, VERDICT as u64));
     s.send(0, Slice::whole(SEND, record.len()));
-    of(circle, s, [record, verdict])
+    of(comm_view, s, [record, verdict])
 }
 
 impl Driving<'_> {
@@ -170,7 +170,8 @@ impl Driving<'_> {
     /// failure.
     #[cold]
     pub(super) fn compare(&mut self, run: &mut Run) -> Option<Drive> {
-        let (mut signature_check, circle) = (run.signature_check.take()?, run.circle.clone()?);
+        let (mut signature_check, comm_view) =
+            (run.signature_check.take()?, run.comm_view.clone()?);
         loop {
             if let Some(own) = signature_check.run() {
                 match self.drive(own) {
@@ -184,7 +185,7 @@ impl Driving<'_> {
             if run.failure.is_some() {
                 return None;
             }
-            if !signature_check.next(&circle) {
+            if !signature_check.next(&comm_view) {
                 run.failure = signature_check.verdict();
                 return None;
             }

@@ -38,10 +38,10 @@ impl Collectives {
 }
 
 fn view(req: ReqId, run: &Run) -> Option<RunView> {
-    let circle = run.circle.as_ref()?;
+    let comm_view = run.comm_view.as_ref()?;
     Some(RunView {
         req,
-        place: (circle.context, circle.tag),
+        place: (comm_view.context, comm_view.tag),
         watch: run.waits_on(),
         flights: run.flights().iter().filter_map(|f| f.req).collect(),
         wants_user: matches!(run.state, State::WantsUser | State::InUser),

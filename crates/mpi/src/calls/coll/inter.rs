@@ -9,7 +9,7 @@ use super::plan::{listed, mix};
 use crate::calls::p2p::running;
 use kw_coll::inter::{self, Emit, InterAsk, Role};
 use kw_coll::{Blocks, Coll, RECV, SEND};
-use kw_engine::{Circle, Memory};
+use kw_engine::{CommView, Memory};
 use kw_objects::Comm;
 use kw_objects::comm::PROC_NULL;
 use kw_objects::error::{Class, Res, fail};
@@ -95,8 +95,8 @@ fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u3
     Ok((InterAsk { role, ..ask(comm) }, others))
 }
 
-/// The circle of the next collective call on an intercommunicator.
-pub(super) fn circle(comm: &mut Comm) -> Circle {
+/// The communicator as the next collective call on an intercommunicator.
+pub(super) fn comm_view(comm: &mut Comm) -> CommView {
     let (first, rank, _) = numbered(comm);
     let members = match &comm.both {
         Some(both) => both.clone(),
@@ -110,7 +110,7 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
             comm.both.insert(Arc::new(both)).clone()
         }
     };
-    Circle {
+    CommView {
         members,
         context: comm.context.collective(),
         rank,
@@ -123,9 +123,9 @@ pub(super) fn circle(comm: &mut Comm) -> Circle {
 
 fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
     let (engine, tables) = running(state)?;
-    let circle = circle(tables.comm_mut(comm)?);
+    let comm_view = comm_view(tables.comm_mut(comm)?);
     let planner = &mut engine.parts.collectives.planner;
-    Ok(planner.plan_inter(engine.job.agreed(), circle, emit, ask))
+    Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, ask))
 }
 
 /// Lays out a call with a send and a receive buffer.

@@ -4,7 +4,7 @@ use super::arguments::{Data, apart, checked_root, in_a_row, intra, read_lists, r
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::p2p::running;
 use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
-use kw_engine::{Caller, Circle, Collectives, Combining, Memory, Run};
+use kw_engine::{Caller, Collectives, Combining, CommView, Memory, Run};
 use kw_objects::Comm;
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH};
@@ -51,14 +51,21 @@ pub(super) fn lay_out(
     let mut run = match planner.again(channels, &caller, what, ask, &buffers) {
         Some(run) => run,
         None => {
-            let circle = caller.circle();
+            let comm_view = caller.comm_view();
             let nodes = c.nodes(engine.job.agreed()).cloned();
             let ask = Ask {
                 nodes: nodes.as_deref(),
                 levels: c.levels(engine.job.agreed()).map(|l| &**l),
                 ..*ask
             };
-            planner.plan(channels, engine.job.agreed(), circle, what, &ask, &buffers)
+            planner.plan(
+                channels,
+                engine.job.agreed(),
+                comm_view,
+                what,
+                &ask,
+                &buffers,
+            )
         }
     };
     run.take_buffers(buffers);
@@ -96,9 +103,9 @@ fn caller(comm: &mut Comm) -> Caller<'_> {
     }
 }
 
-/// Its circle.
-pub(super) fn circle(comm: &mut Comm) -> Circle {
-    caller(comm).circle()
+/// Its view of the communicator.
+pub(super) fn comm_view(comm: &mut Comm) -> CommView {
+    caller(comm).comm_view()
 }
 
 #[inline]

@@ -19,7 +19,7 @@ use super::plan::Plan;
 use crate::calls::p2p::running;
 use crate::group_collectives::Members;
 use kw_base::Peer;
-use kw_engine::{Circle, Run, SignatureCheck};
+use kw_engine::{CommView, Run, SignatureCheck};
 use kw_objects::Group;
 use kw_objects::comm::Comm;
 use kw_objects::error::{Fault, Res};
@@ -178,7 +178,7 @@ pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
 pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Plan {
     let (_, tables) = running(state)?;
     let record = say::head(tables.comm(comm)?, name);
-    let mut run = Run::tell(circle(tables.comm_mut(comm)?), word);
+    let mut run = Run::tell(comm_view(tables.comm_mut(comm)?), word);
     if tables.checking {
         run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     }
@@ -248,14 +248,14 @@ fn listed(groups: &[&Group]) -> String {
 /// A run of all ranks of the communicator that only compares.
 fn alone(state: &mut State, comm: CommH, record: &Record) -> Plan {
     let (_, tables) = running(state)?;
-    let mut run = Run::idle(circle(tables.comm_mut(comm)?));
+    let mut run = Run::idle(comm_view(tables.comm_mut(comm)?));
     run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     Ok(Box::new(run))
 }
 
-fn circle(comm: &mut Comm) -> Circle {
+fn comm_view(comm: &mut Comm) -> CommView {
     if comm.is_inter() {
-        return super::inter::circle(comm);
+        return super::inter::comm_view(comm);
     }
-    super::plan::circle(comm)
+    super::plan::comm_view(comm)
 }
