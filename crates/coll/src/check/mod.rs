@@ -8,7 +8,7 @@
 //! messages left over.
 //!
 //! It runs the library's own executor ([`crate::executor`]): ops, progress and flow control are
-//! those of the engine, on memory and flags that are made up here (`ground.rs`). Every raise
+//! those of the engine, on memory and flags that are made up here (`context.rs`). Every raise
 //! publishes what its rank knows, every look at a flag takes in what it has seen, and messages
 //! carry it; two accesses of a shm buffer that this does not order are a fault (`shm_buffers.rs`).
 //! Stages must go up, slices stay within the shm buffer, and the ranks of a node agree on its kind.
@@ -19,7 +19,7 @@
 //! enough.
 
 mod clock;
-mod ground;
+mod context;
 mod rank;
 mod shm_buffers;
 mod symbol;
@@ -30,7 +30,7 @@ use super::{
     is_shm_buffer,
 };
 use clock::Clock;
-use ground::{Ground, Rows};
+use context::{CheckedContext, Rows};
 use rank::{Flight, Rank};
 use shm_buffers::{Area, BufferId, ShmBuffers};
 use std::collections::{HashMap, VecDeque};
@@ -293,9 +293,9 @@ impl World {
         let mut moved = false;
         let (next, flow) = match (flow, shares) {
             (Some(mut flow), true) => {
-                let mut ground = Ground::new(self, me);
-                let next = progress.go_on(&ops, false, &mut flow, &mut ground);
-                moved = ground.moved;
+                let mut context = CheckedContext::new(self, me);
+                let next = progress.go_on(&ops, false, &mut flow, &mut context);
+                moved = context.moved;
                 (next, Some(flow))
             }
             (flow, _) => (progress.next_step(steps as u32), flow),
@@ -337,7 +337,7 @@ impl World {
         let (flow, progress) = (rank.flow.take(), rank.progress.take());
         if let (Some(mut flow), Some(mut progress)) = (flow, progress) {
             if shm_buffer != ShmBuffer::None {
-                progress.end(&mut flow, &mut Ground::new(self, me));
+                progress.end(&mut flow, &mut CheckedContext::new(self, me));
             }
             self.ranks[me].flow = Some(flow);
         }

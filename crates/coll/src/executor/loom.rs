@@ -2,7 +2,9 @@
 //! the shared memory is cells in which loom finds any two accesses that nothing orders. Each rank
 //! runs a row of collectives by [`Progress::go_on`]. Run with `make loom`.
 
-use super::{Capacity, Flags, FlowControl, Ground, Need, Next, Op, Progress, STAGE_BITS, Spot};
+use super::{
+    AreaOffset, Capacity, ExecContext, Flags, FlowControl, Need, Next, Op, Progress, STAGE_BITS,
+};
 use kw_base::sync::atomic::{AtomicU64, Ordering};
 use kw_base::sync::{Arc, thread};
 use loom::cell::UnsafeCell;
@@ -50,32 +52,32 @@ impl Flags for Side {
 }
 
 /// The contents of a cell do not matter: loom checks the order of accesses.
-impl Ground for Side {
+impl ExecContext for Side {
     type Flags = Self;
 
     fn flags(&mut self) -> &mut Self {
         self
     }
 
-    fn copy(&mut self, _: Spot, to: Spot, _: u32) {
+    fn copy(&mut self, _: AreaOffset, to: AreaOffset, _: u32) {
         match to.area {
             1 => self.cell().with_mut(|_| ()),
             _ => self.cell().with(|_| ()),
         }
     }
 
-    fn reduce(&mut self, _: Spot, _: Spot, _: u32) {}
+    fn reduce(&mut self, _: AreaOffset, _: AreaOffset, _: u32) {}
 
-    fn combine(&mut self, _: Spot, _: Spot, _: Spot, _: u32) {}
+    fn combine(&mut self, _: AreaOffset, _: AreaOffset, _: AreaOffset, _: u32) {}
 }
 
 /// Rank 0 publishes data and waits for no rank; rank 1 signals before it reads, so its mark in one
 /// collective does not show that it has ended that one.
 fn ops(me: u32) -> Vec<Op> {
-    let spot = |area| Spot { area, by: 0 };
+    let offset = |area| AreaOffset { area, by: 0 };
     let copy = |from, to| Op::Copy {
-        from: spot(from),
-        to: spot(to),
+        from: offset(from),
+        to: offset(to),
         len: 1,
     };
     match me {

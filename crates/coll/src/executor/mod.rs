@@ -4,17 +4,17 @@
 //!
 //! - A [`Schedule`](crate::Schedule) names memory in units. A *plan* is a schedule with its
 //!   [`Op`]s: [`bind`] resolves each copy, reduction and wait with contiguous memory to bytes
-//!   ([`Spot`]: area and first byte; the lengths are in the op). An op that cannot be resolved
+//!   ([`AreaOffset`]: area and first byte; the lengths are in the op). An op that cannot be resolved
 //!   stays a [`Step`](crate::Step) of the schedule ([`Op::Step`]).
 //! - [`Progress`] is one run of a plan. [`Progress::go_on`] is the interpreter, the only one: it
 //!   runs ops until one has to wait, or is a step that only the owner can do (messages, typed
-//!   memory, functions of the user), and says so with [`Next`]. It calls nothing but a [`Ground`]:
-//!   the bytes of the areas, and the flags of the ranks.
+//!   memory, functions of the user), and says so with [`Next`]. It calls nothing but an
+//!   [`ExecContext`]: the bytes of the areas, and the flags of the ranks.
 //! - [`FlowControl`] is one rank's side of the memory that the ranks of a node share: which
 //!   collective's turn it is, which line, slot and part of the ring a collective has
 //!   ([`Reservation`]), and when it may touch them. It reads and writes nothing but [`Flags`].
 //!
-//! The engine's ground is the segment of the host. The symbolic checker's is a set of vector
+//! The engine's context is the segment of the host. The symbolic checker's is a set of vector
 //! clocks, the loom model's are loom's own atomics and cells: both run this code.
 
 mod flow;
@@ -26,7 +26,7 @@ mod ring;
 mod tests;
 
 pub use flow::{Capacity, FlowControl, Need, Reservation, Wait};
-pub use ops::{Ground, Next, Op, Places, Progress, Spot, bind};
+pub use ops::{AreaOffset, ExecContext, Next, Op, Progress, Resolver, bind};
 
 /// Bits of a flag's word that hold the stage; those above hold the number of the collective.
 pub const STAGE_BITS: u32 = 20;

@@ -4,9 +4,9 @@ use super::flow::Seen;
 use super::{Flags, FlowControl, LAST_STAGE, Reservation, Wait};
 use crate::{Schedule, Slice, Step, is_shm_buffer};
 
-/// A byte of one of the areas that a [`Ground`] knows.
+/// A byte of one of the areas that a [`ExecContext`] knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spot {
+pub struct AreaOffset {
     /// The area.
     pub area: u32,
     /// Bytes from its beginning.
@@ -19,29 +19,29 @@ pub enum Op {
     /// Copies bytes.
     Copy {
         /// Source.
-        from: Spot,
+        from: AreaOffset,
         /// Destination.
-        to: Spot,
+        to: AreaOffset,
         /// Length in bytes.
         len: u32,
     },
     /// `right = left op right`.
     Reduce {
         /// Left operand.
-        left: Spot,
+        left: AreaOffset,
         /// Right operand and result.
-        right: Spot,
+        right: AreaOffset,
         /// Length in bytes, of whole elements.
         len: u32,
     },
     /// `into = left op right`.
     Combine {
         /// Left operand.
-        left: Spot,
+        left: AreaOffset,
         /// Right operand.
-        right: Spot,
+        right: AreaOffset,
         /// Result, none of both.
-        into: Spot,
+        into: AreaOffset,
         /// Length in bytes, of whole elements.
         len: u32,
     },
@@ -61,7 +61,7 @@ pub enum Op {
 }
 
 /// Memory and flags that a plan's ops act on.
-pub trait Ground {
+pub trait ExecContext {
     /// The flags of the ranks.
     type Flags: Flags;
 
@@ -69,20 +69,20 @@ pub trait Ground {
     fn flags(&mut self) -> &mut Self::Flags;
 
     /// Copies bytes that do not overlap.
-    fn copy(&mut self, from: Spot, to: Spot, len: u32);
+    fn copy(&mut self, from: AreaOffset, to: AreaOffset, len: u32);
 
     /// `right = left op right` for the elements in `len` bytes.
-    fn reduce(&mut self, left: Spot, right: Spot, len: u32);
+    fn reduce(&mut self, left: AreaOffset, right: AreaOffset, len: u32);
 
     /// `into = left op right` for the elements in `len` bytes.
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32);
+    fn combine(&mut self, left: AreaOffset, right: AreaOffset, into: AreaOffset, len: u32);
 }
 
 /// Resolver of slices to locations.
-pub trait Places {
+pub trait Resolver {
     /// The slice's first byte and its bytes, if it is contiguous, and always will be for this plan.
     /// Never asked for an empty slice.
-    fn row(&self, slice: Slice) -> Option<(Spot, u64)>;
+    fn row(&self, slice: Slice) -> Option<(AreaOffset, u64)>;
 
     /// Whether elements are combined by one of the library's loops, so that reductions can be ops.
     fn combines(&self) -> bool;
@@ -96,29 +96,32 @@ pub trait Places {
 
 /// The ops of a schedule that uses shared memory. For others all steps are left to the owner, which
 /// needs no ops for that ([`Progress::next_step`]).
-pub fn bind(schedule: &Schedule, places: &impl Places, ops: &mut Vec<Op>) {
+pub fn bind(schedule: &Schedule, resolver: &impl Resolver, ops: &mut Vec<Op>) {
     ops.clear();
     ops.reserve(schedule.steps.len());
     let mut i = 0;
     while let Some(&step) = schedule.steps.get(i) {
         let pair = (step, schedule.steps.get(i + 1).copied());
-        let fused = fuse(pair, places);
-        ops.push(fused.unwrap_or_else(|| one(step, places).unwrap_or(Op::Step(i as u32))));
+        let fused = fuse(pair, resolver);
+        ops.push(fused.unwrap_or_else(|| one(step, resolver).unwrap_or(Op::Step(i as u32))));
         i += 1 + fused.is_some() as usize;
     }
 }
 
 /// A copy and a reduction into its destination are one op if others do not wait for the copy.
-fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
+fn fuse(pair: (Step, Option<Step>), resolver: &impl Resolver) -> Option<Op> {
     let (Step::Copy { from, to }, Some(Step::Reduce { left, right })) = pair else {
         return None;
     };
     let alone = to == right && !is_shm_buffer(to.buf);
-    if !alone || !places.combines() {
+    if !alone || !resolver.combines() {
         return None;
     }
-    let ((a, len), (b, room), (c, fits)) =
-        (row(left, places)?, row(from, places)?, row(to, places)?);
+    let ((a, len), (b, room), (c, fits)) = (
+        row(left, resolver)?,
+        row(from, resolver)?,
+        row(to, resolver)?,
+    );
     (len == room && room == fits).then_some(Op::Combine {
         left: a,
         right: b,
@@ -127,23 +130,23 @@ fn fuse(pair: (Step, Option<Step>), places: &impl Places) -> Option<Op> {
     })
 }
 
-fn one(step: Step, places: &impl Places) -> Option<Op> {
+fn one(step: Step, resolver: &impl Resolver) -> Option<Op> {
     Some(match step {
         Step::Copy { from, to } => {
-            let ((from, len), (to, room)) = (row(from, places)?, row(to, places)?);
+            let ((from, len), (to, room)) = (row(from, resolver)?, row(to, resolver)?);
             let len = u32::try_from(len)
                 .ok()
-                .filter(|_| len == room && len < places.long())?;
+                .filter(|_| len == room && len < resolver.long())?;
             Op::Copy { from, to, len }
         }
-        Step::Reduce { left, right } if places.combines() => {
-            let ((left, len), (right, room)) = (row(left, places)?, row(right, places)?);
+        Step::Reduce { left, right } if resolver.combines() => {
+            let ((left, len), (right, room)) = (row(left, resolver)?, row(right, resolver)?);
             let len = u32::try_from(len).ok().filter(|_| len == room)?;
             Op::Reduce { left, right, len }
         }
         Step::Raise(stage) => Op::Raise(stage),
         Step::Watch { rank, stage } => Op::Watch {
-            member: places.member(rank)?,
+            member: resolver.member(rank)?,
             stage,
         },
         Step::WatchAll(stage) => Op::WatchAll(stage),
@@ -151,11 +154,11 @@ fn one(step: Step, places: &impl Places) -> Option<Op> {
     })
 }
 
-fn row(slice: Slice, places: &impl Places) -> Option<(Spot, u64)> {
+fn row(slice: Slice, resolver: &impl Resolver) -> Option<(AreaOffset, u64)> {
     if slice.is_empty() {
         return None;
     }
-    places.row(slice)
+    resolver.row(slice)
 }
 
 /// Reason why the interpreter stops.
@@ -236,14 +239,14 @@ impl Progress {
     /// Runs as far as possible without waiting. `only_here`: no messages are exchanged, so only
     /// ranks that wait on this rank's flags depend on it.
     #[inline(always)]
-    pub fn go_on<G: Ground>(
+    pub fn go_on<G: ExecContext>(
         &mut self,
         ops: &[Op],
         only_here: bool,
         flow: &mut FlowControl,
-        ground: &mut G,
+        context: &mut G,
     ) -> Next {
-        if let Some(wait) = flow.open(&mut self.place, ground.flags()) {
+        if let Some(wait) = flow.open(&mut self.place, context.flags()) {
             return Next::Wait(wait);
         }
         let mut pc = self.pc;
@@ -253,11 +256,11 @@ impl Progress {
             };
             let seen = match *op {
                 Op::Copy { from, to, len } => {
-                    ground.copy(from, to, len);
+                    context.copy(from, to, len);
                     Seen::Yes
                 }
                 Op::Reduce { left, right, len } => {
-                    ground.reduce(left, right, len);
+                    context.reduce(left, right, len);
                     Seen::Yes
                 }
                 Op::Combine {
@@ -266,18 +269,18 @@ impl Progress {
                     into,
                     len,
                 } => {
-                    ground.combine(left, right, into, len);
+                    context.combine(left, right, into, len);
                     Seen::Yes
                 }
                 Op::Raise(stage) => {
-                    self.raise(stage, flow, ground.flags());
+                    self.raise(stage, flow, context.flags());
                     Seen::Yes
                 }
                 Op::Watch { member, stage } => {
                     let watched = (member, stage);
-                    flow.look(&self.place, self.signature, watched, ground.flags())
+                    flow.look(&self.place, self.signature, watched, context.flags())
                 }
-                Op::WatchAll(stage) => self.watch_all(stage, flow, ground.flags()),
+                Op::WatchAll(stage) => self.watch_all(stage, flow, context.flags()),
                 Op::Step(step) => break Next::Step(step),
             };
             match seen {
@@ -289,7 +292,7 @@ impl Progress {
                     // wait for those.
                     self.contradicted(op, theirs);
                     if only_here {
-                        self.raise(LAST_STAGE, flow, ground.flags());
+                        self.raise(LAST_STAGE, flow, context.flags());
                         break Next::End;
                     }
                     pc += self.skips(op, flow.members()) as u32;

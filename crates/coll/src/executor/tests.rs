@@ -1,8 +1,8 @@
 //! The executor on memory that can be read: every state of a run is driven from outside.
 
 use super::{
-    Capacity, Flags, FlowControl, Ground, LAST_STAGE, Need, Next, Op, Places, Progress,
-    Reservation, STAGE_BITS, Spot, Wait, bind,
+    AreaOffset, Capacity, ExecContext, Flags, FlowControl, LAST_STAGE, Need, Next, Op, Progress,
+    Reservation, Resolver, STAGE_BITS, Wait, bind,
 };
 use crate::{RECV, SEND, SHM_BUFFERS, Schedule, Slice, Step, TEMPS};
 
@@ -28,26 +28,26 @@ impl Flags for Bench {
     }
 }
 
-impl Ground for Bench {
+impl ExecContext for Bench {
     type Flags = Self;
 
     fn flags(&mut self) -> &mut Self {
         self
     }
 
-    fn copy(&mut self, from: Spot, to: Spot, len: u32) {
+    fn copy(&mut self, from: AreaOffset, to: AreaOffset, len: u32) {
         self.did.push(format!(
             "copy {}+{} {}+{} {len}",
             from.area, from.by, to.area, to.by
         ));
     }
 
-    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
+    fn reduce(&mut self, left: AreaOffset, right: AreaOffset, len: u32) {
         self.did
             .push(format!("reduce {} {} {len}", left.area, right.area));
     }
 
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
+    fn combine(&mut self, left: AreaOffset, right: AreaOffset, into: AreaOffset, len: u32) {
         self.did.push(format!(
             "combine {} {} {} {len}",
             left.area, right.area, into.area
@@ -189,15 +189,15 @@ fn a_run_with_messages_goes_on_past_a_rank_in_another_call() {
 /// 5.
 struct Eight;
 
-impl Places for Eight {
-    fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
+impl Resolver for Eight {
+    fn row(&self, slice: Slice) -> Option<(AreaOffset, u64)> {
         let (area, first) = match slice.buf {
             TEMPS.. => return None,
             SHM_BUFFERS.. => (5, (slice.buf - SHM_BUFFERS) as i64 * 100),
             area => (area, 0),
         };
         let by = u32::try_from(first + 8 * slice.at).ok()?;
-        Some((Spot { area, by }, 8 * slice.len))
+        Some((AreaOffset { area, by }, 8 * slice.len))
     }
 
     fn combines(&self) -> bool {
@@ -229,8 +229,13 @@ fn binding_works_out_what_lies_in_a_row_and_leaves_the_rest() {
     s.send(1, send);
     let mut ops = Vec::new();
     bind(&s, &Eight, &mut ops);
-    let spot = |area, by| Spot { area, by };
-    let (a, b, zero, two) = (spot(SEND, 0), spot(RECV, 0), spot(5, 0), spot(5, 200));
+    let offset = |area, by| AreaOffset { area, by };
+    let (a, b, zero, two) = (
+        offset(SEND, 0),
+        offset(RECV, 0),
+        offset(5, 0),
+        offset(5, 200),
+    );
     let copy = |from, to| Op::Copy { from, to, len: 32 };
     let expected = [
         copy(a, two),

@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::run::Run;
 use super::signature::Signature;
 use super::user::Combining;
-use kw_coll::executor::{self, Flags, Need, Next, Places, Spot, Wait, bind};
+use kw_coll::executor::{self, AreaOffset, Flags, Need, Next, Resolver, Wait, bind};
 use kw_coll::{SHM_BUFFERS, ShmBuffer, Slice, TEMPS};
 use kw_path::shm::region::ShmRegion;
 use kw_sys::buf::Addr;
@@ -31,7 +31,7 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     /// A slice of a shm buffer.
-    fn shm_buffer(&self, slice: Slice) -> Option<(Spot, u64)> {
+    fn shm_buffer(&self, slice: Slice) -> Option<(AreaOffset, u64)> {
         let (region_use, shm_region) = (self.region_use, &self.channel.shm_region);
         let rank = slice.buf - SHM_BUFFERS;
         self.channel.member(rank)?;
@@ -45,12 +45,12 @@ impl Rows<'_> {
             Part::Area(at) => (SHM_BUFFER_AREA, shm_region.to(region_use.areas, place) + at),
         };
         let by = u32::try_from(by).ok()?;
-        Some((Spot { area, by }, bytes))
+        Some((AreaOffset { area, by }, bytes))
     }
 }
 
-impl Places for Rows<'_> {
-    fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
+impl Resolver for Rows<'_> {
+    fn row(&self, slice: Slice) -> Option<(AreaOffset, u64)> {
         match slice.buf {
             TEMPS.. => None,
             SHM_BUFFERS.. => self.shm_buffer(slice),
@@ -59,7 +59,7 @@ impl Places for Rows<'_> {
                 let (_, size) = self.buffers.get(area as usize)?.plain()?;
                 let by = u64::try_from(slice.at).ok()?.checked_mul(size)?;
                 let by = u32::try_from(by).ok()?;
-                Some((Spot { area, by }, slice.len * size))
+                Some((AreaOffset { area, by }, slice.len * size))
             }
         }
     }
@@ -123,7 +123,7 @@ impl Flags for ShmRegionFlags<'_> {
 }
 
 /// The flags, and the areas that a plan's ops touch.
-struct ShmRegionGround<'a> {
+struct ShmRegionContext<'a> {
     flags: ShmRegionFlags<'a>,
     /// Start addresses of the caller's buffers.
     buffers: &'a [Addr; 2],
@@ -132,19 +132,19 @@ struct ShmRegionGround<'a> {
     combining: &'a Option<Combining>,
 }
 
-impl<'a> ShmRegionGround<'a> {
+impl<'a> ShmRegionContext<'a> {
     #[inline(always)]
-    fn at(&self, spot: Spot, len: u32) -> Region<'a> {
-        let (by, len) = (spot.by as u64, len as u64);
-        match self.buffers.get(spot.area as usize) {
+    fn at(&self, offset: AreaOffset, len: u32) -> Region<'a> {
+        let (by, len) = (offset.by as u64, len as u64);
+        match self.buffers.get(offset.area as usize) {
             Some(buffer) => Region::assume_lent(buffer.assume_offset(by as i64), len),
-            None if spot.area == LINE_AREA => self.lines.part(by, len),
+            None if offset.area == LINE_AREA => self.lines.part(by, len),
             None => self.shm_buffers.part(by, len),
         }
     }
 }
 
-impl<'a> executor::Ground for ShmRegionGround<'a> {
+impl<'a> executor::ExecContext for ShmRegionContext<'a> {
     type Flags = ShmRegionFlags<'a>;
 
     #[inline(always)]
@@ -153,19 +153,19 @@ impl<'a> executor::Ground for ShmRegionGround<'a> {
     }
 
     #[inline(always)]
-    fn copy(&mut self, from: Spot, to: Spot, len: u32) {
+    fn copy(&mut self, from: AreaOffset, to: AreaOffset, len: u32) {
         self.at(from, len).copy_to(self.at(to, len));
     }
 
     #[inline(always)]
-    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
+    fn reduce(&mut self, left: AreaOffset, right: AreaOffset, len: u32) {
         if let Some(Combining::Kernel(kernel)) = self.combining {
             kernel.run(self.at(left, len), self.at(right, len));
         }
     }
 
     #[inline(always)]
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
+    fn combine(&mut self, left: AreaOffset, right: AreaOffset, into: AreaOffset, len: u32) {
         if let Some(Combining::Kernel(kernel)) = self.combining {
             kernel.run_into(self.at(left, len), self.at(right, len), self.at(into, len));
         }
@@ -244,7 +244,7 @@ impl Channel {
             shm_region,
             places: &self.places,
         };
-        let mut ground = ShmRegionGround {
+        let mut context = ShmRegionContext {
             flags,
             buffers: &run.bases,
             lines: shm_region.all_lines(at_work.number),
@@ -253,7 +253,7 @@ impl Channel {
         };
         let (ops, flow) = (&run.ops, &mut self.flow);
         let only_here = run.work.as_ref().is_none_or(|w| w.schedule.slots == 0);
-        let next = run.progress.go_on(ops, only_here, flow, &mut ground);
+        let next = run.progress.go_on(ops, only_here, flow, &mut context);
         if run.progress.odd.is_some() {
             self.contradicted(run);
         }

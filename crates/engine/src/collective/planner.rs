@@ -135,8 +135,8 @@ impl Planner {
         run
     }
 
-    /// The basis between the groups of an intercommunicator; the members of `comm_view` are the ranks of
-    /// both.
+    /// The basis between the groups of an intercommunicator; the members of
+    /// `comm_view` are the ranks of both.
     pub fn plan_inter(
         &mut self,
         agreed: &Agreed,

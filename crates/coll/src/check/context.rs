@@ -3,20 +3,20 @@
 
 use super::rank::Rank;
 use super::{Region, World};
-use crate::executor::{self, Flags, LAST_STAGE, Places, STAGE_BITS, Spot};
+use crate::executor::{self, AreaOffset, Flags, LAST_STAGE, Resolver, STAGE_BITS};
 use crate::{Slice, is_shm_buffer};
 
 /// Locations of a rank's slices: the area is the buffer, and a symbol is a byte. Memory with longer
 /// units is not contiguous, so that the executor leaves it to its owner.
 pub struct Rows<'a>(pub &'a Rank);
 
-impl Places for Rows<'_> {
-    fn row(&self, slice: Slice) -> Option<(Spot, u64)> {
+impl Resolver for Rows<'_> {
+    fn row(&self, slice: Slice) -> Option<(AreaOffset, u64)> {
         if !is_shm_buffer(slice.buf) && self.0.unit(slice.buf) != 1 {
             return None;
         }
         let (area, by) = (slice.buf, u32::try_from(slice.at).ok()?);
-        Some((Spot { area, by }, slice.len))
+        Some((AreaOffset { area, by }, slice.len))
     }
 
     fn combines(&self) -> bool {
@@ -33,34 +33,34 @@ impl Places for Rows<'_> {
     }
 }
 
-/// The ground of one rank.
-pub struct Ground<'a> {
+/// Context of one rank.
+pub struct CheckedContext<'a> {
     world: &'a mut World,
     me: usize,
     /// It has seen a word that it had not seen before.
     pub moved: bool,
 }
 
-impl<'a> Ground<'a> {
-    pub fn new(world: &'a mut World, me: usize) -> Ground<'a> {
-        Ground {
+impl<'a> CheckedContext<'a> {
+    pub fn new(world: &'a mut World, me: usize) -> CheckedContext<'a> {
+        CheckedContext {
             world,
             me,
             moved: false,
         }
     }
 
-    fn region(&mut self, spot: Spot, len: u32) -> Region {
+    fn region(&mut self, offset: AreaOffset, len: u32) -> Region {
         let slice = Slice {
-            buf: spot.area,
-            at: spot.by as i64,
+            buf: offset.area,
+            at: offset.by as i64,
             len: len as u64,
         };
         self.world.region(self.me, slice)
     }
 }
 
-impl Flags for Ground<'_> {
+impl Flags for CheckedContext<'_> {
     /// The marks of a member that this rank knows of came before; of the others in that line it
     /// sees the next one, or the newest.
     fn word(&mut self, member: u32, number: u64) -> u64 {
@@ -95,24 +95,24 @@ impl Flags for Ground<'_> {
     }
 }
 
-impl executor::Ground for Ground<'_> {
+impl executor::ExecContext for CheckedContext<'_> {
     type Flags = Self;
 
     fn flags(&mut self) -> &mut Self {
         self
     }
 
-    fn copy(&mut self, from: Spot, to: Spot, len: u32) {
+    fn copy(&mut self, from: AreaOffset, to: AreaOffset, len: u32) {
         let (a, b) = (self.region(from, len), self.region(to, len));
         self.world.copy_region(self.me, a, b);
     }
 
-    fn reduce(&mut self, left: Spot, right: Spot, len: u32) {
+    fn reduce(&mut self, left: AreaOffset, right: AreaOffset, len: u32) {
         let (a, b) = (self.region(left, len), self.region(right, len));
         self.world.reduce_region(self.me, a, b);
     }
 
-    fn combine(&mut self, left: Spot, right: Spot, into: Spot, len: u32) {
+    fn combine(&mut self, left: AreaOffset, right: AreaOffset, into: AreaOffset, len: u32) {
         self.copy(right, into, len);
         self.reduce(left, into, len);
     }
