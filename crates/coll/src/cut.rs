@@ -1,7 +1,7 @@
 //! A shm buffer cut into equal slots that take turns, so that data of any length flows through it
 //! in pieces.
 
-use super::{Ask, Schedule, ShmBuffer, Slice};
+use super::{CallView, Schedule, ShmBuffer, Slice};
 
 /// Slots start at multiples of this many units, if they are long enough.
 const ALIGN: u64 = 64;
@@ -15,7 +15,7 @@ const RECENT: u64 = 2048;
 /// The shm buffers of all ranks, cut alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a> {
-    ask: &'a Ask<'a>,
+    call: &'a CallView<'a>,
     whole: u64,
     each: u64,
     slots: u64,
@@ -25,49 +25,55 @@ pub struct Cut<'a> {
 impl<'a> Cut<'a> {
     /// For data of `len` units: a short shm buffer as one slot, if it holds all, else as
     /// [`Cut::long`].
-    pub fn new(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
-        Cut::short(ask, s, len).unwrap_or_else(|| Cut::long(ask, s, len, least))
+    pub fn new(call: &'a CallView, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
+        Cut::short(call, s, len).unwrap_or_else(|| Cut::long(call, s, len, least))
     }
 
     /// A long shm buffer for data of `len` units, in slots of about as many kilobytes as the
     /// table's row says; the pieces have equal lengths if possible. There are `least` slots (3 at
     /// most), unless the data needs fewer. If possible a long shm buffer is longer than the caches
     /// of a core, so that no cache holds the lines of a reused slot.
-    pub fn long(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
-        let most = most(ask, least, 1);
-        Cut::slots_of(ask, s, len.div_ceil(most), len, 0, most)
+    pub fn long(call: &'a CallView, s: &mut Schedule, len: u64, least: u64) -> Cut<'a> {
+        let most = most(call, least, 1);
+        Cut::slots_of(call, s, len.div_ceil(most), len, 0, most)
     }
 
     /// For `blocks` blocks with `len` units together. Every piece has a share of each block:
     /// [`Cut::share`] units if blocks are equal; otherwise the block's part of all data, rounded
     /// up.
-    pub fn blocks(ask: &'a Ask, s: &mut Schedule, len: u64, least: u64, blocks: u64) -> Cut<'a> {
-        if let Some(cut) = Cut::short(ask, s, len) {
+    pub fn blocks(
+        call: &'a CallView,
+        s: &mut Schedule,
+        len: u64,
+        least: u64,
+        blocks: u64,
+    ) -> Cut<'a> {
+        if let Some(cut) = Cut::short(call, s, len) {
             return cut;
         }
-        let most = most(ask, least, 2 * blocks);
+        let most = most(call, least, 2 * blocks);
         // Room for rounding up.
         let room = if most < 4 * blocks * ALIGN {
             blocks
         } else {
             blocks * ALIGN
         };
-        let pieces = if len <= self::most(ask, 1, 2 * blocks) {
+        let pieces = if len <= self::most(call, 1, 2 * blocks) {
             1
         } else {
             len.div_ceil(most - room)
         };
-        Cut::slots_of(ask, s, pieces, len, room, most)
+        Cut::slots_of(call, s, pieces, len, room, most)
     }
 
-    fn short(ask: &'a Ask, s: &mut Schedule, len: u64) -> Option<Cut<'a>> {
-        let shares_cores = ask.chooser.is_some_and(|c| c.site.shared);
-        if len > ask.shm_buffer_units().0 || !shares_cores && len * unit(ask) > RECENT {
+    fn short(call: &'a CallView, s: &mut Schedule, len: u64) -> Option<Cut<'a>> {
+        let shares_cores = call.chooser.is_some_and(|c| c.site.shared);
+        if len > call.shm_buffer_units().0 || !shares_cores && len * unit(call) > RECENT {
             return None;
         }
         s.use_short(len);
         Some(Cut {
-            ask,
+            call,
             whole: len,
             each: len,
             slots: 1,
@@ -76,14 +82,14 @@ impl<'a> Cut<'a> {
     }
 
     fn slots_of(
-        ask: &'a Ask,
+        call: &'a CallView,
         s: &mut Schedule,
         pieces: u64,
         len: u64,
         room: u64,
         most: u64,
     ) -> Cut<'a> {
-        let (_, whole) = ask.shm_buffer_units();
+        let (_, whole) = call.shm_buffer_units();
         let each = match pieces {
             1 => len,
             _ => raised(len.div_ceil(pieces) + room).min(most),
@@ -92,7 +98,7 @@ impl<'a> Cut<'a> {
         s.shm_buffer = ShmBuffer::Long;
         s.long = s.long.max(slots * each);
         Cut {
-            ask,
+            call,
             whole,
             each,
             slots,
@@ -120,7 +126,7 @@ impl<'a> Cut<'a> {
 
     /// Rank `r`'s slot for piece `i`.
     pub fn slot(&self, r: u32, i: u64) -> Slice {
-        let shm_buffer = self.ask.shm_buffer(r, self.whole);
+        let shm_buffer = self.call.shm_buffer(r, self.whole);
         shm_buffer.part(i % self.slots * self.each, self.each)
     }
 
@@ -140,35 +146,35 @@ impl<'a> Cut<'a> {
 pub type Pieces = (f64, f64);
 
 /// The pieces of a reduction's or a broadcast's data, as [`Cut::new`] makes them.
-pub fn pieces_of(ask: &Ask, least: u64) -> Pieces {
-    let cut = Cut::new(ask, &mut Schedule::default(), ask.count.max(1), least);
-    even(cut.pieces(), ask.bytes)
+pub fn pieces_of(call: &CallView, least: u64) -> Pieces {
+    let cut = Cut::new(call, &mut Schedule::default(), call.count.max(1), least);
+    even(cut.pieces(), call.bytes)
 }
 
 /// The cut that [`Cut::long`] would make.
-pub fn long_pieces_of(ask: &Ask, least: u64) -> Pieces {
-    let cut = Cut::long(ask, &mut Schedule::default(), ask.count.max(1), least);
-    even(cut.pieces(), ask.bytes)
+pub fn long_pieces_of(call: &CallView, least: u64) -> Pieces {
+    let cut = Cut::long(call, &mut Schedule::default(), call.count.max(1), least);
+    even(cut.pieces(), call.bytes)
 }
 
 /// The pieces of a block, as [`Cut::new`] makes them.
-pub fn block_pieces_of(ask: &Ask, least: u64) -> Pieces {
-    let cut = Cut::new(ask, &mut Schedule::default(), ask.bytes.max(1), least);
-    even(cut.pieces(), ask.bytes)
+pub fn block_pieces_of(call: &CallView, least: u64) -> Pieces {
+    let cut = Cut::new(call, &mut Schedule::default(), call.bytes.max(1), least);
+    even(cut.pieces(), call.bytes)
 }
 
 /// The pieces of all blocks of a reduce-scatter, as [`Cut::blocks`] makes them.
-pub fn all_pieces_of(ask: &Ask, least: u64) -> Pieces {
-    let (n, count) = (u64::from(ask.size), ask.count.max(1));
-    let cut = Cut::blocks(ask, &mut Schedule::default(), count, least, n);
-    even(cut.pieces(), ask.bytes)
+pub fn all_pieces_of(call: &CallView, least: u64) -> Pieces {
+    let (n, count) = (u64::from(call.size), call.count.max(1));
+    let cut = Cut::blocks(call, &mut Schedule::default(), count, least, n);
+    even(cut.pieces(), call.bytes)
 }
 
 /// The pieces of each block of an alltoall, as [`Cut::blocks`] makes them.
-pub fn share_pieces_of(ask: &Ask, least: u64) -> Pieces {
-    let (n, b) = (u64::from(ask.size), ask.bytes.max(1));
-    let cut = Cut::blocks(ask, &mut Schedule::default(), b * n, least, n);
-    even(b.div_ceil(cut.share(n).max(1)), ask.bytes)
+pub fn share_pieces_of(call: &CallView, least: u64) -> Pieces {
+    let (n, b) = (u64::from(call.size), call.bytes.max(1));
+    let cut = Cut::blocks(call, &mut Schedule::default(), b * n, least, n);
+    even(b.div_ceil(cut.share(n).max(1)), call.bytes)
 }
 
 fn even(pieces: u64, bytes: u64) -> Pieces {
@@ -178,18 +184,18 @@ fn even(pieces: u64, bytes: u64) -> Pieces {
 
 /// Units of the longest slot: an eighth more than the table's row says, so that data that is a
 /// little longer needs no further piece, but at least `room`.
-fn most(ask: &Ask, least: u64, room: u64) -> u64 {
-    let wanted = ((ask.param as u64) << 10) / unit(ask);
+fn most(call: &CallView, least: u64, room: u64) -> u64 {
+    let wanted = ((call.param as u64) << 10) / unit(call);
     rounded(
         (wanted + wanted / 8)
             .max(room)
-            .min(ask.shm_buffer_units().1 / least),
+            .min(call.shm_buffer_units().1 / least),
     )
 }
 
 /// Bytes of a unit.
-fn unit(ask: &Ask) -> u64 {
-    ask.shm_region.map_or(1, |b| b.unit.max(1))
+fn unit(call: &CallView) -> u64 {
+    call.shm_region.map_or(1, |b| b.unit.max(1))
 }
 
 /// The next lower multiple of the alignment of memory.

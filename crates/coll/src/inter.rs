@@ -8,7 +8,7 @@
 //! Neither MPI_IN_PLACE nor shm regions exist here.
 
 use super::algorithms::Algorithm;
-use super::ask::{Ask, Blocks};
+use super::call_view::{Blocks, CallView};
 use super::sub_comm::SubComm;
 use super::{Coll, RECV, SEND, Schedule, Slice};
 
@@ -28,14 +28,14 @@ pub enum Role {
 
 /// One rank's view of a collective call on an intercommunicator.
 #[derive(Clone, Copy, Debug)]
-pub struct InterAsk<'a> {
+pub struct InterCallView<'a> {
     /// This rank among those of both groups.
     pub rank: u32,
     /// Ranks in the first and in the second group.
     pub sizes: [u32; 2],
     /// Its role in a call that has a root.
     pub role: Role,
-    /// See [`Ask`].
+    /// See [`CallView`].
     pub count: u64,
     /// Packed bytes of `count`, by which the table chooses.
     pub bytes: u64,
@@ -44,17 +44,17 @@ pub struct InterAsk<'a> {
     pub send: Blocks<'a>,
     /// Blocks from the ranks of the other group.
     pub recv: Blocks<'a>,
-    /// See [`Ask`].
+    /// See [`CallView`].
     pub commutative: bool,
 }
 
 /// Chooses an algorithm and its parameter, as [`Table::choose`](super::Table::choose) does.
-pub type Choose<'a> = &'a dyn Fn(Coll, u64, &Ask) -> (&'static Algorithm, u32);
+pub type Choose<'a> = &'a dyn Fn(Coll, u64, &CallView) -> (&'static Algorithm, u32);
 
 /// Lays out one rank's part of a collective between groups.
-pub type Emit = fn(&InterAsk, Choose, &mut Schedule);
+pub type Emit = fn(&InterCallView, Choose, &mut Schedule);
 
-impl InterAsk<'_> {
+impl InterCallView<'_> {
     fn side(&self) -> usize {
         (self.rank >= self.sizes[0]) as usize
     }
@@ -114,151 +114,151 @@ impl Part {
 
     /// Lays out a collective of these ranks from or to the first of them, with `recv` for its
     /// receive buffer.
-    fn run(&self, coll: Coll, recv: u32, ask: &InterAsk, choose: Choose, s: &mut Schedule) {
-        let me = (0..self.len()).find(|&i| self.rank(i) == ask.rank);
-        let part = Ask {
-            count: ask.count,
-            commutative: ask.commutative,
-            ..Ask::new(me.unwrap_or(0), self.len())
+    fn run(&self, coll: Coll, recv: u32, call: &InterCallView, choose: Choose, s: &mut Schedule) {
+        let me = (0..self.len()).find(|&i| self.rank(i) == call.rank);
+        let part = CallView {
+            count: call.count,
+            commutative: call.commutative,
+            ..CallView::new(me.unwrap_or(0), self.len())
         };
-        let (algorithm, param) = choose(coll, ask.bytes, &part);
+        let (algorithm, param) = choose(coll, call.bytes, &part);
         let ranks: Vec<u32> = (0..self.len()).map(|i| self.rank(i)).collect();
         let sub = SubComm::new(&ranks).on(Slice::whole(SEND, 0), Slice::whole(recv, 0));
         s.fence();
-        sub.emit(s, |s| (algorithm.emit)(&Ask { param, ..part }, s));
+        sub.emit(s, |s| (algorithm.emit)(&CallView { param, ..part }, s));
     }
 }
 
 /// MPI_Barrier: of all ranks of both groups.
-pub fn barrier(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
+pub fn barrier(call: &InterCallView, choose: Choose, s: &mut Schedule) {
     let all = Part {
         head: None,
         base: 0,
-        size: ask.sizes[0] + ask.sizes[1],
+        size: call.sizes[0] + call.sizes[1],
     };
-    all.run(Coll::Barrier, RECV, ask, choose, s);
+    all.run(Coll::Barrier, RECV, call, choose, s);
 }
 
 /// MPI_Bcast: of the root and the other group.
-pub fn bcast(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
-    let part = match ask.role {
+pub fn bcast(call: &InterCallView, choose: Choose, s: &mut Schedule) {
+    let part = match call.role {
         Role::Idle => return,
         Role::Root => Part {
-            head: Some(ask.rank),
-            base: ask.other(0),
-            size: ask.others(),
+            head: Some(call.rank),
+            base: call.other(0),
+            size: call.others(),
         },
         Role::With(root) => Part {
-            head: Some(ask.other(root)),
-            ..ask.mine()
+            head: Some(call.other(root)),
+            ..call.mine()
         },
     };
-    part.run(Coll::Bcast, RECV, ask, choose, s);
+    part.run(Coll::Bcast, RECV, call, choose, s);
 }
 
 /// MPI_Gather and MPI_Gatherv.
-pub fn gather(ask: &InterAsk, _: Choose, s: &mut Schedule) {
-    match ask.role {
+pub fn gather(call: &InterCallView, _: Choose, s: &mut Schedule) {
+    match call.role {
         Role::Idle => {}
-        Role::Root => receive_blocks(ask, 0, s),
-        Role::With(root) => send_block(ask, root, ask.send.block(0), s),
+        Role::Root => receive_blocks(call, 0, s),
+        Role::With(root) => send_block(call, root, call.send.block(0), s),
     }
 }
 
 /// MPI_Scatter and MPI_Scatterv.
-pub fn scatter(ask: &InterAsk, _: Choose, s: &mut Schedule) {
-    match ask.role {
+pub fn scatter(call: &InterCallView, _: Choose, s: &mut Schedule) {
+    match call.role {
         Role::Idle => {}
-        Role::Root => (0..ask.others()).for_each(|i| send_block(ask, i, ask.send.block(i), s)),
+        Role::Root => (0..call.others()).for_each(|i| send_block(call, i, call.send.block(i), s)),
         Role::With(root) => {
-            let into = ask.recv.block(0);
+            let into = call.recv.block(0);
             if !into.is_empty() {
-                s.recv(ask.other(root), into);
+                s.recv(call.other(root), into);
             }
         }
     }
 }
 
 /// MPI_Allgather and MPI_Allgatherv.
-pub fn allgather(ask: &InterAsk, _: Choose, s: &mut Schedule) {
-    let (first, n) = (ask.rank - ask.mine().base, ask.others());
-    receive_blocks(ask, first, s);
-    (0..n).for_each(|i| send_block(ask, (first + i) % n, ask.send.block(0), s));
+pub fn allgather(call: &InterCallView, _: Choose, s: &mut Schedule) {
+    let (first, n) = (call.rank - call.mine().base, call.others());
+    receive_blocks(call, first, s);
+    (0..n).for_each(|i| send_block(call, (first + i) % n, call.send.block(0), s));
 }
 
 /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
-pub fn alltoall(ask: &InterAsk, _: Choose, s: &mut Schedule) {
-    let (first, n) = (ask.rank - ask.mine().base, ask.others());
-    receive_blocks(ask, first, s);
+pub fn alltoall(call: &InterCallView, _: Choose, s: &mut Schedule) {
+    let (first, n) = (call.rank - call.mine().base, call.others());
+    receive_blocks(call, first, s);
     (0..n)
         .map(|i| (first + i) % n)
-        .for_each(|i| send_block(ask, i, ask.send.block(i), s));
+        .for_each(|i| send_block(call, i, call.send.block(i), s));
 }
 
 /// Begins with the `first`th, so that not all ranks begin with the same one.
-fn receive_blocks(ask: &InterAsk, first: u32, s: &mut Schedule) {
-    let n = ask.others();
+fn receive_blocks(call: &InterCallView, first: u32, s: &mut Schedule) {
+    let n = call.others();
     for i in (0..n).map(|i| (first + i) % n) {
-        let into = ask.recv.block(i);
+        let into = call.recv.block(i);
         if !into.is_empty() {
-            s.recv(ask.other(i), into);
+            s.recv(call.other(i), into);
         }
     }
 }
 
-fn send_block(ask: &InterAsk, to: u32, block: Slice, s: &mut Schedule) {
+fn send_block(call: &InterCallView, to: u32, block: Slice, s: &mut Schedule) {
     if !block.is_empty() {
-        s.send(ask.other(to), block);
+        s.send(call.other(to), block);
     }
 }
 
 /// MPI_Reduce
-pub fn reduce(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
-    match ask.role {
-        _ if ask.count == 0 => {}
+pub fn reduce(call: &InterCallView, choose: Choose, s: &mut Schedule) {
+    match call.role {
+        _ if call.count == 0 => {}
         Role::Idle => {}
         Role::Root => {
-            s.recv(ask.other(0), ask.output());
+            s.recv(call.other(0), call.output());
         }
         Role::With(root) => {
-            let folded = fold(ask, choose, s);
-            if ask.leads() {
-                s.send(ask.other(root), folded);
+            let folded = fold(call, choose, s);
+            if call.leads() {
+                s.send(call.other(root), folded);
             }
         }
     }
 }
 
 /// MPI_Allreduce
-pub fn allreduce(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn allreduce(call: &InterCallView, choose: Choose, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let folded = fold(ask, choose, s);
-    swap(ask, folded, ask.output(), s);
-    ask.mine().run(Coll::Bcast, RECV, ask, choose, s);
+    let folded = fold(call, choose, s);
+    swap(call, folded, call.output(), s);
+    call.mine().run(Coll::Bcast, RECV, call, choose, s);
 }
 
-/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `ask.send` are the blocks of this group's
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `call.send` are the blocks of this group's
 /// results.
-pub fn reduce_scatter(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn reduce_scatter(call: &InterCallView, choose: Choose, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let folded = fold(ask, choose, s);
-    let mine = ask.mine();
-    if !ask.leads() {
-        let len = ask.send.block(ask.rank - mine.base).len;
+    let folded = fold(call, choose, s);
+    let mine = call.mine();
+    if !call.leads() {
+        let len = call.send.block(call.rank - mine.base).len;
         if len > 0 {
             s.recv(mine.base, Slice::whole(RECV, len));
         }
         return;
     }
-    let got = s.elements(ask.count);
-    swap(ask, folded, got, s);
+    let got = s.elements(call.count);
+    swap(call, folded, got, s);
     s.fence();
     for i in 0..mine.size {
-        let block = ask.send.block(i);
+        let block = call.send.block(i);
         let part = got.part(block.at as u64, block.len);
         match i {
             0 => s.copy(part, Slice::whole(RECV, block.len)),
@@ -272,23 +272,23 @@ pub fn reduce_scatter(ask: &InterAsk, choose: Choose, s: &mut Schedule) {
 
 /// Combines the contributions of this rank's group at its leader; returns the location of the
 /// result there.
-fn fold(ask: &InterAsk, choose: Choose, s: &mut Schedule) -> Slice {
-    let mine = ask.mine();
-    if mine.size == 1 || !ask.leads() {
+fn fold(call: &InterCallView, choose: Choose, s: &mut Schedule) -> Slice {
+    let mine = call.mine();
+    if mine.size == 1 || !call.leads() {
         if mine.size > 1 {
-            mine.run(Coll::Reduce, RECV, ask, choose, s);
+            mine.run(Coll::Reduce, RECV, call, choose, s);
         }
-        return Slice::whole(SEND, ask.count);
+        return Slice::whole(SEND, call.count);
     }
-    let home = s.elements(ask.count);
-    mine.run(Coll::Reduce, home.buf, ask, choose, s);
+    let home = s.elements(call.count);
+    mine.run(Coll::Reduce, home.buf, call, choose, s);
     home
 }
 
 /// The leaders exchange the folded data of their groups.
-fn swap(ask: &InterAsk, folded: Slice, into: Slice, s: &mut Schedule) {
-    if ask.leads() {
-        s.recv(ask.other(0), into);
-        s.send(ask.other(0), folded);
+fn swap(call: &InterCallView, folded: Slice, into: Slice, s: &mut Schedule) {
+    if call.leads() {
+        s.recv(call.other(0), into);
+        s.send(call.other(0), folded);
     }
 }

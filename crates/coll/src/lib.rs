@@ -31,13 +31,13 @@
 //! its end. All ranks of the communicator on this node run a schedule with the same [`ShmBuffer`]
 //! kind.
 //!
-//! One algorithm is one file in `algorithms/` with one function `emit(&Ask, &mut Schedule)`, one
+//! One algorithm is one file in `algorithms/` with one function `emit(&CallView, &mut Schedule)`, one
 //! row in `algorithms/mod.rs`, and rows in `table.txt` that say when it is chosen. Blocking,
 //! non-blocking and persistent calls run the same schedules (MPI 5.0, chapter 6).
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
-mod ask;
+mod call_view;
 #[cfg(test)]
 mod check;
 pub mod cost;
@@ -55,7 +55,7 @@ pub mod table;
 mod tests;
 mod tree;
 
-pub use ask::{Ask, Blocks, ELEMENT, ShmSizes};
+pub use call_view::{Blocks, CallView, ELEMENT, ShmSizes};
 pub use levels::{Apart, Domain, Levels, Shape};
 pub use neighbors::{Edge, Neighbors};
 pub use nodes::Nodes;

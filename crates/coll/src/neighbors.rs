@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::algorithms::ALL;
     use crate::check::{Memory, Symbol, World};
-    use crate::{Ask, Blocks, Coll, RECV, SEND, Schedule};
+    use crate::{Blocks, CallView, Coll, RECV, SEND, Schedule};
     use proptest::prelude::*;
 
     /// Symbols in a block.
@@ -76,14 +76,14 @@ mod tests {
         for algorithm in ALL.iter().filter(|a| a.coll == coll) {
             let even = |buf| Blocks::Even { buf, each: 1 };
             let ranks = all.iter().enumerate().map(|(r, neighbors)| {
-                let ask = Ask {
+                let call = CallView {
                     send: even(SEND),
                     recv: even(RECV),
                     neighbors: Some(neighbors),
-                    ..Ask::new(r as u32, all.len() as u32)
+                    ..CallView::new(r as u32, all.len() as u32)
                 };
                 let mut schedule = Schedule::default();
-                (algorithm.emit)(&ask, &mut schedule);
+                (algorithm.emit)(&call, &mut schedule);
                 let (blocks, room) = degree(r);
                 let own = (0..blocks.max(1) * EACH).map(|i| Symbol::of(r as u32, i));
                 let send = own.collect();

@@ -8,7 +8,7 @@
 
 use super::table::Site;
 use super::{
-    Ask, Coll, Levels, RECV, SEND, SHM_BUFFERS, Schedule, ShmBuffer, Slice, Step, TEMPS, Table,
+    CallView, Coll, Levels, RECV, SEND, SHM_BUFFERS, Schedule, ShmBuffer, Slice, Step, TEMPS, Table,
 };
 
 /// Basis of the choice of a composed algorithm's parts.
@@ -70,27 +70,27 @@ impl<'a> SubComm<'a> {
     }
 
     /// The call as the part sees it: the same data, this rank's place in it, and the root's.
-    pub fn ask<'b>(&self, ask: &Ask<'b>) -> Ask<'b>
+    pub fn call<'b>(&self, call: &CallView<'b>) -> CallView<'b>
     where
         'a: 'b,
     {
-        Ask {
-            rank: self.place(ask.rank),
+        CallView {
+            rank: self.place(call.rank),
             size: self.ranks.len() as u32,
-            root: self.place(ask.root),
+            root: self.place(call.root),
             nodes: None,
             levels: self.levels,
-            shm_region: ask.shm_region.filter(|_| self.shm_region.is_some()),
-            ..*ask
+            shm_region: call.shm_region.filter(|_| self.shm_region.is_some()),
+            ..*call
         }
     }
 
     /// Emits the algorithm that the table chooses for `bytes` (as `table.txt` counts them), and
     /// waits for its end.
-    pub fn run(&self, coll: Coll, bytes: u64, ask: &Ask, s: &mut Schedule) {
+    pub fn run(&self, coll: Coll, bytes: u64, call: &CallView, s: &mut Schedule) {
         let network = self.shm_region.is_none();
-        let (algorithm, param) = ask.choose(coll, bytes, network);
-        self.emit(s, |s| (algorithm.emit)(&Ask { param, ..*ask }, s));
+        let (algorithm, param) = call.choose(coll, bytes, network);
+        self.emit(s, |s| (algorithm.emit)(&CallView { param, ..*call }, s));
     }
 
     /// Emits `part` for the part's ranks and buffers, and waits for its end.
@@ -206,23 +206,23 @@ pub struct Hierarchy<'a> {
 
 impl<'a> Hierarchy<'a> {
     /// The levels of a call on a communicator with several nodes.
-    pub fn of(ask: &Ask<'a>) -> Hierarchy<'a> {
+    pub fn of(call: &CallView<'a>) -> Hierarchy<'a> {
         // Rows of `ALL` that come here need nodes.
-        let nodes = ask.nodes.expect("the communicator has several nodes");
+        let nodes = call.nodes.expect("the communicator has several nodes");
         let leader = |node: u32| {
-            if node == nodes.of(ask.root) {
-                ask.root
+            if node == nodes.of(call.root) {
+                call.root
             } else {
                 nodes.leader(node)
             }
         };
-        let mine = nodes.of(ask.rank);
+        let mine = nodes.of(call.rank);
         Hierarchy {
             here: nodes.ranks(mine),
             levels: nodes.levels(mine),
             leaders: (0..nodes.count()).map(leader).collect(),
             leader: leader(mine),
-            leads: leader(mine) == ask.rank,
+            leads: leader(mine) == call.rank,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The choice of an algorithm, as data: `table.txt` read into rows. A file of the same form can
 //! replace it.
 
-use super::Ask;
+use super::CallView;
 use super::algorithms::{ALL, Algorithm};
 use super::cost::{Memo, Prices};
 use std::io;
@@ -96,15 +96,15 @@ impl Row {
     fn pick(
         &self,
         bytes: u64,
-        ask: &Ask,
+        call: &CallView,
         (table, site): (&Table, Site),
     ) -> Option<(&'static Algorithm, u32)> {
-        if bytes > self.max_bytes || ask.size > self.max_procs {
+        if bytes > self.max_bytes || call.size > self.max_procs {
             return None;
         }
         match self.pick {
-            Pick::One(a, param) => a.need.met(ask).then_some((a, param)),
-            Pick::Cheapest(coll) => table.cheapest(coll, &Ask { bytes, ..*ask }, site),
+            Pick::One(a, param) => a.need.met(call).then_some((a, param)),
+            Pick::Cheapest(coll) => table.cheapest(coll, &CallView { bytes, ..*call }, site),
         }
     }
 }
@@ -276,8 +276,13 @@ impl Table {
         }
     }
 
-    fn cheapest(&self, coll: Coll, ask: &Ask, site: Site) -> Option<(&'static Algorithm, u32)> {
-        self.memo.cheapest(coll, ask, &self.prices, site)
+    fn cheapest(
+        &self,
+        coll: Coll,
+        call: &CallView,
+        site: Site,
+    ) -> Option<(&'static Algorithm, u32)> {
+        self.memo.cheapest(coll, call, &self.prices, site)
     }
 
     /// Rows alone, separated by semicolons, with nothing after them (a communicator's hint).
@@ -292,12 +297,12 @@ impl Table {
         coll: Coll,
         bytes: u64,
         site: Site,
-        ask: &Ask,
+        call: &CallView,
     ) -> Option<(&'static Algorithm, u32)> {
-        let many = ask.nodes.is_some();
+        let many = call.nodes.is_some();
         let place = place(many, site.network || many, site.shared);
         let rows = &self.rows[coll as usize * PLACES + place];
-        rows.iter().find_map(|r| r.pick(bytes, ask, (self, site)))
+        rows.iter().find_map(|r| r.pick(bytes, call, (self, site)))
     }
 
     /// The algorithm and its parameter for a call; `bytes` as `table.txt` explains. If no row fits,
@@ -308,16 +313,19 @@ impl Table {
         coll: Coll,
         bytes: u64,
         site: Site,
-        ask: &Ask,
+        call: &CallView,
     ) -> (&'static Algorithm, u32) {
-        self.find(coll, bytes, site, ask)
-            .unwrap_or_else(|| fallback(coll, ask))
+        self.find(coll, bytes, site, call)
+            .unwrap_or_else(|| fallback(coll, call))
     }
 }
 
 /// The last algorithm that can do the call, and the first number worth trying.
-pub(super) fn fallback(coll: Coll, ask: &Ask) -> (&'static Algorithm, u32) {
-    let able = ALL.iter().rev().find(|a| a.coll == coll && a.need.met(ask));
+pub(super) fn fallback(coll: Coll, call: &CallView) -> (&'static Algorithm, u32) {
+    let able = ALL
+        .iter()
+        .rev()
+        .find(|a| a.coll == coll && a.need.met(call));
     // Every collective has an algorithm without needs, or two whose needs are opposite (a test
     // counts them).
     let able = able.expect("some algorithm fits every call");

@@ -6,7 +6,7 @@
 //! With rank 0 as root, a rank leads consecutive ranks, itself first, if the ranks of every group
 //! follow one another, so operations that do not commute keep their order.
 
-use super::{Ask, Levels, Nodes};
+use super::{CallView, Levels, Nodes};
 
 /// A tree of ranks.
 #[derive(Clone, Copy, Debug)]
@@ -19,23 +19,23 @@ pub struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// With the call's root, from which ranks are counted.
-    pub fn rooted(ask: &Ask) -> Tree<'a> {
+    pub fn rooted(call: &CallView) -> Tree<'a> {
         Tree {
-            fan: ask.param.max(2),
-            size: ask.size,
-            root: ask.root,
+            fan: call.param.max(2),
+            size: call.size,
+            root: call.root,
             tiers: &[],
         }
     }
 
     /// With rank 0 as root.
-    pub fn first(ask: &Ask) -> Tree<'a> {
-        Tree::rooted(&Ask { root: 0, ..*ask })
+    pub fn first(call: &CallView) -> Tree<'a> {
+        Tree::rooted(&CallView { root: 0, ..*call })
     }
 
     /// The tree that follows the domains of the host, as far as they are known.
-    pub fn by_levels(self, ask: &Ask<'a>) -> Tree<'a> {
-        let tiers = ask.levels.map_or(&[][..], Levels::tiers);
+    pub fn by_levels(self, call: &CallView<'a>) -> Tree<'a> {
+        let tiers = call.levels.map_or(&[][..], Levels::tiers);
         Tree { tiers, ..self }
     }
 
@@ -195,12 +195,12 @@ mod tests {
     fn parents_and_children_agree_and_everybody_has_one_parent() {
         for (fan, size) in (1..6).flat_map(|f| (1..70).map(move |n| (f, n))) {
             for root in [0, size / 2, size - 1] {
-                let ask = Ask {
+                let call = CallView {
                     param: fan,
                     root,
-                    ..Ask::new(0, size)
+                    ..CallView::new(0, size)
                 };
-                is_a_tree(&Tree::rooted(&ask), size, root);
+                is_a_tree(&Tree::rooted(&call), size, root);
             }
         }
     }
@@ -220,13 +220,13 @@ mod tests {
             };
             let levels = Levels::of(&(0..size).map(domain).collect::<Vec<_>>());
             for (fan, root) in [(2, 0), (3, size / 2), (16, size - 1)] {
-                let ask = Ask {
+                let call = CallView {
                     param: fan,
                     root,
                     levels: Some(&levels),
-                    ..Ask::new(0, size)
+                    ..CallView::new(0, size)
                 };
-                let tree = Tree::rooted(&ask).by_levels(&ask);
+                let tree = Tree::rooted(&call).by_levels(&call);
                 is_a_tree(&tree, size, root);
                 // Only heads talk to other groups.
                 let Some(tier) = levels.tiers().first() else {

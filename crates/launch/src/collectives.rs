@@ -8,7 +8,7 @@ use kw_base::calibration::Figure;
 use kw_base::settings::{Id, Settings};
 use kw_coll::cost::{PRICES, Price, Prices, candidates, cheapest};
 use kw_coll::table::COLLS;
-use kw_coll::{Ask, Coll, ELEMENT, Table};
+use kw_coll::{CallView, Coll, ELEMENT, Table};
 
 /// Message sizes that are shown, bytes.
 const SIZES: [u64; 4] = [8, 4 << 10, 128 << 10, 2 << 20];
@@ -271,13 +271,13 @@ fn choose(coll: Coll, job: &Job, bytes: u64, tables: &Tables) -> Chosen {
         Coll::ReduceScatter => bytes.max(ELEMENT * u64::from(job.ranks)),
         _ => bytes,
     };
-    let ask = job.ask(coll, bytes, all);
-    let (algorithm, param) = all.choose(coll, bytes, site, &ask);
-    let mut rivals: Vec<_> = candidates(coll, &ask, prices, site).collect();
+    let call_view = job.call_view(coll, bytes, all);
+    let (algorithm, param) = all.choose(coll, bytes, site, &call_view);
+    let mut rivals: Vec<_> = candidates(coll, &call_view, prices, site).collect();
     rivals.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let price = kw_coll::cost::price(algorithm, &Ask { param, ..ask }, prices, site);
-    let least = cheapest(coll, &ask, prices, site);
-    let why = match own.find(coll, bytes, site, &ask) {
+    let price = kw_coll::cost::price(algorithm, &CallView { param, ..call_view }, prices, site);
+    let least = cheapest(coll, &call_view, prices, site);
+    let why = match own.find(coll, bytes, site, &call_view) {
         Some(_) => Why::Setting,
         None if least.is_some_and(|(a, p)| (a.name, p) == (algorithm.name, param)) => Why::Price,
         None => Why::Row,

@@ -9,7 +9,7 @@ use kw_base::Calibration;
 use kw_base::settings::{Id, Settings};
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_coll::{Ask, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, ShmSizes, Table};
+use kw_coll::{CallView, Chooser, Coll, Domain, ELEMENT, Levels, Nodes, ShmSizes, Table};
 use kw_proto::p2p::prices;
 use kw_start::{Agreed, Bound, Hosts};
 use std::collections::HashMap;
@@ -188,11 +188,11 @@ impl Job {
     }
 
     /// A call of a collective in it, as its rank 0 makes it; `bytes` as counted in the table.
-    pub fn ask<'a>(&'a self, coll: Coll, bytes: u64, table: &'a Table) -> Ask<'a> {
+    pub fn call_view<'a>(&'a self, coll: Coll, bytes: u64, table: &'a Table) -> CallView<'a> {
         let unit = if coll.combines() { ELEMENT } else { 1 };
         let shm_region = (self.per_host > 1 && !self.site.network)
             .then(|| ShmSizes::usual(self.per_host.into(), unit));
-        Ask {
+        CallView {
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
             shm_region,
@@ -200,7 +200,7 @@ impl Job {
                 table,
                 site: self.site,
             }),
-            ..Ask::ordinary(coll, 0, self.ranks, bytes)
+            ..CallView::ordinary(coll, 0, self.ranks, bytes)
         }
     }
 }
@@ -331,11 +331,11 @@ mod tests {
         assert_eq!(site(&spread), (false, true, false));
         let both = job(16, 4, 4, "0.0.1.1").unwrap();
         let table = Table::default();
-        let ask = both.ask(Coll::Bcast, 8, &table);
-        assert_eq!(ask.priced_levels().map(|l| l.tiers().len()), Some(1));
-        assert!(ask.levels.is_none() && ask.shm_region.is_some());
+        let call_view = both.call_view(Coll::Bcast, 8, &table);
+        assert_eq!(call_view.priced_levels().map(|l| l.tiers().len()), Some(1));
+        assert!(call_view.levels.is_none() && call_view.shm_region.is_some());
         let one = job(4, 1, 4, "0.0.1.1").unwrap();
-        assert!(one.ask(Coll::Bcast, 8, &table).levels.is_some());
+        assert!(one.call_view(Coll::Bcast, 8, &table).levels.is_some());
         assert!(job(4, 1, 4, "0,1").unwrap_err().contains("'0,1'"));
     }
 }

@@ -4,7 +4,7 @@
 use crate::model::{Conditions, Measurements, SUBSTITUTES, bytes_of};
 use kw_coll::algorithms::ALL;
 use kw_coll::table::{COLLS, Site};
-use kw_coll::{Ask, Coll, ELEMENT, ShmSizes, Table};
+use kw_coll::{CallView, Coll, ELEMENT, ShmSizes, Table};
 
 /// Sizes that are examined, in bytes as the table counts them.
 const SIZES: [u64; 7] = [8, 256, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
@@ -46,15 +46,15 @@ fn choose(table: &Table, coll: Coll, place: Conditions, bytes: u64) -> String {
         long: 256 << 10,
         unit: if coll.combines() { ELEMENT } else { 1 },
     };
-    let ask = Ask {
+    let call_view = CallView {
         shm_region: (!place.network).then_some(shm_region),
-        ..Ask::ordinary(coll, 0, place.procs, bytes)
+        ..CallView::ordinary(coll, 0, place.procs, bytes)
     };
     let site = Site {
         shared: place.shared,
         network: place.network,
     };
-    let (algorithm, param) = table.choose(coll, bytes, site, &ask);
+    let (algorithm, param) = table.choose(coll, bytes, site, &call_view);
     match param {
         4 => algorithm.name.to_string(),
         _ => format!("{}/{param}", algorithm.name),

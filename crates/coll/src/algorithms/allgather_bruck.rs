@@ -2,37 +2,37 @@
 //! blocks.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, n, each) = (ask.rank, ask.size, ask.block_bytes);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, n, each) = (call.rank, call.size, call.block_bytes);
     if each == 0 {
         return;
     }
-    let own = if ask.in_place {
-        ask.recv.block(rank)
+    let own = if call.in_place {
+        call.recv.block(rank)
     } else {
-        ask.send.block(0)
+        call.send.block(0)
     };
     let all = s.bytes(n as u64 * each);
     s.copy(own, all.part(0, each));
     let mut have = 1;
     while have < n {
         let more = have.min(n - have) as u64 * each;
-        s.recv(ask.after(have), all.part(have as u64 * each, more));
-        s.send(ask.before(have), all.part(0, more));
+        s.recv(call.after(have), all.part(have as u64 * each, more));
+        s.send(call.before(have), all.part(0, more));
         s.fence();
         have = (2 * have).min(n);
     }
     let high = (n - rank) as u64 * each;
-    s.copy(all.part(0, high), ask.recv.run(rank, n - rank));
-    s.copy(all.part(high, rank as u64 * each), ask.recv.run(0, rank));
+    s.copy(all.part(0, high), call.recv.run(rank, n - rank));
+    s.copy(all.part(high, rank as u64 * each), call.recv.run(0, rank));
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, n) = (ask.bytes as f64, ask.size);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, n) = (call.bytes as f64, call.size);
     let mut ns = at.memory.copy(b) + at.memory.copy(b * f64::from(n)) + at.p.step;
     let mut have = 1;
     while have < n {

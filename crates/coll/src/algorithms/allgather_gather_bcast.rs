@@ -4,50 +4,50 @@
 
 use super::bcast_binomial;
 use crate::cost::{StepCosts, binomial_down};
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.block_bytes == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.block_bytes == 0 {
         return;
     }
-    let ask = Ask { root: 0, ..*ask };
-    let all = ask.recv.run(0, ask.size);
-    if ask.rank == 0 {
-        for r in 1..ask.size {
-            s.recv(r, ask.recv.block(r));
+    let call = CallView { root: 0, ..*call };
+    let all = call.recv.run(0, call.size);
+    if call.rank == 0 {
+        for r in 1..call.size {
+            s.recv(r, call.recv.block(r));
         }
-        if !ask.in_place {
-            s.copy(ask.send.block(0), ask.recv.block(0));
+        if !call.in_place {
+            s.copy(call.send.block(0), call.recv.block(0));
         }
     } else {
         s.send(
             0,
-            if ask.in_place {
-                ask.recv.block(ask.rank)
+            if call.in_place {
+                call.recv.block(call.rank)
             } else {
-                ask.send.block(0)
+                call.send.block(0)
             },
         );
     }
     s.fence();
-    if !ask.is_flat() {
-        bcast_binomial::spread(ask.rank, &ask, all, s);
-    } else if ask.rank > 0 {
+    if !call.is_flat() {
+        bcast_binomial::spread(call.rank, &call, all, s);
+    } else if call.rank > 0 {
         s.recv(0, all);
     } else {
-        for r in 1..ask.size {
+        for r in 1..call.size {
             s.send(r, all);
         }
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, n) = (ask.bytes as f64, f64::from(ask.size));
-    let spread = match ask.is_flat() {
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, n) = (call.bytes as f64, f64::from(call.size));
+    let spread = match call.is_flat() {
         true => at.fan_out(n - 1.0, b * n),
-        false => binomial_down(at, ask.size, b * n),
+        false => binomial_down(at, call.size, b * n),
     };
     at.fan_in(n - 1.0, b, 0.0) + spread
 }

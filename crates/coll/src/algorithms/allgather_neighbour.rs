@@ -3,21 +3,21 @@
 //! blocks, equal or not.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, pairs) = (ask.rank, ask.size / 2);
-    if !ask.in_place {
-        s.copy(ask.send.block(0), ask.recv.block(rank));
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, pairs) = (call.rank, call.size / 2);
+    if !call.in_place {
+        s.copy(call.send.block(0), call.recv.block(rank));
     }
-    s.exchange(rank ^ 1, ask.recv.block(rank), ask.recv.block(rank ^ 1));
+    s.exchange(rank ^ 1, call.recv.block(rank), call.recv.block(rank ^ 1));
     let (mut latest, outside) = (
         rank / 2,
         if rank % 2 == 0 {
-            ask.before(1)
+            call.before(1)
         } else {
-            ask.after(1)
+            call.after(1)
         },
     );
     for round in 1..pairs {
@@ -27,10 +27,10 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         let upwards = (rank % 2 == 0) == (round % 2 == 0);
         let coming = (rank / 2 + if upwards { far } else { pairs - far }) % pairs;
         let other = if round % 2 == 1 { outside } else { rank ^ 1 };
-        for into in pair(ask, coming) {
+        for into in pair(call, coming) {
             s.recv_some(other, into);
         }
-        for out in pair(ask, latest) {
+        for out in pair(call, latest) {
             s.send_some(other, out);
         }
         s.fence();
@@ -39,18 +39,18 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, rounds) = (ask.bytes as f64, f64::from(ask.size / 2) - 1.0);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, rounds) = (call.bytes as f64, f64::from(call.size / 2) - 1.0);
     let two = 2.0 * b;
-    let round = at.round(ask.size, |at| at.exchange(two), |at| at.exchange(two));
+    let round = at.round(call.size, |at| at.exchange(two), |at| at.exchange(two));
     at.memory.copy(b) + at.near().exchange(b) + rounds.max(0.0) * round
 }
 
 /// The blocks of two ranks, as one slice if they are contiguous.
-fn pair(ask: &Ask, p: u32) -> [Slice; 2] {
-    if ask.recv.is_even() {
-        [ask.recv.run(2 * p, 2), Slice::NOTHING]
+fn pair(call: &CallView, p: u32) -> [Slice; 2] {
+    if call.recv.is_even() {
+        [call.recv.run(2 * p, 2), Slice::NOTHING]
     } else {
-        [ask.recv.block(2 * p), ask.recv.block(2 * p + 1)]
+        [call.recv.block(2 * p), call.recv.block(2 * p + 1)]
     }
 }

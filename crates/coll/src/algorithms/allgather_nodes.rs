@@ -5,46 +5,46 @@
 use super::bcast_nodes;
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::{Hierarchy, SubComm};
-use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
+use crate::{Blocks, CallView, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (Some(nodes), true) = (ask.nodes, ask.block_bytes > 0) else {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (Some(nodes), true) = (call.nodes, call.block_bytes > 0) else {
         return;
     };
-    let ask = &Ask { root: 0, ..*ask };
-    let hierarchy = Hierarchy::of(ask);
-    let all = s.bytes(ask.size as u64 * ask.block_bytes);
-    let here = node_part(nodes, nodes.of(ask.rank), all, ask.block_bytes);
+    let call = &CallView { root: 0, ..*call };
+    let hierarchy = Hierarchy::of(call);
+    let all = s.bytes(call.size as u64 * call.block_bytes);
+    let here = node_part(nodes, nodes.of(call.rank), all, call.block_bytes);
     let own = here.part(
-        hierarchy.inside(0).place(ask.rank) as u64 * ask.block_bytes,
-        ask.block_bytes,
+        hierarchy.inside(0).place(call.rank) as u64 * call.block_bytes,
+        call.block_bytes,
     );
     s.copy(
-        if ask.in_place {
-            ask.recv.block(ask.rank)
+        if call.in_place {
+            call.recv.block(call.rank)
         } else {
-            ask.send.block(0)
+            call.send.block(0)
         },
         own,
     );
-    collect(&hierarchy, own, here, ask, s);
+    collect(&hierarchy, own, here, call, s);
     if hierarchy.leads {
-        exchange(&hierarchy, nodes, all, ask, s);
+        exchange(&hierarchy, nodes, all, call, s);
     }
-    bcast_nodes::inside(&hierarchy, 1, all, ask, s);
-    put(nodes, all, ask, s);
+    bcast_nodes::inside(&hierarchy, 1, all, call, s);
+    put(nodes, all, call, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
-    let all = ask.bytes * u64::from(ask.size);
-    let copies = at.memory.copy(ask.bytes as f64) + at.memory.copy(all as f64);
-    parts.inside(Coll::Gather, ask.bytes)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
+    let all = call.bytes * u64::from(call.size);
+    let copies = at.memory.copy(call.bytes as f64) + at.memory.copy(all as f64);
+    parts.inside(Coll::Gather, call.bytes)
         + parts.between(
             Coll::Allgather,
-            ask.nodes.map_or(all, |n| gets(n, ask.bytes)),
+            call.nodes.map_or(all, |n| gets(n, call.bytes)),
             1,
         )
         + parts.inside(Coll::Bcast, all)
@@ -64,27 +64,33 @@ pub(super) fn node_part(nodes: &Nodes, node: u32, all: Slice, each: u64) -> Slic
 
 /// Gathers the equal pieces `own` of a node's ranks in `here` of their leader, where the leader's
 /// own lies already.
-pub(super) fn collect(hierarchy: &Hierarchy, own: Slice, here: Slice, ask: &Ask, s: &mut Schedule) {
+pub(super) fn collect(
+    hierarchy: &Hierarchy,
+    own: Slice,
+    here: Slice,
+    call: &CallView,
+    s: &mut Schedule,
+) {
     let inside = hierarchy.inside(0).on(own, here);
     let each = |buf| Blocks::Even { buf, each: own.len };
-    let part = Ask {
+    let part = CallView {
         root: inside.place(hierarchy.leader),
         block_bytes: own.len,
         send: each(SEND),
         recv: each(RECV),
         in_place: hierarchy.leads,
-        ..inside.ask(ask)
+        ..inside.call(call)
     };
     inside.run(Coll::Gather, own.len, &part, s);
 }
 
 /// Allgather among the leaders: each has its node's part of `all`.
-fn exchange(hierarchy: &Hierarchy, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
-    let each = ask.block_bytes;
+fn exchange(hierarchy: &Hierarchy, nodes: &Nodes, all: Slice, call: &CallView, s: &mut Schedule) {
+    let each = call.block_bytes;
     let parts = (0..nodes.count()).map(|node| node_part(nodes, node, all, each));
     let (at, counts): (Vec<i64>, Vec<u64>) = parts.map(|p| (p.at, p.len)).unzip();
     let between: SubComm = hierarchy.between().on(all, all);
-    let part = Ask {
+    let part = CallView {
         in_place: true,
         send: Blocks::NONE,
         recv: Blocks::Listed {
@@ -92,18 +98,18 @@ fn exchange(hierarchy: &Hierarchy, nodes: &Nodes, all: Slice, ask: &Ask, s: &mut
             counts: &counts,
             at: &at,
         },
-        ..between.ask(ask)
+        ..between.call(call)
     };
     between.run(Coll::Allgather, gets(nodes, each), &part, s);
 }
 
 /// From the order of nodes to the order of ranks.
-fn put(nodes: &Nodes, all: Slice, ask: &Ask, s: &mut Schedule) {
+fn put(nodes: &Nodes, all: Slice, call: &CallView, s: &mut Schedule) {
     if nodes.are_in_order() {
-        return s.copy(all, ask.recv.run(0, ask.size));
+        return s.copy(all, call.recv.run(0, call.size));
     }
-    let each = ask.block_bytes;
+    let each = call.block_bytes;
     for (i, &r) in nodes.in_order().iter().enumerate() {
-        s.copy(all.part(i as u64 * each, each), ask.recv.block(r));
+        s.copy(all.part(i as u64 * each, each), call.recv.block(r));
     }
 }

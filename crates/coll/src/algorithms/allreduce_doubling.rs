@@ -5,20 +5,20 @@
 use crate::cost::StepCosts;
 use crate::fold::Fold;
 use crate::halving::Core;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let rank = ask.rank;
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let rank = call.rank;
+    if call.count == 0 {
         return;
     }
-    let core = Core::of(ask.size);
-    let mut fold = Fold::new(ask.input(), ask.output(), ask.commutative);
+    let core = Core::of(call.size);
+    let mut fold = Fold::new(call.input(), call.output(), call.commutative);
     if core.is_paired(rank) && rank % 2 == 0 {
         s.send(rank + 1, fold.acc());
         s.fence();
-        s.recv(rank + 1, ask.output());
+        s.recv(rank + 1, call.output());
         return;
     }
     if core.is_paired(rank) {
@@ -39,13 +39,13 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     }
     fold.finish(s);
     if core.is_paired(rank) {
-        s.send(rank - 1, ask.output());
+        s.send(rank - 1, call.output());
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, core) = (call.bytes as f64, Core::of(call.size));
     let pair = at.down(1);
     let pair = if core.twins > 0 {
         2.0 * pair.one_way(b) + at.memory.combine(b)

@@ -3,28 +3,28 @@
 
 use super::reduce_linear;
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let home = ask.output();
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let home = call.output();
+    if call.count == 0 {
         return;
     }
-    if ask.rank > 0 {
-        s.send(0, ask.input());
+    if call.rank > 0 {
+        s.send(0, call.input());
         s.fence();
         s.recv(0, home);
         return;
     }
-    reduce_linear::fold_down(ask, ask.input(), home, s);
-    for r in 1..ask.size {
+    reduce_linear::fold_down(call, call.input(), home, s);
+    for r in 1..call.size {
         s.send(r, home);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, others) = (call.bytes as f64, f64::from(call.size) - 1.0);
     at.fan_in(others, b, at.memory.combine(b)) + at.fan_out(others, b)
 }

@@ -4,27 +4,27 @@
 use super::{bcast_nodes, reduce_nodes};
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
-use crate::{Ask, Coll, Schedule};
+use crate::{CallView, Coll, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let ask = &Ask { root: 0, ..*ask };
-    let hierarchy = Hierarchy::of(ask);
-    let home = ask.output();
-    let partial = reduce_nodes::inside(&hierarchy, home, ask, s);
+    let call = &CallView { root: 0, ..*call };
+    let hierarchy = Hierarchy::of(call);
+    let home = call.output();
+    let partial = reduce_nodes::inside(&hierarchy, home, call, s);
     if hierarchy.leads {
-        reduce_nodes::between(&hierarchy, Coll::Allreduce, partial, home, ask, s);
+        reduce_nodes::between(&hierarchy, Coll::Allreduce, partial, home, call, s);
     }
-    bcast_nodes::inside(&hierarchy, 1, home, ask, s);
+    bcast_nodes::inside(&hierarchy, 1, home, call, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
-    let bytes = ask.bytes;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
+    let bytes = call.bytes;
     parts.inside(Coll::Reduce, bytes)
         + parts.between(Coll::Allreduce, bytes, 1)
         + parts.inside(Coll::Bcast, bytes)

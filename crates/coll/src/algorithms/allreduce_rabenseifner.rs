@@ -2,19 +2,19 @@
 //! doubling. As few bytes as the ring in `2 log2 n` steps; for long messages and commutative
 //! operations. If `n` is not a power of two, the first ranks pair up before and after.
 
-use crate::ask::parts_of;
+use crate::call_view::parts_of;
 use crate::cost::{StepCosts, binomial_down, binomial_up, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, core, home) = (ask.rank, Core::of(ask.size), ask.output());
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, core, home) = (call.rank, Core::of(call.size), call.output());
+    if call.count == 0 {
         return;
     }
-    let mut fold = Fold::new(ask.input(), home, ask.commutative);
+    let mut fold = Fold::new(call.input(), home, call.commutative);
     if core.is_paired(rank) && rank % 2 == 0 {
         s.send(rank + 1, fold.acc());
         s.fence();
@@ -40,12 +40,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, core) = (call.bytes as f64, Core::of(call.size));
     // One element cannot be halved: it goes up a tree, and down.
-    if ask.count == 1 {
-        let up = binomial_up(at, ask.size, b, at.memory.combine(b));
-        return up + binomial_down(at, ask.size, b);
+    if call.count == 1 {
+        let up = binomial_up(at, call.size, b, at.memory.combine(b));
+        return up + binomial_down(at, call.size, b);
     }
     let pair = if core.twins > 0 {
         2.0 * at.down(1).one_way(b) + at.memory.combine(b)

@@ -3,28 +3,28 @@
 
 use super::{bcast_binomial, reduce_binomial};
 use crate::cost::{StepCosts, binomial_down, binomial_up};
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let ask = Ask { root: 0, ..*ask };
-    let home = ask.output();
+    let call = CallView { root: 0, ..*call };
+    let home = call.output();
     reduce_binomial::fold_up(
-        &ask,
+        &call,
         0,
-        ask.input(),
-        Some(home).filter(|_| ask.rank == 0),
+        call.input(),
+        Some(home).filter(|_| call.rank == 0),
         s,
     );
     s.fence();
-    bcast_binomial::spread(ask.rank, &ask, home, s);
+    bcast_binomial::spread(call.rank, &call, home, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
-    binomial_up(at, ask.size, b, at.memory.combine(b)) + binomial_down(at, ask.size, b)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
+    binomial_up(at, call.size, b, at.memory.combine(b)) + binomial_down(at, call.size, b)
 }

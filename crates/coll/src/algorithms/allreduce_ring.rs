@@ -1,22 +1,22 @@
 //! Allreduce as ring reduce-scatter and ring allgather: every rank sends `2(n-1)/n` of the data
 //! whatever `n` is; for long messages and commutative operations.
 
-use crate::ask::part_of;
+use crate::call_view::part_of;
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, n, input, home) = (ask.rank, ask.size, ask.input(), ask.output());
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, n, input, home) = (call.rank, call.size, call.input(), call.output());
     if n == 1 {
         if input != home {
             s.copy(input, home);
         }
         return;
     }
-    let (next, prev) = (ask.after(1), ask.before(1));
+    let (next, prev) = (call.after(1), call.before(1));
     let aside = if input == home {
-        Some(s.elements(ask.count.div_ceil(n as u64)))
+        Some(s.elements(call.count.div_ceil(n as u64)))
     } else {
         None
     };
@@ -56,8 +56,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let part = ask.bytes as f64 / f64::from(ask.size);
-    let round = at.round(ask.size, |at| at.exchange(part), |at| at.relay(part, part));
-    (f64::from(ask.size) - 1.0) * (2.0 * round + at.memory.combine(part))
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let part = call.bytes as f64 / f64::from(call.size);
+    let round = at.round(call.size, |at| at.exchange(part), |at| at.relay(part, part));
+    (f64::from(call.size) - 1.0) * (2.0 * round + at.memory.combine(part))
 }

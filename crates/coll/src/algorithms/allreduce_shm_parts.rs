@@ -3,14 +3,14 @@
 
 use super::reduce_shm_parts;
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    reduce_shm_parts::combine(ask, true, s);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    reduce_shm_parts::combine(call, true, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    reduce_shm_parts::cost_at_all(ask, at)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    reduce_shm_parts::cost_at_all(call, at)
 }

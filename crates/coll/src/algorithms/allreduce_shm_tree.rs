@@ -5,23 +5,23 @@
 use super::reduce_shm_tree;
 use crate::cost::StepCosts;
 use crate::tree::Tree;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    s.use_short(ask.count);
-    let all = reduce_shm_tree::fold_up(&Tree::first(ask), ask, s);
-    s.copy(all, ask.shm_buffer(ask.rank, ask.count));
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    s.use_short(call.count);
+    let all = reduce_shm_tree::fold_up(&Tree::first(call), call, s);
+    s.copy(all, call.shm_buffer(call.rank, call.count));
     s.raise(1);
-    if ask.rank > 0 {
+    if call.rank > 0 {
         s.watch(0, 1);
     }
-    s.copy(ask.shm_buffer(0, ask.count), ask.output());
+    s.copy(call.shm_buffer(0, call.count), call.output());
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, others) = (call.bytes as f64, f64::from(call.size) - 1.0);
     let root = at.memory.fold(b) + at.p.step;
-    reduce_shm_tree::up(ask, at) + root + at.memory.see(others, b)
+    reduce_shm_tree::up(call, at) + root + at.memory.see(others, b)
 }

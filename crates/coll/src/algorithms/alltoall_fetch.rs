@@ -3,15 +3,15 @@
 
 use super::alltoall_spread;
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
+pub fn emit(call: &CallView, s: &mut Schedule) {
     s.fetched = true;
-    alltoall_spread::emit(ask, s);
+    alltoall_spread::emit(call, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    alltoall_spread::cost(ask, &at.fetching())
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    alltoall_spread::cost(call, &at.fetching())
 }

@@ -2,15 +2,15 @@
 //! setting the block it sends aside first.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, n) = (ask.rank, ask.size);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, n) = (call.rank, call.size);
     for round in 0..n {
         // `other` is its own partner's partner in this round.
         let other = (round + n - rank) % n;
-        let block = ask.recv.block(other);
+        let block = call.recv.block(other);
         if other == rank || block.is_empty() {
             continue;
         }
@@ -23,7 +23,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
-    f64::from(ask.size) * (at.memory.copy(b) + at.exchange(b))
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
+    f64::from(call.size) * (at.memory.copy(b) + at.exchange(b))
 }

@@ -5,50 +5,50 @@
 use super::allgather_nodes::collect;
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
-use crate::{Ask, Blocks, Coll, Nodes, RECV, SEND, Schedule, Slice};
+use crate::{Blocks, CallView, Coll, Nodes, RECV, SEND, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (Some(nodes), true) = (ask.nodes, ask.block_bytes > 0) else {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (Some(nodes), true) = (call.nodes, call.block_bytes > 0) else {
         return;
     };
-    let ask = &Ask { root: 0, ..*ask };
-    let (hierarchy, row) = (Hierarchy::of(ask), ask.size as u64 * ask.block_bytes);
+    let call = &CallView { root: 0, ..*call };
+    let (hierarchy, row) = (Hierarchy::of(call), call.size as u64 * call.block_bytes);
     let rows = if hierarchy.leads {
         hierarchy.here.len() as u64
     } else {
         1
     };
     let own = s.bytes(rows * row);
-    s.copy(ask.send.run(0, ask.size), own.part(0, row));
-    collect(&hierarchy, own.part(0, row), own, ask, s);
+    s.copy(call.send.run(0, call.size), own.part(0, row));
+    collect(&hierarchy, own.part(0, row), own, call, s);
     let came = s.bytes(rows * row);
     if hierarchy.leads {
         let (out, into) = (s.bytes(own.len), s.bytes(own.len));
         let leader = Leader {
             nodes,
             row,
-            each: ask.block_bytes,
+            each: call.block_bytes,
             here: hierarchy.here,
         };
         leader.bundle(own, out, s);
-        exchange(&hierarchy, &leader, out, into, ask, s);
+        exchange(&hierarchy, &leader, out, into, call, s);
         leader.unbundle(into, came, s);
     }
-    deal(&hierarchy, came, row, ask, s);
-    s.copy(came.part(0, row), ask.recv.run(0, ask.size));
+    deal(&hierarchy, came, row, call, s);
+    s.copy(came.part(0, row), call.recv.run(0, call.size));
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
-    let row = ask.bytes * u64::from(ask.size);
-    let cells = f64::from(ask.size) * f64::from(parts.per_node);
-    let bundle = ask.nodes.map_or(row, |n| bundle(n, ask.bytes));
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
+    let row = call.bytes * u64::from(call.size);
+    let cells = f64::from(call.size) * f64::from(parts.per_node);
+    let bundle = call.nodes.map_or(row, |n| bundle(n, call.bytes));
     parts.inside(Coll::Gather, row)
         + parts.between(Coll::Alltoall, bundle, 1)
         + parts.inside(Coll::Scatter, row)
-        + 2.0 * (cells * at.memory.copy(ask.bytes as f64) + at.memory.copy(row as f64))
+        + 2.0 * (cells * at.memory.copy(call.bytes as f64) + at.memory.copy(row as f64))
 }
 
 /// Bytes of a bundle, by the data that the leader of the largest node has to send.
@@ -114,7 +114,7 @@ fn exchange(
     leader: &Leader,
     out: Slice,
     into: Slice,
-    ask: &Ask,
+    call: &CallView,
     s: &mut Schedule,
 ) {
     let bundles = (0..leader.nodes.count()).map(|node| leader.bundle_of(out, node));
@@ -125,11 +125,11 @@ fn exchange(
         at: &at,
     };
     let between = hierarchy.between().on(out, into);
-    let part = Ask {
+    let part = CallView {
         in_place: false,
         send: listed(SEND),
         recv: listed(RECV),
-        ..between.ask(ask)
+        ..between.call(call)
     };
     let bundle = bundle(leader.nodes, leader.each);
     between.run(Coll::Alltoall, bundle, &part, s);
@@ -137,15 +137,15 @@ fn exchange(
 
 /// Gives every rank of the node its row, which it gets at the beginning of `rows`; the leader's row
 /// is there already.
-fn deal(hierarchy: &Hierarchy, rows: Slice, row: u64, ask: &Ask, s: &mut Schedule) {
+fn deal(hierarchy: &Hierarchy, rows: Slice, row: u64, call: &CallView, s: &mut Schedule) {
     let inside = hierarchy.inside(1).on(rows, rows);
     let even = |buf| Blocks::Even { buf, each: row };
-    let part = Ask {
+    let part = CallView {
         block_bytes: row,
         send: even(SEND),
         recv: even(RECV),
         in_place: hierarchy.leads,
-        ..inside.ask(ask)
+        ..inside.call(call)
     };
     inside.run(Coll::Scatter, row, &part, s);
 }

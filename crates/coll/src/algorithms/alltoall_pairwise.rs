@@ -3,20 +3,20 @@
 
 use super::alltoall_spread;
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
-    for by in 1..ask.size {
-        alltoall_spread::start(ask, s, by..=by);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    s.copy(call.send.block(call.rank), call.recv.block(call.rank));
+    for by in 1..call.size {
+        alltoall_spread::start(call, s, by..=by);
         s.fence();
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, others) = (call.bytes as f64, f64::from(call.size) - 1.0);
     let near = f64::from(at.node - 1);
     // In round `k`, `k` ranks of a node exchange data with another node.
     let between = (others - near) * at.far(at.node).exchange(b);

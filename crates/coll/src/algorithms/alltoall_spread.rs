@@ -4,38 +4,38 @@
 //! caches (measured on shared cores; not measured between hosts with a fast network).
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 use kw_base::overheads::WINDOW;
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let others = ask.size.saturating_sub(1);
-    let at_once = rounds_at_once(ask.own_bytes, others);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let others = call.size.saturating_sub(1);
+    let at_once = rounds_at_once(call.own_bytes, others);
     let mut first = 1;
     while first <= others {
         let last = others.min(first.saturating_add(at_once - 1));
-        start(ask, s, first..=last);
+        start(call, s, first..=last);
         if last < others {
             s.fence();
         }
         first = last + 1;
     }
-    s.copy(ask.send.block(ask.rank), ask.recv.block(ask.rank));
+    s.copy(call.send.block(call.rank), call.recv.block(call.rank));
 }
 
 /// Starts the transfers to and from the ranks at this distance. A rank waits only for messages of
 /// no later round than its own, so the ranks need not start the same number at once.
-pub(super) fn start(ask: &Ask, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
+pub(super) fn start(call: &CallView, s: &mut Schedule, rounds: std::ops::RangeInclusive<u32>) {
     for by in rounds.clone() {
-        let into = ask.recv.block(ask.before(by));
+        let into = call.recv.block(call.before(by));
         if !into.is_empty() {
-            s.recv(ask.before(by), into);
+            s.recv(call.before(by), into);
         }
     }
     for by in rounds {
-        let out = ask.send.block(ask.after(by));
+        let out = call.send.block(call.after(by));
         if !out.is_empty() {
-            s.send(ask.after(by), out);
+            s.send(call.after(by), out);
         }
     }
 }
@@ -48,9 +48,9 @@ fn rounds_at_once(bytes: u64, others: u32) -> u32 {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
-    at.memory.copy(b) + at.storm(f64::from(ask.size) - 1.0, b)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
+    at.memory.copy(b) + at.storm(f64::from(call.size) - 1.0, b)
 }
 
 #[cfg(test)]

@@ -2,21 +2,21 @@
 //! `ceil(log2 n)` rounds for every rank; best when every rank has a core.
 
 use crate::cost::{StepCosts, log2_up};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
+pub fn emit(call: &CallView, s: &mut Schedule) {
     let mut step = 1;
-    while step < ask.size {
-        s.recv(ask.before(step), Slice::NOTHING);
-        s.send(ask.after(step), Slice::NOTHING);
+    while step < call.size {
+        s.recv(call.before(step), Slice::NOTHING);
+        s.send(call.after(step), Slice::NOTHING);
         s.fence();
         step *= 2;
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
     let round = |k: u32| at.far(1 << k).exchange(0.0);
-    (0..log2_up(ask.size)).map(round).sum()
+    (0..log2_up(call.size)).map(round).sum()
 }

@@ -4,27 +4,27 @@
 use super::barrier_tree::{self, release, report};
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
-use crate::{Ask, Coll, Schedule};
+use crate::{CallView, Coll, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let hierarchy = Hierarchy::of(ask);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let hierarchy = Hierarchy::of(call);
     let inside = hierarchy.inside(0);
-    let part = inside.ask(ask);
-    if ask.shm_region.is_some() {
+    let part = inside.call(call);
+    if call.shm_region.is_some() {
         s.use_short(0);
         s.raise(1);
     } else {
         inside.emit(s, |s| report(&part, s));
     }
     if hierarchy.leads {
-        if ask.shm_region.is_some() {
+        if call.shm_region.is_some() {
             s.watch_all(1);
         }
         let between = hierarchy.between();
-        between.run(Coll::Barrier, 0, &between.ask(ask), s);
+        between.run(Coll::Barrier, 0, &between.call(call), s);
     }
-    if ask.shm_region.is_none() {
+    if call.shm_region.is_none() {
         inside.emit(s, |s| release(&part, s));
     } else if hierarchy.leads {
         s.raise(2);
@@ -34,16 +34,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
     let here = f64::from(parts.per_node);
-    let inside = match ask.shm_region {
+    let inside = match call.shm_region {
         Some(_) => at.memory.look_at_all(here) + at.memory.looks(here - 1.0) + 2.0 * at.p.step,
         None => {
             2.0 * barrier_tree::cost(
-                &Ask {
+                &CallView {
                     size: parts.per_node,
-                    ..*ask
+                    ..*call
                 },
                 at,
             )

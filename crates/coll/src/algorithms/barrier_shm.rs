@@ -2,11 +2,11 @@
 //! line of each rank moves; when ranks share cores, each needs its core once.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.size < 2 {
         return;
     }
     s.use_short(0);
@@ -15,6 +15,6 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    at.p.step + at.memory.look_at_all(f64::from(ask.size))
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    at.p.step + at.memory.look_at_all(f64::from(call.size))
 }

@@ -4,28 +4,28 @@
 
 use crate::cost::{StepCosts, children};
 use crate::tree::Tree;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.size < 2 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.size < 2 {
         return;
     }
     s.use_short(0);
-    for child in Tree::first(ask).children(ask.rank) {
+    for child in Tree::first(call).children(call.rank) {
         s.watch(child, 1);
     }
     s.raise(1);
-    if ask.rank > 0 {
+    if call.rank > 0 {
         s.watch(0, 1);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let looks: u32 = children(ask.param, ask.size).sum();
-    let rows = children(ask.param, ask.size).count() as f64;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let looks: u32 = children(call.param, call.size).sum();
+    let rows = children(call.param, call.size).count() as f64;
     f64::from(looks) * at.memory.look()
         + (rows + 1.0) * at.p.step
-        + at.memory.looks(f64::from(ask.size) - 1.0)
+        + at.memory.looks(f64::from(call.size) - 1.0)
 }

@@ -1,35 +1,35 @@
 //! Broadcast by a binomial tree: `ceil(log2 n)` hops of the whole message; for short messages.
 
 use crate::cost::{StepCosts, binomial_down};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    spread(ask.relative(), ask, ask.output(), s);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    spread(call.relative(), call, call.output(), s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    binomial_down(at, ask.size, ask.bytes as f64)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    binomial_down(at, call.size, call.bytes as f64)
 }
 
 /// Spreads `data` from the root to all; `v` is this rank counted from the root.
-pub fn spread(v: u32, ask: &Ask, data: Slice, s: &mut Schedule) {
+pub fn spread(v: u32, call: &CallView, data: Slice, s: &mut Schedule) {
     if data.is_empty() {
         return;
     }
     let mut mask = 1;
-    while mask < ask.size {
+    while mask < call.size {
         if v & mask != 0 {
-            s.receive(ask.absolute(v - mask), data);
+            s.receive(call.absolute(v - mask), data);
             break;
         }
         mask *= 2;
     }
     while mask > 1 {
         mask /= 2;
-        if v + mask < ask.size {
-            s.send(ask.absolute(v + mask), data);
+        if v + mask < call.size {
+            s.send(call.absolute(v + mask), data);
         }
     }
 }

@@ -2,24 +2,24 @@
 //! processes (seeds/004).
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let data = ask.output();
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let data = call.output();
     if data.is_empty() {
         return;
     }
-    if !ask.is_root() {
-        s.recv(ask.root, data);
+    if !call.is_root() {
+        s.recv(call.root, data);
         return;
     }
-    for v in 1..ask.size {
-        s.send(ask.absolute(v), data);
+    for v in 1..call.size {
+        s.send(call.absolute(v), data);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    at.fan_out(f64::from(ask.size) - 1.0, ask.bytes as f64)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    at.fan_out(f64::from(call.size) - 1.0, call.bytes as f64)
 }

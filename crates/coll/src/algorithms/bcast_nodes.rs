@@ -3,31 +3,37 @@
 
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
-use crate::{Ask, Coll, Schedule, Slice};
+use crate::{CallView, Coll, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let hierarchy = Hierarchy::of(ask);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let hierarchy = Hierarchy::of(call);
     if hierarchy.leads {
         let between = hierarchy.between();
-        between.run(Coll::Bcast, ask.bytes, &between.ask(ask), s);
+        between.run(Coll::Bcast, call.bytes, &between.call(call), s);
     }
-    inside(&hierarchy, 0, ask.output(), ask, s);
+    inside(&hierarchy, 0, call.output(), call, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
-    parts.between(Coll::Bcast, ask.bytes, 1) + parts.inside(Coll::Bcast, ask.bytes)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
+    parts.between(Coll::Bcast, call.bytes, 1) + parts.inside(Coll::Bcast, call.bytes)
 }
 
 /// Brings `data` from the leader to the other ranks of its node.
-pub(super) fn inside(hierarchy: &Hierarchy, turn: u32, data: Slice, ask: &Ask, s: &mut Schedule) {
+pub(super) fn inside(
+    hierarchy: &Hierarchy,
+    turn: u32,
+    data: Slice,
+    call: &CallView,
+    s: &mut Schedule,
+) {
     let inside = hierarchy.inside(turn).on(data, data);
-    let part = Ask {
+    let part = CallView {
         root: inside.place(hierarchy.leader),
         count: data.len,
-        ..inside.ask(ask)
+        ..inside.call(call)
     };
-    inside.run(Coll::Bcast, data.len * ask.unit_bytes(), &part, s);
+    inside.run(Coll::Bcast, data.len * call.unit_bytes(), &part, s);
 }

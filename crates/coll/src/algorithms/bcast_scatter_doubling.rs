@@ -4,37 +4,37 @@
 
 use super::bcast_scatter_ring::scatter;
 use super::gather_binomial::span;
-use crate::ask::parts_of;
+use crate::call_view::parts_of;
 use crate::cost::{StepCosts, binomial_scatter, halves};
 use crate::halving::Core;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (v, data, m) = (ask.relative(), ask.output(), Core::of(ask.size).size);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (v, data, m) = (call.relative(), call.output(), Core::of(call.size).size);
     let cut = |(i, j): (u32, u32)| parts_of(data, i, j, m);
     if v >= m {
         for range in arrivals(v - m, m) {
-            s.recv_some(ask.absolute(v - m), cut(range));
+            s.recv_some(call.absolute(v - m), cut(range));
         }
         return;
     }
     let pass_on = |s: &mut Schedule, range| {
-        if v + m < ask.size {
-            s.send_some(ask.absolute(v + m), cut(range));
+        if v + m < call.size {
+            s.send_some(call.absolute(v + m), cut(range));
         }
     };
-    scatter(ask, m, s);
+    scatter(call, m, s);
     pass_on(s, (v, v + span(v, m)));
     let mut mask = 1;
     while mask < m {
         let (w, start) = (v ^ mask, |x: u32| x & !(mask - 1));
         let (mine, theirs) = ((start(v), start(v) + mask), (start(w), start(w) + mask));
         if !holds(v, mask) {
-            s.recv_some(ask.absolute(w), cut(theirs));
+            s.recv_some(call.absolute(w), cut(theirs));
         }
         if !holds(w, mask) {
-            s.send_some(ask.absolute(w), cut(mine));
+            s.send_some(call.absolute(w), cut(mine));
         }
         s.fence();
         if !holds(v, mask) {
@@ -45,8 +45,8 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, core) = (call.bytes as f64, Core::of(call.size));
     // A rank that has a twin sends it everything too.
     let twin = |part: f64| {
         if core.twins > 0 {

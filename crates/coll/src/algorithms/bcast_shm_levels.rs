@@ -7,35 +7,35 @@ use super::bcast_shm_tree::{down, short};
 use crate::cost::{StepCosts, children};
 use crate::cut::{self, Cut};
 use crate::tree::Tree;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Kilobytes of a piece of long data for each rank that reads it.
 const KILOBYTES_A_READER: u32 = 4;
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let tree = Tree::rooted(ask).by_levels(ask);
-    match ask.count {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let tree = Tree::rooted(call).by_levels(call);
+    match call.count {
         0 => {}
-        _ if ask.size < 2 => {}
-        n if n > ask.shm_buffer_units().0 => in_pieces(&tree, ask, s),
-        _ => short(&tree, ask, s),
+        _ if call.size < 2 => {}
+        n if n > call.shm_buffer_units().0 => in_pieces(&tree, call, s),
+        _ => short(&tree, call, s),
     }
 }
 
 /// The call with the pieces into which its data is cut.
-fn cut_as<'a>(ask: &Ask<'a>) -> Ask<'a> {
-    Ask {
-        param: ask.param.saturating_mul(KILOBYTES_A_READER),
-        ..*ask
+fn cut_as<'a>(call: &CallView<'a>) -> CallView<'a> {
+    CallView {
+        param: call.param.saturating_mul(KILOBYTES_A_READER),
+        ..*call
     }
 }
 
 /// While others read one half of a rank's shm buffer, it fills the other.
-fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
-    let data = ask.output();
-    let (parent, readers) = (tree.parent(ask.rank), tree.children(ask.rank));
-    let cut_as = &cut_as(ask);
+fn in_pieces(tree: &Tree, call: &CallView, s: &mut Schedule) {
+    let data = call.output();
+    let (parent, readers) = (tree.parent(call.rank), tree.children(call.rank));
+    let cut_as = &cut_as(call);
     let cut = Cut::long(cut_as, s, data.len, 2);
     let half = (cut.slots() / 2).max(1);
     for i in 0..cut.pieces() {
@@ -51,7 +51,7 @@ fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
                 let before = (i + half - cut.slots()) as u32;
                 readers.iter().for_each(|r| s.watch(*r, before));
             }
-            s.copy(piece, slot(ask.rank));
+            s.copy(piece, slot(call.rank));
         }
         let ends_half = (i + 1) % half == 0 && i + 1 < cut.pieces();
         if !readers.is_empty() || ends_half {
@@ -61,16 +61,16 @@ fn in_pieces(tree: &Tree, ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let fan = ask.param;
-    if ask.count <= ask.shm_buffer_units().0 {
-        let b = ask.bytes as f64;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let fan = call.param;
+    if call.count <= call.shm_buffer_units().0 {
+        let b = call.bytes as f64;
         let readers = |k| children(fan, k).map(f64::from).sum();
         return at.release(b, readers, |k, at| down(k, fan, b, |_| *at));
     }
     // The first piece goes down, and then one after the other as quickly as the busiest rank
     // handles one.
-    let (pieces, b) = cut::long_pieces_of(&cut_as(ask), 2);
+    let (pieces, b) = cut::long_pieces_of(&cut_as(call), 2);
     let (mut first, mut each, mut readers) = (0.0, 0.0f64, 0.0);
     for (k, at) in at.levels() {
         first += down(k, fan, b, |_| at);

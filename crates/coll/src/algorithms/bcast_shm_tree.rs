@@ -4,30 +4,30 @@
 
 use crate::cost::{StepCosts, children, subtrees};
 use crate::tree::Tree;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    short(&Tree::rooted(ask), ask, s);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    short(&Tree::rooted(call), call, s);
 }
 
 /// Data that a short shm buffer holds, down a tree.
-pub(super) fn short(tree: &Tree, ask: &Ask, s: &mut Schedule) {
-    let data = ask.output();
+pub(super) fn short(tree: &Tree, call: &CallView, s: &mut Schedule) {
+    let data = call.output();
     s.use_short(data.len);
-    if let Some(parent) = tree.parent(ask.rank) {
+    if let Some(parent) = tree.parent(call.rank) {
         s.watch(parent, 1);
-        s.copy(ask.shm_buffer(parent, data.len), data);
+        s.copy(call.shm_buffer(parent, data.len), data);
     }
-    if !tree.children(ask.rank).is_empty() {
-        s.copy(data, ask.shm_buffer(ask.rank, data.len));
+    if !tree.children(call.rank).is_empty() {
+        s.copy(data, call.shm_buffer(call.rank, data.len));
         s.raise(1);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    down(ask.size, ask.param, ask.bytes as f64, |n| at.within(n))
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    down(call.size, call.param, call.bytes as f64, |n| at.within(n))
 }
 
 /// From the root of a tree of `n` ranks to all; `among`: the prices where this many of them meet.

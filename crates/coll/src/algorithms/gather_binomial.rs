@@ -1,47 +1,51 @@
 //! Gather by a binomial tree: inner ranks collect their subtree packed; for short equal blocks.
 
 use crate::cost::{StepCosts, binomial_gather};
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (v, n, each) = (ask.relative(), ask.size, ask.block_bytes);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (v, n, each) = (call.relative(), call.size, call.block_bytes);
     if each == 0 {
         return;
     }
     let span = span(v, n);
-    let parent = if v == 0 { 0 } else { ask.absolute(v & (v - 1)) };
+    let parent = if v == 0 {
+        0
+    } else {
+        call.absolute(v & (v - 1))
+    };
     if v == 0 {
-        return at_root(ask, s);
+        return at_root(call, s);
     }
     if span == 1 {
-        s.send(parent, ask.send.block(0));
+        s.send(parent, call.send.block(0));
         return;
     }
     let all = s.bytes(span as u64 * each);
     for child in children(v, n) {
         let width = self::span(child, n) as u64;
         s.recv(
-            ask.absolute(child),
+            call.absolute(child),
             all.part((child - v) as u64 * each, width * each),
         );
     }
-    s.copy(ask.send.block(0), all.part(0, each));
+    s.copy(call.send.block(0), all.part(0, each));
     s.fence();
     s.send(parent, all);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    binomial_gather(at, ask.size, ask.bytes as f64)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    binomial_gather(at, call.size, call.bytes as f64)
 }
 
-fn at_root(ask: &Ask, s: &mut Schedule) {
-    let (n, each) = (ask.size, ask.block_bytes);
+fn at_root(call: &CallView, s: &mut Schedule) {
+    let (n, each) = (call.size, call.block_bytes);
     for child in children(0, n) {
-        let (first, width) = (ask.absolute(child), span(child, n));
+        let (first, width) = (call.absolute(child), span(child, n));
         if first + width <= n {
-            s.recv(first, ask.recv.run(first, width));
+            s.recv(first, call.recv.run(first, width));
             continue;
         }
         // The subtree runs past the last rank: receive it aside and put its two pieces where they
@@ -49,14 +53,17 @@ fn at_root(ask: &Ask, s: &mut Schedule) {
         let (high, low) = (n - first, first + width - n);
         let aside = s.bytes(width as u64 * each);
         s.receive(first, aside);
-        s.copy(aside.part(0, high as u64 * each), ask.recv.run(first, high));
+        s.copy(
+            aside.part(0, high as u64 * each),
+            call.recv.run(first, high),
+        );
         s.copy(
             aside.part(high as u64 * each, low as u64 * each),
-            ask.recv.run(0, low),
+            call.recv.run(0, low),
         );
     }
-    if !ask.in_place {
-        s.copy(ask.send.block(0), ask.recv.block(ask.rank));
+    if !call.in_place {
+        s.copy(call.send.block(0), call.recv.block(call.rank));
     }
 }
 

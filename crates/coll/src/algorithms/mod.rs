@@ -2,7 +2,7 @@
 
 use super::cost::StepCosts;
 use super::table::DEFAULT_PARAM;
-use super::{Ask, Coll, Schedule};
+use super::{CallView, Coll, Schedule};
 
 pub mod allgather_bruck;
 pub mod allgather_doubling;
@@ -145,57 +145,57 @@ impl Need {
     }
 
     /// Whether the call meets it.
-    pub fn met(self, ask: &Ask) -> bool {
-        let even = || ask.send.is_even() && ask.recv.is_even();
+    pub fn met(self, call: &CallView) -> bool {
+        let even = || call.send.is_even() && call.recv.is_even();
         match self {
             Need::Nothing => true,
-            Need::Commutes => ask.commutative,
+            Need::Commutes => call.commutative,
             Need::Even => even(),
-            Need::EvenPowerOfTwo => even() && ask.size.is_power_of_two(),
-            Need::Pairs => ask.size.is_multiple_of(2),
-            Need::InPlace => ask.in_place,
-            Need::EvenApart => even() && !ask.in_place,
-            Need::Apart => !ask.in_place,
-            Need::Shm => on_shm_region(ask),
-            Need::ShortShm => on_short_shm_region(ask),
-            Need::EvenShm => even() && on_shm_region(ask),
-            Need::Levels => has_levels(ask) && on_shm_region(ask),
+            Need::EvenPowerOfTwo => even() && call.size.is_power_of_two(),
+            Need::Pairs => call.size.is_multiple_of(2),
+            Need::InPlace => call.in_place,
+            Need::EvenApart => even() && !call.in_place,
+            Need::Apart => !call.in_place,
+            Need::Shm => on_shm_region(call),
+            Need::ShortShm => on_short_shm_region(call),
+            Need::EvenShm => even() && on_shm_region(call),
+            Need::Levels => has_levels(call) && on_shm_region(call),
             Need::ShortLevelsFold => {
-                let in_order = ask.levels.is_some_and(|l| l.shape().in_order);
-                has_levels(ask) && (ask.commutative || in_order) && on_short_shm_region(ask)
+                let in_order = call.levels.is_some_and(|l| l.shape().in_order);
+                has_levels(call) && (call.commutative || in_order) && on_short_shm_region(call)
             }
-            Need::Nodes => ask.nodes.is_some(),
-            Need::NodesFold => ask
+            Need::Nodes => call.nodes.is_some(),
+            Need::NodesFold => call
                 .nodes
-                .is_some_and(|n| ask.commutative || n.are_in_order()),
-            Need::NodesEven => ask.nodes.is_some() && even(),
-            Need::NodesEvenApart => ask.nodes.is_some() && even() && !ask.in_place,
+                .is_some_and(|n| call.commutative || n.are_in_order()),
+            Need::NodesEven => call.nodes.is_some() && even(),
+            Need::NodesEvenApart => call.nodes.is_some() && even() && !call.in_place,
         }
     }
 }
 
 /// Whether the ranks are in several domains of their host.
-fn has_levels(ask: &Ask) -> bool {
-    ask.levels.is_some_and(|l| !l.tiers().is_empty())
+fn has_levels(call: &CallView) -> bool {
+    call.levels.is_some_and(|l| !l.tiers().is_empty())
 }
 
 /// Whether shm region algorithms can do the call: long shm buffers must have some units for every
 /// rank, and the number of pieces must fit into the stages.
-fn on_shm_region(ask: &Ask) -> bool {
-    if ask.shm_region.is_none() || ask.nodes.is_some() {
+fn on_shm_region(call: &CallView) -> bool {
+    if call.shm_region.is_none() || call.nodes.is_some() {
         return false;
     }
-    let quarter = ask.shm_buffer_units().1 / 4;
-    let data = ask
+    let quarter = call.shm_buffer_units().1 / 4;
+    let data = call
         .count
-        .max(ask.block_bytes.saturating_mul(ask.size as u64));
-    quarter >= ask.size as u64 && data < MOST_PIECES * quarter
+        .max(call.block_bytes.saturating_mul(call.size as u64));
+    quarter >= call.size as u64 && data < MOST_PIECES * quarter
 }
 
 /// Whether shm region algorithms that need all data in a short shm buffer at once can do the call.
-fn on_short_shm_region(ask: &Ask) -> bool {
-    let fits = (1..=ask.shm_buffer_units().0).contains(&ask.count);
-    ask.size > 1 && fits && on_shm_region(ask)
+fn on_short_shm_region(call: &CallView) -> bool {
+    let fits = (1..=call.shm_buffer_units().0).contains(&call.count);
+    call.size > 1 && fits && on_shm_region(call)
 }
 
 /// Quarters of a long shm buffer that the data of one collective may fill.
@@ -211,10 +211,10 @@ pub struct Algorithm {
     /// Its requirement.
     pub need: Need,
     /// Emits one rank's schedule.
-    pub emit: fn(&Ask, &mut Schedule),
+    pub emit: fn(&CallView, &mut Schedule),
     /// Its cost: nanoseconds from the call on all ranks until the last one has ended, the same on
     /// all ranks.
-    pub cost: fn(&Ask, &StepCosts) -> f64,
+    pub cost: fn(&CallView, &StepCosts) -> f64,
     /// The numbers behind the slash that are tried where the cheapest algorithm is chosen.
     pub params: &'static [u32],
     /// All ranks move data at the same time, so that they share the memory of their socket.

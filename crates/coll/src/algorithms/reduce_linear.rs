@@ -2,30 +2,30 @@
 //! down: keeps rank order, wakes no other rank; for few processes and short messages.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    if !ask.is_root() {
-        s.send(ask.root, ask.input());
+    if !call.is_root() {
+        s.send(call.root, call.input());
         return;
     }
-    fold_down(ask, ask.input(), ask.output(), s);
+    fold_down(call, call.input(), call.output(), s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
-    at.fan_in(f64::from(ask.size) - 1.0, b, at.memory.combine(b))
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
+    at.fan_in(f64::from(call.size) - 1.0, b, at.memory.combine(b))
 }
 
 /// At this rank: receives `count` elements from each rank and combines them with `input` into
 /// `home`.
-pub fn fold_down(ask: &Ask, input: Slice, home: Slice, s: &mut Schedule) {
-    let (n, me, count) = (ask.size, ask.rank, ask.count);
+pub fn fold_down(call: &CallView, input: Slice, home: Slice, s: &mut Schedule) {
+    let (n, me, count) = (call.size, call.rank, call.count);
     let input = if input == home && n > 1 && me != n - 1 {
         let aside = s.elements(count);
         s.copy(home, aside);

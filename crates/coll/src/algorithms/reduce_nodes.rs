@@ -3,46 +3,51 @@
 
 use crate::cost::{Parts, StepCosts};
 use crate::sub_comm::Hierarchy;
-use crate::{Ask, Coll, Schedule, Slice};
+use crate::{CallView, Coll, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let hierarchy = Hierarchy::of(ask);
-    let home = if ask.is_root() {
-        ask.output()
+    let hierarchy = Hierarchy::of(call);
+    let home = if call.is_root() {
+        call.output()
     } else if hierarchy.leads && hierarchy.here.len() > 1 {
-        s.elements(ask.count)
+        s.elements(call.count)
     } else {
-        ask.input()
+        call.input()
     };
-    let partial = inside(&hierarchy, home, ask, s);
+    let partial = inside(&hierarchy, home, call, s);
     if hierarchy.leads {
-        between(&hierarchy, Coll::Reduce, partial, home, ask, s);
+        between(&hierarchy, Coll::Reduce, partial, home, call, s);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let parts = Parts::of(ask, at);
-    parts.inside(Coll::Reduce, ask.bytes) + parts.between(Coll::Reduce, ask.bytes, 1)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let parts = Parts::of(call, at);
+    parts.inside(Coll::Reduce, call.bytes) + parts.between(Coll::Reduce, call.bytes, 1)
 }
 
 /// Combines the contributions of a node at its leader, in `home`; returns where the result lies (a
 /// leader that is alone has it in its input).
-pub(super) fn inside(hierarchy: &Hierarchy, home: Slice, ask: &Ask, s: &mut Schedule) -> Slice {
+pub(super) fn inside(
+    hierarchy: &Hierarchy,
+    home: Slice,
+    call: &CallView,
+    s: &mut Schedule,
+) -> Slice {
     if hierarchy.here.len() == 1 {
-        return ask.input();
+        return call.input();
     }
-    let inside = hierarchy.inside(0).on(ask.input(), home);
-    let part = Ask {
+    let inside = hierarchy.inside(0).on(call.input(), home);
+    let part = CallView {
         root: inside.place(hierarchy.leader),
-        in_place: hierarchy.leads && ask.input() == home,
-        ..inside.ask(ask)
+        in_place: hierarchy.leads && call.input() == home,
+        ..inside.call(call)
     };
-    inside.run(Coll::Reduce, ask.bytes, &part, s);
+    inside.run(Coll::Reduce, call.bytes, &part, s);
     home
 }
 
@@ -52,14 +57,14 @@ pub(super) fn between(
     coll: Coll,
     partial: Slice,
     home: Slice,
-    ask: &Ask,
+    call: &CallView,
     s: &mut Schedule,
 ) {
     let between = hierarchy.between().on(partial, home);
-    let receives = coll == Coll::Allreduce || ask.is_root();
-    let part = Ask {
+    let receives = coll == Coll::Allreduce || call.is_root();
+    let part = CallView {
         in_place: receives && partial == home,
-        ..between.ask(ask)
+        ..between.call(call)
     };
-    between.run(coll, ask.bytes, &part, s);
+    between.run(coll, call.bytes, &part, s);
 }

@@ -5,23 +5,23 @@
 use crate::cost::{StepCosts, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
-use crate::{Ask, RECV, Schedule, Slice};
+use crate::{CallView, RECV, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (rank, core) = (ask.rank, Core::of(ask.size));
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (rank, core) = (call.rank, Core::of(call.size));
+    if call.count == 0 {
         return;
     }
-    let input = Slice::whole(ask.send.block(0).buf, ask.count);
-    let result = Slice::whole(RECV, ask.send.block(rank).len);
+    let input = Slice::whole(call.send.block(0).buf, call.count);
+    let result = Slice::whole(RECV, call.send.block(rank).len);
     if core.is_paired(rank) && rank % 2 == 0 {
         s.send(rank + 1, input);
         s.fence();
         s.recv_some(rank + 1, result);
         return;
     }
-    let home = s.elements(ask.count);
+    let home = s.elements(call.count);
     let mut fold = Fold::new(input, home, true);
     if core.is_paired(rank) {
         let fresh = fold.fresh(s);
@@ -33,12 +33,12 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
         size: core.size,
         rank: &|v| core.last(v),
         cut: &|all, i, j| {
-            let (from, to) = (start(ask, core.first(i)), start(ask, core.first(j)));
+            let (from, to) = (start(call, core.first(i)), start(call, core.first(j)));
             all.part(from, to - from)
         },
     };
     seat.halve(fold, s, home);
-    let block = |r: u32| home.part(start(ask, r), ask.send.block(r).len);
+    let block = |r: u32| home.part(start(call, r), call.send.block(r).len);
     if core.is_paired(rank) {
         s.send_some(rank - 1, block(rank - 1));
     }
@@ -46,9 +46,9 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, core) = (ask.bytes as f64, Core::of(ask.size));
-    let part = b / f64::from(ask.size);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, core) = (call.bytes as f64, Core::of(call.size));
+    let part = b / f64::from(call.size);
     let pair = match core.twins {
         0 => 0.0,
         _ => at.down(1).one_way(b) + at.memory.combine(b) + at.down(1).one_way(part),
@@ -57,10 +57,10 @@ pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
 }
 
 /// Start of the block of rank `r`; `r == size` gives the end.
-fn start(ask: &Ask, r: u32) -> u64 {
-    if r == ask.size {
-        ask.count
+fn start(call: &CallView, r: u32) -> u64 {
+    if r == call.size {
+        call.count
     } else {
-        ask.send.block(r).at as u64
+        call.send.block(r).at as u64
     }
 }

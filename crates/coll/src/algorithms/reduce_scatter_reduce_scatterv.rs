@@ -4,28 +4,28 @@
 
 use super::{reduce_binomial, reduce_linear};
 use crate::cost::{StepCosts, binomial_up};
-use crate::{Ask, RECV, Schedule, Slice};
+use crate::{CallView, RECV, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    let (rank, n) = (ask.rank, ask.size);
-    let whole = Slice::whole(ask.send.block(0).buf, ask.count);
+    let (rank, n) = (call.rank, call.size);
+    let whole = Slice::whole(call.send.block(0).buf, call.count);
     let home = if rank == 0 {
-        Some(s.elements(ask.count))
+        Some(s.elements(call.count))
     } else {
         None
     };
-    let mine = Slice::whole(RECV, ask.send.block(rank).len);
+    let mine = Slice::whole(RECV, call.send.block(rank).len);
     match home {
-        Some(home) if ask.is_flat() => reduce_linear::fold_down(ask, whole, home, s),
-        None if ask.is_flat() => {
+        Some(home) if call.is_flat() => reduce_linear::fold_down(call, whole, home, s),
+        None if call.is_flat() => {
             s.send(0, whole);
         }
         _ => {
-            reduce_binomial::fold_up(ask, 0, whole, home, s);
+            reduce_binomial::fold_up(call, 0, whole, home, s);
         }
     }
     s.fence();
@@ -37,7 +37,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     };
     let mut from = 0;
     for r in 0..n {
-        let part = all.part(from, ask.send.block(r).len);
+        let part = all.part(from, call.send.block(r).len);
         from += part.len;
         if r == 0 {
             s.copy(part, mine);
@@ -48,11 +48,11 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (b, others) = (ask.bytes as f64, f64::from(ask.size) - 1.0);
-    let up = match ask.is_flat() {
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (b, others) = (call.bytes as f64, f64::from(call.size) - 1.0);
+    let up = match call.is_flat() {
         true => at.fan_in(others, b, at.memory.combine(b)),
-        false => binomial_up(at, ask.size, b, at.memory.combine(b)),
+        false => binomial_up(at, call.size, b, at.memory.combine(b)),
     };
-    up + at.fan_out(others, b / f64::from(ask.size))
+    up + at.fan_out(others, b / f64::from(call.size))
 }

@@ -6,24 +6,24 @@
 
 use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (input, home) = (ask.input(), ask.output());
-    if ask.only_copies(s) {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (input, home) = (call.input(), call.output());
+    if call.only_copies(s) {
         return;
     }
-    let cut = Cut::new(ask, s, ask.count, 2);
+    let cut = Cut::new(call, s, call.count, 2);
     let half = (cut.slots() / 2).max(1);
     let pieces = cut.pieces();
     // In place, the first operand would overwrite the input, unless that is the first operand.
-    let keeps = ask.is_root() && ask.in_place && !ask.commutative && ask.rank + 1 < ask.size;
+    let keeps = call.is_root() && call.in_place && !call.commutative && call.rank + 1 < call.size;
     let aside = keeps.then(|| s.elements(cut.each()));
     for i in 0..pieces {
         let (stage, ends_half) = (i as u32 + 1, (i + 1) % half == 0);
         let mine = cut.piece(input, i);
-        if ask.is_root() {
+        if call.is_root() {
             let mine = match aside {
                 Some(aside) => {
                     let kept = aside.part(0, mine.len);
@@ -32,25 +32,25 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
                 }
                 None => mine,
             };
-            fold(ask, &cut, i, mine, cut.piece(home, i), s);
+            fold(call, &cut, i, mine, cut.piece(home, i), s);
             if ends_half && i + 1 < pieces {
                 s.raise(stage);
             }
         } else {
             // The pieces that the next half of the shm buffer held before.
             if i % half == 0 && i + half > cut.slots() {
-                s.watch(ask.root, (i + half - cut.slots()) as u32);
+                s.watch(call.root, (i + half - cut.slots()) as u32);
             }
-            s.copy(mine, cut.slot(ask.rank, i).part(0, mine.len));
+            s.copy(mine, cut.slot(call.rank, i).part(0, mine.len));
             s.raise(stage);
         }
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (pieces, b) = cut::pieces_of(ask, 2);
-    let others = f64::from(ask.size) - 1.0;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (pieces, b) = cut::pieces_of(call, 2);
+    let others = f64::from(call.size) - 1.0;
     let (shows, root) = (
         at.memory.show(b) + at.p.step,
         others * (at.memory.look() + at.memory.fold(b)),
@@ -60,18 +60,18 @@ pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
 
 /// Combines piece `i` of the data that all others show, and `mine`, in the order of ranks, into
 /// `home`. If `mine` is there already, it is the first operand.
-pub fn fold(ask: &Ask, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
+pub fn fold(call: &CallView, cut: &Cut, i: u64, mine: Slice, home: Slice, s: &mut Schedule) {
     let operand = |r: u32, s: &mut Schedule| {
-        if r == ask.rank {
+        if r == call.rank {
             return mine;
         }
         s.watch(r, i as u32 + 1);
         cut.slot(r, i).part(0, home.len)
     };
     if mine != home {
-        return s.fold(ask.size, home, |nth, s| operand(ask.size - 1 - nth, s));
+        return s.fold(call.size, home, |nth, s| operand(call.size - 1 - nth, s));
     }
-    for r in (0..ask.size).rev().filter(|&r| r != ask.rank) {
+    for r in (0..call.size).rev().filter(|&r| r != call.rank) {
         let left = operand(r, s);
         s.reduce(left, home);
     }

@@ -7,20 +7,20 @@
 //! and three slots are enough. A rank combines in its own memory and publishes the sum: no rank
 //! writes lines that another core holds.
 
-use crate::ask::{part_of, parts_of};
+use crate::call_view::{part_of, parts_of};
 use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    combine(ask, false, s);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    combine(call, false, s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let n = f64::from(ask.size);
-    let (pieces, work) = Work::of(ask, at);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let n = f64::from(call.size);
+    let (pieces, work) = Work::of(call, at);
     if work.is_short {
         // The root has the only part, or sees it last: the others have come long ago.
         let others_came = at.p.step + (n - 1.0) * at.p.more;
@@ -35,9 +35,9 @@ pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
 }
 
 /// The variant in which all ranks receive the result.
-pub fn cost_at_all(ask: &Ask, at: &StepCosts) -> f64 {
-    let n = f64::from(ask.size);
-    let (pieces, work) = Work::of(ask, at);
+pub fn cost_at_all(call: &CallView, at: &StepCosts) -> f64 {
+    let n = f64::from(call.size);
+    let (pieces, work) = Work::of(call, at);
     let piece = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
     pieces * piece + at.memory.look_at_all(n)
 }
@@ -60,11 +60,11 @@ struct Work {
 
 impl Work {
     /// Number of pieces, and their lengths.
-    fn of(ask: &Ask, at: &StepCosts) -> (f64, Work) {
-        let (pieces, b) = cut::long_pieces_of(ask, 3);
-        let (n, others) = (f64::from(ask.size), f64::from(ask.size) - 1.0);
+    fn of(call: &CallView, at: &StepCosts) -> (f64, Work) {
+        let (pieces, b) = cut::long_pieces_of(call, 3);
+        let (n, others) = (f64::from(call.size), f64::from(call.size) - 1.0);
         // Short data has fewer parts than there are ranks.
-        let parts = n.min(b / ask.unit_bytes().max(1) as f64).max(1.0);
+        let parts = n.min(b / call.unit_bytes().max(1) as f64).max(1.0);
         let (part, long) = (b / parts, f64::INFINITY);
         let sum = at.memory.show_part(part, long);
         let (collect, others_parts) = (at.memory.read_part(part, long), parts.min(others));
@@ -81,22 +81,22 @@ impl Work {
 }
 
 /// Combines the data of all ranks at the root, or at all ranks.
-pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
-    let (input, home) = (ask.input(), ask.output());
-    if ask.only_copies(s) {
+pub fn combine(call: &CallView, at_all: bool, s: &mut Schedule) {
+    let (input, home) = (call.input(), call.output());
+    if call.only_copies(s) {
         return;
     }
-    let cut = Cut::long(ask, s, ask.count, 3);
+    let cut = Cut::long(call, s, call.count, 3);
     let pieces = cut.pieces();
-    let collects = at_all || ask.is_root();
+    let collects = at_all || call.is_root();
     // If the sum may not begin with the data at home, or there is no home.
-    let aside = !collects || (ask.in_place && !ask.commutative);
+    let aside = !collects || (call.in_place && !call.commutative);
     let parts = Parts {
-        ask,
+        call,
         cut: &cut,
-        shows_sum: at_all || !ask.is_root(),
+        shows_sum: at_all || !call.is_root(),
         collects,
-        aside: aside.then(|| s.elements(cut.each().div_ceil(ask.size as u64))),
+        aside: aside.then(|| s.elements(cut.each().div_ceil(call.size as u64))),
     };
     let last = if collects { pieces + 1 } else { pieces };
     for i in 0..=last {
@@ -121,7 +121,7 @@ pub fn combine(ask: &Ask, at_all: bool, s: &mut Schedule) {
 
 /// The ranks that combine each part of a piece, and the location of the part.
 struct Parts<'a> {
-    ask: &'a Ask<'a>,
+    call: &'a CallView<'a>,
     cut: &'a Cut<'a>,
     /// Others need this rank's sums.
     shows_sum: bool,
@@ -134,7 +134,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Part `r` of a piece.
     fn part(&self, piece: Slice, r: u32) -> Slice {
-        part_of(piece, r, self.ask.size)
+        part_of(piece, r, self.call.size)
     }
 
     /// Part `r` of piece `i` of that length in the shm buffer of `on`.
@@ -144,7 +144,7 @@ impl Parts<'_> {
 
     /// Shows a piece to the ranks that combine its parts.
     fn show(&self, i: u64, piece: Slice, s: &mut Schedule) {
-        let (r, n) = (self.ask.rank, self.ask.size);
+        let (r, n) = (self.call.rank, self.call.size);
         let slot = self.cut.slot(r, i).part(0, piece.len);
         for (from, to) in [(0, r), (r + 1, n)] {
             s.copy(parts_of(piece, from, to, n), parts_of(slot, from, to, n));
@@ -153,18 +153,18 @@ impl Parts<'_> {
 
     /// Combines this rank's part of a piece of the input; it belongs in that piece of the result.
     fn fold(&self, i: u64, piece: Slice, result: Slice, s: &mut Schedule) {
-        let (r, n) = (self.ask.rank, self.ask.size);
+        let (r, n) = (self.call.rank, self.call.size);
         let (own, home) = (self.part(piece, r), self.part(result, r));
         let sum = self.aside.map_or(home, |a| a.part(0, own.len));
         let shown = |q| self.shown(i, piece.len, q, r);
-        if self.ask.commutative && own == sum {
-            for q in (1..n).map(|by| self.ask.after(by)) {
+        if self.call.commutative && own == sum {
+            for q in (1..n).map(|by| self.call.after(by)) {
                 s.reduce(shown(q), sum);
             }
         } else {
             let operand = |q| if q == r { own } else { shown(q) };
             // From the last rank down, or, if order does not matter, from this rank down.
-            let turn = if self.ask.commutative { r } else { n - 1 };
+            let turn = if self.call.commutative { r } else { n - 1 };
             s.fold(n, sum, |i, _| operand((turn + n - i) % n));
         }
         if self.shows_sum {
@@ -177,7 +177,7 @@ impl Parts<'_> {
 
     /// Reads the others' parts of a combined piece.
     fn collect(&self, i: u64, piece: Slice, s: &mut Schedule) {
-        for r in (1..self.ask.size).map(|by| self.ask.after(by)) {
+        for r in (1..self.call.size).map(|by| self.call.after(by)) {
             s.copy(self.shown(i, piece.len, r, r), self.part(piece, r));
         }
     }

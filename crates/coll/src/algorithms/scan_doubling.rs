@@ -2,23 +2,23 @@
 //! itself. In the order of ranks, for any `n`.
 
 use crate::cost::{StepCosts, log2_up};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 {
         return;
     }
-    if !ask.in_place {
-        s.copy(ask.input(), ask.output());
+    if !call.in_place {
+        s.copy(call.input(), call.output());
     }
-    prefix(0, ask, ask.output(), s);
+    prefix(0, call, call.output(), s);
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
-    at.memory.copy(b) + prefix_cost(ask.size, b, at)
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
+    at.memory.copy(b) + prefix_cost(call.size, b, at)
 }
 
 /// A scan of `n` ranks' accumulators; in the last round no rank both sends and receives.
@@ -62,17 +62,17 @@ fn far_hop(by: u32, b: f64, at: &StepCosts, moves: impl Fn(&StepCosts) -> f64) -
 }
 
 /// Inclusive scan of `acc` over the ranks from `first` on.
-pub fn prefix(first: u32, ask: &Ask, acc: Slice, s: &mut Schedule) {
-    let v = ask.rank - first;
+pub fn prefix(first: u32, call: &CallView, acc: Slice, s: &mut Schedule) {
+    let v = call.rank - first;
     let mut fresh = None;
     let mut by = 1;
-    while by < ask.size - first {
+    while by < call.size - first {
         if v >= by {
             let into = *fresh.get_or_insert_with(|| s.elements(acc.len));
-            s.recv(ask.rank - by, into);
+            s.recv(call.rank - by, into);
         }
-        if ask.rank + by < ask.size {
-            s.send(ask.rank + by, acc);
+        if call.rank + by < call.size {
+            s.send(call.rank + by, acc);
         }
         s.fence();
         if let Some(fresh) = fresh.filter(|_| v >= by) {

@@ -4,24 +4,24 @@
 
 use crate::cost::StepCosts;
 use crate::cut::{self, Cut};
-use crate::{Ask, Schedule, Slice};
+use crate::{CallView, Schedule, Slice};
 
 /// Emits the schedule of a scan.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    if ask.only_copies(s) {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    if call.only_copies(s) {
         return;
     }
-    let cut = Cut::new(ask, s, ask.count, 3);
+    let cut = Cut::new(call, s, call.count, 3);
     for i in 0..cut.pieces() {
-        let mine = cut.piece(ask.input(), i);
-        let home = cut.piece(ask.output(), i);
-        match shown(ask, &cut, i, home.len, s) {
+        let mine = cut.piece(call.input(), i);
+        let home = cut.piece(call.output(), i);
+        match shown(call, &cut, i, home.len, s) {
             Some(below) if mine == home => s.reduce(below, home),
             Some(below) => s.combine(below, mine, home),
             None if mine == home => {}
             None => s.copy(mine, home),
         }
-        if let Some(slot) = slot(ask, &cut, i, home.len, s) {
+        if let Some(slot) = slot(call, &cut, i, home.len, s) {
             s.copy(home, slot);
         }
         s.raise(i as u32 + 1);
@@ -29,16 +29,16 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Emits the schedule of an exscan.
-pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
-    if ask.count == 0 || ask.size < 2 {
+pub fn emit_exclusive(call: &CallView, s: &mut Schedule) {
+    if call.count == 0 || call.size < 2 {
         return;
     }
-    let cut = Cut::new(ask, s, ask.count, 3);
+    let cut = Cut::new(call, s, call.count, 3);
     for i in 0..cut.pieces() {
-        let mine = cut.piece(ask.input(), i);
-        let home = cut.piece(ask.output(), i);
-        let below = shown(ask, &cut, i, home.len, s);
-        let slot = slot(ask, &cut, i, home.len, s);
+        let mine = cut.piece(call.input(), i);
+        let home = cut.piece(call.output(), i);
+        let below = shown(call, &cut, i, home.len, s);
+        let slot = slot(call, &cut, i, home.len, s);
         match (below, slot) {
             (None, Some(slot)) => s.copy(mine, slot),
             (Some(below), Some(slot)) => s.combine(below, mine, slot),
@@ -52,47 +52,47 @@ pub fn emit_exclusive(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds of a scan, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let (pieces, b) = cut::pieces_of(ask, 3);
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let (pieces, b) = cut::pieces_of(call, 3);
     let shows = |at: &StepCosts| at.p.step + at.memory.show(b);
     let folds = |at: &StepCosts| at.memory.look() + at.memory.fold(b);
-    let each = match ask.size {
+    let each = match call.size {
         2 => shows(at).max(folds(at)),
         _ => shows(at) + folds(at),
     };
-    at.chain(ask.size, |at| shows(at) + folds(at)) + (pieces - 1.0) * each
+    at.chain(call.size, |at| shows(at) + folds(at)) + (pieces - 1.0) * each
 }
 
 /// Nanoseconds of an exscan, as [`crate::cost`] says.
-pub fn cost_exclusive(ask: &Ask, at: &StepCosts) -> f64 {
-    let (pieces, b) = cut::pieces_of(ask, 3);
+pub fn cost_exclusive(call: &CallView, at: &StepCosts) -> f64 {
+    let (pieces, b) = cut::pieces_of(call, 3);
     let hop = |at: &StepCosts| at.p.step + at.memory.look() + at.memory.combine_into(b);
     let (first, last) = (
         at.memory.show(b) + at.p.step,
         at.memory.look() + at.memory.read(b),
     );
-    let each = match ask.size {
+    let each = match call.size {
         2 => first.max(last),
         _ => hop(at) + at.memory.read(b),
     };
-    first + at.chain(ask.size.max(2) - 1, hop) + last + (pieces - 1.0) * each
+    first + at.chain(call.size.max(2) - 1, hop) + last + (pieces - 1.0) * each
 }
 
 /// The result of the rank below for piece `i`, if there is one.
-fn shown(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
-    let below = ask.rank.checked_sub(1)?;
+fn shown(call: &CallView, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
+    let below = call.rank.checked_sub(1)?;
     s.watch(below, i as u32 + 1);
     Some(cut.slot(below, i).part(0, len))
 }
 
 /// The slot in which this rank shows piece `i`, if there is a rank above it: once that rank shows a
 /// later piece than the one that was there.
-fn slot(ask: &Ask, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
-    if ask.rank + 1 == ask.size {
+fn slot(call: &CallView, cut: &Cut, i: u64, len: u64, s: &mut Schedule) -> Option<Slice> {
+    if call.rank + 1 == call.size {
         return None;
     }
     if i >= cut.slots() {
-        s.watch(ask.rank + 1, (i - cut.slots()) as u32 + 2);
+        s.watch(call.rank + 1, (i - cut.slots()) as u32 + 2);
     }
-    Some(cut.slot(ask.rank, i).part(0, len))
+    Some(cut.slot(call.rank, i).part(0, len))
 }

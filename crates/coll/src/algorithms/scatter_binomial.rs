@@ -3,19 +3,19 @@
 
 use super::gather_binomial::{children, span};
 use crate::cost::{StepCosts, binomial_scatter};
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let (v, n, each) = (ask.relative(), ask.size, ask.block_bytes);
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let (v, n, each) = (call.relative(), call.size, call.block_bytes);
     if each == 0 {
         return;
     }
     if v == 0 {
-        return at_root(ask, s);
+        return at_root(call, s);
     }
-    let parent = ask.absolute(v & (v - 1));
-    let mine = ask.recv.block(0);
+    let parent = call.absolute(v & (v - 1));
+    let mine = call.recv.block(0);
     let width = span(v, n);
     if width == 1 {
         s.recv(parent, mine);
@@ -26,7 +26,7 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
     for child in children(v, n).rev() {
         let count = span(child, n) as u64;
         s.send(
-            ask.absolute(child),
+            call.absolute(child),
             all.part((child - v) as u64 * each, count * each),
         );
     }
@@ -34,33 +34,36 @@ pub fn emit(ask: &Ask, s: &mut Schedule) {
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let each = ask.bytes as f64;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let each = call.bytes as f64;
     let own = match at.is_long(each) {
         true => at.memory.copy(each),
         false => 0.0,
     };
-    binomial_scatter(at, ask.size, each, own)
+    binomial_scatter(at, call.size, each, own)
 }
 
-fn at_root(ask: &Ask, s: &mut Schedule) {
-    let (n, each) = (ask.size, ask.block_bytes);
+fn at_root(call: &CallView, s: &mut Schedule) {
+    let (n, each) = (call.size, call.block_bytes);
     for child in children(0, n).rev() {
-        let (first, width) = (ask.absolute(child), span(child, n));
+        let (first, width) = (call.absolute(child), span(child, n));
         if first + width <= n {
-            s.send(first, ask.send.run(first, width));
+            s.send(first, call.send.run(first, width));
             continue;
         }
         let (high, low) = (n - first, first + width - n);
         let aside = s.bytes(width as u64 * each);
-        s.copy(ask.send.run(first, high), aside.part(0, high as u64 * each));
         s.copy(
-            ask.send.run(0, low),
+            call.send.run(first, high),
+            aside.part(0, high as u64 * each),
+        );
+        s.copy(
+            call.send.run(0, low),
             aside.part(high as u64 * each, low as u64 * each),
         );
         s.send(first, aside);
     }
-    if !ask.in_place {
-        s.copy(ask.send.block(ask.rank), ask.recv.block(0));
+    if !call.in_place {
+        s.copy(call.send.block(call.rank), call.recv.block(0));
     }
 }

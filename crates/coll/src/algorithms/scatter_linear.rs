@@ -2,37 +2,37 @@
 //! blocks.
 
 use crate::cost::StepCosts;
-use crate::{Ask, Schedule};
+use crate::{CallView, Schedule};
 
 /// Emits the schedule.
-pub fn emit(ask: &Ask, s: &mut Schedule) {
-    let mine = ask.recv.block(0);
-    if !ask.is_root() {
+pub fn emit(call: &CallView, s: &mut Schedule) {
+    let mine = call.recv.block(0);
+    if !call.is_root() {
         if !mine.is_empty() {
-            s.recv(ask.root, mine);
+            s.recv(call.root, mine);
         }
         return;
     }
-    for v in 1..ask.size {
-        let to = ask.absolute(v);
-        let out = ask.send.block(to);
+    for v in 1..call.size {
+        let to = call.absolute(v);
+        let out = call.send.block(to);
         if !out.is_empty() {
             s.send(to, out);
         }
     }
-    if !ask.in_place {
-        s.copy(ask.send.block(ask.rank), mine);
+    if !call.in_place {
+        s.copy(call.send.block(call.rank), mine);
     }
 }
 
 /// Nanoseconds, as [`crate::cost`] says.
-pub fn cost(ask: &Ask, at: &StepCosts) -> f64 {
-    let b = ask.bytes as f64;
+pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
+    let b = call.bytes as f64;
     // The root sends long blocks after it has copied its own.
     let own = if at.is_long(b) {
         at.memory.copy(b)
     } else {
         0.0
     };
-    own + at.fan_out(f64::from(ask.size) - 1.0, b)
+    own + at.fan_out(f64::from(call.size) - 1.0, b)
 }

@@ -2,7 +2,7 @@
 //! and of any two ranks.
 
 use super::Prices;
-use crate::Ask;
+use crate::CallView;
 
 /// Costs between ranks at a given distance.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +54,8 @@ impl Distances {
     }
 
     /// The distances of a call: `p` for the machine, and the effect of memory (`waiting`).
-    pub fn of(p: &Prices, ask: &Ask, waiting: impl Fn(&mut Prices)) -> Distances {
-        let shape = ask.levels.map(|l| l.shape());
+    pub fn of(p: &Prices, call: &CallView, waiting: impl Fn(&mut Prices)) -> Distances {
+        let shape = call.levels.map(|l| l.shape());
         let [cached, near] = shape.map_or([0.0; 2], |s| [s.cached, s.near].map(f64::from));
         let distance = |[cached, near, far]: Shares| {
             let mixed = |line: [f64; 3]| cached * line[0] + near * line[1] + far * line[2];

@@ -4,7 +4,7 @@
 use super::cheapest;
 use crate::algorithms::Algorithm;
 use crate::table::Site;
-use crate::{Ask, Coll, Levels, Shape, ShmSizes, cost::Prices};
+use crate::{CallView, Coll, Levels, Shape, ShmSizes, cost::Prices};
 use kw_base::sync::Mutex;
 
 /// The chosen algorithm, if any fits.
@@ -25,22 +25,22 @@ struct Key {
 }
 
 impl Key {
-    fn of(coll: Coll, ask: &Ask, site: Site) -> Key {
-        let nodes = ask.nodes;
+    fn of(coll: Coll, call: &CallView, site: Site) -> Key {
+        let nodes = call.nodes;
         Key {
             coll,
-            amounts: [ask.bytes, ask.count, ask.block_bytes],
-            ranks: [ask.size, ask.sharing],
+            amounts: [call.bytes, call.count, call.block_bytes],
+            ranks: [call.size, call.sharing],
             is: [
-                ask.commutative,
-                ask.in_place,
-                ask.send.is_even(),
-                ask.recv.is_even(),
+                call.commutative,
+                call.in_place,
+                call.send.is_even(),
+                call.recv.is_even(),
             ],
-            sites: (site, ask.chooser.map(|c| c.site)),
-            shm_region: ask.shm_region,
+            sites: (site, call.chooser.map(|c| c.site)),
+            shm_region: call.shm_region,
             nodes: nodes.map(|n| (n.count(), n.fewest(), n.most(), n.are_in_order())),
-            levels: ask.priced_levels().map(Levels::shape),
+            levels: call.priced_levels().map(Levels::shape),
         }
     }
 
@@ -67,14 +67,14 @@ impl Clone for Memo {
 
 impl Memo {
     /// Like [`cheapest`].
-    pub(crate) fn cheapest(&self, coll: Coll, ask: &Ask, p: &Prices, site: Site) -> Choice {
-        let key = Key::of(coll, ask, site);
+    pub(crate) fn cheapest(&self, coll: Coll, call: &CallView, p: &Prices, site: Site) -> Choice {
+        let key = Key::of(coll, call, site);
         let at = key.place(KEPT);
         if let Some(choice) = self.kept(at, &key) {
             return choice;
         }
         // The lock is not held meanwhile, because composed algorithms look up their parts here.
-        let choice = cheapest(coll, ask, p, site);
+        let choice = cheapest(coll, call, p, site);
         if let Ok(mut kept) = self.0.lock() {
             kept.resize(KEPT, None);
             kept[at] = Some((key, choice));

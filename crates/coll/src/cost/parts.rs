@@ -1,12 +1,12 @@
 //! Costs of the parts of composed algorithms: the ranks of a node, and the node leaders.
 
 use super::{Distances, StepCosts};
-use crate::{Ask, Blocks, Coll, Levels, Nodes, SEND};
+use crate::{Blocks, CallView, Coll, Levels, Nodes, SEND};
 
 /// The two levels of a communicator on several nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
-    ask: &'a Ask<'a>,
+    call: &'a CallView<'a>,
     at: &'a StepCosts<'a>,
     /// Nodes.
     pub nodes: u32,
@@ -20,18 +20,18 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The levels of a call.
-    pub fn of(ask: &'a Ask<'a>, at: &'a StepCosts<'a>) -> Parts<'a> {
-        let [nodes, per_node, fewest] = match ask.nodes {
+    pub fn of(call: &'a CallView<'a>, at: &'a StepCosts<'a>) -> Parts<'a> {
+        let [nodes, per_node, fewest] = match call.nodes {
             Some(nodes) => [nodes.count(), nodes.most(), nodes.fewest()],
-            None => [1, ask.size, ask.size],
+            None => [1, call.size, call.size],
         };
         Parts {
-            ask,
+            call,
             at,
             nodes,
             per_node,
             fewest,
-            levels: ask.nodes.and_then(Nodes::priced_levels),
+            levels: call.nodes.and_then(Nodes::priced_levels),
         }
     }
 
@@ -45,13 +45,13 @@ impl<'a> Parts<'a> {
 
     /// A collective among one rank of every node; `sharing` of them on each node at the same time.
     pub fn between(&self, coll: Coll, bytes: u64, sharing: u32) -> f64 {
-        let ask = Ask {
+        let call = CallView {
             shm_region: None,
-            ..*self.ask
+            ..*self.call
         };
         let levels = None;
         Parts {
-            ask: &ask,
+            call: &call,
             levels,
             ..*self
         }
@@ -59,8 +59,8 @@ impl<'a> Parts<'a> {
     }
 
     fn part(&self, coll: Coll, bytes: u64, size: u32, net: bool, sharing: u32) -> f64 {
-        let ask = self.ask;
-        let unit = ask.unit_bytes().max(1);
+        let call = self.call;
+        let unit = call.unit_bytes().max(1);
         // Blocks of parts are listed, except where each rank gives or gets its own whole.
         let listed = matches!(coll, Coll::Allgather | Coll::Alltoall | Coll::ReduceScatter);
         let blocks = match listed {
@@ -71,7 +71,7 @@ impl<'a> Parts<'a> {
             },
             false => Blocks::NONE,
         };
-        let part = Ask {
+        let part = CallView {
             rank: 0,
             root: 0,
             size,
@@ -84,13 +84,13 @@ impl<'a> Parts<'a> {
             recv: blocks,
             in_place: false,
             sharing,
-            ..*ask
+            ..*call
         };
         let (algorithm, param) = part.choose(coll, bytes, net);
-        let net = net || ask.chooser.is_some_and(|c| c.site.network);
+        let net = net || call.chooser.is_some_and(|c| c.site.network);
         let cost = |sharing: u32, at: &Distances| {
-            let part = Ask { param, ..part };
-            let at = StepCosts::new(at, net, &Ask { sharing, ..part });
+            let part = CallView { param, ..part };
+            let at = StepCosts::new(at, net, &CallView { sharing, ..part });
             (algorithm.cost)(&part, &at)
         };
         let distances = self.at.distances();

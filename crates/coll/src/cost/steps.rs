@@ -1,7 +1,7 @@
 //! Costs of messages by location, as the simulator runs them.
 
 use super::{Distance, Distances, Memory, Prices};
-use crate::{Apart, Ask, Levels, Nodes, Shape};
+use crate::{Apart, CallView, Levels, Nodes, Shape};
 
 /// Bytes of a long message of `b` bytes after which its receiver can begin.
 pub fn first_piece(b: f64) -> f64 {
@@ -30,13 +30,13 @@ pub struct StepCosts<'a> {
 
 impl<'a> StepCosts<'a> {
     /// Costs of the steps of a call; `net`: its messages go over the network.
-    pub fn new(distances: &'a Distances, net: bool, ask: &Ask) -> StepCosts<'a> {
-        let shape = ask.levels.map(Levels::shape);
+    pub fn new(distances: &'a Distances, net: bool, call: &CallView) -> StepCosts<'a> {
+        let shape = call.levels.map(Levels::shape);
         let at = StepCosts {
             p: &distances.any.p,
             memory: Memory::new(&distances.any),
             net,
-            sharing: ask.sharing as f64,
+            sharing: call.sharing as f64,
             node: 1,
             fetched: false,
             distances,

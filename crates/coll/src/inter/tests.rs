@@ -13,11 +13,11 @@ fn sizes() -> impl Iterator<Item = [u32; 2]> {
 }
 
 /// Algorithms that can do the parts of a call, by turns.
-fn choose(turn: usize) -> impl Fn(Coll, u64, &Ask) -> (&'static Algorithm, u32) {
-    move |coll, _, ask| {
+fn choose(turn: usize) -> impl Fn(Coll, u64, &CallView) -> (&'static Algorithm, u32) {
+    move |coll, _, call| {
         let able: Vec<_> = ALL
             .iter()
-            .filter(|a| a.coll == coll && a.need.met(ask))
+            .filter(|a| a.coll == coll && a.need.met(call))
             .collect();
         (able[turn % able.len()], [1, 2, 4, 16][turn % 4])
     }
@@ -36,8 +36,8 @@ fn folded(ranks: std::ops::Range<u32>, places: std::ops::Range<usize>) -> Vec<Sy
     places.map(|i| Symbol::folded(ranks.clone(), i)).collect()
 }
 
-fn ask(rank: u32, sizes: [u32; 2]) -> InterAsk<'static> {
-    InterAsk {
+fn call(rank: u32, sizes: [u32; 2]) -> InterCallView<'static> {
+    InterCallView {
         rank,
         sizes,
         role: Role::Idle,
@@ -56,7 +56,7 @@ fn run<'a>(
     turn: usize,
     send: usize,
     room: &dyn Fn(u32) -> usize,
-    asks: &dyn Fn(u32) -> InterAsk<'a>,
+    asks: &dyn Fn(u32) -> InterCallView<'a>,
 ) -> Vec<Vec<Symbol>> {
     let first = asks(0);
     let n = first.sizes[0] + first.sizes[1];
@@ -97,7 +97,7 @@ fn beyond(sizes: [u32; 2], rank: u32) -> std::ops::Range<u32> {
 #[test]
 fn barriers_end() {
     for (sizes, turn) in sizes().flat_map(|s| (0..4).map(move |t| (s, t))) {
-        run(barrier, turn, 0, &|_| 0, &|r| ask(r, sizes));
+        run(barrier, turn, 0, &|_| 0, &|r| call(r, sizes));
     }
 }
 
@@ -105,10 +105,10 @@ fn barriers_end() {
 fn bcast_brings_the_roots_data_to_the_other_group() {
     for (sizes, turn) in sizes().flat_map(|s| (0..3).map(move |t| (s, t))) {
         for (root, role) in roots(sizes) {
-            let asks = |r| InterAsk {
+            let asks = |r| InterCallView {
                 role: role(r),
                 count: 7,
-                ..ask(r, sizes)
+                ..call(r, sizes)
             };
             let ranks = (0..sizes[0] + sizes[1])
                 .map(|r| {
@@ -137,11 +137,11 @@ fn gather_and_scatter_move_blocks_between_the_root_and_the_other_group() {
             let many = beyond(sizes, root);
             let n = many.len() as u32;
             let each = |buf, each| Blocks::Even { buf, each };
-            let asks = |r| InterAsk {
+            let asks = |r| InterCallView {
                 role: role(r),
                 send: each(SEND, 2),
                 recv: each(RECV, 2),
-                ..ask(r, sizes)
+                ..call(r, sizes)
             };
             let len = 2 * n as usize;
             let out = run(gather, 0, len, &|_| len, &asks);
@@ -159,10 +159,10 @@ fn gather_and_scatter_move_blocks_between_the_root_and_the_other_group() {
 #[test]
 fn all_get_the_blocks_of_the_other_group() {
     for sizes in sizes() {
-        let asks = |r| InterAsk {
+        let asks = |r| InterCallView {
             send: Blocks::Even { buf: SEND, each: 2 },
             recv: Blocks::Even { buf: RECV, each: 2 },
-            ..ask(r, sizes)
+            ..call(r, sizes)
         };
         let room = |r| 2 * beyond(sizes, r).len();
         let len = 2 * sizes[0].max(sizes[1]) as usize;
@@ -186,10 +186,10 @@ fn reductions_bring_one_groups_fold_to_the_other() {
     for (sizes, turn) in sizes().flat_map(|s| (0..6).map(move |t| (s, t))) {
         let commutative = turn % 2 == 0;
         for count in [0, 5usize] {
-            let asks = |r| InterAsk {
+            let asks = |r| InterCallView {
                 count: count as u64,
                 commutative,
-                ..ask(r, sizes)
+                ..call(r, sizes)
             };
             let out = run(allreduce, turn, count, &|_| count, &asks);
             for r in 0..sizes[0] + sizes[1] {
@@ -197,7 +197,7 @@ fn reductions_bring_one_groups_fold_to_the_other() {
                 assert_eq!(out[r as usize], want, "{sizes:?} turn={turn} {r}");
             }
             for (root, role) in roots(sizes) {
-                let asks = |r| InterAsk {
+                let asks = |r| InterCallView {
                     role: role(r),
                     ..asks(r)
                 };
@@ -226,7 +226,7 @@ fn reduce_scatter_deals_the_other_groups_fold_out() {
         let parts = sizes.map(|n| shares(total, n));
         let of = |r: u32| &parts[(r >= sizes[0]) as usize];
         let nth = |r: u32| if r < sizes[0] { r } else { r - sizes[0] } as usize;
-        let asks = |r: u32| InterAsk {
+        let asks = |r: u32| InterCallView {
             count: total,
             commutative: turn % 2 == 0,
             send: Blocks::Listed {
@@ -234,7 +234,7 @@ fn reduce_scatter_deals_the_other_groups_fold_out() {
                 counts: &of(r).0,
                 at: &of(r).1,
             },
-            ..ask(r, sizes)
+            ..call(r, sizes)
         };
         let room = |r: u32| of(r).0[nth(r)] as usize;
         let out = run(reduce_scatter, turn, total as usize, &room, &asks);

@@ -28,21 +28,21 @@ fn the_table_has_an_algorithm_for_every_call() {
             for bits in 0..128 {
                 let (commutative, in_place) = (bits & 1 > 0, bits & 2 > 0);
                 let send = listed[(bits >> 2) & 1];
-                let ask = Ask {
+                let call = CallView {
                     commutative,
                     in_place,
                     send,
                     recv: send,
                     nodes: nodes.as_ref().filter(|_| bits & 16 > 0),
                     shm_region: shm_region.filter(|_| bits & 32 > 0),
-                    ..Ask::new(0, n)
+                    ..CallView::new(0, n)
                 };
                 let site = Site {
                     shared: bits & 8 > 0,
                     network: bits & 64 > 0,
                 };
-                let (a, param) = table.choose(coll, bytes, site, &ask);
-                assert!(a.coll == coll && a.need.met(&ask) && param > 0);
+                let (a, param) = table.choose(coll, bytes, site, &call);
+                assert!(a.coll == coll && a.need.met(&call) && param > 0);
             }
         }
     }
@@ -66,7 +66,7 @@ fn all_ranks_choose_alike_by_price() {
         let nodes = [None, Nodes::of_hosts((0..n).map(|r| r / 3))];
         for (&(coll, _), nodes) in COLLS.iter().flat_map(|c| nodes.iter().map(move |n| (c, n))) {
             let choose = |rank: u32| {
-                let ask = Ask {
+                let call = CallView {
                     root: n - 1,
                     count: bytes,
                     block_bytes: bytes,
@@ -76,9 +76,9 @@ fn all_ranks_choose_alike_by_price() {
                         table: &table,
                         site: Site::default(),
                     }),
-                    ..Ask::new(rank, n)
+                    ..CallView::new(rank, n)
                 };
-                let (a, param) = table.choose(coll, bytes, Site::default(), &ask);
+                let (a, param) = table.choose(coll, bytes, Site::default(), &call);
                 (a.name, param)
             };
             assert!(
@@ -93,8 +93,8 @@ fn all_ranks_choose_alike_by_price() {
 fn a_choice_that_is_remembered_is_that_of_its_call() {
     let table = Table::only("allreduce - - any any any cheapest").unwrap();
     let choose = |table: &Table, n, bytes| {
-        let ask = Ask::ordinary(Coll::Allreduce, 0, n, bytes);
-        let (a, param) = table.choose(Coll::Allreduce, bytes, Site::default(), &ask);
+        let call = CallView::ordinary(Coll::Allreduce, 0, n, bytes);
+        let (a, param) = table.choose(Coll::Allreduce, bytes, Site::default(), &call);
         (a.name, param)
     };
     // More calls than are remembered, twice.
@@ -124,10 +124,10 @@ fn a_file_among_the_rows_is_read_and_blamed_by_name() {
     };
     let first = |rows: &str| {
         let table = Table::with_files(rows, read).map_err(|e| e.to_string())?;
-        let ask = Ask::new(0, 9);
+        let call = CallView::new(0, 9);
         Ok::<_, String>(
             table
-                .choose(Coll::Bcast, 1 << 20, Site::default(), &ask)
+                .choose(Coll::Bcast, 1 << 20, Site::default(), &call)
                 .0
                 .name,
         )
@@ -179,15 +179,15 @@ fn choose_for_many(
             .flat_map(|b| [(b, false), (b, true)])
         {
             let site = Site::default();
-            let ask = Ask {
+            let call = CallView {
                 nodes: nodes.as_ref().filter(|_| many),
                 shm_region: Some(shm_region),
                 chooser: Some(crate::Chooser { table, site }),
-                ..Ask::ordinary(coll, 0, RANKS, bytes.max(8 * u64::from(RANKS)))
+                ..CallView::ordinary(coll, 0, RANKS, bytes.max(8 * u64::from(RANKS)))
             };
-            let ask = Ask { bytes, ..ask };
+            let call = CallView { bytes, ..call };
             each(coll, bytes, many, &|| {
-                table.choose(coll, bytes, site, &ask).0.name
+                table.choose(coll, bytes, site, &call).0.name
             });
         }
     }
@@ -229,25 +229,25 @@ fn time_to_choose_for_ten_thousand_ranks() {
 fn numbers_that_are_too_large_are_not_cut_off() {
     // Cut off to 32 bits these would be "1 process at most" and "tree/0".
     let table = Table::only("barrier - 4294967297 any any any tree/4294967296").unwrap();
-    let ask = Ask::new(0, 9);
-    let (a, param) = table.choose(Coll::Barrier, 0, Site::default(), &ask);
+    let call = CallView::new(0, 9);
+    let (a, param) = table.choose(Coll::Barrier, 0, Site::default(), &call);
     assert_eq!((a.name, param), ("tree", u32::MAX));
     // A tree of such a fan-out is flat: rank 3 reports only to its parent.
-    let (mut s, ask) = (
+    let (mut s, call) = (
         crate::Schedule::default(),
-        Ask {
+        CallView {
             param,
-            ..Ask::new(3, 9)
+            ..CallView::new(3, 9)
         },
     );
-    (a.emit)(&ask, &mut s);
+    (a.emit)(&call, &mut s);
     let sends = s
         .steps
         .iter()
         .filter(|s| matches!(s, crate::Step::Send { .. }));
     assert_eq!(sends.count(), 1);
-    let distances = Distances::of(&Prices::start(), &ask, |_| {});
-    assert!((a.cost)(&ask, &StepCosts::new(&distances, true, &ask)) > 0.0);
+    let distances = Distances::of(&Prices::start(), &call, |_| {});
+    assert!((a.cost)(&call, &StepCosts::new(&distances, true, &call)) > 0.0);
 }
 
 #[test]

@@ -19,19 +19,19 @@ fn reduction(coll: Coll, want: Want) {
         let roots = rooted(if coll == Coll::Reduce { n } else { 1 }, &variants);
         for (root, (count, in_place, commutative)) in roots {
             let here = |r: u32| in_place && (coll != Coll::Reduce || r == root);
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 root,
                 count,
                 commutative,
                 in_place: here(r),
                 param: pieces(count),
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            if !a.need.met(&ask(0)) {
+            if !a.need.met(&call(0)) {
                 continue;
             }
             let len = count as usize;
-            let out = world(a, n, commutative, &ask, &|r| {
+            let out = world(a, n, commutative, &call, &|r| {
                 let data = base(r, len);
                 let has_recv = coll != Coll::Reduce || r == root;
                 let empty = never(if has_recv { len } else { 0 });
@@ -103,18 +103,18 @@ fn reduce_scatter_gives_each_rank_its_block() {
                 counts: &counts,
                 at: &at,
             };
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 count: total,
                 commutative,
                 in_place,
                 send,
                 param: if kind < 3 { 2 } else { 64 },
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            if !a.need.met(&ask(0)) {
+            if !a.need.met(&call(0)) {
                 continue;
             }
-            let out = world(a, n, commutative, &ask, &|r| {
+            let out = world(a, n, commutative, &call, &|r| {
                 let data = base(r, total as usize);
                 let mine = counts[r as usize] as usize;
                 if in_place {

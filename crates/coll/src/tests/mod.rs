@@ -9,7 +9,7 @@ mod shm_regions;
 use super::algorithms::{ALL, Algorithm, Need};
 use super::check::{Call, Memory, Symbol, World};
 use super::{
-    Ask, Blocks, Chooser, Coll, Domain, FLAG_LINE_BYTES, Levels, Nodes, RECV, SEND, Schedule,
+    Blocks, CallView, Chooser, Coll, Domain, FLAG_LINE_BYTES, Levels, Nodes, RECV, SEND, Schedule,
     ShmSizes, Table,
 };
 use std::sync::LazyLock;
@@ -33,8 +33,8 @@ struct Site {
 
 impl Site {
     /// A call of rank `r` of `n` here.
-    fn ask(&self, r: u32, n: u32) -> Ask<'_> {
-        Ask {
+    fn call(&self, r: u32, n: u32) -> CallView<'_> {
+        CallView {
             shm_region: self.shm_region,
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
@@ -42,7 +42,7 @@ impl Site {
                 table,
                 site: Default::default(),
             }),
-            ..Ask::new(r, n)
+            ..CallView::new(r, n)
         }
     }
 }
@@ -161,9 +161,9 @@ fn shm_regions(n: u32) -> [ShmSizes; 2] {
     [roomy, ShmSizes { short, long, unit }]
 }
 
-fn emit(a: &Algorithm, ask: &Ask) -> Schedule {
+fn emit(a: &Algorithm, call: &CallView) -> Schedule {
     let mut s = Schedule::default();
-    (a.emit)(ask, &mut s);
+    (a.emit)(call, &mut s);
     s
 }
 
@@ -183,16 +183,16 @@ fn rooted<T: Copy>(n: u32, variants: &[T]) -> Vec<(u32, T)> {
     (0..n).flat_map(of).collect()
 }
 
-/// Runs `a` on `n` ranks; `memory(rank)` gives the buffers, `ask(rank)` the call.
+/// Runs `a` on `n` ranks; `memory(rank)` gives the buffers, `call(rank)` the call.
 fn world<'a>(
     a: &Algorithm,
     n: u32,
     commutative: bool,
-    ask: &dyn Fn(u32) -> Ask<'a>,
+    call: &dyn Fn(u32) -> CallView<'a>,
     memory: &dyn Fn(u32) -> Vec<Memory>,
 ) -> Vec<Vec<Memory>> {
-    let ranks = (0..n).map(|r| (emit(a, &ask(r)), memory(r))).collect();
-    let site = ask(0);
+    let ranks = (0..n).map(|r| (emit(a, &call(r)), memory(r))).collect();
+    let site = call(0);
     World::new(ranks, commutative)
         .on(site.shm_region, site.nodes)
         .run()

@@ -16,12 +16,12 @@ fn fans(coll: Coll) -> &'static [u32] {
 fn barriers_let_nobody_go_before_all_have_come() {
     for (a, n, site) in cases(Coll::Barrier) {
         for &param in fans(a.coll) {
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 param,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
             let calls = (0..n).map(|r| {
-                let s = spelled_out(emit(a, &ask(r)), &ask(r));
+                let s = spelled_out(emit(a, &call(r)), &call(r));
                 (noted(s, r, n), vec![plain(base(r, 1)), plain(never(1))])
             });
             let shm_region = Some(shm_regions(n)[0]);
@@ -32,9 +32,9 @@ fn barriers_let_nobody_go_before_all_have_come() {
 }
 
 /// The schedule with a watch of each rank of the node in place of the watch of all.
-fn spelled_out(mut s: Schedule, ask: &Ask) -> Schedule {
-    let everybody: Vec<u32> = (0..ask.size).collect();
-    let here = ask.node_ranks().unwrap_or(&everybody);
+fn spelled_out(mut s: Schedule, call: &CallView) -> Schedule {
+    let everybody: Vec<u32> = (0..call.size).collect();
+    let here = call.node_ranks().unwrap_or(&everybody);
     let steps = std::mem::take(&mut s.steps);
     for step in steps {
         match step {
@@ -75,18 +75,18 @@ fn noted(mut s: Schedule, rank: u32, n: u32) -> Schedule {
 fn bcast_brings_the_roots_data_to_all() {
     for (a, n, site) in cases(Coll::Bcast) {
         for (root, count) in rooted(n, &[0, 1, 5, 64, 67u64]) {
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 root,
                 count,
                 param: 1 + (count % 6) as u32,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            if !a.need.met(&ask(0)) {
+            if !a.need.met(&call(0)) {
                 continue;
             }
             let len = count as usize;
             let want = base(root, len);
-            let out = world(a, n, true, &ask, &|r| {
+            let out = world(a, n, true, &call, &|r| {
                 let cells = if r == root { base(r, len) } else { never(len) };
                 vec![plain(vec![]), plain(cells)]
             });
@@ -129,15 +129,15 @@ fn gather_collects_blocks_in_order() {
         for (root, in_place) in rooted(n, &[false, true]) {
             let units = units(&site);
             let (send, recv) = even(units);
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 root,
                 block_bytes: 6,
                 send,
                 recv,
                 in_place: in_place && r == root,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            let out = world(a, n, true, &ask, &|r| {
+            let out = world(a, n, true, &call, &|r| {
                 let own = blocks_of(r, 0..1);
                 let mut all = never(if r == root { 6 * n as usize } else { 0 });
                 if in_place && r == root {
@@ -161,15 +161,15 @@ fn scatter_deals_blocks_out() {
         for (root, in_place) in rooted(n, &[false, true]) {
             let units = units(&site);
             let (send, recv) = even(units);
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 root,
                 block_bytes: 6,
                 send,
                 recv,
                 in_place: in_place && r == root,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            let out = world(a, n, true, &ask, &|r| {
+            let out = world(a, n, true, &call, &|r| {
                 let all = if r == root {
                     blocks_of(root, 0..n)
                 } else {
@@ -197,18 +197,18 @@ fn allgather_collects_blocks_everywhere() {
         for (in_place, param) in [(false, 2), (true, 2), (false, 64), (true, 64)] {
             let units = units(&site);
             let (send, recv) = even(units);
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 block_bytes: 6,
                 send,
                 recv,
                 in_place,
                 param,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            if !a.need.met(&ask(0)) {
+            if !a.need.met(&call(0)) {
                 continue;
             }
-            let out = world(a, n, true, &ask, &|r| {
+            let out = world(a, n, true, &call, &|r| {
                 let own = blocks_of(r, 0..1);
                 let mut all = never(6 * n as usize);
                 if in_place {
@@ -234,19 +234,19 @@ fn alltoall_turns_rows_into_columns() {
         for in_place in [false, true] {
             let units = units(&site);
             let (send, recv) = even(units);
-            let ask = |r| Ask {
+            let call = |r| CallView {
                 block_bytes: 6,
                 // A call with longer blocks starts fewer of them at once.
                 own_bytes: u64::from(r) * WINDOW,
                 send,
                 recv,
                 in_place,
-                ..site.ask(r, n)
+                ..site.call(r, n)
             };
-            if !a.need.met(&ask(0)) {
+            if !a.need.met(&call(0)) {
                 continue;
             }
-            let out = world(a, n, true, &ask, &|r| {
+            let out = world(a, n, true, &call, &|r| {
                 let own = blocks_of(r, 0..n);
                 if in_place {
                     return vec![unit(vec![], units.0), unit(own, units.1)];
@@ -274,16 +274,16 @@ fn alltoall_of_odd_long_blocks_stays_in_order() {
             buf,
             each: LEN as u64,
         };
-        let ask = |r| Ask {
+        let call = |r| CallView {
             block_bytes: LEN as u64,
             send: blocks(SEND),
             recv: blocks(RECV),
-            ..site.ask(r, n)
+            ..site.call(r, n)
         };
-        if !a.need.met(&ask(0)) {
+        if !a.need.met(&call(0)) {
             continue;
         }
-        let out = world(a, n, true, &ask, &|r| {
+        let out = world(a, n, true, &call, &|r| {
             let own = (0..n as usize * LEN).map(|p| Symbol::of(r, p)).collect();
             vec![unit(own, 1), unit(never(LEN * n as usize), 1)]
         });
@@ -313,7 +313,7 @@ fn unequal_blocks_go_where_the_caller_says() {
             .map(|r| (0..n).map(|from| len(from, r)).collect())
             .collect();
         let at: Vec<i64> = (0..n as i64).rev().map(|i| i * 5).collect();
-        let ask = |r: u32| Ask {
+        let call = |r: u32| CallView {
             send: Blocks::Listed {
                 buf: SEND,
                 counts: &send[r as usize],
@@ -324,12 +324,12 @@ fn unequal_blocks_go_where_the_caller_says() {
                 counts: &recv[r as usize],
                 at: &at,
             },
-            ..site.ask(r, n)
+            ..site.call(r, n)
         };
-        if !a.need.met(&ask(0)) {
+        if !a.need.met(&call(0)) {
             continue;
         }
-        let out = world(a, n, true, &ask, &|r| {
+        let out = world(a, n, true, &call, &|r| {
             let room = 5 * n as usize;
             vec![plain(base(r, room)), plain(never(room))]
         });
@@ -354,7 +354,7 @@ fn allgatherv_takes_unequal_and_empty_blocks() {
         let counts: Vec<u64> = (0..n as u64).map(|r| r * 2 % 3).collect();
         let at: Vec<i64> = (0..n as i64).rev().map(|i| i * 4).collect();
         let mine: Vec<[u64; 1]> = counts.iter().map(|&c| [c]).collect();
-        let ask = |r: u32| Ask {
+        let call = |r: u32| CallView {
             send: Blocks::Listed {
                 buf: SEND,
                 counts: &mine[r as usize],
@@ -365,12 +365,12 @@ fn allgatherv_takes_unequal_and_empty_blocks() {
                 counts: &counts,
                 at: &at,
             },
-            ..site.ask(r, n)
+            ..site.call(r, n)
         };
-        if !a.need.met(&ask(0)) {
+        if !a.need.met(&call(0)) {
             continue;
         }
-        let out = world(a, n, true, &ask, &|r| {
+        let out = world(a, n, true, &call, &|r| {
             let own = base(r, counts[r as usize] as usize);
             vec![plain(own), plain(never(4 * n as usize))]
         });

@@ -257,12 +257,12 @@ fn short_data_needs_nothing_but_lines() {
         (FLAG_LINE_BYTES + 1, false),
     ] {
         for r in 0..2 {
-            let ask = Ask {
+            let call = CallView {
                 count,
                 shm_region,
-                ..Ask::new(r, 2)
+                ..CallView::new(r, 2)
             };
-            let s = emit(a.expect("a row"), &ask);
+            let s = emit(a.expect("a row"), &call);
             assert_eq!(s.touches_lines_only(1), only, "{count} units at rank {r}");
         }
     }
@@ -294,15 +294,15 @@ fn parts_of_one_schedule_take_turns_on_a_shm_region() {
         let ranks: Vec<u32> = (0..n).collect();
         let call = |r: u32| {
             let mut s = Schedule::default();
-            let ask = Ask {
+            let call = CallView {
                 count: len,
                 shm_region: Some(shm_region),
-                ..Ask::new(r, n)
+                ..CallView::new(r, n)
             };
             for turn in 0..2 {
                 let data = Slice::whole(RECV, 2 * len).part(turn as u64 * len, len);
                 let part = SubComm::new(&ranks).on(data, data).by_shm_region(turn);
-                part.emit(&mut s, |s| bcast_shm::emit(&part.ask(&ask), s));
+                part.emit(&mut s, |s| bcast_shm::emit(&part.call(&call), s));
             }
             let all = 2 * len as usize;
             let cells = if r == 0 { base(0, all) } else { never(all) };
@@ -345,18 +345,18 @@ fn call_of(a: &Algorithm, rank: u32, n: u32, shm_region: ShmSizes) -> Call {
     let block = 6;
     let moves = matches!(a.coll, Coll::Allgather | Coll::Alltoall);
     let even = |buf| Blocks::Even { buf, each: block };
-    let ask = Ask {
+    let call = CallView {
         root: 1,
         count: block * n as u64,
         block_bytes: if moves { block } else { 0 },
         send: even(SEND),
         recv: even(RECV),
         shm_region: Some(shm_region),
-        ..Ask::new(rank, n)
+        ..CallView::new(rank, n)
     };
     let len = (block * n as u64) as usize;
     (
-        emit(a, &ask),
+        emit(a, &call),
         vec![
             plain(base(rank, len)),
             plain(if a.coll == Coll::Bcast {

@@ -7,7 +7,7 @@ use kw_boot::Agreed;
 use kw_coll::algorithms::Algorithm;
 use kw_coll::cost::Prices;
 use kw_coll::table::Site;
-use kw_coll::{Ask, Chooser, Coll, Table};
+use kw_coll::{CallView, Chooser, Coll, Table};
 
 /// Basis of the choice of algorithms.
 #[derive(Debug)]
@@ -54,11 +54,11 @@ impl Choosing {
         rows: Option<&Table>,
         coll: Coll,
         bytes: u64,
-        ask: &Ask<'_>,
+        call_view: &CallView<'_>,
     ) -> (&'static Algorithm, u32) {
         let chosen = rows
-            .and_then(|r| r.find(coll, bytes, self.site, ask))
-            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, ask));
+            .and_then(|r| r.find(coll, bytes, self.site, call_view))
+            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, call_view));
         tracing::debug!(
             "{coll:?} of {bytes} bytes by {} {}",
             chosen.0.name,

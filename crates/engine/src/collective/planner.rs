@@ -8,8 +8,8 @@ use super::run::{CommView, Home, Run};
 use kw_base::slab::Slab;
 use kw_boot::Agreed;
 use kw_coll::executor::{Progress, Reservation};
-use kw_coll::inter::{Emit, InterAsk};
-use kw_coll::{Ask, Coll, Schedule};
+use kw_coll::inter::{Emit, InterCallView};
+use kw_coll::{CallView, Coll, Schedule};
 use kw_sys::buf::Addr;
 
 /// Most steps of a plan that is kept, for each rank. Algorithms that turn to every rank by itself
@@ -78,10 +78,10 @@ impl Planner {
         channels: &mut Channels,
         caller: &Caller,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
-        ask: &Ask,
+        call_view: &CallView,
         buffers: &[Memory; 2],
     ) -> Option<Box<Run>> {
-        let (call, counts) = PlanKey::of(coll, bytes, unit, ask, buffers)?;
+        let (call, counts) = PlanKey::of(coll, bytes, unit, call_view, buffers)?;
         let plans = self.plans.get_mut(caller.plans?.0)?;
         let found = plans.of(caller, &call, counts);
         let mut run = found.or_else(|| self.shared.of(caller, &call, counts))?;
@@ -100,18 +100,18 @@ impl Planner {
         agreed: &Agreed,
         comm_view: CommView,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
-        ask: &Ask,
+        call_view: &CallView,
         buffers: &[Memory; 2],
     ) -> Box<Run> {
         let mut run = Box::<Run>::default();
         let mut schedule = Schedule::default();
         let shm_region = comm_view.shm_region.zip(unit);
         let choosing = self.choosing(agreed, &comm_view);
-        let mut parts = Ask {
+        let mut parts = CallView {
             bytes,
             chooser: Some(choosing.chooser()),
             shm_region: shm_region.and_then(|(id, unit)| channels.view(id, unit)),
-            ..*ask
+            ..*call_view
         };
         let rows = comm_view.rows.as_deref();
         let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
@@ -119,9 +119,9 @@ impl Planner {
         (algorithm.emit)(&parts, &mut schedule);
         run.region_use = shm_region.and_then(|(id, unit)| channels.region_use(id, &schedule, unit));
         let mut signature = 0;
-        if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, ask, buffers) {
+        if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, call_view, buffers) {
             signature = call.signature().0;
-            let kept = is_worth_keeping(&schedule, ask.size);
+            let kept = is_worth_keeping(&schedule, call_view.size);
             if let Some(plans) = comm_view.plans.filter(|_| kept) {
                 run.home = Home::Plans(plans);
                 run.call = Some(Box::new(call));
@@ -142,13 +142,13 @@ impl Planner {
         agreed: &Agreed,
         comm_view: CommView,
         emit: Emit,
-        ask: &InterAsk,
+        call_view: &InterCallView,
     ) -> Box<Run> {
         let choosing = self.choosing(agreed, &comm_view);
         let choose =
-            |coll: Coll, bytes: u64, part: &Ask<'_>| choosing.choose(None, coll, bytes, part);
+            |coll: Coll, bytes: u64, part: &CallView<'_>| choosing.choose(None, coll, bytes, part);
         let mut run = Box::<Run>::default();
-        emit(ask, &choose, &mut run.work().schedule);
+        emit(call_view, &choose, &mut run.work().schedule);
         run.comm_view = Some(comm_view);
         run
     }
@@ -190,7 +190,7 @@ mod tests {
     fn plans_that_turn_to_every_rank_are_kept_on_many_ranks() {
         let each = 8;
         let blocks = |buf| Blocks::Even { buf, each };
-        let algorithms: [fn(&Ask, &mut Schedule); 4] = [
+        let algorithms: [fn(&CallView, &mut Schedule); 4] = [
             allgather_ring::emit,
             allreduce_ring::emit,
             alltoall_bruck::emit,
@@ -199,14 +199,14 @@ mod tests {
         for ranks in [2, 16, 64] {
             for emit in algorithms {
                 let mut schedule = Schedule::default();
-                let ask = Ask {
+                let call_view = CallView {
                     count: each * ranks as u64,
                     block_bytes: each,
                     send: blocks(SEND),
                     recv: blocks(RECV),
-                    ..Ask::new(0, ranks)
+                    ..CallView::new(0, ranks)
                 };
-                emit(&ask, &mut schedule);
+                emit(&call_view, &mut schedule);
                 assert!(is_worth_keeping(&schedule, ranks));
             }
         }

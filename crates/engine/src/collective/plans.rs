@@ -13,7 +13,7 @@ use super::run::{CommView, Run};
 use super::signature::Signature;
 use kw_base::ContextId;
 use kw_base::slab::Key;
-use kw_coll::{Ask, Blocks, Coll, Table};
+use kw_coll::{Blocks, CallView, Coll, Table};
 use kw_types::comm::Group;
 use std::sync::Arc;
 
@@ -95,31 +95,31 @@ impl PlanKey {
         coll: Coll,
         bytes: u64,
         unit: Option<u64>,
-        ask: &Ask<'a>,
+        call_view: &CallView<'a>,
         buffers: &[Memory; 2],
     ) -> Option<(PlanKey, &'a [u64])> {
-        let (send, counts) = match ask.send {
+        let (send, counts) = match call_view.send {
             Blocks::Even { buf, each } => ((buf, each), &[][..]),
             // Its blocks are contiguous.
             Blocks::Listed { buf, counts, .. } if coll == Coll::ReduceScatter => ((buf, 0), counts),
             _ => return None,
         };
-        let Blocks::Even { buf, each } = ask.recv else {
+        let Blocks::Even { buf, each } = call_view.recv else {
             return None;
         };
-        if ask.neighbors.is_some() {
+        if call_view.neighbors.is_some() {
             return None;
         }
         let call = PlanKey {
             coll,
             bytes,
-            root: ask.root,
-            count: ask.count,
-            block_bytes: ask.block_bytes,
+            root: call_view.root,
+            count: call_view.count,
+            block_bytes: call_view.block_bytes,
             send,
             recv: (buf, each),
-            commutative: ask.commutative,
-            in_place: ask.in_place,
+            commutative: call_view.commutative,
+            in_place: call_view.in_place,
             unit,
             rows: buffers.each_ref().map(|b| b.plain().map_or(0, |row| row.1)),
         };

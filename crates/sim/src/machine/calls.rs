@@ -7,7 +7,7 @@ use kw_coll::algorithms::{Algorithm, Need};
 use kw_coll::cost::{able, price};
 use kw_coll::table::Site;
 use kw_coll::{
-    Ask, Chooser, Coll, Domain, ELEMENT, Levels, Neighbors, Nodes, Schedule, ShmSizes, Table,
+    CallView, Chooser, Coll, Domain, ELEMENT, Levels, Neighbors, Nodes, Schedule, ShmSizes, Table,
 };
 
 /// Most steps of all ranks of a schedule that is simulated.
@@ -136,8 +136,8 @@ impl<'a> Case<'a> {
     }
 
     /// The call as a rank makes it.
-    pub fn ask<'b>(&'b self, rank: u32, table: &'b Table) -> Ask<'b> {
-        Ask {
+    pub fn call_view<'b>(&'b self, rank: u32, table: &'b Table) -> CallView<'b> {
+        CallView {
             nodes: self.nodes.as_ref(),
             levels: self.levels.as_ref(),
             shm_region: self.shm_region(),
@@ -147,29 +147,34 @@ impl<'a> Case<'a> {
             }),
             root: self.root,
             neighbors: self.neighbors.get(rank as usize),
-            ..Ask::ordinary(self.coll, rank, self.n, self.bytes)
+            ..CallView::ordinary(self.coll, rank, self.n, self.bytes)
         }
     }
 
     /// The table's choice.
     pub fn chosen(&self, table: &Table) -> (&'static Algorithm, u32) {
-        table.choose(self.coll, self.bytes, self.site(), &self.ask(0, table))
+        table.choose(
+            self.coll,
+            self.bytes,
+            self.site(),
+            &self.call_view(0, table),
+        )
     }
 
     /// Every algorithm that can do it, with the numbers that make a difference.
     pub fn candidates(&self, table: &Table) -> Vec<(&'static Algorithm, u32)> {
-        able(self.coll, &self.ask(0, table)).collect()
+        able(self.coll, &self.call_view(0, table)).collect()
     }
 
     /// The schedules of all ranks; `None` where they are too long to be simulated.
     pub fn schedules(&self, algorithm: &Algorithm, param: u32, table: &Table) -> Option<Call> {
         let emit = |rank| {
             let mut s = Schedule::default();
-            let ask = Ask {
+            let call_view = CallView {
                 param,
-                ..self.ask(rank, table)
+                ..self.call_view(rank, table)
             };
-            (algorithm.emit)(&ask, &mut s);
+            (algorithm.emit)(&call_view, &mut s);
             s
         };
         let long = |s: &Schedule| s.steps.len() * self.n as usize > MOST_STEPS;
@@ -189,11 +194,11 @@ impl<'a> Case<'a> {
 
     /// Nanoseconds by the algorithm's closed form.
     pub fn form(&self, (algorithm, param): (&Algorithm, u32), table: &Table) -> f64 {
-        let ask = Ask {
+        let call_view = CallView {
             param,
-            ..self.ask(0, table)
+            ..self.call_view(0, table)
         };
-        price(algorithm, &ask, &self.machine.prices, self.site())
+        price(algorithm, &call_view, &self.machine.prices, self.site())
     }
 
     /// Simulates `times` consecutive calls.

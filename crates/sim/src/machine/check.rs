@@ -112,7 +112,7 @@ fn point(
     }
     let case = Case::new(machine, row.coll, (row.procs, row.procs), bytes);
     // A row that forced an algorithm which the call could not use measured another one.
-    if !algorithm.need.met(&case.ask(0, table)) {
+    if !algorithm.need.met(&case.call_view(0, table)) {
         return Ok(None);
     }
     let outcome = case.run((algorithm, number), table, TIMES)?;

@@ -75,10 +75,10 @@ fn steps(table: &Table, rank: u32, size: u32) -> Vec<Step> {
         shared: false,
         network: true,
     };
-    let ask = kw_coll::Ask::new(rank, size);
-    let (algorithm, param) = table.choose(Coll::Barrier, 0, site, &ask);
+    let call = kw_coll::CallView::new(rank, size);
+    let (algorithm, param) = table.choose(Coll::Barrier, 0, site, &call);
     let mut schedule = Schedule::default();
-    (algorithm.emit)(&kw_coll::Ask { param, ..ask }, &mut schedule);
+    (algorithm.emit)(&kw_coll::CallView { param, ..call }, &mut schedule);
     schedule.steps
 }
 

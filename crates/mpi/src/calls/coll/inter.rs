@@ -7,7 +7,7 @@ use super::call::Call;
 use super::plan::{ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs, data, even};
 use super::plan::{listed, mix};
 use crate::calls::p2p::running;
-use kw_coll::inter::{self, Emit, InterAsk, Role};
+use kw_coll::inter::{self, Emit, InterCallView, Role};
 use kw_coll::{Blocks, Coll, RECV, SEND};
 use kw_engine::{CommView, Memory};
 use kw_objects::Comm;
@@ -25,8 +25,8 @@ pub(super) const ROOT: i32 = -4;
 pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
     match *call {
         Call::Barrier => {
-            let ask = ask(state.above.comm(comm)?);
-            lay_out(state, comm, inter::barrier, &ask)
+            let call_view = call_view(state.above.comm(comm)?);
+            lay_out(state, comm, inter::barrier, &call_view)
         }
         Call::Bcast(args, root) => bcast(state, args, root, comm),
         Call::Gather(s, r, root) => gather(state, s, r, root, comm),
@@ -60,9 +60,9 @@ pub(super) fn numbered(comm: &Comm) -> (bool, u32, [u32; 2]) {
     }
 }
 
-fn ask(comm: &Comm) -> InterAsk<'static> {
+fn call_view(comm: &Comm) -> InterCallView<'static> {
     let (_, rank, sizes) = numbered(comm);
-    InterAsk {
+    InterCallView {
         rank,
         sizes,
         role: Role::Idle,
@@ -75,7 +75,7 @@ fn ask(comm: &Comm) -> InterAsk<'static> {
 }
 
 /// Checks the root; returns the size of the remote group.
-fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u32)> {
+fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterCallView<'static>, u32)> {
     let comm = tables.comm(comm)?;
     let others = comm.target().size();
     let role = match root {
@@ -92,7 +92,13 @@ fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterAsk<'static>, u3
             );
         }
     };
-    Ok((InterAsk { role, ..ask(comm) }, others))
+    Ok((
+        InterCallView {
+            role,
+            ..call_view(comm)
+        },
+        others,
+    ))
 }
 
 /// The communicator as the next collective call on an intercommunicator.
@@ -121,11 +127,11 @@ pub(super) fn comm_view(comm: &mut Comm) -> CommView {
     }
 }
 
-fn lay_out(state: &mut State, comm: CommH, emit: Emit, ask: &InterAsk) -> Plan {
+fn lay_out(state: &mut State, comm: CommH, emit: Emit, call_view: &InterCallView) -> Plan {
     let (engine, tables) = running(state)?;
     let comm_view = comm_view(tables.comm_mut(comm)?);
     let planner = &mut engine.parts.collectives.planner;
-    Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, ask))
+    Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, call_view))
 }
 
 /// Lays out a call with a send and a receive buffer.
@@ -133,87 +139,105 @@ fn with_buffers(
     state: &mut State,
     comm: CommH,
     emit: Emit,
-    ask: &InterAsk,
+    call_view: &InterCallView,
     (send, recv): (Memory, Memory),
 ) -> Plan {
-    let mut run = lay_out(state, comm, emit, ask)?;
+    let mut run = lay_out(state, comm, emit, call_view)?;
     run.add(send);
     run.add(recv);
     Ok(run)
 }
 
 fn bcast(state: &mut State, (buffer, count, datatype): Args, root: i32, comm: CommH) -> Plan {
-    let (mut ask, _) = rooted(&state.above, root, comm)?;
+    let (mut call_view, _) = rooted(&state.above, root, comm)?;
     let mut memory = Memory::NONE;
-    if ask.role != Role::Idle {
+    if call_view.role != Role::Idle {
         Data::of(&state.above, "buffer", buffer, count, datatype)?;
         let buf = state.above.buf(buffer, count, datatype)?;
-        (ask.count, ask.bytes) = (buf.len(), buf.len());
+        (call_view.count, call_view.bytes) = (buf.len(), buf.len());
         memory = Memory::stream(buf);
     }
-    with_buffers(state, comm, inter::bcast, &ask, (Memory::NONE, memory))
+    with_buffers(
+        state,
+        comm,
+        inter::bcast,
+        &call_view,
+        (Memory::NONE, memory),
+    )
 }
 
 fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut call_view, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match ask.role {
+    match call_view.role {
         Role::Root => recv = data(tables, "recvbuf", r)?,
         Role::With(_) => send = data(tables, "sendbuf", s)?,
         Role::Idle => {}
     }
-    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::gather, &ask, buffers)
+    with_buffers(state, comm, inter::gather, &call_view, buffers)
 }
 
 fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (ask, n) = rooted(tables, root, comm)?;
+    let (call_view, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
-    match ask.role {
+    match call_view.role {
         Role::Root => recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
         Role::With(_) => send = data(tables, "sendbuf", s)?,
         Role::Idle => {}
     }
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..ask
+        ..call_view
     };
-    with_buffers(state, comm, inter::gather, &ask, (send.memory, recv.0))
+    with_buffers(
+        state,
+        comm,
+        inter::gather,
+        &call_view,
+        (send.memory, recv.0),
+    )
 }
 
 fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut call_view, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match ask.role {
+    match call_view.role {
         Role::Root => send = data(tables, "sendbuf", s)?,
         Role::With(_) => recv = data(tables, "recvbuf", r)?,
         Role::Idle => {}
     }
-    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::scatter, &ask, buffers)
+    with_buffers(state, comm, inter::scatter, &call_view, buffers)
 }
 
 fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (ask, n) = rooted(tables, root, comm)?;
+    let (call_view, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    match ask.role {
+    match call_view.role {
         Role::Root => send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
         Role::With(_) => recv = data(tables, "recvbuf", r)?,
         Role::Idle => {}
     }
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: listed(SEND, &send.1),
         recv: even(RECV, recv.count),
-        ..ask
+        ..call_view
     };
-    with_buffers(state, comm, inter::scatter, &ask, (send.0, recv.memory))
+    with_buffers(
+        state,
+        comm,
+        inter::scatter,
+        &call_view,
+        (send.0, recv.memory),
+    )
 }
 
 /// MPI_Allgather and MPI_Alltoall.
@@ -222,12 +246,12 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, emit: Emit) -> Pla
     let recv = data(tables, "recvbuf", r)?;
     let send = data(tables, "sendbuf", s)?;
     refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: even(SEND, send.count),
         recv: even(RECV, recv.count),
-        ..ask(tables.comm(comm)?)
+        ..call_view(tables.comm(comm)?)
     };
-    with_buffers(state, comm, emit, &ask, (send.memory, recv.memory))
+    with_buffers(state, comm, emit, &call_view, (send.memory, recv.memory))
 }
 
 fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
@@ -237,12 +261,18 @@ fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
     let send = data(tables, "sendbuf", s)?;
     refuse_same_start(s.0, send.bytes, r, n)?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..ask(c)
+        ..call_view(c)
     };
-    with_buffers(state, comm, inter::allgather, &ask, (send.memory, recv.0))
+    with_buffers(
+        state,
+        comm,
+        inter::allgather,
+        &call_view,
+        (send.memory, recv.0),
+    )
 }
 
 fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
@@ -252,12 +282,12 @@ fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
     let send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
     refuse_same_blocks(s, r, n)?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
-        ..ask(c)
+        ..call_view(c)
     };
-    with_buffers(state, comm, inter::alltoall, &ask, (send.0, recv.0))
+    with_buffers(state, comm, inter::alltoall, &call_view, (send.0, recv.0))
 }
 
 fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
@@ -268,7 +298,7 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
     let (send, _) = apart(tables, "sendbuf", s, n, &mut memories)?;
     let (recv, _) = apart(tables, "recvbuf", r, n, &mut memories)?;
     refuse_same_apart(s, r, n)?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         send: Blocks::Apart {
             first: 0,
             counts: &send,
@@ -277,9 +307,9 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
             first: n,
             counts: &recv,
         },
-        ..ask(c)
+        ..call_view(c)
     };
-    let mut run = lay_out(state, comm, inter::alltoall, &ask)?;
+    let mut run = lay_out(state, comm, inter::alltoall, &call_view)?;
     memories.into_iter().for_each(|m| run.add(m));
     Ok(run)
 }
@@ -287,18 +317,18 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
 fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
-    let (mut ask, _) = rooted(tables, root, comm)?;
+    let (mut call_view, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match ask.role {
-        Role::Idle => return lay_out(state, comm, inter::reduce, &ask),
+    match call_view.role {
+        Role::Idle => return lay_out(state, comm, inter::reduce, &call_view),
         Role::Root => recv = Data::combined(tables, "recvbuf", r, count, datatype)?,
         Role::With(_) => send = Data::combined(tables, "sendbuf", s, count, datatype)?,
     }
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    ask.commutative = commutes;
-    (ask.count, ask.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
+    call_view.commutative = commutes;
+    (call_view.count, call_view.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce, &ask, buffers)?;
+    let mut run = with_buffers(state, comm, inter::reduce, &call_view, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -310,14 +340,14 @@ fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
     refuse_same(s, r, recv.bytes)?;
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         count: send.count,
         bytes: send.bytes,
         commutative: commutes,
-        ..ask(tables.comm(comm)?)
+        ..call_view(tables.comm(comm)?)
     };
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::allreduce, &ask, buffers)?;
+    let mut run = with_buffers(state, comm, inter::allreduce, &call_view, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -371,15 +401,15 @@ fn scatter_fold(
     let send = Data::combined(tables, "sendbuf", s, all, datatype)?;
     refuse_same(s, r, recv.bytes)?;
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let ask = InterAsk {
+    let call_view = InterCallView {
         count: send.count,
         bytes: send.bytes,
         send: blocks,
         commutative: commutes,
-        ..ask(tables.comm(comm)?)
+        ..call_view(tables.comm(comm)?)
     };
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce_scatter, &ask, buffers)?;
+    let mut run = with_buffers(state, comm, inter::reduce_scatter, &call_view, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }

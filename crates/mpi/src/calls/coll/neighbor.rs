@@ -8,7 +8,7 @@ use crate::calls::coll::form::{Form, Operation};
 use crate::calls::coll::operations::{exchanges, operations};
 use crate::calls::coll::plan::{ApartArgs, Args, ListArgs, Plan, even, lay_out_apart, listed};
 use crate::calls::coll::short::Asked;
-use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
+use kw_coll::{Blocks, CallView, Coll, RECV, SEND};
 use kw_objects::error::{Class, Res, fail};
 use kw_objects::handle::{CommH, TypeH};
 use kw_objects::state::{Mpi, State, Tables};
@@ -73,11 +73,11 @@ fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
     Ok(found)
 }
 
-fn ask<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<Ask<'a>> {
+fn call_view<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<CallView<'a>> {
     let c = tables.comm(comm)?;
-    Ok(Ask {
+    Ok(CallView {
         neighbors: Some(&around.edges),
-        ..Ask::new(c.rank, c.local.size())
+        ..CallView::new(c.rank, c.local.size())
     })
 }
 
@@ -146,12 +146,12 @@ fn equal(
     let tables = &state.above;
     let recv = blocks(tables, "recvbuf", r, around.sources)?;
     refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
-    let ask = Ask {
+    let call_view = CallView {
         send: even(SEND, send.count),
         recv: even(RECV, recv.count),
-        ..ask(tables, comm, around)?
+        ..call_view(tables, comm, around)?
     };
-    lay_out_apart(state, comm, coll, &ask, [send.memory, recv.memory])
+    lay_out_apart(state, comm, coll, &call_view, [send.memory, recv.memory])
 }
 
 /// MPI_Neighbor_allgatherv
@@ -168,13 +168,13 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
     let names = ("recvbuf", "recvcounts", "displs");
     let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_start(s.0, send.bytes, r, around.sources)?;
-    let ask = Ask {
+    let call_view = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..ask(tables, comm, &around)?
+        ..call_view(tables, comm, &around)?
     };
     let memories = [send.memory, recv.0];
-    lay_out_apart(state, comm, Coll::NeighborAllgather, &ask, memories)
+    lay_out_apart(state, comm, Coll::NeighborAllgather, &call_view, memories)
 }
 
 /// MPI_Neighbor_alltoallv
@@ -192,12 +192,18 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
     let names = ("recvbuf", "recvcounts", "rdispls");
     let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_blocks(s, r, around.sources.min(around.destinations))?;
-    let ask = Ask {
+    let call_view = CallView {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
-        ..ask(tables, comm, &around)?
+        ..call_view(tables, comm, &around)?
     };
-    lay_out_apart(state, comm, Coll::NeighborAlltoall, &ask, [send.0, recv.0])
+    lay_out_apart(
+        state,
+        comm,
+        Coll::NeighborAlltoall,
+        &call_view,
+        [send.0, recv.0],
+    )
 }
 
 /// MPI_Neighbor_alltoallw
@@ -215,7 +221,7 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
     let (send, _) = apart(tables, "sendbuf", s, destinations, &mut memories)?;
     let (recv, _) = apart(tables, "recvbuf", r, sources, &mut memories)?;
     refuse_same_apart(s, r, sources.min(destinations))?;
-    let ask = Ask {
+    let call_view = CallView {
         send: Blocks::Apart {
             first: 0,
             counts: &send,
@@ -224,7 +230,7 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
             first: destinations,
             counts: &recv,
         },
-        ..ask(tables, comm, &around)?
+        ..call_view(tables, comm, &around)?
     };
-    lay_out_apart(state, comm, Coll::NeighborAlltoall, &ask, memories)
+    lay_out_apart(state, comm, Coll::NeighborAlltoall, &call_view, memories)
 }

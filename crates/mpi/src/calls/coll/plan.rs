@@ -3,7 +3,7 @@
 use super::arguments::{Data, apart, checked_root, in_a_row, intra, read_lists, refuse_same};
 use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
 use crate::calls::p2p::running;
-use kw_coll::{Ask, Blocks, Coll, RECV, SEND};
+use kw_coll::{Blocks, CallView, Coll, RECV, SEND};
 use kw_engine::{Caller, Collectives, Combining, CommView, Memory, Run};
 use kw_objects::Comm;
 use kw_objects::error::Res;
@@ -31,7 +31,7 @@ pub(super) fn lay_out(
     state: &mut State,
     comm: CommH,
     what: (Coll, u64, Unit),
-    ask: &Ask,
+    call_view: &CallView,
     buffers: [Memory; 2],
 ) -> Plan {
     let (engine, tables) = running(state)?;
@@ -48,22 +48,22 @@ pub(super) fn lay_out(
     let Collectives {
         planner, channels, ..
     } = &mut engine.parts.collectives;
-    let mut run = match planner.again(channels, &caller, what, ask, &buffers) {
+    let mut run = match planner.again(channels, &caller, what, call_view, &buffers) {
         Some(run) => run,
         None => {
             let comm_view = caller.comm_view();
             let nodes = c.nodes(engine.job.agreed()).cloned();
-            let ask = Ask {
+            let call_view = CallView {
                 nodes: nodes.as_deref(),
                 levels: c.levels(engine.job.agreed()).map(|l| &**l),
-                ..*ask
+                ..*call_view
             };
             planner.plan(
                 channels,
                 engine.job.agreed(),
                 comm_view,
                 what,
-                &ask,
+                &call_view,
                 &buffers,
             )
         }
@@ -78,12 +78,12 @@ pub(super) fn lay_out_apart(
     state: &mut State,
     comm: CommH,
     coll: Coll,
-    ask: &Ask,
+    call_view: &CallView,
     memories: impl IntoIterator<Item = Memory>,
 ) -> Plan {
     let mut memories = memories.into_iter();
     let first = [(); 2].map(|_| memories.next().unwrap_or(Memory::NONE));
-    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), ask, first)?;
+    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), call_view, first)?;
     memories.for_each(|m| run.add(m));
     Ok(run)
 }
@@ -109,9 +109,9 @@ pub(super) fn comm_view(comm: &mut Comm) -> CommView {
 }
 
 #[inline]
-fn ask<'a>(tables: &Tables, comm: CommH) -> Res<Ask<'a>> {
+fn call_view<'a>(tables: &Tables, comm: CommH) -> Res<CallView<'a>> {
     let c = intra(tables, comm)?;
-    Ok(Ask::new(c.rank, c.local.size()))
+    Ok(CallView::new(c.rank, c.local.size()))
 }
 
 pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
@@ -121,9 +121,9 @@ pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
 /// MPI_Barrier
 #[inline]
 pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
-    let ask = ask(&state.above, comm)?;
+    let call_view = call_view(&state.above, comm)?;
     let nothing = [Memory::NONE, Memory::NONE];
-    lay_out(state, comm, (Coll::Barrier, 0, BYTES), &ask, nothing)
+    lay_out(state, comm, (Coll::Barrier, 0, BYTES), &call_view, nothing)
 }
 
 /// MPI_Bcast
@@ -136,12 +136,18 @@ pub(super) fn bcast(
     root: i32,
     comm: CommH,
 ) -> Plan {
-    let mut ask = ask(&state.above, comm)?;
-    ask.root = checked_root(root, ask.size)?;
+    let mut call_view = call_view(&state.above, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
     let data = Data::packed(&state.above, "buffer", (buffer, count, datatype), 1)?;
-    ask.count = data.bytes;
+    call_view.count = data.bytes;
     let buffers = [Memory::NONE, data.memory];
-    lay_out(state, comm, (Coll::Bcast, data.bytes, BYTES), &ask, buffers)
+    lay_out(
+        state,
+        comm,
+        (Coll::Bcast, data.bytes, BYTES),
+        &call_view,
+        buffers,
+    )
 }
 
 /// Buffer, count and datatype.
@@ -158,29 +164,29 @@ pub(super) fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -
 /// MPI_Gather
 pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.root = checked_root(root, ask.size)?;
+    let mut call_view = call_view(tables, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    ask.in_place = ask.is_root() && s.0.is_in_place();
-    if !ask.in_place {
+    call_view.in_place = call_view.is_root() && s.0.is_in_place();
+    if !call_view.in_place {
         send = Data::packed(tables, "sendbuf", s, 1)?;
     }
-    if ask.is_root() {
-        recv = Data::packed(tables, "recvbuf", r, ask.size)?;
+    if call_view.is_root() {
+        recv = Data::packed(tables, "recvbuf", r, call_view.size)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
-    ask.block_bytes = if ask.is_root() {
+    call_view.block_bytes = if call_view.is_root() {
         recv.bytes
     } else {
         send.bytes
     };
-    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
     lay_out(
         state,
         comm,
-        (Coll::Gather, ask.block_bytes, BYTES),
-        &ask,
+        (Coll::Gather, call_view.block_bytes, BYTES),
+        &call_view,
         buffers,
     )
 }
@@ -188,24 +194,35 @@ pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH
 /// MPI_Gatherv
 pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.root = checked_root(root, ask.size)?;
-    ask.in_place = ask.is_root() && s.0.is_in_place();
+    let mut call_view = call_view(tables, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
+    call_view.in_place = call_view.is_root() && s.0.is_in_place();
     let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
-    if !ask.in_place {
+    if !call_view.in_place {
         send = data(tables, "sendbuf", s)?;
     }
-    if ask.is_root() {
-        recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
-        refuse_same_start(s.0, send.bytes, r, ask.size)?;
+    if call_view.is_root() {
+        recv = read_lists(
+            tables,
+            ("recvbuf", "recvcounts", "displs"),
+            r,
+            call_view.size,
+        )?;
+        refuse_same_start(s.0, send.bytes, r, call_view.size)?;
     }
-    let ask = Ask {
+    let call_view = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..ask
+        ..call_view
     };
     let buffers = [send.memory, recv.0];
-    lay_out(state, comm, (Coll::Gather, 0, NO_SHM_REGION), &ask, buffers)
+    lay_out(
+        state,
+        comm,
+        (Coll::Gather, 0, NO_SHM_REGION),
+        &call_view,
+        buffers,
+    )
 }
 
 pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
@@ -219,29 +236,29 @@ pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
 /// MPI_Scatter
 pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.root = checked_root(root, ask.size)?;
+    let mut call_view = call_view(tables, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    ask.in_place = ask.is_root() && r.0.is_in_place();
-    if !ask.in_place {
+    call_view.in_place = call_view.is_root() && r.0.is_in_place();
+    if !call_view.in_place {
         recv = Data::packed(tables, "recvbuf", r, 1)?;
     }
-    if ask.is_root() {
-        send = Data::packed(tables, "sendbuf", s, ask.size)?;
+    if call_view.is_root() {
+        send = Data::packed(tables, "sendbuf", s, call_view.size)?;
         refuse_same(s.0, r.0, recv.bytes)?;
     }
-    ask.block_bytes = if ask.is_root() {
+    call_view.block_bytes = if call_view.is_root() {
         send.bytes
     } else {
         recv.bytes
     };
-    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
     lay_out(
         state,
         comm,
-        (Coll::Scatter, ask.block_bytes, BYTES),
-        &ask,
+        (Coll::Scatter, call_view.block_bytes, BYTES),
+        &call_view,
         buffers,
     )
 }
@@ -249,28 +266,33 @@ pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: Comm
 /// MPI_Scatterv
 pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.root = checked_root(root, ask.size)?;
-    ask.in_place = ask.is_root() && r.0.is_in_place();
+    let mut call_view = call_view(tables, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
+    call_view.in_place = call_view.is_root() && r.0.is_in_place();
     let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    if !ask.in_place {
+    if !call_view.in_place {
         recv = data(tables, "recvbuf", r)?;
     }
-    if ask.is_root() {
-        send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, ask.size)?;
-        refuse_same_start(r.0, recv.bytes, s, ask.size)?;
+    if call_view.is_root() {
+        send = read_lists(
+            tables,
+            ("sendbuf", "sendcounts", "displs"),
+            s,
+            call_view.size,
+        )?;
+        refuse_same_start(r.0, recv.bytes, s, call_view.size)?;
     }
-    let ask = Ask {
+    let call_view = CallView {
         send: listed(SEND, &send.1),
         recv: even(RECV, recv.count),
-        ..ask
+        ..call_view
     };
     let buffers = [send.0, recv.memory];
     lay_out(
         state,
         comm,
         (Coll::Scatter, 0, NO_SHM_REGION),
-        &ask,
+        &call_view,
         buffers,
     )
 }
@@ -287,45 +309,54 @@ pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan
 
 fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.0.is_in_place();
-    let recv = Data::packed(tables, "recvbuf", r, ask.size)?;
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.0.is_in_place();
+    let recv = Data::packed(tables, "recvbuf", r, call_view.size)?;
     let mut send = Data::NONE;
-    let blocks = if coll == Coll::Alltoall { ask.size } else { 1 };
-    if !ask.in_place {
+    let blocks = if coll == Coll::Alltoall {
+        call_view.size
+    } else {
+        1
+    };
+    if !call_view.in_place {
         send = Data::packed(tables, "sendbuf", s, blocks)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
-    ask.block_bytes = recv.bytes;
-    (ask.send, ask.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    call_view.block_bytes = recv.bytes;
+    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
-    lay_out(state, comm, (coll, recv.bytes, BYTES), &ask, buffers)
+    lay_out(state, comm, (coll, recv.bytes, BYTES), &call_view, buffers)
 }
 
 /// MPI_Allgatherv
 pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.0.is_in_place();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, ask.size)?;
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.0.is_in_place();
+    let recv = read_lists(
+        tables,
+        ("recvbuf", "recvcounts", "displs"),
+        r,
+        call_view.size,
+    )?;
     let mut send = Data::NONE;
-    if !ask.in_place {
+    if !call_view.in_place {
         send = data(tables, "sendbuf", s)?;
-        refuse_same_start(s.0, send.bytes, r, ask.size)?;
+        refuse_same_start(s.0, send.bytes, r, call_view.size)?;
     }
     // All ranks know all counts, so the mean block can determine the choice.
-    let mean = recv.1.bytes / ask.size as u64;
-    let ask = Ask {
+    let mean = recv.1.bytes / call_view.size as u64;
+    let call_view = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..ask
+        ..call_view
     };
     let buffers = [send.memory, recv.0];
     lay_out(
         state,
         comm,
         (Coll::Allgather, mean, NO_SHM_REGION),
-        &ask,
+        &call_view,
         buffers,
     )
 }
@@ -333,26 +364,36 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
 /// MPI_Alltoallv
 pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.0.is_in_place();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, ask.size)?;
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.0.is_in_place();
+    let recv = read_lists(
+        tables,
+        ("recvbuf", "recvcounts", "rdispls"),
+        r,
+        call_view.size,
+    )?;
     let mut send = (Memory::NONE, Lists::default());
-    if !ask.in_place {
-        send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, ask.size)?;
-        refuse_same_blocks(s, r, ask.size)?;
+    if !call_view.in_place {
+        send = read_lists(
+            tables,
+            ("sendbuf", "sendcounts", "sdispls"),
+            s,
+            call_view.size,
+        )?;
+        refuse_same_blocks(s, r, call_view.size)?;
     }
-    let ask = Ask {
+    let call_view = CallView {
         own_bytes: send.1.bytes.saturating_add(recv.1.bytes),
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
-        ..ask
+        ..call_view
     };
     let buffers = [send.0, recv.0];
     lay_out(
         state,
         comm,
         (Coll::Alltoall, 0, NO_SHM_REGION),
-        &ask,
+        &call_view,
         buffers,
     )
 }
@@ -360,19 +401,19 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
 /// MPI_Alltoallw
 pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.0.is_in_place();
-    let mut memories = Vec::with_capacity(2 * ask.size as usize);
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.0.is_in_place();
+    let mut memories = Vec::with_capacity(2 * call_view.size as usize);
     let (mut send, mut sent) = (Vec::new(), 0);
-    if !ask.in_place {
-        (send, sent) = apart(tables, "sendbuf", s, ask.size, &mut memories)?;
+    if !call_view.in_place {
+        (send, sent) = apart(tables, "sendbuf", s, call_view.size, &mut memories)?;
     }
     let first = memories.len() as u32;
-    let (recv, received) = apart(tables, "recvbuf", r, ask.size, &mut memories)?;
-    if !ask.in_place {
-        refuse_same_apart(s, r, ask.size)?;
+    let (recv, received) = apart(tables, "recvbuf", r, call_view.size, &mut memories)?;
+    if !call_view.in_place {
+        refuse_same_apart(s, r, call_view.size)?;
     }
-    let ask = Ask {
+    let call_view = CallView {
         own_bytes: sent.saturating_add(received),
         send: Blocks::Apart {
             first: 0,
@@ -382,9 +423,9 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
             first,
             counts: &recv,
         },
-        ..ask
+        ..call_view
     };
-    lay_out_apart(state, comm, Coll::Alltoall, &ask, memories)
+    lay_out_apart(state, comm, Coll::Alltoall, &call_view, memories)
 }
 
 /// Operands of a reduction: the element, the operation, and whether it commutes.
@@ -411,25 +452,39 @@ pub(super) type ReduceArgs = (Addr, Addr, i64, TypeH, OpH);
 
 /// MPI_Reduce
 pub(super) fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
-    let mut ask = ask(&state.above, comm)?;
-    ask.root = checked_root(root, ask.size)?;
-    let in_place = args.0.is_in_place() && ask.is_root();
-    let has_recv = ask.is_root();
-    combine(state, args, ask, (in_place, has_recv), comm, Coll::Reduce)
+    let mut call_view = call_view(&state.above, comm)?;
+    call_view.root = checked_root(root, call_view.size)?;
+    let in_place = args.0.is_in_place() && call_view.is_root();
+    let has_recv = call_view.is_root();
+    combine(
+        state,
+        args,
+        call_view,
+        (in_place, has_recv),
+        comm,
+        Coll::Reduce,
+    )
 }
 
 /// MPI_Allreduce, MPI_Scan and MPI_Exscan
 #[inline]
 pub(super) fn everywhere(state: &mut State, args: ReduceArgs, comm: CommH, coll: Coll) -> Plan {
-    let ask = ask(&state.above, comm)?;
-    combine(state, args, ask, (args.0.is_in_place(), true), comm, coll)
+    let call_view = call_view(&state.above, comm)?;
+    combine(
+        state,
+        args,
+        call_view,
+        (args.0.is_in_place(), true),
+        comm,
+        coll,
+    )
 }
 
 #[inline]
 fn combine(
     state: &mut State,
     (s, r, count, datatype, op): ReduceArgs,
-    mut ask: Ask,
+    mut call_view: CallView,
     (in_place, has_recv): (bool, bool),
     comm: CommH,
     coll: Coll,
@@ -445,11 +500,11 @@ fn combine(
     }
     let (element, combining, commutes) = mix(tables, datatype, op)?;
     let bytes = send.bytes.max(recv.bytes);
-    ask.count = send.count.max(recv.count);
-    (ask.commutative, ask.in_place) = (commutes, in_place);
+    call_view.count = send.count.max(recv.count);
+    (call_view.commutative, call_view.in_place) = (commutes, in_place);
     let unit = elements(&combining, &element);
     let (what, buffers) = ((coll, bytes, unit), [send.memory, recv.memory]);
-    let mut run = lay_out(state, comm, what, &ask, buffers)?;
+    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -458,22 +513,22 @@ fn combine(
 pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.is_in_place();
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.is_in_place();
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
-    let total = recv.count.saturating_mul(ask.size as u64);
+    let total = recv.count.saturating_mul(call_view.size as u64);
     let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if ask.in_place { RECV } else { SEND };
+    let buf = if call_view.in_place { RECV } else { SEND };
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    (ask.commutative, ask.count) = (commutes, total);
-    ask.send = even(buf, recv.count);
-    let bytes = recv.bytes.saturating_mul(ask.size as u64);
+    (call_view.commutative, call_view.count) = (commutes, total);
+    call_view.send = even(buf, recv.count);
+    let bytes = recv.bytes.saturating_mul(call_view.size as u64);
     let unit = elements(&combining, &element);
     let (what, buffers) = (
         (Coll::ReduceScatter, bytes, unit),
         [send.memory, recv.memory],
     );
-    let mut run = lay_out(state, comm, what, &ask, buffers)?;
+    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -496,28 +551,28 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     let (s, r, counts, datatype, op) = args;
     let lists = std::mem::take(&mut state.above.lists);
     let tables = &state.above;
-    let mut ask = ask(tables, comm)?;
-    ask.in_place = s.is_in_place();
+    let mut call_view = call_view(tables, comm)?;
+    call_view.in_place = s.is_in_place();
     let size = tables.layout(datatype)?.size();
-    let lists = in_a_row(lists, size, counts, ask.size)?;
+    let lists = in_a_row(lists, size, counts, call_view.size)?;
     let total: u64 = lists.counts.iter().sum();
-    let mine = lists.counts[ask.rank as usize];
+    let mine = lists.counts[call_view.rank as usize];
     let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
     let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if ask.in_place { RECV } else { SEND };
+    let buf = if call_view.in_place { RECV } else { SEND };
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let ask = Ask {
+    let call_view = CallView {
         commutative: commutes,
         count: total,
         send: listed(buf, &lists),
-        ..ask
+        ..call_view
     };
     let unit = elements(&combining, &element);
     let (what, buffers) = (
         (Coll::ReduceScatter, lists.bytes, unit),
         [send.memory, recv.memory],
     );
-    let mut run = lay_out(state, comm, what, &ask, buffers)?;
+    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
     state.above.lists = lists;
     run.combine(combining, element);
     Ok(run)

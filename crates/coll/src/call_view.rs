@@ -106,7 +106,7 @@ impl ShmSizes {
 /// One rank's view of one collective call. Every rank fills in its own; `size`, `root`, `count`,
 /// `block_bytes` and `commutative` agree on all ranks (the standard demands it), the rest is local.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct CallView<'a> {
     /// This rank.
     pub rank: u32,
     /// Ranks of the communicator.
@@ -154,41 +154,41 @@ pub struct Ask<'a> {
     pub chooser: Option<Chooser<'a>>,
 }
 
-/// Bytes of an element that [`Ask::ordinary`] calls combine.
+/// Bytes of an element that [`CallView::ordinary`] calls combine.
 pub const ELEMENT: u64 = 8;
 
-impl Ask<'static> {
+impl CallView<'static> {
     /// A call as programs make it: equal blocks, elements of 8 bytes, an operation that commutes,
     /// root 0, buffers of one's own; `bytes` as `table.txt` counts them.
-    pub fn ordinary(coll: Coll, rank: u32, size: u32, bytes: u64) -> Ask<'static> {
+    pub fn ordinary(coll: Coll, rank: u32, size: u32, bytes: u64) -> CallView<'static> {
         let even = |buf, each| Blocks::Even { buf, each };
-        let mut ask = Ask {
+        let mut call = CallView {
             bytes,
-            ..Ask::new(rank, size)
+            ..CallView::new(rank, size)
         };
         match coll {
-            Coll::Barrier => ask.bytes = 0,
-            Coll::Bcast => ask.count = bytes,
+            Coll::Barrier => call.bytes = 0,
+            Coll::Bcast => call.count = bytes,
             Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan => {
-                ask.count = bytes / ELEMENT;
+                call.count = bytes / ELEMENT;
             }
             Coll::ReduceScatter => {
                 let each = bytes / ELEMENT / u64::from(size);
-                (ask.count, ask.send) = (each * u64::from(size), even(SEND, each));
+                (call.count, call.send) = (each * u64::from(size), even(SEND, each));
             }
             _ => {
-                ask.block_bytes = bytes;
-                (ask.send, ask.recv) = (even(SEND, bytes), even(RECV, bytes));
+                call.block_bytes = bytes;
+                (call.send, call.recv) = (even(SEND, bytes), even(RECV, bytes));
             }
         }
-        ask
+        call
     }
 }
 
-impl<'a> Ask<'a> {
+impl<'a> CallView<'a> {
     /// A call with no data.
-    pub fn new(rank: u32, size: u32) -> Ask<'a> {
-        Ask {
+    pub fn new(rank: u32, size: u32) -> CallView<'a> {
+        CallView {
             rank,
             size,
             root: 0,
@@ -269,7 +269,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Most units that [`Ask::shm_buffer`] can give of a short and of a long shm buffer; 0 without
+    /// Most units that [`CallView::shm_buffer`] can give of a short and of a long shm buffer; 0 without
     /// a shm region.
     #[inline]
     pub fn shm_buffer_units(&self) -> (u64, u64) {
