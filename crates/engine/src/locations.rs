@@ -2,6 +2,7 @@
 //! those that share its memory. For placing virtual topologies (`kw_types::comm::reorder`).
 
 use crate::engine::Engine;
+use crate::paths::Paths;
 use kw_base::Peer;
 use kw_base::sync::thread;
 use kw_sys::topology::Tree;
@@ -40,7 +41,7 @@ impl Engine {
     /// when it joins, before it leaves MPI_Init; until it has, we wait, so that all read the same.
     pub fn locations(&mut self, peers: &[Peer]) -> Vec<Location> {
         for &peer in peers {
-            while self.messages.paths.has_yet_to_join(peer) {
+            while has_yet_to_join(&self.messages.paths, peer) {
                 self.progress();
                 thread::yield_now();
             }
@@ -48,9 +49,17 @@ impl Engine {
         let (hosts, paths) = (self.job.hosts(), &self.messages.paths);
         // Each rank of another job counts as on a host of its own.
         let host = |p: Peer| hosts.get(p.idx()).copied().unwrap_or(u32::MAX - p.0);
-        let ranks = peers.iter().map(|&p| (host(p), paths.cpu(p)));
+        let ranks = peers
+            .iter()
+            .map(|&p| (host(p), paths.ranks().and_then(|ranks| ranks.cpu(p))));
         self.locations.of(ranks)
     }
+}
+
+/// Whether a rank that shares our memory has not joined yet.
+fn has_yet_to_join(paths: &Paths, peer: Peer) -> bool {
+    let ranks = paths.ranks();
+    ranks.is_some_and(|ranks| ranks.has_yet_to_join(peer))
 }
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ impl Messages {
 
     /// Whether ranks of this host share memory.
     pub(crate) fn has_memory(&self) -> bool {
-        self.paths.has_memory()
+        self.paths.ranks().is_some()
     }
 
     /// Takes a short message over shared memory past the queues, if it is the next of its sender

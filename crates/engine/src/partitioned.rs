@@ -375,7 +375,7 @@ impl Partitioned {
         let last = op.left as usize == cargo.pieces(&setup).len() + op.in_flight(&setup);
         // Before the last piece of the operation, the sender goes on computing.
         let may_fetch = !last && messages.machine.endpoint.peers.choice(to).can_get();
-        let mode = match may_fetch && messages.paths.spares_copy(to, buf.len()) {
+        let mode = match may_fetch && messages.paths.costs().spares_copy(to, buf.len()) {
             true => SendMode::Fetched,
             false => SendMode::Standard,
         };

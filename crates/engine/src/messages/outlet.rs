@@ -130,7 +130,7 @@ impl Outlet {
         match paths.route(to, self.launcher.as_mut()) {
             Ok((way, choice)) => {
                 machine.endpoint.peers.set_choice(to, way, choice);
-                tracing::debug!("rank {to} by {way:?}: {}", paths.why(to));
+                tracing::debug!("rank {to} by {way:?}: {}", paths.costs().why(to));
             }
             Err(down) => machine.on_gone(to, &down.to_string()),
         }
@@ -140,8 +140,11 @@ impl Outlet {
 /// The limits of the protocols are decided again for this peer.
 #[cold]
 pub(super) fn reprice(machine: &mut Machine<Buf>, paths: &Paths, peer: Peer) {
-    machine.endpoint.peers.move_choice(peer, paths.choice(peer));
-    tracing::debug!("rank {peer} from now on: {}", paths.why(peer));
+    machine
+        .endpoint
+        .peers
+        .move_choice(peer, paths.costs().choice(peer));
+    tracing::debug!("rank {peer} from now on: {}", paths.costs().why(peer));
 }
 
 /// An action, for the log.

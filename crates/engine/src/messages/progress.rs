@@ -113,14 +113,14 @@ impl Messages {
         let fetch = sending.being_fetched(&machine.endpoint.requests, &machine.endpoint.peers);
         fetch.map_or(Duration::ZERO, |(peer, len)| {
             // Twice the predicted time: to fall asleep just before the end is the worst.
-            (self.paths.fetch_time(peer, len) * 2).min(LONGEST_FETCH)
+            (self.paths.costs().fetch_time(peer, len) * 2).min(LONGEST_FETCH)
         })
     }
 
     /// How long the network takes for the longest of some active transfers with other hosts.
     pub(crate) fn transfer_time(&self) -> Duration {
         let going_on = self.machine.endpoint.requests.going_on().take(TRANSFERS);
-        let times = going_on.map(|(peer, len)| self.paths.network_time(peer, len));
+        let times = going_on.map(|(peer, len)| self.paths.costs().network_time(peer, len));
         times.max().unwrap_or_default()
     }
 
@@ -143,7 +143,7 @@ impl Messages {
     /// to which nothing is sent then use the short path ([`Messages::recv_at_once`]), too.
     #[cold]
     pub(super) fn route_by_memory(&mut self, from: Peer) {
-        if self.paths.shares_memory_with(from) {
+        if self.paths.ranks().is_some_and(|ranks| ranks.has(from)) {
             self.route(from);
         }
     }

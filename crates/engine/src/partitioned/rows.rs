@@ -130,7 +130,7 @@ pub(super) fn row_that_pays(
     pieces: u32,
 ) -> (u32, Pace) {
     messages.route(to);
-    let Some(line) = messages.paths.stream_line(to) else {
+    let Some(line) = messages.paths.costs().stream_line(to) else {
         return (1, Pace::default());
     };
     let pace = Pace {
@@ -138,7 +138,7 @@ pub(super) fn row_that_pays(
         awake: polls / 2,
         ..Pace::default()
     };
-    let wake = messages.paths.figures().get_or_start(Figure::Wake);
+    let wake = messages.paths.costs().figures().get_or_start(Figure::Wake);
     (row_of(&line, wake, bytes, pieces), pace)
 }
 

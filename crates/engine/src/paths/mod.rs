@@ -1,11 +1,13 @@
 //! The paths of one rank: which one serves which peer, and the adapter between paths and the
 //! protocol machine.
 
+mod costs;
 mod open;
 mod port;
 mod prices;
 pub(crate) mod seen;
 
+pub use costs::{Costs, UNROUTED};
 pub(crate) use open::local;
 pub(crate) use open::opening_for_others;
 pub use open::{WithMemory, join};
@@ -13,18 +15,17 @@ pub(crate) use port::NO_REQUEST;
 pub use port::Port;
 
 use crate::sleeper::{Bell, Sleeper};
-use kw_base::calibration::Figure;
 use kw_base::counters::{Counter, Way};
 use kw_base::settings::Settings;
-use kw_base::{Calibration, Peer, Tick};
+use kw_base::{Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::selfpath::SelfPath;
+use kw_path::shm::Ranks;
 use kw_path::shm::ShmPath;
 use kw_path::shm::region::ShmRegions;
 use kw_path::{Asleep, Body, CannotOpen, Down, Inbound, Network, Path, Sent};
 use kw_proto::handshake::Foreign;
-use kw_proto::p2p::prices::Network as Measured;
-use kw_proto::p2p::table::{Choice, Line, Lines};
+use kw_proto::p2p::table::Choice;
 use kw_proto::wire::{Header, RemoteRegion};
 use kw_start::address_key;
 use kw_sys::buf::Buf;
@@ -33,18 +34,6 @@ use seen::Seen;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
-
-/// Reading by the receiver is worthwhile if the copy it saves takes this many times as long as the
-/// call; once for its two frames. A built-in value.
-const FETCHED: f64 = 2.0;
-
-/// Properties of a peer whose path has not been chosen yet: nothing is sent without asking for a
-/// route.
-pub const UNROUTED: Choice = Choice {
-    eager_max: 0,
-    get_min: u64::MAX,
-    announce_min: u64::MAX,
-};
 
 /// The path that serves a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,16 +152,10 @@ impl Paths {
         self.shm.as_mut().is_some_and(|shm| shm.spread(now))
     }
 
-    /// Whether a rank that shares our memory has not joined yet.
-    pub(crate) fn has_yet_to_join(&self, peer: Peer) -> bool {
-        self.shm
-            .as_ref()
-            .is_some_and(|shm| shm.ranks.has_yet_to_join(peer))
-    }
-
-    /// The first CPU of a rank that shares our memory, if that is known.
-    pub(crate) fn cpu(&self, peer: Peer) -> Option<usize> {
-        self.shm.as_ref()?.ranks.cpu(peer)
+    /// The ranks of this host that share memory with this one, if any do.
+    #[inline]
+    pub(crate) fn ranks(&self) -> Option<&Ranks> {
+        self.shm.as_ref().map(|shm| &shm.ranks)
     }
 
     /// The shm regions of this host; `None` if its ranks share no memory.
@@ -253,11 +236,6 @@ impl Paths {
         }
     }
 
-    /// Whether the peer is one of this host, and memory is shared there.
-    pub fn shares_memory_with(&self, peer: Peer) -> bool {
-        self.shm.as_ref().is_some_and(|p| p.ranks.has(peer))
-    }
-
     /// Whether the peer's path is chosen.
     #[inline]
     pub fn is_routed(&self, peer: Peer) -> bool {
@@ -287,7 +265,7 @@ impl Paths {
             return Err(nowhere(peer));
         };
         self.routes[peer.idx()] = route;
-        Ok((way, self.choice(peer)))
+        Ok((way, self.costs().choice(peer)))
     }
 
     /// A peer's connection broke, and its address was never given.
@@ -298,55 +276,10 @@ impl Paths {
         }
     }
 
-    /// Abilities and costs of the chosen path to a peer.
-    fn lines(&self, peer: Peer) -> Option<Lines> {
-        let host = &self.prices.host;
-        Some(match (self.routes[peer.idx()], &self.shm, &self.net) {
-            (Route::Shm, Some(p), _) => p.lines(peer, host),
-            (Route::Net, _, Some(p)) => p.lines(peer, host),
-            (Route::Unknown, ..) => return None,
-            _ => self.myself.lines(peer, host),
-        })
-    }
-
-    /// The host's calibration that choices are priced with.
-    pub fn figures(&self) -> &Calibration {
-        &self.prices.host
-    }
-
-    /// Cost of a frame with its payload to a peer whose path is chosen.
-    pub fn stream_line(&self, peer: Peer) -> Option<Line> {
-        self.lines(peer).map(|lines| lines.stream)
-    }
-
-    /// Time in which a peer reads this many bytes of this rank.
-    pub fn fetch_time(&self, peer: Peer, len: u64) -> Duration {
-        let line = self.lines(peer).and_then(|lines| lines.get);
-        line.map_or(Duration::ZERO, |line| {
-            Duration::from_nanos(line.at(len) as u64)
-        })
-    }
-
-    /// Time in which the network transfers this many bytes to or from a peer, if it was measured;
-    /// `None` for ranks of this machine.
-    pub fn network_time(&self, peer: Peer, len: u64) -> Duration {
-        let net = self
-            .net
-            .as_ref()
-            .filter(|_| self.routes[peer.idx()] == Route::Net);
-        let known = net.map_or_else(Measured::default, |net| net.known_network(peer));
-        let byte = match (known.round_trip > 0.0, known.byte > 0.0) {
-            (true, false) => self.prices.host.get_or_start(Figure::NetByte),
-            _ => known.byte,
-        };
-        Duration::from_nanos((byte * len as f64) as u64)
-    }
-
-    /// Whether a peer that reads this many bytes itself saves this rank a long copy: one that takes
-    /// twice as long as the call.
-    pub fn spares_copy(&self, peer: Peer, len: u64) -> bool {
-        let lines = self.lines(peer).and_then(|l| Some((l.stream, l.get?)));
-        lines.is_some_and(|(stream, get)| stream.tb * len as f64 > FETCHED * get.t0)
+    /// What the chosen paths cost.
+    #[inline]
+    pub fn costs(&self) -> Costs<'_> {
+        Costs::of(self)
     }
 
     /// Settings that decide choices have changed; the new values apply from now on.
@@ -354,25 +287,6 @@ impl Paths {
         let eager = self.net.as_ref().map(|net| net.about().eager);
         let ranks = self.routes.len() as u32;
         self.prices = Prices::read(&self.prices.host, settings, eager, ranks);
-    }
-
-    /// Crossing points of the protocols of a peer whose path is chosen.
-    pub fn choice(&self, peer: Peer) -> Choice {
-        let lines = self.lines(peer);
-        lines.map_or(UNROUTED, |lines| {
-            self.prices.choose(self.routes[peer.idx()], lines).0
-        })
-    }
-
-    /// The choice as text, with its basis.
-    pub fn why(&self, peer: Peer) -> String {
-        let Some(lines) = self.lines(peer) else {
-            return "no path yet".into();
-        };
-        let (choice, lines, reason) = self.prices.choose(self.routes[peer.idx()], lines);
-        let (host, why) = (self.prices.host.is_measured(), reason.sentence());
-        let figures = if host { "measured" } else { "built-in values" };
-        format!("{choice:?} ({why}); {lines:?}; figures: {figures}")
     }
 
     /// Sends a frame to a peer whose route is known.
@@ -479,11 +393,6 @@ impl Paths {
             (Route::Shm, Some(p)) => p.poll_from(peer, now, port),
             (route, _) => self.poll_from_elsewhere(route, peer, now, port),
         }
-    }
-
-    /// Whether ranks of this host share memory.
-    pub(crate) fn has_memory(&self) -> bool {
-        self.shm.is_some()
     }
 
     /// The path to the ranks of this host.
