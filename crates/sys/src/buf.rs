@@ -557,4 +557,4 @@ mod overlap;
 #[cfg(test)]
 mod tests;
 
-pub use moving::{Fixed, HELD};
+pub use moving::{Fixed, HELD_BY_CALL, Pieces};

@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering;
 
 use kw_base::pool::{SLOT, piece_of};
 use kw_base::working_set::WorkingSet;
-use kw_sys::buf::Buf;
+use kw_sys::buf::Pieces;
 use kw_sys::nontemporal::{self, NontemporalCopier};
 
 use super::segment::{Control, Lane, PoolUse, SLOTS, UNDER_WAY, USE_WORDS};
@@ -220,7 +220,13 @@ impl Filler {
 
     /// Copies one piece of `buf` from packed byte `from` on, of the `len` bytes that are left after
     /// `done`; returns how many bytes. None while no slot is free, or too many are in flight.
-    pub fn fill(&mut self, lane: &Lane, buf: &Buf, from: u64, (done, len): (u64, u64)) -> u64 {
+    pub fn fill(
+        &mut self,
+        lane: &Lane,
+        buf: &mut Pieces<'_>,
+        from: u64,
+        (done, len): (u64, u64),
+    ) -> u64 {
         let control = lane.control();
         if self.filled - self.drained >= UNDER_WAY as u64 {
             // SYNC: bulk-drained.
@@ -236,7 +242,7 @@ impl Filler {
         let slots = lane.slots(piece.first, piece.count);
         let n = len.min(slots.len());
         let bytes = slots.part(0, n);
-        let buf = buf.fixed();
+        let buf = buf.next(n);
         match buf.row(from, n) {
             Some(row) if n >= self.copier.long() => self.copier.copy(row, bytes),
             _ => buf.pack(from, bytes),
@@ -337,7 +343,7 @@ impl Drainer {
     pub fn drain(
         &mut self,
         (lane, emptied): (&Lane, &mut Emptied),
-        buf: &Buf,
+        buf: &mut Pieces<'_>,
         at: u64,
         len: u64,
     ) -> (u64, bool) {
@@ -349,7 +355,7 @@ impl Drainer {
         let slots = lane.slots(piece.first, piece.count);
         let n = len.min(slots.len());
         let bytes = slots.part(0, n);
-        let buf = buf.fixed();
+        let buf = buf.next(n);
         match buf.row(at, n) {
             Some(row) => nontemporal::fetch(bytes, row),
             None => buf.unpack(at, bytes),

@@ -243,10 +243,10 @@ impl Link {
     }
 
     fn fill(&mut self, buf: &Buf, from: u64, len: u64) -> u64 {
-        let mut done = 0;
+        let (mut done, mut buf) = (0, buf.pieces());
         while done < len {
-            let lane = self.out.memory();
-            let n = self.filler.fill(lane, buf, from + done, (done, len - done));
+            let (lane, rest) = (self.out.memory(), (done, len - done));
+            let n = self.filler.fill(lane, &mut buf, from + done, rest);
             if n == 0 {
                 break;
             }
@@ -527,12 +527,11 @@ impl Link {
         let Some(a) = &mut self.arriving else {
             return true;
         };
+        let mut buf = a.destination.buf.pieces();
         while a.done < a.len {
             let at = a.destination.at + a.done;
             let pool = (self.inn.memory(), &mut *emptied);
-            let (n, feed) = self
-                .drainer
-                .drain(pool, &a.destination.buf, at, a.len - a.done);
+            let (n, feed) = self.drainer.drain(pool, &mut buf, at, a.len - a.done);
             if n == 0 {
                 return false;
             }
@@ -541,6 +540,7 @@ impl Link {
             moved.ring = true;
             moved.feed |= feed;
         }
+        drop(buf);
         let cookie = a.destination.cookie;
         self.arriving = None;
         inbound.on_body(self.peer, cookie);

@@ -2,14 +2,18 @@
 //!
 //! The address of such a buffer is that of a [`Holder`], whose functions belong to the language's
 //! binding: one holds the memory and returns its address, the other one ends that. The library
-//! holds it for one piece at a time, at most [`HELD`] bytes, and never while it waits, because a
-//! collection may have to wait until it is released.
+//! holds it for one piece at a time, at most [`HELD`] bytes or one system call of [`HELD_BY_CALL`],
+//! and never while it waits, because a collection may have to wait until it is released.
 
 use super::{Addr, Buf, Shape};
 use std::ops::Deref;
 
 /// Most bytes that are copied while memory is held: some microseconds.
 pub const HELD: u64 = 128 << 10;
+/// Most bytes that one call of a non-blocking socket moves while memory is held: about 100 us.
+/// Shorter calls cost more than their number: 1 MB over the loopback interface takes twice as long
+/// in calls of 128 KB.
+pub const HELD_BY_CALL: u64 = 1 << 20;
 
 /// What a binding passes as the address of a buffer. Any thread of the library may call the
 /// functions, one after the other, until the operation that has the buffer is complete.
@@ -38,7 +42,41 @@ pub enum Fixed<'a> {
     },
 }
 
+/// A buffer that is copied piece by piece, without a wait between pieces that are asked for one
+/// after the other: memory that moves is held for up to [`HELD`] bytes at a time.
+#[derive(Debug)]
+pub struct Pieces<'a> {
+    buf: &'a Buf,
+    fixed: Option<Fixed<'a>>,
+    /// Bytes until it is released.
+    left: u64,
+}
+
+impl Pieces<'_> {
+    /// The buffer, for a copy of `n` more bytes.
+    #[inline]
+    pub fn next(&mut self, n: u64) -> &Buf {
+        if n > self.left && self.buf.is_moving() {
+            // Released first: other threads may wait for that.
+            self.fixed = None;
+            self.left = HELD.max(n);
+        }
+        self.left = self.left.saturating_sub(n);
+        self.fixed.get_or_insert_with(|| self.buf.fixed())
+    }
+}
+
 impl Buf {
+    /// This buffer, to be copied piece by piece.
+    #[inline]
+    pub fn pieces(&self) -> Pieces<'_> {
+        Pieces {
+            buf: self,
+            fixed: None,
+            left: 0,
+        }
+    }
+
     /// `len` bytes in memory that moves. The address is that of two functions of C, `void
     /// *hold(self)` and `void release(self, void *)`, where `self` is this address: the first one
     /// returns the address of the bytes, which is valid until it is passed to the second one.
@@ -210,6 +248,22 @@ pub(crate) mod tests {
         assert_eq!(own.copy_to(1, &b.buf(), 0, 5000), 5000);
         assert!(b.bytes()[..5000] == pattern(20_000)[1..5001]);
         assert!(!a.buf().shares_memory(&a.buf()));
+    }
+
+    #[test]
+    fn it_is_held_for_several_pieces_and_not_for_too_many() {
+        let all = Wanderer::new(pattern(1000));
+        let buf = all.buf();
+        let mut pieces = buf.pieces();
+        assert_eq!(all.times.get(), 0);
+        for _ in 0..4 {
+            assert_eq!(pieces.next(HELD / 2).len(), 1000);
+        }
+        assert_eq!(all.times.get(), 2);
+        assert_eq!(pieces.next(HELD + 1).len(), 1000);
+        assert_eq!(all.times.get(), 3);
+        drop(pieces);
+        assert_eq!(all.held.get(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! call: memory that a [`Buf`] names by address, and information that Linux alone gives of a
 //! connection.
 
-use crate::buf::{Buf, HELD};
+use crate::buf::{Buf, HELD_BY_CALL};
 use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -410,7 +410,7 @@ impl Sock {
     fn send_held(&self, head: &[u8], buf: &Buf, from: u64, len: u64) -> io::Result<usize> {
         let (mut done, mut sent, mut head) = (0, 0, head);
         loop {
-            let some = HELD.min(len - done);
+            let some = HELD_BY_CALL.min(len - done);
             let now = self.send_cut(head, &buf.fixed(), from + done, some, &Cuts::NONE);
             let Ok(n) = now else {
                 // The next call has the error again.
@@ -439,7 +439,7 @@ impl Sock {
     fn recv_held(&self, buf: &Buf, at: u64, len: u64, rest: &mut [u8]) -> io::Result<Got> {
         let mut done = 0;
         loop {
-            let some = HELD.min(len - done);
+            let some = HELD_BY_CALL.min(len - done);
             let tail = if done + some == len {
                 &mut rest[..]
             } else {

@@ -43,7 +43,7 @@ fn a_header_and_a_payload_travel_in_one_call_and_land_in_place() {
 #[test]
 fn a_payload_in_memory_that_moves_travels_in_pieces_and_lands_in_place() {
     let (a, b) = pair();
-    let len = 2 * HELD + 100;
+    let len = 2 * HELD_BY_CALL + 100;
     let data = pattern(len as usize);
     let (from, to) = (
         Wanderer::new(data.clone()),
