@@ -390,6 +390,7 @@ def verified(tmp_path, nanos, option="--verify", status=0):
     file = the_file(cache)
     whole = re.sub(r"fetch-call \d+", "fetch-call 50000", file.read_text())
     whole = re.sub(r"fetch-rate \d+", "fetch-rate 4000", whole)
+    whole = re.sub(r"fetch-both \d+", "fetch-both 2000", whole)
     whole = re.sub(r"(stream-\w+) [1-9]\d*", r"\1 4000000", whole)
     file.write_text(re.sub(r"copy-near \d+", "copy-near 2000000", whole))
     text = run(place / "bin/kwinfo", option, cache=cache, status=status, KW_EAGER_SHM="8")

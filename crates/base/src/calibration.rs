@@ -152,6 +152,7 @@ figures! {
     StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "Long data between two packages.";
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
     FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "Each kilobyte of such a call.";
+    FetchBoth = "fetch-both", PicosPerKb, 38_298, 2_000..=4_000_000, "Each kilobyte of a message of which its receiver reads one half and its sender writes the other.";
     Wake = "wake", Picos, 15_000_000, 500_000..=1_000_000_000, "From a futex wake until the sleeping thread runs, on another core.";
     NetTrip = "net-round-trip", Picos, 24_000_000, 500_000..=1_000_000_000_000, "Round trip between two hosts, without the work of both. Assumed if no job has measured it.";
     NetByte = "net-rate", PicosPerKb, 870_400, 8_000..=1_024_000_000, "Bandwidth of the network between two hosts. Assumed (10 Gb/s) if no job has measured it.";
@@ -356,6 +357,14 @@ impl Calibration {
         Some(Line {
             t0: self.get(Figure::FetchCall)?,
             tb: self.get(Figure::FetchRate)?,
+        })
+    }
+
+    /// The same if the sender writes a part of them at the same time.
+    pub fn fetch_both(&self) -> Option<Line> {
+        Some(Line {
+            tb: self.get(Figure::FetchBoth)?,
+            ..self.fetch()?
         })
     }
 

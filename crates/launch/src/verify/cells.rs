@@ -160,7 +160,7 @@ impl Protocol {
 pub fn always_read(figures: &Calibration) -> Calibration {
     Calibration::measured(|figure| match figure {
         Figure::FetchCall => *figure.row().range.start(),
-        Figure::FetchRate => *figure.row().range.start(),
+        Figure::FetchRate | Figure::FetchBoth => *figure.row().range.start(),
         Figure::StreamCore | Figure::StreamCache | Figure::StreamPackage | Figure::StreamHost => {
             match figures.value(figure) {
                 0 => 0,

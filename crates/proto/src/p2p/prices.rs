@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | a frame between two ranks of a host | a cache line between their processors |
 //! | a byte through shared memory | what a shared area moves |
-//! | a byte fetched | process_vm_readv; by both ranks of a long message: [`BOTH`] of it |
+//! | a byte fetched | process_vm_readv; of a long message, with the sender's process_vm_writev |
 //! | copying an early message once more | a copy within the caches for shared memory, plus memory for it if a network carries it |
 //! | a frame over a network for which a rank waits | the work of both sides and half of the round trip that the system measured |
 //! | a byte over a network | the rate that the system saw, over UDP the connection |
@@ -24,9 +24,6 @@ use kw_base::settings::{Id, Settings};
 const RING_PAYLOAD: f64 = 45.0;
 /// Cost of an unexpected message beyond its copy: its entries in tables and queues, nanoseconds.
 const ENTRIES: f64 = 60.0;
-/// Part of the time of a long message that is left when its sender copies, too, instead of its
-/// receiver alone. Not one half: they begin and end at different times (docs/decisions.md).
-const BOTH: f64 = 0.55;
 /// A frame over UDP: system calls of both sides, and the loopback interface. Nanoseconds.
 const UDP_FRAME: f64 = 4_500.0;
 /// The cost of a frame without payload: that of a packet and of its acknowledgement, beyond the
@@ -71,9 +68,10 @@ pub fn shared_memory(c: &Calibration, direct: bool, both: bool) -> Lines {
         copy: line(ENTRIES, c.get_or_start(Figure::CopyNear)),
         control: line(frame + RING, 0.0),
         get,
-        shared_get: get
-            .filter(|_| both)
-            .map(|alone| line(alone.t0 + frame + RING, BOTH * alone.tb)),
+        shared_get: c
+            .fetch_both()
+            .filter(|_| direct && both)
+            .map(|get| line(get.t0 + frame + RING, get.tb)),
     }
 }
 

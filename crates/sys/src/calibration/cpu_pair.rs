@@ -12,6 +12,7 @@ use kw_base::pool;
 use kw_base::sync::Arc;
 use kw_base::sync::atomic::{AtomicU32, Ordering};
 use kw_base::sync::thread;
+use std::cell::Cell;
 use std::time::Duration;
 
 /// Bytes of a core's own cache if the system does not tell: the area that two CPUs share is twice
@@ -266,6 +267,59 @@ fn fetch_of(other: Option<usize>, len: u64) -> Option<u64> {
         })
     });
     by_other.or_else(|| Some(least(|| (), call)))
+}
+
+/// What each kilobyte of a message of [`lengths`] takes beyond a call of `call` picoseconds, if this
+/// CPU reads one half of it while the other CPU, which has just written it, writes the other half.
+pub(super) fn fetch_both(other: usize, call: u64) -> Option<u64> {
+    let lens = lengths();
+    let rate = |len| Some(per_kb(both_of(other, len)?.saturating_sub(call), len));
+    let rates: Option<Vec<u64>> = lens.into_iter().map(rate).collect();
+    Some(rates?.iter().sum::<u64>() / lens.len() as u64)
+}
+
+/// Picoseconds until both halves of a message of this length are in place.
+fn both_of(other: usize, len: u64) -> Option<u64> {
+    let (from, to) = (touched(len as usize)?, touched(len as usize)?);
+    let address = |buf: &Buf| Some(buf.region()?.bits() as u64 + len / 2);
+    let (source, place) = (address(&from)?, address(&to)?);
+    process_vm::store(process_vm::pid(), source, place, len / 2).ok()?;
+    fetch_once(&from, &to, len / 2)?;
+    let (theirs, keep) = (from.clone(), to.clone());
+    let write = move |shared: &Shared| {
+        let _keep = keep;
+        // An odd number asks for the message, the next one for its second half.
+        let mut seen = 0;
+        loop {
+            seen = shared.mine.until(|v| v != seen);
+            match seen {
+                OVER => return,
+                seen if seen % 2 == 1 => touch(&theirs),
+                // As in `fetch_of`.
+                _ => {
+                    let _ = process_vm::store(process_vm::pid(), source, place, len / 2);
+                }
+            }
+            shared.theirs.set(seen);
+        }
+    };
+    beside(other, write, |shared| {
+        let turn = Cell::new(0);
+        let next = || {
+            turn.set(turn.get() + 1);
+            shared.mine.set(turn.get());
+            turn.get()
+        };
+        let done = |turn| shared.theirs.until(|v| v == turn);
+        let message = || {
+            done(next());
+        };
+        least(message, || {
+            let half = next();
+            let _ = fetch_once(&from, &to, len / 2);
+            done(half);
+        })
+    })
 }
 
 fn fetch_once(from: &Buf, to: &Buf, len: u64) -> Option<()> {

@@ -4,7 +4,7 @@
 //! sleeps the lower quartile): a disturbance makes a batch longer. If other programs had the CPUs
 //! all that time, a figure is implausible, and its built-in value is used.
 
-use super::cpu_pair::{OVER, Shared, between, fetch, wake};
+use super::cpu_pair::{OVER, Shared, between, fetch, fetch_both, wake};
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
 use crate::{clock, cpus, threads, topology};
@@ -58,6 +58,7 @@ fn measure_here() -> Calibration {
     let farthest = pairs.iter().flatten().next_back().map(|(_, other)| *other);
     let wake = farthest.and_then(wake);
     let (call, rate) = fetch(farthest).unwrap_or_default();
+    let both = farthest.and_then(|other| fetch_both(other, call));
     let memory = copiers(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
     let memory = memory.unwrap_or(0);
     Calibration::measured(|figure| match figure {
@@ -76,6 +77,7 @@ fn measure_here() -> Calibration {
         Figure::StreamHost => between[3].stream,
         Figure::FetchCall => call,
         Figure::FetchRate => rate,
+        Figure::FetchBoth => both.unwrap_or(0),
         Figure::Wake => wake.unwrap_or(0),
         // Connections measure the network.
         Figure::NetTrip | Figure::NetByte => 0,
