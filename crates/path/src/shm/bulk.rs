@@ -47,9 +47,13 @@ const CROWD: usize = UNDER_WAY;
 /// Most slots that a sender takes at once, for pieces that follow each other: a built-in value.
 const AT_ONCE: u64 = 8;
 
-/// Slots of a working set that are left out then: a CPU that reads a slot prefetches beyond its
-/// end, and the slots there must not be those that the sender writes at that moment.
+/// Slots of a working set that are left out after fewer than [`NO_GAP`]: a CPU that reads a slot
+/// prefetches beyond its end, and the slots there must not be those that the sender writes at that
+/// moment.
 const GAP: usize = 1;
+/// Slots taken at once after which none is left out: the part that is prefetched is small, and rows
+/// of [`AT_ONCE`] fill the words of a pool, while with a gap the last row of each is shorter.
+const NO_GAP: usize = 4;
 
 /// Bytes of a core's own cache if the system does not tell: a built-in value.
 const OWN_CACHE: usize = 1 << 20;
@@ -285,7 +289,8 @@ impl Filler {
                 let upto = among.end.min((at / 64 + 1) * 64);
                 if let Some(held) = take_between(pool, at..upto, wanted) {
                     self.held = held;
-                    self.next = held.first + held.count + GAP;
+                    let gap = if held.count < NO_GAP { GAP } else { 0 };
+                    self.next = held.first + held.count + gap;
                     if self.next >= end {
                         self.next = 0;
                         self.working_set.end_round();
