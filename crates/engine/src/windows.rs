@@ -2,15 +2,19 @@
 //! rank's program taking part.
 //!
 //! ```text
-//! access    operations of this rank: frames for their target, long data, buffers for replies
-//! sync      epochs: fences, post-start-complete-wait, locks, flushes
-//! direct    memory that this rank reads and writes itself
-//! memory    what operations of others do to this rank's memory
-//! locks     which ranks hold the lock of this rank's memory
-//! check     conflicting accesses (KW_CHECK)
+//! access    operations of this rank: what each does, and where
+//! outgoing  their frames for each target, long data, buffers for replies
 //! flights   what is under way to each target, and has to end before a flush does
+//! sync      epochs: fences, post-start-complete-wait, locks, flushes
 //! posts     post, start, complete and wait
+//! direct    memory that this rank reads and writes itself
 //! reach     memory in reach, for calls that take no lock of the library
+//! arrivals  frames of others that have come
+//! exposure  what operations of others do to this rank's memory
+//! memory    where that memory is
+//! locks     which ranks hold its lock
+//! channel   the messages of a window
+//! check     conflicting accesses (KW_CHECK)
 //! tally     counts of operations and epochs
 //! view      what calls wait for, and which ranks hold locks, for people
 //! ```
@@ -23,11 +27,15 @@
 //! Everything here but [`Reachable`] is called by the owner of the lock.
 
 mod access;
+mod arrivals;
+mod channel;
 mod check;
 mod direct;
+mod exposure;
 mod flights;
 mod locks;
 mod memory;
+mod outgoing;
 mod posts;
 mod reach;
 mod sync;
@@ -44,22 +52,23 @@ pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
 pub use reach::Reachable;
 
-use crate::messages::{MessageId, Messages, ReqId, SendMode, Started, Want};
+use crate::messages::Messages;
 use crate::part::Part;
-use check::{Checks, MOST_ANSWER, Whose};
-use direct::Shared;
-use flights::Flights;
+use arrivals::Arrivals;
+use channel::Channel;
+use check::Checks;
+use direct::{Near, Shared};
+use exposure::Exposure;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
-use kw_proto::p2p::TakenMessage;
-use kw_proto::rma::{self, Epochs, Frame, Misuse, Origin, Tags, Target};
-use kw_sys::buf::{Addr, Buf};
+use kw_proto::rma::{self, Epochs, Frame, Misuse};
+use kw_sys::buf::Addr;
 use kw_types::comm::Group;
-use kw_types::layout::Layout;
 use locks::Locks;
-use memory::{Area, ExposedMemory, Going};
-use posts::Awaited;
-use std::collections::{HashMap, VecDeque};
+use memory::Area;
+use outgoing::Outgoing;
+use posts::Posts;
+use reach::Published;
 use std::sync::Arc;
 use sync::Waiter;
 use tally::Tally;
@@ -131,57 +140,29 @@ impl From<Misuse> for WindowError {
     }
 }
 
-/// Frames that arrive.
-#[derive(Debug)]
-struct Incoming {
-    origin: u32,
-    /// The receive of the frames; `None` if they are here.
-    req: Option<ReqId>,
-    buf: Buf,
-}
-
-/// Target datatypes that have been sent to a target.
-#[derive(Default, Debug)]
-struct SentTypes {
-    known: Vec<(Arc<Layout>, u32)>,
-    next: u32,
-}
-
+/// A window of this rank.
 #[derive(Debug)]
 struct Window {
-    context: ContextId,
-    group: Arc<Group>,
-    me: u32,
+    channel: Channel,
+    /// The extent of the memory of each rank.
     targets: Vec<Extent>,
-    area: Area,
     epochs: Epochs,
-    origin: Origin,
-    target: Target,
-    locks: Locks,
-    /// Ranks that have been granted the lock and have not been told yet.
-    granted: Vec<u32>,
-    shared: Option<Arc<Shared>>,
-    /// The part of the window that calls use without the library's lock.
-    reachable: Option<Arc<Reachable>>,
-    /// Ranks that are marked in it.
-    marked: Vec<u32>,
+    /// Operations of this rank on others.
+    out: Outgoing,
+    /// Those of others on this rank.
+    exposure: Exposure,
+    /// Memory in reach, and what calls do with it that take no lock of the library.
+    near: Near,
+    published: Published,
     /// Posts and completes of ranks that share memory.
-    awaited: Awaited,
-    /// Ranks whose lock this rank has taken itself.
-    held: Vec<u32>,
-    tags: Tags,
-    incoming: VecDeque<Incoming>,
-    going: Vec<Going>,
-    flights: Flights,
+    posts: Posts,
+    arrivals: Arrivals,
     waiters: Vec<Waiter>,
-    types: HashMap<u32, SentTypes>,
-    /// Targets whose frames wait until they may be sent.
-    kept_back: Vec<u32>,
     /// Other ranks access this one's memory by messages.
     serves: bool,
     /// Memory for operands.
     scratch: Vec<u8>,
-    checks: Option<Checks>,
+    /// Counts of operations of this rank.
     tally: Tally,
 }
 
@@ -201,85 +182,40 @@ impl Window {
             Arc::new(Reachable::new(&shared.memory, place, new.me, targets))
         });
         let near = shared.as_ref().map_or(1, |s| s.memory.ranks());
-        Window {
-            serves: near < new.group.size() as usize,
+        let channel = Channel {
             context: new.context,
             group: new.group,
             me: new.me,
+        };
+        let locks = Locks::new(shared.clone());
+        let checks = new.checks.then(Checks::default);
+        Window {
+            serves: near < channel.size() as usize,
             targets: new.targets,
-            area: Area::new(new.memory),
             epochs: Epochs::default(),
-            origin: Origin::default(),
-            target: Target::default(),
-            locks: Locks::new(shared.clone()),
-            granted: Vec::new(),
-            awaited: Awaited::new(shared.as_ref().map_or(0, |s| s.memory.ranks())),
-            shared,
-            reachable,
-            marked: Vec::new(),
-            held: Vec::new(),
-            tags: Tags::default(),
-            incoming: VecDeque::new(),
-            going: Vec::new(),
-            flights: Flights::default(),
+            out: Outgoing::new(channel.clone(), new.checks),
+            exposure: Exposure::new(channel.clone(), Area::new(new.memory), locks, checks),
+            posts: Posts::new(shared.clone()),
+            near: Near::new(new.me, shared),
+            published: Published::new(reachable),
+            arrivals: Arrivals::new(channel.clone()),
+            channel,
             waiters: Vec::new(),
-            types: HashMap::new(),
-            kept_back: Vec::new(),
             scratch: Vec::new(),
-            checks: new.checks.then(Checks::default),
             tally: Tally::default(),
         }
     }
 
-    /// The state of other ranks' accesses, and the means to carry them out.
-    fn exposed<'a>(
-        &'a mut self,
-        messages: &'a mut Messages,
-    ) -> (&'a mut Target, ExposedMemory<'a>) {
-        let (base, rank) = (self.area.base(), self.me);
-        let side = ExposedMemory {
-            checks: self.checks.as_mut(),
-            tally: &mut self.tally,
-            whose: Whose { base, rank },
-            area: &self.area,
-            locks: &mut self.locks,
-            granted: &mut self.granted,
-            going: &mut self.going,
-            messages,
-            context: self.context,
-            group: &self.group,
-            me: self.me,
-        };
-        (&mut self.target, side)
+    /// Learns the effects of calls without the library's lock.
+    #[inline]
+    fn adopt(&mut self) {
+        self.published.adopt(&mut self.epochs, &mut self.near.held);
     }
 
-    fn send(&mut self, messages: &mut Messages, rank: u32, tag: i32, data: &Buf) -> Started {
-        let from = (self.context, self.me, tag);
-        messages.send(self.group.peer(rank), from, SendMode::Standard, data)
-    }
-
-    /// Sends frames.
-    fn say(&mut self, messages: &mut Messages, rank: u32, frames: &[u8]) {
-        let to = self.group.peer(rank);
-        let from = (self.context, self.me, rma::FRAMES_TAG);
-        if messages.send_at_once(to, from, frames.len(), |out| out.copy_from_slice(frames)) {
-            return;
-        }
-        let buf = Buf::alloc(frames.len());
-        buf.write(0, frames);
-        if let Started::Request(req) = self.send(messages, rank, rma::FRAMES_TAG, &buf) {
-            messages.release(req);
-        }
-    }
-
-    /// Receives the data that a target will send with this tag.
-    fn expect(&mut self, messages: &mut Messages, rank: u32, tag: i32, into: Buf) -> ReqId {
-        let want = Want {
-            context: self.context,
-            source: Some((rank, self.group.peer(rank))),
-            tag: Some(tag),
-        };
-        messages.recv(want, into)
+    /// Publishes the current epoch to calls without the lock.
+    fn publish_epoch(&mut self) {
+        let held = &mut self.near.held;
+        self.published.publish_epoch(&mut self.epochs, held);
     }
 
     /// Continues with the arrived data, until there is none left; returns whether there was any.
@@ -287,17 +223,14 @@ impl Window {
         let mut any = false;
         loop {
             let mut moved = self.take_in(messages);
-            moved |= self.end_going(messages);
-            moved |= self.free_lock_of_dead(messages);
-            let origin = &mut self.origin;
-            moved |= self.flights.look(messages, |rank| origin.on_answer(rank));
-            if let Some(checks) = &mut self.checks {
-                self.flights
-                    .notices
-                    .drain(..)
-                    .for_each(|t| checks.on_answer(&t));
+            moved |= self.exposure.end_going(messages);
+            moved |= self.exposure.free_lock_of_dead(messages);
+            moved |= self.out.advance(messages);
+            if let Some(checks) = &mut self.exposure.memory.checks {
+                let notices = self.out.flights.notices.drain(..);
+                notices.for_each(|t| checks.on_answer(&t));
             }
-            moved |= self.send_held(messages);
+            moved |= self.out.send_held(messages);
             if !moved {
                 break;
             }
@@ -307,93 +240,55 @@ impl Window {
         any
     }
 
-    /// Takes frames that have come.
+    /// Takes frames that have come; returns whether there were any.
     fn take_in(&mut self, messages: &mut Messages) -> bool {
-        let want = Want {
-            context: self.context,
-            source: None,
-            tag: Some(rma::FRAMES_TAG),
-        };
         let mut moved = false;
-        while let Some((message, found)) = messages.take_data(want) {
+        while let Some((origin, data)) = self.arrivals.next(messages) {
             moved = true;
-            let waits = self.incoming.iter().any(|b| b.origin == found.source);
-            match message {
-                TakenMessage::Whole(data) if !waits => self.apply(messages, found.source, &data),
-                TakenMessage::Whole(buf) => self.incoming.push_back(Incoming {
-                    origin: found.source,
-                    req: None,
-                    buf,
-                }),
-                TakenMessage::Partial(key) => {
-                    self.receive(messages, MessageId(key), found.len, found.source);
-                }
+            if origin >= self.channel.size() {
+                continue;
             }
-        }
-        let mut i = 0;
-        while i < self.incoming.len() {
-            let origin = self.incoming[i].origin;
-            let held = self.incoming.iter().take(i).any(|b| b.origin == origin);
-            let req = self.incoming[i].req;
-            match held || req.is_some_and(|req| !messages.is_done(req)) {
-                true => i += 1,
-                false => {
-                    moved = true;
-                    self.apply_incoming(messages, i);
-                }
-            }
+            let mut bytes = std::mem::take(&mut self.scratch);
+            bytes.resize(data.len() as usize, 0);
+            data.read(0, &mut bytes);
+            self.apply(messages, origin, &bytes);
+            self.scratch = bytes;
         }
         moved
     }
 
-    fn receive(&mut self, messages: &mut Messages, message: MessageId, len: u64, origin: u32) {
-        let buf = usize::try_from(len).ok().and_then(Buf::try_alloc);
-        let buf = buf.unwrap_or(Buf::EMPTY);
-        if let Some(req) = messages.recv_message(message, &buf) {
-            let req = Some(req);
-            self.incoming.push_back(Incoming { origin, req, buf });
-        }
-    }
-
-    /// Applies frames that have waited, for their data or behind earlier ones.
-    fn apply_incoming(&mut self, messages: &mut Messages, i: usize) {
-        let Some(Incoming { origin, req, buf }) = self.incoming.remove(i) else {
-            return;
-        };
-        let failed = |req| messages.take(req).is_none_or(|o| o.failure.is_some());
-        if !req.is_some_and(failed) {
-            self.apply(messages, origin, &buf);
-        }
-    }
-
     /// Applies frames that are here.
-    fn apply(&mut self, messages: &mut Messages, origin: u32, data: &Buf) {
-        if origin >= self.group.size() {
-            return;
-        }
-        let mut bytes = std::mem::take(&mut self.scratch);
-        bytes.resize(data.len() as usize, 0);
-        data.read(0, &mut bytes);
-        self.apply_bytes(messages, origin, &bytes);
-        self.scratch = bytes;
+    fn apply(&mut self, messages: &mut Messages, origin: u32, bytes: &[u8]) {
+        let posts = self.exposure.apply(messages, origin, bytes);
+        (0..posts).for_each(|_| self.out.origin.on_post(origin));
     }
 
-    fn apply_bytes(&mut self, messages: &mut Messages, origin: u32, bytes: &[u8]) {
-        let (mut posts, mut woken) = (0, false);
-        let (target, mut side) = self.exposed(messages);
-        target.on_frames(origin, bytes, &mut side, |notice| {
-            posts += (notice == Frame::Post) as u32;
-            woken |= notice == Frame::Wake;
-        });
-        if woken {
-            let granted = self.locks.grant();
-            self.granted.extend(granted);
+    /// Gives back locks that a thread has taken without need.
+    fn give_strays_back(&mut self, messages: &mut Messages) {
+        for rank in self.published.take_strays() {
+            self.near.held.push(rank);
+            self.unlock_direct(messages, rank);
         }
-        self.pass_on(messages);
-        if self.target.take_broken() {
-            tracing::error!("rank {origin} of a window sent an invalid operation");
+    }
+
+    /// Gives back the lock of memory in reach, if this rank holds it.
+    fn unlock_direct(&mut self, messages: &mut Messages, rank: u32) {
+        if !self.near.forget_lock(rank) {
+            return;
         }
-        (0..posts).for_each(|_| self.origin.on_post(origin));
+        if rank == self.channel.me {
+            self.exposure.release(messages, rank);
+        } else if self.near.unlock(rank) {
+            self.pass_on(messages, rank);
+        }
+    }
+
+    /// The lock of memory in reach was given back, and a rank waits for it.
+    fn pass_on(&mut self, messages: &mut Messages, rank: u32) {
+        match rank == self.channel.me {
+            true => self.exposure.grant(messages),
+            false => self.channel.send_frame(messages, rank, Frame::Wake),
+        }
     }
 }
 
@@ -418,7 +313,7 @@ impl Windows {
 
     /// The memory that calls access without the lock, if ranks share any.
     pub fn reachable(&mut self, id: WinId) -> Option<Arc<Reachable>> {
-        self.get_mut(id).ok()?.reachable.clone()
+        self.get_mut(id).ok()?.published.reachable.clone()
     }
 
     /// Whether other ranks access memory of this one by messages: they wait until it polls for
@@ -442,8 +337,8 @@ impl Windows {
         let mut of = None;
         let took = messages.take_unasked(|head, body| {
             let context = ContextId(head.context);
-            let mut windows = all.iter().filter(|(_, w)| w.context == context);
-            let takes = |w: &Window| w.incoming.is_empty() && head.source < w.group.size();
+            let mut windows = all.iter().filter(|(_, w)| w.channel.context == context);
+            let takes = |w: &Window| w.arrivals.is_empty() && head.source < w.channel.size();
             of = match head.tag == rma::FRAMES_TAG {
                 true => windows.next().filter(|(_, w)| takes(w)),
                 false => None,
@@ -460,7 +355,7 @@ impl Windows {
         };
         let bytes = std::mem::take(&mut self.bytes);
         if let Some(window) = self.all.get_mut(key) {
-            window.apply_bytes(messages, origin, &bytes);
+            window.apply(messages, origin, &bytes);
         }
         self.bytes = bytes;
         true
@@ -487,7 +382,7 @@ impl Windows {
         window.advance(messages);
         if let Some(window) = self.all.remove(id.0) {
             self.serving -= window.serves as usize;
-            self.keep_tally(&window);
+            self.freed.add(&window.counted());
         }
         Ok(())
     }
@@ -500,12 +395,12 @@ impl Windows {
     /// Attaches memory to a dynamic window.
     pub fn attach(&mut self, id: WinId, base: Addr, size: u64) -> Result<(), WindowError> {
         let window = self.get_mut(id)?;
-        if !window.area.is_dynamic() {
+        if !window.exposure.memory.area.is_dynamic() {
             return Err(WindowError::Attach(
                 "memory is attached to windows of MPI_Win_create_dynamic only".into(),
             ));
         }
-        match window.area.attach(base, size) {
+        match window.exposure.memory.area.attach(base, size) {
             true => Ok(()),
             false => Err(WindowError::Attach(
                 "the memory overlaps memory that is attached already".into(),
@@ -515,7 +410,7 @@ impl Windows {
 
     /// Detaches the memory that was attached at an address.
     pub fn detach(&mut self, id: WinId, base: Addr) -> Result<(), WindowError> {
-        match self.get_mut(id)?.area.detach(base) {
+        match self.get_mut(id)?.exposure.memory.area.detach(base) {
             true => Ok(()),
             false => Err(WindowError::Attach(
                 "no memory is attached that begins at this address".into(),

@@ -4,23 +4,20 @@
 //! than [`INLINE`] bytes travels in a message of its own, from and to the memory of the program.
 //! An accumulate's operands are cut into pieces, each in a frame.
 
+use super::check::during;
+use super::exposure::combines;
 use super::flights::What;
-use super::memory::combines;
-use super::{MOST_ANSWER, SentTypes, WinId, Window, WindowError, Windows};
-use crate::messages::{Messages, Started, Want};
-use kw_proto::rma::{AHEAD, AccessKind, Accumulate, Frame, MOST_TYPES, Operation, Place};
+use super::outgoing::INLINE;
+use super::{Extent, WinId, Window, WindowError, Windows};
+use crate::messages::{Messages, Started};
+use kw_proto::rma::{AccessKind, Accumulate, Frame, Operation, Place, Placed};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
 use kw_types::layout::{Basic, Layout};
 use std::sync::Arc;
 
-/// Longest put that travels in its frame, in bytes: copying costs less than another message.
-const INLINE: u64 = 4 << 10;
 /// Operands in one frame, in bytes.
 const PIECE: u64 = 16 << 10;
-/// Frames are sent when there are this many bytes of them: others come later with what they wait
-/// for.
-const FULL: usize = 8 << 10;
 
 /// Target of an operation: elements of a datatype in the window of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -62,43 +59,63 @@ enum Site {
 /// An operand of an accumulate: the operation, and its elements.
 type Combining = (Op, Basic);
 
+/// The first byte of a displacement in the memory of a rank.
+fn first_byte(target: &Extent, to: &At<'_>) -> Result<i64, WindowError> {
+    let (unit, At { rank, disp, .. }) = (target.unit, to);
+    let at = *disp as i128 * unit as i128;
+    i64::try_from(at).map_err(|_| {
+        WindowError::Range(format!(
+            "displacement {disp} in units of {unit} B is far outside the window of rank {rank}"
+        ))
+    })
+}
+
+/// Whether an operation stays inside the memory of its target.
+fn check_range(target: &Extent, at: i64, to: &At<'_>) -> Result<(), WindowError> {
+    let size = target.size;
+    let reach = to.layout.reach(at, to.count);
+    match reach.filter(|&(first, end)| first < 0 || end > size as i128) {
+        None => Ok(()),
+        Some((first, end)) => Err(WindowError::Range(format!(
+            "bytes {first} to {end} are outside the window of rank {}, which has {size} B",
+            to.rank
+        ))),
+    }
+}
+
+/// Cuts `len` bytes of operands into pieces of whole elements, each with the data of its own:
+/// `piece` gets its first byte, its length and its data.
+pub(super) fn in_pieces(
+    scratch: &mut Vec<u8>,
+    operand: &Buf,
+    (len, basic): (u64, Basic),
+    mut piece: impl FnMut(u64, u64, &[u8]),
+) {
+    let most = PIECE - PIECE % basic.size();
+    let mut from = 0;
+    while from < len {
+        let some = most.min(len - from);
+        scratch.resize(some.min(operand.len()) as usize, 0);
+        operand.read(from, scratch);
+        piece(from, some, scratch);
+        from += some;
+    }
+}
+
 impl Window {
-    /// The first byte of a displacement.
-    fn byte(&self, rank: u32, disp: i64) -> Result<i64, WindowError> {
-        let unit = self.targets[rank as usize].unit;
-        let at = disp as i128 * unit as i128;
-        i64::try_from(at).map_err(|_| {
-            WindowError::Range(format!(
-                "displacement {disp} in units of {unit} B is far outside the window of rank {rank}"
-            ))
-        })
-    }
-
-    fn check_range(&self, at: i64, to: &At<'_>) -> Result<(), WindowError> {
-        let size = self.targets[to.rank as usize].size;
-        let outside = to
-            .layout
-            .reach(at, to.count)
-            .filter(|&(first, end)| !self.area.is_dynamic() && (first < 0 || end > size as i128));
-        match outside {
-            None => Ok(()),
-            Some((first, end)) => Err(WindowError::Range(format!(
-                "bytes {first} to {end} are outside the window of rank {}, which has {size} B",
-                to.rank
-            ))),
-        }
-    }
-
     /// Checks an operation; returns where it works.
     fn place(&mut self, to: &At<'_>) -> Result<Site, WindowError> {
         self.epochs.check_access(to.rank)?;
-        let at = self.byte(to.rank, to.disp)?;
-        self.check_range(at, to)?;
+        let target = &self.targets[to.rank as usize];
+        let at = first_byte(target, to)?;
+        if !self.exposure.memory.area.is_dynamic() {
+            check_range(target, at, to)?;
+        }
         let len = to.layout.size() * to.count;
         if len == 0 {
             return Ok(Site::Nowhere);
         }
-        let is_direct = self.is_direct(to.rank);
+        let is_direct = self.near.is_direct(to.rank);
         self.tally.operation(is_direct, len);
         if is_direct {
             return match self.reach(at, to) {
@@ -116,201 +133,49 @@ impl Window {
             None => Place::Typed {
                 at,
                 count: to.count,
-                id: self.type_of(to.rank, to.layout),
+                id: self.out.type_of(to.rank, to.layout),
             },
         };
         Ok(Site::There(place, len))
     }
 
-    /// The number under which a target knows a datatype, which it is sent once.
-    fn type_of(&mut self, rank: u32, layout: &Arc<Layout>) -> u32 {
-        let SentTypes { known, next } = self.types.entry(rank).or_default();
-        if let Some((_, id)) = known.iter().find(|(l, _)| Arc::ptr_eq(l, layout)) {
-            return *id;
+    /// The memory of an operation whose target is in reach; its bounds have been checked. For a
+    /// dynamic window: `None` if it is not attached.
+    fn reach(&self, at: i64, to: &At<'_>) -> Option<Buf> {
+        match to.rank == self.channel.me {
+            true => self.exposure.memory.area.find(&Placed {
+                at,
+                count: to.count,
+                layout: Some(to.layout),
+            }),
+            false => self.near.memory_of(at, to),
         }
-        if known.len() == MOST_TYPES {
-            known.clear();
-            self.origin.push_control(rank, Frame::ForgetTypes);
-        }
-        let id = *next;
-        *next = next.wrapping_add(1) & i32::MAX as u32;
-        known.push((layout.clone(), id));
-        let mut bytes = Vec::new();
-        layout.encode(&mut bytes);
-        let frame = Frame::Type { id, layout: &bytes };
-        self.origin.push_control(rank, frame);
-        id
+    }
+
+    /// Notes the memory that an operation of this rank uses here.
+    fn use_buffer(&mut self, target: u32, buf: &Buf, writes: bool) -> Result<(), WindowError> {
+        let during = during(&self.epochs);
+        let memory = &mut self.exposure.memory;
+        memory.use_buffer(during, target, buf, writes)
+    }
+
+    /// Notes an operation of this rank on its own memory.
+    fn note_own(&mut self, kind: AccessKind, fetches: bool, memory: &Buf) {
+        let during = during(&self.epochs);
+        let exposed = &mut self.exposure.memory;
+        exposed.note_own(during, (kind, fetches), memory);
     }
 
     /// With KW_CHECK, tells the target where the next operation is called. `fetches`: its request
     /// ends when it has ended at the target, too; `known`: it touches all of its place.
     fn tell_call(&mut self, rank: u32, fetches: bool, known: bool) {
-        let Some(checks) = &self.checks else { return };
-        let (lasts, site) = checks.call(fetches);
-        let site = if known { &site[..] } else { &[] };
-        self.origin
-            .push_control(rank, Frame::CalledAt { lasts, site });
-    }
-
-    /// Sends frames if there are many.
-    fn issued(&mut self, messages: &mut Messages, rank: u32) {
-        if self.origin.waiting(rank) >= FULL {
-            self.push_out(messages, rank);
-        }
-    }
-
-    /// Sends the frames of a target, and what belongs to them, as far as they may be sent now;
-    /// returns whether any were.
-    pub(super) fn send_frames(&mut self, messages: &mut Messages, rank: u32) -> bool {
-        let waiting = self.origin.waiting(rank) as u64;
-        if waiting != 0
-            && self.origin.ahead(rank) + waiting >= AHEAD / 4
-            && !self.flights.will_answer(rank)
-        {
-            self.ask(messages, rank, |tag| Frame::Flush { tag });
-        }
-        let Some(frames) = self.origin.take(rank) else {
-            return false;
-        };
-        self.say(messages, rank, &frames);
-        self.origin.reuse(rank, frames);
-        let from = (self.context, self.me);
-        let to = self.group.peer(rank);
-        self.flights.send_data(rank, |tag, data| {
-            let mode = crate::messages::SendMode::Standard;
-            messages.send(to, (from.0, from.1, tag), mode, data)
-        });
-        true
-    }
-
-    /// Frames that were held back, and may be sent now.
-    pub(super) fn send_held(&mut self, messages: &mut Messages) -> bool {
-        let mut held = std::mem::take(&mut self.kept_back);
-        let before = held.len();
-        held.retain(|&rank| {
-            self.send_frames(messages, rank);
-            self.origin.waiting(rank) != 0
-        });
-        let moved = held.len() != before;
-        held.append(&mut self.kept_back);
-        self.kept_back = held;
-        moved
-    }
-
-    /// Sends all frames of a target: now, or as soon as that is allowed.
-    pub(super) fn push_out(&mut self, messages: &mut Messages, rank: u32) {
-        self.send_frames(messages, rank);
-        if self.origin.waiting(rank) != 0 && !self.kept_back.contains(&rank) {
-            self.expect_answers(messages);
-            self.kept_back.push(rank);
-        }
-    }
-
-    /// A frame that is answered when everything before it has ended.
-    pub(super) fn ask(
-        &mut self,
-        messages: &mut Messages,
-        rank: u32,
-        frame: impl FnOnce(i32) -> Frame<'static>,
-    ) {
-        let tag = self.tags.reply();
-        let room = if self.checks.is_some() {
-            MOST_ANSWER
-        } else {
-            0
-        };
-        let word = Buf::alloc(1 + room);
-        let req = self.expect(messages, rank, tag, word.clone());
-        self.flights.push(rank, What::Answer { req, word });
-        self.origin.push_control(rank, frame(tag));
-    }
-
-    /// Like [`Window::ask`], but if nothing is under way to a target: sends its frames, and polls
-    /// for the answer for as long as a polling target takes to answer.
-    pub(super) fn ask_at_once(
-        &mut self,
-        messages: &mut Messages,
-        rank: u32,
-        frame: impl Fn(i32) -> Frame<'static>,
-    ) {
-        if !self.flights.is_idle(rank) || self.checks.is_some() {
-            return self.ask(messages, rank, frame);
-        }
-        let tag = self.tags.reply();
-        self.origin.push_control(rank, frame(tag));
-        self.flights.push(
-            rank,
-            What::Later {
-                tag,
-                into: Buf::EMPTY,
-            },
-        );
-        self.look_for_answer(messages, rank);
-    }
-
-    /// Sends the frames of a target, and polls for the only thing that is under way there, for as
-    /// long as a polling target takes to answer.
-    pub(super) fn look_for_answer(&mut self, messages: &mut Messages, rank: u32) {
-        self.push_out(messages, rank);
-        let Some((tag, into)) = self
-            .flights
-            .later(rank)
-            .filter(|_| self.origin.waiting(rank) == 0)
-        else {
+        let Some(checks) = &self.exposure.memory.checks else {
             return;
         };
-        let want = self.wanted(rank, tag);
-        let (mut word, room) = ([0], into.len().max(1));
-        let found = messages.recv_at_once(want, room, |bytes| match into.is_empty() {
-            true => bytes.iter().take(1).for_each(|byte| word[0] = *byte),
-            false => {
-                into.write(0, bytes);
-            }
-        });
-        let Some(found) = found else { return };
-        let well = match into.is_empty() {
-            true => found.len == 1 && word == [0],
-            false => found.len == into.len(),
-        };
-        self.flights.answered(rank, well);
-        self.origin.on_answer(rank);
-    }
-
-    fn wanted(&self, rank: u32, tag: i32) -> Want {
-        Want {
-            context: self.context,
-            source: Some((rank, self.group.peer(rank))),
-            tag: Some(tag),
-        }
-    }
-
-    /// From now on data that targets send back is received as it comes.
-    pub(super) fn expect_answers(&mut self, messages: &mut Messages) {
-        while let Some((rank, tag, into)) = self.flights.next_later() {
-            match into.is_empty() {
-                true => {
-                    let word = Buf::alloc(1);
-                    let req = self.expect(messages, rank, tag, word.clone());
-                    self.flights.expected(rank, What::Answer { req, word });
-                }
-                false => {
-                    let len = into.len();
-                    let req = self.expect(messages, rank, tag, into);
-                    self.flights.expected(rank, What::Data { req, len });
-                }
-            }
-        }
-    }
-
-    /// Makes room for data that a target sends back: returns its tag, and the number of its flight.
-    fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
-        let (tag, len) = (self.tags.reply(), into.len());
-        if len > 0 && len <= INLINE && self.flights.is_idle(rank) {
-            return (tag, self.flights.push(rank, What::Later { tag, into }));
-        }
-        self.expect_answers(messages);
-        let req = self.expect(messages, rank, tag, into);
-        (tag, self.flights.push(rank, What::Data { req, len }))
+        let (lasts, site) = checks.call(fetches);
+        let site = if known { &site[..] } else { &[] };
+        let frame = Frame::CalledAt { lasts, site };
+        self.out.origin.push_control(rank, frame);
     }
 
     fn put(
@@ -342,16 +207,20 @@ impl Window {
             scratch.resize(len as usize, 0);
             data.read(0, &mut scratch);
             let data = &scratch;
-            self.origin.push(to.rank, Operation::Put { place, data });
+            self.out
+                .origin
+                .push(to.rank, Operation::Put { place, data });
             self.scratch = scratch;
-            self.issued(messages, to.rank);
+            self.out.issued(messages, to.rank);
             return Ok(Span::ended(to.rank));
         }
-        let tag = self.tags.data();
+        let tag = self.out.data_tag();
         let data = data.slice(0, len);
-        let last = self.flights.push(to.rank, What::Unsent { tag, data });
-        self.origin.push(to.rank, Operation::PutLong { place, tag });
-        self.push_out(messages, to.rank);
+        let last = self.out.flights.push(to.rank, What::Unsent { tag, data });
+        self.out
+            .origin
+            .push(to.rank, Operation::PutLong { place, tag });
+        self.out.push_out(messages, to.rank);
         let rank = to.rank;
         Ok(Span { rank, last })
     }
@@ -374,36 +243,16 @@ impl Window {
             }
         };
         self.tell_call(from.rank, true, true);
-        let (tag, last) = self.room(messages, from.rank, into.slice(0, len));
-        self.origin
+        let out = &mut self.out;
+        let (tag, last) = out.room(messages, from.rank, into.slice(0, len));
+        out.origin
             .push_answered(from.rank, Operation::Get { place, tag });
         match len > INLINE {
-            true => self.push_out(messages, from.rank),
-            false => self.issued(messages, from.rank),
+            true => out.push_out(messages, from.rank),
+            false => out.issued(messages, from.rank),
         }
         let rank = from.rank;
         Ok(Span { rank, last })
-    }
-
-    /// Cuts operands into pieces of whole elements, each with the data of its own.
-    pub(super) fn in_pieces(
-        &mut self,
-        operand: &Buf,
-        len: u64,
-        basic: Basic,
-        mut piece: impl FnMut(&mut Window, u64, u64, &[u8]),
-    ) {
-        let most = PIECE - PIECE % basic.size();
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut from = 0;
-        while from < len {
-            let some = most.min(len - from);
-            scratch.resize(some.min(operand.len()) as usize, 0);
-            operand.read(from, &mut scratch);
-            piece(self, from, some, &scratch);
-            from += some;
-        }
-        self.scratch = scratch;
     }
 
     /// An accumulate; with a `result` also the data that was there before.
@@ -430,15 +279,18 @@ impl Window {
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
                 self.note_own(combines(op, basic), fetches, &target);
-                self.combine(to.rank, &target, (operand, result), (op, basic));
+                let target = (to.rank, &target);
+                let (data, scratch) = ((operand, result), &mut self.scratch);
+                self.near.combine(target, data, (op, basic), scratch);
                 return Ok(Span::ended(to.rank));
             }
         };
         self.tell_call(to.rank, fetches, true);
         let (rank, op) = (to.rank, op.handle());
         let mut last = 0;
-        self.in_pieces(operand, len, basic, |window, from, len, data| {
-            let room = result.map(|r| window.room(messages, rank, r.slice(from, len)));
+        let (out, scratch) = (&mut self.out, &mut self.scratch);
+        in_pieces(scratch, operand, (len, basic), |from, len, data| {
+            let room = result.map(|r| out.room(messages, rank, r.slice(from, len)));
             let piece = Operation::Accumulate(Accumulate {
                 place,
                 op,
@@ -451,12 +303,48 @@ impl Window {
             match room {
                 Some((_, flight)) => {
                     last = flight;
-                    window.origin.push_answered(rank, piece);
+                    out.origin.push_answered(rank, piece);
                 }
-                None => window.origin.push(rank, piece),
+                None => out.origin.push(rank, piece),
             }
-            window.issued(messages, rank);
+            out.issued(messages, rank);
         });
+        Ok(Span { rank, last })
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        messages: &mut Messages,
+        (compare, swap): (&[u8], &[u8]),
+        result: &Buf,
+        to: &At<'_>,
+        basic: Basic,
+    ) -> Result<Span, WindowError> {
+        let site = self.place(to)?;
+        self.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
+        let at = match site {
+            Site::There(Place::Row { at, .. } | Place::Typed { at, .. }, _) => at,
+            Site::Nowhere => return Ok(Span::ended(to.rank)),
+            Site::Here(target) => {
+                self.note_own(AccessKind::Swap, true, &target);
+                self.near.swap(to.rank, &target, (compare, swap), result);
+                return Ok(Span::ended(to.rank));
+            }
+        };
+        self.tell_call(to.rank, true, true);
+        let (tag, last) = self
+            .out
+            .room(messages, to.rank, result.slice(0, basic.size()));
+        let op = Operation::CompareAndSwap {
+            at,
+            basic,
+            tag,
+            compare,
+            swap,
+        };
+        self.out.origin.push_answered(to.rank, op);
+        self.out.issued(messages, to.rank);
+        let rank = to.rank;
         Ok(Span { rank, last })
     }
 }
@@ -525,31 +413,8 @@ impl Windows {
         to: At<'_>,
         basic: Basic,
     ) -> Result<Span, WindowError> {
-        let window = self.get_mut(id)?;
-        let site = window.place(&to)?;
-        window.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
-        let at = match site {
-            Site::There(Place::Row { at, .. } | Place::Typed { at, .. }, _) => at,
-            Site::Nowhere => return Ok(Span::ended(to.rank)),
-            Site::Here(target) => {
-                window.note_own(AccessKind::Swap, true, &target);
-                window.swap(to.rank, &target, (compare, swap), result);
-                return Ok(Span::ended(to.rank));
-            }
-        };
-        window.tell_call(to.rank, true, true);
-        let (tag, last) = window.room(messages, to.rank, result.slice(0, basic.size()));
-        let op = Operation::CompareAndSwap {
-            at,
-            basic,
-            tag,
-            compare,
-            swap,
-        };
-        window.origin.push_answered(to.rank, op);
-        window.issued(messages, to.rank);
-        let rank = to.rank;
-        Ok(Span { rank, last })
+        self.get_mut(id)?
+            .compare_and_swap(messages, (compare, swap), result, &to, basic)
     }
 
     /// The request of an operation that has just been issued: it ends when its data may be changed

@@ -9,9 +9,10 @@
 //! Memory of the origin is checked as well: memory that a get will write may not be used by
 //! anything else before the get has ended.
 
-use super::{WinId, Window, WindowError, Windows};
+use super::exposure::ExposedMemory;
+use super::{WinId, WindowError, Windows};
 use kw_base::reader::Reader;
-use kw_proto::rma::{Access, AccessConflict, AccessKind, AccessNote, Accesses, During};
+use kw_proto::rma::{Access, AccessConflict, AccessKind, AccessNote, Accesses, During, Epochs};
 use kw_sys::buf::Buf;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -201,24 +202,19 @@ fn why(a: AccessKind, b: AccessKind) -> &'static str {
     }
 }
 
-impl Window {
-    /// The kind of this rank's epoch, for accesses to its own memory.
-    fn during(&self) -> During {
-        match self.epochs.access() {
-            Access::Started(_) => During::Posted,
-            Access::Locked(_) | Access::LockedAll => During::Lock,
-            Access::Fence { .. } | Access::Closed => During::Fence,
-        }
+/// The kind of this rank's epoch, for accesses to its own memory.
+pub(super) fn during(epochs: &Epochs) -> During {
+    match epochs.access() {
+        Access::Started(_) => During::Posted,
+        Access::Locked(_) | Access::LockedAll => During::Lock,
+        Access::Fence { .. } | Access::Closed => During::Fence,
     }
+}
 
-    fn whose(&self) -> Whose {
-        let (base, rank) = (self.area.base(), self.me);
-        Whose { base, rank }
-    }
-
+impl ExposedMemory {
     /// An operation of this rank on its own memory.
-    pub(super) fn note_own(&mut self, kind: AccessKind, fetches: bool, memory: &Buf) {
-        let (during, whose) = (self.during(), self.whose());
+    pub fn note_own(&mut self, during: During, (kind, fetches): (AccessKind, bool), memory: &Buf) {
+        let whose = self.whose();
         let Some(checks) = &mut self.checks else {
             return;
         };
@@ -229,9 +225,9 @@ impl Window {
     }
 
     /// A flush or unlock of a rank, or of all, ends what this rank has issued on it.
-    pub(super) fn end_own_operations(&mut self, target: Option<u32>) {
+    pub fn end_own_operations(&mut self, target: Option<u32>) {
         self.free_buffers(target);
-        let me = self.me;
+        let me = self.channel.me;
         if let Some(checks) = &mut self.checks
             && target.is_none_or(|target| target == me)
         {
@@ -241,14 +237,14 @@ impl Window {
 
     /// Notes the memory that an operation of this rank uses here; returns a sentence if another
     /// operation that has not ended uses it.
-    pub(super) fn use_buffer(
+    pub fn use_buffer(
         &mut self,
+        during: During,
         target: u32,
         buf: &Buf,
         writes: bool,
     ) -> Result<(), WindowError> {
-        let (during, whose) = (self.during(), self.whose());
-        let exposes = self.area.shares_memory(buf);
+        let (whose, exposes) = (self.whose(), self.area.shares_memory(buf));
         let Some(checks) = &mut self.checks else {
             return Ok(());
         };
@@ -285,8 +281,15 @@ impl Window {
         Ok(())
     }
 
+    /// The epoch of MPI_Win_post has ended.
+    pub fn end_posted(&mut self) {
+        if let Some(checks) = &mut self.checks {
+            checks.end(During::Posted, None);
+        }
+    }
+
     /// Operations on a rank, or on all, have ended here: their memory is free.
-    pub(super) fn free_buffers(&mut self, target: Option<u32>) {
+    pub fn free_buffers(&mut self, target: Option<u32>) {
         if let Some(checks) = &mut self.checks {
             let ended = |b: &OwnBuffer| target.is_none_or(|t| t == b.target);
             checks.buffers.retain(|b| !ended(b));
@@ -304,18 +307,17 @@ fn own_use(writes: bool) -> AccessKind {
 impl Windows {
     /// Notes where the program calls the next operation; `has_request`: it has one.
     pub fn called_at(&mut self, id: WinId, site: Site, has_request: bool) {
-        if let Some(checks) = self.checks(id) {
+        if let Ok(window) = self.get_mut(id)
+            && let Some(checks) = &mut window.exposure.memory.checks
+        {
             (checks.site, checks.has_request) = (site, has_request);
         }
     }
 
-    fn checks(&mut self, id: WinId) -> Option<&mut Checks> {
-        self.get_mut(id).ok()?.checks.as_mut()
-    }
-
     /// Conflicts that have been found and not been taken.
     pub fn take_conflicts(&mut self, id: WinId) -> Vec<FoundConflict> {
-        let checks = self.checks(id);
+        let window = self.get_mut(id).ok();
+        let checks = window.and_then(|window| window.exposure.memory.checks.as_mut());
         checks.map_or_else(Vec::new, |checks| std::mem::take(&mut checks.found))
     }
 
@@ -324,11 +326,11 @@ impl Windows {
     #[cold]
     pub fn misuse(&self, buf: &Buf, writes: bool) -> Option<FoundConflict> {
         let mut windows = self.all.iter().map(|(_, window)| window);
-        windows.find_map(|window| window.misuse(buf, writes))
+        windows.find_map(|window| window.exposure.memory.misuse(buf, writes))
     }
 }
 
-impl Window {
+impl ExposedMemory {
     fn misuse(&self, buf: &Buf, writes: bool) -> Option<FoundConflict> {
         let checks = self.checks.as_ref()?;
         let mut others = checks.buffers.iter();
@@ -343,7 +345,7 @@ impl Window {
             return None;
         }
         let new = |during| AccessNote {
-            by: self.me,
+            by: self.channel.me,
             kind: own_use(writes),
             during,
             site: Site::default(),

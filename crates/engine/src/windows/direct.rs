@@ -1,10 +1,11 @@
 //! Memory that this rank reads and writes itself: its own, and that of ranks of its host where the
 //! window's memory is shared. Operations on it end when they are issued.
 
-use super::{At, Window};
-use crate::messages::Messages;
+use super::At;
+use super::access::in_pieces;
+use super::locks::Locks;
 use kw_path::shm::window::{Locking, SharedMemory, WindowLock};
-use kw_proto::rma::{Frame, LockMode, Placed};
+use kw_proto::rma::LockMode;
 use kw_sys::buf::Buf;
 use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::Basic;
@@ -58,28 +59,43 @@ impl Shared {
     }
 }
 
-impl Window {
+/// The memory in reach, as this rank uses it.
+#[derive(Debug)]
+pub(super) struct Near {
+    me: u32,
+    pub shared: Option<Arc<Shared>>,
+    /// Ranks whose lock this rank has taken itself.
+    pub held: Vec<u32>,
+}
+
+impl Near {
+    pub fn new(me: u32, shared: Option<Arc<Shared>>) -> Near {
+        let held = Vec::new();
+        Near { me, shared, held }
+    }
+
     /// Position of a rank in the shared memory.
-    pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
+    pub fn place_of(&self, rank: u32) -> Option<usize> {
         self.shared.as_ref()?.place(rank)
     }
 
     /// Whether operations on a rank's memory need no message.
     #[inline]
-    pub(super) fn is_direct(&self, rank: u32) -> bool {
+    pub fn is_direct(&self, rank: u32) -> bool {
         rank == self.me || self.place_of(rank).is_some()
     }
 
-    /// The memory of an operation whose target is in reach; its bounds have been checked. For a
-    /// dynamic window: `None` if it is not attached.
-    pub(super) fn reach(&self, at: i64, to: &At<'_>) -> Option<Buf> {
-        if to.rank == self.me {
-            return self.area.find(&Placed {
-                at,
-                count: to.count,
-                layout: Some(to.layout),
-            });
+    /// This rank, and those whose memory it shares.
+    pub fn ranks(&self) -> Vec<u32> {
+        match &self.shared {
+            Some(shared) => shared.ranks().collect(),
+            None => vec![self.me],
         }
+    }
+
+    /// The memory of an operation on another rank whose memory is shared; its bounds have been
+    /// checked.
+    pub fn memory_of(&self, at: i64, to: &At<'_>) -> Option<Buf> {
         let (base, _) = self.shared.as_ref()?.memory.part(self.place_of(to.rank)?);
         Some(Buf::typed(base.assume_offset(at), to.count, to.layout))
     }
@@ -94,38 +110,36 @@ impl Window {
     }
 
     /// Combines operands with memory in reach; `result`: receives the old data.
-    pub(super) fn combine(
-        &mut self,
-        rank: u32,
-        target: &Buf,
+    pub fn combine(
+        &self,
+        (rank, target): (u32, &Buf),
         (operand, result): (&Buf, Option<&Buf>),
         (op, basic): (Op, Basic),
+        scratch: &mut Vec<u8>,
     ) {
         let Some(kernel) = Kernel::find(op, basic) else {
             return;
         };
-        let len = target.len();
-        self.in_pieces(operand, len, basic, |window, from, some, data| {
-            let part = target.slice(from, some);
-            window.combining(rank, || {
-                if let Some(result) = result {
-                    part.copy_to(0, result, from, some);
-                }
-                if op != Op::NoOp {
-                    kernel.combine_packed(basic, data, &part);
-                }
-            });
-        });
+        in_pieces(
+            scratch,
+            operand,
+            (target.len(), basic),
+            |from, some, data| {
+                let part = target.slice(from, some);
+                self.combining(rank, || {
+                    if let Some(result) = result {
+                        part.copy_to(0, result, from, some);
+                    }
+                    if op != Op::NoOp {
+                        kernel.combine_packed(basic, data, &part);
+                    }
+                });
+            },
+        );
     }
 
     /// Replaces an element in reach that equals `compare`.
-    pub(super) fn swap(
-        &mut self,
-        rank: u32,
-        target: &Buf,
-        (compare, swap): (&[u8], &[u8]),
-        result: &Buf,
-    ) {
+    pub fn swap(&self, rank: u32, target: &Buf, (compare, swap): (&[u8], &[u8]), result: &Buf) {
         self.combining(rank, || {
             let mut now = [0; 32];
             let now = &mut now[..compare.len()];
@@ -137,10 +151,11 @@ impl Window {
         });
     }
 
-    /// Takes the lock of memory in reach, if it is free and no rank waits for it.
-    pub(super) fn try_lock(&mut self, rank: u32, mode: LockMode) -> bool {
+    /// Takes the lock of memory in reach, if it is free and no rank waits for it; `own`: the lock
+    /// of this rank's memory.
+    pub fn try_lock(&mut self, own: &mut Locks, rank: u32, mode: LockMode) -> bool {
         let locked = match (&self.shared, self.place_of(rank)) {
-            _ if rank == self.me => self.locks.try_lock(rank, mode),
+            _ if rank == self.me => own.try_lock(rank, mode),
             (Some(shared), Some(place)) => {
                 let how = match mode {
                     LockMode::Exclusive => Locking::Alone(self.me),
@@ -156,68 +171,20 @@ impl Window {
         locked
     }
 
-    /// Gives back the lock of memory in reach, if this rank holds it.
-    pub(super) fn unlock_direct(&mut self, messages: &mut Messages, rank: u32) {
-        let Some(at) = self.held.iter().position(|&r| r == rank) else {
-            return;
-        };
-        self.held.swap_remove(at);
-        if rank == self.me {
-            let granted = self.locks.release(rank);
-            self.granted.extend(granted);
-            self.pass_on(messages);
-            return;
-        }
-        let awaited = match (&self.shared, self.place_of(rank)) {
+    /// This rank no longer holds a lock; returns whether it did.
+    pub fn forget_lock(&mut self, rank: u32) -> bool {
+        let at = self.held.iter().position(|&r| r == rank);
+        at.map(|at| self.held.swap_remove(at)).is_some()
+    }
+
+    /// Gives back the lock of another rank's shared memory; returns whether a rank waits for it.
+    pub fn unlock(&self, rank: u32) -> bool {
+        match (&self.shared, self.place_of(rank)) {
             (Some(shared), Some(place)) => {
                 let own = shared.memory.index();
                 shared.memory.lock(place).unlock(Some(own))
             }
             _ => false,
-        };
-        if awaited {
-            self.awaited(messages, rank);
-        }
-    }
-
-    /// The lock of memory in reach was given back, and a rank waits for it.
-    pub(super) fn awaited(&mut self, messages: &mut Messages, rank: u32) {
-        if rank == self.me {
-            let granted = self.locks.grant();
-            self.granted.extend(granted);
-            return self.pass_on(messages);
-        }
-        let mut frames = Vec::new();
-        Frame::Wake.encode(&mut frames);
-        self.say(messages, rank, &frames);
-    }
-
-    /// Gives back the lock of this rank's memory if a rank holds it that has died, and others wait;
-    /// returns whether there was one.
-    pub(super) fn free_lock_of_dead(&mut self, messages: &mut Messages) -> bool {
-        if !self.locks.is_awaited() {
-            return false;
-        }
-        let peers = &messages.machine.endpoint.peers;
-        let is_gone = |&rank: &u32| {
-            rank < self.group.size() && peers.why_gone(self.group.peer(rank)).is_some()
-        };
-        let holders = self.locks.holders();
-        let Some(dead) = holders.into_iter().find(is_gone) else {
-            return false;
-        };
-        let granted = self.locks.release(dead);
-        self.granted.extend(granted);
-        self.pass_on(messages);
-        true
-    }
-
-    /// Wakes the ranks that have got the lock.
-    pub(super) fn pass_on(&mut self, messages: &mut Messages) {
-        while !self.granted.is_empty() {
-            let granted = std::mem::take(&mut self.granted);
-            let (target, mut side) = self.exposed(messages);
-            target.granted(granted, &mut side);
         }
     }
 }

@@ -5,17 +5,16 @@
 //! epoch. Calls that are not as simple, those with wrong arguments included, are left to the
 //! ordinary way, which starts from the beginning: here nothing has happened then.
 //!
-//! The owner of the library's lock writes the epoch ([`Window::publish_epoch`]). Calls without the
-//! lock change it in three ways, which the next owner of the lock finds out ([`Window::adopt`]): an
-//! epoch between fences has been used; a fence ended it and began the next; MPI_Win_lock began one
-//! on a single rank, and MPI_Win_unlock ended that.
+//! The owner of the library's lock writes the epoch ([`Published::publish_epoch`]). Calls without
+//! the lock change it in three ways, which the next owner of the lock finds out
+//! ([`Published::adopt`]): an epoch between fences has been used; a fence ended it and began the
+//! next; MPI_Win_lock began one on a single rank, and MPI_Win_unlock ended that.
 
-use super::{Extent, LockMode, Window};
-use crate::messages::Messages;
+use super::{Extent, LockMode};
 use kw_base::sync::Mutex;
 use kw_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use kw_path::shm::window::{Locking, SharedMemory};
-use kw_proto::rma::Access;
+use kw_proto::rma::{Access, Epochs};
 use kw_sys::buf::Addr;
 use kw_sys::reduce::{Kernel, Op, add_one, adds_one};
 use kw_sys::region::Region;
@@ -207,9 +206,9 @@ impl Reachable {
         ))
     }
 
-    /// The rank that a call without the lock has locked. Unlike [`Window::adopt`] it leaves the epoch
-    /// as it is: a thread that only waits may ask (of a file's, or for a report), while the only one
-    /// that calls on windows changes the epoch in two steps ([`Reachable::change`]).
+    /// The rank that a call without the lock has locked. Unlike [`Published::adopt`] it leaves the
+    /// epoch as it is: a thread that only waits may ask (of a file's, or for a report), while the
+    /// only one that calls on windows changes the epoch in two steps ([`Reachable::change`]).
     pub(super) fn taken(&self) -> Option<u32> {
         let now = self.epoch.load(Ordering::Relaxed);
         (now >= epoch::TAKEN).then_some(now as u32)
@@ -415,66 +414,53 @@ impl Reachable {
     }
 }
 
-impl Window {
-    /// Learns the effects of calls without the lock.
+/// What a window has published for calls without the lock.
+#[derive(Debug)]
+pub(super) struct Published {
+    pub reachable: Option<Arc<Reachable>>,
+    /// Ranks that are marked in it.
+    marked: Vec<u32>,
+}
+
+impl Published {
+    pub fn new(reachable: Option<Arc<Reachable>>) -> Published {
+        let marked = Vec::new();
+        Published { reachable, marked }
+    }
+
+    /// Learns the effects of calls without the lock; `held`: the locks that this rank holds.
     #[inline]
-    pub(super) fn adopt(&mut self) {
-        let Some(reachable) = self.reachable.clone() else {
-            return;
-        };
-        match reachable.epoch.load(Ordering::Relaxed) {
-            epoch::FENCE => self.epochs.use_fence(false),
-            epoch::FENCE_USED => self.epochs.use_fence(true),
-            _ => self.adopt_lock(&reachable),
-        }
-    }
-
-    /// Learns of a lock that a call has taken.
-    fn adopt_lock(&mut self, reachable: &Reachable) {
-        loop {
-            let now = reachable.epoch.load(Ordering::Relaxed);
-            if now < epoch::TAKEN {
-                return;
-            }
-            let rank = now as u32;
-            let alone = now >= epoch::TAKEN_ALONE;
-            if reachable.change(now, epoch::LOCKED | rank as u64) {
-                let mode = match alone {
-                    true => LockMode::Exclusive,
-                    false => LockMode::Shared,
-                };
-                // A program that has another epoch open breaks MPI's rules.
-                let _ = self.epochs.lock(rank, mode);
-                self.held.push(rank);
-                return;
-            }
-        }
-    }
-
-    /// Gives back locks that a thread has taken without need.
-    pub(super) fn give_strays_back(&mut self, messages: &mut Messages) {
+    pub fn adopt(&self, epochs: &mut Epochs, held: &mut Vec<u32>) {
         let Some(reachable) = &self.reachable else {
             return;
         };
-        let strays = reachable.strays.lock();
-        let strays = std::mem::take(&mut *strays.unwrap_or_else(|e| e.into_inner()));
-        for rank in strays {
-            self.held.push(rank);
-            self.unlock_direct(messages, rank);
+        match reachable.epoch.load(Ordering::Relaxed) {
+            epoch::FENCE => epochs.use_fence(false),
+            epoch::FENCE_USED => epochs.use_fence(true),
+            _ => reachable.adopt_lock(epochs, held),
         }
     }
 
-    /// Publishes the current epoch to calls without the lock.
-    pub(super) fn publish_epoch(&mut self) {
-        let Some(reachable) = self.reachable.clone() else {
+    /// Locks that a thread has taken without need.
+    pub fn take_strays(&self) -> Vec<u32> {
+        let Some(reachable) = &self.reachable else {
+            return Vec::new();
+        };
+        let strays = reachable.strays.lock();
+        std::mem::take(&mut *strays.unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// Publishes the current epoch.
+    pub fn publish_epoch(&mut self, epochs: &mut Epochs, held: &mut Vec<u32>) {
+        let Some(reachable) = &self.reachable else {
             return;
         };
         loop {
             // Another thread may have locked a rank meanwhile. The word's information about a fence
             // is known, and no longer true after MPI_Win_fence.
-            self.adopt_lock(&reachable);
+            reachable.adopt_lock(epochs, held);
             let before = reachable.epoch.load(Ordering::Relaxed);
-            let now = self.open_epoch(&reachable);
+            let now = reachable.open_epoch(epochs.access(), &mut self.marked);
             if before < epoch::TAKEN && reachable.change(before, now) {
                 return;
             }
@@ -482,24 +468,49 @@ impl Window {
     }
 
     /// Publishes whether this rank has posted.
-    pub(super) fn publish_posted(&self, yes: bool) {
+    pub fn publish_posted(&self, yes: bool) {
         if let Some(reachable) = &self.reachable {
             reachable.posted.store(yes, Ordering::Relaxed);
         }
     }
+}
 
-    /// Marks the ranks of the current epoch, and publishes its word.
-    fn open_epoch(&mut self, reachable: &Reachable) -> u64 {
-        let mark = |rank: u32, marked: bool| {
-            if let Some(target) = reachable.targets.get(rank as usize) {
-                target.marked.store(marked, Ordering::Relaxed);
+impl Reachable {
+    /// Learns of a lock that a call has taken.
+    fn adopt_lock(&self, epochs: &mut Epochs, held: &mut Vec<u32>) {
+        loop {
+            let now = self.epoch.load(Ordering::Relaxed);
+            if now < epoch::TAKEN {
+                return;
             }
-        };
-        for rank in self.marked.drain(..) {
-            mark(rank, false);
+            let rank = now as u32;
+            let alone = now >= epoch::TAKEN_ALONE;
+            if self.change(now, epoch::LOCKED | rank as u64) {
+                let mode = match alone {
+                    true => LockMode::Exclusive,
+                    false => LockMode::Shared,
+                };
+                // A program that has another epoch open breaks MPI's rules.
+                let _ = epochs.lock(rank, mode);
+                held.push(rank);
+                return;
+            }
         }
-        match self.epochs.access() {
-            Access::Closed if reachable.lockable.load(Ordering::Relaxed) => epoch::NONE,
+    }
+
+    fn mark(&self, rank: u32, marked: bool) {
+        if let Some(target) = self.targets.get(rank as usize) {
+            target.marked.store(marked, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks the ranks of an epoch in place of those that are `marked`, and returns its word.
+    fn open_epoch(&self, access: &Access, marked: &mut Vec<u32>) -> u64 {
+        for rank in marked.drain(..) {
+            self.mark(rank, false);
+        }
+        match access {
+            Access::Closed if self.lockable.load(Ordering::Relaxed) => epoch::NONE,
             Access::Closed => epoch::ASK,
             Access::Fence { used: false } => epoch::FENCE,
             Access::Fence { used: true } => epoch::FENCE_USED,
@@ -509,13 +520,13 @@ impl Window {
                 epoch::LOCKED | rank as u64
             }
             Access::Locked(ranks) => {
-                self.marked.extend(ranks.keys());
-                self.marked.iter().for_each(|&rank| mark(rank, true));
+                marked.extend(ranks.keys());
+                marked.iter().for_each(|&rank| self.mark(rank, true));
                 epoch::LOCKED_SOME
             }
             Access::Started(ranks) => {
-                self.marked.extend(ranks);
-                self.marked.iter().for_each(|&rank| mark(rank, true));
+                marked.extend(ranks);
+                marked.iter().for_each(|&rank| self.mark(rank, true));
                 epoch::STARTED
             }
         }

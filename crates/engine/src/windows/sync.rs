@@ -5,7 +5,7 @@ use crate::messages::{Messages, ReqId, Started};
 use crate::part::Part;
 use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
-use kw_proto::rma::{Access, During, EpochStart, Frame, LockMode};
+use kw_proto::rma::{Access, EpochStart, Frame, LockMode};
 use kw_sys::clock;
 use kw_waiting::Spin;
 
@@ -27,28 +27,23 @@ pub(super) enum Until {
 /// A request that ends with something on a window.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    req: ReqId,
-    until: Until,
+    pub req: ReqId,
+    pub until: Until,
 }
 
 impl Window {
-    /// When the wait of this request ends.
-    pub(super) fn until(&self, req: ReqId) -> Option<&Until> {
-        let waiter = self.waiters.iter().find(|w| w.req == req)?;
-        Some(&waiter.until)
-    }
-
     fn has_ended(&self, until: &Until) -> bool {
         match until {
-            Until::Flown(rank, number) => self.flights.have_ended(*rank, *number),
+            Until::Flown(rank, number) => self.out.flights.have_ended(*rank, *number),
             Until::Sent(ranks, number) => {
                 let sent = |&rank: &u32| {
-                    self.origin.waiting(rank) == 0 && self.flights.have_ended(Some(rank), *number)
+                    self.out.origin.waiting(rank) == 0
+                        && self.out.flights.have_ended(Some(rank), *number)
                 };
                 ranks.iter().all(sent)
             }
             Until::Fenced(number) => {
-                self.target.has_fenced() && self.flights.have_ended(None, *number)
+                self.exposure.target.has_fenced() && self.out.flights.have_ended(None, *number)
             }
             Until::Completed => self.has_completed(),
             Until::Posted(ranks) => !ranks.iter().any(|&r| self.awaits_post(r)),
@@ -58,38 +53,31 @@ impl Window {
     /// The error of the operation that was waited for.
     fn failure(&mut self, until: &Until) -> Option<Failure> {
         match until {
-            Until::Flown(rank, _) => self.flights.take_failure(*rank),
+            Until::Flown(rank, _) => self.out.flights.take_failure(*rank),
             Until::Sent(ranks, _) => ranks
                 .iter()
-                .find_map(|&r| self.flights.take_failure(Some(r))),
-            Until::Fenced(_) => self.flights.take_failure(None),
+                .find_map(|&r| self.out.flights.take_failure(Some(r))),
+            Until::Fenced(_) => self.out.flights.take_failure(None),
             Until::Completed => {
-                self.end_posted();
+                self.exposure.memory.end_posted();
                 None
             }
             Until::Posted(_) => None,
         }
     }
 
-    /// The epoch of MPI_Win_post has ended.
-    fn end_posted(&mut self) {
-        if let Some(checks) = &mut self.checks {
-            checks.end(During::Posted, None);
-        }
-    }
-
     /// The rank whose end makes a wait endless, and why it is gone.
     fn gone(&self, messages: &Messages, until: &Until) -> Option<Failure> {
         let peers = &messages.machine.endpoint.peers;
-        let why = |rank: u32| peers.why_gone(self.group.peer(rank));
+        let why = |rank: u32| peers.why_gone(self.channel.peer(rank));
         let why = match until {
             Until::Flown(..) => None,
             Until::Sent(ranks, _) => {
-                let mut waits = ranks.iter().filter(|&&r| self.origin.waiting(r) != 0);
+                let mut waits = ranks.iter().filter(|&&r| self.out.origin.waiting(r) != 0);
                 waits.find_map(|&rank| why(rank))
             }
-            Until::Fenced(_) if self.target.has_fenced() => None,
-            Until::Fenced(_) => (0..self.group.size()).find_map(why),
+            Until::Fenced(_) if self.exposure.target.has_fenced() => None,
+            Until::Fenced(_) => (0..self.channel.size()).find_map(why),
             Until::Completed => self.not_completed().find_map(why),
             Until::Posted(ranks) => {
                 let mut waits = ranks.iter().filter(|&&r| self.awaits_post(r));
@@ -102,7 +90,7 @@ impl Window {
     /// Waits, if that is needed.
     fn wait(&mut self, messages: &mut Messages, until: Until) -> Started {
         if !self.has_ended(&until) {
-            self.expect_answers(messages);
+            self.out.expect_answers(messages);
         }
         if self.has_ended(&until) || self.advance(messages) && self.has_ended(&until) {
             return match self.failure(&until) {
@@ -115,8 +103,8 @@ impl Window {
             };
         }
         match &until {
-            Until::Completed => self.mark_completes(),
-            Until::Posted(ranks) => self.mark_posts(ranks),
+            Until::Completed => self.posts.mark_completes(),
+            Until::Posted(ranks) => self.posts.mark_posts(ranks),
             _ => {}
         }
         let req = messages.open();
@@ -150,45 +138,33 @@ impl Window {
 
     /// Waits until an operation has ended here.
     pub(super) fn request(&mut self, messages: &mut Messages, rank: u32, last: u64) -> Started {
-        if self.flights.have_ended(Some(rank), last) {
+        if self.out.flights.have_ended(Some(rank), last) {
             return Started::Done;
         }
-        self.push_out(messages, rank);
+        self.out.push_out(messages, rank);
         self.wait(messages, Until::Flown(Some(rank), last))
-    }
-
-    /// Sends frames that wait, for all targets.
-    fn push_all_out(&mut self, messages: &mut Messages) {
-        for rank in self.origin.targets_waiting() {
-            self.push_out(messages, rank);
-        }
     }
 
     /// Begins a lock epoch on a target. The lock of memory in reach is taken before the program
     /// goes on, because loads and stores may follow.
     fn lock_target(&mut self, messages: &mut Messages, rank: u32, mode: LockMode, check: bool) {
-        match self.is_direct(rank) {
-            true if !check || self.try_lock(rank, mode) => {}
+        match self.near.is_direct(rank) {
+            true if !check
+                || self
+                    .near
+                    .try_lock(&mut self.exposure.memory.locks, rank, mode) => {}
             true => {
-                self.origin.open(rank, opening(mode, check));
-                self.ask(messages, rank, |tag| Frame::Flush { tag });
-                self.push_out(messages, rank);
-                self.held.push(rank);
+                self.out.origin.open(rank, opening(mode, check));
+                self.out.ask(messages, rank, |tag| Frame::Flush { tag });
+                self.out.push_out(messages, rank);
+                self.near.held.push(rank);
             }
-            false => self.origin.open(rank, opening(mode, check)),
-        }
-    }
-
-    /// This rank, and those whose memory it shares.
-    fn direct_ranks(&self) -> Vec<u32> {
-        match &self.shared {
-            Some(shared) => shared.ranks().collect(),
-            None => vec![self.me],
+            false => self.out.origin.open(rank, opening(mode, check)),
         }
     }
 
     fn all_so_far(&mut self, messages: &mut Messages, rank: Option<u32>) -> Started {
-        let last = self.flights.last();
+        let last = self.out.flights.last();
         self.wait(messages, Until::Flown(rank, last))
     }
 
@@ -197,31 +173,31 @@ impl Window {
     fn flush_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
         let flush = |tag| Frame::Flush { tag };
         // A check has to learn of the end of a get as well, which its data tells only here.
-        let checked = self.checks.is_some() && self.origin.epoch(rank).is_some();
-        match (self.origin.take_unanswered(rank) || checked, alone) {
-            (true, true) => self.ask_at_once(messages, rank, flush),
-            (false, true) => self.look_for_answer(messages, rank),
-            (true, false) => self.ask(messages, rank, flush),
+        let checked = self.out.is_checked && self.out.origin.epoch(rank).is_some();
+        match (self.out.origin.take_unanswered(rank) || checked, alone) {
+            (true, true) => self.out.ask_at_once(messages, rank, flush),
+            (false, true) => self.out.look_for_answer(messages, rank),
+            (true, false) => self.out.ask(messages, rank, flush),
             (false, false) => {}
         }
-        self.push_out(messages, rank);
+        self.out.push_out(messages, rank);
     }
 
     /// Ends the lock epoch of a target, if it has begun there; `alone`: no other ends at once.
     fn unlock_target(&mut self, messages: &mut Messages, rank: u32, alone: bool) {
-        if self.is_direct(rank) {
+        if self.near.is_direct(rank) {
             return self.unlock_direct(messages, rank);
         }
-        if self.origin.close(rank) {
+        if self.out.origin.close(rank) {
             return;
         }
-        self.origin.take_unanswered(rank);
+        self.out.origin.take_unanswered(rank);
         let unlock = |tag| Frame::Unlock { tag };
         match alone {
-            true => self.ask_at_once(messages, rank, unlock),
-            false => self.ask(messages, rank, unlock),
+            true => self.out.ask_at_once(messages, rank, unlock),
+            false => self.out.ask(messages, rank, unlock),
         }
-        self.push_out(messages, rank);
+        self.out.push_out(messages, rank);
     }
 }
 
@@ -248,12 +224,12 @@ impl Windows {
         window.epochs.fence(succeeds)?;
         window.publish_epoch();
         window.tally.epochs += succeeds as u64;
-        window.free_buffers(None);
-        window.push_all_out(messages);
+        window.exposure.memory.free_buffers(None);
+        window.out.push_all_out(messages);
         if !fenced {
-            window.origin.forget_counts();
+            window.out.origin.forget_counts();
         }
-        Ok(window.origin.fence(window.group.size(), succeeds))
+        Ok(window.out.origin.fence(window.channel.size(), succeeds))
     }
 
     /// Its second half: this many operations on this rank's memory belong to the epoch.
@@ -264,9 +240,8 @@ impl Windows {
         expected: u64,
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
-        let (target, mut side) = window.exposed(messages);
-        target.fence(expected, &mut side);
-        let until = Until::Fenced(window.flights.last());
+        window.exposure.fence(messages, expected);
+        let until = Until::Fenced(window.out.flights.last());
         self.look_for_frames(messages, id, &until);
         Ok(self.get_mut(id)?.wait(messages, until))
     }
@@ -298,8 +273,8 @@ impl Windows {
     ) -> Result<(), WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.post()?;
-        window.end_posted();
-        window.publish_posted(true);
+        window.exposure.memory.end_posted();
+        window.published.publish_posted(true);
         window.post_for(messages, ranks);
         Ok(())
     }
@@ -317,12 +292,12 @@ impl Windows {
         window.tally.epochs += 1;
         ranks.iter().for_each(|&rank| window.await_post(rank));
         // Operations that need no message need the target's consent before.
-        let direct = ranks.iter().copied().filter(|&r| window.is_direct(r));
+        let direct = ranks.iter().copied().filter(|&r| window.near.is_direct(r));
         let direct: Vec<u32> = direct.collect();
         Ok(match direct.is_empty() {
             true => Started::Done,
             false => {
-                window.look_for_posts(&direct);
+                window.posts.look_for_posts(&direct);
                 window.wait(messages, Until::Posted(direct))
             }
         })
@@ -333,14 +308,14 @@ impl Windows {
         let window = self.get_mut(id)?;
         let ranks = window.epochs.complete()?;
         window.publish_epoch();
-        window.free_buffers(None);
+        window.exposure.memory.free_buffers(None);
         for &rank in &ranks {
             if !window.complete_shared(messages, rank) {
-                window.origin.push_control(rank, Frame::Complete);
-                window.push_out(messages, rank);
+                window.out.origin.push_control(rank, Frame::Complete);
+                window.out.push_out(messages, rank);
             }
         }
-        let until = Until::Sent(ranks, window.flights.last());
+        let until = Until::Sent(ranks, window.out.flights.last());
         self.look_for_frames(messages, id, &until);
         Ok(self.get_mut(id)?.wait(messages, until))
     }
@@ -350,8 +325,8 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.check_posted()?;
         window.epochs.unpost();
-        window.publish_posted(false);
-        window.look_for_completes();
+        window.published.publish_posted(false);
+        window.posts.look_for_completes();
         self.look_for_frames(messages, id, &Until::Completed);
         Ok(self.get_mut(id)?.wait(messages, Until::Completed))
     }
@@ -364,8 +339,8 @@ impl Windows {
         let ended = window.has_completed();
         if ended {
             window.epochs.unpost();
-            window.publish_posted(false);
-            window.end_posted();
+            window.published.publish_posted(false);
+            window.exposure.memory.end_posted();
         }
         Ok(ended)
     }
@@ -385,7 +360,7 @@ impl Windows {
         window.publish_epoch();
         window.tally.epochs += 1;
         window.lock_target(messages, rank, mode, check);
-        Ok(match window.is_direct(rank) {
+        Ok(match window.near.is_direct(rank) {
             true => window.all_so_far(messages, Some(rank)),
             false => Started::Done,
         })
@@ -401,7 +376,7 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.unlock(rank)?;
         window.publish_epoch();
-        window.end_own_operations(Some(rank));
+        window.exposure.memory.end_own_operations(Some(rank));
         window.unlock_target(messages, rank, true);
         Ok(window.all_so_far(messages, Some(rank)))
     }
@@ -413,7 +388,7 @@ impl Windows {
         id: WinId,
         rank: u32,
     ) -> Result<(), WindowError> {
-        self.get_mut(id)?.awaited(messages, rank);
+        self.get_mut(id)?.pass_on(messages, rank);
         Ok(())
     }
 
@@ -428,9 +403,9 @@ impl Windows {
         window.epochs.lock_all()?;
         window.publish_epoch();
         window.tally.epochs += 1;
-        window.origin.open_all(opening(LockMode::Shared, check));
-        for rank in window.direct_ranks() {
-            window.origin.close(rank);
+        window.out.origin.open_all(opening(LockMode::Shared, check));
+        for rank in window.near.ranks() {
+            window.out.origin.close(rank);
             window.lock_target(messages, rank, LockMode::Shared, check);
         }
         Ok(window.all_so_far(messages, None))
@@ -445,16 +420,16 @@ impl Windows {
         let window = self.get_mut(id)?;
         window.epochs.unlock_all()?;
         window.publish_epoch();
-        window.end_own_operations(None);
-        for rank in window.direct_ranks() {
+        window.exposure.memory.end_own_operations(None);
+        for rank in window.near.ranks() {
             window.unlock_target(messages, rank, false);
         }
-        for rank in window.origin.begun() {
-            if !window.is_direct(rank) {
+        for rank in window.out.origin.begun() {
+            if !window.near.is_direct(rank) {
                 window.unlock_target(messages, rank, false);
             }
         }
-        window.origin.close_all();
+        window.out.origin.close_all();
         Ok(window.all_so_far(messages, None))
     }
 
@@ -467,15 +442,15 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.check_flush(rank)?;
-        window.end_own_operations(rank);
-        if rank == Some(window.me) {
+        window.exposure.memory.end_own_operations(rank);
+        if rank == Some(window.channel.me) {
             // As in [`Windows::sync`].
-            window.push_all_out(messages);
+            window.out.push_all_out(messages);
         }
         match rank {
             Some(rank) => window.flush_target(messages, rank, true),
             None => {
-                for rank in window.origin.begun() {
+                for rank in window.out.origin.begun() {
                     window.flush_target(messages, rank, false);
                 }
             }
@@ -493,10 +468,10 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.epochs.check_flush(rank)?;
-        window.free_buffers(rank);
+        window.exposure.memory.free_buffers(rank);
         match rank {
-            Some(rank) => window.push_out(messages, rank),
-            None => window.push_all_out(messages),
+            Some(rank) => window.out.push_out(messages, rank),
+            None => window.out.push_all_out(messages),
         }
         Ok(window.all_so_far(messages, rank))
     }
@@ -504,7 +479,7 @@ impl Windows {
     /// MPI_Win_sync. A program that calls it in a loop waits for other ranks' accesses to its
     /// memory, and they may wait for operations that it has issued: these leave now.
     pub fn sync(&mut self, messages: &mut Messages, id: WinId) -> Result<(), WindowError> {
-        self.get_mut(id)?.push_all_out(messages);
+        self.get_mut(id)?.out.push_all_out(messages);
         fence(Ordering::SeqCst);
         Ok(())
     }

@@ -29,7 +29,7 @@ impl Tally {
         (of.0, of.1) = (of.0 + 1, of.1 + bytes);
     }
 
-    fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &Tally) {
         let both = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
         self.direct = both(self.direct, other.direct);
         self.sent = both(self.sent, other.sent);
@@ -41,9 +41,10 @@ impl Tally {
 
 impl Window {
     /// The counts of the window, including those of calls without the lock.
-    fn counted(&self) -> Tally {
+    pub(super) fn counted(&self) -> Tally {
         let mut tally = self.tally;
-        if let Some(reachable) = &self.reachable {
+        tally.add(&self.exposure.memory.tally);
+        if let Some(reachable) = &self.published.reachable {
             let ((operations, bytes), epochs) = reachable.counted();
             tally.direct = (tally.direct.0 + operations, tally.direct.1 + bytes);
             tally.epochs += epochs;
@@ -69,10 +70,5 @@ impl Windows {
         let windows = self.all.iter();
         windows.for_each(|(_, window)| all.add(&window.counted()));
         Some(value(&all))
-    }
-
-    /// A window goes; its counts stay.
-    pub(super) fn keep_tally(&mut self, window: &Window) {
-        self.freed.add(&window.counted());
     }
 }

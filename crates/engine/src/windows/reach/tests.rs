@@ -1,7 +1,7 @@
 //! Effects of calls without the lock of the library, and calls that they leave to the ordinary way.
 
 use super::*;
-use crate::windows::{Memory, NewWindow};
+use crate::windows::{Memory, NewWindow, Window};
 use kw_base::{ContextId, Peer};
 use kw_path::shm::window::{SharedMemoryJoin, SharedMemoryLead};
 use kw_sys::buf::Buf;
@@ -258,7 +258,7 @@ fn lock_all_may_follow_a_fence_after_operations_where_not_all_memory_is_in_reach
         targets: vec![EXTENT; 3],
         checks: false,
     });
-    let reachable = window.reachable.clone().unwrap();
+    let reachable = window.published.reachable.clone().unwrap();
     let fence = |window: &mut Window| {
         window.adopt();
         window.epochs.fence(true).unwrap();
