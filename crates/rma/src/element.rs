@@ -1,7 +1,7 @@
 //! Elements that an accumulate combines: datatypes whose basic components are all of one predefined
 //! datatype (MPI 5.0, 12.3.4).
 
-use kw_objects::datatype::{Part, Recipe};
+use kw_objects::datatype::{Datatype, Part, Recipe};
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{OpH, TypeH};
 use kw_objects::op::Operation;
@@ -10,12 +10,18 @@ use kw_sys::reduce::{Kernel, Op};
 use kw_types::layout::{Basic, basic};
 use std::sync::Arc;
 
-/// The common element of a datatype; `None` if it has none at all.
-pub fn of(tables: &Tables, which: &str, datatype: TypeH) -> Res<Option<Basic>> {
+/// The common element of the datatype of a `side` (origin, target or result); `None` if it has none
+/// at all.
+#[inline]
+pub fn of(tables: &Tables, side: &str, datatype: TypeH) -> Res<Option<Basic>> {
     let found = tables.datatype(datatype)?;
     if let Some(basic) = found.layout.basic() {
         return Ok(Some(basic));
     }
+    of_derived(side, found)
+}
+
+fn of_derived(side: &str, found: &Datatype) -> Res<Option<Basic>> {
     if found.layout.size() == 0 {
         return Ok(None);
     }
@@ -25,7 +31,7 @@ pub fn of(tables: &Tables, which: &str, datatype: TypeH) -> Res<Option<Basic>> {
         None => fail(
             Class::Type,
             format!(
-                "{which} is a datatype of different elements, but the elements of an accumulate must all be of one predefined datatype"
+                "{side}_datatype is a datatype of different elements, but the elements of an accumulate must all be of one predefined datatype"
             ),
         ),
     }

@@ -292,7 +292,7 @@ fn there(disp: i64, count: i64, datatype: TypeH) -> TargetElements {
 /// elements. Then the operation need not be defined, except with KW_CHECK.
 fn combining(tables: &Tables, op: OpH, target: TypeH, len: u64) -> Res<(Op, Option<Basic>)> {
     let op = operation(tables, op)?;
-    let basic = of(tables, "target_datatype", target)?;
+    let basic = of(tables, "target", target)?;
     if let Some(basic) = basic.filter(|_| len > 0 || tables.ops.strict) {
         check_defined(tables, op, basic, target)?;
     }
@@ -308,31 +308,39 @@ fn check_alike(
     basic: Option<Basic>,
 ) -> Res {
     let name = side.name;
-    let which = format!("{name}_datatype");
-    let own = of(tables, &which, side.datatype)?;
+    let own = of(tables, name, side.datatype)?;
     if own.is_some() && basic.is_some() && own != basic {
-        return fail(
-            Class::Type,
-            format!(
-                "{which} and target_datatype have different elements, but those of an accumulate must be of one predefined datatype"
-            ),
-        );
+        return Err(of_other_elements(name));
     }
-    if len != place.len {
-        let class = if len > place.len {
-            Class::Truncate
-        } else {
-            Class::Count
-        };
-        return fail(
-            class,
-            format!(
-                "{name}_count elements of {which} have {len} bytes, but target_count elements of target_datatype have {}, and an accumulate combines element by element",
-                place.len
-            ),
-        );
+    match len == place.len {
+        true => Ok(()),
+        false => Err(of_other_length((name, len), place.len)),
     }
-    Ok(())
+}
+
+#[cold]
+fn of_other_elements(name: &str) -> Box<Fault> {
+    Fault::new(
+        Class::Type,
+        format!(
+            "{name}_datatype and target_datatype have different elements, but those of an accumulate must be of one predefined datatype"
+        ),
+    )
+}
+
+#[cold]
+fn of_other_length((name, len): (&str, u64), target: u64) -> Box<Fault> {
+    let class = if len > target {
+        Class::Truncate
+    } else {
+        Class::Count
+    };
+    Fault::new(
+        class,
+        format!(
+            "{name}_count elements of {name}_datatype have {len} bytes, but target_count elements of target_datatype have {target}, and an accumulate combines element by element"
+        ),
+    )
 }
 
 /// MPI_Accumulate
