@@ -8,7 +8,7 @@ use super::short::{self, Asked};
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH};
 use kw_objects::state::{Mpi, State};
-use kw_sys::buf::{Addr, Buf};
+use kw_sys::buf::Addr;
 
 /// Waits until all ranks of the communicator have called this.
 #[inline]
@@ -26,18 +26,15 @@ pub fn sum_of_each(mpi: &Mpi, comm: CommH, numbers: &[u64]) -> Res<u64> {
     if let [own] = numbers {
         return Ok(*own);
     }
-    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
-    let (send, recv) = (Buf::alloc(bytes.len()), Buf::alloc(8));
-    send.write(0, &bytes);
+    let mut sum = 0_u64;
     // Both outlive the call, which has ended with them when it returns.
-    let at = |buf: &Buf| Addr::NULL.assume_offset(buf.contiguous().unwrap_or_default() as i64);
-    let args = (at(&send), at(&recv), 1, TypeH::UINT64, OpH::SUM);
+    let at = |address: usize| Addr::NULL.assume_offset(address as i64);
+    let (from, into) = (at(numbers.as_ptr() as usize), at(&raw mut sum as usize));
+    let args = (from, into, 1, TypeH::UINT64, OpH::SUM);
     let plan = |state: &mut State| plan::reduce_scatter_block(state, args, comm);
     match Asked::of(&Call::ReduceScatterBlock(args)) {
         Some(asked) => short::call(mpi, comm, asked, plan),
         None => block(mpi, comm, plan),
     }?;
-    let mut sum = [0; 8];
-    recv.read(0, &mut sum);
-    Ok(u64::from_ne_bytes(sum))
+    Ok(sum)
 }
