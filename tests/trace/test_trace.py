@@ -328,6 +328,7 @@ def test_whom_ranks_wait_for(waited):
         (2, "MPI_Reduce", "reductions", "early reduce", 5),
         (1, "MPI_Scan", "scan", "early scan", 1),
         (1, "MPI_Neighbor_allgather", "neighbours", "late neighbour", 5),
+        (1, "MPI_Win_unlock", "windows", "wait for lock", 1),
     ]:
         assert found[rank, function, place, wait] == count, found
     assert not any(c.get("wait") for c in calls if c["rank"] == 2 and c["function"] == "MPI_Scan")

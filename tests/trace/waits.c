@@ -158,6 +158,27 @@ static void communicators(void) {
     MPI_Comm_free(&idup);
 }
 
+/* Rank 0 holds the lock of rank 2's memory when rank 1 asks for it. Rank 2 is in MPI_Win_free by then. */
+static void windows(void) {
+    MPI_Win win;
+    int memory = 0;
+    MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        MPI_Win_flush(2, win);
+        until_waits(1);
+        MPI_Win_unlock(2, win);
+    } else if (rank == 1) {
+        about_to_wait(0);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        MPI_Win_unlock(2, win);
+        has_waited();
+    }
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -167,6 +188,7 @@ int main(int argc, char **argv) {
     wrong_order();
     communicators();
     topologies();
+    windows();
     MPI_Finalize();
     free(big);
     return 0;

@@ -1,4 +1,4 @@
-//! Colours of a timeline, for the page and for pictures: Okabe and Ito's colours, and two more that
+//! Colours of a timeline, for the page and for pictures: Okabe and Ito's colours, and three more that
 //! are as distinct for people who cannot see red or green.
 
 use crate::analysis::waits::{Class, Wait};
@@ -6,7 +6,7 @@ use crate::analysis::waits::{Class, Wait};
 /// Categories of the time of a row: outside MPI, in MPI without a known wait, and the classes of
 /// waits in their order. Names, and colours on a light background; [`MARK`] is the colour of
 /// strokes on any background.
-pub const KINDS: [(&str, &str); 11] = [
+pub const KINDS: [(&str, &str); 12] = [
     ("outside MPI: computes", "#e9ebee"),
     ("in MPI, no wait known", "#56b4e9"),
     ("late sender", "#d55e00"),
@@ -18,6 +18,7 @@ pub const KINDS: [(&str, &str); 11] = [
     ("wait at n-to-n", "#e69f00"),
     ("late neighbour", "#885500"),
     ("wait at barrier", MARK),
+    ("wait for lock", "#882255"),
 ];
 /// Lines, arrows, and everything that is black on a light background and white on a dark one.
 pub const MARK: &str = "mark";

@@ -222,6 +222,7 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
         Class::EarlyReduce => format!("as root for the last contribution: {cause}"),
         Class::LateBroadcast => format!("for the root: {cause}"),
         Class::AllToAll | Class::Barrier => format!("for the last rank to arrive: {cause}"),
+        Class::Lock => format!("for a lock of a window, until {there} of {cause}"),
     };
     format!(
         "{who} {verb} in {here} {reason} ({often}). {}",
@@ -299,6 +300,9 @@ fn meanwhile(trace: &Trace, loss: &Loss) -> String {
     }
 }
 
+const LOCK_REMEDY: &str = "hold locks for a shorter time, share them (MPI_LOCK_SHARED), or use atomic operations \
+                           under MPI_Win_lock_all.";
+
 fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
     let after = after(trace, loss);
     let slow = slow(loss).map(|s| trace.ranks[s.0 as usize].number);
@@ -313,6 +317,7 @@ fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
                                      MPI_Isend and wait later."
                 .into()
         }
+        (Class::Lock, _) => LOCK_REMEDY.into(),
         (Class::EarlyReduce, _) => {
             "let the root do other work first, or use MPI_Ireduce and wait later.".into()
         }
@@ -390,9 +395,7 @@ fn inside_remedy(trace: &Trace, loss: &Loss) -> String {
     let mean = loss.bytes / loss.count.max(1);
     match function {
         "MPI_Probe" | "MPI_Mprobe" => "the message arrived late: see its sender at that time, in kwtrace view.".into(),
-        f if waits_for_lock(f) => {
-            "hold locks for a shorter time, share them (MPI_LOCK_SHARED), or use atomic operations under MPI_Win_lock_all.".into()
-        }
+        f if waits_for_lock(f) => LOCK_REMEDY.into(),
         f if f.starts_with("MPI_Test") || f.starts_with("MPI_I") && f.ends_with("probe") => {
             "test less often, or wait (MPI_Waitany) if there is nothing else to do.".into()
         }

@@ -2,7 +2,9 @@
 //! does not contain the window of a lock, so the two may be unrelated.
 
 use super::losses::Site;
+use super::waits::{Class, Wait, until};
 use crate::model::{Call, Trace};
+use std::collections::HashMap;
 
 /// Whether a call ends when a target has answered, which the target does only after it has granted
 /// the lock.
@@ -71,6 +73,114 @@ fn held(trace: &Trace, calls: &[Call], waits: &Call) -> Vec<Held> {
     all
 }
 
+/// The end of a lock.
+#[derive(Clone, Copy)]
+struct Released {
+    /// When it was acquired, and when MPI_Win_unlock was called.
+    taken: u64,
+    time: u64,
+    /// That call, in `Trace::calls`.
+    call: u32,
+    /// The rank that held it, in `Trace::ranks`.
+    rank: u32,
+}
+
+/// The ends of all locks, by time.
+#[derive(Default)]
+struct Releases {
+    /// Of the memory of one rank of a window.
+    of: HashMap<i32, Vec<Released>>,
+    /// Of the memory of all, by MPI_Win_unlock_all.
+    of_all: Vec<Released>,
+    /// Both.
+    any: Vec<Released>,
+}
+
+impl Releases {
+    fn new(trace: &Trace) -> Releases {
+        let mut all = Releases::default();
+        for thread in &trace.threads {
+            all.add_thread(trace, thread.calls.clone(), thread.rank);
+        }
+        let lists = all.of.values_mut().chain([&mut all.of_all, &mut all.any]);
+        lists.for_each(|list| list.sort_by_key(|r| r.time));
+        all
+    }
+
+    fn add_thread(&mut self, trace: &Trace, calls: std::ops::Range<usize>, rank: u32) {
+        let mut taken: HashMap<Option<i32>, u64> = HashMap::new();
+        for i in calls {
+            let call = &trace.calls[i];
+            let target = call.args.target;
+            match trace.names.text(call.function) {
+                "MPI_Win_lock" | "MPI_Win_lock_all" => {
+                    taken.insert(target, call.end);
+                }
+                "MPI_Win_unlock" | "MPI_Win_unlock_all" => {
+                    let Some(taken) = taken.remove(&target) else {
+                        continue;
+                    };
+                    let released = Released {
+                        taken,
+                        time: call.begin,
+                        call: i as u32,
+                        rank,
+                    };
+                    self.any.push(released);
+                    match target {
+                        Some(target) => self.of.entry(target).or_default().push(released),
+                        None => self.of_all.push(released),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The last lock of another rank that ended during a call, and was held for at least half of
+    /// the time until then.
+    fn last(&self, list: &[Released], waits: &Call, rank: u32) -> Option<Released> {
+        let before = &list[..list.partition_point(|r| r.time <= waits.end)];
+        let during = before.iter().rev().take_while(|r| r.time > waits.begin);
+        let last = during.copied().find(|r| r.rank != rank)?;
+        let held = last.time - last.taken.max(waits.begin).min(last.time);
+        (held >= waits.time() / 2).then_some(last)
+    }
+
+    fn awaited(&self, waits: &Call, rank: u32) -> Option<Released> {
+        let Some(target) = waits.args.target else {
+            return self.last(&self.any, waits, rank);
+        };
+        let one = self.of.get(&target).map_or(&[][..], |list| list);
+        let found = [one, &self.of_all].map(|list| self.last(list, waits, rank));
+        found.into_iter().flatten().max_by_key(|r| r.time)
+    }
+}
+
+/// The waits for locks of windows: until the rank that held a lock of the same rank's memory gave
+/// it back.
+pub fn waits(trace: &Trace) -> Vec<Wait> {
+    let releases = Releases::new(trace);
+    if releases.any.is_empty() {
+        return Vec::new();
+    }
+    let wait = |(i, call): (usize, &Call)| {
+        if call.depth != 0 || !waits_for_lock(trace.names.text(call.function)) {
+            return None;
+        }
+        let rank = trace.threads[call.thread as usize].rank;
+        let released = releases.awaited(call, rank)?;
+        Some(until(
+            trace,
+            Class::Lock,
+            i as u32,
+            released.time,
+            released.call,
+        ))
+    };
+    trace.calls.iter().enumerate().filter_map(wait).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +228,30 @@ mod tests {
             let held = held_meanwhile(&trace, waits.expect("a call") as u32);
             assert_eq!(held.map(|held| held.rank), found, "{target}");
         }
+    }
+
+    #[test]
+    fn a_wait_for_a_lock_ends_when_its_holder_gives_it_back() {
+        let mut maker = Maker::new(3);
+        let of = |name, begin, end| Made::new(name, begin, end, "").int("target", 0);
+        // Rank 2's epoch on other memory ends later.
+        let other = |name, begin, end| Made::new(name, begin, end, "").int("target", 1);
+        maker.call(0, of("MPI_Win_lock", 0, 10));
+        maker.call(0, of("MPI_Win_unlock", 90, 95));
+        maker.call(1, of("MPI_Win_lock", 20, 22));
+        maker.call(1, of("MPI_Win_unlock", 30, 100));
+        maker.call(2, other("MPI_Win_lock", 0, 10));
+        maker.call(2, other("MPI_Win_unlock", 96, 99));
+        let trace = maker.trace();
+        let found: Vec<(u32, u64, u64)> = waits(&trace)
+            .iter()
+            .map(|w| (trace.rank_of(w.call), w.begin, w.end))
+            .collect();
+        assert_eq!(found, [(1, 30, 90)]);
+        assert!(
+            super::super::waits::waits(&trace)
+                .iter()
+                .all(|w| w.class == Class::Lock)
+        );
     }
 }

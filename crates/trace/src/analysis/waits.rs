@@ -8,6 +8,7 @@ mod probes;
 
 use std::collections::HashMap;
 
+use super::locks;
 use crate::functions::{Pattern, immediate, pattern};
 use crate::model::{Call, Message, Name, Trace};
 
@@ -33,10 +34,12 @@ pub enum Class {
     LateNeighbor,
     /// Members of a barrier.
     Barrier,
+    /// Another rank held a lock of the same rank's memory.
+    Lock,
 }
 
 /// All classes, in their order.
-pub const CLASSES: [Class; 9] = [
+pub const CLASSES: [Class; 10] = [
     Class::LateSender,
     Class::WrongOrder,
     Class::LateReceiver,
@@ -46,6 +49,7 @@ pub const CLASSES: [Class; 9] = [
     Class::AllToAll,
     Class::LateNeighbor,
     Class::Barrier,
+    Class::Lock,
 ];
 
 impl Class {
@@ -61,6 +65,7 @@ impl Class {
             Class::AllToAll => "wait at n-to-n",
             Class::LateNeighbor => "late neighbour",
             Class::Barrier => "wait at barrier",
+            Class::Lock => "wait for lock",
         }
     }
 }
@@ -103,6 +108,7 @@ pub fn waits(trace: &Trace) -> Vec<Wait> {
     late_senders(trace).into_iter().for_each(&mut take);
     late_receivers(trace).into_iter().for_each(&mut take);
     probes::waits(trace).into_iter().for_each(&mut take);
+    locks::waits(trace).into_iter().for_each(&mut take);
     collectives(trace, &mut take);
     let mut all: Vec<Wait> = longest.into_values().collect();
     // calls are sorted by thread and beginning
@@ -111,7 +117,7 @@ pub fn waits(trace: &Trace) -> Vec<Wait> {
 }
 
 /// The wait of `call` until `time`, at most as long as the call.
-fn until(trace: &Trace, class: Class, call: u32, time: u64, cause: u32) -> Wait {
+pub(super) fn until(trace: &Trace, class: Class, call: u32, time: u64, cause: u32) -> Wait {
     let waiting = &trace.calls[call as usize];
     Wait {
         class,
