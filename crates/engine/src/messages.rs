@@ -36,6 +36,10 @@ use outlet::Outlet;
 use std::ops::Range;
 use std::time::Duration;
 
+/// See [`Messages::looks_for_more`]: about half as long as a rank takes between the answer to a
+/// short operation and its next one. Built-in.
+const LOOKS_FOR_MORE: u32 = 32;
+
 /// How long a blocking receive polls for its message before it becomes a request.
 fn at_once(figures: &Calibration) -> Duration {
     let frame = figures.line_between() + RING;
@@ -239,6 +243,16 @@ impl Messages {
         self.at_once
     }
 
+    /// How many unsuccessful polls are worth while for something that is likely to come at once; none
+    /// if others may need the CPU.
+    #[inline]
+    pub(crate) fn looks_for_more(&self) -> u32 {
+        match self.at_once.is_zero() {
+            true => 0,
+            false => LOOKS_FOR_MORE,
+        }
+    }
+
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a
     /// request, if that is as good as [`Messages::recv`]; `put` puts its bytes into place.
     /// Otherwise nothing has happened.
@@ -249,12 +263,24 @@ impl Messages {
         room: u64,
         put: impl FnOnce(&[u8]),
     ) -> Option<Found> {
+        self.recv_within(self.at_once, want, room, put)
+    }
+
+    /// The same for a message that comes within `most`.
+    #[inline(always)]
+    pub(crate) fn recv_within(
+        &mut self,
+        most: Duration,
+        want: Want,
+        room: u64,
+        put: impl FnOnce(&[u8]),
+    ) -> Option<Found> {
         let (_, from) = want.source?;
         if !self.machine.receiver().may_take(from, room) {
             return None;
         }
         let memory = self.paths.memory_to(from)?;
-        let mut spin = Spin::new(self.at_once);
+        let mut spin = Spin::new(most);
         let (head, body) = memory.next_from(from, || spin.goes_on(kw_sys::clock::now))?;
         let found = self
             .machine
@@ -266,6 +292,12 @@ impl Messages {
         self.arrivals += 1;
         self.count(Counter::WaitsSpun, 1);
         Some(found)
+    }
+
+    /// Whether a short message to this peer goes over shared memory.
+    #[inline]
+    pub(crate) fn is_over_memory(&mut self, to: Peer) -> bool {
+        self.paths.memory_to(to).is_some()
     }
 
     /// Whether ranks of this host share memory.

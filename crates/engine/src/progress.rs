@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::paths::{Paths, Port};
+use crate::windows::Taken;
 use kw_base::Peer;
 use kw_path::Asleep;
 
@@ -42,14 +43,19 @@ impl Engine {
 
     #[inline(always)]
     fn progress_by(&mut self, how: impl FnOnce(&mut Paths, &mut Port<'_>) -> bool) -> bool {
-        let taken = self.parts.windows.serve() && self.take_for_windows();
+        let taken = match self.parts.windows.serve() {
+            true => self.take_for_windows(),
+            false => Taken::None,
+        };
         let moved = self.messages.poll(how);
-        self.go_on(moved | taken)
+        self.go_on(moved | (taken == Taken::Unsettled)) | (taken != Taken::None)
     }
 
     #[inline(never)]
-    fn take_for_windows(&mut self) -> bool {
-        self.parts.windows.take_at_once(&mut self.messages)
+    fn take_for_windows(&mut self) -> Taken {
+        self.parts
+            .windows
+            .take_those_that_follow(&mut self.messages)
     }
 
     /// The second drain of the contract of sleeping: polls everything, and has every path wake us

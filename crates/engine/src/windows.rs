@@ -9,7 +9,8 @@
 //! posts     post, start, complete and wait
 //! direct    memory that this rank reads and writes itself
 //! reach     memory in reach, for calls that take no lock of the library
-//! arrivals  frames of others that have come
+//! taking    frames of others over shared memory, past the queues of messages
+//! arrivals  frames of others that have come as messages
 //! exposure  what operations of others do to this rank's memory
 //! memory    where that memory is
 //! locks     which ranks hold its lock
@@ -39,6 +40,7 @@ mod outgoing;
 mod posts;
 mod reach;
 mod sync;
+mod taking;
 mod tally;
 mod view;
 
@@ -51,6 +53,7 @@ pub use kw_path::shm::window::{
 pub use kw_proto::rma::LockMode;
 pub use memory::Memory;
 pub use reach::Reachable;
+pub(crate) use taking::Taken;
 
 use crate::messages::Messages;
 use crate::part::Part;
@@ -61,7 +64,7 @@ use direct::{Near, Shared};
 use exposure::Exposure;
 use kw_base::{ContextId, Key, Slab};
 use kw_boot::Job;
-use kw_proto::rma::{self, Epochs, Frame, Misuse};
+use kw_proto::rma::{Epochs, Frame, Misuse};
 use kw_sys::buf::Addr;
 use kw_types::comm::Group;
 use locks::Locks;
@@ -72,9 +75,6 @@ use reach::Published;
 use std::sync::Arc;
 use sync::Waiter;
 use tally::Tally;
-
-/// Messages that are taken before other paths are polled. Built-in.
-const AT_ONCE: usize = 8;
 
 /// Names a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -240,6 +240,15 @@ impl Window {
         any
     }
 
+    /// Whether applied frames have no consequence here: nothing waits for them.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.waiters.is_empty()
+            && self.arrivals.is_empty()
+            && self.out.holds_nothing_back()
+            && self.exposure.is_settled()
+    }
+
     /// Takes frames that have come; returns whether there were any.
     fn take_in(&mut self, messages: &mut Messages) -> bool {
         let mut moved = false;
@@ -260,7 +269,17 @@ impl Window {
     /// Applies frames that are here.
     fn apply(&mut self, messages: &mut Messages, origin: u32, bytes: &[u8]) {
         let posts = self.exposure.apply(messages, origin, bytes);
-        (0..posts).for_each(|_| self.out.origin.on_post(origin));
+        if posts != 0 {
+            (0..posts).for_each(|_| self.out.origin.on_post(origin));
+            self.out.send_held(messages);
+        }
+    }
+
+    /// Sends a frame that is not about an operation of this rank.
+    fn send_frame(&mut self, messages: &mut Messages, rank: u32, frame: Frame<'_>) {
+        self.scratch.clear();
+        frame.encode(&mut self.scratch);
+        self.channel.send_frames(messages, rank, &self.scratch);
     }
 
     /// Gives back locks that a thread has taken without need.
@@ -287,7 +306,7 @@ impl Window {
     fn pass_on(&mut self, messages: &mut Messages, rank: u32) {
         match rank == self.channel.me {
             true => self.exposure.grant(messages),
-            false => self.channel.send_frame(messages, rank, Frame::Wake),
+            false => self.send_frame(messages, rank, Frame::Wake),
         }
     }
 }
@@ -323,42 +342,23 @@ impl Windows {
         self.serving != 0
     }
 
-    /// Takes the next frames that have come over shared memory, past the queues of messages; returns
-    /// whether there were any. [`Part::advance`] must follow.
+    /// Takes frames that have come over shared memory, past the queues of messages. After some have
+    /// come it looks for more for a moment: short operations of a rank follow each other, and it
+    /// waits for the answer of each.
     #[inline]
-    pub(crate) fn take_at_once(&mut self, messages: &mut Messages) -> bool {
-        let taken = (0..AT_ONCE).take_while(|_| self.take_next(messages));
-        taken.count() != 0
+    pub(crate) fn take_those_that_follow(&mut self, messages: &mut Messages) -> Taken {
+        let looks = messages.looks_for_more();
+        taking::take(&mut self.all, &mut self.bytes, messages, looks)
     }
 
-    #[inline]
-    fn take_next(&mut self, messages: &mut Messages) -> bool {
-        let (all, bytes) = (&self.all, &mut self.bytes);
-        let mut of = None;
-        let took = messages.take_unasked(|head, body| {
-            let context = ContextId(head.context);
-            let mut windows = all.iter().filter(|(_, w)| w.channel.context == context);
-            let takes = |w: &Window| w.arrivals.is_empty() && head.source < w.channel.size();
-            of = match head.tag == rma::FRAMES_TAG {
-                true => windows.next().filter(|(_, w)| takes(w)),
-                false => None,
-            }
-            .map(|(key, _)| (key, head.source));
-            if of.is_some() {
-                bytes.clear();
-                bytes.extend_from_slice(body);
-            }
-            of.is_some()
-        });
-        let Some((key, origin)) = of.filter(|_| took) else {
-            return false;
-        };
-        let bytes = std::mem::take(&mut self.bytes);
-        if let Some(window) = self.all.get_mut(key) {
-            window.apply(messages, origin, &bytes);
+    /// Takes the frames that have come over shared memory, and continues with what waits for them;
+    /// returns whether there were any.
+    fn take_at_once(&mut self, messages: &mut Messages) -> bool {
+        let taken = taking::take(&mut self.all, &mut self.bytes, messages, 0);
+        if taken == Taken::Unsettled {
+            self.advance(messages);
         }
-        self.bytes = bytes;
-        true
+        taken != Taken::None
     }
 
     /// Makes a window: all ranks of the group do, each with the memory that it exposes. Others may

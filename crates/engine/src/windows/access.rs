@@ -10,7 +10,7 @@ use super::flights::What;
 use super::outgoing::INLINE;
 use super::{Extent, WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, Started};
-use kw_proto::rma::{AccessKind, Accumulate, Frame, Operation, Place, Placed};
+use kw_proto::rma::{Access, AccessKind, Accumulate, Frame, Operation, Place, Placed};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
 use kw_types::layout::{Basic, Layout};
@@ -152,6 +152,11 @@ impl Window {
         }
     }
 
+    /// Whether operations of the current epoch end with a flush, most often.
+    fn is_to_flush(&self) -> bool {
+        matches!(self.epochs.access(), Access::LockedAll)
+    }
+
     /// Notes the memory that an operation of this rank uses here.
     fn use_buffer(&mut self, target: u32, buf: &Buf, writes: bool) -> Result<(), WindowError> {
         let during = during(&self.epochs);
@@ -211,12 +216,14 @@ impl Window {
                 .origin
                 .push(to.rank, Operation::Put { place, data });
             self.scratch = scratch;
-            self.out.issued(messages, to.rank);
+            let flushes = self.is_to_flush();
+            self.out.issued(messages, to.rank, flushes);
             return Ok(Span::ended(to.rank));
         }
         let tag = self.out.data_tag();
         let data = data.slice(0, len);
-        let last = self.out.flights.push(to.rank, What::Unsent { tag, data });
+        let what = What::Unsent { tag, data };
+        let last = self.out.push(messages, to.rank, what);
         self.out
             .origin
             .push(to.rank, Operation::PutLong { place, tag });
@@ -249,7 +256,7 @@ impl Window {
             .push_answered(from.rank, Operation::Get { place, tag });
         match len > INLINE {
             true => out.push_out(messages, from.rank),
-            false => out.issued(messages, from.rank),
+            false => out.issued_answered(messages, from.rank, last),
         }
         let rank = from.rank;
         Ok(Span { rank, last })
@@ -288,6 +295,7 @@ impl Window {
         self.tell_call(to.rank, fetches, true);
         let (rank, op) = (to.rank, op.handle());
         let mut last = 0;
+        let flushes = self.is_to_flush();
         let (out, scratch) = (&mut self.out, &mut self.scratch);
         in_pieces(scratch, operand, (len, basic), |from, len, data| {
             let room = result.map(|r| out.room(messages, rank, r.slice(from, len)));
@@ -304,10 +312,13 @@ impl Window {
                 Some((_, flight)) => {
                     last = flight;
                     out.origin.push_answered(rank, piece);
+                    out.issued_answered(messages, rank, flight);
                 }
-                None => out.origin.push(rank, piece),
+                None => {
+                    out.origin.push(rank, piece);
+                    out.issued(messages, rank, flushes);
+                }
             }
-            out.issued(messages, rank);
         });
         Ok(Span { rank, last })
     }
@@ -343,7 +354,7 @@ impl Window {
             swap,
         };
         self.out.origin.push_answered(to.rank, op);
-        self.out.issued(messages, to.rank);
+        self.out.issued_answered(messages, to.rank, last);
         let rank = to.rank;
         Ok(Span { rank, last })
     }

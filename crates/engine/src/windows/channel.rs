@@ -2,7 +2,7 @@
 
 use crate::messages::{Messages, ReqId, SendMode, Started, Want};
 use kw_base::{ContextId, Peer};
-use kw_proto::rma::{FRAMES_TAG, Frame};
+use kw_proto::rma::FRAMES_TAG;
 use kw_sys::buf::Buf;
 use kw_types::comm::Group;
 use std::sync::Arc;
@@ -54,13 +54,6 @@ impl Channel {
     /// Sends encoded frames.
     pub fn send_frames(&self, messages: &mut Messages, rank: u32, frames: &[u8]) {
         self.send_bytes(messages, rank, FRAMES_TAG, frames);
-    }
-
-    /// Sends one frame.
-    pub fn send_frame(&self, messages: &mut Messages, rank: u32, frame: Frame<'_>) {
-        let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
-        self.send_frames(messages, rank, &bytes);
     }
 
     pub fn want(&self, rank: u32, tag: i32) -> Want {

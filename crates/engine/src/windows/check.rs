@@ -244,6 +244,9 @@ impl ExposedMemory {
         buf: &Buf,
         writes: bool,
     ) -> Result<(), WindowError> {
+        if self.checks.is_none() {
+            return Ok(());
+        }
         let (whose, exposes) = (self.whose(), self.area.shares_memory(buf));
         let Some(checks) = &mut self.checks else {
             return Ok(());

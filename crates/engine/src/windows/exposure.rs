@@ -87,6 +87,11 @@ impl Exposure {
         (&mut self.target, Serving { memory, messages })
     }
 
+    /// Whether no operation is under way that others wait for, and no rank waits for the lock.
+    pub fn is_settled(&self) -> bool {
+        self.memory.going.is_empty() && !self.memory.locks.is_awaited()
+    }
+
     /// Applies frames of a rank of the window; returns how many posts are among them.
     pub fn apply(&mut self, messages: &mut Messages, origin: u32, bytes: &[u8]) -> u32 {
         let (mut posts, mut woken) = (0, false);
@@ -240,6 +245,9 @@ impl Serving<'_> {
     /// Part of the data of a place.
     fn part(&self, place: &Placed<'_>, from: u64, len: u64) -> Option<Buf> {
         let all = self.memory.area.find(place)?;
+        if from == 0 && len == all.len() {
+            return Some(all);
+        }
         let inside = from.checked_add(len).is_some_and(|end| end <= all.len());
         inside.then(|| all.slice(from, len))
     }
@@ -330,8 +338,10 @@ impl Exposed for Serving<'_> {
         match op {
             Operation::Put { place, data } => match self.memory.area.find(&place) {
                 Some(target) => {
-                    let touched = target.slice(0, data.len() as u64);
-                    self.note(origin, AccessKind::Put, &touched);
+                    if self.memory.checks.is_some() {
+                        let touched = target.slice(0, data.len() as u64);
+                        self.note(origin, AccessKind::Put, &touched);
+                    }
                     target.write(0, data);
                     Applied::Done
                 }
@@ -362,12 +372,10 @@ impl Exposed for Serving<'_> {
     }
 
     fn lock(&mut self, origin: u32, mode: LockMode) -> bool {
-        let mut granted = self.memory.locks.request(origin, mode);
-        let own = granted.iter().position(|&g| g == origin);
-        own.map(|at| granted.swap_remove(at));
-        self.memory.granted.append(&mut granted);
-        self.memory.tally.lock_waits += own.is_none() as u64;
-        own.is_some()
+        let ExposedMemory { locks, granted, .. } = &mut *self.memory;
+        let has_it = locks.request(origin, mode, granted);
+        self.memory.tally.lock_waits += !has_it as u64;
+        has_it
     }
 
     fn unlock(&mut self, origin: u32) -> Vec<u32> {

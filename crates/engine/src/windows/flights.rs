@@ -16,9 +16,6 @@ pub(super) enum What {
     Unsent { tag: i32, data: Buf },
     /// Data of a long put on its way.
     Sending(ReqId),
-    /// Data that a target sends back, which is received later: data, or without room an answer. The
-    /// only flight to its target.
-    Later { tag: i32, into: Buf },
     /// Data of this many bytes that a target sends back.
     Data { req: ReqId, len: u64 },
     /// The answer to a flush or an unlock.
@@ -30,10 +27,7 @@ pub(super) enum What {
 impl What {
     /// Whether its end shows that the target makes progress.
     fn answers(&self) -> bool {
-        matches!(
-            self,
-            What::Later { .. } | What::Data { .. } | What::Answer { .. }
-        )
+        matches!(self, What::Data { .. } | What::Answer { .. })
     }
 }
 
@@ -41,6 +35,23 @@ impl What {
 struct Flight {
     number: u64,
     what: What,
+}
+
+/// What a target sends back, and no receive is posted for: it is likely to be here when the program
+/// asks for it. All that is under way to its target.
+#[derive(Debug)]
+pub(super) struct Early {
+    pub rank: u32,
+    pub number: u64,
+    pub tag: i32,
+    /// Room for the data; none for an answer.
+    pub into: Buf,
+}
+
+impl Early {
+    fn is_to(&self, rank: Option<u32>) -> bool {
+        rank.is_none_or(|rank| rank == self.rank)
+    }
 }
 
 /// Flights to one target.
@@ -61,8 +72,7 @@ pub(super) struct Flights {
     last: u64,
     /// Conflicts that answers have reported (KW_CHECK).
     pub notices: Vec<Vec<u8>>,
-    /// How many are [`What::Later`].
-    later: usize,
+    early: Option<Early>,
 }
 
 /// Error of an operation, from its outcome.
@@ -92,71 +102,103 @@ impl Flights {
         self.last
     }
 
-    /// The number of the new flight.
+    /// The number of the last flight to a rank, or to any, that uses memory of this rank.
+    pub fn last_local(&self, rank: Option<u32>) -> u64 {
+        let of = |line: &TargetFlights| {
+            let mut flights = line.flights.iter().rev();
+            let last = flights.find(|f| !matches!(f.what, What::Answer { .. }));
+            last.map_or(0, |f| f.number)
+        };
+        let in_lines = match rank {
+            Some(rank) => self.lines.get(&rank).map_or(0, of),
+            None => self.lines.values().map(of).max().unwrap_or_default(),
+        };
+        let early = self.early.as_ref();
+        let early = early.filter(|e| e.is_to(rank) && !e.into.is_empty());
+        early.map_or(in_lines, |e| e.number.max(in_lines))
+    }
+
+    /// The number of the new flight. Nothing early is on its way from this target.
     pub fn push(&mut self, rank: u32, what: What) -> u64 {
         self.last += 1;
-        let number = self.last;
+        self.add(rank, self.last, what);
+        self.last
+    }
+
+    fn add(&mut self, rank: u32, number: u64, what: What) {
         let line = self.lines.entry(rank).or_default();
         line.unsent += matches!(what, What::Unsent { .. }) as usize;
         line.answers += what.answers() as usize;
-        self.later += matches!(what, What::Later { .. }) as usize;
         line.flights.push_back(Flight { number, what });
+    }
+
+    /// Whether something from a target may be the early answer: nothing else is under way there,
+    /// and no other is awaited.
+    #[inline]
+    pub fn may_be_early(&self, rank: u32) -> bool {
+        self.early.is_none() && self.is_idle(rank)
+    }
+
+    /// A target will send this, which is received when it is asked for; returns its number.
+    #[inline]
+    pub fn push_early(&mut self, rank: u32, tag: i32, into: Buf) -> u64 {
+        self.last += 1;
+        let number = self.last;
+        self.early = Some(Early {
+            rank,
+            number,
+            tag,
+            into,
+        });
         number
     }
 
+    /// What is awaited early from this target, or from any.
+    #[inline]
+    pub fn early(&self, rank: Option<u32>) -> Option<&Early> {
+        self.early.as_ref().filter(|e| e.is_to(rank))
+    }
+
+    /// A receive is posted for it.
+    pub fn expected(&mut self, what: What) {
+        if let Some(Early { rank, number, .. }) = self.early.take() {
+            self.add(rank, number, what);
+        }
+    }
+
+    /// It has come without a receive; `well`: nothing was refused.
+    pub fn early_came(&mut self, rank: u32, well: bool) {
+        self.early = None;
+        self.on_early_answer(rank, well);
+    }
+
     /// Whether nothing is under way to a target.
+    #[inline]
     pub fn is_idle(&self, rank: u32) -> bool {
-        self.lines.get(&rank).is_none_or(|l| l.flights.is_empty())
+        let line = self.lines.get(&rank);
+        self.early(Some(rank)).is_none() && line.is_none_or(|l| l.flights.is_empty())
     }
 
-    fn later_of(&self, rank: u32) -> Option<(i32, &Buf)> {
-        match &self.lines.get(&rank)?.flights.front()?.what {
-            What::Later { tag, into } => Some((*tag, into)),
-            _ => None,
-        }
+    /// Whether nothing is under way to a target, and nothing has failed.
+    #[inline]
+    pub fn is_clean(&self, rank: u32) -> bool {
+        let line = self.lines.get(&rank);
+        self.early(Some(rank)).is_none()
+            && line.is_none_or(|l| l.flights.is_empty() && l.failure.is_none())
     }
 
-    /// Tag and room of the data that a target sends back, if that is received later and is all that
-    /// is under way there.
-    pub fn later(&self, rank: u32) -> Option<(i32, Buf)> {
-        let alone = self.later != 0 && self.lines.get(&rank)?.flights.len() == 1;
-        let (tag, into) = self.later_of(rank).filter(|_| alone)?;
-        Some((tag, into.clone()))
-    }
-
-    /// A flight whose receive has to be posted now.
-    pub fn next_later(&self) -> Option<(u32, i32, Buf)> {
-        if self.later == 0 {
-            return None;
-        }
-        self.lines.keys().find_map(|&rank| {
-            let (tag, into) = self.later_of(rank)?;
-            Some((rank, tag, into.clone()))
-        })
-    }
-
-    /// Its receive is posted.
-    pub fn expected(&mut self, rank: u32, what: What) {
-        self.later -= 1;
-        let line = self.lines.get_mut(&rank);
-        if let Some(first) = line.and_then(|l| l.flights.front_mut()) {
-            first.what = what;
-        }
-    }
-
-    /// It has come without a receive.
-    pub fn answered(&mut self, rank: u32, well: bool) {
-        self.later -= 1;
-        if let Some(line) = self.lines.get_mut(&rank) {
-            line.flights.pop_front();
-            line.answers -= 1;
-            line.failure = line.failure.take().or_else(|| (!well).then(refusal));
+    /// The answer to a question that has no flight has come; `well`: nothing was refused.
+    pub fn on_early_answer(&mut self, rank: u32, well: bool) {
+        if !well {
+            let failure = &mut self.lines.entry(rank).or_default().failure;
+            failure.get_or_insert_with(refusal);
         }
     }
 
     /// Whether the end of anything on its way to a target shows that the target makes progress.
     pub fn will_answer(&self, rank: u32) -> bool {
-        self.lines.get(&rank).is_some_and(|l| l.answers != 0)
+        let line = self.lines.get(&rank);
+        self.early(Some(rank)).is_some() || line.is_some_and(|l| l.answers != 0)
     }
 
     /// The frames of a target have been sent: its long data follows, by `send`.
@@ -183,7 +225,7 @@ impl Flights {
         self.lines.retain(|&rank, line| {
             while let Some(flight) = line.flights.front() {
                 let outcome = match &flight.what {
-                    What::Unsent { .. } | What::Later { .. } => None,
+                    What::Unsent { .. } => None,
                     What::Ended => Some(Outcome::CLEAN),
                     What::Sending(req) | What::Data { req, .. } | What::Answer { req, .. } => {
                         messages.take(*req)
@@ -215,17 +257,21 @@ impl Flights {
     pub fn have_ended(&self, rank: Option<u32>, number: u64) -> bool {
         let before =
             |line: &TargetFlights| line.flights.front().is_some_and(|f| f.number <= number);
-        match rank {
-            Some(rank) => !self.lines.get(&rank).is_some_and(before),
-            None => !self.lines.values().any(before),
-        }
+        let early = self.early(rank);
+        early.is_none_or(|e| e.number > number)
+            && match rank {
+                Some(rank) => !self.lines.get(&rank).is_some_and(before),
+                None => !self.lines.values().any(before),
+            }
     }
 
     /// Targets to which flights up to a number are active.
     pub fn targets(&self, number: u64) -> impl Iterator<Item = u32> {
         let before = move |l: &TargetFlights| l.flights.front().is_some_and(|f| f.number <= number);
-        let lines = self.lines.iter();
-        lines.filter(move |(_, l)| before(l)).map(|(rank, _)| *rank)
+        let early = self.early(None).filter(|e| e.number <= number);
+        let lines = self.lines.iter().filter(move |(_, l)| before(l));
+        let lines = lines.map(|(rank, _)| *rank);
+        early.map(|e| e.rank).into_iter().chain(lines)
     }
 
     /// Takes the error of flights to a rank, or to any.
@@ -234,5 +280,55 @@ impl Flights {
             Some(rank) => self.lines.get_mut(&rank)?.failure.take(),
             None => self.lines.values_mut().find_map(|l| l.failure.take()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kw_base::Slab;
+
+    fn req() -> ReqId {
+        ReqId(Slab::default().insert(()))
+    }
+
+    #[test]
+    fn a_local_flush_does_not_wait_for_answers_without_data() {
+        let mut flights = Flights::default();
+        let answer = flights.push_early(1, 3, Buf::EMPTY);
+        assert_eq!((flights.last_local(Some(1)), flights.last()), (0, answer));
+        assert!(flights.have_ended(Some(1), flights.last_local(Some(1))));
+        assert!(!flights.have_ended(None, answer) && !flights.is_idle(1));
+        let (req, len) = (req(), 8);
+        let fetch = flights.push(2, What::Data { req, len });
+        let (of_two, of_all) = (flights.last_local(Some(2)), flights.last_local(None));
+        assert_eq!((of_two, of_all), (fetch, fetch));
+        assert!(!flights.have_ended(Some(2), of_two));
+        flights.early_came(1, true);
+        let fetch = flights.push_early(1, 5, Buf::alloc(8));
+        assert_eq!(flights.last_local(Some(1)), fetch);
+    }
+
+    #[test]
+    fn an_early_answer_for_which_a_receive_is_posted_keeps_its_place() {
+        let mut flights = Flights::default();
+        let first = flights.push_early(1, 3, Buf::EMPTY);
+        assert!(flights.will_answer(1) && !flights.may_be_early(2));
+        assert_eq!(flights.targets(first).collect::<Vec<_>>(), [1]);
+        let (req, word) = (req(), Buf::alloc(1));
+        flights.expected(What::Answer { req, word });
+        assert!(flights.early(None).is_none() && flights.may_be_early(2));
+        assert!(!flights.have_ended(Some(1), first) && flights.will_answer(1));
+    }
+
+    #[test]
+    fn a_refusal_without_a_flight_is_an_error_of_its_target() {
+        let mut flights = Flights::default();
+        flights.on_early_answer(1, true);
+        assert!(flights.is_clean(1));
+        flights.on_early_answer(1, false);
+        assert!(!flights.is_clean(1) && flights.is_clean(2));
+        assert_eq!(flights.take_failure(Some(1)), Some(refusal()));
+        assert!(flights.is_clean(1));
     }
 }

@@ -48,17 +48,19 @@ impl Locks {
         }
     }
 
-    /// Asks for the lock. Returns the ranks that have it now: this one, or others that have waited.
-    pub fn request(&mut self, who: u32, mode: LockMode) -> Vec<u32> {
+    /// Asks for the lock. Returns whether the rank has it now, and adds others that have waited and
+    /// have it now.
+    pub fn request(&mut self, who: u32, mode: LockMode, others: &mut Vec<u32>) -> bool {
         match self {
-            Locks::Asked(queue) => match queue.request(who, mode) {
-                true => vec![who],
-                false => Vec::new(),
-            },
+            Locks::Asked(queue) => queue.request(who, mode),
             Locks::Shared(lock) => {
                 lock.waiting.push_back((who, mode));
                 lock.shared.own_lock().set_awaited(true);
-                lock.grant()
+                let mut granted = lock.grant();
+                let own = granted.iter().position(|&g| g == who);
+                own.map(|at| granted.swap_remove(at));
+                others.append(&mut granted);
+                own.is_some()
             }
         }
     }
@@ -153,13 +155,13 @@ mod tests {
 
     #[test]
     fn a_rank_that_shares_the_lock_is_known_and_its_share_can_be_given_back_for_it() {
-        let mut locks = locks();
+        let (mut locks, mut others) = (locks(), Vec::new());
         for rank in [2, 3] {
-            assert_eq!(locks.request(rank, WithOthers), [rank]);
+            assert!(locks.request(rank, WithOthers, &mut others));
         }
         assert_eq!(locks.holders(), [2, 3]);
-        assert_eq!(locks.request(0, Exclusive), []);
-        assert_eq!(locks.request(2, WithOthers), [], "behind rank 0");
+        assert!(!locks.request(0, Exclusive, &mut others));
+        assert!(!locks.request(2, WithOthers, &mut others), "behind rank 0");
         assert!(locks.is_awaited());
         assert_eq!(locks.release(3), []);
         assert_eq!(locks.release(2), [0]);
@@ -167,7 +169,8 @@ mod tests {
         // Rank 0 and then rank 2, which has waited, have died.
         assert_eq!(locks.release(0), [2]);
         assert_eq!((locks.holders(), locks.is_awaited()), (vec![2], false));
-        assert_eq!(locks.request(1, Exclusive), []);
+        assert!(!locks.request(1, Exclusive, &mut others));
         assert_eq!(locks.release(2), [1]);
+        assert_eq!(others, []);
     }
 }

@@ -110,7 +110,19 @@ impl Area {
     }
 
     /// The data of a place, if all of it is exposed.
+    #[inline]
     pub fn find(&self, place: &Placed<'_>) -> Option<Buf> {
+        match (&self.memory, place.layout) {
+            (&Memory::Lent { base, size }, None) if place.count != 0 => {
+                // A negative first byte is a large one, too.
+                let end = (place.at as u64).checked_add(place.count)?;
+                (end <= size).then(|| lent(base.assume_offset(place.at), place))
+            }
+            _ => self.find_any(place),
+        }
+    }
+
+    fn find_any(&self, place: &Placed<'_>) -> Option<Buf> {
         let len = place.len()?;
         let Some((first, end)) = place.reach() else {
             return Some(Buf::EMPTY);

@@ -4,11 +4,12 @@ use super::channel::Channel;
 use super::check::MOST_ANSWER;
 use super::flights::{Flights, What};
 use crate::messages::Messages;
-use kw_proto::rma::{AHEAD, Frame, MOST_TYPES, Origin, Tags};
+use kw_proto::rma::{Frame, MOST_TYPES, Origin, Tags};
 use kw_sys::buf::Buf;
 use kw_types::layout::Layout;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Longest put that travels in its frame, in bytes: copying costs less than another message.
 pub(super) const INLINE: u64 = 4 << 10;
@@ -52,6 +53,8 @@ impl Outgoing {
 
     /// Continues with the answers that have come; returns whether there were any.
     pub fn advance(&mut self, messages: &mut Messages) -> bool {
+        // They must not lie in the queue of unexpected messages until the program asks for them.
+        self.expect_answers(messages);
         let origin = &mut self.origin;
         self.flights.look(messages, |rank| origin.on_answer(rank))
     }
@@ -81,21 +84,47 @@ impl Outgoing {
         id
     }
 
-    /// Sends frames if there are many.
-    pub fn issued(&mut self, messages: &mut Messages, rank: u32) {
-        if self.origin.waiting(rank) >= FULL {
+    /// An operation has been issued that its target does not answer; `flushes`: a flush is to
+    /// follow. Sends frames if there are many.
+    pub fn issued(&mut self, messages: &mut Messages, rank: u32, flushes: bool) {
+        if flushes && self.flights.may_be_early(rank) && self.leaves_at_once(messages, rank) {
+            self.flush_at_once(messages, rank);
+        } else if self.origin.waiting(rank) >= FULL {
             self.push_out(messages, rank);
         }
+    }
+
+    /// An operation that its target answers has been issued, with this flight.
+    pub fn issued_answered(&mut self, messages: &mut Messages, rank: u32, flight: u64) {
+        let early = self.flights.early(Some(rank));
+        let is_early = early.is_some_and(|e| e.number == flight);
+        if is_early && self.leaves_at_once(messages, rank) {
+            self.send_frames(messages, rank);
+        } else {
+            self.issued(messages, rank, false);
+        }
+    }
+
+    /// Whether the frames of a target leave at once when nothing is under way there: they reach it
+    /// while the program goes on to the call that waits for the answer. Later ones leave together.
+    fn leaves_at_once(&self, messages: &mut Messages, rank: u32) -> bool {
+        let to = self.channel.peer(rank);
+        !self.is_checked && !self.origin.should_ask(rank) && messages.is_over_memory(to)
+    }
+
+    /// Asks for the answer that a flush will wait for.
+    fn flush_at_once(&mut self, messages: &mut Messages, rank: u32) {
+        let tag = self.tags.reply();
+        self.origin.take_unanswered(rank);
+        self.origin.push_control(rank, Frame::Flush { tag });
+        self.flights.push_early(rank, tag, Buf::EMPTY);
+        self.send_frames(messages, rank);
     }
 
     /// Sends the frames of a target, and what belongs to them, as far as they may be sent now;
     /// returns whether any were.
     fn send_frames(&mut self, messages: &mut Messages, rank: u32) -> bool {
-        let waiting = self.origin.waiting(rank) as u64;
-        if waiting != 0
-            && self.origin.ahead(rank) + waiting >= AHEAD / 4
-            && !self.flights.will_answer(rank)
-        {
+        if self.origin.should_ask(rank) && !self.flights.will_answer(rank) {
             self.ask(messages, rank, |tag| Frame::Flush { tag });
         }
         let Some(frames) = self.origin.take(rank) else {
@@ -123,10 +152,17 @@ impl Outgoing {
         moved
     }
 
+    /// Whether all frames that were to leave have left.
+    pub fn holds_nothing_back(&self) -> bool {
+        self.kept_back.is_empty()
+    }
+
     /// Sends all frames of a target: now, or as soon as that is allowed.
     pub fn push_out(&mut self, messages: &mut Messages, rank: u32) {
-        self.send_frames(messages, rank);
-        if self.origin.waiting(rank) != 0 && !self.kept_back.contains(&rank) {
+        if self.origin.waiting(rank) == 0 || self.send_frames(messages, rank) {
+            return;
+        }
+        if !self.kept_back.contains(&rank) {
             self.expect_answers(messages);
             self.kept_back.push(rank);
         }
@@ -150,7 +186,7 @@ impl Outgoing {
         let room = if self.is_checked { MOST_ANSWER } else { 0 };
         let word = Buf::alloc(1 + room);
         let req = self.channel.expect(messages, rank, tag, word.clone());
-        self.flights.push(rank, What::Answer { req, word });
+        self.push(messages, rank, What::Answer { req, word });
         self.origin.push_control(rank, frame(tag));
     }
 
@@ -162,72 +198,107 @@ impl Outgoing {
         rank: u32,
         frame: impl Fn(i32) -> Frame<'static>,
     ) {
+        // What was asked before is most often here by now.
+        self.poll_for_flight(messages, rank, Duration::ZERO);
         if !self.flights.is_idle(rank) || self.is_checked {
             return self.ask(messages, rank, frame);
         }
         let tag = self.tags.reply();
         self.origin.push_control(rank, frame(tag));
-        self.flights.push(
-            rank,
-            What::Later {
-                tag,
-                into: Buf::EMPTY,
-            },
-        );
-        self.look_for_answer(messages, rank);
+        let sent = !self.origin.should_ask(rank) && self.send_frames(messages, rank);
+        let (what, most) = ((tag, &Buf::EMPTY), messages.at_once());
+        if sent && let Some(well) = self.poll_for(messages, rank, what, most) {
+            // It came at once: nothing has to remember that it was to come.
+            return self.flights.on_early_answer(rank, well);
+        }
+        // Another target may be awaited early.
+        self.expect_answers(messages);
+        self.flights.push_early(rank, tag, Buf::EMPTY);
+        if !sent {
+            self.look_for_answer(messages, rank);
+        }
     }
 
     /// Sends the frames of a target, and polls for the only thing that is under way there, for as
     /// long as a polling target takes to answer.
     pub fn look_for_answer(&mut self, messages: &mut Messages, rank: u32) {
         self.push_out(messages, rank);
-        let Some((tag, into)) = self
-            .flights
-            .later(rank)
-            .filter(|_| self.origin.waiting(rank) == 0)
-        else {
+        if self.origin.waiting(rank) != 0 {
             return;
+        }
+        let most = messages.at_once();
+        self.poll_for_flight(messages, rank, most);
+    }
+
+    /// Polls for the only thing that is under way to a target, if it may come without a request;
+    /// returns whether it still may.
+    pub fn poll_for_flight(&mut self, messages: &mut Messages, rank: u32, most: Duration) -> bool {
+        let Some(early) = self.flights.early(Some(rank)) else {
+            return false;
         };
+        let (tag, into) = (early.tag, early.into.clone());
+        let Some(well) = self.poll_for(messages, rank, (tag, &into), most) else {
+            return true;
+        };
+        self.flights.early_came(rank, well);
+        false
+    }
+
+    /// Polls for an answer, or for the data for a buffer; returns whether the target has done what
+    /// it was asked for.
+    fn poll_for(
+        &mut self,
+        messages: &mut Messages,
+        rank: u32,
+        (tag, into): (i32, &Buf),
+        most: Duration,
+    ) -> Option<bool> {
         let want = self.channel.want(rank, tag);
         let (mut word, room) = ([0], into.len().max(1));
-        let found = messages.recv_at_once(want, room, |bytes| match into.is_empty() {
+        let found = messages.recv_within(most, want, room, |bytes| match into.is_empty() {
             true => bytes.iter().take(1).for_each(|byte| word[0] = *byte),
             false => {
                 into.write(0, bytes);
             }
-        });
-        let Some(found) = found else { return };
-        let well = match into.is_empty() {
+        })?;
+        self.origin.on_answer(rank);
+        Some(match into.is_empty() {
             true => found.len == 1 && word == [0],
             false => found.len == into.len(),
-        };
-        self.flights.answered(rank, well);
-        self.origin.on_answer(rank);
+        })
     }
 
     /// From now on data that targets send back is received as it comes.
     pub fn expect_answers(&mut self, messages: &mut Messages) {
-        while let Some((rank, tag, into)) = self.flights.next_later() {
-            match into.is_empty() {
-                true => {
-                    let word = Buf::alloc(1);
-                    let req = self.channel.expect(messages, rank, tag, word.clone());
-                    self.flights.expected(rank, What::Answer { req, word });
-                }
-                false => {
-                    let len = into.len();
-                    let req = self.channel.expect(messages, rank, tag, into);
-                    self.flights.expected(rank, What::Data { req, len });
-                }
-            }
+        let Some(early) = self.flights.early(None) else {
+            return;
+        };
+        let (rank, tag, into) = (early.rank, early.tag, early.into.clone());
+        let len = into.len();
+        let word = match into.is_empty() {
+            true => Buf::alloc(1),
+            false => into,
+        };
+        let req = self.channel.expect(messages, rank, tag, word.clone());
+        self.flights.expected(match len {
+            0 => What::Answer { req, word },
+            _ => What::Data { req, len },
+        });
+    }
+
+    /// Notes a flight.
+    pub fn push(&mut self, messages: &mut Messages, rank: u32, what: What) -> u64 {
+        if self.flights.early(Some(rank)).is_some() {
+            self.expect_answers(messages);
         }
+        self.flights.push(rank, what)
     }
 
     /// Makes room for data that a target sends back: returns its tag, and the number of its flight.
     pub fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
         let (tag, len) = (self.tags.reply(), into.len());
-        if len > 0 && len <= INLINE && self.flights.is_idle(rank) {
-            return (tag, self.flights.push(rank, What::Later { tag, into }));
+        if len > 0 && len <= INLINE && self.flights.may_be_early(rank) {
+            return (tag, self.flights.push_early(rank, tag, into));
         }
         self.expect_answers(messages);
         let req = self.channel.expect(messages, rank, tag, into);

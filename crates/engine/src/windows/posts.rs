@@ -25,8 +25,12 @@ pub(super) struct Posts {
     origins: Vec<u32>,
 }
 
-/// Polls of counts before messages are used. Starting value: about as long as a message takes.
+/// Polls of counts before messages are used, where ranks share CPUs: about as long as a message
+/// takes. Built-in.
 const LOOKS: u32 = 200;
+/// The same where each rank has a CPU. A rank that gives up too early makes the other one send a
+/// message, is late itself, and then the other one gives up. Built-in.
+const LOOKS_ALONE: u32 = 1000;
 
 fn next(count: &mut u32) {
     // The highest bit is a mark.
@@ -112,18 +116,18 @@ impl Posts {
     }
 
     /// Polls for a moment until the origins that share memory have completed.
-    pub fn look_for_completes(&self) {
-        look_until(|| self.have_completed());
+    pub fn look_for_completes(&self, messages: &Messages) {
+        look_until(messages, || self.have_completed());
     }
 
     /// Polls for a moment until those of these ranks that share memory have posted. The
     /// posts of others come as frames.
-    pub fn look_for_posts(&self, ranks: &[u32]) {
+    pub fn look_for_posts(&self, messages: &Messages, ranks: &[u32]) {
         let missing = |&rank: &u32| {
             let posts = self.posts_of(rank);
             posts.is_some_and(|(count, number)| !count.reached(number))
         };
-        look_until(|| !ranks.iter().any(missing));
+        look_until(messages, || !ranks.iter().any(missing));
     }
 
     /// Asks these ranks to send a message when they post. Check the counts again afterwards.
@@ -145,13 +149,13 @@ impl Posts {
 impl Window {
     /// Posts for these origins.
     pub(super) fn post_for(&mut self, messages: &mut Messages, ranks: &[u32]) {
-        let far = |&rank: &u32| self.near.place_of(rank).is_none();
-        let far: Vec<u32> = ranks.iter().copied().filter(far).collect();
-        self.exposure.target.post(&far);
+        let far = |rank: &u32| self.near.place_of(*rank).is_none();
+        let far = ranks.iter().copied().filter(far);
+        self.exposure.target.post(far);
         self.posts.begin();
         for &rank in ranks {
             match self.posts.post(rank) {
-                None => self.channel.send_frame(messages, rank, Frame::Post),
+                None => self.send_frame(messages, rank, Frame::Post),
                 Some(notified) => self.wake_if(messages, rank, notified),
             }
         }
@@ -196,14 +200,18 @@ impl Window {
         match notified {
             // Another thread of this rank waits.
             true if rank == self.channel.me => self.end_waits(messages),
-            true => self.channel.send_frame(messages, rank, Frame::Wake),
+            true => self.send_frame(messages, rank, Frame::Wake),
             false => {}
         }
     }
 }
 
-fn look_until(done: impl Fn() -> bool) {
-    for _ in 0..LOOKS {
+fn look_until(messages: &Messages, done: impl Fn() -> bool) {
+    let looks = match messages.at_once().is_zero() {
+        true => LOOKS,
+        false => LOOKS_ALONE,
+    };
+    for _ in 0..looks {
         if done() {
             return;
         }

@@ -484,14 +484,9 @@ impl Reachable {
                 return;
             }
             let rank = now as u32;
-            let alone = now >= epoch::TAKEN_ALONE;
             if self.change(now, epoch::LOCKED | rank as u64) {
-                let mode = match alone {
-                    true => LockMode::Exclusive,
-                    false => LockMode::Shared,
-                };
                 // A program that has another epoch open breaks MPI's rules.
-                let _ = epochs.lock(rank, mode);
+                let _ = epochs.lock(rank);
                 held.push(rank);
                 return;
             }
@@ -515,12 +510,9 @@ impl Reachable {
             Access::Fence { used: false } => epoch::FENCE,
             Access::Fence { used: true } => epoch::FENCE_USED,
             Access::LockedAll => epoch::LOCKED_ALL,
-            Access::Locked(ranks) if ranks.len() == 1 => {
-                let rank = ranks.keys().next().copied().unwrap_or_default();
-                epoch::LOCKED | rank as u64
-            }
+            Access::Locked(ranks) if ranks.len() == 1 => epoch::LOCKED | ranks[0] as u64,
             Access::Locked(ranks) => {
-                marked.extend(ranks.keys());
+                marked.extend(ranks);
                 marked.iter().for_each(|&rank| self.mark(rank, true));
                 epoch::LOCKED_SOME
             }

@@ -2,12 +2,12 @@
 
 use super::{WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, ReqId, Started};
-use crate::part::Part;
 use kw_base::sync::atomic::{Ordering, fence};
 use kw_proto::endpoint::{Failure, Outcome};
 use kw_proto::rma::{Access, EpochStart, Frame, LockMode};
 use kw_sys::clock;
 use kw_waiting::Spin;
+use std::time::Duration;
 
 /// When a wait ends.
 #[derive(Debug)]
@@ -164,6 +164,9 @@ impl Window {
     }
 
     fn all_so_far(&mut self, messages: &mut Messages, rank: Option<u32>) -> Started {
+        if rank.is_some_and(|rank| self.out.flights.is_clean(rank)) {
+            return Started::Done;
+        }
         let last = self.out.flights.last();
         self.wait(messages, Until::Flown(rank, last))
     }
@@ -256,9 +259,21 @@ impl Windows {
         while let Some(window) = self.all.get(id.0)
             && !window.has_ended(until)
         {
-            if self.take_at_once(messages) {
-                self.advance(messages);
-            } else if !spin.goes_on(clock::now) {
+            if !self.take_at_once(messages) && !spin.goes_on(clock::now) {
+                return;
+            }
+        }
+    }
+
+    /// Polls for what a target sends back, for as long as a polling one takes, and applies meanwhile
+    /// what others want of this rank: the target may wait for the same.
+    fn look_for_answer(&mut self, messages: &mut Messages, id: WinId, rank: u32) {
+        let mut spin = Spin::new(messages.at_once());
+        while let Some(window) = self.all.get_mut(id.0)
+            && window.serves
+            && window.out.poll_for_flight(messages, rank, Duration::ZERO)
+        {
+            if !self.take_at_once(messages) && !spin.goes_on(clock::now) {
                 return;
             }
         }
@@ -297,7 +312,7 @@ impl Windows {
         Ok(match direct.is_empty() {
             true => Started::Done,
             false => {
-                window.posts.look_for_posts(&direct);
+                window.posts.look_for_posts(messages, &direct);
                 window.wait(messages, Until::Posted(direct))
             }
         })
@@ -305,6 +320,10 @@ impl Windows {
 
     /// MPI_Win_complete.
     pub fn complete(&mut self, messages: &mut Messages, id: WinId) -> Result<Started, WindowError> {
+        if self.serve() {
+            // Posts that are here let the operations go at once.
+            self.take_at_once(messages);
+        }
         let window = self.get_mut(id)?;
         let ranks = window.epochs.complete()?;
         window.publish_epoch();
@@ -326,7 +345,7 @@ impl Windows {
         window.epochs.check_posted()?;
         window.epochs.unpost();
         window.published.publish_posted(false);
-        window.posts.look_for_completes();
+        window.posts.look_for_completes(messages);
         self.look_for_frames(messages, id, &Until::Completed);
         Ok(self.get_mut(id)?.wait(messages, Until::Completed))
     }
@@ -356,7 +375,7 @@ impl Windows {
     ) -> Result<Started, WindowError> {
         let window = self.get_mut(id)?;
         window.give_strays_back(messages);
-        window.epochs.lock(rank, mode)?;
+        window.epochs.lock(rank)?;
         window.publish_epoch();
         window.tally.epochs += 1;
         window.lock_target(messages, rank, mode, check);
@@ -378,7 +397,8 @@ impl Windows {
         window.publish_epoch();
         window.exposure.memory.end_own_operations(Some(rank));
         window.unlock_target(messages, rank, true);
-        Ok(window.all_so_far(messages, Some(rank)))
+        self.look_for_answer(messages, id, rank);
+        Ok(self.get_mut(id)?.all_so_far(messages, Some(rank)))
     }
 
     /// Tells a rank in reach that a lock was given back for which a rank waits.
@@ -448,14 +468,20 @@ impl Windows {
             window.out.push_all_out(messages);
         }
         match rank {
-            Some(rank) => window.flush_target(messages, rank, true),
+            Some(rank) => {
+                window.flush_target(messages, rank, true);
+                self.look_for_answer(messages, id, rank);
+            }
             None => {
                 for rank in window.out.origin.begun() {
                     window.flush_target(messages, rank, false);
                 }
             }
         }
-        fence(Ordering::SeqCst);
+        let window = self.get_mut(id)?;
+        if rank.is_none_or(|rank| window.near.is_direct(rank)) {
+            fence(Ordering::SeqCst);
+        }
         Ok(window.all_so_far(messages, rank))
     }
 
@@ -473,7 +499,8 @@ impl Windows {
             Some(rank) => window.out.push_out(messages, rank),
             None => window.out.push_all_out(messages),
         }
-        Ok(window.all_so_far(messages, rank))
+        let last = window.out.flights.last_local(rank);
+        Ok(window.wait(messages, Until::Flown(rank, last)))
     }
 
     /// MPI_Win_sync. A program that calls it in a loop waits for other ranks' accesses to its

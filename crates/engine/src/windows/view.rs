@@ -120,7 +120,7 @@ impl View<'_> {
         let taken = self.0.published.reachable.as_ref().and_then(|r| r.taken());
         let granted = move |&rank: &u32| {
             let open = match self.0.epochs.access() {
-                Access::Locked(ranks) => ranks.contains_key(&rank),
+                Access::Locked(ranks) => ranks.contains(&rank),
                 Access::LockedAll => true,
                 _ => false,
             };

@@ -9,9 +9,6 @@
 //! Started     refused          refused              refused          refused        complete: Closed
 //! ```
 
-use super::LockMode;
-use std::collections::BTreeMap;
-
 /// A call that is not allowed now.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Misuse {
@@ -51,8 +48,8 @@ pub enum Access {
     },
     /// Between start and complete.
     Started(Vec<u32>),
-    /// Ranks that are locked.
-    Locked(BTreeMap<u32, LockMode>),
+    /// Ranks that are locked, in order.
+    Locked(Vec<u32>),
     /// All ranks are locked.
     LockedAll,
 }
@@ -63,6 +60,8 @@ pub struct Epochs {
     access: Access,
     /// The group of MPI_Win_post, until MPI_Win_wait.
     posted: bool,
+    /// Memory for the ranks of the next lock epoch.
+    spare: Vec<u32>,
 }
 
 impl Epochs {
@@ -80,7 +79,7 @@ impl Epochs {
                 *used = true;
                 Ok(())
             }
-            Access::Locked(ranks) if ranks.contains_key(&rank) => Ok(()),
+            Access::Locked(ranks) if ranks.binary_search(&rank).is_ok() => Ok(()),
             Access::Started(ranks) if ranks.contains(&rank) => Ok(()),
             Access::Closed => Err(Misuse::NoEpoch),
             _ => Err(Misuse::OtherTarget(rank)),
@@ -98,7 +97,7 @@ impl Epochs {
     pub fn check_flush(&self, rank: Option<u32>) -> Result<(), Misuse> {
         match (&self.access, rank) {
             (Access::LockedAll, _) | (Access::Locked(_), None) => Ok(()),
-            (Access::Locked(ranks), Some(rank)) if ranks.contains_key(&rank) => Ok(()),
+            (Access::Locked(ranks), Some(rank)) if ranks.binary_search(&rank).is_ok() => Ok(()),
             (Access::Locked(_), Some(rank)) => Err(Misuse::OtherTarget(rank)),
             _ => Err(Misuse::NotPassive),
         }
@@ -179,16 +178,18 @@ impl Epochs {
     }
 
     /// MPI_Win_lock.
-    pub fn lock(&mut self, rank: u32, mode: LockMode) -> Result<(), Misuse> {
+    pub fn lock(&mut self, rank: u32) -> Result<(), Misuse> {
         if let Access::Locked(ranks) = &mut self.access {
-            if ranks.contains_key(&rank) {
+            let Err(at) = ranks.binary_search(&rank) else {
                 return Err(Misuse::Twice(rank));
-            }
-            ranks.insert(rank, mode);
+            };
+            ranks.insert(at, rank);
             return Ok(());
         }
         self.check_closed()?;
-        self.access = Access::Locked(BTreeMap::from([(rank, mode)]));
+        let mut ranks = std::mem::take(&mut self.spare);
+        ranks.push(rank);
+        self.access = Access::Locked(ranks);
         Ok(())
     }
 
@@ -198,8 +199,10 @@ impl Epochs {
         let Access::Locked(ranks) = &mut self.access else {
             return Err(wrong());
         };
-        ranks.remove(&rank).ok_or_else(wrong)?;
+        let at = ranks.binary_search(&rank).map_err(|_| wrong())?;
+        ranks.remove(at);
         if ranks.is_empty() {
+            self.spare = std::mem::take(ranks);
             self.access = Access::Closed;
         }
         Ok(())
@@ -247,7 +250,7 @@ mod tests {
         ("fence", |e| e.fence(true).is_ok()),
         ("start", |e| e.start(&[1]).is_ok()),
         ("complete", |e| e.complete().is_ok()),
-        ("lock", |e| e.lock(1, LockMode::Shared).is_ok()),
+        ("lock", |e| e.lock(1).is_ok()),
         ("unlock", |e| e.unlock(1).is_ok()),
         ("lock_all", |e| e.lock_all().is_ok()),
         ("unlock_all", |e| e.unlock_all().is_ok()),
@@ -274,11 +277,7 @@ mod tests {
                 "fence access",
             ),
             ("started", |e| e.start(&[1, 2]).unwrap(), "complete access"),
-            (
-                "locked",
-                |e| e.lock(1, LockMode::Exclusive).unwrap(),
-                "unlock access flush",
-            ),
+            ("locked", |e| e.lock(1).unwrap(), "unlock access flush"),
             (
                 "all locked",
                 |e| e.lock_all().unwrap(),
@@ -298,11 +297,11 @@ mod tests {
     #[test]
     fn other_ranks_are_not_targets() {
         let mut epochs = Epochs::default();
-        epochs.lock(1, LockMode::Shared).unwrap();
+        epochs.lock(1).unwrap();
         assert_eq!(epochs.check_access(2), Err(Misuse::OtherTarget(2)));
         assert_eq!(epochs.check_flush(Some(2)), Err(Misuse::OtherTarget(2)));
         assert!(epochs.check_free().is_err());
-        epochs.lock(2, LockMode::Shared).unwrap();
+        epochs.lock(2).unwrap();
         epochs.unlock(1).unwrap();
         epochs.unlock(2).unwrap();
         assert!(epochs.check_free().is_ok());

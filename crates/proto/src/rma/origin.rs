@@ -199,13 +199,19 @@ impl Origin {
         begun.map(|(rank, _)| rank).collect()
     }
 
-    /// Bytes that this target has been sent, and is not known to have applied.
-    pub fn ahead(&self, rank: u32) -> u64 {
-        let toward = self.targets.get(rank);
-        toward.map_or(0, |t| if t.known { 0 } else { t.ahead })
+    /// Whether frames wait for this target, and enough with those that it is not known to have
+    /// applied that it should be asked.
+    #[inline]
+    pub fn should_ask(&self, rank: u32) -> bool {
+        let toward = self.targets.get(rank).filter(|t| !t.out.is_empty());
+        toward.is_some_and(|t| {
+            let ahead = if t.known { 0 } else { t.ahead };
+            ahead + t.out.len() as u64 >= AHEAD / 4
+        })
     }
 
     /// Bytes that wait for this target.
+    #[inline]
     pub fn waiting(&self, rank: u32) -> usize {
         self.targets.get(rank).map_or(0, |t| t.out.len())
     }

@@ -7,7 +7,7 @@
 use super::by_rank::ByRank;
 use super::{During, Frame, LockMode, Operation, Place};
 use kw_types::layout::Layout;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Most datatypes of an origin that a target keeps.
@@ -139,8 +139,8 @@ pub struct Target {
     expected: u64,
     /// A fence is active.
     fencing: bool,
-    /// Origins of the posted epoch that have not completed.
-    posted: HashSet<u32>,
+    /// Origins of the posted epoch that have not completed, in order.
+    posted: Vec<u32>,
     /// Bytes have come that are not frames.
     broken: bool,
 }
@@ -245,8 +245,10 @@ impl Target {
     }
 
     /// MPI_Win_post.
-    pub fn post(&mut self, origins: &[u32]) {
-        self.posted = origins.iter().copied().collect();
+    pub fn post(&mut self, origins: impl Iterator<Item = u32>) {
+        self.posted.clear();
+        self.posted.extend(origins);
+        self.posted.sort_unstable();
     }
 
     /// Whether all origins of the posted epoch have completed.
@@ -296,9 +298,18 @@ impl Target {
         true
     }
 
-    /// Ends the wait of an origin's stream, if its reason is over; returns whether its next frame
-    /// may be taken.
+    /// Whether the next frame of an origin may be taken. Ends the wait of its stream, if the reason
+    /// is over.
+    #[inline(always)]
     fn pass(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
+        match self.streams.get(origin) {
+            Some(stream) if stream.gate == Gate::Open => true,
+            Some(_) => self.end_wait(origin, exposed, others),
+            None => false,
+        }
+    }
+
+    fn end_wait(&mut self, origin: u32, exposed: &mut impl Exposed, others: &mut Vec<u32>) -> bool {
         let Some(stream) = self.streams.get_mut(origin) else {
             return false;
         };
@@ -308,7 +319,9 @@ impl Target {
             Gate::Answer { .. } | Gate::Complete if stream.pending > 0 => return false,
             Gate::Complete => {
                 (stream.gate, stream.mode) = (Gate::Open, Mode::None);
-                self.posted.remove(&origin);
+                if let Ok(at) = self.posted.binary_search(&origin) {
+                    self.posted.remove(at);
+                }
             }
             Gate::Answer { tag, unlock } => {
                 stream.gate = Gate::Open;
@@ -336,49 +349,47 @@ impl Target {
             self.broken = true;
             return bytes.len();
         };
-        if let (Frame::CalledAt { lasts, site }, Some(during)) = (frame, stream.mode.during()) {
-            exposed.called_at(origin, during, lasts, site);
-        }
-        // A reply tells its origin that it was refused: the next answer does not tell it again.
-        let replies = matches!(frame, Frame::Op(op) if op.has_reply());
-        let applied = stream.take(frame, self.fences, &mut |op| exposed.apply(origin, op));
-        match applied {
-            Taken::Control => {}
-            Taken::Lock(mode) => match exposed.lock(origin, mode) {
+        let len = bytes.len() - rest.len();
+        match frame {
+            Frame::Op(op) => {
+                // A reply tells its origin that it was refused: the next answer does not.
+                let replies = op.has_reply();
+                let op = op.with_place(|p| stream.place(p)).filter(fits);
+                let Some(op) = op.filter(|_| stream.mode != Mode::None) else {
+                    self.broken = true;
+                    return len;
+                };
+                match exposed.apply(origin, op) {
+                    Applied::GoesOn => {
+                        stream.pending += 1;
+                        stream.fenced += (stream.mode == Mode::Fence) as u64;
+                    }
+                    how => {
+                        stream.refused |= how == Applied::Refused && !replies;
+                        self.arrived += (stream.mode == Mode::Fence) as u64;
+                    }
+                }
+            }
+            Frame::Lock(mode) => match exposed.lock(origin, mode) {
                 true => stream.mode = Mode::Locked,
                 false => stream.gate = Gate::Lock,
             },
-            Taken::Op(Applied::GoesOn) => {
-                stream.pending += 1;
-                stream.fenced += (stream.mode == Mode::Fence) as u64;
+            Frame::CalledAt { lasts, site } => {
+                if let Some(during) = stream.mode.during() {
+                    exposed.called_at(origin, during, lasts, site);
+                }
             }
-            Taken::Op(how) => {
-                stream.refused |= how == Applied::Refused && !replies;
-                self.arrived += (stream.mode == Mode::Fence) as u64;
-            }
-            Taken::Wrong => self.broken = true,
+            control => self.broken |= !stream.take(control, self.fences),
         }
-        bytes.len() - rest.len()
+        len
     }
 }
 
-/// Result of taking a frame.
-enum Taken {
-    Control,
-    Lock(LockMode),
-    Op(Applied),
-    Wrong,
-}
-
 impl Stream {
-    fn take(
-        &mut self,
-        frame: Frame<'_>,
-        fences: u64,
-        apply: &mut dyn FnMut(Operation<'_, Placed<'_>>) -> Applied,
-    ) -> Taken {
+    /// Takes a frame that is neither an operation nor about the lock; returns whether there may be
+    /// one.
+    fn take(&mut self, frame: Frame<'_>, fences: u64) -> bool {
         match frame {
-            Frame::Lock(mode) => return Taken::Lock(mode),
             Frame::Unchecked => self.mode = Mode::Unchecked,
             Frame::Start => self.mode = Mode::Started,
             Frame::Complete => self.gate = Gate::Complete,
@@ -387,21 +398,16 @@ impl Stream {
             Frame::Fence(number) if number > fences => self.gate = Gate::Fence(number),
             Frame::Fence(_) => self.mode = Mode::Fence,
             Frame::ForgetTypes => self.types.clear(),
-            Frame::CalledAt { .. } => {}
             Frame::Type { id, layout } => match Layout::decode(layout) {
                 Some(layout) if self.types.len() < MOST_TYPES => {
                     self.types.insert(id, Arc::new(layout));
                 }
-                _ => return Taken::Wrong,
+                _ => return false,
             },
-            Frame::Post | Frame::Wake => return Taken::Wrong,
-            Frame::Op(_) if self.mode == Mode::None => return Taken::Wrong,
-            Frame::Op(op) => match op.with_place(|p| self.place(p)).filter(fits) {
-                Some(op) => return Taken::Op(apply(op)),
-                None => return Taken::Wrong,
-            },
+            Frame::Lock(_) | Frame::CalledAt { .. } | Frame::Op(_) => return false,
+            Frame::Post | Frame::Wake => return false,
         }
-        Taken::Control
+        true
     }
 
     fn place(&self, place: Place) -> Option<Placed<'_>> {
