@@ -155,6 +155,7 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab run flood
 	$(VENV)/bin/kwlab show flood
 
+loom: unexport RUSTC_WORKSPACE_WRAPPER
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 3 s)
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 

@@ -35,7 +35,9 @@ def cargo(command, *words):
     """A command of cargo, for what the steps `stage` and `unit` have compiled. A test is named for
     the whole workspace: the dependencies of one crate alone have other features, so that they and
     all that stands on them would be compiled once more."""
-    return [os.environ.get("CARGO", "cargo"), command, "--profile", "checked", "--quiet", *words]
+    wrapper = f"RUSTC_WORKSPACE_WRAPPER={ROOT / 'scripts/rustc-for-tests'}"
+    name = os.environ.get("CARGO", "cargo")
+    return ["env", wrapper, name, command, "--profile", "checked", "--quiet", *words]
 
 
 def dump(p):

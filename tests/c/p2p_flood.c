@@ -29,8 +29,8 @@ static unsigned long long counted(MPI_T_pvar_handle h) {
     return v;
 }
 
-/* Rank 1 goes on as soon as it receives, which lets rank 0 go again; so with our own library it computes until rank 0 has noticed that it
- * was to hold. Rank 0 waits inside MPI_Send by then, so a thread looks, and says it by a file. */
+/* Rank 1 goes on as soon as it receives, which lets rank 0 resume; so with our own library it computes until rank 0 has noticed that it
+ * was to pause. Rank 0 waits inside MPI_Send by then, so a thread looks, and says it by a file. */
 static char seen[64] = "/tmp/p2p_flood.XXXXXX";
 static volatile int over;
 

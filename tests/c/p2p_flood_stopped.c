@@ -1,7 +1,7 @@
 // run: n=2 timeout=120 abi=one
 /* Half a million messages (a million in `make check-all`) to a rank that the system stops for a third of a second, as a busy host does
  * to its processes: what waits meanwhile is bounded by what the kernel takes for one connection and a little, at the sender and, when
- * the other goes on, at the receiver, which has told the sender to hold by then. Nothing is lost. */
+ * the other goes on, at the receiver, which has told the sender to pause by then. Nothing is lost. */
 #include "check.h"
 #include <signal.h>
 #include <sys/wait.h>

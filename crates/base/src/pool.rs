@@ -15,7 +15,7 @@ const LONGEST: u64 = 4;
 const TWO_FROM: u64 = 32 << 10;
 
 /// Bytes of the pieces into which `len` bytes are cut: a receiver waits for one before it begins to
-/// copy. A quarter of `len`, as far as slots allow.
+/// copy. A quarter of `len`, as far as slots and [`TWO_FROM`] allow.
 #[inline]
 pub const fn piece_of(len: u64) -> u64 {
     let slots = len / 4 / SLOT as u64;

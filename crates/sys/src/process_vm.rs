@@ -105,7 +105,8 @@ fn once(pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> Result<u64
 }
 
 /// Copies `len` bytes at address `from` of this process to address `into` of process `pid`. The
-/// error is an errno: the kernel checks both ranges, so no address does harm here.
+/// error is an errno: the kernel checks both ranges, so no address does harm here, unless `pid` is
+/// this process, whose memory at `into` then must be the caller's to change.
 pub fn store(pid: i32, from: u64, into: u64, len: u64) -> Result<(), i32> {
     let mut done = 0;
     while done < len {
@@ -113,7 +114,7 @@ pub fn store(pid: i32, from: u64, into: u64, len: u64) -> Result<(), i32> {
             iov_base: (address + done) as *mut libc::c_void,
             iov_len: (len - done) as usize,
         });
-        // SAFETY: the call reads this process's memory, which the kernel checks, and changes none.
+        // SAFETY: the kernel checks both ranges; the call changes memory of `pid` only (see above).
         let n = unsafe { libc::process_vm_writev(pid, &runs[0], 1, &runs[1], 1, 0) };
         match n {
             1.. => done += n as u64,

@@ -1,7 +1,7 @@
 //! Comparison of calls before a collective with KW_CHECK=1: each rank sends a record of its call to
-//! rank 0 of the communicator, which compares them and sends the verdict to all. It is part of the run,
-//! so that a non-blocking call does not wait for it, and it uses the run's own tag: its messages
-//! precede those of the collective between any two ranks.
+//! rank 0 of the communicator, which compares them and sends the verdict to all. It is part of the
+//! run, so that a non-blocking call does not wait for it, and it uses the run's own tag: its
+//! messages precede those of the collective between any two ranks.
 
 use super::Failure;
 use super::drive::Driving;

@@ -151,7 +151,7 @@ impl HighWater {
         self.mark = bytes;
     }
 
-    /// How much more a peer may send that was told to go because the program needs a message.
+    /// How much more a peer may send that was told to resume because the program needs a message.
     fn portion(&self) -> u64 {
         self.mark.unwrap_or(0) / 4
     }

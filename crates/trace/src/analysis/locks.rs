@@ -1,23 +1,22 @@
 //! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. A trace
-//! does not contain the window of a lock, so the two may be unrelated.
+//! does not contain the window of a lock, nor whether MPI_Win_lock shares it, so the two may be
+//! unrelated.
 
 use super::losses::Site;
 use super::waits::{Class, Wait, until};
 use crate::model::{Call, Trace};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Whether a call ends when a target has answered, which the target does only after it has granted
 /// the lock.
 pub fn waits_for_lock(function: &str) -> bool {
-    const CALLS: [&str; 8] = [
+    const CALLS: [&str; 6] = [
         "MPI_Win_lock",
         "MPI_Win_lock_all",
         "MPI_Win_unlock",
         "MPI_Win_unlock_all",
         "MPI_Win_flush",
         "MPI_Win_flush_all",
-        "MPI_Win_flush_local",
-        "MPI_Win_flush_local_all",
     ];
     CALLS.contains(&function)
 }
@@ -83,6 +82,8 @@ struct Released {
     call: u32,
     /// The rank that held it, in `Trace::ranks`.
     rank: u32,
+    /// It was of the memory of all, by MPI_Win_lock_all, which shares it.
+    all: bool,
 }
 
 /// The ends of all locks, by time.
@@ -94,6 +95,9 @@ struct Releases {
     of_all: Vec<Released>,
     /// Both.
     any: Vec<Released>,
+    /// Calls, in `Trace::calls`, of a rank that shares the memory of all: it does not wait for others
+    /// that do.
+    sharing: HashSet<u32>,
 }
 
 impl Releases {
@@ -112,7 +116,11 @@ impl Releases {
         for i in calls {
             let call = &trace.calls[i];
             let target = call.args.target;
-            match trace.names.text(call.function) {
+            let function = trace.names.text(call.function);
+            if function == "MPI_Win_lock_all" || taken.contains_key(&None) {
+                self.sharing.insert(i as u32);
+            }
+            match function {
                 "MPI_Win_lock" | "MPI_Win_lock_all" => {
                     taken.insert(target, call.end);
                 }
@@ -125,6 +133,7 @@ impl Releases {
                         time: call.begin,
                         call: i as u32,
                         rank,
+                        all: target.is_none(),
                     };
                     self.any.push(released);
                     match target {
@@ -137,18 +146,21 @@ impl Releases {
         }
     }
 
-    /// The last lock of another rank that ended during a call, and was held for at least half of
-    /// the time until then.
-    fn last(&self, list: &[Released], waits: &Call, rank: u32) -> Option<Released> {
+    /// The last lock of another rank that ended during a call, excluded it, and was held for at
+    /// least half of the time until then.
+    fn last(&self, list: &[Released], (i, waits): (u32, &Call), rank: u32) -> Option<Released> {
+        let shares = self.sharing.contains(&i);
         let before = &list[..list.partition_point(|r| r.time <= waits.end)];
         let during = before.iter().rev().take_while(|r| r.time > waits.begin);
-        let last = during.copied().find(|r| r.rank != rank)?;
+        let mut others = during.filter(|r| r.rank != rank && !(shares && r.all));
+        let last = others.next().copied()?;
         let held = last.time - last.taken.max(waits.begin).min(last.time);
-        (held >= waits.time() / 2).then_some(last)
+        (held >= (last.time - waits.begin) / 2).then_some(last)
     }
 
-    fn awaited(&self, waits: &Call, rank: u32) -> Option<Released> {
-        let Some(target) = waits.args.target else {
+    fn awaited(&self, i: u32, waits: &Call, rank: u32) -> Option<Released> {
+        let waits = (i, waits);
+        let Some(target) = waits.1.args.target else {
             return self.last(&self.any, waits, rank);
         };
         let one = self.of.get(&target).map_or(&[][..], |list| list);
@@ -169,7 +181,7 @@ pub fn waits(trace: &Trace) -> Vec<Wait> {
             return None;
         }
         let rank = trace.threads[call.thread as usize].rank;
-        let released = releases.awaited(call, rank)?;
+        let released = releases.awaited(i as u32, call, rank)?;
         Some(until(
             trace,
             Class::Lock,
@@ -253,5 +265,25 @@ mod tests {
                 .iter()
                 .all(|w| w.class == Class::Lock)
         );
+    }
+
+    #[test]
+    fn ranks_that_share_the_memory_of_all_do_not_wait_for_each_other() {
+        for (exclusive, found) in [(false, 0), (true, 1)] {
+            let mut maker = Maker::new(2);
+            let (take, give) = match exclusive {
+                false => ("MPI_Win_lock_all", "MPI_Win_unlock_all"),
+                true => ("MPI_Win_lock", "MPI_Win_unlock"),
+            };
+            let of = |name, begin, end| match exclusive {
+                false => Made::new(name, begin, end, ""),
+                true => Made::new(name, begin, end, "").int("target", 0),
+            };
+            maker.call(0, of(take, 0, 10));
+            maker.call(0, of(give, 90, 95));
+            maker.call(1, Made::new("MPI_Win_lock_all", 20, 22, ""));
+            maker.call(1, Made::new("MPI_Win_flush", 30, 100, "").int("target", 0));
+            assert_eq!(waits(&maker.trace()).len(), found, "{take}");
+        }
     }
 }
