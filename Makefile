@@ -155,9 +155,8 @@ flood: stage ## ten million messages that nobody has asked for: how the receiver
 	$(VENV)/bin/kwlab run flood
 	$(VENV)/bin/kwlab show flood
 
-loom: unexport RUSTC_WORKSPACE_WRAPPER
 loom: ## model checks of the concurrent parts, whole ('make check' gives each model 3 s)
-	RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
+	env -u RUSTC_WORKSPACE_WRAPPER RUSTFLAGS="--cfg loom" $(CARGO) test --profile loom --target-dir target/loom -p kw-coll -p kw-sys -p kw-path -p kw-engine --lib loom
 
 miri: ## checks unsafe code that makes no system calls for undefined behaviour (a minute or two; wants a nightly Rust with miri)
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=2 $(CARGO) +nightly miri test --target-dir target/miri -p kw-base --lib
