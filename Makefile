@@ -129,7 +129,7 @@ apps: ## builds, and builds the programs of apps/ into build/apps: the NAS kerne
 format: ## formats Rust (cargo fmt) and Python (ruff), as the check wants them
 	CARGO="$(CARGO)" VENV=$(VENV) scripts/format
 
-check: ## every kind of test, quick ones first (about 20 minutes on two cores)
+check: ## every kind of test, quick ones first (about a quarter of an hour on two cores)
 	scripts/check
 
 check-all: ## the same with all that repeats a test on more ranks, over more paths or for longer, on the library as it is released
