@@ -170,9 +170,9 @@ static void windows(void) {
         until_waits(1);
         MPI_Win_unlock(2, win);
     } else if (rank == 1) {
-        about_to_wait(0);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
         MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        about_to_wait(0);
         MPI_Win_unlock(2, win);
         has_waited();
     }
