@@ -31,7 +31,23 @@ impl<T> Inner<T> {
     }
 }
 
+/// Calls that end at once of which one progresses. Built-in.
+const CALLS_PER_PROGRESS: u64 = 16;
+
 impl<T: Send + 'static> Guard<'_, T> {
+    /// Progresses in one of [`CALLS_PER_PROGRESS`] calls. For calls that end at once, which a program
+    /// may repeat until another rank changes its memory: the progress thread leaves such a rank
+    /// alone, since it enters MPI all the time.
+    #[inline]
+    pub fn progress_now_and_then(&mut self) {
+        let inner = &mut **self;
+        if inner.entries.is_multiple_of(CALLS_PER_PROGRESS)
+            && let Some(engine) = &mut inner.engine
+        {
+            engine.progress();
+        }
+    }
+
     /// Looks with `find`; progresses and looks again if it finds nothing; lets others run if it has
     /// found nothing many times. For calls that may return without a result. If that has gone on
     /// for long, `doubt` asks whether the result can still come ([`Engine::doubt`]), and ends it

@@ -158,6 +158,7 @@ pub fn through(
     })?;
     match started {
         Started::Done => {
+            guard.progress_now_and_then();
             check_conflicts(&mut guard, win)?;
             guard.leave();
             Ok(())
