@@ -68,7 +68,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Time in which the network transfers this many bytes to or from a peer, if it was measured;
-    /// `None` for ranks of this machine.
+    /// zero for ranks of this machine.
     pub fn network_time(&self, peer: Peer, len: u64) -> Duration {
         let net = self
             .paths

@@ -28,8 +28,8 @@ pub(super) struct Posts {
 /// Polls of counts before messages are used, where ranks share CPUs: about as long as a message
 /// takes. Built-in.
 const LOOKS: u32 = 200;
-/// The same where each rank has a CPU. A rank that gives up too early makes the other one send a
-/// message, is late itself, and then the other one gives up. Built-in.
+/// The same where each rank has a CPU. If one rank stops polling too early, the other has to send a
+/// message, the first is late, and then the other stops polling, too. Built-in.
 const LOOKS_ALONE: u32 = 1000;
 
 fn next(count: &mut u32) {

@@ -29,14 +29,14 @@ impl Streams {
         self.printing.failures().collect()
     }
 
-    /// Passes standard input on to another host.
+    /// Passes standard input on, to another host if its rank is there.
     pub(super) fn on_input(&mut self, hosts: &mut Hosts, machine: u32) {
         if let Some(piece) = self.relay.on_input() {
             hosts.pass_input(machine, piece);
         }
     }
 
-    /// Handles output of a rank here; returns whether there was anything to read.
+    /// Handles output of a rank here; returns whether there may be more of it.
     pub(super) fn on_output(&mut self, hosts: &mut Hosts, rank: u32, which: usize) -> bool {
         match hosts.here.hear_output(rank, which) {
             Heard::Bytes(bytes) => self.on_printed(hosts, rank, which, &bytes),
