@@ -243,7 +243,7 @@ impl Messages {
         self.at_once
     }
 
-    /// How many unsuccessful polls are worth while for something that is likely to come at once; none
+    /// How many unsuccessful polls are worthwhile for something that is likely to come at once; none
     /// if others may need the CPU.
     #[inline]
     pub(crate) fn looks_for_more(&self) -> u32 {

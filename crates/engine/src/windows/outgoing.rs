@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// Longest put that travels in its frame, in bytes: copying costs less than another message.
 pub(super) const INLINE: u64 = 4 << 10;
+/// Data that a target sends back up to this length needs no receive, if it comes while the origin
+/// waits for it: longer messages do not come past the queues. Built-in.
+const EARLY: u64 = 2 << 10;
 /// Frames are sent when there are this many bytes of them: others come later with what they wait
 /// for.
 const FULL: usize = 8 << 10;
@@ -297,7 +300,7 @@ impl Outgoing {
     /// Makes room for data that a target sends back: returns its tag, and the number of its flight.
     pub fn room(&mut self, messages: &mut Messages, rank: u32, into: Buf) -> (i32, u64) {
         let (tag, len) = (self.tags.reply(), into.len());
-        if len > 0 && len <= INLINE && self.flights.may_be_early(rank) {
+        if len > 0 && len <= EARLY && self.flights.may_be_early(rank) {
             return (tag, self.flights.push_early(rank, tag, into));
         }
         self.expect_answers(messages);
