@@ -5,6 +5,8 @@
 
 typedef unsigned long long Value;
 
+enum { BYTES = 8 << 10 };
+
 static MPI_T_pvar_session session;
 
 static MPI_T_pvar_handle open_pvar(const char *name, int class) {
@@ -58,6 +60,21 @@ static void count(MPI_Win win, int direct) {
     OK(MPI_T_pvar_handle_free(session, &epochs));
 }
 
+/* A put of some KB and its flush: the data, and one message with what is to be done about it. */
+static void messages(MPI_Win win) {
+    static char data[BYTES];
+    MPI_T_pvar_handle sent = counter("eager_sent");
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_T_pvar_start(session, sent));
+    if (check_rank == 0) {
+        OK(MPI_Put(data, BYTES, MPI_CHAR, 1, 0, BYTES, MPI_CHAR, win));
+        OK(MPI_Win_flush(1, win));
+        CHECK_EQ(value(sent), 2);
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_T_pvar_handle_free(session, &sent));
+}
+
 /* Rank 0 holds the lock of its memory until rank 1 has asked for it: one lock is waited for. */
 static void lock_waits(MPI_Win win) {
     MPI_T_pvar_handle waits = counter("window_lock_waits");
@@ -91,6 +108,13 @@ int main(int argc, char **argv) {
     count(win, 0);
     lock_waits(win);
     win_free(&win);
+    const char *paths = getenv("KW_PATHS");
+    if (paths && !strstr(paths, "shm")) {
+        static char kept[BYTES];
+        win = win_of(check_comm, kept, BYTES, 1);
+        messages(win);
+        win_free(&win);
+    }
     win = win_allocated(check_comm, &memory, sizeof lent, sizeof *lent);
     MPI_Aint bytes = 0;
     int unit;

@@ -222,13 +222,16 @@ impl Window {
         }
         let tag = self.out.data_tag();
         let data = data.slice(0, len);
-        let what = What::Unsent { tag, data };
-        let last = self.out.push(messages, to.rank, what);
-        self.out
-            .origin
-            .push(to.rank, Operation::PutLong { place, tag });
-        self.out.push_out(messages, to.rank);
         let rank = to.rank;
+        let flushes = self.is_to_flush() && self.out.flights.is_idle(rank);
+        let what = What::Unsent { tag, data };
+        let last = self.out.push(messages, rank, what);
+        let put = Operation::PutLong { place, tag };
+        self.out.origin.push(rank, put);
+        if flushes {
+            self.out.ask_early(messages, rank);
+        }
+        self.out.push_out(messages, rank);
         Ok(Span { rank, last })
     }
 

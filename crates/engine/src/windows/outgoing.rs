@@ -193,6 +193,13 @@ impl Outgoing {
         self.origin.push_control(rank, frame(tag));
     }
 
+    /// Asks for the answer that a flush will wait for, in the frames that leave now: the flush needs no
+    /// message of its own.
+    pub fn ask_early(&mut self, messages: &mut Messages, rank: u32) {
+        self.origin.take_unanswered(rank);
+        self.ask(messages, rank, |tag| Frame::Flush { tag });
+    }
+
     /// Like [`Outgoing::ask`], but if nothing is under way to a target: sends its frames, and polls
     /// for the answer for as long as a polling target takes to answer.
     pub fn ask_at_once(
