@@ -31,19 +31,21 @@ impl<T> Inner<T> {
     }
 }
 
-/// Calls that end at once of which one progresses. Built-in.
+/// Calls after which one that ends at once progresses. Built-in.
 const CALLS_PER_PROGRESS: u64 = 16;
 
 impl<T: Send + 'static> Guard<'_, T> {
-    /// Progresses in one of [`CALLS_PER_PROGRESS`] calls. For calls that end at once, which a program
-    /// may repeat until another rank changes its memory: the progress thread leaves such a rank
-    /// alone, since it enters MPI all the time.
+    /// Progresses after [`CALLS_PER_PROGRESS`] calls, whatever calls they were. For calls that end at
+    /// once, which a program may repeat until another rank changes its memory: the progress thread
+    /// leaves such a rank alone, since it enters MPI all the time.
     #[inline]
     pub fn progress_now_and_then(&mut self) {
         let inner = &mut **self;
-        if inner.entries.is_multiple_of(CALLS_PER_PROGRESS)
-            && let Some(engine) = &mut inner.engine
-        {
+        if inner.entries.wrapping_sub(inner.progressed_at) < CALLS_PER_PROGRESS {
+            return;
+        }
+        inner.progressed_at = inner.entries;
+        if let Some(engine) = &mut inner.engine {
             engine.progress();
         }
     }

@@ -57,6 +57,9 @@ pub struct Inner<T, E: Polled = Engine> {
     pub(crate) policy: Policy,
     /// Times a thread of the program has entered.
     pub(crate) entries: u64,
+    /// How many there had been when a call that ended at once progressed
+    /// ([`Guard::progress_now_and_then`]).
+    pub(crate) progressed_at: u64,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) next_waiter: u64,
     /// `Machine::ended` when sleeping threads were last checked.
@@ -121,6 +124,7 @@ impl<T: Send + 'static, E: Polled> ProgressLock<T, E> {
             role: Role::Free,
             policy: Policy::new(false, Duration::ZERO),
             entries: 0,
+            progressed_at: 0,
             waiters: Vec::new(),
             next_waiter: 0,
             reported: 0,
