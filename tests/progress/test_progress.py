@@ -47,6 +47,11 @@ def test_a_short_operation_leaves_when_it_is_issued(program, tmp_path):
     says_ok("leaves", program, 2, tmp_path, KW_PATHS="self,shm", KW_EVENT_THREAD="no")
 
 
+@pytest.mark.parametrize("paths", ["self,tcp", "self,udp"])
+def test_calls_that_end_at_once_see_what_others_have_sent(paths, program, tmp_path):
+    says_ok("spins", program, 2, tmp_path, KW_PATHS=paths, KW_EVENT_THREAD="no")
+
+
 @pytest.mark.parametrize("spin", ["0", "300"])
 def test_ranks_that_share_a_cpu_leave_no_fence_to_the_kernel(spin, program, tmp_path):
     name = program("tests/progress/fences.c", "-O1")
