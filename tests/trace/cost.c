@@ -1,4 +1,4 @@
-// What a trace costs (docs/trace.md): nanoseconds of MPI_Comm_rank and of an 8-byte message one way, the best of 200 batches. Run it
+// What a trace costs (docs/debugging.md): nanoseconds of MPI_Comm_rank and of an 8-byte message one way, the best of 200 batches. Run it
 // on two ranks with and without --trace, on a quiet machine. No test.
 #include <mpi.h>
 #include <stdio.h>
