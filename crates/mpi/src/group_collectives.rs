@@ -331,7 +331,7 @@ impl<'a> Members<'a> {
             if proposal.fresh {
                 return Ok(proposal.id);
             }
-            let free = self.mpi.lock().above.context_is_free(proposal.id);
+            let free = self.mpi.lock().above.comms.context_is_free(proposal.id);
             if self.all(free)? {
                 return Ok(proposal.id);
             }
@@ -368,17 +368,17 @@ pub fn agree_among_jobs(
     mut all: impl FnMut(bool) -> Res<bool>,
 ) -> Res<ContextId> {
     for attempt in 0.. {
-        let wanted = mpi.lock().above.spanning.wanted(parent.0, attempt);
+        let wanted = mpi.lock().above.comms.spanning.wanted(parent.0, attempt);
         let candidate = ContextId(most(wanted.map_or(u32::MAX, |id| id.0))?);
         if candidate.0 == u32::MAX {
             break;
         }
-        let claimed = mpi.lock().above.spanning.claim(candidate);
+        let claimed = mpi.lock().above.comms.spanning.claim(candidate);
         if all(claimed)? {
             return Ok(candidate);
         }
         if claimed {
-            mpi.lock().above.spanning.release(candidate);
+            mpi.lock().above.comms.spanning.release(candidate);
         }
     }
     fail(
@@ -390,7 +390,12 @@ pub fn agree_among_jobs(
 /// A proposal as a word; all ones for none.
 fn propose(mpi: &Mpi) -> u32 {
     let mut guard = mpi.lock();
-    let made = guard.above.contexts.as_mut().and_then(|p| p.propose());
+    let made = guard
+        .above
+        .comms
+        .contexts
+        .as_mut()
+        .and_then(|p| p.propose());
     made.map_or(u32::MAX, Proposal::to_bits)
 }
 
@@ -405,7 +410,7 @@ fn offered(word: u32) -> Res<Proposal> {
 }
 
 fn take_back(mpi: &Mpi, proposal: Proposal) {
-    if let Some(pool) = &mut mpi.lock().above.contexts {
+    if let Some(pool) = &mut mpi.lock().above.comms.contexts {
         pool.take_back(proposal);
     }
 }

@@ -300,15 +300,10 @@ pub fn of_job(hosts: &[u32], appnum: Option<i32>, universe: Option<i32>) -> [Opt
 }
 
 impl Tables {
-    /// Whether a communicator was derived from a session.
-    pub fn is_of_session(&self, comm: CommH) -> bool {
-        self.find_comm(comm).is_some_and(|c| c.session.is_some())
-    }
-
     /// Checks that the object of an owner exists.
     pub fn check_owner(&self, owner: Owner) -> Res {
         match owner {
-            Owner::Comm(h) => self.comm(h).map(|_| ()),
+            Owner::Comm(h) => self.comms.get(h).map(|_| ()),
             Owner::Type(h) => self.datatype(h).map(|_| ()),
             Owner::Win(h) => self.window(h).map(|_| ()),
         }

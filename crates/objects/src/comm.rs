@@ -3,13 +3,13 @@
 //! An operation that is in flight names contexts and peers, never a [`Comm`]; so MPI_Comm_free
 //! removes the object at once, and pending operations complete (MPI 5.0, 7.4.3).
 
-use crate::error::{Class, Res, fail};
+use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{CommH, ErrhandlerH};
 use crate::info::{Info, ROWS_HINT};
 use crate::left::Made;
 use crate::state::Tables;
 use crate::{Group, Topology};
-use kw_base::{ContextId, Peer};
+use kw_base::{ContextId, Peer, Slab};
 use kw_boot::Agreed;
 use kw_coll::{Levels, Nodes, Table};
 use kw_engine::{ChannelId, PlansId};
@@ -202,7 +202,54 @@ fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
     )
 }
 
-impl Tables {
+/// The communicators of the process, and its share of the context ids.
+#[derive(Debug, Default)]
+pub struct Comms {
+    /// User-created communicators.
+    pub made: Slab<Comm>,
+    /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
+    pub world: Option<Comm>,
+    /// MPI_COMM_SELF.
+    pub itself: Option<Comm>,
+    /// This process's share of the context ids; present once the world is open.
+    pub contexts: Option<ContextPool>,
+    /// Context ids of communicators with processes of several jobs.
+    pub spanning: SpanningPool,
+}
+
+impl Comms {
+    /// The communicator of a handle, if it names one.
+    #[inline(always)]
+    pub fn find(&self, handle: CommH) -> Option<&Comm> {
+        match handle {
+            CommH::WORLD => self.world.as_ref(),
+            CommH::SELF => self.itself.as_ref(),
+            _ => handle.key().and_then(|k| self.made.get(k)),
+        }
+    }
+
+    /// The communicator of a handle.
+    #[inline]
+    pub fn get(&self, handle: CommH) -> Res<&Comm> {
+        self.find(handle).ok_or_else(|| unknown_comm(handle))
+    }
+
+    /// The communicator of a handle, for changes.
+    #[inline(always)]
+    pub fn find_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
+        match handle {
+            CommH::WORLD => self.world.as_mut(),
+            CommH::SELF => self.itself.as_mut(),
+            _ => handle.key().and_then(|k| self.made.get_mut(k)),
+        }
+    }
+
+    /// The communicator of a handle, for changes.
+    pub fn get_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
+        let found = self.find_mut(handle);
+        found.ok_or_else(|| unknown_comm(handle))
+    }
+
     /// Creates MPI_COMM_WORLD and MPI_COMM_SELF for process `me` of `size`, and the state that
     /// communicators need. Called once, by initialisation.
     pub fn open_world(&mut self, me: Peer, size: u32) {
@@ -235,14 +282,67 @@ impl Tables {
     pub fn is_connected(&self, peer: Peer) -> bool {
         let has = |group: &Group| group.rank_of(peer).is_some();
         let remote = |c: &Comm| c.remote.as_deref().is_some_and(has);
-        self.comms.iter().any(|(_, c)| has(&c.local) || remote(c))
+        self.made.iter().any(|(_, c)| has(&c.local) || remote(c))
     }
 
+    /// Whether no live communicator has this context id.
+    pub fn context_is_free(&self, id: ContextId) -> bool {
+        self.made.iter().all(|(_, c)| c.context != id)
+    }
+
+    /// Whether a communicator was derived from a session.
+    pub fn is_of_session(&self, comm: CommH) -> bool {
+        self.find(comm).is_some_and(|c| c.session.is_some())
+    }
+
+    fn insert(&mut self, comm: Comm) -> CommH {
+        let key = self.made.insert(comm);
+        let handle = CommH::from_key(key);
+        if let Some(comm) = self.made.get_mut(key) {
+            comm.handle = handle;
+        }
+        handle
+    }
+
+    /// Removes a communicator that the user made, and releases its context id.
+    fn remove(&mut self, handle: CommH) -> Res<Comm> {
+        self.get(handle)?;
+        let gone = handle.key().and_then(|k| self.made.remove(k));
+        let Some(comm) = gone else {
+            return fail(
+                Class::Comm,
+                format!("comm is {}, which cannot be freed", self.get(handle)?.name),
+            );
+        };
+        match &mut self.contexts {
+            _ if SpanningPool::has(comm.context) => self.spanning.release(comm.context),
+            Some(pool) => pool.release(comm.context),
+            None => {}
+        }
+        Ok(comm)
+    }
+}
+
+#[cold]
+fn unknown_comm(handle: CommH) -> Box<Fault> {
+    let what = if handle.is_null() {
+        "MPI_COMM_NULL".to_string()
+    } else {
+        format!(
+            "{:#x}, which names no communicator {}",
+            handle.0,
+            crate::handle::amiss(handle.0, "freed")
+        )
+    };
+    Fault::new(Class::Comm, format!("comm is {what}"))
+}
+
+impl Tables {
     /// Whether any object here names this process of another job.
     pub fn is_in_use(&self, peer: Peer) -> bool {
         let has = |group: &Group| group.rank_of(peer).is_some();
-        self.is_connected(peer)
-            || self.groups.iter().any(|(_, held)| has(&held.group))
+        self.comms.is_connected(peer)
+            || self.groups.made.iter().any(|(_, held)| has(&held.group))
             || self.windows.iter().any(|(_, window)| has(&window.group))
             || self
                 .messages
@@ -250,14 +350,14 @@ impl Tables {
                 .any(|(_, message)| message.from == peer)
             || self
                 .requests
-                .has_orphans(|comm| self.find_comm(comm).is_some())
+                .has_orphans(|comm| self.comms.find(comm).is_some())
     }
 
     /// Releases the jobs that this process has spawned and that no communicator connects with it
     /// any more.
     pub fn part_from_spawned(&mut self) {
         let mut jobs = std::mem::take(&mut self.spawned);
-        jobs.part_unless(|peer| self.is_connected(peer));
+        jobs.part_unless(|peer| self.comms.is_connected(peer));
         self.spawned = jobs;
     }
 
@@ -266,36 +366,15 @@ impl Tables {
         comm.read_hints();
         let errhandler = comm.errhandler;
         self.errhandlers.hold(errhandler);
-        let key = self.comms.insert(comm);
-        let handle = CommH::from_key(key);
-        if let Some(comm) = self.comms.get_mut(key) {
-            comm.handle = handle;
-        }
+        let handle = self.comms.insert(comm);
         self.note_made(Made::Comm(handle));
         handle
     }
 
     /// Removes a communicator that the user made, and releases its context id. Returns it.
     pub fn remove_comm(&mut self, handle: CommH) -> Res<Comm> {
-        self.comm(handle)?;
-        let gone = handle.key().and_then(|k| self.comms.remove(k));
-        let Some(comm) = gone else {
-            return fail(
-                Class::Comm,
-                format!("comm is {}, which cannot be freed", self.comm(handle)?.name),
-            );
-        };
-        match &mut self.contexts {
-            _ if SpanningPool::has(comm.context) => self.spanning.release(comm.context),
-            Some(pool) => pool.release(comm.context),
-            None => {}
-        }
+        let comm = self.comms.remove(handle)?;
         self.errhandlers.release(comm.errhandler);
         Ok(comm)
-    }
-
-    /// Whether no live communicator has this context id.
-    pub fn context_is_free(&self, id: ContextId) -> bool {
-        self.comms.iter().all(|(_, c)| c.context != id)
     }
 }

@@ -147,12 +147,16 @@ impl Tables {
     /// The handler of the object that an error concerns, and the handle of that object.
     fn attached(&self, scope: Scope) -> (ErrhandlerH, usize) {
         match scope {
-            Scope::Comm(c) if self.comm(c).is_ok() => (
-                self.comm(c).map_or(ErrhandlerH::FATAL, |c| c.errhandler),
+            Scope::Comm(c) if self.comms.get(c).is_ok() => (
+                self.comms
+                    .get(c)
+                    .map_or(ErrhandlerH::FATAL, |c| c.errhandler),
                 c.0,
             ),
-            Scope::Session(s) if self.session(s).is_ok() => (
-                self.session(s).map_or(ErrhandlerH::FATAL, |s| s.errhandler),
+            Scope::Session(s) if self.sessions.get(s).is_ok() => (
+                self.sessions
+                    .get(s)
+                    .map_or(ErrhandlerH::FATAL, |s| s.errhandler),
                 s.0,
             ),
             Scope::Win(w) if self.window(w).is_ok() => (
@@ -170,18 +174,12 @@ impl Tables {
                 (e, SessionH::NULL.0)
             }
             _ => (
-                self.comm(CommH::SELF)
-                    .map_or(self.early_errhandler(), |c| c.errhandler),
+                self.comms
+                    .get(CommH::SELF)
+                    .map_or(self.sessions.early_errhandler(), |c| c.errhandler),
                 CommH::SELF.0,
             ),
         }
-    }
-
-    /// Without MPI_COMM_SELF (before initialisation, or with sessions only) the handler of the only
-    /// session decides, if there is one.
-    fn early_errhandler(&self) -> ErrhandlerH {
-        let first = self.sessions.iter().next();
-        first.map_or(ErrhandlerH::FATAL, |(_, s)| s.errhandler)
     }
 }
 

@@ -51,15 +51,15 @@ macro_rules! from_int {
 
 // A crate that adds a table of objects names it here.
 from_int! {
-    CommH: |t, i| t.comms.key_at(i);
-    GroupH: |t, i| t.groups.key_at(i);
+    CommH: |t, i| t.comms.made.key_at(i);
+    GroupH: |t, i| t.groups.made.key_at(i);
     TypeH: |t, i| t.types.derived.key_at(i);
     OpH: |t, i| t.ops.made.key_at(i);
     RequestH: |t, i| t.requests.key_at(i);
     InfoH: |t, i| t.infos.made.key_at(i);
     ErrhandlerH: |t, i| t.errhandlers.made.key_at(i);
     MessageH: |t, i| t.messages.key_at(i);
-    SessionH: |t, i| t.sessions.key_at(i);
+    SessionH: |t, i| t.sessions.open.key_at(i);
     WinH: |t, i| t.windows.key_at(i);
     FileH: |t, i| t.files.key_at(i);
 }

@@ -4,6 +4,7 @@ use crate::error::{Class, Fault, Res};
 use crate::handle::{GroupH, SessionH};
 use crate::left::Made;
 use crate::state::Tables;
+use kw_base::Slab;
 use kw_types::comm::GroupError;
 use std::sync::Arc;
 
@@ -18,41 +19,50 @@ pub struct Held {
     pub session: Option<SessionH>,
 }
 
-impl Tables {
+/// The groups that the user holds.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// Those with members.
+    pub made: Slab<Held>,
+}
+
+impl Groups {
     /// The group of a handle.
-    pub fn group(&self, handle: GroupH) -> Res<Arc<Group>> {
-        self.held_group(handle).map(|held| held.group)
+    pub fn get(&self, handle: GroupH) -> Res<Arc<Group>> {
+        self.held(handle).map(|held| held.group)
     }
 
     /// The group of a handle, and its session.
-    pub fn held_group(&self, handle: GroupH) -> Res<Held> {
+    pub fn held(&self, handle: GroupH) -> Res<Held> {
         if handle == GroupH::EMPTY {
             return Ok(Held {
                 group: Arc::new(Group::empty()),
                 session: None,
             });
         }
-        let found = handle.key().and_then(|k| self.groups.get(k));
+        let found = handle.key().and_then(|k| self.made.get(k));
         found.cloned().ok_or_else(|| unknown_group(handle))
     }
 
+    /// Removes a handle. MPI_GROUP_EMPTY is accepted, since constructors return it.
+    pub fn free(&mut self, handle: GroupH) -> Res {
+        if handle == GroupH::EMPTY {
+            return Ok(());
+        }
+        let gone = handle.key().and_then(|k| self.made.remove(k));
+        gone.map(|_| ()).ok_or_else(|| unknown_group(handle))
+    }
+}
+
+impl Tables {
     /// A handle for a group; MPI_GROUP_EMPTY if it has no members.
     pub fn add_group(&mut self, group: Arc<Group>, session: Option<SessionH>) -> GroupH {
         if group.is_empty() {
             return GroupH::EMPTY;
         }
-        let handle = GroupH::from_key(self.groups.insert(Held { group, session }));
+        let handle = GroupH::from_key(self.groups.made.insert(Held { group, session }));
         self.note_made(Made::Group(handle));
         handle
-    }
-
-    /// Removes a handle. MPI_GROUP_EMPTY is accepted, since constructors return it.
-    pub fn free_group(&mut self, handle: GroupH) -> Res {
-        if handle == GroupH::EMPTY {
-            return Ok(());
-        }
-        let gone = handle.key().and_then(|k| self.groups.remove(k));
-        gone.map(|_| ()).ok_or_else(|| unknown_group(handle))
     }
 }
 

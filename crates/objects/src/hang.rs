@@ -214,8 +214,8 @@ fn is_of_calls(context: u32) -> bool {
 }
 
 fn all(tables: &Tables) -> impl Iterator<Item = &Comm> {
-    let own = tables.world.iter().chain(&tables.itself);
-    own.chain(tables.comms.iter().map(|(_, c)| c))
+    let own = tables.comms.world.iter().chain(&tables.comms.itself);
+    own.chain(tables.comms.made.iter().map(|(_, c)| c))
 }
 
 fn of_context(tables: &Tables, context: u32) -> Option<&Comm> {

@@ -82,10 +82,14 @@ impl Tables {
             // A window's own communicator is freed with it.
             Made::Comm(h) => {
                 let of_window = self.windows.iter().any(|(_, window)| window.comm == h);
-                let found = self.comms.get(key).filter(|_| !of_window);
+                let found = self.comms.made.get(key).filter(|_| !of_window);
                 found.is_some_and(|c| c.session.is_none())
             }
-            Made::Group(_) => self.groups.get(key).is_some_and(|g| g.session.is_none()),
+            Made::Group(_) => self
+                .groups
+                .made
+                .get(key)
+                .is_some_and(|g| g.session.is_none()),
             Made::Type(_) => self.types.derived.get(key).is_some_and(|t| !t.lasting),
             Made::Op(_) => self.ops.made.get(key).is_some(),
             Made::Request(h) => self.requests.get(h).is_some(),

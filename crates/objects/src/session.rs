@@ -5,8 +5,7 @@ use crate::Group;
 use crate::error::{Class, Fault, Res, fail};
 use crate::handle::{ErrhandlerH, SessionH};
 use crate::info::Info;
-use crate::state::Tables;
-use kw_base::Peer;
+use kw_base::{Peer, Slab};
 use kw_boot::ProcessSet;
 
 /// The process sets that every session offers. The launcher may offer more, with names of its own.
@@ -63,17 +62,31 @@ impl Session {
     }
 }
 
-impl Tables {
+/// The sessions of the process.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    /// Those that have not been finalized.
+    pub open: Slab<Session>,
+}
+
+impl Sessions {
     /// The session of a handle.
-    pub fn session(&self, handle: SessionH) -> Res<&Session> {
-        let found = handle.key().and_then(|k| self.sessions.get(k));
+    pub fn get(&self, handle: SessionH) -> Res<&Session> {
+        let found = handle.key().and_then(|k| self.open.get(k));
         found.ok_or_else(|| unknown_session(handle))
     }
 
     /// The session of a handle, for changes.
-    pub fn session_mut(&mut self, handle: SessionH) -> Res<&mut Session> {
-        let found = handle.key().and_then(|k| self.sessions.get_mut(k));
+    pub fn get_mut(&mut self, handle: SessionH) -> Res<&mut Session> {
+        let found = handle.key().and_then(|k| self.open.get_mut(k));
         found.ok_or_else(|| unknown_session(handle))
+    }
+
+    /// The error handler for errors that concern no object while there is no MPI_COMM_SELF (before
+    /// initialisation, or with sessions only): that of the only session, if there is one.
+    pub(crate) fn early_errhandler(&self) -> ErrhandlerH {
+        let first = self.open.iter().next();
+        first.map_or(ErrhandlerH::FATAL, |(_, s)| s.errhandler)
     }
 }
 

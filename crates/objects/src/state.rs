@@ -1,22 +1,21 @@
 //! The state of MPI in one process: a lock with the engine and the tables of objects.
 
-use crate::Comm;
 use crate::abi::Fortran;
 use crate::attributes::Attributes;
 use crate::buffered::Buffers;
 use crate::codes::Codes;
+use crate::comm::Comms;
 use crate::datatype::Types;
 use crate::errhandler::Errhandlers;
-use crate::error::{Class, Fault, Res};
 use crate::file::File;
-use crate::group::Held;
+use crate::group::Groups;
 use crate::handle::CommH;
 use crate::info::Infos;
 use crate::life::Life;
 use crate::message::Message;
 use crate::op::Ops;
 use crate::request::Requests;
-use crate::session::Session;
+use crate::session::Sessions;
 use crate::tool::Tool;
 use crate::window::Window;
 use kw_base::Slab;
@@ -25,7 +24,6 @@ use kw_engine::windows::Reachable;
 use kw_engine::{Engine, Inner, ProgressLock};
 use kw_sys::mem::Memory;
 use kw_sys::published::Published;
-use kw_types::comm::{ContextPool, SpanningPool};
 use std::collections::HashMap;
 
 /// Everything MPI keeps in one process. `kw-abi` holds the only one; a test may hold many.
@@ -48,16 +46,8 @@ pub struct Mpi {
 pub struct Tables {
     /// Datatypes.
     pub types: Types,
-    /// User-created communicators.
-    pub comms: Slab<Comm>,
-    /// MPI_COMM_WORLD, between MPI_Init and MPI_Finalize.
-    pub world: Option<Comm>,
-    /// MPI_COMM_SELF.
-    pub itself: Option<Comm>,
-    /// This process's share of the context ids; present once the world is open.
-    pub contexts: Option<ContextPool>,
-    /// Context ids of communicators with processes of several jobs.
-    pub spanning: SpanningPool,
+    /// Communicators.
+    pub comms: Comms,
     /// The communicator with the parent processes, if this process was spawned.
     pub parent: Option<CommH>,
     /// Open ports, by name.
@@ -75,7 +65,7 @@ pub struct Tables {
     /// Reduction operations.
     pub ops: Ops,
     /// Groups.
-    pub groups: Slab<Held>,
+    pub groups: Groups,
     /// Windows.
     pub windows: Slab<Window>,
     /// Open files.
@@ -87,7 +77,7 @@ pub struct Tables {
     /// Error handlers.
     pub errhandlers: Errhandlers,
     /// Sessions.
-    pub sessions: Slab<Session>,
+    pub sessions: Sessions,
     /// Keyvals and attributes.
     pub attributes: Attributes,
     /// User-defined error codes.
@@ -108,54 +98,6 @@ pub struct Tables {
     pub teller: crate::hang::Teller,
     /// Memory given out by MPI_Alloc_mem, by address.
     pub allocated: HashMap<usize, Memory>,
-}
-
-impl Tables {
-    /// The communicator of a handle, if it names one.
-    #[inline(always)]
-    pub fn find_comm(&self, handle: CommH) -> Option<&Comm> {
-        match handle {
-            CommH::WORLD => self.world.as_ref(),
-            CommH::SELF => self.itself.as_ref(),
-            _ => handle.key().and_then(|k| self.comms.get(k)),
-        }
-    }
-
-    /// The communicator of a handle.
-    #[inline]
-    pub fn comm(&self, handle: CommH) -> Res<&Comm> {
-        self.find_comm(handle).ok_or_else(|| unknown_comm(handle))
-    }
-
-    /// The communicator of a handle, for changes.
-    #[inline(always)]
-    pub fn find_comm_mut(&mut self, handle: CommH) -> Option<&mut Comm> {
-        match handle {
-            CommH::WORLD => self.world.as_mut(),
-            CommH::SELF => self.itself.as_mut(),
-            _ => handle.key().and_then(|k| self.comms.get_mut(k)),
-        }
-    }
-
-    /// The communicator of a handle, for changes.
-    pub fn comm_mut(&mut self, handle: CommH) -> Res<&mut Comm> {
-        let found = self.find_comm_mut(handle);
-        found.ok_or_else(|| unknown_comm(handle))
-    }
-}
-
-#[cold]
-fn unknown_comm(handle: CommH) -> Box<Fault> {
-    let what = if handle.is_null() {
-        "MPI_COMM_NULL".to_string()
-    } else {
-        format!(
-            "{:#x}, which names no communicator {}",
-            handle.0,
-            crate::handle::amiss(handle.0, "freed")
-        )
-    };
-    Fault::new(Class::Comm, format!("comm is {what}"))
 }
 
 /// Ownership of the lock, with `engine` and `above` (the tables).

@@ -211,10 +211,10 @@ impl Cart {
     }
 }
 
-impl crate::state::Tables {
+impl crate::comm::Comms {
     /// The distributed graph of a communicator.
     pub fn dist(&self, comm: CommH) -> Res<&Dist> {
-        match self.comm(comm)?.topology.as_deref() {
+        match self.get(comm)?.topology.as_deref() {
             Some(Topology::Dist(dist)) => Ok(dist),
             _ => fail(
                 Class::Topology,
@@ -225,7 +225,7 @@ impl crate::state::Tables {
 
     /// The graph of a communicator.
     pub fn graph(&self, comm: CommH) -> Res<&Graph> {
-        match self.comm(comm)?.topology.as_deref() {
+        match self.get(comm)?.topology.as_deref() {
             Some(Topology::Graph(graph)) => Ok(graph),
             _ => fail(
                 Class::Topology,
@@ -236,7 +236,7 @@ impl crate::state::Tables {
 
     /// The grid of a communicator and this process's place in it.
     pub fn cart(&self, comm: CommH) -> Res<(&Cart, i64)> {
-        let comm = self.comm(comm)?;
+        let comm = self.get(comm)?;
         match comm.topology.as_deref() {
             Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
             _ => fail(

@@ -366,7 +366,7 @@ pub fn meet_parent(mpi: &Mpi) -> Res {
             .map_err(|e| port_fault(Class::Spawn, "the processes that have spawned this one", e))
     })?;
     mpi.lock().above.parent = Some(made);
-    if let Ok(comm) = mpi.lock().above.comm_mut(made) {
+    if let Ok(comm) = mpi.lock().above.comms.get_mut(made) {
         comm.name = "MPI_COMM_PARENT".into();
     }
     Ok(())

@@ -210,7 +210,7 @@ fn enter(
 ) -> Res<WinH> {
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
-    let own = tables.comm(comm)?;
+    let own = tables.comms.get(comm)?;
     let (group, rank, context) = (own.local.clone(), own.rank, own.context);
     let Extent { size, unit } = match flavor {
         Flavor::Dynamic => NOTHING,

@@ -191,7 +191,7 @@ fn get(mpi: &Mpi, owner: Owner, keyval: i32, value: Out<usize>, flag: Out<i32>) 
     guard.above.check_owner(owner)?;
     let attributes = &guard.above.attributes;
     let predefined = match owner {
-        Owner::Comm(comm) => attributes.predefined(keyval, guard.above.is_of_session(comm)),
+        Owner::Comm(comm) => attributes.predefined(keyval, guard.above.comms.is_of_session(comm)),
         Owner::Win(_) => guard.above.window_attribute(owner, keyval).map(Some),
         Owner::Type(_) => None,
     };

@@ -12,14 +12,15 @@ use kw_sys::buf::Addr;
 
 /// The communicator as owner of a buffer, if it exists.
 fn of_comm(guard: &Guard<'_>, comm: CommH) -> Res<Owner> {
-    guard.above.comm(comm).map(|_| Owner::Comm(comm))
+    guard.above.comms.get(comm).map(|_| Owner::Comm(comm))
 }
 
 /// The session as owner of a buffer, if it exists.
 fn of_session(guard: &Guard<'_>, session: SessionH) -> Res<Owner> {
     guard
         .above
-        .session(session)
+        .sessions
+        .get(session)
         .map(|_| Owner::Session(session))
 }
 

@@ -18,26 +18,26 @@ use kw_types::comm::UNKNOWN;
 
 /// MPI_Comm_size
 pub fn comm_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
-    size.set(mpi.lock().above.comm(comm)?.local.size() as i32);
+    size.set(mpi.lock().above.comms.get(comm)?.local.size() as i32);
     Ok(())
 }
 
 /// MPI_Comm_rank
 pub fn comm_rank(mpi: &Mpi, comm: CommH, rank: Out<i32>) -> Res {
-    rank.set(mpi.lock().above.comm(comm)?.rank as i32);
+    rank.set(mpi.lock().above.comms.get(comm)?.rank as i32);
     Ok(())
 }
 
 /// MPI_Comm_test_inter
 pub fn comm_test_inter(mpi: &Mpi, comm: CommH, flag: Out<i32>) -> Res {
-    flag.set(mpi.lock().above.comm(comm)?.is_inter() as i32);
+    flag.set(mpi.lock().above.comms.get(comm)?.is_inter() as i32);
     Ok(())
 }
 
 /// MPI_Comm_remote_size
 pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let Some(remote) = &guard.above.comm(comm)?.remote else {
+    let Some(remote) = &guard.above.comms.get(comm)?.remote else {
         return fail(
             Class::Comm,
             "comm is an intracommunicator, which has no remote group",
@@ -50,17 +50,17 @@ pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
 /// MPI_Comm_set_info: unknown hints are ignored.
 pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     let new = guard.above.infos.get(info).cloned();
     drop(guard);
     let new = check::agree_on(mpi, comm, "comm_set_info", new, |_| {
         CheckedArguments::default()
     })?;
-    let members = Members::of(mpi, mpi.lock().above.comm(comm)?);
+    let members = Members::of(mpi, mpi.lock().above.comms.get(comm)?);
     same_hints(&members, hints(Some(&new)).as_deref())?;
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
-    let comm = tables.comm_mut(comm)?;
+    let comm = tables.comms.get_mut(comm)?;
     comm.info.get_or_insert_default().take_comm_hints(&new);
     comm.read_hints();
     // They may select other algorithms.
@@ -74,7 +74,7 @@ pub fn comm_set_info(mpi: &Mpi, comm: CommH, info: InfoH) -> Res {
 /// MPI_Comm_get_info
 pub fn comm_get_info(mpi: &Mpi, comm: CommH, info_used: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
-    let hints = guard.above.comm(comm)?.info.as_deref().cloned();
+    let hints = guard.above.comms.get(comm)?.info.as_deref().cloned();
     info_used.set(guard.above.infos.add(hints.unwrap_or_default()));
     Ok(())
 }
@@ -149,7 +149,7 @@ pub fn forget(mpi: &Mpi, handle: CommH) -> Res {
 
 fn check_release(mpi: &Mpi, handle: CommH, function: &str) -> Res {
     let guard = mpi.lock();
-    let name = guard.above.comm(handle)?.name.clone();
+    let name = guard.above.comms.get(handle)?.name.clone();
     drop(guard);
     if handle.is_predefined() {
         return fail(
@@ -173,7 +173,10 @@ fn release(mpi: &Mpi, comm: Out<CommH>) -> Res {
 /// freed or disconnected.
 pub fn comm_get_parent(mpi: &Mpi, parent: Out<CommH>) -> Res {
     let guard = mpi.lock();
-    let there = guard.above.parent.filter(|&p| guard.above.comm(p).is_ok());
+    let there = guard
+        .above
+        .parent
+        .filter(|&p| guard.above.comms.get(p).is_ok());
     parent.set(there.unwrap_or(CommH::NULL));
     Ok(())
 }

@@ -35,7 +35,7 @@ impl<'a> Parent<'a> {
     /// Properties that a descendant of this communicator inherits.
     pub fn new(mpi: &'a Mpi, comm: CommH) -> Res<Parent<'a>> {
         let guard = mpi.lock();
-        let comm = guard.above.comm(comm)?;
+        let comm = guard.above.comms.get(comm)?;
         Ok(Parent {
             members: Members::of(mpi, comm),
             remote: comm.remote.clone(),
@@ -116,7 +116,7 @@ impl<'a> Parent<'a> {
 /// MPI_Comm_create
 pub fn comm_create(mpi: &Mpi, comm: CommH, group: GroupH, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
-    let group = mpi.lock().above.group(group);
+    let group = mpi.lock().above.groups.get(group);
     let within = group.and_then(|g| check_subset(&g, &parent.members.group).map(|()| g));
     let group = check::agree_on(mpi, comm, "comm_create", within, |g| parent.says(g))?;
     let remote = match &parent.remote {
@@ -149,7 +149,7 @@ pub fn comm_create_group(
     newcomm: Out<CommH>,
 ) -> Res {
     let parent = Parent::intra(mpi, comm, "comm")?;
-    let group = mpi.lock().above.group(group)?;
+    let group = mpi.lock().above.groups.get(group)?;
     check_subset(&group, &parent.members.group)?;
     check_tag(tag)?;
     newcomm.set(CommH::NULL);
@@ -179,7 +179,7 @@ pub fn comm_create_from_group(
     newcomm: Out<CommH>,
 ) -> Res {
     let guard = mpi.lock();
-    let Held { group, session } = guard.above.held_group(group)?;
+    let Held { group, session } = guard.above.groups.held(group)?;
     let hints = hints(guard.above.infos.get_or_null(info)?);
     guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     drop(guard);

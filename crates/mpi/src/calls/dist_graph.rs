@@ -283,7 +283,7 @@ pub fn dist_graph_neighbors_count(
     weighted: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let dist = guard.above.dist(comm)?;
+    let dist = guard.above.comms.dist(comm)?;
     indegree.set(dist.sources.len() as i32);
     outdegree.set(dist.destinations.len() as i32);
     weighted.set(dist.weighted as i32);
@@ -302,7 +302,7 @@ pub fn dist_graph_neighbors(
     destweights: Ints,
 ) -> Res {
     let guard = mpi.lock();
-    let dist = guard.above.dist(comm)?;
+    let dist = guard.above.comms.dist(comm)?;
     let into = (sources, sourceweights, "maxindegree");
     let out = (destinations, destweights, "maxoutdegree");
     let rooms = [

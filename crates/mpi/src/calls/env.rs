@@ -69,7 +69,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
     }
     enter(&mut guard)?;
     let (me, size) = whoami(&guard)?;
-    guard.above.open_world(me, size);
+    guard.above.comms.open_world(me, size);
     guard.above.infos.env = info::of_start(Vec::new(), Some(size), Some(level));
     if let Some(engine) = &mut guard.engine {
         engine.departed.set_threads(level == THREAD_MULTIPLE);
@@ -263,12 +263,12 @@ pub fn end_process(mpi: &Mpi) {
 
 /// Drops the objects of an engine that is gone: a later session starts another one.
 fn forget(tables: &mut Tables) {
-    let comms: Vec<Key> = tables.comms.iter().map(|(key, _)| key).collect();
+    let comms: Vec<Key> = tables.comms.made.iter().map(|(key, _)| key).collect();
     for key in comms {
         // Each is in the table.
         let _ = tables.remove_comm(CommH::from_key(key));
     }
-    tables.contexts = None;
+    tables.comms.contexts = None;
     tables.parent = None;
     tables.requests.clear();
     tables.files.retain(|_| false);
@@ -370,7 +370,7 @@ pub fn finalize(mpi: &Mpi) -> Res {
     tell_what_is_left(mpi);
     let mut guard = mpi.lock();
     guard.above.life.world = World::Finalized;
-    guard.above.shut_world();
+    guard.above.comms.shut_world();
     guard.above.spawned.part_all();
     drop(guard);
     leave(mpi)
@@ -470,7 +470,7 @@ pub fn is_thread_main(mpi: &Mpi, flag: Out<i32>) -> Res {
 pub fn abort(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
     // the thread that a signal has interrupted here may itself hold the lock
     if let Some(guard) = mpi.lock.lock_within(LOCK_WAIT) {
-        guard.above.comm(comm)?;
+        guard.above.comms.get(comm)?;
     }
     end_job(
         mpi,

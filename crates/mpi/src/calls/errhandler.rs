@@ -69,9 +69,9 @@ fn replace(tables: &mut Tables, old: ErrhandlerH, new: ErrhandlerH) {
 /// MPI_Comm_set_errhandler
 pub fn comm_set_errhandler(mpi: &Mpi, comm: CommH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
-    let old = guard.above.comm(comm)?.errhandler;
+    let old = guard.above.comms.get(comm)?.errhandler;
     guard.above.errhandlers.check(errhandler, Kind::Comm)?;
-    guard.above.comm_mut(comm)?.errhandler = errhandler;
+    guard.above.comms.get_mut(comm)?.errhandler = errhandler;
     replace(&mut guard.above, old, errhandler);
     Ok(())
 }
@@ -79,7 +79,7 @@ pub fn comm_set_errhandler(mpi: &Mpi, comm: CommH, errhandler: ErrhandlerH) -> R
 /// MPI_Comm_get_errhandler
 pub fn comm_get_errhandler(mpi: &Mpi, comm: CommH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
-    let found = guard.above.comm(comm)?.errhandler;
+    let found = guard.above.comms.get(comm)?.errhandler;
     guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
@@ -88,9 +88,9 @@ pub fn comm_get_errhandler(mpi: &Mpi, comm: CommH, errhandler: Out<ErrhandlerH>)
 /// MPI_Session_set_errhandler
 pub fn session_set_errhandler(mpi: &Mpi, session: SessionH, errhandler: ErrhandlerH) -> Res {
     let mut guard = mpi.lock();
-    let old = guard.above.session(session)?.errhandler;
+    let old = guard.above.sessions.get(session)?.errhandler;
     guard.above.errhandlers.check(errhandler, Kind::Session)?;
-    guard.above.session_mut(session)?.errhandler = errhandler;
+    guard.above.sessions.get_mut(session)?.errhandler = errhandler;
     replace(&mut guard.above, old, errhandler);
     Ok(())
 }
@@ -98,7 +98,7 @@ pub fn session_set_errhandler(mpi: &Mpi, session: SessionH, errhandler: Errhandl
 /// MPI_Session_get_errhandler
 pub fn session_get_errhandler(mpi: &Mpi, session: SessionH, errhandler: Out<ErrhandlerH>) -> Res {
     let mut guard = mpi.lock();
-    let found = guard.above.session(session)?.errhandler;
+    let found = guard.above.sessions.get(session)?.errhandler;
     guard.above.errhandlers.hold(found);
     errhandler.set(found);
     Ok(())
@@ -144,13 +144,13 @@ pub fn win_get_errhandler(mpi: &Mpi, win: WinH, errhandler: Out<ErrhandlerH>) ->
 
 /// MPI_Comm_call_errhandler
 pub fn comm_call_errhandler(mpi: &Mpi, comm: CommH, errorcode: i32) -> Res {
-    mpi.lock().above.comm(comm)?;
+    mpi.lock().above.comms.get(comm)?;
     invoke(mpi, Scope::Comm(comm), errorcode)
 }
 
 /// MPI_Session_call_errhandler
 pub fn session_call_errhandler(mpi: &Mpi, session: SessionH, errorcode: i32) -> Res {
-    mpi.lock().above.session(session)?;
+    mpi.lock().above.sessions.get(session)?;
     invoke(mpi, Scope::Session(session), errorcode)
 }
 

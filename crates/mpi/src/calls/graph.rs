@@ -80,7 +80,7 @@ fn whole(nnodes: i32, index: Ints, edges: Ints, size: u32) -> Res<Graph> {
 /// MPI_Graphdims_get
 pub fn graphdims_get(mpi: &Mpi, comm: CommH, nnodes: Out<i32>, nedges: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let graph = guard.above.graph(comm)?;
+    let graph = guard.above.comms.graph(comm)?;
     nnodes.set(graph.index.len() as i32);
     nedges.set(graph.edges.len() as i32);
     Ok(())
@@ -96,7 +96,7 @@ pub fn graph_get(
     edges: Ints,
 ) -> Res {
     let guard = mpi.lock();
-    let graph = guard.above.graph(comm)?;
+    let graph = guard.above.comms.graph(comm)?;
     give(&graph.index, maxindex, index, "maxindex")?;
     give(&graph.edges, maxedges, edges, "maxedges")
 }
@@ -104,7 +104,7 @@ pub fn graph_get(
 /// MPI_Graph_neighbors_count
 pub fn graph_neighbors_count(mpi: &Mpi, comm: CommH, rank: i32, nneighbors: Out<i32>) -> Res {
     let guard = mpi.lock();
-    nneighbors.set(neighbors_of(guard.above.graph(comm)?, rank)?.len() as i32);
+    nneighbors.set(neighbors_of(guard.above.comms.graph(comm)?, rank)?.len() as i32);
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub fn graph_neighbors(
     neighbors: Ints,
 ) -> Res {
     let guard = mpi.lock();
-    let found = neighbors_of(guard.above.graph(comm)?, rank)?;
+    let found = neighbors_of(guard.above.comms.graph(comm)?, rank)?;
     give(found, maxneighbors, neighbors, "maxneighbors")
 }
 

@@ -17,14 +17,14 @@ const UNEQUAL: i32 = 204;
 
 /// MPI_Group_size
 pub fn group_size(mpi: &Mpi, group: GroupH, size: Out<i32>) -> Res {
-    size.set(mpi.lock().above.group(group)?.size() as i32);
+    size.set(mpi.lock().above.groups.get(group)?.size() as i32);
     Ok(())
 }
 
 /// MPI_Group_rank
 pub fn group_rank(mpi: &Mpi, group: GroupH, rank: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let group = guard.above.group(group)?;
+    let group = guard.above.groups.get(group)?;
     let mine = guard.engine.as_ref().and_then(|e| group.rank_of(e.job.me));
     rank.set(mine.map_or(UNDEFINED, |r| r as i32));
     Ok(())
@@ -40,7 +40,10 @@ pub fn group_translate_ranks(
     ranks2: Ints,
 ) -> Res {
     let guard = mpi.lock();
-    let (from, to) = (guard.above.group(group1)?, guard.above.group(group2)?);
+    let (from, to) = (
+        guard.above.groups.get(group1)?,
+        guard.above.groups.get(group2)?,
+    );
     let ranks = list(n, ranks1, "ranks1")?;
     if n > 0 && ranks2.is_null() {
         return fail(Class::Arg, format!("ranks2 is null, but n is {n}"));
@@ -71,7 +74,10 @@ pub fn group_translate_ranks(
 /// MPI_Group_compare
 pub fn group_compare(mpi: &Mpi, group1: GroupH, group2: GroupH, result: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let (a, b) = (guard.above.group(group1)?, guard.above.group(group2)?);
+    let (a, b) = (
+        guard.above.groups.get(group1)?,
+        guard.above.groups.get(group2)?,
+    );
     result.set(likeness(&a, &b));
     Ok(())
 }
@@ -88,7 +94,7 @@ fn likeness(a: &Group, b: &Group) -> i32 {
 /// MPI_Comm_compare
 pub fn comm_compare(mpi: &Mpi, comm1: CommH, comm2: CommH, result: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let (a, b) = (guard.above.comm(comm1)?, guard.above.comm(comm2)?);
+    let (a, b) = (guard.above.comms.get(comm1)?, guard.above.comms.get(comm2)?);
     let groups = match (&a.remote, &b.remote) {
         (None, None) => likeness(&a.local, &b.local),
         (Some(x), Some(y)) => likeness(&a.local, &b.local).max(likeness(x, y)),
@@ -104,7 +110,7 @@ pub fn comm_compare(mpi: &Mpi, comm1: CommH, comm2: CommH, result: Out<i32>) -> 
 /// MPI_Comm_group
 pub fn comm_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
     let mut guard = mpi.lock();
-    let found = guard.above.comm(comm)?;
+    let found = guard.above.comms.get(comm)?;
     let (local, session) = (found.local.clone(), found.session);
     group.set(guard.above.add_group(local, session));
     Ok(())
@@ -113,7 +119,7 @@ pub fn comm_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
 /// MPI_Comm_remote_group
 pub fn comm_remote_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
     let mut guard = mpi.lock();
-    let comm = guard.above.comm(comm)?;
+    let comm = guard.above.comms.get(comm)?;
     let (found, session) = (comm.remote.clone(), comm.session);
     let Some(found) = found else {
         return fail(
@@ -148,8 +154,8 @@ fn combine(
     how: fn(&Group, &Group) -> Group,
 ) -> Res {
     let mut guard = mpi.lock();
-    let a = guard.above.held_group(group1)?;
-    let b = guard.above.held_group(group2)?;
+    let a = guard.above.groups.held(group1)?;
+    let b = guard.above.groups.held(group2)?;
     let session = a.session.or(b.session);
     let made = Arc::new(how(&a.group, &b.group));
     newgroup.set(guard.above.add_group(made, session));
@@ -200,7 +206,7 @@ fn part(
     choose: impl FnOnce(&Group) -> Result<Group, GroupError>,
 ) -> Res {
     let mut guard = mpi.lock();
-    let old = guard.above.held_group(group)?;
+    let old = guard.above.groups.held(group)?;
     let new = choose(&old.group).map_err(group_fault)?;
     newgroup.set(guard.above.add_group(Arc::new(new), old.session));
     Ok(())
@@ -215,7 +221,7 @@ pub fn group_from_session_pset(
     newgroup: Out<GroupH>,
 ) -> Res {
     let mut guard = mpi.lock();
-    guard.above.session(session)?;
+    guard.above.sessions.get(session)?;
     let Some(name) = pset_name.to_text() else {
         return fail(Class::Arg, "pset_name is null");
     };
@@ -224,14 +230,14 @@ pub fn group_from_session_pset(
         None => return fail(Class::Session, "the session has no engine"),
     };
     newgroup.set(GroupH::NULL);
-    let group = guard.above.session(session)?.pset(&name, me, size)?;
+    let group = guard.above.sessions.get(session)?.pset(&name, me, size)?;
     newgroup.set(guard.above.add_group(Arc::new(group), Some(session)));
     Ok(())
 }
 
 /// MPI_Group_free
 pub fn group_free(mpi: &Mpi, group: Out<GroupH>) -> Res {
-    mpi.lock().above.free_group(group.get())?;
+    mpi.lock().above.groups.free(group.get())?;
     group.set(GroupH::NULL);
     Ok(())
 }

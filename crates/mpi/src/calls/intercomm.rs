@@ -93,7 +93,7 @@ fn meet<'a>(
 /// Leaders talk through the peer communicator, apart from all its other messages.
 fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way> {
     let guard = mpi.lock();
-    let comm = guard.above.comm(peer_comm)?;
+    let comm = guard.above.comms.get(peer_comm)?;
     let peer = comm.peer(remote_leader)?;
     let Some(peer) = peer.filter(|&p| p != me) else {
         return fail(
@@ -122,8 +122,8 @@ pub fn intercomm_create_from_groups(
     let Held {
         group: ours,
         session,
-    } = guard.above.held_group(local_group)?;
-    let theirs = guard.above.group(remote_group);
+    } = guard.above.groups.held(local_group)?;
+    let theirs = guard.above.groups.get(remote_group);
     let hints = hints(guard.above.infos.get_or_null(info)?);
     guard.above.errhandlers.check(errhandler, Kind::Comm)?;
     drop(guard);

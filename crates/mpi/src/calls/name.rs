@@ -11,7 +11,7 @@ pub(crate) const MAX_NAME: usize = 128;
 /// MPI_Comm_set_name
 pub fn comm_set_name(mpi: &Mpi, comm: CommH, comm_name: Text) -> Res {
     let mut guard = mpi.lock();
-    let comm = guard.above.comm_mut(comm)?;
+    let comm = guard.above.comms.get_mut(comm)?;
     let Some(name) = comm_name.bytes() else {
         return fail(Class::Arg, "comm_name is null");
     };
@@ -35,7 +35,7 @@ pub fn comm_get_name(mpi: &Mpi, comm: CommH, comm_name: OutText, resultlen: Out<
     let guard = mpi.lock();
     let name = match comm.is_null() {
         true => "MPI_COMM_NULL",
-        false => guard.above.comm(comm)?.name.as_str(),
+        false => guard.above.comms.get(comm)?.name.as_str(),
     };
     resultlen.set(comm_name.set(name.as_bytes(), MAX_NAME) as i32);
     Ok(())

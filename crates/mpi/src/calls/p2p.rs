@@ -58,7 +58,7 @@ fn bad_tag<T>(tag: i32, but: &str) -> Res<T> {
 /// The send that the arguments describe; `None` when it goes to MPI_PROC_NULL.
 #[inline(always)]
 pub(crate) fn outgoing(tables: &Tables, comm: CommH, end: &End) -> Res<Option<Outgoing>> {
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     if end.tag < 0 {
         return bad_tag(end.tag, "the tag of a send must not be negative");
     }
@@ -98,7 +98,7 @@ pub(crate) fn want(c: &Comm, source: i32, tag: i32) -> Res<Option<Want>> {
 /// The receive that the arguments describe; `None` when it is from MPI_PROC_NULL.
 #[inline(always)]
 pub(crate) fn incoming(tables: &Tables, comm: CommH, end: &End) -> Res<Option<(Want, Buf)>> {
-    match want(tables.comm(comm)?, end.rank, end.tag)? {
+    match want(tables.comms.get(comm)?, end.rank, end.tag)? {
         Some(want) => Ok(Some((
             want,
             tables.message_buf(end.buf, end.count, end.datatype)?,
@@ -171,7 +171,7 @@ fn buffered_send(mpi: &Mpi, comm: CommH, end: &End) -> Res {
     match outgoing(tables, comm, end)? {
         None => Ok(()),
         Some(out) => {
-            let session = tables.comm(comm)?.session;
+            let session = tables.comms.get(comm)?.session;
             tables.buffers.send(engine, comm, session, &out)
         }
     }

@@ -58,7 +58,7 @@ pub fn pack(
     comm: CommH,
 ) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     let data = guard.above.buf(inbuf, incount, datatype)?;
     drop(guard);
     let packed = room("outbuf", outbuf, outsize, position, data.len() as i64)?;
@@ -78,7 +78,7 @@ pub fn unpack(
     comm: CommH,
 ) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     let data = guard.above.buf(outbuf, outcount, datatype)?;
     drop(guard);
     let packed = room("inbuf", inbuf, insize, position, data.len() as i64)?;
@@ -101,7 +101,7 @@ fn total(count: i64, each: u64) -> Res<i64> {
 /// MPI_Pack_size
 pub fn pack_size(mpi: &Mpi, incount: i64, datatype: TypeH, comm: CommH, size: OutInt) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     size.set(total(incount, guard.above.layout(datatype)?.size())?);
     Ok(())
 }

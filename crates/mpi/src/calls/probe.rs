@@ -66,7 +66,7 @@ fn hopeless(engine: &Engine, want: &Want, comm: CommH) -> Res {
 /// MPI_Probe
 pub fn probe(mpi: &Mpi, source: i32, tag: i32, comm: CommH, status: StatusOut) -> Res {
     let guard = mpi.lock();
-    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+    let Some(want) = want(guard.above.comms.get(comm)?, source, tag)? else {
         status.set_keeping_error(FROM_PROC_NULL);
         return Ok(());
     };
@@ -98,7 +98,7 @@ pub fn iprobe(
     status: StatusOut,
 ) -> Res {
     let mut guard = mpi.lock();
-    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+    let Some(want) = want(guard.above.comms.get(comm)?, source, tag)? else {
         status.set_keeping_error(FROM_PROC_NULL);
         flag.set(1);
         return Ok(());
@@ -122,7 +122,7 @@ fn hand_over(
     status: StatusOut,
 ) -> Res {
     let (id, found) = taken;
-    let from = state.above.comm(comm)?.target().peer(found.source);
+    let from = state.above.comms.get(comm)?.target().peer(found.source);
     let key = state.above.messages.insert(Message { id, comm, from });
     message.set(MessageH::from_key(key));
     status.set_keeping_error(status_of(&found));
@@ -139,7 +139,7 @@ pub fn mprobe(
     status: StatusOut,
 ) -> Res {
     let guard = mpi.lock();
-    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+    let Some(want) = want(guard.above.comms.get(comm)?, source, tag)? else {
         message.set(MessageH::NO_PROC);
         status.set_keeping_error(FROM_PROC_NULL);
         return Ok(());
@@ -170,7 +170,7 @@ pub fn improbe(
     status: StatusOut,
 ) -> Res {
     let mut guard = mpi.lock();
-    let Some(want) = want(guard.above.comm(comm)?, source, tag)? else {
+    let Some(want) = want(guard.above.comms.get(comm)?, source, tag)? else {
         message.set(MessageH::NO_PROC);
         status.set_keeping_error(FROM_PROC_NULL);
         flag.set(1);

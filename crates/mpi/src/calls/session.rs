@@ -22,7 +22,7 @@ pub fn session_get_num_psets(
     npset_names: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let count = guard.above.session(session)?.psets().len();
+    let count = guard.above.sessions.get(session)?.psets().len();
     guard.above.infos.get_or_null(info)?;
     npset_names.set(count as i32);
     Ok(())
@@ -38,7 +38,7 @@ pub fn session_get_nth_pset(
     pset_name: OutText,
 ) -> Res {
     let guard = mpi.lock();
-    let names = guard.above.session(session)?.psets();
+    let names = guard.above.sessions.get(session)?.psets();
     guard.above.infos.get_or_null(info)?;
     let Some(name) = usize::try_from(n).ok().and_then(|n| names.get(n)) else {
         return fail(
@@ -62,14 +62,14 @@ pub fn session_get_pset_info(
     info: Out<InfoH>,
 ) -> Res {
     let mut guard = mpi.lock();
-    guard.above.session(session)?;
+    guard.above.sessions.get(session)?;
     let Some(name) = pset_name.to_text() else {
         return fail(Class::Arg, "pset_name is null");
     };
     let Some(engine) = &guard.engine else {
         return fail(Class::Session, "the session has no engine");
     };
-    let found = guard.above.session(session)?;
+    let found = guard.above.sessions.get(session)?;
     let group = found.pset(&name, engine.job.me, engine.job.size())?;
     let mut about = Info::default();
     about.set("mpi_size", &group.size().to_string());
@@ -80,7 +80,7 @@ pub fn session_get_pset_info(
 /// MPI_Session_get_info
 pub fn session_get_info(mpi: &Mpi, session: SessionH, info_used: Out<InfoH>) -> Res {
     let mut guard = mpi.lock();
-    let info = guard.above.session(session)?.info.clone();
+    let info = guard.above.sessions.get(session)?.info.clone();
     info_used.set(guard.above.infos.add(info));
     Ok(())
 }
@@ -102,7 +102,7 @@ pub fn session_init(
     guard.above.errhandlers.check(errhandler, Kind::Session)?;
     enter(&mut guard)?;
     if let Some((me, size)) = guard.engine.as_ref().map(|e| (e.job.me, e.job.size())) {
-        guard.above.open_contexts(me, size);
+        guard.above.comms.open_contexts(me, size);
     }
     guard.above.life.sessions = true;
     guard.above.errhandlers.hold(errhandler);
@@ -111,7 +111,7 @@ pub fn session_init(
         None => return fail(Class::Session, "the session has no engine"),
     };
     let new = Session::new(errhandler, about(&given), sets, me);
-    let key = guard.above.sessions.insert(new);
+    let key = guard.above.sessions.open.insert(new);
     drop(guard);
     mpi.set_active(true);
     session.set(SessionH::from_key(key));
@@ -138,10 +138,12 @@ fn about(given: &Info) -> Info {
 /// MPI_Session_finalize. A buffer that is attached to the session is emptied and detached.
 pub fn session_finalize(mpi: &Mpi, session: Out<SessionH>) -> Res {
     let handle = session.get();
-    mpi.lock().above.session(handle)?;
+    mpi.lock().above.sessions.get(handle)?;
     let_go(mpi, Owner::Session(handle))?;
     let mut guard = mpi.lock();
-    let gone = handle.key().and_then(|k| guard.above.sessions.remove(k));
+    let gone = handle
+        .key()
+        .and_then(|k| guard.above.sessions.open.remove(k));
     if let Some(gone) = gone {
         guard.above.errhandlers.release(gone.errhandler);
     }

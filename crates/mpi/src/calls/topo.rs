@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// MPI_Topo_test
 pub fn topo_test(mpi: &Mpi, comm: CommH, status: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let topology = guard.above.comm(comm)?.topology.as_deref();
+    let topology = guard.above.comms.get(comm)?.topology.as_deref();
     status.set(topology.map_or(UNDEFINED, Topology::status));
     Ok(())
 }
@@ -108,7 +108,7 @@ pub fn cart_map(
 
 /// MPI_Cartdim_get
 pub fn cartdim_get(mpi: &Mpi, comm: CommH, ndims: Out<i32>) -> Res {
-    ndims.set(mpi.lock().above.cart(comm)?.0.dims.len() as i32);
+    ndims.set(mpi.lock().above.comms.cart(comm)?.0.dims.len() as i32);
     Ok(())
 }
 
@@ -122,7 +122,7 @@ pub fn cart_get(
     coords: Ints,
 ) -> Res {
     let guard = mpi.lock();
-    let (cart, rank) = guard.above.cart(comm)?;
+    let (cart, rank) = guard.above.comms.cart(comm)?;
     let n = room(maxdims, cart)?;
     let mine = cart.coords(rank);
     for i in 0..n {
@@ -136,7 +136,7 @@ pub fn cart_get(
 /// MPI_Cart_rank
 pub fn cart_rank(mpi: &Mpi, comm: CommH, coords: Ints, rank: Out<i32>) -> Res {
     let guard = mpi.lock();
-    let (cart, _) = guard.above.cart(comm)?;
+    let (cart, _) = guard.above.comms.cart(comm)?;
     let at = array(cart.dims.len() as i32, coords, "coords")?;
     let Some(found) = cart.rank(&at) else {
         return fail(
@@ -151,7 +151,7 @@ pub fn cart_rank(mpi: &Mpi, comm: CommH, coords: Ints, rank: Out<i32>) -> Res {
 /// MPI_Cart_coords
 pub fn cart_coords(mpi: &Mpi, comm: CommH, rank: i32, maxdims: i32, coords: Ints) -> Res {
     let guard = mpi.lock();
-    let (cart, _) = guard.above.cart(comm)?;
+    let (cart, _) = guard.above.comms.cart(comm)?;
     if rank < 0 || rank as i64 >= cart.size() {
         return fail(
             Class::Rank,
@@ -176,7 +176,7 @@ pub fn cart_shift(
     rank_dest: Out<i32>,
 ) -> Res {
     let guard = mpi.lock();
-    let (cart, rank) = guard.above.cart(comm)?;
+    let (cart, rank) = guard.above.comms.cart(comm)?;
     if direction < 0 || direction as usize >= cart.dims.len() {
         return fail(
             Class::Arg,
@@ -198,7 +198,7 @@ pub fn cart_shift(
 /// MPI_Cart_sub
 pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) -> Res {
     let guard = mpi.lock();
-    let (cart, rank) = guard.above.cart(comm)?;
+    let (cart, rank) = guard.above.comms.cart(comm)?;
     let keep = array(cart.dims.len() as i32, remain_dims, "remain_dims")?;
     let at = cart.coords(rank);
     let mut sub = Cart {

@@ -115,7 +115,13 @@ impl Bridge<'_> {
             if proposal.fresh {
                 return Ok(proposal.id);
             }
-            let free = self.local.mpi.lock().above.context_is_free(proposal.id);
+            let free = self
+                .local
+                .mpi
+                .lock()
+                .above
+                .comms
+                .context_is_free(proposal.id);
             if self.all(free)? {
                 return Ok(proposal.id);
             }

@@ -159,7 +159,7 @@ fn connect(mpi: &Mpi, job: Arc<Spawned>, made: Option<&CommH>) -> Res {
         return Ok(());
     };
     let mut guard = mpi.lock();
-    let first = guard.above.comm(made)?.target().peer(0);
+    let first = guard.above.comms.get(made)?.target().peer(0);
     let world = guard.engine.as_ref().and_then(|e| e.job.worlds.of(first));
     let Some((peers, name)) = world.map(|w| (w.peers(), w.name.clone())) else {
         return Ok(());

@@ -151,7 +151,7 @@ fn free(mpi: &Mpi, win: WinH) -> Res {
 
 fn barrier(mpi: &Mpi, comm: CommH) -> Res {
     let guard = mpi.lock();
-    let comm = guard.above.comm(comm)?;
+    let comm = guard.above.comms.get(comm)?;
     let members = Members {
         purpose: Purpose::Local,
         ..Members::of(mpi, comm)

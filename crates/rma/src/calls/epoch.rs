@@ -76,7 +76,7 @@ fn together<T>(mpi: &Mpi, win: WinH, done: Res<T>) -> Res<T> {
 
 /// The ranks of a group in the window.
 fn ranks(on: &crate::window::WindowCall<'_>, group: GroupH) -> Res<Vec<u32>> {
-    let group = on.tables.group(group)?;
+    let group = on.tables.groups.get(group)?;
     let all = &on.window.group;
     let rank = |peer| {
         all.rank_of(peer).map_or_else(

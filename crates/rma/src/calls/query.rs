@@ -12,7 +12,7 @@ use kw_sys::args::{Out, OutInt};
 /// MPI_Win_get_group
 pub fn win_get_group(mpi: &Mpi, win: WinH, group: Out<GroupH>) -> Res {
     let (mut guard, (found, session)) = on(mpi, win, |on| {
-        let session = on.tables.comm(on.window.comm)?.session;
+        let session = on.tables.comms.get(on.window.comm)?.session;
         Ok((on.window.group.clone(), session))
     })?;
     group.set(guard.above.add_group(found, session));

@@ -346,7 +346,7 @@ fn not_null(name: impl FnOnce() -> String, null: bool, n: u32) -> Res {
 /// The communicator, which must be an intracommunicator.
 #[inline]
 pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     if c.is_inter() {
         return fail(
             Class::Comm,

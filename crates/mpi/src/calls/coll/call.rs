@@ -40,13 +40,13 @@ pub(super) fn make(state: &mut State, call: Call, comm: CommH) -> Plan {
 
 #[inline(always)]
 fn is_special(tables: &Tables, comm: CommH) -> bool {
-    tables.checking || tables.comm(comm).is_ok_and(|c| c.is_inter())
+    tables.checking || tables.comms.get(comm).is_ok_and(|c| c.is_inter())
 }
 
 #[cold]
 #[inline(never)]
 fn special(state: &mut State, call: Call, comm: CommH) -> Plan {
-    let planned = if state.above.comm(comm)?.is_inter() {
+    let planned = if state.above.comms.get(comm)?.is_inter() {
         inter::plan(state, &call, comm)
     } else {
         plain(state, call, comm)

@@ -25,7 +25,7 @@ pub(super) const ROOT: i32 = -4;
 pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
     match *call {
         Call::Barrier => {
-            let call_view = call_view(state.above.comm(comm)?);
+            let call_view = call_view(state.above.comms.get(comm)?);
             lay_out(state, comm, inter::barrier, &call_view)
         }
         Call::Bcast(args, root) => bcast(state, args, root, comm),
@@ -76,7 +76,7 @@ fn call_view(comm: &Comm) -> InterCallView<'static> {
 
 /// Checks the root; returns the size of the remote group.
 fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterCallView<'static>, u32)> {
-    let comm = tables.comm(comm)?;
+    let comm = tables.comms.get(comm)?;
     let others = comm.target().size();
     let role = match root {
         ROOT => Role::Root,
@@ -129,7 +129,7 @@ pub(super) fn comm_view(comm: &mut Comm) -> CommView {
 
 fn lay_out(state: &mut State, comm: CommH, emit: Emit, call_view: &InterCallView) -> Plan {
     let (engine, tables) = running(state)?;
-    let comm_view = comm_view(tables.comm_mut(comm)?);
+    let comm_view = comm_view(tables.comms.get_mut(comm)?);
     let planner = &mut engine.parts.collectives.planner;
     Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, call_view))
 }
@@ -249,14 +249,14 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, emit: Emit) -> Pla
     let call_view = InterCallView {
         send: even(SEND, send.count),
         recv: even(RECV, recv.count),
-        ..call_view(tables.comm(comm)?)
+        ..call_view(tables.comms.get(comm)?)
     };
     with_buffers(state, comm, emit, &call_view, (send.memory, recv.memory))
 }
 
 fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     let n = c.target().size();
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
     let send = data(tables, "sendbuf", s)?;
@@ -277,7 +277,7 @@ fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
 
 fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     let n = c.target().size();
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
     let send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
@@ -292,7 +292,7 @@ fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
 
 fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     let n = c.target().size();
     let mut memories = Vec::with_capacity(2 * n as usize);
     let (send, _) = apart(tables, "sendbuf", s, n, &mut memories)?;
@@ -344,7 +344,7 @@ fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
         count: send.count,
         bytes: send.bytes,
         commutative: commutes,
-        ..call_view(tables.comm(comm)?)
+        ..call_view(tables.comms.get(comm)?)
     };
     let buffers = (send.memory, recv.memory);
     let mut run = with_buffers(state, comm, inter::allreduce, &call_view, buffers)?;
@@ -355,7 +355,7 @@ fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
 fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
     let (s, r, counts, datatype, op) = args;
     let tables = &state.above;
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     let size = tables.layout(datatype)?.size();
     let lists = in_a_row(Lists::default(), size, counts, c.local.size())?;
     let mine = lists.counts[c.rank as usize];
@@ -373,7 +373,7 @@ fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Pla
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
-    let n = tables.comm(comm)?.local.size() as u64;
+    let n = tables.comms.get(comm)?.local.size() as u64;
     let total = recv.count.saturating_mul(n);
     let args = (s, r, recv.count, datatype, op);
     scatter_fold(state, args, even(SEND, recv.count), total, comm)
@@ -406,7 +406,7 @@ fn scatter_fold(
         bytes: send.bytes,
         send: blocks,
         commutative: commutes,
-        ..call_view(tables.comm(comm)?)
+        ..call_view(tables.comms.get(comm)?)
     };
     let buffers = (send.memory, recv.memory);
     let mut run = with_buffers(state, comm, inter::reduce_scatter, &call_view, buffers)?;

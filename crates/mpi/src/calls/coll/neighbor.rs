@@ -57,7 +57,7 @@ exchanges!(
 
 /// The edges of this process, which the topologies of all ranks describe consistently.
 fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     let Some(topology) = &c.topology else {
         return fail(
             Class::Topology,
@@ -74,7 +74,7 @@ fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
 }
 
 fn call_view<'a>(tables: &Tables, comm: CommH, around: &'a Neighborhood) -> Res<CallView<'a>> {
-    let c = tables.comm(comm)?;
+    let c = tables.comms.get(comm)?;
     Ok(CallView {
         neighbors: Some(&around.edges),
         ..CallView::new(c.rank, c.local.size())

@@ -36,7 +36,7 @@ pub(super) fn lay_out(
 ) -> Plan {
     let (engine, tables) = running(state)?;
     let checking = tables.checking;
-    let c = tables.comm_mut(comm)?;
+    let c = tables.comms.get_mut(comm)?;
     if c.plans.is_none() {
         c.plans = Some(engine.parts.collectives.planner.open());
     }

@@ -23,20 +23,20 @@ const NO_SHM_REGION: u32 = u32::MAX;
 /// Whether the communicator must still agree.
 #[inline]
 pub(super) fn is_unknown(state: &State, comm: CommH) -> bool {
-    let found = state.above.comm(comm);
+    let found = state.above.comms.get(comm);
     found.is_ok_and(|c| c.shm_region == CommRegion::Unknown) && !state.above.checking
 }
 
 /// Agrees with the other ranks.
 #[cold]
 pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<Guard<'a>> {
-    guard.above.comm_mut(comm)?.shm_region = CommRegion::None;
+    guard.above.comms.get_mut(comm)?.shm_region = CommRegion::None;
     drop(guard);
     let shm_region = negotiate(mpi, comm, |engine| engine.messages.shm_regions()?.claim())?;
     let mut guard = mpi.lock();
     if let Some(shm_region) = shm_region {
         // Plans that use messages are for callers without a shm region: none is taken for this one.
-        guard.above.comm_mut(comm)?.shm_region = CommRegion::Some(shm_region);
+        guard.above.comms.get_mut(comm)?.shm_region = CommRegion::Some(shm_region);
     }
     Ok(guard)
 }
@@ -45,7 +45,7 @@ pub(super) fn agree<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, comm: CommH) -> Res<
 /// arguments, so that ranks with valid arguments do not wait for one whose arguments are invalid.
 pub(super) fn own(mpi: &Mpi, comm: CommH) -> Res<Option<ChannelId>> {
     let guard = mpi.lock();
-    let none = guard.above.checking || guard.above.comm(comm)?.is_inter();
+    let none = guard.above.checking || guard.above.comms.get(comm)?.is_inter();
     drop(guard);
     match none {
         true => Ok(None),
@@ -62,7 +62,7 @@ fn negotiate(
 ) -> Res<Option<ChannelId>> {
     let mut guard = mpi.lock();
     let (engine, tables) = running(&mut guard)?;
-    let c = tables.comm_mut(comm)?;
+    let c = tables.comms.get_mut(comm)?;
     let nodes = c.nodes(engine.job.agreed()).cloned();
     if shares_nothing(c, nodes.as_deref()) {
         return Ok(None);
@@ -136,11 +136,11 @@ pub(super) fn with<R>(
     plan: impl FnOnce(&mut State) -> Res<R>,
 ) -> Res<R> {
     let shm_region = shm_region.map_or(CommRegion::None, CommRegion::Some);
-    let kept = match state.above.comm_mut(comm) {
+    let kept = match state.above.comms.get_mut(comm) {
         Ok(c) => std::mem::replace(&mut c.shm_region, shm_region),
         Err(_) => return plan(state),
     };
     let planned = plan(state);
-    state.above.comm_mut(comm)?.shm_region = kept;
+    state.above.comms.get_mut(comm)?.shm_region = kept;
     planned
 }

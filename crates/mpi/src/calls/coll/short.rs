@@ -171,7 +171,7 @@ fn ordinary(
 #[inline(always)]
 fn take(state: &mut State, comm: CommH, asked: &Asked) -> Option<Box<Run>> {
     let engine = state.engine.as_mut()?;
-    let c = state.above.find_comm_mut(comm)?;
+    let c = state.above.comms.find_mut(comm)?;
     if !asked.is_sound(c.rank) {
         return None;
     }

@@ -21,14 +21,14 @@ use kw_types::comm::UNKNOWN;
 /// MPI_Comm_dup
 pub fn comm_dup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>) -> Res {
     check::agree(mpi, comm, "comm_dup")?;
-    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    let hints = mpi.lock().above.comms.get(comm)?.info.clone();
     duplicate(mpi, comm, hints, newcomm)
 }
 
 /// MPI_Comm_dup_with_info
 pub fn comm_dup_with_info(mpi: &Mpi, comm: CommH, info: InfoH, newcomm: Out<CommH>) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     let hints = guard.above.infos.get_or_null(info).map(hints);
     drop(guard);
     let hints = check::agree_on(mpi, comm, "comm_dup_with_info", hints, |_| {
@@ -43,7 +43,7 @@ fn duplicate(mpi: &Mpi, comm: CommH, hints: Option<Box<Info>>, newcomm: Out<Comm
     let mut made = parent.make(parent.members.clone(), parent.remote.clone())?;
     made.info = hints;
     let guard = mpi.lock();
-    let old = guard.above.comm(comm)?;
+    let old = guard.above.comms.get(comm)?;
     (made.topology, made.nodes) = (old.topology.clone(), old.nodes.clone());
     made.levels = old.levels.clone();
     drop(guard);
@@ -67,7 +67,7 @@ pub(crate) fn adopt(mpi: &Mpi, old: CommH, made: Comm, newcomm: Out<CommH>) -> R
 
 /// MPI_Comm_idup
 pub fn comm_idup(mpi: &Mpi, comm: CommH, newcomm: Out<CommH>, request: Out<RequestH>) -> Res {
-    let hints = mpi.lock().above.comm(comm)?.info.clone();
+    let hints = mpi.lock().above.comms.get(comm)?.info.clone();
     duplicate_later(mpi, (comm, "comm_idup"), hints, newcomm, request)
 }
 
@@ -80,7 +80,7 @@ pub fn comm_idup_with_info(
     request: Out<RequestH>,
 ) -> Res {
     let guard = mpi.lock();
-    guard.above.comm(comm)?;
+    guard.above.comms.get(comm)?;
     let hints = hints(guard.above.infos.get_or_null(info)?);
     drop(guard);
     let call = (comm, "comm_idup_with_info");
@@ -113,7 +113,7 @@ fn duplicate_later(
     let id = if chooses { fresh(mpi)? } else { UNKNOWN };
     let mut made = parent.heir(Comm::new(id, group, parent.remote.clone(), rank));
     made.info = hints;
-    made.topology = mpi.lock().above.comm(comm)?.topology.clone();
+    made.topology = mpi.lock().above.comms.get(comm)?.topology.clone();
     adopt(mpi, comm, made, newcomm)?;
     let word = Buf::alloc(4);
     word.write(0, &id.0.to_ne_bytes());
@@ -136,7 +136,7 @@ fn learn_context(comm: CommH, word: Buf) -> Then {
     Box::new(move |state: &mut State| {
         let mut id = [0; 4];
         word.read(0, &mut id);
-        state.above.comm_mut(comm)?.context = ContextId(u32::from_ne_bytes(id));
+        state.above.comms.get_mut(comm)?.context = ContextId(u32::from_ne_bytes(id));
         Ok(())
     })
 }
@@ -145,6 +145,7 @@ fn fresh(mpi: &Mpi) -> Res<ContextId> {
     let mut guard = mpi.lock();
     let id = guard
         .above
+        .comms
         .contexts
         .as_mut()
         .and_then(|p| p.propose_fresh());

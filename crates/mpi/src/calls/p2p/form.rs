@@ -70,7 +70,9 @@ impl Send for Persistent<(Out<RequestH>,)> {
         let mut guard = mpi.lock();
         let start = match (outgoing(&guard.above, comm, &end)?, mode) {
             (None, _) => Start::Nothing(EMPTY),
-            (Some(out), Mode::Buffered) => Start::Buffered(out, guard.above.comm(comm)?.session),
+            (Some(out), Mode::Buffered) => {
+                Start::Buffered(out, guard.above.comms.get(comm)?.session)
+            }
             (Some(out), mode) => Start::Send(out, engine_mode(mode)),
         };
         request.set(guard.above.new_persistent(comm, start));

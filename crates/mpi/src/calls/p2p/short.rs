@@ -91,7 +91,7 @@ pub(super) fn recv_typed(engine: &mut Engine, want: Want, end: &End, buf: &Buf) 
 /// MPI_ANY_SOURCE, invalid ones).
 #[inline(always)]
 fn other(tables: &Tables, comm: CommH, rank: i32) -> Option<(&Comm, Peer)> {
-    let c = tables.find_comm(comm)?;
+    let c = tables.comms.find(comm)?;
     let group = c.target();
     let there = (rank as u32) < group.size();
     there.then(|| (c, group.peer(rank as u32)))

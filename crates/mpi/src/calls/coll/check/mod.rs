@@ -58,7 +58,7 @@ fn compare(
     planned: Plan,
     says: impl FnOnce(&Tables, &Comm, &mut Record) -> Res,
 ) -> Plan {
-    let c = state.above.comm(comm)?;
+    let c = state.above.comms.get(comm)?;
     let mut record = say::head(c, name);
     match planned {
         Ok(mut run) => {
@@ -152,7 +152,7 @@ pub(crate) fn agree_on<T>(
     if !guard.above.checking {
         return checked;
     }
-    let mut record = say::head(guard.above.comm(comm)?, name);
+    let mut record = say::head(guard.above.comms.get(comm)?, name);
     let arguments = match checked {
         Ok(arguments) => arguments,
         Err(fault) => return Err(refuse(&mut guard, comm, record, fault)),
@@ -177,8 +177,8 @@ pub(crate) fn agree(mpi: &Mpi, comm: CommH, name: &str) -> Res {
 /// compare the call of that name first.
 pub(crate) fn tell(state: &mut State, comm: CommH, name: &str, word: &Buf) -> Plan {
     let (_, tables) = running(state)?;
-    let record = say::head(tables.comm(comm)?, name);
-    let mut run = Run::tell(comm_view(tables.comm_mut(comm)?), word);
+    let record = say::head(tables.comms.get(comm)?, name);
+    let mut run = Run::tell(comm_view(tables.comms.get_mut(comm)?), word);
     if tables.checking {
         run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     }
@@ -248,7 +248,7 @@ fn listed(groups: &[&Group]) -> String {
 /// A run of all ranks of the communicator that only compares.
 fn alone(state: &mut State, comm: CommH, record: &Record) -> Plan {
     let (_, tables) = running(state)?;
-    let mut run = Run::idle(comm_view(tables.comm_mut(comm)?));
+    let mut run = Run::idle(comm_view(tables.comms.get_mut(comm)?));
     run.begin_with(SignatureCheck::new(record.to_bytes(), judge::judge));
     Ok(Box::new(run))
 }
