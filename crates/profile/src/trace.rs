@@ -55,16 +55,51 @@ pub(crate) struct Tracer {
     places: Vec<Option<u32>>,
     /// Whether they are looked up after the call.
     looked: bool,
-    /// Where the library writes statuses.
-    status: usize,
-    /// Statuses for a program that ignores them.
-    own: Vec<[u64; STATUS / 8]>,
+    statuses: Statuses,
     /// Records that follow that of the call.
     more: Vec<Record>,
     /// Sums of the library, in the thread that has initialised MPI.
     sums: Option<Box<Sums>>,
     /// Ticks when they are next read.
     look_at: u64,
+}
+
+/// Memory to which the library writes the statuses of the call in flight.
+#[derive(Debug)]
+struct Statuses {
+    /// Its address.
+    at: usize,
+    /// Memory for a program that ignores them.
+    own: Vec<[u64; STATUS / 8]>,
+}
+
+impl Statuses {
+    fn new() -> Statuses {
+        Statuses {
+            at: 0,
+            own: vec![[0; STATUS / 8]],
+        }
+    }
+
+    /// The address for one status; `given`: what the program passes.
+    #[inline(always)]
+    fn one(&mut self, abi: &Abi, given: usize) -> usize {
+        self.at = match given == abi.ignore {
+            true => self.own.as_mut_ptr() as usize,
+            false => given,
+        };
+        self.at
+    }
+
+    /// The address for an array of them.
+    #[inline(always)]
+    fn several(&mut self, abi: &Abi, given: usize, count: usize) -> usize {
+        let words = (count * abi.status.bytes).div_ceil(STATUS);
+        if given == abi.ignore && self.own.len() < words {
+            self.own.resize(words, [0; STATUS / 8]);
+        }
+        self.one(abi, given)
+    }
 }
 
 /// The ABI of the library in use.
@@ -111,8 +146,7 @@ impl Tracer {
             handles: Vec::new(),
             places: Vec::new(),
             looked: false,
-            status: 0,
-            own: vec![[0; STATUS / 8]],
+            statuses: Statuses::new(),
             more: Vec::new(),
             sums: None,
             look_at: u64::MAX,
@@ -220,11 +254,7 @@ impl Tracer {
         let what = what | self.thread;
         let (ranks, tag) = (two(NOBODY, from as u32), two(known_tag as u32, number));
         self.ring.open(what, ranks, tag, NONE, 0);
-        self.status = match status == self.abi.ignore {
-            true => self.own.as_mut_ptr() as usize,
-            false => status,
-        };
-        self.status
+        self.statuses.one(self.abi, status)
     }
 
     /// Notes the start of the call.
@@ -295,7 +325,7 @@ impl Tracer {
             return self.finish(end, bytes);
         };
         // SAFETY: the call has succeeded, and has written here.
-        let received = unsafe { self.abi.received(self.status) };
+        let received = unsafe { self.abi.received(self.statuses.at) };
         let from = comm.world(received.source);
         let n = receives::number(comm, from, received.tag);
         match u32::try_from(received.bytes) {
@@ -323,11 +353,6 @@ impl Tracer {
         self.ring
             .set(Record::WHAT, what & !(u64::from(TAKES) << 24));
         self.more.push(got);
-    }
-
-    /// Start time of the call in flight.
-    fn begin(&self) -> u64 {
-        self.ring.get(Record::BEGIN)
     }
 
     fn number(&self) -> u16 {

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use super::abi::{Abi, Received, STATUS};
+use super::abi::{Abi, Received};
 use super::act::{Act, What};
 use super::comms::{self, Comm};
 use super::counts::Quintuple;
@@ -17,7 +17,7 @@ impl Tracer {
     pub(super) fn general(&mut self, act: &Act, what: u64, status: usize) -> usize {
         let abi = self.abi;
         (self.looked, self.posted) = (false, None);
-        self.status = status;
+        self.statuses.at = status;
         self.comm = self.see(act.comm);
         let requests = act.requests as u32;
         self.ring.open(
@@ -34,7 +34,7 @@ impl Tracer {
         }
         match act.what {
             What::Recv | What::Sendrecv => self.receives(abi, act, status),
-            What::Probe => self.room(abi, status, 1),
+            What::Probe => self.statuses.one(abi, status),
             What::Wait | What::Waitany | What::Waitsome => self.waits(abi, act, status),
             _ => self.seldom(abi, act, status),
         }
@@ -68,7 +68,7 @@ impl Tracer {
                 flags |= PLACED;
                 self.ring.set(Record::MORE, two(0, comm.place as u32));
             }
-            self.flag(flags);
+            self.ring.flag(flags);
         }
         self.ring
             .set(Record::RANKS, two(peer as u32, self.source as u32));
@@ -99,21 +99,7 @@ impl Tracer {
                 self.posted = Some(receives::all().post(wanted, 0, None));
             }
         }
-        self.room(abi, status, 1)
-    }
-
-    /// Where the library writes statuses: into our own if the program ignores them.
-    #[inline(always)]
-    fn room(&mut self, abi: &Abi, status: usize, count: usize) -> usize {
-        self.status = status;
-        if status == abi.ignore {
-            let words = (count * abi.status.bytes).div_ceil(STATUS).max(1);
-            if self.own.len() < words {
-                self.own.resize(words, [0; STATUS / 8]);
-            }
-            self.status = self.own.as_mut_ptr() as usize;
-        }
-        self.status
+        self.statuses.one(abi, status)
     }
 
     #[inline(always)]
@@ -142,7 +128,7 @@ impl Tracer {
         };
         drop(all);
         match self.looked {
-            true => self.room(abi, status, count as usize),
+            true => self.statuses.several(abi, status, count as usize),
             false => status,
         }
     }
@@ -156,7 +142,7 @@ impl Tracer {
                 let handle = unsafe { abi.handle_at(act.words[0], 0) };
                 self.message = receives::all().take_message(handle);
                 match act.what {
-                    What::Mrecv => self.room(abi, status, 1),
+                    What::Mrecv => self.statuses.one(abi, status),
                     _ => status,
                 }
             }
@@ -178,11 +164,6 @@ impl Tracer {
             }
             _ => status,
         }
-    }
-
-    fn flag(&self, flags: u8) {
-        let what = self.ring.get(Record::WHAT);
-        self.ring.set(Record::WHAT, what | u64::from(flags) << 24);
     }
 
     /// Notes the end of the call; `good`: it succeeded.
@@ -222,7 +203,7 @@ impl Tracer {
     pub(super) fn got(&self, comm: &Comm, received: Received, end: u64) -> Record {
         Record {
             begin: end,
-            end: self.begin().max(1),
+            end: self.ring.begin().max(1),
             kind: Kind::Received.number(),
             thread: self.number(),
             source: comm.world(received.source),
@@ -239,7 +220,7 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let received = unsafe { abi.received(self.status) };
+        let received = unsafe { abi.received(self.statuses.at) };
         let mut got = self.got(wanted.comm, received, end);
         match self.posted {
             None => {
@@ -249,7 +230,7 @@ impl Tracer {
             Some(at) => {
                 self.posted = None;
                 let mut all = receives::all();
-                all.set_posted(at, self.begin());
+                all.set_posted(at, self.ring.begin());
                 all.complete(at, got, &mut self.more);
             }
         }
@@ -306,7 +287,7 @@ impl Tracer {
     fn ended(&mut self, all: &mut Receives, at: u32, nth: usize, end: u64) {
         let abi = self.abi;
         // SAFETY: the call has succeeded, and has written here.
-        let received = unsafe { abi.received(self.status + nth * abi.status.bytes) };
+        let received = unsafe { abi.received(self.statuses.at + nth * abi.status.bytes) };
         if received.cancelled {
             return all.cancelled(at, &mut self.more);
         }
@@ -317,7 +298,7 @@ impl Tracer {
     #[cold]
     #[inline(never)]
     fn afterwards(&mut self, abi: &Abi, act: &Act, end: u64) {
-        let begin = self.begin();
+        let begin = self.ring.begin();
         // SAFETY: written by the call, which has succeeded.
         let written = |word: usize| unsafe { abi.handle_at(word, 0) };
         match act.what {
@@ -338,7 +319,7 @@ impl Tracer {
             What::Mrecv => {
                 if let Some((wanted, n)) = self.message.take() {
                     // SAFETY: as above.
-                    let received = unsafe { abi.received(self.status) };
+                    let received = unsafe { abi.received(self.statuses.at) };
                     let mut got = self.got(wanted.comm, received, end);
                     got.n = n;
                     self.more.push(got);
@@ -400,11 +381,11 @@ impl Tracer {
             What::RecvInit => self.wanted(abi, act).map(Persistent::Receive),
             _ => Some(Persistent::Send {
                 comm,
-                dest: self.peer(),
+                dest: self.ring.peer(),
                 tag: act.tag,
                 bytes: crate::amount::of(act.words[1] as i64, act.words[2]),
             })
-            .filter(|_| self.peer() != ABSENT),
+            .filter(|_| self.ring.peer() != ABSENT),
         };
         if let Some(what) = what {
             receives::all().add_persistent(request, what);
@@ -449,7 +430,7 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let received = unsafe { abi.received(self.status) };
+        let received = unsafe { abi.received(self.statuses.at) };
         self.sees(wanted.comm, received);
     }
 
@@ -458,7 +439,7 @@ impl Tracer {
         let from = comm.world(received.source) as u32;
         self.ring.set(Record::RANKS, two(from, self.source as u32));
         self.ring.set(Record::MORE, two(0, received.tag as u32));
-        self.flag(SEES);
+        self.ring.flag(SEES);
     }
 
     /// MPI_Mprobe and MPI_Improbe: the message that was found gets its number now.
@@ -476,7 +457,8 @@ impl Tracer {
             return;
         };
         // SAFETY: the call has succeeded, and has written here.
-        let (received, message) = unsafe { (abi.received(self.status), abi.handle_at(message, 0)) };
+        let (received, message) =
+            unsafe { (abi.received(self.statuses.at), abi.handle_at(message, 0)) };
         if abi.is_nobody(received.source) {
             return;
         }
@@ -495,10 +477,10 @@ impl Tracer {
     pub(super) fn failed(&mut self) {
         let what = self.ring.get(Record::WHAT) & !(u64::from(TAKES) << 24);
         self.ring.set(Record::WHAT, what);
-        let sent = self.ring.get(Record::N) != NONE && self.peer() != ABSENT;
+        let sent = self.ring.get(Record::N) != NONE && self.ring.peer() != ABSENT;
         if sent && what & u64::from(COLLECTIVE) << 24 == 0 {
             let tag = self.ring.get(Record::TAG);
-            Quintuple::new(true, (tag >> 32) as u32, self.peer(), tag as i32).give_up();
+            Quintuple::new(true, (tag >> 32) as u32, self.ring.peer(), tag as i32).give_up();
             self.ring.set(Record::N, NONE);
         }
         if let Some(at) = self.posted.take() {
@@ -515,10 +497,5 @@ impl Tracer {
                 }
             }
         }
-    }
-
-    /// Destination of the call in flight, or its root.
-    fn peer(&self) -> i32 {
-        self.ring.get(Record::RANKS) as i32
     }
 }

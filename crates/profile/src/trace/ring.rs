@@ -142,6 +142,24 @@ impl Ring {
         self.words()[word].store(value, Ordering::Relaxed);
     }
 
+    /// Start time of the call in flight.
+    pub fn begin(&self) -> u64 {
+        self.get(Record::BEGIN)
+    }
+
+    /// Its destination, or its root.
+    pub fn peer(&self) -> i32 {
+        self.get(Record::RANKS) as i32
+    }
+
+    /// Sets flags of its record.
+    pub fn flag(&self, flags: u8) {
+        self.set(
+            Record::WHAT,
+            self.get(Record::WHAT) | u64::from(flags) << 24,
+        );
+    }
+
     /// Begins the record of a call: all but its times, which tell a reader of the head that it is
     /// there.
     #[inline(always)]
