@@ -107,7 +107,7 @@ impl Connector {
         if to == net.local.me || net.peers.slot(to).is_none() {
             return Err(down(to, "TCP does not reach this rank"));
         }
-        let known = !net.peers.known(to).is_empty();
+        let known = !net.peers.addresses.of(to).is_empty();
         if let Slot::Idle(stream) = net.peers.slot_mut(to)
             && known
         {
@@ -141,7 +141,7 @@ impl Connector {
 
     /// Dials a peer whose connection broke, if its address is known.
     pub fn go_on(&mut self, net: &mut Net, peer: Peer) {
-        if net.peers.known(peer).is_empty() {
+        if net.peers.addresses.of(peer).is_empty() {
             return;
         }
         let Slot::Idle(Some(stream)) = net.peers.slot_mut(peer) else {
@@ -455,7 +455,7 @@ fn dial(net: &mut Net, to: Peer, mut stream: Stream) {
         let bytes = kw_sys::random::key().unwrap_or([1; 32]);
         u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[1; 8]))
     });
-    let known = net.peers.known(to);
+    let known = net.peers.addresses.of(to);
     let addresses = known.addresses().collect();
     let token = (to, Token::Dial(to));
     let broken = stream.broken().cloned();

@@ -90,7 +90,7 @@ impl Net {
 
     /// Asks for the address of a peer, if it is not known.
     pub fn ask_for_address(&self, peer: Peer, inbound: &mut dyn Inbound) {
-        if self.peers.known(peer).is_empty() {
+        if self.peers.addresses.of(peer).is_empty() {
             inbound.on_stray(peer);
         }
     }

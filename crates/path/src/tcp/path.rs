@@ -23,7 +23,7 @@ impl Path for TcpPath {
 
     fn introduce(&mut self, peer: Peer, text: &str) -> Result<(), Down> {
         let address = Known::read(text).map_err(|why| down(peer, why.to_string()))?;
-        if !self.net.peers.learn(peer, address) {
+        if !self.net.peers.addresses.learn(peer, address) {
             return Err(down(peer, "there is no such rank"));
         }
         self.connector.go_on(&mut self.net, peer);

@@ -58,13 +58,35 @@ pub struct Pulled {
     pub striping: bool,
 }
 
+/// Where each peer listens, as far as that was asked for.
+#[derive(Debug)]
+pub struct Addresses(Vec<Known>);
+
+impl Addresses {
+    /// Addresses of a peer.
+    pub fn of(&self, peer: Peer) -> &Known {
+        &self.0[peer.idx()]
+    }
+
+    /// A peer listens there. `false`: there is no such rank.
+    pub fn learn(&mut self, peer: Peer, address: Known) -> bool {
+        let Some(known) = self.0.get_mut(peer.idx()) else {
+            return false;
+        };
+        if known.is_empty() {
+            *known = address;
+        }
+        true
+    }
+}
+
 /// All peers of one rank.
 #[derive(Debug)]
 pub struct Peers {
     me: Peer,
     slots: Vec<Slot>,
-    /// Addresses of each peer, as far as they were asked for.
-    known: Vec<Known>,
+    /// Where they listen.
+    pub addresses: Addresses,
     lists: ReadyLists,
     /// We have said goodbye to all.
     closed: bool,
@@ -93,7 +115,7 @@ impl Peers {
         Peers {
             me,
             slots: (0..size).map(|_| Slot::Idle(None)).collect(),
-            known: vec![Known::default(); size as usize],
+            addresses: Addresses(vec![Known::default(); size as usize]),
             lists: ReadyLists::default(),
             closed: false,
         }
@@ -103,8 +125,8 @@ impl Peers {
     pub fn grow(&mut self, size: u32) {
         for _ in self.slots.len()..size as usize {
             self.slots.push(Slot::Idle(None));
-            self.known.push(Known::default());
         }
+        self.addresses.0.resize(self.slots.len(), Known::default());
     }
 
     /// Forgets peers, if all of them are gone or were never connected; returns whether that is so.
@@ -115,7 +137,7 @@ impl Peers {
         }
         for p in which {
             self.slots[p as usize] = Slot::Idle(None);
-            self.known[p as usize] = Known::default();
+            self.addresses.0[p as usize] = Known::default();
         }
         true
     }
@@ -172,26 +194,10 @@ impl Peers {
         self.stream_mut(peer)?.stripes()
     }
 
-    /// Addresses of a peer.
-    pub fn known(&self, peer: Peer) -> &Known {
-        &self.known[peer.idx()]
-    }
-
-    /// A peer listens there. `false`: there is no such rank.
-    pub fn learn(&mut self, peer: Peer, address: Known) -> bool {
-        let Some(known) = self.known.get_mut(peer.idx()) else {
-            return false;
-        };
-        if known.is_empty() {
-            *known = address;
-        }
-        true
-    }
-
     /// Whether this rank must be told where a peer listens before it can send there.
     pub fn wants_address(&self, peer: Peer) -> bool {
         let idle = matches!(self.slot(peer), Some(Slot::Idle(_)));
-        peer != self.me && idle && self.known(peer).is_empty()
+        peer != self.me && idle && self.addresses.of(peer).is_empty()
     }
 
     /// Peers visited by a turn.

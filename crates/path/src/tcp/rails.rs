@@ -238,7 +238,7 @@ impl Rails {
         if !std::mem::take(&mut set.wanted) || now < set.rest || peers.is_closed() {
             return Tick::NEVER;
         }
-        if peers.known(peer).is_empty() {
+        if peers.addresses.of(peer).is_empty() {
             inbound.on_stray(peer);
             return Tick::NEVER;
         }
@@ -269,7 +269,7 @@ impl Rails {
         let number = link.stream().number();
         let rails = self.of(peer).iter().map(|r| r.ends().1);
         let used = rails.chain(link.addresses().map(|a| a.1));
-        let known = peers.known(peer);
+        let known = peers.addresses.of(peer);
         let used: Vec<_> = used.map(|a| known.interface_of(a)).collect();
         let anywhere = local.tuning.rails_anywhere && used.len() < 2;
         let elsewhere = |a: &SocketAddr| anywhere || !used.contains(&known.interface_of(a.ip()));
@@ -402,7 +402,7 @@ impl Rails {
         }
         let first = peers.link(peer).and_then(|l| l.addresses());
         let mut used = rails.iter().map(Rail::ends).chain(first);
-        let known = peers.known(peer);
+        let known = peers.addresses.of(peer);
         let (ours, theirs) = (local.interface(here), known.interface_of(there));
         used.all(|(h, t)| {
             let apart = theirs.is_none() || known.interface_of(t) != theirs;

@@ -126,7 +126,7 @@ impl UnackedTimeout {
             if silence != Silence::Long || !may_go_on {
                 continue;
             }
-            let known = peers.known(peer);
+            let known = peers.addresses.of(peer);
             if known.is_empty() {
                 inbound.on_stray(peer);
             } else if known.has_links() {
